@@ -21,7 +21,6 @@ __all__ = [
     "CONDITION_KEYS",
     "EARLY_HINT",
     "FOR_FORMULAS",
-    "GAUSSIAN_HINT",
     "WINDOW_KEYS",
     "Maker",
     "Mechanism",
@@ -41,12 +40,6 @@ EARLY_HINT: Final = (
 )
 """The hint where a mechanism is asked for early alarms and has none."""
 
-GAUSSIAN_HINT: Final = (
-    "write comparisons of counts and sums, windows by TUMBLE or HOP and mechanism: tslm, or"
-    " promise: pure"
-)
-"""The hint where a mechanism is asked for what a Gaussian budget pays and has nothing."""
-
 
 @dataclass(frozen=True, slots=True)
 class Maker:
@@ -63,6 +56,20 @@ class Maker:
     planned: Callable[[Condition, Aim], Operator]
     priced: Callable[[Condition, Aim], Plan] | None = None
 
+    def price(self, condition: Condition, aim: Aim) -> Plan:
+        """Return the plan of an operator, without making more of it than needed.
+
+        Args:
+            condition: when a cell should ring.
+            aim: what the analyst asked for.
+
+        Raises:
+            ConfigError: an aim that cannot be kept.
+        """
+        if self.priced is None:
+            return self.planned(condition, aim).plan
+        return self.priced(condition, aim)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
@@ -76,16 +83,19 @@ class Mechanism:
         refuses: keys that it has its own reason not to read: what is wrong, and a hint.
         single: makes operators for conditions of one literal; ``None`` where ``formula`` does.
         formula: for conditions of any number of literals; ``None`` where it takes one only.
-        bands: for bands; a mechanism with this takes nothing else.
-        run: where windows share a run, makes the operator that goes on with one.
+        bands: for bands; a mechanism with this takes nothing else. Priced as the aim says.
+        run: where windows share a run, makes the operator that goes on with one. As ``panes`` and
+            ``early``, it prices what it makes for the budget that the aim names.
         sketch: the same by floats, with terms that are right but for rounding: to search with.
         panes: where windows are decided from shared noisy panes, makes the operator that releases
             these and decides from them; what an alarm loses is then the loss of its panes alone.
         early: makes what looks at windows while they fill (``operators.single.looks``); ``None``
             where it cannot.
-        gaussian: makes operators that a Gaussian budget pays, for conditions of one literal;
-            ``None`` where there are none.
+        gaussian: makes operators whose own law is Gaussian, for conditions of one literal; ``None``
+            where there are none.
         gaussian_formula: the same for conditions of several literals.
+        converted: makes those that a Gaussian budget pays where these two do not: pure ones, at
+            the price of their worst case; ``None`` where there are none.
         first_phase: whether it looks twice, first with wider tolerances.
         promised: whether it keeps ``max_fnr``; what does not is for experiments, and never for a
             configuration.
@@ -102,13 +112,14 @@ class Mechanism:
     refuses: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     single: Maker | None = None
     formula: Maker | None = None
-    bands: Callable[[Condition, Band], Operator] | None = None
+    bands: Callable[[Condition, Aim, Band], Operator] | None = None
     run: Callable[[Condition, Aim], RunOperator] | None = None
     sketch: Callable[[Condition, Aim], RunOperator] | None = None
     panes: Callable[[Condition, Aim], PaneOperator] | None = None
     early: Maker | None = None
     gaussian: Maker | None = None
     gaussian_formula: Maker | None = None
+    converted: Maker | None = None
     first_phase: bool = False
     promised: bool = True
     definition: Callable[[Condition, Aim], Mapping[str, object]] = lambda _condition, _aim: {}
@@ -135,7 +146,7 @@ class Mechanism:
         expect(instance_of(Condition), condition=condition)
         expect(instance_of(Aim), aim=aim)
         if self.bands is not None and band is not None:
-            return self.bands(condition, band)
+            return self.bands(condition, aim, band)
         return self._maker(condition, aim).planned(condition, aim)
 
     def price(self, condition: Condition, aim: Aim, band: Band | None = None) -> Plan:
@@ -152,22 +163,30 @@ class Mechanism:
         """
         expect(instance_of(Condition), condition=condition)
         expect(instance_of(Aim), aim=aim)
-        if self.bands is None:
-            priced = self._maker(condition, aim).priced
-            if priced is not None:
-                return priced(condition, aim)
-        return self.operator(condition, aim, band).plan
+        if self.bands is not None:
+            return self.operator(condition, aim, band).plan
+        return self._maker(condition, aim).price(condition, aim)
+
+    def gaussian_maker(self, tests: int) -> Maker | None:
+        """Return what makes operators that a Gaussian budget pays; ``None`` where nothing does.
+
+        Args:
+            tests: literals of the condition.
+        """
+        own = self.gaussian if tests == 1 else self.gaussian_formula
+        return own or self.converted
 
     def _maker(self, condition: Condition, aim: Aim) -> Maker:
         if len(aim.tolerances) != len(condition.formula.atoms):
             raise ArgumentError("an aim has one tolerance for each atom of the formula")
-        one = len(condition.formula.literals) == 1
-        if aim.gaussian:
-            paid = self.gaussian if one else self.gaussian_formula
-            if paid is None or aim.looks > 1:
+        tests = len(condition.formula.literals)
+        one = tests == 1
+        if aim.gaussian and aim.looks == 1:
+            paid = self.gaussian_maker(tests)
+            if paid is None:
                 raise ConfigError(
                     f"mechanism {self.name!r} does not decide this under a Gaussian promise",
-                    hint=GAUSSIAN_HINT,
+                    hint="write mechanism: tslm, or promise: pure",
                 )
             return paid
         if aim.looks > 1:

@@ -16,12 +16,13 @@ from accountant.units import from_loss_units
 from operators.base import Decision, Plan
 from operators.descriptors import Mechanism
 from operators.single.adapter import check_statistics
+from operators.single.pure import gaussian_units
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Band
-    from operators.conditions.condition import Condition
+    from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
 
 __all__ = ["DECIDER", "BandOperator"]
@@ -32,28 +33,35 @@ class BandOperator:
     """Rings where a decider does not find the aggregate within its band.
 
     Guarantee: the decider's own, epsilon-differential privacy per cell; ringing is its answer
-    negated.
+    negated. A Gaussian budget pays what that comes to.
 
     Args:
         condition: when a cell should ring, over all statistics of the query.
+        aim: says which budget pays.
         band: the decider, which reads the first of them, and the references.
     """
 
     condition: Condition
+    aim: Aim
     band: Band
 
     @property
     def plan(self) -> Plan:
-        """The loss as written; as it is given, the limit is the same."""
-        epsilon = from_loss_units(self.band.decider.units)
+        """The loss as written, or what a Gaussian budget pays for it; the limit is the same."""
+        epsilon = from_loss_units(self._units)
         return Plan(DECIDER.name, epsilon, float(epsilon))
+
+    @property
+    def _units(self) -> int:
+        units = self.band.decider.units
+        return gaussian_units(from_loss_units(units)) if self.aim.gaussian else units
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide every cell of one window; see :meth:`operators.base.Operator.decide`."""
         check_statistics(self.condition, statistics)
         decider = self.band.decider
         within = decider.decide(statistics[: len(decider.statistics)], self.band.references, noise)
-        return Decision(~within, UniformCost(decider.units, self.condition.cells))
+        return Decision(~within, UniformCost(self._units, self.condition.cells))
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""

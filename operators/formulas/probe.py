@@ -28,6 +28,7 @@ from operators.noise.boundaries import boundaries
 from operators.noise.source import SOURCE
 from operators.single.abreast import Decisions
 from operators.single.adapter import check_statistics
+from operators.single.converted import converted
 from operators.single.tslm import MOST_STEPS, error_rates
 
 if TYPE_CHECKING:
@@ -382,11 +383,14 @@ def _plan(condition: Condition, aim: Aim, layouts: tuple[_Layout, ...]) -> Plan:
     )
 
 
+_FORMULA: Final = Maker(Probe.planned, Probe.priced)
+
 PROBE: Final = Mechanism(
     name="probe",
     releases="which predicates ring",
     keys=(*WINDOW_KEYS, "refine", "first_tolerance", "first_share"),
-    formula=Maker(Probe.planned, Probe.priced),
+    formula=_FORMULA,
+    converted=converted(_FORMULA, formula_limit),
     first_phase=True,
     collective=True,
     colours=("#a21caf", "#e27bec"),

@@ -23,6 +23,7 @@ from operators.formulas.treewalk import Scale, Walk
 from operators.noise.source import SOURCE
 from operators.single.adapter import check_statistics
 from operators.single.choosing import level_of_most_entropy, levels_of_most_entropy
+from operators.single.converted import converted
 from operators.single.ladder import Grid, level_definition
 
 if TYPE_CHECKING:
@@ -221,12 +222,15 @@ def _plan(condition: Condition, aim: Aim, levels: list[_Levels]) -> Plan:
     return Plan(PROBE_ENT.name, epsilon, formula_limit(condition, aim))
 
 
+_FORMULA: Final = Maker(ProbeEnt.planned, ProbeEnt.priced)
+
 PROBE_ENT: Final = Mechanism(
     name="probe-ent",
     releases="which predicates ring",
     keys=(*WINDOW_KEYS, "first_tolerance", "levels"),
     definition=level_definition,
-    formula=Maker(ProbeEnt.planned, ProbeEnt.priced),
+    formula=_FORMULA,
+    converted=converted(_FORMULA, formula_limit),
     first_phase=True,
     collective=True,
     colours=("#0e7490", "#4cc3dc"),

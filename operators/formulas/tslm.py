@@ -127,13 +127,14 @@ class SharedTslm:
 
 
 _SINGLE: Final = of_one_test(Tslm.planned, Tslm.priced)
+_GAUSSIAN: Final = of_one_test(gaussian.planned, gaussian.priced)
 
 TSLM: Final = Mechanism(
     name="tslm",
     releases="which predicates ring",
     single=_SINGLE,
-    early=each_look(_SINGLE),
-    gaussian=of_one_test(gaussian.planned, gaussian.priced),
+    early=each_look(_SINGLE, _GAUSSIAN),
+    gaussian=_GAUSSIAN,
     gaussian_formula=Maker(NormalTslm.planned),
     formula=Maker(SharedTslm.planned),
     colours=("#2563eb", "#6ea8fe"),

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.costs.charges import UniformCost
 from accountant.errors import ArgumentError
+from accountant.units import to_loss_units
 from operators.base import Decision
 from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
 from operators.panes.law import LaplaceSum
@@ -20,6 +22,8 @@ from operators.panes.mechanism import Panes
 from operators.panes.pricing import PaneQuestion
 from operators.single.abreast import repeated
 from operators.single.adapter import check_statistics, promise_of, steps_of
+from operators.single.converted import converted_plan
+from operators.single.looks import last_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -44,14 +48,19 @@ class PaneWindows:
     Args:
         condition: of one literal.
         panes: planned for that literal's test; its one question is the alarm's.
+        plan: loss of one pane and cell, whatever windows read it; as ``mu^2 / 2`` where a Gaussian
+            budget pays.
     """
 
     condition: Condition
     panes: Panes
+    plan: Plan
 
     @classmethod
     def planned(cls, condition: Condition, aim: Aim) -> PaneWindows:
         """Plan for windows of ``aim.panes`` panes, at no less than ``aim.pane_units``.
+
+        These are units of epsilon, whichever budget pays: noise follows from them.
 
         Raises:
             ConfigError: a promise that cannot be kept, more noises in a sum than are planned for,
@@ -59,17 +68,16 @@ class PaneWindows:
         """
         test = condition.test(condition.formula.literals[0])
         question = PaneQuestion(test, promise_of(aim), aim.panes, looks=aim.looks)
-        return cls(condition, Panes.planned([question], least=aim.pane_units))
+        panes = Panes.planned([question], least=aim.pane_units)
+        plan = panes.plan
+        if aim.gaussian:
+            plan = converted_plan(plan, last_limit(condition, aim))
+        return cls(condition, panes, plan)
 
     @property
     def looks(self) -> int:
         """How often a window is looked at."""
         return self.panes.questions[0].looks
-
-    @property
-    def plan(self) -> Plan:
-        """Loss of one pane and cell, whatever windows read it."""
-        return self.panes.plan
 
     def release(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
         """Return the noisy counts of one pane; see :meth:`operators.base.PaneOperator.release`."""
@@ -142,7 +150,9 @@ class PaneWindows:
         check_statistics(self.condition, statistics)
         panes = np.zeros((self.panes.terms[0], self.condition.cells), dtype=np.int64)
         panes[0] = statistics[self._row]  # their sum is all that is read
-        return Decision(self._ever(self.panes.release(panes, noise)), self.panes.cost)
+        units = to_loss_units(self.plan.epsilon)
+        fired = self._ever(self.panes.release(panes, noise))
+        return Decision(fired, UniformCost(units, self.condition.cells))
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""
@@ -189,12 +199,15 @@ class PaneWindows:
         return np.asarray(np.logical_or.reduce(looks), dtype=np.bool_)
 
 
+_WINDOWS: Final = Maker(PaneWindows.planned)
+
 PANES: Final = Mechanism(
     name="panes",
     releases="which predicates ring, of every window over the panes; noisy counts where asked for",
     keys=(*CONDITION_KEYS, "release"),
-    single=Maker(PaneWindows.planned),
-    early=Maker(PaneWindows.planned),
+    single=_WINDOWS,
+    early=_WINDOWS,
+    converted=_WINDOWS,
     panes=PaneWindows.planned,
     definition=lambda _condition, aim: {"panes": aim.panes, "pane_units": aim.pane_units},
     colours=("#0f766e", "#4cc4b8"),

@@ -136,8 +136,7 @@ def priced(test: IntegerTest, promise: Promise) -> Plan:
     """Return the plan of :func:`planned` without its table; losses are ``mu^2 / 2``."""
     expect(instance_of(IntegerTest), test=test)
     expect(instance_of(Promise), promise=promise)
-    alpha, beta = error_rates(promise)
-    limit = gaussian_limit(test.steps(promise.tolerance), alpha, beta)
+    limit = gaussian_limit(test.steps(promise.tolerance), *error_rates(promise))
     units = _grid(test, promise).units
     return Plan(mechanism="tslm", epsilon=from_loss_units(units), limit=limit)
 

@@ -24,6 +24,7 @@ from operators.base import Decision, Plan, RunStep
 from operators.descriptors import Maker
 from operators.single.abreast import decide_many
 from operators.single.adapter import check_statistics, promise_of
+from operators.single.gaussian import gaussian_limit
 from operators.single.lookstate import LookState
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
@@ -298,33 +299,39 @@ class EachLook:
         return np.asarray(-np.expm1(self.looks * np.log1p(-np.minimum(once, 1 - 1e-16))))
 
 
-def each_look(maker: Maker) -> Maker:
+def each_look(pure: Maker, gaussian: Maker) -> Maker:
     """Return how a mechanism of single windows looks at one while it fills: each time anew.
 
-    Guarantee: the looks compose, so an event pays ``looks`` times what one decision costs. False
-    alarms of a window are shared out evenly to its looks.
+    Guarantee: the looks compose, so an event pays ``looks`` times what one decision costs, in
+    epsilon as in ``mu^2 / 2``. False alarms of a window are shared out evenly to its looks.
 
     Args:
-        maker: of operators whose loss is the same whatever they decide.
+        pure: of operators whose loss is the same whatever they decide.
+        gaussian: of those that a Gaussian budget pays.
     """
-    priced = maker.priced or (lambda condition, aim: maker.planned(condition, aim).plan)
+
+    def maker_for(aim: Aim) -> Maker:
+        return gaussian if aim.gaussian else pure
 
     def planned(condition: Condition, aim: Aim) -> EarlyAlarms:
-        operator = maker.planned(condition, _of_one_look(aim))
+        operator = maker_for(aim).planned(condition, _of_one_look(aim))
         plan = _of_window(operator.plan, condition, aim)
         # The ledger's terms have no free alarm: the least unit stands for it, and nothing is paid
         # by these terms, as every step is charged for its whole window.
         terms = RunTerms(max(1, to_loss_units(plan.epsilon) - 1), 1, condition.cells + 1)
         return EarlyAlarms(condition, plan, terms, aim.looks, EachLook(operator, aim.looks))
 
-    return Maker(
-        planned,
-        lambda condition, aim: _of_window(priced(condition, _of_one_look(aim)), condition, aim),
-    )
+    def priced(condition: Condition, aim: Aim) -> Plan:
+        once = maker_for(aim).price(condition, _of_one_look(aim))
+        return _of_window(once, condition, aim)
+
+    return Maker(planned, priced)
 
 
 def last_limit(condition: Condition, aim: Aim) -> float:
     """Return the least epsilon of a promise that is kept by one decision at the window's end.
+
+    Where a Gaussian budget pays, the least ``mu^2 / 2``.
 
     Args:
         condition: of one literal.
@@ -335,7 +342,8 @@ def last_limit(condition: Condition, aim: Aim) -> float:
     """
     promise = promise_of(aim)
     test = condition.test(condition.formula.literals[0])
-    return theoretical_limit(planned_steps(test, promise.tolerance), *error_rates(promise))
+    least = gaussian_limit if aim.gaussian else theoretical_limit
+    return least(planned_steps(test, promise.tolerance), *error_rates(promise))
 
 
 def _of_one_look(aim: Aim) -> Aim:

@@ -20,7 +20,9 @@ from operators.noise.source import SOURCE
 from operators.single.abreast import each_by_itself, repeated
 from operators.single.adapter import Single, asked
 from operators.single.choosing import level_of_most_entropy, walk_by_entropy
+from operators.single.converted import converted
 from operators.single.ladder import Grid, Ladder, level_definition
+from operators.single.looks import last_limit
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
@@ -155,11 +157,15 @@ def _over_its_grid(mechanism: type[Ppwlm]) -> Maker:
     return Maker(operator)
 
 
+_PPWLM: Final = _over_its_grid(Ppwlm)
+_DPPWLM: Final = _over_its_grid(Dppwlm)
+
 PPWLM: Final = Mechanism(
     name=Ppwlm.name,
     releases="which predicates ring",
     keys=(*WINDOW_KEYS, "levels"),
-    single=_over_its_grid(Ppwlm),
+    single=_PPWLM,
+    converted=converted(_PPWLM, last_limit),
     definition=level_definition,
     collective=True,
     colours=("#c2570c", "#fb9a55"),
@@ -169,7 +175,8 @@ DPPWLM: Final = Mechanism(
     name=Dppwlm.name,
     releases="which predicates ring",
     keys=(*WINDOW_KEYS, "levels"),
-    single=_over_its_grid(Dppwlm),
+    single=_DPPWLM,
+    converted=converted(_DPPWLM, last_limit),
     definition=level_definition,
     collective=True,
     colours=("#15803d", "#55c27d"),

@@ -21,6 +21,7 @@ from operators.base import Plan
 from operators.descriptors import Maker
 from operators.single.abreast import repeated
 from operators.single.adapter import promise_of, steps_of
+from operators.single.converted import converted_plan
 from operators.single.looks import EarlyAlarms, last_limit
 from operators.single.tslm import error_rates, planned_steps
 from operators.svt.planning import planned_terms
@@ -145,7 +146,9 @@ def _priced(condition: Condition, aim: Aim) -> Plan:
     units = terms.epsilon_units
     if _pays_either(condition):
         units = max(terms.open_units, terms.alarm_units)
-    return Plan(mechanism="svt", epsilon=from_loss_units(units), limit=last_limit(condition, aim))
+    limit = last_limit(condition, aim)
+    plan = Plan(mechanism="svt", epsilon=from_loss_units(units), limit=limit)
+    return converted_plan(plan, limit) if aim.gaussian else plan
 
 
 EARLY_RUNS: Final = Maker(_planned, _priced)

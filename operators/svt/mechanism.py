@@ -15,12 +15,14 @@ import numpy as np
 from accountant.arguments import expect, instance_of
 from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter, RunTerms
-from accountant.errors import ConfigError
+from accountant.errors import ArgumentError, ConfigError
 from accountant.units import from_loss_units
 from operators.base import Decision, Plan, RunOutlook, RunStep
 from operators.conditions.condition import Aim, Condition
 from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
 from operators.single.adapter import check_statistics, promise_of, steps_of
+from operators.single.gaussian import gaussian_limit
+from operators.single.pure import gaussian_units
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 from operators.svt.early import EARLY_RUNS, early_terms
 from operators.svt.endurance import asked_last, endurance, missed_in_silence
@@ -60,6 +62,7 @@ class Svt:
         condition: of one literal.
         plan: loss of a whole run at worst; its limit is what one question alone would cost.
         terms: of every run.
+        gaussian: whether a Gaussian budget pays: for the whole run, by its opening.
 
     Source: SVT-Exp, Algorithm 2 and Theorems 2 and 3, on integers and with one-sided noise on the
     threshold, which ``docs/proofs/svt.md`` shows to be as private as the paper's.
@@ -68,6 +71,7 @@ class Svt:
     condition: Condition
     plan: Plan
     terms: SvtPlan
+    gaussian: bool = False
 
     @classmethod
     def planned(cls, condition: Condition, aim: Aim) -> Svt:
@@ -118,14 +122,16 @@ class Svt:
             put_back=aim.put_back,
             certified=certified,
         )
-        epsilon = from_loss_units(terms.epsilon_units)
-        limit = theoretical_limit(steps, alpha / aim.questions, beta)
-        return cls(condition, Plan(mechanism=SVT.name, epsilon=epsilon, limit=limit), terms)
+        epsilon = from_loss_units(_charged(terms, gaussian=aim.gaussian).worst_units)
+        least = gaussian_limit if aim.gaussian else theoretical_limit
+        limit = least(steps, alpha / aim.questions, beta)
+        plan = Plan(mechanism=SVT.name, epsilon=epsilon, limit=limit)
+        return cls(condition, plan, terms, aim.gaussian)
 
     @property
     def run_terms(self) -> RunTerms:
-        """What every run costs."""
-        return RunTerms(self.terms.open_units, self.terms.alarm_units, self.terms.alarms)
+        """What every run is charged."""
+        return _charged(self.terms, gaussian=self.gaussian)
 
     @property
     def outlook(self) -> RunOutlook:
@@ -221,7 +227,10 @@ class Svt:
         Raises:
             ValueError: fewer alarms than none, or more than the run has.
         """
-        return self.terms.cost_units(opening, rung)
+        charged = self.run_terms
+        if not 0 <= rung <= charged.alarms:
+            raise ArgumentError("a run rings from 0 times to as often as it has alarms")
+        return charged.open_units * opening + rung * charged.alarm_units
 
     def _steps(self, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the step count of every cell, shape (cells,), int64."""
@@ -239,7 +248,7 @@ class Svt:
             ValueError: statistics of another shape or type.
         """
         asked = self.ask(statistics, self.open(noise), noise)
-        cost = UniformCost(units=self.terms.epsilon_units, cells=self.condition.cells)
+        cost = UniformCost(units=self.run_terms.worst_units, cells=self.condition.cells)
         return Decision(fired=asked.fired, cost=cost)
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -252,6 +261,18 @@ class Svt:
         steps = steps_of(_only_test(self.condition), cell, statistics[atom.statistic])
         found = [self.terms.first_ring(step) for step in steps.tolist()]
         return np.array(found, dtype=np.float64)
+
+
+def _charged(terms: SvtPlan, *, gaussian: bool) -> RunTerms:
+    """Return what the ledger charges for a run.
+
+    Under a Gaussian promise that is, as the run opens, the price of all that it can lose: a loss
+    that depends on what was drawn does not add up in ``mu^2 / 2``. The ledger knows no alarm that
+    is free: each is a loss unit on top of the price.
+    """
+    if not gaussian:
+        return RunTerms(terms.open_units, terms.alarm_units, terms.alarms)
+    return RunTerms(gaussian_units(from_loss_units(terms.epsilon_units)), 1, terms.alarms)
 
 
 def _only_test(condition: Condition) -> IntegerTest:
@@ -291,11 +312,14 @@ def _definition(condition: Condition, aim: Aim) -> Mapping[str, object]:
     }
 
 
+_RUN_OF_ITS_OWN: Final = Maker(Svt.planned)
+
 SVT: Final = Mechanism(
     name="svt",
     releases="which predicates ring, and how many were not asked as the run was spent",
     keys=(*CONDITION_KEYS, "alarms_per_period", "append", "append_to"),
-    single=Maker(Svt.planned),
+    single=_RUN_OF_ITS_OWN,
+    converted=_RUN_OF_ITS_OWN,
     run=Svt.planned,
     early=EARLY_RUNS,
     sketch=Svt.sketched,

@@ -88,21 +88,23 @@ def _show(
     alarms = as_advised(alarms, advice)
     looked = outlook(alarms)
     worth, early, paced = worths(alarms), early_ways(alarms), pacings(alarms)
-    steady = steadied(worth)
+    steady, promise = steadied(worth), alarms.budget.gaussian
     if page is not None:
         from stream.planning.page import plan_page  # noqa: PLC0415  # templates only where asked
 
         write_private(page, plan_page(looked, worth, alarms), force=force)
     if as_json:
         lines = (
-            *(*plan_lines(looked, alarms), *early_lines(early), *pacing_lines(paced)),
+            *(*plan_lines(looked, alarms), *early_lines(early, promise)),
+            *pacing_lines(paced, promise),
             *(*ringing_lines(worth), *lifecycle_lines(steady), *advice_lines(advice)),
         )
         for line in lines:
             echo_json(line if file is None else {"file": file, **line})
     else:
         tables = (
-            *(*plan_tables(looked, alarms), *early_tables(early), *pacing_tables(paced)),
+            *(*plan_tables(looked, alarms), *early_tables(early, promise)),
+            *pacing_tables(paced, promise),
             *(*ringing_tables(worth), *lifecycle_tables(steady), *advice_shown(advice)),
         )
         Console().print(*tables, sep="\n")

@@ -14,9 +14,10 @@ import numpy as np
 from rich.table import Table
 
 from accountant.errors import ConfigError
-from accountant.units import PrivacyUnit
+from accountant.units import PrivacyUnit, to_loss_units
 from operators.registry import DEFAULT, OFFERED, mechanism_of, price
 from stream.decisions.mechanisms import early_of, panes_of
+from stream.model.losses import loss_name, rounded_loss
 from stream.planning.fitting import Fitting
 from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.shown import delay_text
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from accountant.loss.gaussian import Gaussian
     from operators.base import PaneOperator
     from operators.single.looks import EarlyAlarms
     from stream.model.alarms import Alarms
@@ -47,7 +49,7 @@ class EarlyWay:
         mechanism: what looks at every step; the default one where only the window's end is decided.
         early: whether steps are decided.
         used: whether this is what the configuration says.
-        epsilon: what an event pays.
+        epsilon: what an event pays; under a Gaussian promise, of rho.
         delays_ms: by per cent of the threshold that the window ends at, how long after passing the
             threshold it rings on average; empty where its aggregate has no such growth.
     """
@@ -138,11 +140,12 @@ def _delay(
     return float(chances @ ends_ms + (1 - chances.sum()) * calendar.size_ms) - passed_ms
 
 
-def early_tables(ways: Sequence[EarlyWay]) -> list[Fitting]:
+def early_tables(ways: Sequence[EarlyWay], gaussian: Gaussian | None = None) -> list[Fitting]:
     """Return what early alarms cost against how soon they ring, as a table; none without any.
 
     Args:
         ways: of all alarms.
+        gaussian: what the budget promises; ``None`` for a pure one.
     """
     if not ways:
         return []
@@ -153,7 +156,7 @@ def early_tables(ways: Sequence[EarlyWay]) -> list[Fitting]:
     )
     table.add_column("alarm", overflow="fold")
     table.add_column("decided")
-    table.add_column("epsilon", justify="right")
+    table.add_column(loss_name(gaussian), justify="right")
     for end in _ENDS:
         table.add_column(f"{end}%", justify="right")
     for way in ways:
@@ -161,7 +164,7 @@ def early_tables(ways: Sequence[EarlyWay]) -> list[Fitting]:
         table.add_row(
             way.query,
             f"{when} *" if way.used else when,
-            f"{float(way.epsilon):.3f}",
+            rounded_loss(gaussian, to_loss_units(way.epsilon)),
             *(delay_text(way.delays_ms[end]) if end in way.delays_ms else "" for end in _ENDS),
         )
     table.caption = "* as configured"
@@ -169,11 +172,14 @@ def early_tables(ways: Sequence[EarlyWay]) -> list[Fitting]:
     return [Fitting(table)]
 
 
-def early_lines(ways: Sequence[EarlyWay]) -> Iterator[dict[str, object]]:
+def early_lines(
+    ways: Sequence[EarlyWay], gaussian: Gaussian | None = None
+) -> Iterator[dict[str, object]]:
     """Yield the same as one JSON object a way.
 
     Args:
         ways: of all alarms.
+        gaussian: what the budget promises; ``None`` for a pure one.
     """
     for way in ways:
         yield {
@@ -182,6 +188,6 @@ def early_lines(ways: Sequence[EarlyWay]) -> Iterator[dict[str, object]]:
             "mechanism": way.mechanism,
             "every_step": way.early,
             "configured": way.used,
-            "epsilon": f"{float(way.epsilon):.12f}",
+            loss_name(gaussian): f"{float(way.epsilon):.12f}",
             "delay_s": {str(end): round(ms / 1000, 3) for end, ms in way.delays_ms.items()},
         }

@@ -39,9 +39,9 @@ def plan_lines(looked: Sequence[ScopeOutlook], alarms: Alarms) -> Iterator[dict[
             yield {**_alarm_line(alarm, one.plan, alarms), **_played(alarm.query, one.played)}
         yield _budget_line(one, alarms.budget.gaussian)
         for run in one.runs:
-            yield _run_line(run, one.plan)
+            yield _run_line(run, one.plan, alarms.budget.gaussian)
         for share in one.panes:
-            yield _panes_line(share, one.plan)
+            yield _panes_line(share, one.plan, alarms.budget.gaussian)
         if one.plan.sharing is not None:
             for pair in one.plan.sharing.pairs:
                 yield _pair_line(pair, one.plan)
@@ -130,7 +130,7 @@ def _budget_line(one: ScopeOutlook, gaussian: Gaussian | None) -> dict[str, obje
     return line
 
 
-def _run_line(run: RunOutlook, plan: ScopePlan) -> dict[str, object]:
+def _run_line(run: RunOutlook, plan: ScopePlan, gaussian: Gaussian | None) -> dict[str, object]:
     return {
         "record": "run",
         "alarm": run.query,
@@ -146,21 +146,22 @@ def _run_line(run: RunOutlook, plan: ScopePlan) -> dict[str, object]:
         "beta": float(run.beta),
         "missed_in_silence": run.silent,
         "missed_in_near_silence": run.silent_near,
-        "tslm_epsilon": f"{float(run.window_epsilon):.12f}",
+        f"tslm_{loss_name(gaussian)}": f"{float(run.window_epsilon):.12f}",
         "tslm_worst": None if run.windows_units is None else epsilon_text(run.windows_units),
     }
 
 
-def _panes_line(share: PaneShare, plan: ScopePlan) -> dict[str, object]:
+def _panes_line(share: PaneShare, plan: ScopePlan, gaussian: Gaussian | None) -> dict[str, object]:
+    loss = loss_name(gaussian)
     return {
         "record": "shared",
         "noisy_panes": share.panes,
         "budget": plan.terms.scope,
         "windows": share.windows,
-        "epsilon": epsilon_text(share.units),
-        "tslm_epsilon": epsilon_text(share.apart_units),
-        "run_epsilon": None if share.run_units is None else epsilon_text(share.run_units),
-        "tree_epsilon": None if share.tree is None else epsilon_text(share.tree.units),
+        loss: epsilon_text(share.units),
+        f"tslm_{loss}": epsilon_text(share.apart_units),
+        f"run_{loss}": None if share.run_units is None else epsilon_text(share.run_units),
+        f"tree_{loss}": None if share.tree is None else epsilon_text(share.tree.units),
         "alarms": [
             {
                 "alarm": one.alarm,

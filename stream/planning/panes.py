@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.errors import ConfigError
-from accountant.units import PrivacyUnit, from_loss_units, to_loss_units
+from accountant.units import PrivacyUnit, to_loss_units
 from operators.panes import PaneQuestion, alternatives
 from operators.registry import DEFAULT, OFFERED
 from operators.single.adapter import promise_of
 from stream.decisions.counts import deviation_of
 from stream.decisions.mechanisms import as_charged, panes_of, price_of
 from stream.model.alarms import cells_per_unit
+from stream.model.losses import rounded_loss
 from stream.planning.budget import REFERENCE_MS, PeriodTable, period_table
 from stream.windows.calendars import FixedCalendar
 from stream.windows.cumulative import CumulativeCalendar
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from fractions import Fraction
 
+    from accountant.loss.gaussian import Gaussian
     from operators.panes import Alternative
     from stream.model.alarms import Budget
     from stream.model.queries import Query
@@ -70,6 +72,7 @@ class PaneShare:
         tree: the cheapest way with sums of panes released besides them, where one is cheaper; no
             configuration leads there.
         run_units: unit ``user``: what runs of alarms would cost; ``None`` where they are no choice.
+        gaussian: what the budget promises; ``None`` for a pure one.
     """
 
     panes: str
@@ -80,6 +83,7 @@ class PaneShare:
     pays: str
     tree: Alternative | None = None
     run_units: int | None = None
+    gaussian: Gaussian | None = None
 
     @property
     def times(self) -> float:
@@ -91,19 +95,23 @@ class PaneShare:
         """The same in words."""
         names = ", ".join(one.alarm for one in self.alarms)
         shared = "share" if len(self.alarms) > 1 else "has"
-        cost, apart = (float(from_loss_units(one)) for one in (self.units, self.apart_units))
         return (
             f"{names} {shared} noisy panes, {self.panes} ({self.windows}):"
-            f" {self.pays.format(cost)}; window by window, {DEFAULT.name} would take {apart:.3f}"
+            f" {self.pays.format(self._shown(self.units))}; window by window, {DEFAULT.name} would"
+            f" take {self._shown(self.apart_units)}"
             f" ({self.times:.1f} times as much)"
             + "".join(self._otherwise())
             + "".join(map(_released, self.alarms))
         )
 
+    def _shown(self, units: int) -> str:
+        loss = rounded_loss(self.gaussian, units)
+        return loss if self.gaussian is None else f"rho {loss}"
+
     def _otherwise(self) -> Iterator[str]:
         if self.run_units is not None:
-            cost = float(from_loss_units(self.run_units))
-            yield f", {RUNS.name} {cost:.3f} for a run of so many alarms as it is written"
+            cost = self._shown(self.run_units)
+            yield f", {RUNS.name} {cost} for a run of so many alarms as it is written"
         if self.tree is not None:
             branching = self.tree.tree.branching if self.tree.tree else 1
             yield (
@@ -134,6 +142,7 @@ def pane_shares(queries: Sequence[Query], budget: Budget) -> tuple[PaneShare, ..
             pays=_pays(query, budget),
             tree=_tree(query, [known[name] for name in query.readers], budget),
             run_units=_in_runs([known[name] for name in query.readers], budget),
+            gaussian=budget.gaussian,
         )
         for query in queries
         if query.readers
@@ -151,8 +160,12 @@ def _apart(query: Query, budget: Budget) -> int:
 
 
 def _tree(query: Query, readers: Sequence[Query], budget: Budget) -> Alternative | None:
-    """Return the cheapest tree over some panes, where it is cheaper than the panes alone."""
-    if query.firsts or any(one.aim.looks > 1 for one in readers):
+    """Return the cheapest tree over some panes, where it is cheaper than the panes alone.
+
+    None under a Gaussian promise: a person moves a sum of panes by more than either, and what that
+    costs grows with the square.
+    """
+    if budget.gaussian is not None or query.firsts or any(one.aim.looks > 1 for one in readers):
         return None
     questions = []
     for one in readers:
@@ -203,11 +216,11 @@ def _periods(budget: Budget) -> PeriodTable:
 def _pays(query: Query, budget: Budget) -> str:
     """Return who pays for what, with a place for how much."""
     if budget.unit is PrivacyUnit.EVENT:
-        return "an event pays {:.3f}, once"
+        return "an event pays {}, once"
     windows = _windows(query, budget)
     panes = "one pane" if windows == 1 else f"{windows} panes"
     lasting = budget.periods is None or budget.periods.calendar is None
-    return f"a person pays {{:.3f}} for {panes} of a {'year' if lasting else 'period'}"
+    return f"a person pays {{}} for {panes} of a {'year' if lasting else 'period'}"
 
 
 def _errors(query: Query) -> Errors:

@@ -62,8 +62,6 @@ def another_mechanism(
     query, periods = queries[at], budget.periods
     if budget.unit is PrivacyUnit.EVENT or periods is None or periods.calendar is None:
         return None
-    if budget.gaussian is not None:  # no run is paid by one
-        return None
     if not mechanism_of(query.mechanism).by_window or len(query.condition.formula.literals) != 1:
         return None
     asked = int(period_table(periods).windows(query.calendar).max()) * len(query.domain)

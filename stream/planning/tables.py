@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 from rich.table import Table
 from rich.text import Text
 
+from accountant.budget.plan import epsilon_needed
 from accountant.budget.sharing import MOST_LISTED, NO_ROW
-from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, from_loss_units, to_loss_units
+from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, to_loss_units
 from stream.decisions.records import epsilon_text
 from stream.model.losses import loss_name, rounded_loss, wall_text, worth_text
 from stream.planning.budget import REFERENCE_MS
@@ -64,7 +65,7 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
         shown += [Fitting(_costs_table(one.plan, alarms)), _verdict(one, alarms.budget.gaussian)]
         shown += [Text(share.text) for share in one.panes]
         if one.panes and not one.plan.fits and one.plan.worst_units is not None:
-            shown.append(Text(_less_text(one.plan.worst_units)))
+            shown.append(Text(_less_text(one.plan.worst_units, alarms.budget.gaussian)))
         shown += map(Text, cap_texts(one.plan, alarms.budget.gaussian))
         if one.totals is not None:
             shown.append(Text(_totals_text(one.totals, alarms.budget.gaussian)))
@@ -122,6 +123,7 @@ def _charged(number: int, alarm: AlarmPlan) -> str:
 
 def _runs_table(runs: Sequence[RunOutlook], alarms: Alarms) -> Table:
     charged = "once" if alarms.budget.unit is PrivacyUnit.USER else "in every window"
+    gaussian = alarms.budget.gaussian
     table = Table(title=f"runs under one noisy threshold, charged {charged}", title_justify="left")
     table.add_column("alarm", overflow="fold")
     # Two numbers to a cell: one line would be too long for a terminal.
@@ -132,7 +134,7 @@ def _runs_table(runs: Sequence[RunOutlook], alarms: Alarms) -> Table:
         "questions\nnegatives",
         "right\nfrom",
         "missed if\nsilent",
-        "by\ntslm",
+        "by\ntslm" if gaussian is None else "rho by\ntslm",
     ):
         table.add_column(heading, justify="right")
     for run in runs:
@@ -145,7 +147,7 @@ def _runs_table(runs: Sequence[RunOutlook], alarms: Alarms) -> Table:
             "no end" if run.questions is None else questions,
             "" if run.alpha is None else f"{run.alpha:.6g}",
             "" if run.silent is None else f"{run.silent:.2g}\n{run.silent_near:.2g}",
-            "no end" if run.windows_units is None else _decimals(run.windows_units),
+            "no end" if run.windows_units is None else rounded_loss(gaussian, run.windows_units),
         )
     return table
 
@@ -340,11 +342,12 @@ def _values(change: Change) -> str:
     return "\n".join([*listed[:MOST_LISTED], *([f"and {more} more"] if more > 0 else [])])
 
 
-def _less_text(worst_units: int) -> str:
+def _less_text(worst_units: int, gaussian: Gaussian | None) -> str:
     """Return what makes panes fit: another aim may share them otherwise, so none is searched."""
+    needed = epsilon_needed(worst_units, gaussian) if gaussian else epsilon_text(worst_units)
     return (
         "to make it fit, widen the tolerance of every alarm that shares panes, let windows start"
-        f' and end less often, or, for less privacy: epsilon_max: "{epsilon_text(worst_units)}"'
+        f' and end less often, or, for less privacy: epsilon_max: "{needed}"'
     )
 
 
@@ -360,7 +363,3 @@ def _recommendation(one: ScopeOutlook) -> str:
     if wall is not None:
         lines.append(f"or, for less privacy: {wall.text}")
     return "\n".join(lines)
-
-
-def _decimals(units: int) -> str:
-    return f"{float(from_loss_units(units)):.3f}"

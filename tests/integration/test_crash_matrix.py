@@ -6,14 +6,12 @@ step once.
 
 from __future__ import annotations
 
-import platform
 import random
 import time
 from collections import Counter
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -27,8 +25,8 @@ from stream.decisions.release import count_records
 from tests.support.commands import tocsin
 from tests.support.hostile import produce_live
 from tests.support.matrix import STEPS, Matrix, check_promises
+from tests.support.matrixreport import write_section
 from tests.support.scenario import Scenario
-from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -41,12 +39,6 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-_RAN = "`make crash` on {day}, {machine}, Python {python}, real Kafka, PostgreSQL, two workers."
-_HELD = """\
-Per window the counts equalled a plain recount of the log, one decision existed, nothing was drawn
-after it was stored, every alarm of every stored decision was on the topic, repeats carried the same
-`alarm_id`, and `ledger verify` was clean."""
-_REPORT = ROOT / "benchmarks" / "reports" / "crash-matrix.md"
 # A minute's budget carries about fifteen of its twenty windows: refusals are part of the matrix.
 _BUDGET = """\
   unit: user
@@ -134,6 +126,21 @@ def gaussian(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Mat
 
 
 @pytest.fixture
+def gaussian_runs(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+    """Runs of three alarms, two of which a minute's Gaussian budget carries."""
+    scenario = Scenario(
+        broker,
+        tmp_path,
+        unused_name(),
+        postgres.new_database(),
+        budget=_BUDGET.replace('"14"', '"40"\n  promise: gdp\n  delta: "1e-6"'),
+        tolerance="2\n    mechanism: svt\n    alarms_per_period: 3",
+    )
+    with watched(scenario) as found:
+        yield found
+
+
+@pytest.fixture
 def with_caps(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
     """People count in three of twenty windows of a minute, so that none is refused."""
     caps = _BUDGET.replace("events_per_cell: 1", "events_per_cell: 1, windows_per_period: 3")
@@ -154,22 +161,17 @@ def test_caps_are_not_forgotten_by_who_goes_on(with_caps: Matrix) -> None:
 
 def test_a_gaussian_budget_survives_kills(gaussian: Matrix, request: pytest.FixtureRequest) -> None:
     """Two workers die about what is reserved, drawn and stored; rho is charged once a window."""
-    chosen = ("reserve", "draw", "commit")
-    full = request.config.getoption("--full")
-    steps = [one for one in STEPS if full or any(word in one for word in chosen)]
-    died = gaussian.kill_at_steps(steps, patience_s=300)
-    assert set(died) == {plan.partition(":")[0] for plan in steps}
-    decisions = gaussian.finish()
-    report = check_promises(gaussian, decisions)
-    assert report["decided"] > 0
-    spent: Counter[int] = Counter()
-    for one in decisions:
-        spent[one.key.start_ms // 60_000] += one.epsilon_units
-    scope = gaussian.ledger.reports.status().scopes["user"]
-    promise = Gaussian.read(scope.promise)
-    assert promise is not None
-    assert max(spent.values()) <= scope.epsilon_max_units == promise.wall_units
-    assert promise.keeps(scope.spent_units)
+    decisions = survived(gaussian, request, "A Gaussian budget")
+    check_wall(gaussian, decisions)
+
+
+def test_runs_under_a_gaussian_budget_survive_kills(
+    gaussian_runs: Matrix, request: pytest.FixtureRequest
+) -> None:
+    """A run is paid for as it opens, once, whoever goes on with it; its alarms are a unit each."""
+    decisions = survived(gaussian_runs, request, "Runs under a Gaussian budget")
+    check_wall(gaussian_runs, decisions)
+    check_runs(gaussian_runs, decisions)
 
 
 def test_killed_at_every_named_step(matrix: Matrix) -> None:
@@ -226,18 +228,46 @@ def test_panes_are_drawn_once_whatever_is_killed(over_panes: Matrix) -> None:
 
 def test_killed_at_random_times(matrix: Matrix, request: pytest.FixtureRequest) -> None:
     """Workers die at random times: 2 in a short run, 20 in a full one, which writes a report."""
+    if request.config.getoption("--full"):
+        survived(matrix, request, "Every window charged by itself")
+        return
+    matrix.kill_at_random(2, random.Random(3))
+    print(check_promises(matrix, matrix.finish()))
+
+
+def survived(matrix: Matrix, request: pytest.FixtureRequest, title: str) -> list[StoredDecision]:
+    """Kill workers about what is reserved, drawn and stored, and check what is left.
+
+    In full: at every step three times and at twenty random ones, with a section of the report.
+    """
     full = request.config.getoption("--full")
+    chosen = ("reserve", "draw", "commit")
+    steps = [one for one in STEPS if full or any(word in one for word in chosen)]
+    died = matrix.kill_at_steps(steps * (3 if full else 1), patience_s=900 if full else 300)
+    assert set(died) == {plan.partition(":")[0] for plan in steps}
     if full:
-        died = matrix.kill_at_steps(list(STEPS) * 3, patience_s=900)
-        assert set(died) == {plan.partition(":")[0] for plan in STEPS}
-    kills = 20 if full else 2
-    matrix.kill_at_random(kills, random.Random(3))
-    report = check_promises(matrix, matrix.finish())
-    report["killed at random"] = kills
+        matrix.kill_at_random(20, random.Random(3))
+    decisions = matrix.finish()
+    report = check_promises(matrix, decisions)
+    assert report["decided"] > 0
     if full:
-        report.update({f"killed {step}": count for step, count in sorted(died.items())})
-        _write_report(report)
+        report["killed at random"] = 20
+        report |= {f"killed {step}": count for step, count in sorted(died.items())}
+        write_section(title, report)
     print(report)
+    return decisions
+
+
+def check_wall(matrix: Matrix, decisions: list[StoredDecision]) -> None:
+    """Assert that what every minute was charged keeps the Gaussian promise."""
+    spent: Counter[int] = Counter()
+    for one in decisions:
+        spent[one.key.start_ms // 60_000] += one.epsilon_units
+    scope = matrix.ledger.reports.status().scopes["user"]
+    promise = Gaussian.read(scope.promise)
+    assert promise is not None
+    assert max(spent.values()) <= scope.epsilon_max_units == promise.wall_units
+    assert promise.keeps(scope.spent_units)
 
 
 def check_runs(matrix: Matrix, decisions: list[StoredDecision]) -> None:
@@ -265,23 +295,3 @@ def check_runs(matrix: Matrix, decisions: list[StoredDecision]) -> None:
         spent[minute] += decision.epsilon_units
     scope = matrix.ledger.reports.status().scopes["user"]
     assert max(spent.values()) == scope.spent_units <= scope.epsilon_max_units
-
-
-def _write_report(report: dict[str, Any]) -> None:
-    lines = [
-        "# Crash matrix",
-        "",
-        _RAN.format(
-            day=f"{datetime.now(UTC):%Y-%m-%d}",
-            machine=platform.machine(),
-            python=platform.python_version(),
-        ),
-        "",
-        "| what | how many |",
-        "| --- | --- |",
-        *(f"| {what} | {value} |" for what, value in report.items()),
-        "",
-        _HELD,
-        "",
-    ]
-    _REPORT.write_text("\n".join(lines))

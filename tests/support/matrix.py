@@ -170,6 +170,7 @@ def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str,
     assert compared.exit_code == 0, compared.stderr
     scope = ledger.reports.status().scopes["user"]
     assert matrix.worst_units <= scope.epsilon_max_units
+    loss = "epsilon" if scope.promise is None else "rho"
     redrawn = sum(count - 1 for count in Counter(d["start_ms"] for d in draws).values())
     return {
         "windows": len(decisions),
@@ -179,8 +180,8 @@ def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str,
         "draws lost before their commit": redrawn,
         "alarms": len(seen),
         "alarm records, repeats included": len(alarms),
-        "largest loss ever seen / epsilon_max": (
-            f"{matrix.worst_units / 1e12:.3f} / {scope.epsilon_max_units / 1e12:.0f}"
+        f"largest {loss} ever seen / {loss}_max": (
+            f"{matrix.worst_units / 1e12:.3f} / {scope.epsilon_max_units / 1e12:.3f}"
         ),
     }
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
-from operators.registry import DEFAULT, OFFERED, price
+from operators.registry import OFFERED
 from stream.config.alarms.aims import AimReader
 from stream.config.alarms.band_feeds import FeedReferenceReader
 from stream.config.alarms.bands import BandReader, ReadAlarm
 from stream.config.alarms.caps import tell_caps
+from stream.config.alarms.cheaper import tell_cheaper
 from stream.config.alarms.contradictions import constant_comparisons, constant_condition
 from stream.config.alarms.early import check_early, is_steady, looks_of
 from stream.config.alarms.mechanism_keys import check_gaussian, named_wrongly
@@ -117,10 +118,7 @@ class QueryBuilder:
         read = self._read(parsed, model, tables, loc, left_open)
         usual = usual_of(model, parsed, tables)
         lifecycle = build_lifecycle(model, parsed.group, loc, self.findings)
-        tested = None if read is None else read.condition
-        check_gaussian(
-            model, tested, left_open, budget=self.budget, findings=self.findings, loc=loc
-        )
+        check_gaussian(left_open, budget=self.budget, findings=self.findings, loc=loc)
         if calendar is None or read is None or len(self.findings.errors) > before:
             return None
         looks, gaussian = looks_of(calendar), self.budget.gaussian is not None
@@ -372,19 +370,7 @@ class QueryBuilder:
 
     def _warn(self, query: Query, loc: Loc) -> None:
         feed = query.feed
-        name, usual = query.mechanism, DEFAULT.name
-        runs = OFFERED[name].run is not None and query.aim.looks == 1
-        if runs and self.budget.unit is PrivacyUnit.EVENT:
-            run, once = (price(one, query.condition, query.aim) for one in (name, usual))
-            often = query.calendar.charged
-            if once.epsilon < run.epsilon:
-                self.findings.warn(
-                    (*loc, "mechanism"),
-                    "an event is charged for a whole run in every window it lies in"
-                    f" ({often}): {float(often * run.epsilon):.3f}; {usual} takes"
-                    f" {float(often * once.epsilon):.3f}",
-                    f"write mechanism: {usual}; {name} pays under unit: user",
-                )
+        tell_cheaper(query, self.budget, self.findings, loc)
         waited_ms = feed.idle_margin_ms + _IDLE_SLACK_MS
         if feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:
             self.findings.warn(

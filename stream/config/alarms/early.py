@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
-from operators.descriptors import EARLY_HINT, GAUSSIAN_HINT
+from operators.descriptors import EARLY_HINT
 from operators.registry import OFFERED
 from stream.windows.cumulative import CumulativeCalendar
 
@@ -51,13 +51,6 @@ def check_early(
             (*loc, "sql"),
             "early alarms are for budget unit: event; a person would be charged for every step",
             "write TUMBLE instead of CUMULATE, unit: event, or mechanism: panes",
-            offset=parsed.window_offset,
-        )
-    if budget.gaussian is not None:
-        findings.wrong(
-            (*loc, "sql"),
-            "promise: gdp: no Gaussian budget pays for early alarms",
-            GAUSSIAN_HINT,
             offset=parsed.window_offset,
         )
     if mechanism is not None and mechanism.early is None:

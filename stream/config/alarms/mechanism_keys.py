@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Union
 
 from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter, ValidationError, create_model
 
-from operators.descriptors import CONDITION_KEYS, GAUSSIAN_HINT
+from operators.descriptors import CONDITION_KEYS
 from operators.registry import ALL, DEFAULT, OFFERED
 from stream.config.keys import EXAMPLES
 from stream.config.scalars import closest
@@ -18,7 +18,6 @@ from stream.config.scalars import closest
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from operators.conditions.condition import Condition
     from operators.descriptors import Mechanism
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
@@ -78,33 +77,19 @@ def misplaced_keys(model: AlarmModel) -> Iterator[tuple[str, str, str]]:
 
 
 def check_gaussian(
-    model: AlarmModel,
-    condition: Condition | None,
-    left_open: Sequence[str],
-    *,
-    budget: Budget,
-    findings: Findings,
-    loc: Loc,
+    left_open: Sequence[str], *, budget: Budget, findings: Findings, loc: Loc
 ) -> None:
-    """Refuse what no Gaussian budget pays: all but comparisons in windows that are over.
+    """Refuse keys that are left to `tocsin plan`: it does not plan under a Gaussian promise.
 
     Args:
-        model: the alarm's keys.
-        condition: when a cell should ring; ``None`` where that is wrong.
         left_open: keys that `tocsin plan` is to find.
         budget: the wall; of a pure one, nothing is refused.
         findings: receives errors.
         loc: the alarm.
     """
-    if budget.gaussian is None or condition is None:
-        return
-    mechanism = OFFERED.get(model.mechanism)
-    if left_open:
+    if budget.gaussian is not None and left_open:
         what = f"{' and '.join(left_open)} cannot be left to `tocsin plan` under it"
         findings.wrong(loc, f"promise: gdp: {what}", "write them, or promise: pure", key=True)
-    elif mechanism is None or mechanism.gaussian is None:
-        what = f"{model.mechanism} has no law that a Gaussian budget pays"
-        findings.wrong((*loc, "mechanism"), f"promise: gdp: {what}", GAUSSIAN_HINT)
 
 
 def _refusal(key: str, mechanism: str) -> tuple[str, str]:

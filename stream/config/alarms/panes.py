@@ -17,12 +17,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.errors import ConfigError
-from accountant.units import PrivacyUnit, to_loss_units
+from accountant.units import PrivacyUnit, from_loss_units, to_loss_units
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Condition
 from operators.conditions.weights import Weight
 from operators.registry import DEFAULT, mechanism_of
+from operators.single.pure import gaussian_units
 from stream.model.fingerprints import definition, fingerprint
 from stream.model.panes import is_panes, panes_name
 from stream.windows.calendars import FixedCalendar, LocalCalendar
@@ -133,7 +134,7 @@ class _Shared:
     Args:
         queries: at least one, in the order of the file.
         calendar: of the panes: the longest that all their windows are made of.
-        units: loss units of a pane.
+        units: loss units of a pane's epsilon, which its noise follows from.
     """
 
     queries: tuple[Query, ...]
@@ -161,12 +162,15 @@ class _Shared:
         Under unit ``user`` that is for all panes of a period without pauses, or as many as a cap
         lets through; of a lifetime, for those of a year.
         """
+        units = self.units
+        if budget.gaussian is not None:
+            units = gaussian_units(from_loss_units(units))
         if budget.unit is PrivacyUnit.EVENT:
-            return self.units * (2 if isinstance(self.calendar, CumulativeCalendar) else 1)
+            return units * (2 if isinstance(self.calendar, CumulativeCalendar) else 1)
         periods = None if budget.periods is None else budget.periods.calendar
         whole_ms = _YEAR_MS if periods is None else periods.longest_ms
         panes = -(-whole_ms // self.calendar.longest_ms)
-        return self.units * min(panes, budget.contribution.windows_per_period or panes)
+        return units * min(panes, budget.contribution.windows_per_period or panes)
 
     def reader(self, query: Query, own: Query, budget: Budget) -> Query:
         """Return an alarm as it is decided from these panes."""
@@ -294,8 +298,8 @@ def _terms(query: Query, budget: Budget) -> str:
 
 
 def _units(query: Query, pane: Calendar) -> int:
-    """Return what a pane has to pay for one alarm, in loss units."""
-    aim = replace(query.aim, panes=_times(query.calendar, pane), pane_units=0)
+    """Return what epsilon a pane has for one alarm, in loss units, whichever budget pays."""
+    aim = replace(query.aim, panes=_times(query.calendar, pane), pane_units=0, gaussian=False)
     plan = mechanism_of(query.mechanism).price(query.condition, aim)
     return to_loss_units(plan.epsilon)
 

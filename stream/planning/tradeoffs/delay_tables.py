@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from accountant.units import to_loss_units
+from stream.model.losses import loss_name, rounded_loss
 from stream.model.numbers import decimal
 from stream.planning.fitting import Fitting
 from stream.windows.shown import delay_text
@@ -13,21 +15,23 @@ from stream.windows.shown import delay_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from accountant.loss.gaussian import Gaussian
     from stream.planning.tradeoffs.delays import Paced, Pacing
 
 __all__ = ["pacing_lines", "pacing_tables"]
 
 
-def pacing_tables(pacings: Sequence[Pacing]) -> list[Fitting]:
+def pacing_tables(pacings: Sequence[Pacing], gaussian: Gaussian | None = None) -> list[Fitting]:
     """Return a table an alarm: what an event pays against the expected delay.
 
     Args:
         pacings: of all alarms.
+        gaussian: what the budget promises; ``None`` for a pure one.
     """
-    return [Fitting(_table(each)) for each in pacings]
+    return [Fitting(_table(each, gaussian)) for each in pacings]
 
 
-def _table(pacing: Pacing) -> Table:
+def _table(pacing: Pacing, gaussian: Gaussian | None) -> Table:
     table = Table(
         title=f"{pacing.query}: how often to look at {delay_text(pacing.window_ms)}",
         title_justify="left",
@@ -40,27 +44,31 @@ def _table(pacing: Pacing) -> Table:
     for looks in dict.fromkeys(way.looks for way in pacing.ways):
         ways = [way for way in pacing.ways if way.looks == looks]
         known = {(way.mechanism, way.windows): way for way in ways}
-        cells = (_cell(known[kind]) if kind in known else "" for kind in kinds)
+        cells = (_cell(known[kind], gaussian) if kind in known else "" for kind in kinds)
         table.add_row(str(looks), delay_text(ways[0].step_ms), *cells)
     table.caption = (
-        "epsilon of an event, and how long after a jump it rings, on average: the count goes to"
-        f" {decimal(pacing.jumps_to)}, a tolerance beyond the first that should ring, as the window"
-        " begins, and stays; * as configured; <= no more than this"
+        f"{loss_name(gaussian)} of an event, and how long after a jump it rings, on average: the"
+        f" count goes to {decimal(pacing.jumps_to)}, a tolerance beyond the first that should ring,"
+        " as the window begins, and stays; * as configured; <= no more than this"
     )
     table.caption_justify = "left"
     return table
 
 
-def _cell(way: Paced) -> str:
+def _cell(way: Paced, gaussian: Gaussian | None) -> str:
     most = "" if way.exact else "<= "
-    return f"{float(way.epsilon):.3f}{' *' * way.used}\n{most}{delay_text(way.delay_ms)}"
+    loss = rounded_loss(gaussian, to_loss_units(way.epsilon))
+    return f"{loss}{' *' * way.used}\n{most}{delay_text(way.delay_ms)}"
 
 
-def pacing_lines(pacings: Sequence[Pacing]) -> Iterator[dict[str, object]]:
+def pacing_lines(
+    pacings: Sequence[Pacing], gaussian: Gaussian | None = None
+) -> Iterator[dict[str, object]]:
     """Yield the same as one JSON object a way.
 
     Args:
         pacings: of all alarms.
+        gaussian: what the budget promises; ``None`` for a pure one.
     """
     for pacing in pacings:
         for way in pacing.ways:
@@ -74,7 +82,7 @@ def pacing_lines(pacings: Sequence[Pacing]) -> Iterator[dict[str, object]]:
                 "looks": way.looks,
                 "step_s": way.step_ms / 1000,
                 "configured": way.used,
-                "epsilon": f"{float(way.epsilon):.12f}",
+                loss_name(gaussian): f"{float(way.epsilon):.12f}",
                 "delay_s": float(f"{way.delay_ms / 1000:.6g}"),
                 "exact": way.exact,
             }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -11,13 +12,17 @@ import pytest
 
 from accountant.errors import ConfigError
 from accountant.loss.gaussian import Gaussian, mu_of
-from accountant.units import from_loss_units
+from accountant.units import from_loss_units, to_loss_units
 from operators.formulas.mirrored import Mirrored
 from operators.formulas.normal import NormalTslm
+from operators.noise.source import KeyedNoise
+from operators.panes.windows import PaneWindows
 from operators.registry import ALL, create, price
 from operators.single.adapter import Single
+from operators.single.pure import gaussian_units
 from operators.single.tslm import Tslm
 from stream.config.loading import examine
+from stream.decisions.mechanisms import early_of, operator_of, panes_of, plans_of, price_of
 from stream.model.fingerprints import fingerprint
 from tests.statistical.enumeration import ONE
 from tests.support.normal import quantile
@@ -146,38 +151,119 @@ def test_false_alarms_promised_first_are_paid(tmp_path: Path, having: str) -> No
     assert operator.plan.epsilon == from_loss_units(silent.units)
 
 
+CUMULATE = "CUMULATE(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)"
+HOP = "HOP(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)"
+BAND = 'mechanism: decider\n    reference: 40\n    epsilon: "0.5"'
+BOTH = "COUNT(*) > 30 AND COUNT(*) < 90"
+CONVERTED = {
+    "ppwlm": written(keys="tolerance: 9\n    mechanism: ppwlm"),
+    "dppwlm": written(keys="tolerance: 9\n    mechanism: dppwlm", unit="event"),
+    "probe": written(keys="tolerance: 9\n    mechanism: probe", having=BOTH),
+    "probe-ent": written(keys="tolerance: 9\n    mechanism: probe-ent", having=BOTH),
+    "probe-ent of one": written(keys="tolerance: 9\n    mechanism: probe-ent"),
+    "turned round": written(
+        keys="tolerance: 9\n    mechanism: probe\n    max_fpr: 0.01\n    promise: false_alarms",
+        having=BOTH,
+    ),
+    "band": written(having="ABS(COUNT(*) - REFERENCE) >= 9", keys=BAND),
+    "early runs": written(keys="tolerance: 9\n    mechanism: svt", window=CUMULATE, unit="event"),
+    "a run an event": written(keys="tolerance: 9\n    mechanism: svt", unit="event"),
+}
+
+
+@pytest.mark.parametrize("name", CONVERTED)
+def test_what_is_pure_is_paid_at_its_worst(tmp_path: Path, name: str) -> None:
+    """Its price is that of all it could lose, certified, whatever it gives back otherwise."""
+    paid, pure = (
+        examined(tmp_path, text) for text in (CONVERTED[name], CONVERTED[name].replace(GDP, ""))
+    )
+    assert paid.alarms is not None, paid.errors
+    assert pure.alarms is not None, pure.errors
+    query, before = (one.alarms.queries["crowd"] for one in (paid, pure) if one.alarms)
+    operator, alone = operator_of(query), operator_of(before)
+    beyond = query.aim.alarms if name == "a run an event" else 0
+    whole = gaussian_units(alone.plan.epsilon) + beyond
+    assert to_loss_units(operator.plan.epsilon) == whole
+    assert price_of(query) == operator.plan
+    assert 0 < operator.plan.limit <= float(operator.plan.epsilon)
+    assert query.fingerprint != before.fingerprint
+    if early_of(query) is None:
+        statistics = np.full((query.condition.statistics, 2), 31, dtype=np.int64)
+        decided = operator.decide(statistics, KeyedNoise(bytes(32)))
+        again = alone.decide(statistics, KeyedNoise(bytes(32)))
+        assert decided.cost.worst_units == decided.cost.largest_sum_units(1) == whole
+        assert decided.cost.largest_sum_units(2) == 2 * whole
+        assert decided.fired.tolist() == again.fired.tolist()
+        laws = (one.chances(0, statistics[:, :1]) for one in (operator, alone))
+        assert len({None if law is None else law.item() for law in laws}) == 1
+
+
+def test_every_look_is_a_gaussian_decision(tmp_path: Path) -> None:
+    """Each step is decided by tslm: as many tables as looks, and their rho adds up."""
+    report = examined(tmp_path, written(window=CUMULATE, unit="event"))
+    assert report.alarms is not None, report.errors
+    query = report.alarms.queries["crowd"]
+    early = early_of(query)
+    assert early is not None
+    once = replace(query.aim, looks=1, max_fpr=query.aim.max_fnr / 6)
+    each = price("tslm", query.condition, once)
+    assert early.plan.epsilon == 6 * each.epsilon
+    assert price_of(query) == early.plan
+    pure = replace(query.aim, gaussian=False)
+    converted = gaussian_units(price("tslm", query.condition, pure).epsilon)
+    assert to_loss_units(early.plan.epsilon) * 4 < converted
+
+
 @pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (written(keys="mechanism: svt"), "svt has no law that a Gaussian budget pays"),
-        (written(keys="mechanism: ppwlm"), "ppwlm has no law that a Gaussian budget pays"),
-        (
-            written(keys="mechanism: panes\n    tolerance: 9", unit="event"),
-            "panes has no law that a Gaussian budget pays",
-        ),
-        (
-            written(
-                having="ABS(COUNT(*) - REFERENCE) >= 9",
-                keys='mechanism: decider\n    reference: 40\n    epsilon: "0.5"',
-            ),
-            "decider has no law that a Gaussian budget pays",
-        ),
-        (
-            written(window="CUMULATE(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)", unit="event"),
-            "no Gaussian budget pays for early alarms",
-        ),
-        (
-            written(keys="tolerance: auto\n    usual: 5\n    false_rings: 1 per week"),
-            "cannot be left to `tocsin plan` under it",
-        ),
-    ],
+    ("window", "having", "times"),
+    [(HOP, "COUNT(*) > 30", 1), (CUMULATE, "COUNT(DISTINCT person) > 30", 2)],
 )
-def test_what_it_does_not_pay_is_refused(tmp_path: Path, text: str, said: str) -> None:
+def test_noise_of_panes_is_the_same_under_both_promises(
+    tmp_path: Path, window: str, having: str, times: int
+) -> None:
+    """It follows from epsilon; what a pane is charged is its price, of each pane that is moved."""
+    text = written(
+        keys="tolerance: 9\n    mechanism: panes", window=window, having=having, unit="event"
+    )
+    paid, pure = (examined(tmp_path, each) for each in (text, text.replace(GDP, "")))
+    assert paid.alarms is not None, paid.errors
+    assert pure.alarms is not None, pure.errors
+    (panes,), (before,) = (one.alarms.panes.values() for one in (paid, pure) if one.alarms)
+    assert panes.aim.pane_units == before.aim.pane_units
+    charged = plans_of(paid.alarms)
+    assert to_loss_units(charged[panes.id].epsilon) == times * gaussian_units(
+        from_loss_units(panes.aim.pane_units)
+    )
+    assert charged["crowd"].epsilon == 0
+    operator = panes_of(panes)
+    assert isinstance(operator, PaneWindows)
+    assert operator.panes.units == panes.aim.pane_units
+
+
+def test_a_worst_case_that_is_dearer_than_tslm_is_told(tmp_path: Path) -> None:
+    """As a warning that names both prices of rho; nothing is said where there is no choice."""
+    for name, takes in (("ppwlm", "0.01499"), ("probe", "0.02128")):
+        report = examined(tmp_path, CONVERTED[name])
+        (said,) = (one for one in report.warnings if one.message.startswith("promise: gdp: "))
+        assert f"nothing is given back: rho 0.07719; tslm takes {takes}" in said.message
+    (said,) = (
+        one
+        for one in examined(tmp_path, CONVERTED["a run an event"]).warnings
+        if "for a whole run" in one.message
+    )
+    assert ": rho " in said.message
+    for name in ("band", "early runs"):
+        report = examined(tmp_path, CONVERTED[name])
+        assert not [one for one in report.warnings if "takes" in one.message]
+
+
+def test_keys_left_to_the_plan_are_refused(tmp_path: Path) -> None:
     """By the file's reader, in one sentence; the same file passes under a pure promise."""
-    report = examined(tmp_path, text)
-    errors = [one for one in report.errors if one.message.startswith("promise: gdp: ")]
-    assert [said in one.message for one in errors] == [True]
-    assert "promise: pure" in errors[0].hint
+    text = written(keys="tolerance: auto\n    usual: 5\n    false_rings: 1 per week")
+    (error,) = examined(tmp_path, text).errors
+    assert error.message.startswith("promise: gdp: ")
+    assert "cannot be left to `tocsin plan` under it" in error.message
+    assert "promise: pure" in error.hint
     assert not examined(tmp_path, text.replace(GDP, "")).errors
 
 
@@ -186,7 +272,7 @@ def test_no_mechanism_is_planned_that_it_does_not_pay(tmp_path: Path) -> None:
     report = examined(tmp_path, written())
     assert report.alarms is not None
     query = report.alarms.queries["crowd"]
-    for name, mechanism in ALL.items():
-        if mechanism.gaussian is None and mechanism.bands is None:
-            with pytest.raises(ConfigError, match="under a Gaussian promise"):
-                create(name, query.condition, query.aim, experimental=True)
+    unpaid = [one for one in ALL.values() if one.gaussian_maker(1) is None and one.bands is None]
+    assert [one.name for one in unpaid] == ["nlm"]
+    with pytest.raises(ConfigError, match="under a Gaussian promise"):
+        create("nlm", query.condition, query.aim, experimental=True)

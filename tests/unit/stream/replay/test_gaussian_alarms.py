@@ -108,6 +108,15 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return replayed(folder, written(folder))
 
 
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest) -> str:
+    """Return where the ledger is: in the test's own folder, or a database of its own."""
+    if request.param == "sqlite":
+        return ""
+    postgres: Postgres = request.getfixturevalue("postgres")
+    return postgres.new_database()
+
+
 def shown(*arguments: str) -> str:
     """Return what a command prints, on one line."""
     return " ".join(tocsin(*arguments).stdout.split())
@@ -186,11 +195,11 @@ def test_a_rho_that_is_called_an_epsilon_is_found_without_its_row(ran: Ran, tmp_
     )
 
 
-def test_what_was_published_is_charged_again(ran: Ran, tmp_path: Path) -> None:
+def test_what_was_published_is_charged_again(ran: Ran, tmp_path: Path, place: str) -> None:
     """A lost ledger is put right from its records; a pure budget does not take them."""
     saved = tmp_path / "printed.jsonl"
     saved.write_text(ran.printed, encoding="utf-8")
-    path = written(tmp_path)
+    path = written(tmp_path, ledger=place)
     done = tocsin("ledger", path, "mark-spent", "--published", str(saved))
     assert done.exit_code == 0, done.stderr
     assert budget_of(path)["spent"] == budget_of(ran.path)["spent"]
@@ -213,10 +222,10 @@ def test_another_promise_is_refused_under_a_live_ledger(ran: Ran, tmp_path: Path
 
 
 @pytest.mark.parametrize("budget", [USER, EVENT])
-def test_windows_beyond_the_wall_are_refused(tmp_path: Path, budget: str) -> None:
+def test_windows_beyond_the_wall_are_refused(tmp_path: Path, budget: str, place: str) -> None:
     """Where the wall holds less than what is asked for, on either unit, and verify agrees."""
     epsilon = {USER: "2", EVENT: "1.2"}[budget]
-    path = written(tmp_path, f"{budget}, on_overrun: deny", epsilon)
+    path = written(tmp_path, f"{budget}, on_overrun: deny", epsilon, place)
     printed = replayed(tmp_path, path)
     decisions = [one for one in printed.records if "alarm_id" not in one]
     assert {one["outcome"] for one in decisions} == {"decided", "denied"}
@@ -239,9 +248,9 @@ def test_on_postgresql_it_is_the_same(ran: Ran, tmp_path: Path, postgres: Postgr
     assert tocsin("ledger", path, "verify").exit_code == 0
 
 
-def test_a_run_that_was_cut_off_goes_on(ran: Ran, tmp_path: Path) -> None:
+def test_a_run_that_was_cut_off_goes_on(ran: Ran, tmp_path: Path, place: str) -> None:
     """What was stored stays drawn and charged: what is left is added, and nothing twice."""
-    path = written(tmp_path)
+    path = written(tmp_path, ledger=place)
     files = {"badges": [Path(events(tmp_path))]}
     alarms = load(Path(path), environ={})
     with open_ledger(alarms) as opened:
@@ -300,7 +309,7 @@ def test_status_and_losses_say_rho_and_what_it_is_worth(ran: Ran) -> None:
 
 
 def test_a_budget_that_is_too_small_says_what_would_do(tmp_path: Path) -> None:
-    """The smallest changes keep the promise's kind, and offer no mechanism that it does not pay."""
+    """The smallest changes keep the promise's kind, and no run is offered that is dearer."""
     path = written(tmp_path, epsilon="2")
     lines = json_lines(tocsin("plan", path, "--json"), code=3)
     changes = [line for line in lines if line["record"] == "change"]

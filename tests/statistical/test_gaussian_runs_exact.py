@@ -1,0 +1,391 @@
+"""What is pure under a Gaussian budget: whole transcripts of two neighbours, runs among windows.
+
+A run answers in several windows, and others are charged in between. All that the ledger knows of it
+is the guarantee that ``accountant.costs.runs`` states: with n alarms so far it has lost at most
+what it cost to open and n alarms. So beside sparse vectors there are runs here that have nothing
+but that guarantee, and lose all of it. Broken ways to charge them must be caught by the same sum.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from itertools import product
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pytest
+
+from accountant.budget.filter import UserFilter
+from accountant.budget.standings import Standing
+from accountant.costs.charges import Charge, UniformCost, WindowKey
+from accountant.costs.runs import RunTerms
+from accountant.loss.gaussian import delta_bounds
+from accountant.loss.overlap import Held
+from accountant.records import Answer
+from accountant.regions.shapes import ANYWHERE
+from accountant.units import UNITS_PER_EPSILON, from_loss_units, to_loss_units
+from operators.base import Promise
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
+from operators.single import gaussian
+from operators.single.pure import gaussian_units
+from operators.svt.mechanism import Svt
+from operators.svt.terms import SvtPlan, log_at_least, threshold_law
+from tests.statistical.test_gaussian_exact import fires
+from tests.support.svt import aim, condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from numpy.typing import NDArray
+
+    from operators.single.tslm import Tslm
+
+THRESHOLD = 100
+EPSILONS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0)
+ROUNDING = 1e-9
+"""What floats may be off by; what is to be found is a thousand times more."""
+
+
+class Run(Protocol):
+    """A run as the enumeration sees it: its hidden state, and how that answers."""
+
+    @property
+    def open_eps(self) -> Fraction:
+        """Loss of what it draws as it opens."""
+        ...
+
+    @property
+    def alarm_eps(self) -> Fraction:
+        """Loss of an alarm."""
+        ...
+
+    @property
+    def alarms(self) -> int:
+        """How many it has."""
+        ...
+
+    def opened(self, neighbour: int) -> NDArray[np.float64]:
+        """Return the masses of its hidden states, on a stream or its neighbour."""
+        ...
+
+    def answers(self, asked: int, neighbour: int) -> dict[str, NDArray[np.float64]]:
+        """Return how likely every hidden state gives each answer; alarms begin with ``!``."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sparse:
+    """A sparse vector with a one-sided threshold, as it is released."""
+
+    plan: SvtPlan
+    steps: tuple[int, ...]
+    moved: tuple[int, ...]
+
+    @property
+    def open_eps(self) -> Fraction:
+        """Loss of the threshold."""
+        return from_loss_units(self.plan.open_units)
+
+    @property
+    def alarm_eps(self) -> Fraction:
+        """Loss of an alarm."""
+        return from_loss_units(self.plan.alarm_units)
+
+    @property
+    def alarms(self) -> int:
+        """How many it has."""
+        return self.plan.alarms
+
+    def opened(self, _neighbour: int) -> NDArray[np.float64]:
+        """Return the threshold's masses."""
+        return threshold_law(self.plan)[1]
+
+    def answers(self, asked: int, neighbour: int) -> dict[str, NDArray[np.float64]]:
+        """Compare a step count with every threshold."""
+        step = self.steps[asked] + neighbour * self.moved[asked]
+        noise = threshold_law(self.plan)[0]
+        rings = np.exp(log_at_least(self.plan, noise + (self.plan.correction - step)))
+        return {"!": rings, ".": 1 - rings}
+
+
+@dataclass(frozen=True)
+class Worst:
+    """Randomised response, drawn as the run opens and told by which cell rings last of all.
+
+    All alarms before that ring whatever the data are: a prefix with fewer loses nothing.
+    """
+
+    alarms: int
+    open_eps: Fraction
+    alarm_eps: Fraction
+
+    def opened(self, neighbour: int) -> NDArray[np.float64]:
+        """Return the masses of the two answers."""
+        whole = float(self.open_eps + self.alarms * self.alarm_eps)
+        likely = 1 / (1 + math.exp(-whole))
+        return np.array([likely, 1 - likely][:: 1 - 2 * neighbour])
+
+    def answers(self, asked: int, _neighbour: int) -> dict[str, NDArray[np.float64]]:
+        """Ring without a reason, and at last for one."""
+        if asked < self.alarms - 1:
+            return {"!": np.ones(2)}
+        return {"!a": np.array([1.0, 0.0]), "!b": np.array([0.0, 1.0])}
+
+
+@dataclass(frozen=True)
+class Seldom:
+    """One question whose alarm is rare and loses all, and whose silence loses the opening alone."""
+
+    open_eps: Fraction
+    alarm_eps: Fraction
+    alarms: int = 1
+
+    def opened(self, _neighbour: int) -> NDArray[np.float64]:
+        """Hide nothing."""
+        return np.ones(1)
+
+    def answers(self, asked: int, neighbour: int) -> dict[str, NDArray[np.float64]]:
+        """Ring e^W times as often on the neighbour, and are silent e^open less often there."""
+        if asked:
+            return {".": np.ones(1)}
+        quiet, whole = math.exp(-self.open_eps), math.exp(self.open_eps + self.alarm_eps)
+        chance = (1 - quiet) / (whole - quiet) * (whole if neighbour else 1)
+        return {"!": np.array([chance]), ".": np.array([1 - chance])}
+
+
+@dataclass(frozen=True)
+class Path:
+    """A transcript on the way.
+
+    Args:
+        text: what was seen.
+        charged: what every window was settled at.
+        hidden: masses of the run's states on both streams; ``None`` before it opens.
+        asked: windows of the run so far.
+        chances: of all other windows' answers on both streams.
+    """
+
+    text: str = ""
+    charged: tuple[int, ...] = ()
+    hidden: tuple[NDArray[np.float64], ...] | None = None
+    asked: int = 0
+    chances: tuple[float, float] = (1.0, 1.0)
+
+    def then(self, said: str, paid: int, **changes: Any) -> Path:
+        """Return the path after one more window."""
+        return replace(self, text=self.text + said, charged=(*self.charged, paid), **changes)
+
+
+@dataclass(frozen=True)
+class Audit:
+    """Every transcript of a run and windows of their own, and its probability on two neighbours.
+
+    Args:
+        run: how it answers.
+        order: ``r`` for a window of the run, ``w`` for one of a tslm: dear after an alarm.
+        wall: in loss units.
+        dear: decides after an alarm.
+        cheap: decides otherwise.
+    """
+
+    run: Run
+    order: str
+    wall: int
+    dear: Tslm
+    cheap: Tslm
+
+    def held(self, opens: bool, rung: int, rings: int) -> tuple[int, int]:
+        """Return what a window of the run reserves and what it is settled at, in loss units.
+
+        Args:
+            opens: whether the run opens with it.
+            rung: alarms of the run before it.
+            rings: its own.
+        """
+        terms = self.terms
+        reserved = terms.worst_units if opens else (terms.alarms - rung) * terms.alarm_units
+        return reserved, terms.open_units * opens + rings * terms.alarm_units
+
+    @property
+    def terms(self) -> RunTerms:
+        """What the run is charged."""
+        whole = self.run.open_eps + self.run.alarms * self.run.alarm_eps
+        return RunTerms(gaussian_units(whole), 1, self.run.alarms)
+
+    def transcripts(self) -> dict[str, tuple[float, float]]:
+        """Return transcripts, refusals included, with their probabilities on both streams."""
+        return dict(self._after(Path(), 0))
+
+    def _after(self, path: Path, rung: int) -> Iterator[tuple[str, tuple[float, float]]]:
+        at, opens = len(path.charged), path.hidden is None
+        if at == len(self.order):
+            whole = [1.0, 1.0] if path.hidden is None else [float(one.sum()) for one in path.hidden]
+            yield path.text, (path.chances[0] * whole[0], path.chances[1] * whole[1])
+            return
+        of_run = self.order[at] == "r"
+        if of_run and rung == self.run.alarms:
+            yield from self._after(path.then("-", 0), rung)
+            return
+        tslm = self.dear if "!" in path.text[-2:] else self.cheap
+        reserved = self.held(opens, rung, 0)[0] if of_run else tslm.units
+        if not self.grants(path.charged, reserved):
+            yield from self._after(path.then("x", 0), rung)
+        elif of_run:
+            states = path.hidden or tuple(map(self.run.opened, (0, 1)))
+            said = [self.run.answers(path.asked, each) for each in (0, 1)]
+            for answer in said[0]:
+                rings = answer.count("!")
+                paid = self.held(opens, rung, rings)[1]
+                left = tuple(state * one[answer] for state, one in zip(states, said, strict=True))
+                further = path.then(answer, paid, hidden=left, asked=path.asked + 1)
+                yield from self._after(further, rung + rings)
+        else:
+            laws = [float(fires(tslm, THRESHOLD + each)) for each in (0, 1)]
+            for answer, likely in (("!", laws), (".", [1 - one for one in laws])):
+                both = tuple(a * b for a, b in zip(path.chances, likely, strict=True))
+                yield from self._after(path.then(answer, tslm.units, chances=both), rung)
+
+    def grants(self, charged: Sequence[int], units: int) -> bool:
+        """Ask the real filter for the next window, after what the others were settled at."""
+        judge = UserFilter(self.wall, {}, {})
+        for at, one in enumerate(charged):
+            judge.hold(Standing(Held(10 * at, 10 * at + 10, one), False, (0,), "crowd"))
+        at = len(charged)
+        key = WindowKey(10 * at + 10, "crowd", 10 * at)
+        asked = Charge(key, UniformCost(units, 1), 1, periods=(0,))
+        return judge.answer(asked, ANYWHERE) is Answer.RESERVED
+
+    def excess(self, wall: int) -> float:
+        """Return by how much some event is likelier than a wall's promise allows, at most."""
+        found = self.transcripts().values()
+        for side in (0, 1):
+            assert sum(both[side] for both in found) == pytest.approx(1)
+        most = -math.inf
+        for epsilon, side in product(EPSILONS, (0, 1)):
+            grown = math.exp(epsilon)
+            delta = sum(max(both[side] - grown * both[1 - side], 0) for both in found)
+            most = max(most, delta - float(delta_bounds(Fraction(epsilon), wall)[1]))
+        return most
+
+
+class Squared(Audit):
+    """Broken twin: a pure loss is charged as the mu of the same number."""
+
+    @property
+    def terms(self) -> RunTerms:
+        """Return too little: epsilon^2 / 2."""
+        whole = self.run.open_eps + self.run.alarms * self.run.alarm_eps
+        return RunTerms(to_loss_units(whole**2 / 2), 1, self.run.alarms)
+
+
+class AlarmByAlarm(Audit):
+    """Broken twin: the opening is converted, and then each alarm by itself."""
+
+    @property
+    def terms(self) -> RunTerms:
+        """Return parts that add up to less than the whole."""
+        opening, each = gaussian_units(self.run.open_eps), gaussian_units(self.run.alarm_eps)
+        return RunTerms(opening, each, self.run.alarms)
+
+
+class Refunded(Audit):
+    """Broken twin: what the alarms so far come to is converted, and the rest given back."""
+
+    def held(self, opens: bool, rung: int, rings: int) -> tuple[int, int]:
+        """Reserve up to the whole, and settle at what was lost."""
+
+        def after(alarms: int) -> int:
+            return gaussian_units(self.run.open_eps + alarms * self.run.alarm_eps)
+
+        before = 0 if opens else after(rung)
+        return after(self.run.alarms) - before, after(rung + rings) - before
+
+
+@cache
+def coin(units: int) -> Tslm:
+    """Return the decision over one step whose price is about so many loss units."""
+    mu = math.sqrt(2 * units / UNITS_PER_EPSILON)
+    rate = Fraction(math.erfc(mu / 2 / math.sqrt(2)) / 2).limit_denominator(10**6)
+    test = IntegerTest(Comparison.GT, np.array([THRESHOLD], dtype=np.int64), 1)
+    return gaussian.planned(test, Promise(rate, 0, rate))
+
+
+HALF = Fraction(1, 2)
+SPARSE = SvtPlan(UNITS_PER_EPSILON, UNITS_PER_EPSILON, 2, monotone=True, one_sided=True)
+RUNS: dict[str, Run] = {
+    "sparse": Sparse(SPARSE, (-1, 1, 0, -2), (1, 1, 0, 0)),
+    "sparse, found at once": Sparse(SPARSE, (1, -1, -1, 0), (1, 1, 1, 1)),
+    "worst": Worst(3, HALF, HALF),
+    "worst of one": Worst(1, HALF, HALF),
+    "seldom": Seldom(Fraction(3, 5), Fraction(7, 5)),
+}
+ORDERS = {"worst of one": "rww", "seldom": "rww"}
+
+
+def audit_of(kind: type[Audit], name: str) -> Audit:
+    """Return an audit whose wall holds the run, as it is charged, and some windows beside it."""
+    dear, cheap = coin(UNITS_PER_EPSILON // 2), coin(UNITS_PER_EPSILON // 4)
+    made = kind(RUNS[name], ORDERS.get(name, "rwrwrwwr"), 0, dear, cheap)
+    whole = made.terms.worst_units
+    if name == "seldom":  # nothing but the run, and what silence would give back
+        left = coin((whole - gaussian_units(made.run.open_eps)) * 999 // 1000)
+        return replace(made, wall=whole, dear=left, cheap=left)
+    beside = 0 if name == "worst of one" else 2 * cheap.units + dear.units
+    return replace(made, wall=whole + beside)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_neighbours_are_told_apart_no_better_than_the_wall_allows(name: str) -> None:
+    """Over all transcripts and all events, whatever was asked in between and refused."""
+    audit = audit_of(Audit, name)
+    assert audit.excess(audit.wall) <= ROUNDING
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_runs_keep_the_guarantee_that_the_ledger_knows(name: str) -> None:
+    """Alone, along every prefix: no transcript loses more than its opening and its alarms."""
+    run = RUNS[name]
+
+    def losses(text: str, states: tuple[NDArray[np.float64], ...]) -> None:
+        here, there = (float(one.sum()) for one in states)
+        most = float(run.open_eps + text.count("!") * run.alarm_eps)
+        assert abs(math.log(here / there)) <= most + ROUNDING
+        asked = len(text.replace("a", "").replace("b", ""))
+        if text.count("!") == run.alarms or asked == 4:
+            return
+        said = [run.answers(asked, each) for each in (0, 1)]
+        for answer in said[0]:
+            losses(text + answer, tuple(s * a[answer] for s, a in zip(states, said, strict=True)))
+
+    losses("", tuple(map(run.opened, (0, 1))))
+
+
+@pytest.mark.parametrize(
+    ("twin", "name"),
+    [(Squared, "worst of one"), (AlarmByAlarm, "worst"), (Refunded, "seldom")],
+)
+def test_runs_that_are_charged_too_little_are_caught(twin: type[Audit], name: str) -> None:
+    """The same sums find them, and find nothing of the same run as it is charged."""
+    assert audit_of(twin, name).excess(audit_of(twin, name).wall) > 1e-3
+
+
+def test_much_of_what_the_wall_allows_is_used() -> None:
+    """With a twentieth less of it, the worst run is found."""
+    audit = audit_of(Audit, "worst of one")
+    assert audit.excess(audit.wall * 19 // 20) > 1e-3
+
+
+def test_a_planned_run_is_charged_as_audited() -> None:
+    """The operator's own terms are those of the audit, under a Gaussian promise and no other."""
+    pure, paid = (
+        Svt.planned(condition(), replace(aim(alarms=3), gaussian=each)) for each in (False, True)
+    )
+    assert paid.terms == pure.terms
+    whole = gaussian_units(from_loss_units(pure.run_terms.worst_units))
+    assert paid.run_terms == RunTerms(whole, 1, 3)
+    assert to_loss_units(paid.plan.epsilon) == paid.run_terms.worst_units
+    assert [paid.cost_units(opens, rung) for opens, rung in ((True, 0), (False, 3))] == [whole, 3]

@@ -1,0 +1,53 @@
+"""The report of the crash matrix: a section for each configuration, rewritten by itself."""
+
+from __future__ import annotations
+
+import platform
+from datetime import UTC, datetime
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Final
+
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["REPORT", "write_section"]
+
+REPORT: Final = ROOT / "benchmarks" / "reports" / "crash-matrix.md"
+
+_HEAD: Final = """\
+# Crash matrix
+
+`make crash`: real Kafka, PostgreSQL, two workers that are killed at every step of the protocol and
+at random times. In every section, per window the counts equalled a plain recount of the log, one
+decision existed, nothing was drawn after it was stored, every alarm of every stored decision was on
+the topic, repeats carried the same `alarm_id`, and `ledger verify` was clean.
+"""
+_PACKAGES: Final = ("confluent-kafka", "psycopg", "SQLAlchemy", "numpy")
+
+
+def write_section(title: str, report: Mapping[str, Any], path: Path = REPORT) -> None:
+    """Put what a run found into its section, and leave the others as they are.
+
+    Args:
+        title: of the section.
+        report: what was counted.
+        path: of the report.
+    """
+    _, *sections = path.read_text(encoding="utf-8").split("\n## ")
+    kept = {one.partition("\n")[0]: one.partition("\n")[2].strip() for one in sections}
+    versions = ", ".join(f"{name} {version(name)}" for name in _PACKAGES)
+    ran = f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()}"
+    kept[title] = "\n".join(
+        [
+            f"{ran}, Python {platform.python_version()}, {versions}.",
+            "",
+            "| what | how many |",
+            "| --- | --- |",
+            *(f"| {what} | {value} |" for what, value in report.items()),
+        ]
+    )
+    parts = [_HEAD, *(f"## {name}\n\n{text}\n" for name, text in kept.items())]
+    path.write_text("\n".join(parts), encoding="utf-8")
