@@ -51,7 +51,7 @@ so is how ProBE's last tolerance is chosen. What is not:
 - A tolerance is of the sum. A range is that of the average times the median number of events of a
   cell, over cells that have any, in an earlier span.
 - A threshold is the mean and {deviations} standard deviation of that span's averages: at three, as
-  for counts, no cell holds six of them.
+  for counts, next to no cell holds all six.
 - A cell without events does not ring. Its sum is 0, next to the threshold.
 
 *FPR* is the paper's, over all negatives; *beyond the tolerance* is over those that miss a threshold
@@ -168,8 +168,8 @@ def _figure_10(measured: Mapping[str, Results], folder: Path) -> Iterator[str]:
     yield prose(f"""**Agrees.** beta is kept: the highest FNR of a conjunction with 10 positives or
 more is {fnr:.3f}. ProBE-Ent has the cheapest dearest cell of those with phases in
 {_best(of["worst"], np.min)} of {len(flat)} cases, and the most min-entropy of them in
-{_best(of["entropy"], np.max)}. An average costs more than a count at the same share of its range
-(*naive*, above), and more averages cost more.
+{_best(of["entropy"], np.max)}. Of the same events an average costs more than a count at the same
+share of its range (*naive*, above), and more averages cost more.
 
 **Does not.** With the events there are, alpha = {float(probe.MAX_FPR):g} is kept over all negatives
 by ProBE in {kept["ProBE"]} of {len(flat) - len(large)} cases, by ProBE-Ent in {kept["ProBE-Ent"]}
@@ -177,7 +177,8 @@ and by naive in {kept["naive"]}. Where a cell has few events, and all the more w
 its sum lies close to the threshold, and epsilon_max affords no tolerance that tells them apart.
 With {TIMES} times as many events it is {tops["ProBE"]:.3f} at most with ProBE,
 {tops["ProBE-Ent"]:.3f} with ProBE-Ent. Beyond the last tolerance all cases have
-{beyond["ProBE"]:.3f} at most with ProBE, {beyond["ProBE-Ent"]:.3f} with ProBE-Ent. Naive has more min-entropy than ProBE-Ent in
+{beyond["ProBE"]:.3f} at most with ProBE, {beyond["ProBE-Ent"]:.3f} with ProBE-Ent. Naive has more
+min-entropy than ProBE-Ent in
 {int(np.count_nonzero(of["entropy"]["naive"] > of["entropy"]["ProBE-Ent"]))} of {len(flat)} cases,
 at an FPR of up to {np.nanmax(of["fpr"]["naive"]):.2f}.
 
