@@ -110,6 +110,7 @@ bench-accountant: $(DEV)  ## the ledger at scale, grants, maximum overlap, min-e
 	$(BIN)/python -m benchmarks.filter_grants --write
 	$(BIN)/python -m benchmarks.overlap --write
 	$(BIN)/python -m benchmarks.overlap_sets --write
+	$(BIN)/python -m benchmarks.overlap_domains --write
 	$(BIN)/python -m benchmarks.minentropy --write
 
 .PHONY: bench-utility

@@ -40,9 +40,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from multiprocessing.connection import Connection
 
+    from networkx import Graph
     from numpy.random import Generator
 
-__all__ = ["census", "main", "run", "uniform"]
+__all__ = ["census", "graph_of", "main", "run", "uniform"]
 
 INCOMES, INCOME_STEP = 5_000, 150
 CENSUS = {"age": 5, "marital": 4, "race": 7, "gender": 2}
@@ -98,12 +99,14 @@ def census(rng: Generator, queries: int, *, ranges: bool = False) -> list[Region
     return regions
 
 
-def uniform(rng: Generator, queries: int, *, ranges: bool = False) -> list[Region]:
-    """Return the paper's uniform queries over ten attributes; with ranges, of neighbours."""
-    sizes = 10 ** rng.integers(1, 7 if ranges else 4, ATTRIBUTES)
+def uniform(
+    rng: Generator, queries: int, *, ranges: bool = False, attributes: int = ATTRIBUTES
+) -> list[Region]:
+    """Return the paper's uniform queries, over ten attributes; with ranges, of neighbours."""
+    sizes = 10 ** rng.integers(1, 7 if ranges else 4, attributes)
     regions = []
     for _ in range(queries):
-        chosen = rng.choice(ATTRIBUTES, rng.integers(1, ATTRIBUTES + 1), replace=False)
+        chosen = rng.choice(attributes, rng.integers(1, attributes + 1), replace=False)
         conditions: dict[str, object] = {}
         for at in chosen.tolist():
             count = int(rng.integers(1, sizes[at] + 1))
@@ -174,17 +177,24 @@ def _dsatur_in_time(regions: list[Region], weights: list[Fraction]) -> tuple[Fra
     return Fraction(colouring_bound(attributes_of(regions), tenths), 10), DSATUR_LIMIT_S
 
 
-def _dsatur(regions: list[Region], weights: list[Fraction], answer: Connection) -> None:
-    from networkx import Graph, greedy_color  # noqa: PLC0415  # only this comparison needs it
+def graph_of(regions: list[Region]) -> Graph[int]:
+    """Return the graph of regions that share a row."""
+    from networkx import Graph  # noqa: PLC0415  # only the comparisons need it
 
-    graph = Graph()
+    graph: Graph[int] = Graph()
     graph.add_nodes_from(range(len(regions)))
     for at, others in enumerate(neighbours(attributes_of(regions), len(regions))):
         graph.add_edges_from(
             (at, int(each)) for each in members_of(others, len(regions)).nonzero()[0]
         )
+    return graph
+
+
+def _dsatur(regions: list[Region], weights: list[Fraction], answer: Connection) -> None:
+    from networkx import greedy_color  # noqa: PLC0415  # as above
+
     dearest: dict[int, Fraction] = {}
-    for at, colour in greedy_color(graph, strategy="DSATUR").items():
+    for at, colour in greedy_color(graph_of(regions), strategy="DSATUR").items():
         dearest[colour] = max(dearest.get(colour, Fraction(0)), weights[at])
     answer.send(sum(dearest.values(), Fraction(0)))
 

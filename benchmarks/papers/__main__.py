@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from benchmarks import report
+from benchmarks.papers.averages import report as averages_report
+from benchmarks.papers.averages import study as averages
 from benchmarks.papers.data import LOADERS, load
 from benchmarks.papers.mide import report as mide_report
 from benchmarks.papers.mide import study as mide
@@ -66,6 +68,12 @@ def _probe(source: Path, runs: int, folder: Path) -> Iterator[str]:
     return probe_report.lines_of(data, sizes, retail, taxi, folder)
 
 
+def _averages(source: Path, runs: int, folder: Path) -> Iterator[str]:
+    data = load(source)
+    found = averages.scenes(data)
+    return averages_report.lines_of(data, found, averages.by_size(found, runs), folder)
+
+
 def _regime(source: Path, runs: int, folder: Path) -> Iterator[str]:
     data = load(source)
     cases = list(
@@ -96,6 +104,7 @@ _REPORTS: Mapping[
 ] = {
     "mide": ("MIDE, Figures 6 to 8", _mide, LOADERS),
     "probe": ("ProBE, Figures 6 to 9", _probe, LOADERS),
+    "averages": ("ProBE, Figure 10", _averages, LOADERS),
     "regime": ("MIDE and ProBE at the papers' scale", _regime, LOADERS),
     "svt": ("SVT-Exp, Table 5 and Figures 7, 8 and 10", _svt, svt_data.LOADERS),
     "pqd": ("DP-PQD, Figures 5 to 10 and Table 3", pqd_run.reproduced, pqd_data.LOADERS),

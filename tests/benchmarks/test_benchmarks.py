@@ -19,6 +19,7 @@ from benchmarks import (
     ledger_age,
     ledger_scale,
     one_budget,
+    overlap_domains,
     overlap_sets,
     report,
     workers,
@@ -189,3 +190,22 @@ def test_sets_of_queries_make_a_row_per_size() -> None:
     (row,) = overlap_sets.run(sets=2, sizes=(25,))
     assert row.startswith("| 25 | 2 | 2 |")
     assert len(overlap_sets.distributions(sets=1, sizes=(4,))) == 13
+
+
+def test_queries_are_bounded_until_the_time_is_over() -> None:
+    """Exact ways agree, colourings are no lower, and a way without time stops the others not."""
+    parts = list(overlap_domains.measured("ranges", 10, sizes=(8, 16), limit_s=20.0))
+    assert [each.queries for each in parts] == [8, 16]
+    for part in parts:
+        clique, overlap, theirs, ours = (part.answers[way] for way in overlap_domains.WAYS)
+        assert clique.exact
+        assert overlap.exact
+        assert clique.bound == overlap.bound  # ranges that meet pairwise share a row
+        assert min(theirs.bound or 0, ours.bound or 0) >= (overlap.bound or 0) > 0
+    way = "overlap (this library)"
+    assert overlap_domains.most(parts, way) == 16
+    over = overlap_domains.bounded(way, overlap_domains.queries_of("lists", 10, 300), 0.01)
+    assert (over.bound, over.exact) == (None, False)
+    (row,) = overlap_domains.frontier(parts)
+    assert row.count("16+") == len(overlap_domains.WAYS)
+    assert len(list(overlap_domains.every(parts))) == 2

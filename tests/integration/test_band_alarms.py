@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import jsonschema
 import pytest
@@ -15,17 +14,9 @@ from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.records import schema
 from tests.support.commands import HOUR_MS, configuration, json_lines, tocsin
-from tests.support.oracle import add_up
-from tests.support.scenario import ROOMS, Scenario
-from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from tests.support.kafka import Broker
     from tests.support.postgres import Postgres
-
-WINDOW_MS = 3_000
-PEOPLE = {"atrium": 30, "library": 10, "lab": 0, "roof": 0}
-USUAL = {"atrium": 30, "library": 31, "lab": 0, "roof": 9}
 
 
 def banded(folder: Path, aggregate: str, keys: str, *, unit: str = "event") -> str:
@@ -162,19 +153,6 @@ def test_simulate_leaves_bands_out_and_says_so(tmp_path: Path) -> None:
     assert "left out: crowd" in both.stderr
 
 
-class BandScenario(Scenario):
-    """A scenario whose alarm watches a band."""
-
-    def config_text(self, *, public: int = 0, custodian: int = 0) -> str:
-        """Return the configuration, the table of references beside it."""
-        rows = "".join(f"{room},{number}\n" for room, number in USUAL.items())
-        (self.directory / "usual.csv").write_text(f"room,people\n{rows}")
-        keys = '    mechanism: decider\n    epsilon: "20"\n    reference: usual[room]\n'
-        text = super().config_text(public=public, custodian=custodian)
-        text = text.replace(f"    tolerance: {self.tolerance}\n", keys)
-        return text + "tables: {usual: usual.csv}\n"
-
-
 @pytest.mark.integration
 def test_bands_of_every_kind_ring_alike_on_postgresql(postgres: Postgres, tmp_path: Path) -> None:
     """Several alarms in one ledger there: each rings, and is charged, as on SQLite."""
@@ -196,76 +174,3 @@ def test_bands_of_every_kind_ring_alike_on_postgresql(postgres: Postgres, tmp_pa
         assert {cell for cell in rang if cell in ALL} == RINGS[aggregate]
     with open_ledger(load(path, environ={})) as opened:
         assert opened.reports.verify() == []
-
-
-@pytest.mark.integration
-def test_bands_on_a_live_log_of_two_partitions(
-    broker: Broker, postgres: Postgres, tmp_path: Path
-) -> None:
-    """Two partitions, two workers: a window counts the people of both, and rings as it should."""
-    scenario = BandScenario(
-        broker,
-        tmp_path,
-        f"bands-{time.monotonic_ns()}",
-        postgres.new_database(),
-        having="ABS(COUNT(*) - REFERENCE) >= 5",
-        epsilon_max="100000",
-    )
-    scenario.create_topics()
-    try:
-        scenario.start_worker()
-        scenario.start_worker()
-        wait_until("a worker runs", lambda: bool(scenario.cursor_ms()))
-        starts_ms: list[int] = []
-        for start_ms in (scenario.cursor_ms() + WINDOW_MS * index for index in range(1, 40)):
-            while time.time() * 1000 < start_ms + 300:
-                time.sleep(0.05)
-            now_ms = int(time.time() * 1000)
-            if now_ms < start_ms + 1_500 and scenario.produce(people_at(now_ms)) < cut(start_ms):
-                starts_ms.append(start_ms)
-            if len(starts_ms) == 2:
-                break
-        wait_until(
-            "the windows are decided",
-            lambda: set(starts_ms) <= scenario.windows("decision"),
-        )
-        wait_until("and published", lambda: set(starts_ms) <= set(scenario.decided()))
-    finally:
-        scenario.stop()
-    assert len(starts_ms) == 2
-    counted = add_up(scenario.done("partial"), cells=len(ROOMS))
-    published = scenario.published()
-    for alarm in published:
-        jsonschema.validate(alarm, schema("alarm"))
-    for start_ms in starts_ms:
-        assert counted[start_ms] == tuple(PEOPLE[room] for room in ROOMS)
-        assert rang_at(published, start_ms) == {"library", "roof"}
-    with open_ledger(scenario.alarms()) as ledger:
-        assert ledger.reports.verify() == []
-
-
-def cut(start_ms: int) -> int:
-    """Return until when events of a window may be appended."""
-    return start_ms + WINDOW_MS + 1_000
-
-
-def people_at(now_ms: int) -> list[tuple[str | None, bytes]]:
-    """Return one event of everybody in every room."""
-    return [
-        (
-            person,
-            json.dumps(
-                {"person": person, "event": f"{person}-{now_ms}", "room": room, "ts": now_ms}
-            ).encode(),
-        )
-        for room, number in PEOPLE.items()
-        for person in (f"{room}{i}" for i in range(number))
-    ]
-
-
-def rang_at(published: list[Any], start_ms: int) -> set[str]:
-    """Return the rooms that rang in the window that starts then."""
-    stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(start_ms // 1000))
-    return {
-        alarm["predicate"]["room"] for alarm in published if alarm["window_start"][:19] == stamp
-    }

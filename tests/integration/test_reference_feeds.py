@@ -8,29 +8,17 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from kafka import KafkaProducer
 
 from accountant.records import REFERENCE_PARTITIONS
 from stream.build import open_ledger
 from stream.config.loading import load
-from stream.events.marks import Mark, encode_mark
-from tests.integration.test_band_alarms import (
-    COUNT,
-    HOURS,
-    PEOPLE,
-    SUM,
-    USUAL,
-    WINDOW_MS,
-    banded,
-    cut,
-    people_at,
-    rang_at,
-    sales,
-)
+from tests.integration.test_band_alarms import COUNT, HOURS, SUM, banded, sales
 from tests.support.commands import HOUR_MS, json_lines, tocsin
+from tests.support.forecasts import WINDOW_MS, ForecastScenario, rang_at
+from tests.support.forms import PEOPLE, USUAL
 from tests.support.oracle import add_up
 from tests.support.recording import record_partials
-from tests.support.scenario import ROOMS, Scenario
+from tests.support.scenario import ROOMS
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -209,77 +197,6 @@ def test_commands_know_the_reference_feed(tmp_path: Path) -> None:
     assert "crowd: the band of a decider has no mechanism" in simulated.stderr
 
 
-_KEY = b"sixteen characters and more"
-_FEED = """\
-  forecast:
-    topic: {name}.forecast
-    time: ts
-    unit: room
-    fields: {{room: {{domain: [{rooms}]}}, ts: timestamp}}
-    clock: punctuation
-    punctuation: {{every: 1s, key: "{key}"}}
-    allowed_skew: 1m
-"""
-
-
-class ForecastScenario(Scenario):
-    """A scenario whose alarm watches a band around a forecast of two partitions."""
-
-    def config_text(self, *, public: int = 0, custodian: int = 0) -> str:
-        """Return the configuration."""
-        text = super().config_text(public=public, custodian=custodian)
-        keys = (
-            '    mechanism: decider\n    epsilon: "20"\n'
-            "    reference: {feed: forecast}\n    reference_timeout: 45s\n"
-        )
-        text = text.replace(f"    tolerance: {self.tolerance}\n", keys)
-        feed = _FEED.format(name=self.name, rooms=", ".join(ROOMS), key=_KEY.decode())
-        return text.replace("budget:\n", f"{feed}budget:\n")
-
-    def expect(self, start_ms: int) -> None:
-        """Send the forecast of a window, not marked yet."""
-        producer = KafkaProducer(bootstrap_servers=self.broker.bootstrap, acks="all")
-        for room, number in USUAL.items():
-            for at in range(number):
-                value = json.dumps({"room": room, "ts": start_ms + at}).encode()
-                producer.send(f"{self.name}.forecast", key=room.encode(), value=value)
-        producer.flush()
-        producer.close()
-
-    def mark(self, time_ms: int) -> None:
-        """Say in both partitions that the forecast is whole up to an instant."""
-        producer = KafkaProducer(bootstrap_servers=self.broker.bootstrap, acks="all")
-        for partition in range(2):
-            value, headers = encode_mark(Mark("forecast", time_ms, partition, time_ms), _KEY)
-            producer.send(
-                f"{self.name}.forecast", value=value, partition=partition, headers=headers
-            )
-        producer.flush()
-        producer.close()
-
-    def people(self, after_ms: int) -> int:
-        """Send everybody into a window that starts after an instant; return its start.
-
-        A window that somebody came too late for is left out.
-        """
-        start_ms = after_ms
-        while True:
-            start_ms += WINDOW_MS
-            while time.time() * 1000 < start_ms + 300:
-                time.sleep(0.05)
-            now_ms = int(time.time() * 1000)
-            if now_ms < start_ms + 1_500 and self.produce(people_at(now_ms)) < cut(start_ms):
-                return start_ms
-
-    def own(self, start_ms: int) -> set[int]:
-        """Return the alarm's own partitions of a window that are counted."""
-        return {
-            line["partition"]
-            for line in self.done("partial")
-            if line["start_ms"] == start_ms and line["partition"] < REFERENCE_PARTITIONS
-        }
-
-
 @pytest.mark.integration
 def test_a_forecast_that_lags_is_waited_for_but_not_for_ever(
     broker: Broker, postgres: Postgres, tmp_path: Path
@@ -344,7 +261,7 @@ def test_a_forecast_that_lags_is_waited_for_but_not_for_ever(
         assert ledger.reports.verify() == []
 
 
-def _late(scenario: Scenario, since_ms: int) -> list[dict[str, Any]]:
+def _late(scenario: ForecastScenario, since_ms: int) -> list[dict[str, Any]]:
     """Return the windows that ended after an instant and lacked a forecast."""
     return [
         line

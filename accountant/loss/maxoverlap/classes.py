@@ -17,11 +17,11 @@ from accountant.regions.patterns import maximal, members_of
 from accountant.regions.regions import elementary
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from accountant.regions.regions import Region, Value
+    from accountant.regions.regions import Region, Value, ValueSet
 
 __all__ = ["Attribute", "attributes_of"]
 
@@ -54,20 +54,20 @@ class Attribute:
 
 def attributes_of(regions: Sequence[Region]) -> list[Attribute]:
     """Return the constrained attributes of non-empty regions, by name, with their classes."""
-    asking: dict[str, list[int]] = {}
+    asking: dict[str, dict[int, ValueSet]] = {}
     for at, region in enumerate(regions):
-        for name in region.attributes:
-            asking.setdefault(name, []).append(at)
-    return [_attribute(name, regions, asking[name]) for name in sorted(asking)]
+        for name, values in region.conditions:
+            asking.setdefault(name, {})[at] = values
+    return [_attribute(name, len(regions), asking[name]) for name in sorted(asking)]
 
 
-def _attribute(name: str, regions: Sequence[Region], asking: Sequence[int]) -> Attribute:
-    classes = elementary([regions[at].values(name) for at in asking])
+def _attribute(name: str, count: int, asking: Mapping[int, ValueSet]) -> Attribute:
+    classes = elementary(list(asking.values()))
     kept = maximal([each.members for each in classes], _MOST_FILTERED)
-    merged = -(-len(kept) * len(regions) // _MOST_CELLS)
+    merged = -(-len(kept) * count // _MOST_CELLS)
     firsts = kept[:: max(1, merged)]
-    holds = np.zeros((len(firsts), len(regions)), dtype=np.bool_)
-    columns = np.array(asking)
+    holds = np.zeros((len(firsts), count), dtype=np.bool_)
+    columns = np.array(list(asking))
     for at, each in enumerate(kept):
         holds[at // max(1, merged), columns] |= members_of(classes[each].members, len(asking))
     packed = np.packbits(holds, axis=1, bitorder="little")

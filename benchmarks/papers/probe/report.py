@@ -67,7 +67,8 @@ with the paper's ln(1/(2 beta_i)) D/u. *ProBE* apportions by this library's rule
 rates of each prime implicant add up to beta), *its rule* by ProBE's closed form, *ProBE-Naive*
 equally; all three refine the noise of phase one. *Fresh* is closest to the paper's own algorithm:
 its rule, half of beta per phase, new noise in phase two. *ProBE-Ent* goes through DPPWLM's grid
-and keeps alpha at the last level without an estimate."""
+and keeps alpha at the last level without an estimate. Figure 10, averages, has a [report of its
+own](../averages/README.md)."""
 
 
 def lines_of(

@@ -1,0 +1,91 @@
+"""ProBE's averages in short: what is counted, what two noises miss, and that a report comes out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from benchmarks.papers.averages import report, study
+from benchmarks.papers.originals import two_laplace_cdf
+from benchmarks.papers.probe import study as probe
+from benchmarks.papers.workloads import SUBQUERIES
+from tests.support.papers import made_up
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_centred_sum_is_positive_where_the_average_is_above() -> None:
+    """Every cell agrees with averaging its clipped values one by one; empty ones do not ring."""
+    events = made_up("retail", 4_000, groups=6)
+    found = study.averages_of("retail", events)
+    workload = next(each for each in SUBQUERIES if each.data == "retail")
+    values = {
+        "price": events.columns["price"],
+        "quantity": events.columns["quantity"],
+        "value": events.columns["price"] * events.columns["quantity"],
+    }
+    seen = 0
+    for mean, one in zip(study.AVERAGES["retail"], found.every, strict=True):
+        granules = np.rint(values[mean.total.column] * mean.total.per_one)
+        clipped = np.clip(granules, 0, one.clip)
+        for cell in range(workload.span.rows * 6):
+            held = (events.day == workload.span.first + cell // 6) & (events.group == cell % 6)
+            if mean.total.where is not None:
+                held &= mean.total.where(events)
+            above = bool(held.any()) and clipped[held].mean() > one.threshold
+            assert bool(one.centred[cell] > 0) == above
+            assert one.counted[cell] == held.sum()
+            seen += above
+        assert one.moved == max(one.threshold, one.clip - one.threshold)
+    assert seen > 10
+
+
+def test_two_noises_miss_as_seldom_as_they_may() -> None:
+    """At the threshold the law misses with beta exactly, and with less epsilon more often."""
+    two = study.TwoNoises(clip=100, mean=40, tolerance=500.0, beta=0.02)
+
+    def missed(epsilon: float) -> float:
+        at = np.array([-two.tolerance])
+        return float(two_laplace_cdf(at, epsilon / (2 * two.clip), epsilon / (2 * two.mean))[0])
+
+    assert missed(two.epsilon) == pytest.approx(two.beta, rel=1e-6)
+    assert missed(0.9 * two.epsilon) > 1.1 * two.beta
+    rng = np.random.default_rng(4)
+    fired, lost = two.decide(np.zeros(40_000, dtype=np.int64), rng)
+    assert np.mean(~fired) == pytest.approx(two.beta, abs=0.004)
+    assert set(lost.tolist()) == {two.epsilon}
+
+
+def test_an_average_of_one_event_is_beyond_every_budget() -> None:
+    """ln(10) by the share that the tolerance is of the range: 19.2 at 12%."""
+    assert study.one_event_epsilon(probe.NAIVE_PERCENT) == pytest.approx(19.188, abs=1e-3)
+    assert study.one_event_epsilon(probe.FIRST_PERCENT) > probe.EPSILON_MAX
+
+
+def test_taxis_are_made_many() -> None:
+    """The third scene has the cells of the second one, with so many times the events."""
+    found = study.scenes({"taxi": made_up("taxi", 2_000)})
+    few, many = found["taxi"], found[f"taxi, {study.TIMES} times"]
+    assert many.columns.statistics.shape == few.columns.statistics.shape
+    ratio = many.every[0].counted.sum() / few.every[0].counted.sum()
+    assert ratio == pytest.approx(study.TIMES, rel=0.05)
+
+
+def test_the_report_on_averages_is_written(tmp_path: Path) -> None:
+    """Tables, text and the plot come out, mechanisms in all of them."""
+    pytest.importorskip("matplotlib")
+    data = {"retail": made_up("retail", 6_000, groups=4)}
+    found = study.scenes(data)
+    found["retail, 2 times"] = replace(found["retail"])
+    measured = study.by_size(found, 2, sizes=(1, 2))
+    assert set(measured["retail"]["2"]) == set(study.MECHANISMS)
+    naive = measured["retail"]["1"]["naive"].value("worst")
+    assert naive == pytest.approx(study.naive_epsilon(found["retail"].columns, 0))
+    text = "\n".join(report.lines_of(data, found, measured, tmp_path))
+    assert "## Figure 10: 1 to 2 averages" in text
+    assert all(f"| {name} |" in text for name in study.MECHANISMS)
+    assert (tmp_path / "averages.png").stat().st_size > 0

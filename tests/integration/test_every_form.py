@@ -1,0 +1,215 @@
+"""Every form of a condition, from YAML to ledger and records: replayed, and on a live log.
+
+``tests.support.forms`` has a row per form, which says where it rings as well. Each is decided here
+with a ledger in SQLite and in PostgreSQL, and by two workers on Kafka. A Gaussian budget
+(`budget.promise`) is no form of a condition: ``tests.unit.stream.replay.test_gaussian_alarms`` has
+it on both databases, and ``test_crash_matrix`` on Kafka.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import TYPE_CHECKING, Any
+
+import jsonschema
+import pytest
+
+from accountant.records import REFERENCE_PARTITIONS
+from operators.conditions.weights import Weight
+from operators.registry import OFFERED
+from stream.build import open_ledger
+from stream.config.keys import AlarmModel
+from stream.config.loading import load
+from stream.decisions.records import schema
+from tests.support.commands import json_lines, tocsin
+from tests.support.forecasts import WINDOW_MS, ForecastScenario, rang_at
+from tests.support.forms import (
+    BADGES,
+    EXPECTED_N,
+    FORMS,
+    PEOPLE,
+    USUAL,
+    N,
+    alarms_text,
+    tables,
+)
+from tests.support.oracle import add_up
+from tests.support.scenario import ROOMS
+from tests.support.waiting import wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from stream.model.alarms import Alarms
+    from tests.support.kafka import Broker
+    from tests.support.postgres import Postgres
+
+_CONFIG = """\
+ledger: {ledger}
+feeds:
+  badges:
+    topic: building.badges
+    time: ts
+    unit: person
+    fields:
+      person: string
+      room: {{domain: [{rooms}]}}
+      ts: timestamp
+{badges}    history: {{from: 1970-01-01, until: 1970-01-01T02:00Z}}
+  forecast:
+    topic: building.forecast
+    time: ts
+    unit: room
+    fields:
+      room: {{domain: [{rooms}]}}
+      ts: timestamp
+{badges}budget:
+  unit: user
+  epsilon_max: "100000"
+  period: lifetime
+  contribution: {{predicates_per_window: 1, events_per_cell: 1}}
+alarms:
+"""
+
+
+def written(folder: Path, ledger: str) -> Path:
+    """Write a configuration with an alarm of every form."""
+    head = _CONFIG.format(ledger=ledger, rooms=", ".join(ROOMS), badges=BADGES)
+    path = folder / "alarms.yaml"
+    text = tables(folder) + head + alarms_text("TUMBLE(ts, INTERVAL '1' HOUR)")
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def an_hour(folder: Path) -> list[str]:
+    """Write who is there in the first hour, and who was expected; return the options."""
+    found = []
+    for feed, numbers, value in (
+        ("badges", PEOPLE, N),
+        ("forecast", USUAL, dict.fromkeys(ROOMS, EXPECTED_N)),
+    ):
+        lines = [
+            {"person": f"{room}{at}", "room": room, "n": value[room], "ts": at}
+            for room, number in numbers.items()
+            for at in range(number)
+        ]
+        file = folder / f"{feed}.jsonl"
+        file.write_text("".join(f"{json.dumps(line)}\n" for line in lines), encoding="utf-8")
+        found += ["--replay", f"{feed}={file}"]
+    return found
+
+
+def wrong(records: Iterable[Mapping[str, Any]], start_ms: int) -> dict[str, set[str]]:
+    """Return what was published and not expected, or the other way round, by form; no errors."""
+    published: dict[str, list[Mapping[str, Any]]] = {name: [] for name in FORMS}
+    for record in records:
+        jsonschema.validate(record, schema("alarm"))
+        published.setdefault(record["query"], []).append(record)
+    found = {
+        name: (rang_at(published[name], start_ms) & {"atrium", "library"}) ^ set(form.rings)
+        for name, form in FORMS.items()
+    }
+    return {name: rooms for name, rooms in found.items() if rooms}
+
+
+def settled(alarms: Alarms) -> dict[str, int]:
+    """Return how many windows of every form a ledger has decided, after checking that it holds."""
+    with open_ledger(alarms) as ledger:
+        assert ledger.reports.verify() == []
+        queries = ledger.reports.status().queries
+        return {name: queries[name].decided for name in FORMS}
+
+
+_OF_WINDOWS = {
+    *("for_", "of", "resolve_after", "labels", "annotations"),
+    *("active", "share", "usual", "false_rings", "max_delay"),
+    *("grace", "publish_delay", "decide_timeout", "max_age"),
+}
+"""Keys of every alarm: when it is asked, what it may spend, and what becomes of its rings."""
+_OF_RUNS_AND_PANES = {"alarms_per_period", "append", "append_to", "release"}
+_RUNS_AND_PANES = {"svt", "panes"}
+"""What spans windows, with tests of its own."""
+
+
+def test_every_form_is_in_the_table(tmp_path: Path) -> None:
+    """A key, a mechanism or a statistic that is new fails here until it has a row."""
+    queries = load(written(tmp_path, "sqlite:///ledger.db"), environ={}).queries
+    assert set(queries) == set(FORMS)
+    keys = {"sql", *(key.split(":")[0] for form in FORMS.values() for key in form.keys.split("; "))}
+    assert keys == set(AlarmModel.model_fields) - _OF_WINDOWS - _OF_RUNS_AND_PANES
+    kinds = {each.kind for query in queries.values() for each in query.aggregates}
+    assert kinds == set(Weight)
+    mechanisms = {query.mechanism for query in queries.values()}
+    assert mechanisms == set(OFFERED) - _RUNS_AND_PANES
+    assert set(wrong((), 0)) == set(FORMS), "every form rings somewhere: silence would be told"
+
+
+@pytest.mark.parametrize(
+    "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)]
+)
+def test_every_form_rings_where_it_should_in_a_replay(
+    tmp_path: Path, database: str, request: pytest.FixtureRequest
+) -> None:
+    """Files in, a ledger that holds, and records as on the topic: the same on both databases."""
+    ledger = f"sqlite:///{tmp_path}/ledger.db"
+    if database == "postgresql":
+        ledger = request.getfixturevalue("postgres").new_database()
+    path = written(tmp_path, ledger)
+    lines = json_lines(tocsin("run", str(path), *an_hour(tmp_path), "--json"))
+    decisions = [line for line in lines if "outcome" in line]
+    assert {line["outcome"] for line in decisions} == {"decided"}
+    assert wrong((line for line in lines if "predicate" in line), 0) == {}
+    assert settled(load(path, environ={})) == dict.fromkeys(FORMS, 2)
+
+
+class FormsScenario(ForecastScenario):
+    """A scenario with an alarm of every form beside its own, on the same two feeds."""
+
+    def config_text(self, *, public: int = 0, custodian: int = 0) -> str:
+        """Return the configuration, its tables beside it."""
+        text = super().config_text(public=public, custodian=custodian)
+        window = f"TUMBLE(ts, INTERVAL '{WINDOW_MS // 1000}' SECOND)"
+        return text + alarms_text(window) + tables(self.directory)
+
+
+@pytest.mark.integration
+def test_every_form_rings_where_it_should_on_a_live_log(
+    broker: Broker, postgres: Postgres, tmp_path: Path
+) -> None:
+    """Two partitions each, two workers: what the topic says of a window, and the ledger holds."""
+    scenario = FormsScenario(
+        broker,
+        tmp_path,
+        f"forms-{time.monotonic_ns()}",
+        postgres.new_database(),
+        having="ABS(COUNT(*) - REFERENCE) >= 5",
+        field_lines=BADGES,
+        epsilon_max="100000",
+    )
+    scenario.create_topics()
+    every = {*FORMS, scenario.query}
+    try:
+        scenario.start_worker()
+        scenario.start_worker()
+        wait_until("a worker runs", lambda: bool(scenario.cursor_ms()))
+        start_ms = scenario.people(scenario.cursor_ms())
+        scenario.mark(start_ms)
+        scenario.expect(start_ms)
+        scenario.mark(start_ms + WINDOW_MS + 1_000)
+        wait_until(
+            "every alarm has published the window",
+            lambda: {each["query"] for each in scenario.decided()[start_ms]} == every,
+        )
+    finally:
+        scenario.stop()
+    assert {each["outcome"] for each in scenario.decided()[start_ms]} == {"decided"}
+    own = [line for line in scenario.done("partial") if line["query"] == scenario.query]
+    counted = add_up([line for line in own if line["partition"] < REFERENCE_PARTITIONS])
+    assert counted[start_ms] == tuple(PEOPLE[room] for room in ROOMS)
+    published = scenario.published()
+    of_its_own = [each for each in published if each["query"] == scenario.query]
+    assert rang_at(of_its_own, start_ms) == {"library", "roof"}
+    assert wrong((each for each in published if each["query"] in FORMS), start_ms) == {}
+    assert min(settled(scenario.alarms()).values()) >= 1
