@@ -30,7 +30,7 @@ from benchmarks.papers.pqd.data import Table
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 __all__ = ["EPSILON", "FILE", "PARENTS", "References", "read"]
 
@@ -182,18 +182,16 @@ def _valued(
     return rng.uniform(low, high).astype(np.int64)
 
 
-def _mutual_information(child: Any, parents: Any) -> float:
+def _mutual_information(child: ArrayLike, parents: Mapping[str, ArrayLike]) -> float:
     """Return the mutual information of a column and several, in nats."""
-    from pandas import factorize  # noqa: PLC0415
-
-    first, one = factorize(child)
-    joint = np.zeros(len(first), dtype=np.int64)
+    values, first = np.unique(np.asarray(child), return_inverse=True)
+    second = np.zeros(first.size, dtype=np.int64)
     for parent in parents:
-        codes, values = factorize(parents[parent])
-        joint = joint * len(values) + codes
-    second, other = factorize(joint)
-    counts = np.bincount(first * len(other) + second, minlength=len(one) * len(other))
-    shares = counts.reshape(len(one), len(other)) / len(first)
+        found, codes = np.unique(np.asarray(parents[parent]), return_inverse=True)
+        _, second = np.unique(second * found.size + codes, return_inverse=True)
+    shape = values.size, int(second.max()) + 1
+    counts = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1])
+    shares = counts.reshape(shape) / first.size
     apart = shares.sum(axis=1, keepdims=True) * shares.sum(axis=0)
     held = shares > 0
     return float(np.sum(shares[held] * np.log(shares[held] / apart[held])))
