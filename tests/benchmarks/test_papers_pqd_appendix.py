@@ -245,6 +245,56 @@ def test_the_answers_that_are_kept_are_of_these_queries() -> None:
         assert all(len(parents) <= privbayes.PARENTS for _, parents in references.network)
 
 
+def test_mutual_information_is_that_of_the_counts() -> None:
+    """It is the sum over pairs of values; two parents count as one with pairs for values."""
+    rng = np.random.default_rng(1)
+    one, two = rng.integers(0, 3, 500), rng.integers(0, 2, 500)
+    child = np.where(rng.random(500) < 0.7, one, two).astype(str)
+    pairs = list(zip(one.tolist(), two.tolist(), strict=True))
+    expected = 0.0
+    for value in set(child.tolist()):
+        for pair in set(pairs):
+            held = np.array([each == pair for each in pairs])
+            both = float(np.mean((child == value) & held))
+            if both:
+                expected += both * np.log(both / float(np.mean(child == value) * held.mean()))
+    found = privbayes._mutual_information(child, {"one": one, "two": two})
+    assert found == pytest.approx(expected)
+    assert found > privbayes._mutual_information(child, {"two": two})
+
+
+def test_rows_are_drawn_from_the_model() -> None:
+    """Children follow their parents' values, the marginal where those were never described."""
+    model = {
+        "bayesian_network": [("fulltime", ["sex"]), ("persons", ["fulltime", "sex"])],
+        "conditional_probabilities": {
+            "sex": [0.25, 0.75],
+            "fulltime": {"[0]": [1.0, 0.0], "[1]": [0.5, 0.5]},
+            "persons": {"[0, 0]": [1.0, 0.0], "[1, 1]": [0.0, 1.0]},
+        },
+        "attribute_description": {
+            "sex": {"distribution_bins": ["Female", "Male"]},
+            "fulltime": {"distribution_bins": ["no", "yes"], "distribution_probabilities": [1, 0]},
+            "persons": {
+                "distribution_bins": [0, 50_000],
+                "distribution_probabilities": [0.5, 0.5],
+            },
+        },
+    }
+    table = made_up("people", 2_000)
+    drawn = privbayes._drawn(model, table, 3, np.random.default_rng(4))
+    assert drawn.rows == 6_000
+    women = drawn.where({"sex": "Female"})
+    assert abs(women.mean() - 0.25) < 0.03
+    assert not drawn.where({"sex": "Female", "fulltime": "yes"}).any()
+    high = drawn.columns["persons"] >= 50_000
+    assert not high[women].any()
+    assert high[drawn.where({"fulltime": "yes"})].all()
+    unknown = drawn.where({"sex": "Male", "fulltime": "no"})
+    assert abs(high[unknown].mean() - 0.5) < 0.06
+    assert drawn.columns["persons"].max() < 500_000
+
+
 def test_margins_are_positive_within_the_band_alone(
     found_on_trips: tuple[Results, References],
 ) -> None:

@@ -34,7 +34,7 @@ questions share (`benchmarks/papers/pqd/laws.py`; tests compare them with draws)
 those of section 7: tau is 0.2% to 51.2% of q(D_s), epsilon 0.0625 to 1, with {float(SHARE):.1%}
 and {float(EPSILON):g} where the other one varies. Deciders are those of
 [Figures 5 to 10](../README.md), *printed* ones as the paper has them. The paper's figures are
-pictures; what it says of them in words (sections 7.2 and 9, appendices C.2 and D) stands below each
+pictures; what it says of them in words (section 7.2, appendices C.2 and D) stands below each
 pair, in italics, with what was found.
 
 - **Tables.** *people* is UCI Adult, itself drawn from the census survey that IPUMS-CPS are, every
