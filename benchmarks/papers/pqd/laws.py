@@ -1,8 +1,7 @@
 """Exact probabilities of "within", for deciders as this library has them and as DP-PQD prints them.
 
 Where the library has a law it is taken; ``hist`` and ``svt`` have none, and are added up here over
-the noise that their questions share, given which the questions are independent. Noise beyond
-e^-:data:`REACH` is left out.
+the noise that their questions share, given which the questions are independent.
 """
 
 from __future__ import annotations

@@ -183,13 +183,13 @@ def _valued(
 
 
 def _mutual_information(child: ArrayLike, parents: Mapping[str, ArrayLike]) -> float:
-    """Return the mutual information of a column and several, in nats."""
-    values, first = np.unique(np.asarray(child), return_inverse=True)
+    """Return the mutual information of a column and several, in nats; values are bins, as text."""
+    first = np.asarray(child).astype(np.int64)
     second = np.zeros(first.size, dtype=np.int64)
     for parent in parents:
-        found, codes = np.unique(np.asarray(parents[parent]), return_inverse=True)
-        _, second = np.unique(second * found.size + codes, return_inverse=True)
-    shape = values.size, int(second.max()) + 1
+        codes = np.asarray(parents[parent]).astype(np.int64)
+        second = second * (int(codes.max()) + 1) + codes
+    shape = int(first.max()) + 1, int(second.max()) + 1
     counts = np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1])
     shares = counts.reshape(shape) / first.size
     apart = shares.sum(axis=1, keepdims=True) * shares.sum(axis=0)
