@@ -47,8 +47,8 @@ pair, in italics, with what was found.
   they exist, and otherwise those that come nearest to its q(D); they were chosen before any copy
   was made and any decider ran. As every row is there some forty times, no count is below that.
 - **D_s** comes from the PrivBayes of DataSynthesizer 0.1.13 at epsilon = {GENERATOR:g}, with at
-  most {PARENTS} parents to an attribute; the paper says neither. Three copies were made with seeds 1, 2 and 3 and
-  kept; the pictures show the first, all other numbers are over the three. `make privbayes` makes
+  most {PARENTS} parents to an attribute; the paper says neither. Three copies were made
+  with seeds 1, 2 and 3 and kept; the pictures show the first, all other numbers are over the three. `make privbayes` makes
   them again, in some 35 s of processor time each; the report needs only their answers,
   `references.json`, which names all versions.
 - **That library keeps no promise of privacy**: its noise is floating-point Laplace from a seeded
