@@ -48,9 +48,9 @@ pair, in italics, with what was found.
   was made and any decider ran. As every row is there some forty times, no count is below that.
 - **D_s** comes from the PrivBayes of DataSynthesizer 0.1.13 at epsilon = {GENERATOR:g}, with at
   most {PARENTS} parents to an attribute; the paper says neither. Three copies were made
-  with seeds 1, 2 and 3 and kept; the pictures show the first, all other numbers are over the three. `make privbayes` makes
-  them again, in some 35 s of processor time each; the report needs only their answers,
-  `references.json`, which names all versions.
+  with seeds 1, 2 and 3 and kept; the pictures show the first, all other numbers are over the
+  three. `make privbayes` makes them again, in some 35 s of processor time each; the report needs
+  only their answers, `references.json`, which names all versions.
 - **That library keeps no promise of privacy**: its noise is floating-point Laplace from a seeded
   generator, it reads the number of rows and which attributes have two values off the data (and
   domains too, unless it is given them, as here), its weights for a network overflow to a coin among
