@@ -55,7 +55,7 @@ pair, in italics, with what was found.
   generator, it reads the number of rows and which attributes have two values off the data (and
   domains too, unless it is given them, as here), its weights for a network overflow to a coin among
   all that do, and it spends epsilon on single attributes and again on the network. Its own choice
-  of parents (3, whatever the domains) leaves the largest tables of counts with more noise than rows.
+  of parents (3, whatever the domains) leaves the largest tables of counts more noise than rows.
 
 In the pictures a dotted line shows from which tau on q(D) lies within the band, a dashed one (in
 its decider's colour) from where on a decider is effective at delta = 0.05, where it is known."""
