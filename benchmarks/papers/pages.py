@@ -31,6 +31,7 @@ __all__ = [
     "lines",
     "number",
     "prose",
+    "save",
     "table",
     "values",
 ]
@@ -158,7 +159,7 @@ def dots(path: Path, rows: Sequence[str], panels: Sequence[Panel]) -> None:
     every[0].set_ylim(len(rows) - 0.5, -0.5)
     handles, names = every[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=len(names))
-    _save(figure, path)
+    save(figure, path)
 
 
 def lines(
@@ -197,10 +198,11 @@ def lines(
         figure.supylabel(across, fontsize=10)
     handles, names = every[0][0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=min(4, len(names)))
-    _save(figure, path)
+    save(figure, path)
 
 
-def _save(figure: Figure, path: Path) -> None:
+def save(figure: Figure, path: Path) -> None:
+    """Write a plot as a small PNG."""
     from PIL import Image  # noqa: PLC0415  # as above
 
     drawn = BytesIO()

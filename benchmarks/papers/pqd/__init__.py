@@ -1,1 +1,1 @@
-"""TODO."""
+"""DP-PQD's figures, on other data."""

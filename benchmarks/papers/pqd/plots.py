@@ -6,17 +6,20 @@ import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from benchmarks.papers.pages import save
+from benchmarks.papers.pqd.study import EPSILON, SHARE, least_budget, thresholds
+
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
 
-__all__ = ["Curves", "grid"]
+    from benchmarks.papers.pqd.study import Curve
+
+__all__ = ["Curves", "by_epsilon", "by_tau", "grid"]
 
 _MARKERS = "osD^vPX*"
-_DPI = 80
-_COLOURS = 256  # of a plot's palette, for half of the size
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,35 @@ class Curves:
     inside: float | None = None
 
 
+def by_tau(curve: Curve) -> Curves:
+    """Return a query's errors against the tolerance, in percent of the reference."""
+    case, points = curve.case, curve.by_tau
+    inside = [100 * float(point.share) for point in points if point.inside]
+    known = thresholds(case, EPSILON) if case.reference else {}
+    return Curves(
+        title=f"{case.query.name}: epsilon = {float(EPSILON):g}",
+        x=[100 * float(point.share) for point in points],
+        label="tau, % of q(D_s)",
+        series={name: [point.wrong[name] for point in points] for name in points[0].wrong},
+        marks={name: 100 * tau / case.reference for name, tau in known.items()},
+        inside=min(inside, default=None),
+    )
+
+
+def by_epsilon(curve: Curve) -> Curves:
+    """Return a query's errors against the budget."""
+    case, points = curve.case, curve.by_epsilon
+    tau = case.tau(SHARE)
+    known = thresholds(case, EPSILON)
+    return Curves(
+        title=f"{case.query.name}: tau = {float(SHARE):.1%}",
+        x=[float(point.epsilon) for point in points],
+        label="epsilon",
+        series={name: [point.wrong[name] for point in points] for name in points[0].wrong},
+        marks={name: least_budget(case, name, tau) for name in known},
+    )
+
+
 def grid(path: Path, rows: Sequence[Sequence[Curves]]) -> None:
     """Write rows of axes, all rows of one length.
 
@@ -47,10 +79,7 @@ def grid(path: Path, rows: Sequence[Sequence[Curves]]) -> None:
         path: of the PNG.
         rows: of curves; the first axes give the legend.
     """
-    from io import BytesIO  # noqa: PLC0415  # only a written report needs it
-
-    from matplotlib import figure as plots  # noqa: PLC0415  # as above
-    from PIL import Image  # noqa: PLC0415  # as above
+    from matplotlib import figure as plots  # noqa: PLC0415  # only a written report needs it
 
     size = (2.5 * len(rows[0]) + 0.4, 2.0 * len(rows) + 0.6)
     figure = plots.Figure(figsize=size, layout="constrained")
@@ -61,9 +90,7 @@ def grid(path: Path, rows: Sequence[Sequence[Curves]]) -> None:
     figure.supylabel("error", fontsize=10)
     handles, names = every[0][0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=len(names))
-    drawn = BytesIO()
-    figure.savefig(drawn, dpi=_DPI)
-    Image.open(drawn).convert("RGB").quantize(_COLOURS).save(path, optimize=True)
+    save(figure, path)
 
 
 def _draw(axes: Axes, curves: Curves) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks.papers.pages import number, prose, table
 from benchmarks.papers.pqd import measures as pqd_measures
-from benchmarks.papers.pqd.plots import Curves, grid
+from benchmarks.papers.pqd.plots import by_epsilon, by_tau, grid
 from benchmarks.papers.pqd.study import (
     COPIES,
     DECIDERS,
@@ -16,8 +16,6 @@ from benchmarks.papers.pqd.study import (
     EPSILON,
     PRINTED,
     SHARE,
-    least_budget,
-    thresholds,
 )
 from benchmarks.papers.pqd.words import (
     better,
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
     from benchmarks.papers.pqd.data import Kind
     from benchmarks.papers.pqd.study import Curve, Results
 
-__all__ = ["lines_of"]
+__all__ = ["folded", "lines_of", "means"]
 
 _FIGURES: Final[dict[Kind, str]] = {
     "count": "Figures 5 and 6: COUNT",
@@ -54,8 +52,9 @@ wrong answer (standard error at most 0.05 with 100 runs). What cannot be as ther
   ran; values of attributes were picked by how many rows have them, to have few and many.
   Sums are over *fnlwgt*, the persons a row stands for (clip 1,500,000), in place of incomes, and
   over capital gains (clip 100,000) in place of fares.
-- PrivBayes is not at hand. D_s comes from ten pairwise marginals along a fixed tree, measured with
-  discrete Laplace noise at epsilon = 1 in all, apart for either table. Each is made once, from a
+- D_s comes from ten pairwise marginals along a fixed tree, measured with discrete Laplace noise at
+  epsilon = 1 in all, apart for either table; all queries of its appendix, these among them, stand
+  [around copies by PrivBayes](appendix/README.md). Each is made once, from a
   known key, so that the report can be made again: where q(D) lies in its band is that copy's luck.
 - Two choices were made on sight. The generator's bins of numbers were made coarser, before any
   decider ran, because q(D_s) was up to 70% off. The larger table had the smaller one's D_s, scaled,
@@ -100,11 +99,11 @@ def lines_of(
             _plot(found[copies], kind, folder / name)
             yield f"![error of {kind} queries, every row {_times(copies)}]({name})"
             yield ""
-        yield from _means(found, kind)
+        yield from means(found, kind, "{}x")
         yield prose(written(found))
         yield ""
         for copies in found:
-            yield from _folded(found[copies], kind, copies)
+            yield from folded(found[copies], kind, f"every row {_times(copies)}")
     yield from pqd_measures.effectiveness(found, runs)
     yield from pqd_measures.times(timings)
     yield from pqd_measures.corrections(corrections)
@@ -142,44 +141,24 @@ def _queries(found: Results) -> Iterator[str]:
 
 def _plot(curves: dict[str, Curve], kind: Kind, path: Path) -> None:
     shown = [curve for curve in curves.values() if curve.case.query.kind == kind]
-    grid(path, [[_by_tau(curve) for curve in shown], [_by_epsilon(curve) for curve in shown]])
+    grid(path, [[by_tau(curve) for curve in shown], [by_epsilon(curve) for curve in shown]])
 
 
-def _by_tau(curve: Curve) -> Curves:
-    case, points = curve.case, curve.by_tau
-    inside = [100 * float(point.share) for point in points if point.inside]
-    known = thresholds(case, EPSILON)
-    return Curves(
-        title=f"{case.query.name}: epsilon = {float(EPSILON):g}",
-        x=[100 * float(point.share) for point in points],
-        label="tau, % of q(D_s)",
-        series={name: [point.wrong[name] for point in points] for name in points[0].wrong},
-        marks={name: 100 * tau / case.reference for name, tau in known.items()},
-        inside=min(inside, default=None),
-    )
+def means(found: Results, kind: Kind, label: str) -> Iterator[str]:
+    """Yield mean errors of all deciders of a kind.
 
-
-def _by_epsilon(curve: Curve) -> Curves:
-    case, points = curve.case, curve.by_epsilon
-    tau = case.tau(SHARE)
-    known = thresholds(case, EPSILON)
-    return Curves(
-        title=f"{case.query.name}: tau = {float(SHARE):.1%}",
-        x=[float(point.epsilon) for point in points],
-        label="epsilon",
-        series={name: [point.wrong[name] for point in points] for name in points[0].wrong},
-        marks={name: least_budget(case, name, tau) for name in known},
-    )
-
-
-def _means(found: Results, kind: Kind) -> Iterator[str]:
+    Args:
+        found: what was measured.
+        kind: of the queries.
+        label: of each table in ``found``, with ``{}`` for its number.
+    """
     yield "Mean error over the points of both plots whose q(D) lies within the band, and beyond it:"
     yield ""
     head = ["decider"]
     for copies in found:
         for side, inside in (("within", True), ("beyond", False)):
             count = len(points_of(found, kind, copies=copies, inside=inside))
-            head.append(f"{copies}x, {side} ({count})")
+            head.append(f"{label.format(copies)}, {side} ({count})")
     rows = [
         (
             name,
@@ -195,8 +174,15 @@ def _means(found: Results, kind: Kind) -> Iterator[str]:
     yield ""
 
 
-def _folded(curves: dict[str, Curve], kind: Kind, copies: int) -> Iterator[str]:
-    yield f"<details><summary>errors, every row {_times(copies)}</summary>"
+def folded(curves: dict[str, Curve], kind: Kind, what: str) -> Iterator[str]:
+    """Yield a table of all errors that opens on demand.
+
+    Args:
+        curves: by query.
+        kind: of the queries to show.
+        what: the errors are of.
+    """
+    yield f"<details><summary>errors, {what}</summary>"
     yield ""
     shown = [curve for curve in curves.values() if curve.case.query.kind == kind]
     taus = [f"tau {float(point.share):.1%}" for point in shown[0].by_tau]

@@ -8,24 +8,20 @@ SVT's share of rows 0.95, the deciders' own defaults.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from benchmarks.papers.pqd.data import AGES, CLIPS, QUERIES
+from benchmarks.papers.pqd.data import BOUNDS, DOMAINS, QUERIES
+from benchmarks.papers.pqd.laws import printed_race, printed_sparse, within
 from benchmarks.papers.pqd.originals import Band, Truncated, median_law, race, sparse
 from operators.deciders import (
     Count,
-    ExponentialBand,
-    ExponentialQuantileBand,
-    LaplaceBand,
     Quantile,
-    RaceBand,
     Sum,
-    TightBand,
-    half_widths,
     planned,
     tau_min,
 )
@@ -54,6 +50,7 @@ __all__ = [
     "Draws",
     "Point",
     "Results",
+    "exact",
     "least_budget",
     "measured",
     "point",
@@ -71,8 +68,7 @@ COPIES: Final = (1, 64)
 """Adult itself, and with every row 64 times: 2.1 million rows, as many as the paper's tables."""
 
 _KNOWN: Final = ("lm", "em", "r2t", "tight")
-_WORD: Final = 1 << 64
-_MEDIAN: Final = Quantile(Fraction(1, 2), range(AGES[0], AGES[1] + 1))
+_HALF: Final = Fraction(1, 2)
 
 DECIDERS: Final[Mapping[Kind, tuple[str, ...]]] = {
     "count": ("lm", "em", "tight"),
@@ -92,8 +88,8 @@ class Point:
         epsilon: the budget.
         tau: the tolerance in whole units.
         distance: between the answer and the reference.
-        wrong: runs with the wrong answer, by decider.
-        law: the exact probability of it, by decider, where there is a formula.
+        wrong: share of runs with the wrong answer, by decider; of :func:`exact`, as ``law``.
+        law: the exact probability of it, by decider.
         effective: from which tau on each decider is effective at :data:`DELTA`, where known.
     """
 
@@ -164,12 +160,24 @@ class Case:
         """What the deciders are planned for."""
         if self.query.kind == "count":
             return Count()
-        return Sum(0, CLIPS[self.query.column]) if self.query.kind == "sum" else _MEDIAN
+        if self.query.kind == "sum":
+            return Sum(0, self.bound)
+        return Quantile(_HALF, DOMAINS[self.query.column])
 
     @property
     def largest(self) -> int:
         """The largest value of a row that counts: the paper's downward sensitivity DS."""
         return int(self.values.max(initial=0))
+
+    @property
+    def bound(self) -> int:
+        """The public bound of one row's share in a sum: the paper's global sensitivity GS."""
+        return BOUNDS[self.query.column]
+
+    @cached_property
+    def truncated(self) -> Truncated:
+        """What the printed deciders of a sum read."""
+        return Truncated.of(self.values, self.bound, self.copies)
 
     def tau(self, share: Fraction) -> int:
         """Return a share of the reference, rounded up: the same question over whole numbers."""
@@ -202,7 +210,7 @@ class Curve:
 
 
 Results: TypeAlias = "dict[int, dict[str, Curve]]"
-"""What was measured, by copies and query."""
+"""What was measured, by how often each row is there (or by synthetic copy) and query."""
 
 
 def measured(
@@ -234,23 +242,36 @@ def measured(
 
 def point(case: Case, share: Fraction, epsilon: Fraction, draws: Draws) -> Point:
     """Run all deciders of one query at one tolerance and budget; the runs are the cells."""
-    tau = case.tau(share)
-    distance = abs(case.answer - case.reference)
-    inside = distance < tau
+    found = exact(case, share, epsilon)
     references = np.full(draws.runs, case.reference, dtype=np.int64)
-    wrong, law = {}, {}
+    wrong = {}
     for name in DECIDERS[case.query.kind]:
         if name.endswith(PRINTED):
-            band = Band(case.reference, tau, float(epsilon))
-            within, law[name] = _printed(name, case, band, draws)
+            answers = _printed(name, case, Band(case.reference, found.tau, float(epsilon)), draws)
+        else:
+            decider = planned(name, case.kind, epsilon, found.tau)
+            column = case.column(decider)[:, np.newaxis]
+            answers = decider.decide(np.repeat(column, draws.runs, axis=1), references, draws.noise)
+        wrong[name] = float(np.mean(answers != found.inside))
+    return replace(found, wrong=wrong)
+
+
+def exact(case: Case, share: Fraction, epsilon: Fraction) -> Point:
+    """Compute how often all deciders of one query are wrong; nothing is drawn."""
+    tau = case.tau(share)
+    distance = abs(case.answer - case.reference)
+    references = np.array([case.reference], dtype=np.int64)
+    law = {}
+    for name in DECIDERS[case.query.kind]:
+        if name.endswith(PRINTED):
+            chance = _printed_law(name, case, Band(case.reference, tau, float(epsilon)))
         else:
             decider = planned(name, case.kind, epsilon, tau)
             column = case.column(decider)[:, np.newaxis]
-            within = decider.decide(np.repeat(column, draws.runs, axis=1), references, draws.noise)
-            law[name] = _within(decider, column, references[:1], distance)
-        wrong[name] = float(np.mean(within != inside))
-        law[name] = 1 - law[name] if inside else law[name]
-    return Point(share, epsilon, tau, distance, wrong, law, thresholds(case, epsilon))
+            chance = within(decider, column, references, distance)
+        error = 1 - chance if distance < tau else chance
+        law[name] = min(1.0, max(0.0, error))  # sums of floats may pass either by a rounding
+    return Point(share, epsilon, tau, distance, law, law, thresholds(case, epsilon))
 
 
 def thresholds(case: Case, epsilon: Fraction) -> dict[str, float]:
@@ -275,29 +296,17 @@ def least_budget(case: Case, name: str, tau: int) -> float:
     return math.nan
 
 
-def _printed(name: str, case: Case, band: Band, draws: Draws) -> tuple[NDArray[np.bool_], float]:
-    """Return the answers of a printed decider, and the probability of "within" where known."""
+def _printed(name: str, case: Case, band: Band, draws: Draws) -> NDArray[np.bool_]:
+    """Return the answers of a printed decider."""
     if case.query.kind == "median":
-        chance = median_law(case.values, case.copies, _MEDIAN.domain, band)
-        return draws.rng.random(draws.runs) < chance, chance
-    read = Truncated.of(case.values, CLIPS[case.query.column], case.copies)
+        return draws.rng.random(draws.runs) < _printed_law(name, case, band)
     decide = race if name.startswith("r2t") else sparse
-    return decide(read, band, draws.runs, draws.rng), math.nan
+    return decide(case.truncated, band, draws.runs, draws.rng)
 
 
-def _within(
-    decider: Decider, column: NDArray[np.int64], references: NDArray[np.int64], distance: int
-) -> float:
-    """Return the exact probability of "within"; NaN where there is no formula."""
-    if isinstance(decider, LaplaceBand | ExponentialBand):
-        error = decider.error(distance)
-        inside = distance < int(half_widths(decider.tau, references)[0])
-        return 1 - error if inside else error
-    if isinstance(decider, RaceBand):
-        return decider.law(tuple(column[:, 0].tolist()), int(references[0]))
-    if isinstance(decider, TightBand):
-        return 1 - int(decider.law(column, references)[0]) / _WORD
-    if isinstance(decider, ExponentialQuantileBand):
-        low, high = decider.law(column, references, 64)[0]
-        return (low + high) / 2 / _WORD
-    return math.nan
+def _printed_law(name: str, case: Case, band: Band) -> float:
+    """Return the probability of "within" of a printed decider."""
+    if case.query.kind == "median":
+        return median_law(case.values, case.copies, DOMAINS[case.query.column], band)
+    law = printed_race if name.startswith("r2t") else printed_sparse
+    return law(case.truncated, band)
