@@ -58,6 +58,9 @@ def test_parts_add_up() -> None:
     for codec in (1, 3, 4):
         assert not held(codec, CODECS[codec](half))
         assert held(codec, CODECS[codec](half) * 2)
+    zeros = gzip_encode(half) + bytes(9) + gzip_encode(half)
+    assert len(gzip.decompress(zeros)) == 400_000
+    assert held(1, zeros)
     skipped = struct.pack("<II", 0x184D2A50, 5) + b"12345"
     assert held(4, skipped + zstd_encode(half) * 2)
     assert not held(4, skipped + zstd_encode(half))
