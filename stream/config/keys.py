@@ -34,6 +34,7 @@ from stream.config.scalars import (
     Epsilon,
     Exact,
     FalseRingsText,
+    LevelEpsilon,
     Name,
     Probability,
     Share,
@@ -281,7 +282,7 @@ class BoundModel(_Model):
 class LevelsModel(_Model):
     """Which noise levels a progressive mechanism reads."""
 
-    first: CellEpsilon | None = None
+    first: LevelEpsilon | None = None
     rounds: Whole | None = None
     refinement: Whole | None = None
     finest_share: Probability | None = None

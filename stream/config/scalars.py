@@ -34,6 +34,7 @@ __all__ = [
     "Epsilon",
     "Exact",
     "FalseRingsText",
+    "LevelEpsilon",
     "Name",
     "Probability",
     "Share",
@@ -349,6 +350,8 @@ CellEpsilon = Annotated[
     Fraction, PlainValidator(_epsilon("epsilon")), WithJsonSchema(shapes.QUOTED)
 ]
 """The privacy loss of one decision, written alike."""
+LevelEpsilon = Annotated[Fraction, PlainValidator(_epsilon("first")), WithJsonSchema(shapes.QUOTED)]
+"""The privacy loss of a progressive mechanism's coarsest level, written alike."""
 FalseRingsText = Annotated[
     FalseRings, PlainValidator(_false_rings), WithJsonSchema(shapes.FALSE_RINGS)
 ]

@@ -1,13 +1,17 @@
-"""Records whose headers are not text: a consumer must get past them.
+"""Records whose headers are not text, batches that are too large: a consumer must get past them.
 
 Kafka takes any bytes for a header's key; aiokafka takes UTF-8 only and fails the whole fetch, for
 every consumer that ever comes to that record. One sensor's record would stop a partition for good
 (promise 8). Where a batch cannot be read, it is read again here, without its headers: they play no
 part in events, and punctuation marks come from a writer whose headers are text.
+
+A compressed batch that holds more than a process should ever unpack is not read at all: one record
+that cannot be decoded stands for it, at the place of its last.
 """
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +21,8 @@ from aiokafka.record.default_records import DefaultRecordBatch, _DefaultRecordBa
 from aiokafka.record.memory_records import _MemoryRecordsPy
 from aiokafka.record.util import decode_varint
 
+from stream.kafka.unpacking import too_large
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -24,6 +30,10 @@ __all__ = ["TolerantRecords", "tolerate_headers"]
 
 _MAGIC_AT = 16
 _VERSION_2 = 2
+_RECORDS_AT = 61
+_CODEC = 0x07
+_ATTRIBUTES_AND_LAST = struct.Struct(">hi")
+_ATTRIBUTES_AT = 21
 
 
 def tolerate_headers() -> None:
@@ -60,11 +70,25 @@ class _Batch:
         return next(self._batch)
 
     def __iter__(self) -> Iterator[Any]:
+        attributes, last = _ATTRIBUTES_AND_LAST.unpack_from(self._data, _ATTRIBUTES_AT)
+        if too_large(attributes & _CODEC, self._data[_RECORDS_AT:]):
+            return iter((self._stand_in(last),))
         try:
             records = list(self._batch)
         except (UnicodeDecodeError, CorruptRecordException):
             records = list(_Headerless(self._data))
         return iter(records)
+
+    def _stand_in(self, last: int) -> _Plain:
+        """Return what stands for a batch that is too large: nothing, where its last record is."""
+        batch = self._batch
+        return _Plain(
+            offset=batch.base_offset + last,
+            timestamp=batch.max_timestamp,
+            timestamp_type=batch.timestamp_type,
+            key=None,
+            value=b"",
+        )
 
 
 @dataclass(frozen=True, slots=True)

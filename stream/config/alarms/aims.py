@@ -309,11 +309,11 @@ class AimReader:
 
     def _warn(self, aim: Aim) -> None:
         atoms = self.counting.atoms
-        if aim.promise == "false_alarms":
+        if aim.promise == "false_alarms" and aim.max_fpr is not None:
             self.findings.note(
                 (*self.loc, "promise"),
                 "false alarms are promised up to the threshold, max_fpr"
-                f" {float(aim.max_fpr or 0):g}: misses are not; max_fnr {float(aim.max_fnr):g} is"
+                f" {float(aim.max_fpr):g}: misses are not; max_fnr {float(aim.max_fnr):g} is"
                 " about cells beyond twice the tolerance from it",
             )
         zero = [

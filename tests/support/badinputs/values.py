@@ -90,6 +90,7 @@ VALUES: tuple[Edit, ...] = (
     ("tolerance: 9", "tolerance: 9\n    active: 0 8 * * 1-5", "33:13", 'write active: "Mon-Fri 07:00-22:00"'),
     ("tolerance: 9", "tolerance: 9\n    active: [Mon, Tue]", "33:13", "write one value"),
     ("tolerance: 9", "tolerance: 9\n    levels: {rounds: 2}", "33:13", "remove it, or change mechanism"),
+    ("tolerance: 9", "tolerance: 9\n    mechanism: dppwlm\n    levels: {first: 0.01}", "34:21", 'quote it: first: "0.01"'),
     ("tolerance: 9", "tolerance: 9\n    bound: {theta: 0.9}", "33:12", "remove it, or change mechanism"),
     ("tolerance: 9", "tolerance: 9\n    mechanism: laplace", "33:16", "known here: decider, dppwlm, panes, ppwlm, probe, probe-ent,"),
     ("tolerance: 9", "tolerance: 9\n    mechanism: TSLM", "33:16", "did you mean `tslm`?"),

@@ -1,0 +1,149 @@
+"""How much a compressed batch holds, asked before a client unpacks it in one piece.
+
+A broker weighs a batch as it was sent: a megabyte of zstd may hold thirty gigabytes. aiokafka
+unpacks it as a whole, so that one sensor's batch would end every worker that comes to it, one after
+the other. What holds more than :data:`MOST_BYTES` must not be unpacked.
+
+Most batches are cleared by what their codec can make of so many bytes at best. The others are
+unpacked into room for :data:`MOST_BYTES`, of which the system gives as much as is written to.
+
+Source: RFC 1952 (gzip), RFC 8878 (zstd), the frame formats of lz4 and snappy, and xerial's framing.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from typing import Any, Final
+
+import cramjam
+import numpy as np
+
+__all__ = ["MOST_BYTES", "too_large"]
+
+MOST_BYTES: Final = 1 << 26
+"""What a compressed batch may hold. Clients count before they compress, and stop at a megabyte."""
+
+_GZIP, _SNAPPY, _LZ4, _ZSTD = 1, 2, 3, 4
+_MOST_OF_A_BYTE: Final = {_GZIP: 1032, _LZ4: 255}
+_WITH_GZIP_HEADER: Final = 16 + zlib.MAX_WBITS
+_XERIAL: Final = b"\x82SNAPPY\x00"
+_XERIAL_HEADER_BYTES: Final = 16
+
+_NO_ROOM: Final = "whole buffer"  # how cramjam says that more came out than there was room for
+
+_ZSTD_MAGIC: Final = 0xFD2FB528
+_ZSTD_SKIPPED: Final = 0x184D2A50
+_ZSTD_BLOCK_BYTES: Final = 1 << 17
+_COUNT_BYTES: Final = (0, 2, 4, 8)  # of the size of the content, by two bits of the descriptor
+_DICTIONARY_BYTES: Final = (0, 1, 2, 4)
+
+
+def too_large(codec: int, body: memoryview) -> bool:
+    """Tell whether the records of a batch hold more than may be unpacked.
+
+    Args:
+        codec: the number that Kafka has for it, from the batch's attributes; 0 for none.
+        body: the compressed records.
+
+    Returns:
+        ``False`` also of what nobody can unpack: whoever tries is told so.
+    """
+    try:
+        return _most(codec, body) > MOST_BYTES and _passes(codec, body)
+    except (IndexError, struct.error):
+        # A zstd decoder may know what is not understood here; snappy's own lengths it needs, too.
+        return codec == _ZSTD and _passes(codec, body)
+
+
+def _most(codec: int, body: memoryview) -> int:
+    """Return an upper bound of what a body holds, or of what is too much of it, from its frames."""
+    if codec == _SNAPPY:
+        return _snappy(body)
+    if codec == _ZSTD:
+        return _zstd(body)
+    return len(body) * _MOST_OF_A_BYTE.get(codec, 0)
+
+
+def _passes(codec: int, body: memoryview) -> bool:
+    """Tell whether more comes out of a body than there is room for."""
+    if codec == _SNAPPY:
+        return True  # its blocks say how much they hold, and hold that
+    if codec == _GZIP:
+        return _gzip_passes(body)
+    room: Any = np.empty(MOST_BYTES, np.uint8)  # a buffer, which its stubs do not say
+    unpack = cramjam.lz4.decompress_into if codec == _LZ4 else cramjam.zstd.decompress_into
+    try:
+        unpack(body, room)
+    except cramjam.DecompressionError as error:
+        return _NO_ROOM in str(error)
+    return False
+
+
+def _gzip_passes(body: memoryview) -> bool:
+    """Tell whether the members of a gzip body hold too much, a piece at a time."""
+    held, rest = 0, bytes(body)
+    while rest:
+        member = zlib.decompressobj(_WITH_GZIP_HEADER)
+        while not member.eof:
+            try:
+                piece = member.decompress(rest, 1 << 20)
+            except zlib.error:
+                return False
+            held += len(piece)
+            if held > MOST_BYTES:
+                return True
+            rest = member.unconsumed_tail
+            if not piece and not rest and not member.eof:
+                return False  # it breaks off
+        rest = member.unused_data.lstrip(b"\0")  # readers pass by zeros between members
+    return False
+
+
+def _snappy(body: memoryview) -> int:
+    """Return what a snappy body says that it holds, in xerial's blocks or as one; likewise."""
+    if bytes(body[: len(_XERIAL)]) != _XERIAL:
+        return _varint(body)
+    held, at = 0, _XERIAL_HEADER_BYTES
+    while at < len(body) and held <= MOST_BYTES:
+        (size,) = struct.unpack_from(">i", body, at)
+        if size < 0:
+            raise IndexError("a block before its own beginning")
+        at += 4
+        held += _varint(body[at : at + size])
+        at += size
+    return held
+
+
+def _varint(data: memoryview) -> int:
+    """Return the number that data begin with, seven bits a byte, the lowest first."""
+    found = 0
+    for at in range(5):
+        found |= (data[at] & 0x7F) << (7 * at)
+        if not data[at] & 0x80:
+            break
+    return found
+
+
+def _zstd(body: memoryview) -> int:
+    """Return what the blocks of a zstd body hold at most, as far as that is not too much."""
+    held = at = 0
+    while at < len(body) and held <= MOST_BYTES:
+        magic, descriptor = struct.unpack_from("<IB", body, at)
+        if magic != _ZSTD_MAGIC:
+            if magic & ~0xF != _ZSTD_SKIPPED:
+                return MOST_BYTES + 1  # of an old format, or no frame at all
+            at += 8 + int(struct.unpack_from("<I", body, at + 4)[0])
+            continue
+        alone = descriptor >> 5 & 1
+        at += 5 + (not alone) + _DICTIONARY_BYTES[descriptor & 3]
+        at += _COUNT_BYTES[descriptor >> 6] or alone
+        last = False
+        while not last and held <= MOST_BYTES:
+            low, high = struct.unpack_from("<HB", body, at)
+            block = low | high << 16
+            last, kind, size = bool(block & 1), block >> 1 & 3, block >> 3
+            held += _ZSTD_BLOCK_BYTES if kind > 1 else size
+            at += 3 + (1 if kind == 1 else size)
+        at += 4 * (descriptor >> 2 & 1)
+    return held

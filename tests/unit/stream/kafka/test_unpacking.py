@@ -1,0 +1,120 @@
+"""A compressed batch that holds too much is passed by, and nothing is unpacked for it."""
+
+from __future__ import annotations
+
+import gzip
+import random
+import struct
+from typing import TYPE_CHECKING
+
+import cramjam
+import pytest
+from aiokafka.codec import gzip_encode, lz4_encode, snappy_encode, zstd_encode
+from aiokafka.record.default_records import DefaultRecordBatchBuilder
+from aiokafka.record.util import calc_crc32c
+
+from stream.kafka import unpacking
+from stream.kafka.headers import TolerantRecords
+from stream.kafka.unpacking import MOST_BYTES, too_large
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+CODECS: dict[int, Callable[[bytes], bytes]] = {
+    1: gzip_encode,
+    2: snappy_encode,
+    3: lz4_encode,
+    4: zstd_encode,
+}
+CRC_AT, CHECKED_FROM = 17, 21
+RAW_SNAPPY = 2
+
+
+def held(codec: int, body: bytes) -> bool:
+    """Ask as a client does."""
+    return too_large(codec, memoryview(body))
+
+
+@pytest.fixture
+def _small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(unpacking, "MOST_BYTES", 300_000)
+
+
+@pytest.mark.usefixtures("_small")
+@pytest.mark.parametrize("content", ["alike", "noise"])
+@pytest.mark.parametrize("codec", CODECS)
+def test_the_limit_is_exact(codec: int, content: str) -> None:
+    """As much as may be is let through, one byte more is not, whatever the content packs to."""
+    noise = random.Random(7).randbytes(300_001)
+    full = b"a" * 300_001 if content == "alike" else noise
+    assert not held(codec, CODECS[codec](full[:-1]))
+    assert held(codec, CODECS[codec](full))
+
+
+@pytest.mark.usefixtures("_small")
+def test_parts_add_up() -> None:
+    """Several members or frames are unpacked one behind the other, so they count together."""
+    half = b"a" * 200_000
+    for codec in (1, 3, 4):
+        assert not held(codec, CODECS[codec](half))
+        assert held(codec, CODECS[codec](half) * 2)
+    zeros = gzip_encode(half) + bytes(9) + gzip_encode(half)
+    assert len(gzip.decompress(zeros)) == 400_000
+    assert held(1, zeros)
+    skipped = struct.pack("<II", 0x184D2A50, 5) + b"12345"
+    assert held(4, skipped + zstd_encode(half) * 2)
+    assert not held(4, skipped + zstd_encode(half))
+    assert held(RAW_SNAPPY, bytes(cramjam.snappy.compress_raw(half * 2)))
+    assert not held(RAW_SNAPPY, bytes(cramjam.snappy.compress_raw(half)))
+
+
+@pytest.mark.usefixtures("_small")
+@pytest.mark.parametrize("codec", [0, *CODECS, 5, 7])
+def test_any_bytes_are_answered(codec: int) -> None:
+    """Bodies that break off or were never one raise nothing here."""
+    draw = random.Random(3)
+    whole = CODECS.get(codec, bytes)(b"a" * 400_000)
+    for _ in range(200):
+        held(codec, whole[: draw.randrange(len(whole))])
+        held(codec, draw.randbytes(draw.randrange(600)))
+        spoilt = bytearray(whole)
+        spoilt[draw.randrange(len(spoilt))] ^= 1 << draw.randrange(8)
+        held(codec, bytes(spoilt))
+
+
+def batch(values: list[bytes], codec: int) -> bytes:
+    """Return a batch of the current format, its checksum right."""
+    builder = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=codec,
+        is_transactional=0,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        batch_size=1 << 30,
+    )
+    for at, value in enumerate(values):
+        builder.append(at, 1_000 + at, b"key", value, [])
+    data = bytearray(builder.build())
+    struct.pack_into(">I", data, CRC_AT, calc_crc32c(bytes(data[CHECKED_FROM:])))
+    return bytes(data)
+
+
+@pytest.mark.parametrize("codec", [1, 3, 4])
+def test_one_record_stands_for_such_a_batch(codec: int) -> None:
+    """It is at the place of the last, so that whoever reads goes on behind; the others are read."""
+    large = batch([b"one", b"0" * MOST_BYTES, b"three"], codec)
+    assert len(large) < 1 << 20, "a broker takes it"
+    records = TolerantRecords(large + batch([b"good"], codec))
+    first = records.next_batch()
+    assert first.validate_crc()
+    assert [(r.offset, r.timestamp, r.key, r.value) for r in first] == [(2, 1_002, None, b"")]
+    assert first.next_offset == 3
+    assert [r.value for r in records.next_batch()] == [b"good"]
+
+
+def test_gzip_of_several_members_is_whole() -> None:
+    """What concatenated members hold is what Python's reader makes of them."""
+    body = gzip.compress(b"one") + gzip.compress(b"two")
+    assert gzip.decompress(body) == b"onetwo"
+    assert not held(1, body)
