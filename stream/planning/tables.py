@@ -151,8 +151,8 @@ def _runs_table(runs: Sequence[RunOutlook], alarms: Alarms) -> Table:
 
 
 def _silences(run: RunOutlook) -> str:
-    limit = "" if run.silent_limit is None else f" (<= {float(run.silent_limit):g})"
-    return f"{run.silent:.2g}{limit}\n{run.silent_near:.2g}"
+    limit = "" if run.silent_limit is None else f"<= {float(run.silent_limit):g}\n"
+    return f"{run.silent:.2g}\n{limit}{run.silent_near:.2g}"
 
 
 def _span(plan: ScopePlan) -> str:
