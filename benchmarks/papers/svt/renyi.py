@@ -142,8 +142,7 @@ average NCR is that of {best["ncr"]}, the highest F1 that of {best["f1"]}.
 
 **Does not.** It is not ahead in all regions ({listed or "though behind in none"}), and SVT-Lap has
 no significant advantage over SVT-Gau: ahead by more than two standard errors in {ahead(lap)} of
-{len(lap)} cases and behind in {behind(lap)}, which is what Zhu and Wang found and the paper did
-not.""")
+{len(lap)} cases and behind in {behind(lap)}.""")
     yield ""
 
 
