@@ -38,7 +38,7 @@ LAWS: Final[Mapping[str, Law]] = {
 DELTA: Final = 1e-4
 """Of Gaussian noise: one by the items of the paper's Binary and Zipf."""
 
-_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(24)
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(12)
 
 
 @dataclass(frozen=True, slots=True)
