@@ -306,6 +306,10 @@ class Aim:
             phase has noise of its own; the second one has the rest.
         gaussian: whether a Gaussian budget pays: losses are then ``mu^2 / 2``, of mechanisms that
             are mu-GDP.
+        max_fnr_in_silence: most probable miss for who knows that a sparse vector's run was silent
+            so far, all of it about cells beyond the tolerance; ``None`` promises nothing of that.
+        asked_in_silence: questions of its longest run, but for those about one cell of the last
+            window.
     """
 
     max_fnr: Fraction
@@ -324,11 +328,14 @@ class Aim:
     promise: Promised = "misses"
     first_share: Fraction = HALF
     gaussian: bool = False
+    max_fnr_in_silence: Fraction | None = None
+    asked_in_silence: int = 0
 
     def __post_init__(self) -> None:
         """Check what the parts are; mechanisms say what they can keep."""
         expect(EXACT, max_fnr=self.max_fnr)
-        expect(or_none(EXACT), max_fpr=self.max_fpr)
+        expect(or_none(EXACT), max_fpr=self.max_fpr, max_fnr_in_silence=self.max_fnr_in_silence)
+        expect(WHOLE, asked_in_silence=self.asked_in_silence)
         expect(WHOLES, tolerances=self.tolerances, first_tolerances=self.first_tolerances)
         expect(WHOLE, alarms=self.alarms, questions=self.questions, looks=self.looks)
         expect(WHOLE, panes=self.panes, pane_units=self.pane_units)

@@ -8,6 +8,7 @@ like the mechanisms of single windows; decided through a run's state, which the 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -28,6 +29,7 @@ from operators.svt.early import EARLY_RUNS, early_terms
 from operators.svt.endurance import asked_last, endurance, missed_in_silence
 from operators.svt.planning import planned_terms
 from operators.svt.run import RunState, ask, open_run
+from operators.svt.silence import quiet_rate
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS, accuracy
 
 if TYPE_CHECKING:
@@ -56,7 +58,9 @@ class Svt:
     must not be crossed by a run. As seen before the run is opened, a cell whose test is true is
     asked and missed with probability at most ``max_fnr``, and a question about one beyond the
     tolerance rings with probability at most ``max_fpr / questions``. Given what the run has shown
-    since, either may be likelier: a run that is still there tends to have a high threshold.
+    since, either may be likelier: a run that is still there tends to have a high threshold. With
+    ``max_fnr_in_silence`` that bounds a miss given silence of cells beyond the tolerance, of
+    ``asked_in_silence`` questions at most.
 
     Args:
         condition: of one literal.
@@ -112,16 +116,25 @@ class Svt:
         promise = promise_of(aim)
         alpha, beta = error_rates(promise)
         steps = planned_steps(test, promise.tolerance)
-        terms = planned_terms(
+        planned = partial(
+            planned_terms,
             steps,
-            alpha,
-            beta,
+            beta=beta,
             alarms=aim.alarms,
             questions=aim.questions,
             monotone=condition.monotone,
             put_back=aim.put_back,
-            certified=certified,
         )
+        if aim.max_fnr_in_silence is not None:
+            alpha = quiet_rate(
+                partial(planned, certified=False),
+                steps,
+                alpha=alpha,
+                beta=beta,
+                limit=aim.max_fnr_in_silence,
+                asked=aim.asked_in_silence,
+            )
+        terms = planned(alpha=alpha, certified=certified)
         epsilon = from_loss_units(_charged(terms, gaussian=aim.gaussian).worst_units)
         least = gaussian_limit if aim.gaussian else theoretical_limit
         limit = least(steps, alpha / aim.questions, beta)
@@ -317,7 +330,7 @@ _RUN_OF_ITS_OWN: Final = Maker(Svt.planned)
 SVT: Final = Mechanism(
     name="svt",
     releases="which predicates ring, and how many were not asked as the run was spent",
-    keys=(*CONDITION_KEYS, "alarms_per_period", "append", "append_to"),
+    keys=(*CONDITION_KEYS, "alarms_per_period", "append", "append_to", "max_fnr_in_silence"),
     single=_RUN_OF_ITS_OWN,
     converted=_RUN_OF_ITS_OWN,
     run=Svt.planned,

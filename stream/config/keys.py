@@ -295,6 +295,7 @@ class AlarmModel(LifecycleModel):
     active: Text | None = None
     max_fnr: Probability
     max_fpr: Probability | None = None
+    max_fnr_in_silence: Probability | None = None
     promise: Annotated[Promised, PlainValidator(_word_of(get_args(Promised)))] = "misses"
     share: Share | None = None
     usual: Text | None = None

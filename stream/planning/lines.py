@@ -146,6 +146,7 @@ def _run_line(run: RunOutlook, plan: ScopePlan, gaussian: Gaussian | None) -> di
         "beta": float(run.beta),
         "missed_in_silence": run.silent,
         "missed_in_near_silence": run.silent_near,
+        **({} if run.silent_limit is None else {"max_fnr_in_silence": float(run.silent_limit)}),
         f"tslm_{loss_name(gaussian)}": f"{float(run.window_epsilon):.12f}",
         "tslm_worst": None if run.windows_units is None else epsilon_text(run.windows_units),
     }

@@ -49,6 +49,7 @@ class RunOutlook:
             every other question of the run was answered with silence and was about a cell beyond
             the tolerance; ``None`` likewise.
         silent_near: the same if all these cells were just below their thresholds: at worst.
+        silent_limit: the alarm's ``max_fnr_in_silence``, which ``silent`` keeps; ``None`` for none.
         window_epsilon: loss of a cell of one window if each were decided by itself, by tslm with
             the same promise.
         windows_units: what that would cost the worst-off privacy unit, in loss units: over as many
@@ -69,6 +70,7 @@ class RunOutlook:
     beta: Fraction
     silent: float | None
     silent_near: float | None
+    silent_limit: Fraction | None
     window_epsilon: Fraction
     windows_units: int | None
 
@@ -112,6 +114,7 @@ def run_outlook(query: Query, budget: Budget) -> RunOutlook:
         beta=aim.max_fnr,
         silent=None if before is None else run.missed_in_silence(before, aim.tolerances[0]),
         silent_near=None if before is None else run.missed_in_silence(before),
+        silent_limit=aim.max_fnr_in_silence,
         window_epsilon=alone.epsilon,
         windows_units=None if reached is None else reached * each,
     )

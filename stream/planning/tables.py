@@ -146,10 +146,15 @@ def _runs_table(runs: Sequence[RunOutlook], alarms: Alarms) -> Table:
             f"{run.correction:.6g}",
             "no end" if run.questions is None else questions,
             "" if run.alpha is None else f"{run.alpha:.6g}",
-            "" if run.silent is None else f"{run.silent:.2g}\n{run.silent_near:.2g}",
+            "" if run.silent is None else _silences(run),
             "no end" if run.windows_units is None else rounded_loss(gaussian, run.windows_units),
         )
     return table
+
+
+def _silences(run: RunOutlook) -> str:
+    limit = "" if run.silent_limit is None else f"<= {float(run.silent_limit):g}\n"
+    return f"{run.silent:.2g}\n{limit}{run.silent_near:.2g}"
 
 
 def _span(plan: ScopePlan) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from benchmarks.papers.svt import renyi, theory, tolerance, transform
 from benchmarks.papers.svt import report as svt_report
 from benchmarks.papers.svt import study as svt
 from benchmarks.papers.svt.data import LOADERS, load, scores_of
@@ -294,20 +295,36 @@ def test_supports_are_counted(tmp_path: Path) -> None:
     assert found["retail"].records == 59
 
 
-def test_the_report_is_written(tmp_path: Path) -> None:
+def test_the_report_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tables, words and plots come out, with the cases that are lost."""
     pytest.importorskip("matplotlib")
+    for points in ("_POINTS", "_FINE"):
+        monkeypatch.setattr(theory, points, 3)
     rng = np.random.default_rng(7)
     data = {"binary": SMALL, svt.ADDED: SMALL}
-    found = svt.measured(data, 3, rng, monotone=True)
-    doubled = svt.measured(data, 3, rng, monotone=False)
-    text = "\n".join(svt_report.lines_of(data, found, doubled, 0.05, tmp_path))
-    assert all(f"## {each}" in text for each in ("Table 5", "Figure 7", "Figure 8", "Figure 10"))
+    found = svt_report.Found(
+        svt.measured(data, 3, rng, monotone=True),
+        svt.measured(data, 3, rng, monotone=False),
+        renyi.accounted(data, 3, rng),
+        tolerance.tolerated(SMALL, 1, rng),
+        transform.timed((201,)),
+        0.05,
+    )
+    text = "\n".join(svt_report.lines_of(data, found, tmp_path))
+    headings = ("Table 5", *(f"Figure {each}" for each in (3, 4, 5, 7, 8, 10, 11, 16, 17)))
+    assert all(f"## {each}" in text for each in headings)
     assert "does not beat" in text
     assert "nan" not in text
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "f1.png",
+        "f1_traversals.png",
         "ncr.png",
+        "noises.png",
+        "renyi.png",
+        "renyi_traversals.png",
+        "success.png",
+        "tolerance.png",
+        "transform.png",
         "traversals.png",
     ]
 

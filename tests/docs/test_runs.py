@@ -28,7 +28,15 @@ if TYPE_CHECKING:
 PAGE = ROOT / "docs" / "guide" / "runs.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 (EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)
-ROWS = re.findall(r"^\| (\d+) \| ([\d.]+) \| (.*) \|$", TEXT, flags=re.MULTILINE)
+
+
+def rows_of(name: str) -> list[tuple[str, str, str]]:
+    """Return the rows of a marked table: two cells, and the rest."""
+    block = TEXT.partition(f"<!-- {name} -->")[2].partition(f"<!-- /{name} -->")[0]
+    return re.findall(r"^\| ([\d,]+) \| ([\d.]+) \| (.*) \|$", block, flags=re.MULTILINE)
+
+
+ROWS = rows_of("prices")
 
 
 def condition(*, monotone: bool = True) -> Condition:
@@ -71,6 +79,32 @@ def test_prices(row: tuple[str, str, str]) -> None:
         shown += [f"{float(run):.3f}", f"{float(run / once):.1f}"]
         assert Fraction(71, 100) < run / once / (alarms + 1) < 1
     assert row[2].split(" | ") == shown
+
+
+@pytest.mark.parametrize("row", rows_of("silence"), ids=lambda row: row[0])
+def test_what_a_bound_on_silence_costs(row: tuple[str, str, str]) -> None:
+    """Runs of ten alarms cost what the table says, and miss as often where nothing is written."""
+    asked = int(row[0].replace(",", ""))
+    free = replace(aim(20, Fraction(1, 20)), asked_in_silence=asked)
+    run = Svt.planned(condition(), free)
+    assert row[1] == f"{float(run.plan.epsilon):.3f}"
+    shown = [f"{run.missed_in_silence(asked, 20):.3f}"]
+    for limit in ("0.5", "0.1", "0.06"):
+        bounded = replace(free, max_fnr_in_silence=Fraction(limit))
+        shown.append(f"{float(price('svt', condition(), bounded).epsilon):.3f}")
+    assert row[2].split(" | ") == shown
+
+
+def test_what_is_said_of_silence() -> None:
+    """What the example's rate says, how long 0.1 holds anyway, and what neighbours leave."""
+    quiet = Svt.planned(condition(), aim(20, Fraction(1, 100_000)))
+    assert f"at 0.00001 the figure is {quiet.missed_in_silence(4_319, 20):.3f}," in TEXT
+    usual = Svt.planned(condition(), aim(20, Fraction(1, 20)))
+    most = next(n for n in range(99) if usual.missed_in_silence(n, 20) > 0.1) - 1
+    assert (most + 1, 1_440 // 8) == (3 * 8, 180)
+    assert f"0.1 holds for {most + 1} such questions, eight windows" in TEXT
+    for run in (quiet, usual):
+        assert run.missed_in_silence(2) > 0.5
 
 
 def test_a_run_never_costs_more_than_its_alarms_and_one() -> None:

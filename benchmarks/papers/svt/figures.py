@@ -1,8 +1,8 @@
-"""What the SVT-Exp paper's Figures 7, 8 and 10 become here: tables, plots and words."""
+"""What the SVT-Exp paper's Figures 7 and 10 become here: tables, plots and words."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -14,9 +14,15 @@ from benchmarks.papers.svt.study import (
     BOUND,
     EPSILONS,
     NO_APPEND,
+    RIVALS,
     SCALED_BOUND,
     TRAVERSALS,
+    ahead,
+    average,
+    behind,
+    counted,
     duels,
+    higher,
 )
 from benchmarks.papers.svt.trials import CAPS
 
@@ -24,19 +30,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from benchmarks.papers.svt.study import Duel, Results
+    from benchmarks.papers.svt.study import Duel, Measure, Results
 
-__all__ = ["doubled_scale", "figure_7", "figure_8", "figure_10"]
-
-RIVALS: Final = ("SVT-Lap", "SVT-Gau", "SVT-Exp, none")
-"""Whom SVT-Exp with the optimal correction and appending is to beat."""
+__all__ = ["doubled_scale", "figure_7", "figure_10"]
 
 _MEAN: Final = "SVT-Exp, mean"
 _GAU_RDP: Final = "SVT-Gau, RDP"
 _EXP_RDP: Final = f"{BEST}, RDP"
 _SHOWN: Final = (*NAMES, SCALED_BOUND, BOUND)
 _DRAWN: Final = (*NAMES, SCALED_BOUND)
-_VARIED: Final = 0.5  # epsilon of Figure 8
 
 
 def figure_7(found: Results, folder: Path) -> Iterator[str]:
@@ -46,35 +48,35 @@ def figure_7(found: Results, folder: Path) -> Iterator[str]:
     yield "![NCR by epsilon, six data sets](ncr.png)"
     yield ""
     _plot(found, "ncr", folder / "ncr.png", f"NCR after {TRAVERSALS} traversals")
-    every, found = found, _counted(found)
+    every, found = found, counted(found)
     cases = duels(found, RIVALS, TRAVERSALS)
     mean, gum = (duels(found, (name,), TRAVERSALS) for name in (_MEAN, "SVT-Gum"))
     order = duels(found, ("SVT-Gum",), TRAVERSALS, ours="SVT-Lap")
     gained = max(duels(found, ("SVT-Lap",), TRAVERSALS), key=lambda each: each.ours - each.theirs)
     under = max(mean, key=lambda each: each.ours - each.theirs)
     lap, gum_all, gau, none = (
-        _average(found, name) for name in ("SVT-Lap", "SVT-Gum", "SVT-Gau", "SVT-Exp, none")
+        average(found, name) for name in ("SVT-Lap", "SVT-Gum", "SVT-Gau", "SVT-Exp, none")
     )
-    ours, ranked, bound = (_average(found, name) for name in (BEST, SCALED_BOUND, BOUND))
+    ours, ranked, bound = (average(found, name) for name in (BEST, SCALED_BOUND, BOUND))
     selecting = {key: each for key, each in found.items() if key[0] != "adult"}
     yield prose(f"""**Agrees.** After {TRAVERSALS} traversals SVT-Exp with the optimal correction
 has a higher NCR than SVT-Lap, SVT-Gau (as printed) and SVT-Exp without correction by more than two
-standard errors in {_ahead(cases)} of {len(cases)} cases (a data set, an epsilon and a rival), and a
-lower one by as much in {_behind(cases)}; the others are listed below. The most it gains on
+standard errors in {ahead(cases)} of {len(cases)} cases (a data set, an epsilon and a rival), and a
+lower one by as much in {behind(cases)}; the others are listed below. The most it gains on
 SVT-Lap is {gained.ours - gained.theirs:.2f} ({gained.theirs:.2f} to {gained.ours:.2f},
 {gained.data} at {gained.epsilon:g}).
-Against the mean correction it is higher in {_higher(mean)} of {len(mean)}, by up to
-{under.ours - under.theirs:.2f}, and lower by more than two standard errors in {_behind(mean)};
-against SVT-Gum in {_higher(gum)} of {len(gum)} and {_behind(gum)}. SVT-Exp without correction is
+Against the mean correction it is higher in {higher(mean)} of {len(mean)}, by up to
+{under.ours - under.theirs:.2f}, and lower by more than two standard errors in {behind(mean)};
+against SVT-Gum in {higher(gum)} of {len(gum)} and {behind(gum)}. SVT-Exp without correction is
 worse than SVT-Lap on average ({none:.3f} against {lap:.3f}), and SVT-Gau as printed is the worst
 ({gau:.3f}).
 
 **Does not.** It does not come close to the paper's upper bound: on average over all cases
 {ours:.3f} against {bound:.3f}. That bound has noise of scale 1 / epsilon_2 on scores of which c are
 returned; with c / epsilon_2, which is what a positive of SVT-Exp has, ranking comes to
-{ranked:.3f}, and without *adult* {_average(selecting, SCALED_BOUND):.3f} against
-{_average(selecting, BEST):.3f}. SVT-Gum is not behind SVT-Lap ({gum_all:.3f} against {lap:.3f}): by
-more than two standard errors it is below in {_ahead(order)} cases and above in {_behind(order)}. On
+{ranked:.3f}, and without *adult* {average(selecting, SCALED_BOUND):.3f} against
+{average(selecting, BEST):.3f}. SVT-Gum is not behind SVT-Lap ({gum_all:.3f} against {lap:.3f}): by
+more than two standard errors it is below in {ahead(order)} cases and above in {behind(order)}. On
 *adult* next to nothing tells the methods apart: 75 of 123 items have 200 records or more, and asked
 in random order the first five of them come out whatever the noise, so that NCR is near
 5 / 75 = {5 / 75:.3f} for all. The paper claims its lead on Adult as well; at T = 200 on counts like
@@ -88,64 +90,6 @@ these there is next to none to be had. With T between the fifth item and the six
     yield from _tables(every, "ncr", NO_APPEND, "NCR without append")
 
 
-def figure_8(found: Results, folder: Path) -> Iterator[str]:
-    """Yield the section on NCR by traversals, and write its plot."""
-    yield "## Figure 8: more traversals"
-    yield ""
-    yield f"![NCR by traversals at epsilon = {_VARIED:g}](traversals.png)"
-    yield ""
-    panels = {
-        f"{name}, epsilon = {epsilon:g}": {
-            method: every[method].ncr.mean(axis=0).tolist() for method in NAMES
-        }
-        for (name, epsilon), every in found.items()
-        if epsilon == _VARIED
-    }
-    path = folder / "traversals.png"
-    curves(path, CAPS, "traversals of the queue", panels, "NCR")
-    found = _counted(found)
-    rows = []
-    for cap in CAPS:
-        cases, mean = duels(found, RIVALS, cap), duels(found, (_MEAN,), cap)
-        rows.append(
-            (
-                str(cap),
-                f"{_average(found, BEST, cap):.3f}",
-                f"{_average(found, _MEAN, cap):.3f}",
-                f"{_average(found, 'SVT-Lap', cap):.3f}",
-                f"{_average(found, 'SVT-Exp, none', cap):.3f}",
-                f"{_average(found, 'SVT-Gau', cap):.3f}",
-                f"{_higher(cases)} / {_ahead(cases)} / {_behind(cases)}",
-                f"{_higher(mean)} / {_ahead(mean)} / {_behind(mean)}",
-            )
-        )
-    yield "Average NCR over data sets and epsilons; then the cases in which SVT-Exp, optimal is"
-    yield "higher / higher by more than two standard errors / lower by more than two, against the"
-    yield f"three rivals ({len(duels(found, RIVALS, 1))} cases) and against the mean correction"
-    yield f"({len(found)})."
-    yield ""
-    names = (BEST, _MEAN, "SVT-Lap", "SVT-Exp, none", "SVT-Gau")
-    yield from table(("traversals", *names, "three rivals", "mean correction"), rows)
-    yield ""
-    first, tenth, last = (_average(found, BEST, cap) for cap in (1, 10, CAPS[-1]))
-    rival_first, rival_last = (_average(found, "SVT-Lap", cap) for cap in (1, CAPS[-1]))
-    settled = _average(found, BEST, TRAVERSALS)
-    lost = {cap: [each for each in duels(found, RIVALS, cap) if each.behind] for cap in CAPS}
-    early = dict.fromkeys(each.data for each in lost[NO_APPEND])
-    yield prose(f"""**Agrees.** With one traversal the optimal correction is too high and not always
-ahead; a few more are enough, {tenth:.3f} of the final {last:.3f} after ten, up from {first:.3f}.
-What the others gain is next to nothing ({rival_first:.3f} to {rival_last:.3f} for SVT-Lap): they
-have given all c answers in the first traversal, wrong ones among them.
-
-**Does not.** The paper puts the need for more traversals on T40I10D100K alone, and has it over in
-less than five. Here it falls behind by more than two standard errors on
-{", ".join(early) or "no data set"} with one traversal ({len(lost[1])} cases), in {len(lost[5])}
-cases with 5, {len(lost[10])} with 10, {len(lost[20])} with 20 and {len(lost[50])} with 50. From
-{TRAVERSALS} traversals on next to nothing changes ({settled:.3f} and {last:.3f}). The paper lets
-the budget vary with the traversals; here epsilon is the same for all, as traversals are free.""")
-    yield ""
-
-
 def figure_10(found: Results, folder: Path) -> Iterator[str]:
     """Yield the section on F1 by epsilon, and write its plot."""
     yield "## Figure 10: F1"
@@ -153,15 +97,15 @@ def figure_10(found: Results, folder: Path) -> Iterator[str]:
     yield "![F1 by epsilon, six data sets](f1.png)"
     yield ""
     _plot(found, "f1", folder / "f1.png", f"F1 after {TRAVERSALS} traversals")
-    every, found = found, _counted(found)
+    every, found = found, counted(found)
     cases = duels(found, RIVALS, TRAVERSALS, measure="f1")
     lost = [each for each in cases if each.behind]
     worst = max(cases, key=lambda each: each.theirs - each.ours)
     order = [name for name in NAMES if name not in {_EXP_RDP, _GAU_RDP}]
-    ranked = sorted(order, key=lambda name: -_average(found, name, measure="f1"))
-    listed = ", ".join(f"{name} {_average(found, name, measure='f1'):.3f}" for name in ranked)
-    yield prose(f"""**Agrees.** As NCR does: higher than the three rivals in {_higher(cases)} of
-{len(cases)} cases, by more than two standard errors in {_ahead(cases)}. Averages: {listed}.
+    ranked = sorted(order, key=lambda name: -average(found, name, measure="f1"))
+    listed = ", ".join(f"{name} {average(found, name, measure='f1'):.3f}" for name in ranked)
+    yield prose(f"""**Agrees.** As NCR does: higher than the three rivals in {higher(cases)} of
+{len(cases)} cases, by more than two standard errors in {ahead(cases)}. Averages: {listed}.
 
 **Does not.** Cases in which it is lower by more than two standard errors:
 {len(lost)}{_listed(lost)}; the largest difference to
@@ -173,7 +117,7 @@ NCR: what appending wins are mostly the items far above T, which NCR weighs most
 
 def doubled_scale(found: Results, doubled: Results) -> Iterator[str]:
     """Yield the section on the scale 2c / epsilon_2 of the paper's Algorithm 2."""
-    found, doubled = _counted(found), _counted(doubled)
+    found, doubled = counted(found), counted(doubled)
     yield "## With the scale of Algorithm 2"
     yield ""
     yield "NCR averaged over the data sets, with 2c / epsilon_2 and the splits of Table 4; in"
@@ -184,7 +128,7 @@ def doubled_scale(found: Results, doubled: Results) -> Iterator[str]:
         cells = []
         for epsilon in EPSILONS:
             here, there = (
-                _average({key: each for key, each in one.items() if key[1] == epsilon}, name)
+                average({key: each for key, each in one.items() if key[1] == epsilon}, name)
                 for one in (doubled, found)
             )
             cells.append(f"{here:.3f} ({there:.3f})")
@@ -194,8 +138,8 @@ def doubled_scale(found: Results, doubled: Results) -> Iterator[str]:
     cases = duels(doubled, RIVALS, TRAVERSALS)
     lost = [each for each in cases if each.behind]
     yield prose(f"""It is much as if epsilon were halved for everyone. SVT-Exp, optimal has the
-higher NCR in {_higher(cases)} of {len(cases)} cases against the three rivals, by more than two
-standard errors in {_ahead(cases)}, and is lower by as much in {len(lost)}{_listed(lost)}.""")
+higher NCR in {higher(cases)} of {len(cases)} cases against the three rivals, by more than two
+standard errors in {ahead(cases)}, and is lower by as much in {len(lost)}{_listed(lost)}.""")
     yield ""
 
 
@@ -206,7 +150,7 @@ def _not_beaten(cases: Sequence[Duel]) -> Iterator[str]:
     yield "### Where SVT-Exp with optimal correction and append does not beat them"
     yield ""
     yield prose(f"""In {len(open_cases)} of {len(cases)} cases its mean NCR is not above the
-rival's by more than two standard errors: in {_behind(cases)} it is below by as much, in
+rival's by more than two standard errors: in {behind(cases)} it is below by as much, in
 {len(lower)} not above at all ({len(tied)} of them equal), and in the rest above by less. *Lost by*
 is the difference of the means, negative where it is above; beside it two standard errors. Noise is
 not seeded, so the sign of what lies within them changes from run to run. c of 10,000 items at
@@ -223,7 +167,7 @@ def _unappended(found: Results) -> Iterator[str]:
     yield "### Without append"
     yield ""
     yield prose(f"""With one traversal it is above the three rivals by more than two standard errors
-in {_ahead(three)} of {len(three)} cases, and below by as much in {_behind(three)}: the correction
+in {ahead(three)} of {len(three)} cases, and below by as much in {behind(three)}: the correction
 alone answers no too often. The cases lost by more than two standard errors, the mean correction
 among the rivals:""")
     yield ""
@@ -236,24 +180,24 @@ def _renyi(found: Results) -> Iterator[str]:
     lap = duels(found, ("SVT-Lap",), TRAVERSALS, ours=_GAU_RDP)
     open_cases = [each for each in pure if each.ours <= each.theirs]
     worst = max(pure, key=lambda each: each.theirs - each.ours)
-    behind = [each for each in both if each.behind]
+    lost = [each for each in both if each.behind]
     listed = "; ".join(
-        f"{each.data} at {each.epsilon:g}, by {each.theirs - each.ours:.2f}" for each in behind
+        f"{each.data} at {each.epsilon:g}, by {each.theirs - each.ours:.2f}" for each in lost
     )
     yield "### SVT-Gau accounted in RDP"
     yield ""
     yield prose(f"""SVT-Exp with optimal correction and append, which is pure, **does not beat
 SVT-Gau by RDP**, which is (epsilon, 1 / n) at best: its mean NCR is not above in
 {len(open_cases)} of {len(pure)} cases, by up to {worst.theirs - worst.ours:.2f}, and below by more
-than two standard errors in {_behind(pure)}; above by as much in {_ahead(pure)}. All of them:""")
+than two standard errors in {behind(pure)}; above by as much in {ahead(pure)}. All of them:""")
     yield ""
     yield from _losses(open_cases)
     yield prose(f"""With RDP for both, SVT-Exp is above by more than two standard errors in
-{_ahead(both)} and below in {len(behind)} ({listed or "none"}). On average: SVT-Exp
-{_average(found, BEST):.3f}, by RDP {_average(found, _EXP_RDP):.3f}; SVT-Gau
-{_average(found, "SVT-Gau"):.3f}, by RDP {_average(found, _GAU_RDP):.3f}. In the paper's appendix I
+{ahead(both)} and below in {len(lost)} ({listed or "none"}). On average: SVT-Exp
+{average(found, BEST):.3f}, by RDP {average(found, _EXP_RDP):.3f}; SVT-Gau
+{average(found, "SVT-Gau"):.3f}, by RDP {average(found, _GAU_RDP):.3f}. In the paper's appendix I
 SVT-Lap by RDP stays ahead of SVT-Gau by RDP; against the pure SVT-Lap here, SVT-Gau by RDP is ahead
-in {_ahead(lap)} of {len(lap)} cases and behind in {_behind(lap)}.""")
+in {ahead(lap)} of {len(lap)} cases and behind in {behind(lap)}.""")
     yield ""
 
 
@@ -275,7 +219,7 @@ def _losses(cases: Sequence[Duel]) -> Iterator[str]:
     yield ""
 
 
-def _tables(found: Results, measure: Literal["ncr", "f1"], cap: int, title: str) -> Iterator[str]:
+def _tables(found: Results, measure: Measure, cap: int, title: str) -> Iterator[str]:
     at = CAPS.index(cap)
     for data in dict.fromkeys(name for name, _ in found):
         yield f"<details><summary>{title}, {data}</summary>"
@@ -298,7 +242,7 @@ def _tables(found: Results, measure: Literal["ncr", "f1"], cap: int, title: str)
         yield ""
 
 
-def _plot(found: Results, measure: Literal["ncr", "f1"], path: Path, across: str) -> None:
+def _plot(found: Results, measure: Measure, path: Path, across: str) -> None:
     at = CAPS.index(TRAVERSALS)
     panels = {
         data: {
@@ -310,17 +254,6 @@ def _plot(found: Results, measure: Literal["ncr", "f1"], path: Path, across: str
         for data in dict.fromkeys(name for name, _ in found)
     }
     curves(path, EPSILONS, "epsilon", panels, across)
-
-
-def _average(
-    found: Results, name: str, cap: int = TRAVERSALS, measure: Literal["ncr", "f1"] = "ncr"
-) -> float:
-    at = CAPS.index(cap)
-    return float(np.mean([getattr(each[name], measure)[:, at].mean() for each in found.values()]))
-
-
-def _counted(found: Results) -> Results:
-    return {key: each for key, each in found.items() if key[0] != ADDED}
 
 
 def _least(found: Results) -> float:
@@ -338,15 +271,3 @@ def _listed(cases: Sequence[Duel]) -> str:
 
 def _where(each: Duel) -> str:
     return f"{each.data} at {each.epsilon:g} against {each.rival}"
-
-
-def _higher(cases: Sequence[Duel]) -> int:
-    return sum(each.ours > each.theirs for each in cases)
-
-
-def _ahead(cases: Sequence[Duel]) -> int:
-    return sum(each.ahead for each in cases)
-
-
-def _behind(cases: Sequence[Duel]) -> int:
-    return sum(each.behind for each in cases)

@@ -1,4 +1,4 @@
-"""The SVT-Exp paper's Figures 7, 8, 10 and Table 5: how well the top c of a list are found.
+"""The SVT-Exp paper's Figures 7, 8, 10, 11 and Table 5: how well the top c of a list are found.
 
 Parameters are the paper's: epsilon from 0.01 to 2, c = 50 (5 for Adult), alpha = 0, k = floor(m /
 c), one threshold noise a run (no resampling), 100 runs. What it leaves open, the traversals of the
@@ -33,11 +33,18 @@ __all__ = [
     "NO_APPEND",
     "PRINTED_MEAN",
     "PRINTED_OPTIMAL",
+    "RIVALS",
     "SCALED_BOUND",
     "TRAVERSALS",
     "Duel",
+    "Measure",
     "Results",
+    "ahead",
+    "average",
+    "behind",
+    "counted",
     "duels",
+    "higher",
     "measured",
     "million_questions_s",
     "needed_negatives",
@@ -55,6 +62,12 @@ PRINTED_OPTIMAL: Final = {
     0.01: 35450.45, 0.05: 7147.15, 0.1: 2803.30, 1.0: 280.78, 2.0: 138.89
 }  # fmt: skip
 PRINTED_MEAN: Final = {0.01: 5332.08, 0.05: 1046.42, 0.1: 523.21, 1.0: 52.32, 2.0: 26.16}
+
+RIVALS: Final = ("SVT-Lap", "SVT-Gau", "SVT-Exp, none")
+"""Whom SVT-Exp with the optimal correction and appending is to beat."""
+
+Measure: TypeAlias = Literal["ncr", "f1"]
+"""Normalised cumulative rank, or F1 against the top c."""
 
 Results: TypeAlias = "dict[tuple[str, float], dict[str, Scored]]"
 """What was measured, by data set and epsilon, then by method."""
@@ -125,7 +138,7 @@ def duels(
     rivals: Sequence[str],
     cap: int,
     *,
-    measure: Literal["ncr", "f1"] = "ncr",
+    measure: Measure = "ncr",
     ours: str = BEST,
 ) -> list[Duel]:
     """Compare one method with others in every case.
@@ -147,6 +160,32 @@ def duels(
             means = float(mine.mean()), float(theirs.mean())
             result.append(Duel(name, epsilon, rival, *means, float(error)))
     return result
+
+
+def average(found: Results, name: str, cap: int = TRAVERSALS, measure: Measure = "ncr") -> float:
+    """Return the mean of one measure of one method over all cases, after so many traversals."""
+    at = CAPS.index(cap)
+    return float(np.mean([getattr(each[name], measure)[:, at].mean() for each in found.values()]))
+
+
+def counted(found: Results) -> Results:
+    """Return the cases that are counted: those of every data set but the one added later."""
+    return {key: each for key, each in found.items() if key[0] != ADDED}
+
+
+def higher(cases: Sequence[Duel]) -> int:
+    """Return in how many cases ours is better."""
+    return sum(each.ours > each.theirs for each in cases)
+
+
+def ahead(cases: Sequence[Duel]) -> int:
+    """Return in how many cases ours is better beyond sampling error."""
+    return sum(each.ahead for each in cases)
+
+
+def behind(cases: Sequence[Duel]) -> int:
+    """Return in how many cases ours is worse beyond sampling error."""
+    return sum(each.behind for each in cases)
 
 
 def table_5(epsilon: float, split: Literal["exp", "lap"], factor: int) -> tuple[float, float]:

@@ -83,6 +83,7 @@ class AimReader:
             max_fnr=self.model.max_fnr,
             tolerances=tolerances,
             max_fpr=self.model.max_fpr,
+            max_fnr_in_silence=self.model.max_fnr_in_silence,
             apportion=self.model.apportion,
             refine=self.model.refine or "gradual",
             promise=self.model.promise,

@@ -18,10 +18,11 @@ from stream.config.alarms.contradictions import constant_comparisons, constant_c
 from stream.config.alarms.early import check_early, is_steady, looks_of
 from stream.config.alarms.mechanism_keys import check_gaussian, named_wrongly
 from stream.config.alarms.reduction import Function
+from stream.config.alarms.silence import SilenceReader
 from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
 from stream.config.alarms.usual import usual_of
-from stream.config.alarms.wanted import check_wanted, open_keys, settled
+from stream.config.alarms.wanted import check_promise, check_wanted, open_keys, settled
 from stream.config.delivery.building import build_lifecycle
 from stream.config.sql.bands import BAND_SHAPE
 from stream.config.sql.select import SqlProblem, parse_sql
@@ -83,7 +84,7 @@ class QueryBuilder:
         left_open = open_keys(model)
         check_wanted(model, left_open, loc, self.findings)
         alarms, model = model.alarms_per_period, settled(model, left_open)
-        self._check_promise(model, left_open, loc)
+        check_promise(model, left_open, loc, self.findings)
         if (wrong := named_wrongly(model.mechanism)) is not None:
             self.findings.wrong((*loc, "mechanism"), *wrong)
         if model.max_fnr + (model.max_fpr or model.max_fnr) >= 1:
@@ -122,6 +123,8 @@ class QueryBuilder:
         if calendar is None or read is None or len(self.findings.errors) > before:
             return None
         looks, gaussian = looks_of(calendar), self.budget.gaussian is not None
+        aim = replace(read.aim, alarms=alarms or read.aim.alarms, looks=looks, gaussian=gaussian)
+        silence = SilenceReader(model, left_open, self.budget, self.findings, loc)
         query = Query(
             id=name,
             feed=parsed.feed,
@@ -130,7 +133,7 @@ class QueryBuilder:
             where=parsed.where,
             aggregates=read.aggregates,
             condition=read.condition,
-            aim=replace(read.aim, alarms=alarms or read.aim.alarms, looks=looks, gaussian=gaussian),
+            aim=silence.read(aim, calendar, len(domain), parsed.feed),
             first=read.first,
             texts=read.texts,
             mechanism=model.mechanism,
@@ -158,19 +161,6 @@ class QueryBuilder:
                 offset=parsed.where_offset,
             )
         return self._finished(query, parsed.measures, loc)
-
-    def _check_promise(self, model: AlarmModel, left_open: tuple[str, ...], loc: Loc) -> None:
-        """Refuse a promise on false alarms that lacks its rate, or whose rest is to be found."""
-        if model.promise == "misses":
-            return
-        if model.max_fpr is None:
-            message = "promise: false_alarms needs max_fpr: it is what is promised"
-            self.findings.wrong((*loc, "promise"), message, "write max_fpr: 0.05")
-        if left_open or model.false_rings is not None or model.max_delay is not None:
-            message = "promise: false_alarms leaves nothing to be found: tocsin plan searches for"
-            message += " alarms that promise misses"
-            hint = "write mechanism and tolerance, without false_rings and max_delay"
-            self.findings.wrong((*loc, "promise"), message, hint)
 
     def _finished(self, query: Query, measures: Sequence[Measure], loc: Loc) -> Query | None:
         """Return the query with its fingerprint, or ``None`` where its runs cannot be."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_early", "is_steady", "looks_of"]
 
-_OF_RUNS: Final = ("alarms_per_period", "append", "append_to")
+_OF_RUNS: Final = ("alarms_per_period", "append", "append_to", "max_fnr_in_silence")
 
 
 def check_early(

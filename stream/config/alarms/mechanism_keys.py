@@ -37,6 +37,7 @@ _LACKING: Final = {
     "append": "; {mechanism} has no runs of windows",
     "promise": "; {mechanism} promises misses, and no false alarms, up to the threshold",
     "append_to": "; {mechanism} has no runs of windows",
+    "max_fnr_in_silence": "; {mechanism} has no runs: its windows tell nothing of each other",
 }
 """What is said of a mechanism that does not read a key, where more can be said than that."""
 

@@ -13,10 +13,21 @@ if TYPE_CHECKING:
     from stream.config.keys import AlarmModel
     from stream.config.yamlfile import Loc
 
-__all__ = ["OPEN_WORDS", "check_wanted", "open_keys", "settled"]
+__all__ = [
+    "OPEN_WORDS",
+    "WRITTEN_HINT",
+    "check_promise",
+    "check_wanted",
+    "is_searched",
+    "open_keys",
+    "settled",
+]
 
 OPEN_WORDS: Final = ("mechanism", "tolerance")
 """Keys that may be left open by the word ``auto``."""
+
+WRITTEN_HINT: Final = "write mechanism and tolerance, without false_rings and max_delay"
+"""The hint where an alarm cannot be searched for."""
 
 _ALSO_FOUND: Final = ("max_fpr", "alarms_per_period")
 
@@ -49,12 +60,30 @@ def settled(model: AlarmModel, open_: tuple[str, ...]) -> AlarmModel:
     return model.model_copy(update=update)
 
 
+def check_promise(model: AlarmModel, open_: tuple[str, ...], loc: Loc, findings: Findings) -> None:
+    """Refuse a promise on false alarms that lacks its rate, or whose rest is to be found."""
+    if model.promise == "misses":
+        return
+    if model.max_fpr is None:
+        message = "promise: false_alarms needs max_fpr: it is what is promised"
+        findings.wrong((*loc, "promise"), message, "write max_fpr: 0.05")
+    if is_searched(model, open_):
+        message = "promise: false_alarms leaves nothing to be found: tocsin plan searches for"
+        message += " alarms that promise misses"
+        findings.wrong((*loc, "promise"), message, WRITTEN_HINT)
+
+
+def is_searched(model: AlarmModel, open_: tuple[str, ...]) -> bool:
+    """Return whether ``tocsin plan`` looks for ways to make an alarm, or checks its own."""
+    return bool(open_) or model.false_rings is not None or model.max_delay is not None
+
+
 def check_wanted(model: AlarmModel, open_: tuple[str, ...], loc: Loc, findings: Findings) -> None:
     """Refuse a number of false rings without what is usual, and open keys without either.
 
     A longest delay is read where ways are looked for or checked, so that it takes both as well.
     """
-    if not open_ and model.false_rings is None and model.max_delay is None:
+    if not is_searched(model, open_):
         return
     if model.max_delay == 0:
         message = "an alarm waits for its window's end, grace and publish_delay: never for nothing"

@@ -115,6 +115,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
         "active": 'public schedule in timezone: "Mon-Fri 07:00-22:00"; always, where left out',
         "max_fnr": "most probable miss of a true alarm, between 0 and 1",
         "max_fpr": "most probable false alarm beyond the tolerance; as max_fnr where left out",
+        "max_fnr_in_silence": "most probable miss for who knows that the run was silent so far",
         "promise": "which errors are bounded up to the threshold: misses, or false_alarms",
         "usual": "the aggregate in an ordinary window: a number, or a table",
         "false_rings": "how many are borne, as 1 per week: tocsin plan looks for a way",

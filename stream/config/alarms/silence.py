@@ -1,0 +1,121 @@
+"""How much of a run may have been silent, where an alarm bounds what it then misses.
+
+The bound is kept by the terms of a run, which are planned before it: for the longest one there can
+be, in questions. Windows that a schedule leaves out are counted all the same: what they cost is a
+lower rate of false alarms, which a run pays for by its logarithm.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.units import PrivacyUnit
+from stream.config.alarms.wanted import WRITTEN_HINT, is_searched
+
+if TYPE_CHECKING:
+    from operators.conditions.condition import Aim
+    from stream.config.findings import Findings
+    from stream.config.keys import AlarmModel
+    from stream.config.yamlfile import Loc
+    from stream.model.alarms import Budget
+    from stream.model.feeds import Feed
+    from stream.windows.calendars import Calendar
+    from stream.windows.periods import Periods
+
+__all__ = ["SilenceReader", "longest_run"]
+
+_KEY: Final = "max_fnr_in_silence"
+_FROM_MS: Final = 1_704_067_200_000  # 2024-01-01T00:00Z, the start of a leap year
+_LOOKED_AT_MS: Final = 2 * 366 * 86_400_000
+_MOST_PERIODS: Final = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class SilenceReader:
+    """Reads how much silence an alarm's bound is about; errors go to ``findings``.
+
+    Args:
+        model: the alarm's keys.
+        open: those that `tocsin plan` is to find.
+        budget: unit and periods, under which runs end.
+        findings: receives errors.
+        loc: the alarm.
+    """
+
+    model: AlarmModel
+    open: tuple[str, ...]
+    budget: Budget
+    findings: Findings
+    loc: Loc
+
+    def read(self, aim: Aim, calendar: Calendar, cells: int, feed: Feed) -> Aim:
+        """Return an aim that knows its longest silence, or has no bound where that is wrong.
+
+        Args:
+            aim: as it was read; without a bound it is returned as it is.
+            calendar: windows of the alarm.
+            cells: predicates of a window.
+            feed: what it reads.
+        """
+        limit = aim.max_fnr_in_silence
+        if limit is None:
+            return aim
+        span = _span(feed, self.budget)
+        if is_searched(self.model, self.open):
+            message = f"{_KEY} leaves nothing to be found: a run keeps it whose keys are written"
+            self.findings.wrong((*self.loc, _KEY), message, WRITTEN_HINT)
+        elif span is None:
+            message = f"{_KEY} is about the longest silence of a run, and these runs have no end"
+            hint = "write budget unit: user with a period, or the feed's history"
+            self.findings.wrong((*self.loc, _KEY), message, hint)
+        elif limit <= aim.max_fnr:
+            message = f"{_KEY} is above max_fnr: silence never makes a miss rarer"
+            hint = f"write {_KEY}: {float(min(2 * aim.max_fnr, (1 + aim.max_fnr) / 2)):g}"
+            self.findings.wrong((*self.loc, _KEY), message, hint)
+        else:
+            asked = (longest_run(calendar, *span) * cells - 1) * aim.questions
+            return replace(aim, asked_in_silence=asked)
+        return replace(aim, max_fnr_in_silence=None)
+
+
+def longest_run(
+    calendar: Calendar, periods: Periods, history: tuple[int, int] | None = None
+) -> int:
+    """Return how many windows touch the period with the most of them: no run has more.
+
+    Of the periods of the two years from 2024 on, of the first 20,000 at most; of a lifetime, the
+    windows that touch the feed's declared history.
+
+    Args:
+        calendar: windows, active or not.
+        periods: those of the budget.
+        history: of the feed, in milliseconds; needed for a lifetime.
+
+    Raises:
+        ValueError: a lifetime without a history.
+    """
+    spans = [] if history is None else [history]
+    if periods.calendar is not None:
+        spans, at = [], periods.calendar.first_starting_at(_FROM_MS)
+        while not spans or (
+            spans[-1][1] <= _FROM_MS + _LOOKED_AT_MS and len(spans) < _MOST_PERIODS
+        ):
+            spans.append(periods.calendar.bounds(at + len(spans)))
+    if not spans:
+        raise ValueError("a lifetime without a history has no end")
+    held = np.array([each for each in spans if each[0] < each[1]], np.int64)
+    first, _ = calendar.containing(held[:, 0])
+    _, last = calendar.containing(held[:, 1] - 1)
+    return int((last - first).max()) + 1
+
+
+def _span(feed: Feed, budget: Budget) -> tuple[Periods, tuple[int, int] | None] | None:
+    """Return the periods under which runs end, and the history; ``None`` where none does."""
+    if budget.unit is not PrivacyUnit.USER or budget.periods is None:
+        return None
+    if budget.periods.calendar is None and feed.history is None:
+        return None
+    return budget.periods, None if budget.periods.calendar is not None else feed.history

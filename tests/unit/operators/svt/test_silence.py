@@ -1,0 +1,159 @@
+"""Runs that bound what silence leaves of a promise: against every silent course of small runs."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from itertools import combinations_with_replacement, pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from accountant.errors import ConfigError
+from operators import Aim, Condition, IntegerTest, Svt
+from operators.conditions.comparison import Comparison
+from operators.svt import silence
+from operators.svt.endurance import missed_in_silence
+from operators.svt.planning import planned_terms
+
+if TYPE_CHECKING:
+    from operators.svt.terms import SvtPlan
+
+BETA = Fraction(1, 20)
+STEPS = 7  # of a tolerance of 3, from "must fire" to "must not fire"
+NOISES = 200
+
+
+def condition(*, monotone: bool = True) -> Condition:
+    """Return a count of at least 100 in two cells."""
+    test = IntegerTest(Comparison.GE, np.full(2, 100), 1)
+    return replace(Condition.single(test), monotone=monotone)
+
+
+def aim(asked: int, limit: Fraction | None, **more: Any) -> Aim:
+    """Return what an analyst asks for, of a run with so many other questions."""
+    made = Aim(BETA, (3,), max_fpr=BETA, alarms=2, asked_in_silence=asked)
+    return replace(made, max_fnr_in_silence=limit, **more)
+
+
+def worst_course(terms: SvtPlan, steps: int, asked: int) -> float:
+    """Return the most probable miss over every silent prefix and what its cells may have counted.
+
+    By hand: no sum of the library is used. Cells that must not ring are tried at the edge of the
+    tolerance, next to it and far below; a cell at its threshold comes after them.
+    """
+    opening, asking = float(terms.threshold_rate), float(terms.query_rate)
+
+    def silent(noise: int, step: int) -> float:
+        return 1 - math.exp(-asking * max(0, noise + terms.correction - step))
+
+    prior = [math.exp(-opening * noise) for noise in range(NOISES)]
+    missed = [silent(noise, 0) ** terms.questions for noise in range(NOISES)]
+    by_step = {
+        step: [silent(noise, step) for noise in range(NOISES)]
+        for step in (-steps, -steps - 1, -3 * steps)
+    }
+    found = 0.0
+    for prefix in range(asked + 1):
+        for cells in combinations_with_replacement(by_step, prefix):
+            weights = [
+                math.prod(chances, start=mass)
+                for mass, *chances in zip(prior, *(by_step[each] for each in cells), strict=True)
+            ]
+            given = math.fsum(map(math.prod, zip(weights, missed, strict=True)))
+            found = max(found, given / math.fsum(weights))
+    return found
+
+
+@pytest.mark.parametrize("monotone", [True, False])
+@pytest.mark.parametrize(
+    ("asked", "limit", "questions", "fpr"),
+    [
+        (2, "0.0515", 1, "0.05"),
+        (6, "0.056", 1, "0.05"),
+        (4, "0.0505", 2, "0.7"),
+        (8, "0.06", 2, "0.6"),
+    ],
+)
+def test_no_silent_course_passes_the_bound(
+    asked: int, limit: str, questions: int, fpr: str, monotone: bool
+) -> None:
+    """Every silent prefix keeps it, over all that its cells may have counted; one more does not.
+
+    The broken twins plan for a question less than is asked, or promise of a run as seen before it.
+    """
+    bound, when = Fraction(limit), condition(monotone=monotone)
+    goal = aim(asked, bound, questions=questions, max_fpr=Fraction(fpr))
+    twins = replace(goal, asked_in_silence=asked - 1), replace(goal, max_fnr_in_silence=None)
+    kept, short, plain = (Svt.planned(when, each) for each in (goal, *twins))
+    assert worst_course(kept.terms, STEPS, asked) <= bound
+    assert kept.missed_in_silence(asked, 3) <= bound < plain.missed_in_silence(asked, 3)
+    assert worst_course(plain.terms, STEPS, asked) > bound
+    assert worst_course(short.terms, STEPS, asked) > bound
+    assert kept.plan.epsilon > short.plan.epsilon >= plain.plan.epsilon
+
+
+def test_the_other_promises_are_kept_as_well() -> None:
+    """Misses before the run and false alarms beyond the tolerance are at most what they were."""
+    run = Svt.planned(condition(), aim(500, Fraction(1, 10)))
+    law = run.terms.difference
+    assert law.below(run.terms.correction) <= float(BETA)
+    assert law.at_least(run.terms.correction + STEPS) < float(BETA) / 25
+
+
+def test_a_bound_that_holds_anyway_costs_nothing() -> None:
+    """Few questions, or rates of false alarms that silence says nothing of: the same terms."""
+    for asked, fpr in ((0, BETA), (400, Fraction(1, 10**7))):
+        bounded = aim(asked, Fraction(1, 10), max_fpr=fpr)
+        free = replace(bounded, max_fnr_in_silence=None)
+        assert Svt.planned(condition(), bounded).terms == Svt.planned(condition(), free).terms
+
+
+@pytest.mark.parametrize(("asked", "limit"), [(50, "0.06"), (4_319, "0.1"), (10**6, "0.5")])
+def test_the_next_higher_rate_would_not_do(asked: int, limit: str) -> None:
+    """The rate that is found has three digits and keeps the bound; the next one above breaks it."""
+    planned = partial(
+        planned_terms, STEPS, beta=BETA, alarms=2, questions=1, monotone=True, certified=False
+    )
+    bound = Fraction(limit)
+    rate = silence.quiet_rate(
+        lambda alpha: planned(alpha=alpha), STEPS, alpha=BETA, beta=BETA, limit=bound, asked=asked
+    )
+    assert rate < BETA
+    digits = Fraction(rate)
+    while digits < 100:
+        digits *= 10
+    assert digits.denominator == 1
+    above = rate * (digits + 1) / digits
+    assert missed_in_silence(planned(alpha=rate), STEPS, asked) <= bound
+    assert missed_in_silence(planned(alpha=above), STEPS, asked) > bound * (1 - Fraction(1, 10**5))
+
+
+def test_noise_too_wide_to_add_up_is_bounded_without_a_sum() -> None:
+    """With a tolerance of 49,000 steps all are silent with probability at least 1 - n a."""
+    run = Svt.planned(condition(), aim(999, Fraction(1, 10), tolerances=(49_000,)))
+    at = run.terms.correction + 98_001
+    assert run.terms.difference.at_least(at) * 999 <= 0.5 * (1 + 1e-9)
+    assert run.terms.difference.at_least(at) * 999 > 0.49
+
+
+@pytest.mark.parametrize("limit", ["0.05", "0.04", "0.0500000001"])
+def test_silence_never_makes_misses_rarer(limit: str) -> None:
+    """A bound no higher than max_fnr is refused, with one that could be kept."""
+    with pytest.raises(ConfigError, match="silence never makes") as caught:
+        Svt.planned(condition(), aim(5, Fraction(limit)))
+    assert caught.value.hint == "write max_fnr_in_silence: 0.1"
+
+
+def test_rates_are_decimals_of_three_digits() -> None:
+    """Places go down from 0.999 without a gap."""
+    rates = [silence._rate(at) for at in range(2_000)]
+    assert rates[0] == Fraction(999, 1_000)
+    assert rates[899:901] == [Fraction(1, 10), Fraction(999, 10_000)]
+    assert all(after < before for before, after in pairwise(rates))
+    for rate in (Fraction(1, 20), Fraction(1, 3), Fraction(1, 10**9)):
+        first = silence._place(rate)
+        assert silence._rate(first) <= rate < silence._rate(first - 1)

@@ -1,0 +1,110 @@
+"""How long a run may be silent, as an alarm's calendar and its budget's periods have it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stream.config.alarms.silence import longest_run
+from stream.config.loading import examine, load
+from stream.windows.calendars import Calendar, FixedCalendar, LocalCalendar
+from stream.windows.periods import Periods
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HOUR_MS = 3_600_000
+ZONE = "Europe/Berlin"
+CONFIG = """\
+feeds:
+  badges:
+    topic: building.badges
+    time: ts
+    unit: person
+    fields: {{person: string, room: {{domain: [hall, lab, lobby]}}, ts: timestamp}}
+budget: {{{budget}}}
+alarms:
+  crowd:
+    sql: |
+      SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
+      HAVING COUNT(DISTINCT person) > 100
+    max_fnr: 0.05
+    max_fnr_in_silence: 0.1
+    {lines}
+"""
+DAY = 'unit: user, epsilon_max: "4", period: 1d'
+SVT = "tolerance: 5\n    mechanism: svt"
+
+
+def written(folder: Path, budget: str, lines: str) -> Path:
+    """Write a configuration of one alarm with a bound."""
+    path = folder / "alarms.yaml"
+    path.write_text(CONFIG.format(budget=budget, lines=lines), encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("calendar", "periods"),
+    [
+        (FixedCalendar(HOUR_MS, HOUR_MS), LocalCalendar(1, 1, ZONE)),
+        (FixedCalendar(2 * HOUR_MS, HOUR_MS // 2), LocalCalendar(7, 7, ZONE)),
+        (FixedCalendar(5 * HOUR_MS, 7 * HOUR_MS), FixedCalendar(24 * HOUR_MS, 24 * HOUR_MS)),
+        (LocalCalendar(1, 1, ZONE), LocalCalendar(7, 7, ZONE)),
+    ],
+)
+def test_no_run_is_longer(calendar: Calendar, periods: Calendar) -> None:
+    """Windows that touch the same periods are in one run; clocks put back make a day longer."""
+    most = longest_run(calendar, Periods(periods))
+    of = Periods(periods)
+    first = calendar.first_starting_at(1_729_000_000_000)  # two weeks before clocks go back
+    runs: dict[tuple[int, ...], int] = {}
+    for index in range(first, first + 1_200):
+        start_ms, end_ms = calendar.bounds(index)
+        if start_ms < end_ms:
+            touched = of.touched(start_ms, end_ms)
+            runs[touched] = runs.get(touched, 0) + 1
+    assert max(runs.values()) <= most
+    # No more than those that begin before the period and end in it, or after it.
+    assert most <= max(runs.values()) + 2 * (2 * HOUR_MS // (HOUR_MS // 2))
+
+
+def test_a_day_of_hours_has_twenty_five_where_clocks_go_back() -> None:
+    """The longest of two years, and in a lifetime the windows of the history."""
+    hours, day = FixedCalendar(HOUR_MS, HOUR_MS), LocalCalendar(1, 1, ZONE)
+    assert longest_run(hours, Periods(day)) == 25
+    assert longest_run(hours, Periods.lifetime(), (0, 10 * HOUR_MS)) == 10
+    with pytest.raises(ValueError, match="has no end"):
+        longest_run(hours, Periods.lifetime())
+
+
+def test_an_aim_knows_its_silence(tmp_path: Path) -> None:
+    """All windows of a day and cells of a window but one, as often as each is asked."""
+    path = written(tmp_path, DAY, f"{SVT}\n    append: 2")
+    aim = load(path, environ={}).queries["crowd"].aim
+    assert (aim.asked_in_silence, float(aim.max_fnr_in_silence or 0)) == ((24 * 3 - 1) * 2, 0.1)
+
+
+@pytest.mark.parametrize(
+    ("budget", "lines", "message"),
+    [
+        ('unit: event, epsilon_max: "4"', SVT, "these runs have no end"),
+        ('unit: user, epsilon_max: "4", period: lifetime', SVT, "these runs have no end"),
+        (DAY, "tolerance: 5", "tslm has no runs: its windows tell nothing of each other"),
+        (DAY, f"{SVT}\n    max_fpr: 0.6", "is above max_fnr"),
+        (DAY, f"{SVT}\n    usual: 20\n    false_rings: 1 per week", "nothing to be found"),
+    ],
+)
+def test_what_cannot_be_kept_is_refused_at_the_key(
+    tmp_path: Path, budget: str, lines: str, message: str
+) -> None:
+    """One error, with what to write."""
+    path = written(tmp_path, budget, lines)
+    if "is above" in message:
+        path.write_text(
+            path.read_text().replace("max_fnr_in_silence: 0.1", "max_fnr_in_silence: 0.04")
+        )
+    (error,) = (each for each in examine(path, environ={}).errors if message in each.message)
+    assert error.hint
+    assert f"{path.name}:14:" in str(error).replace(str(ROOT), "")
