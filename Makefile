@@ -13,8 +13,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 TEST_TIMEOUT_S ?= 7200
 GUARD := $(if $(shell command -v timeout),timeout --foreground --signal=INT --kill-after=60 $(TEST_TIMEOUT_S))
 PYTEST := $(BIN)/python -m pytest --durations=15 --durations-min=1
-# More processes than a small machine has cores: four of them wait for brokers most of the time.
-JOBS ?= 5
+# More processes than a small machine has cores: five of them wait for brokers most of the time.
+JOBS ?= 6
 
 # Images set it. Every process would compile Tocsin and its tests again: half a second a command,
 # ten for each process of the tests.

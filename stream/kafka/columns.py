@@ -47,6 +47,9 @@ _BLOCK_BYTES: Final = 1 << 26  # of values: batches may unpack to much more than
 _BLOCKS: Final = 4
 """Blocks of one call: a fraction of a second's work, and what the partitions of one worker hold."""
 
+_FEW: Final = 1_000
+_FEW_BYTES: Final = 1 << 16
+
 _OFFSET, _VALUE = attrgetter("offset"), attrgetter("value")
 
 
@@ -75,6 +78,14 @@ class Fetched:
 
     records: dict[TopicPartition, Records]
     damage: dict[TopicPartition, Damage]
+
+    @property
+    def little(self) -> bool:
+        """Whether records came, and so few that to ask for them cost more than to read them."""
+        parts = self.records.values()
+        if not 0 < sum(len(part.value) for part in parts) < _FEW:
+            return False
+        return sum(len(value or b"") for part in parts for value in part.value) < _FEW_BYTES
 
 
 def as_columns(headers_of: Collection[str] = ()) -> dict[str, Any]:

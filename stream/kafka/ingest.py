@@ -42,13 +42,7 @@ from stream.model.feeds import Clock
 from stream.model.references import feeds_in_use
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        Awaitable,
-        Callable,
-        Iterator,
-        Mapping,
-        Sequence,
-    )
+    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 
     from aiokafka import TopicPartition
 
@@ -67,6 +61,7 @@ _THREADS = min(os.cpu_count() or 1, 4)  # partitions are counted side by side
 _YOUNG_OBJECTS = 200_000
 _LOOK_S = 0.5
 _POLL_MS = 200
+_GATHER_S = 0.05  # to fetch each event by itself takes more than to count it
 _POSITION_S = 1.0
 _OPEN_S = 20.0
 _METADATA_MS = 10_000  # new partitions are read so long after they were made, at most
@@ -207,11 +202,17 @@ class Ingest:
                 await self._look(consumer, lookout, stopped, generation)
 
     async def _fetch(self, consumer: Any) -> Fetched:
-        """Return what comes of the partitions that were opened, within a moment."""
-        if self._assigned:
-            return await fetch(consumer, *self._assigned, timeout_ms=_POLL_MS)
-        await asyncio.sleep(_POLL_MS / 1000)
-        return Fetched({}, {})
+        """Return what comes of the partitions that were opened, within a moment.
+
+        After little, more gathers at the broker meanwhile.
+        """
+        if not self._assigned:
+            await asyncio.sleep(_POLL_MS / 1000)
+            return Fetched({}, {})
+        fetched = await fetch(consumer, *self._assigned, timeout_ms=_POLL_MS)
+        if fetched.little:
+            await asyncio.sleep(_GATHER_S)
+        return fetched
 
     def _take_over(self, consumer: Any) -> None:
         """Seek where the readers of this worker's partitions stand; forget those of others.

@@ -1,4 +1,4 @@
-"""The commands of a day with Kafka, as an operator types them."""
+"""The commands of a day with Kafka, as an operator types them; the worker is a process."""
 
 from __future__ import annotations
 
@@ -12,11 +12,14 @@ import pytest
 
 from stream.build import open_ledger
 from stream.config.loading import load
+from tests.support.commands import tocsin
 from tests.support.examples import copied
 from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from click.testing import Result
 
     from tests.support.kafka import Broker
 
@@ -42,16 +45,9 @@ _PUNCTUATED = """\
     time:"""
 
 
-def tocsin(*arguments: str | Path) -> list[str]:
-    """Return the command line."""
-    return [sys.executable, "-c", "from stream.cli.main import main; main()", *map(str, arguments)]
-
-
-def run(*arguments: str | Path) -> subprocess.CompletedProcess[str]:
+def run(*arguments: str | Path) -> Result:
     """Run a command to its end."""
-    return subprocess.run(
-        tocsin(*arguments), capture_output=True, text=True, timeout=PATIENCE_S, check=False
-    )
+    return tocsin(*map(str, arguments))
 
 
 def configured(folder: Path, broker: Broker) -> Path:
@@ -67,14 +63,17 @@ def test_history_goes_through_kafka_by_commands(broker: Broker, tmp_path: Path) 
     """Topics, replay, run --json, verify: every line is JSON, every window is decided once."""
     path = configured(tmp_path, broker)
     missing = run("topics", path)
-    assert (missing.returncode, "--apply" in missing.stderr) == (2, True)
-    assert run("topics", path, "--apply", "--partitions", "2").returncode == 0
+    assert (missing.exit_code, "--apply" in missing.stderr) == (2, True)
+    assert run("topics", path, "--apply", "--partitions", "2").exit_code == 0
     badges = path.with_name("badges.jsonl")
     for _ in range(2):  # the second one finds nothing left to write
-        assert run("replay", path, badges, "--to-kafka").returncode == 0
+        assert run("replay", path, badges, "--to-kafka").exit_code == 0
 
     worker = subprocess.Popen(
-        tocsin("run", path, "--json"), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [sys.executable, "-c", "from stream.cli.main import main; main()", "run", path, "--json"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
     )
     try:
         wait_until("every window is published", lambda: _published(path) == _WINDOWS)
@@ -87,11 +86,11 @@ def test_history_goes_through_kafka_by_commands(broker: Broker, tmp_path: Path) 
     assert [decision["sequence"] for decision in decisions] == list(range(1, _WINDOWS + 1))
     assert sum(decision["alarms"] for decision in decisions) == len(lines) - _WINDOWS
     verified = run("ledger", path, "verify")
-    assert verified.returncode == 0
+    assert verified.exit_code == 0
     assert verified.stdout.startswith("ok\n")
     dump = tmp_path / "log.parquet"
     dumped = run("dump", path, "badges", dump)
-    assert (dumped.returncode, dumped.stdout.split()[1:]) == (0, ["records", "in", str(dump)])
+    assert (dumped.exit_code, dumped.stdout.split()[1:]) == (0, ["records", "in", str(dump)])
     assert dump.stat().st_mode & 0o777 == 0o600
     counted = _output("count", path, "--topic", "--json")
     assert counted == _output("count", path, "--replay", dump, "--json")
@@ -107,7 +106,7 @@ def test_history_goes_through_kafka_by_commands(broker: Broker, tmp_path: Path) 
 def _output(*arguments: str | Path) -> list[str]:
     """Run a command that ends well; return the lines it prints."""
     done = run(*arguments)
-    assert done.returncode == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     return done.stdout.splitlines()
 
 

@@ -86,7 +86,10 @@ class Postgres:
         name = f"tocsin_{next(_NUMBERS)}"
         create = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
         if copied:
-            create += sql.SQL(" TEMPLATE {}").format(sql.Identifier(_name(copied)))
+            # File by file: 26 ms of the server; page by page through the log it is 43.
+            create += sql.SQL(" TEMPLATE {} STRATEGY FILE_COPY").format(
+                sql.Identifier(_name(copied))
+            )
         if encoding:
             create += sql.SQL(" TEMPLATE template0 LOCALE 'C' ENCODING {}").format(encoding)
         with psycopg.connect(self.admin_url, autocommit=True) as connection:

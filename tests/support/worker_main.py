@@ -7,12 +7,14 @@ has imported this module and done nothing else: a worker is there at once, impor
 
 from __future__ import annotations
 
+import inspect
 import json
 import os
 import signal
 import sys
 import threading
 import time
+from importlib import import_module
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
@@ -152,6 +154,19 @@ def start(
     process.start()
     return process
 
+
+# What a worker imports once it runs; and Faust asks in which module its agents are defined.
+for _module in (
+    "faust.app.router",
+    "faust.assignor.partition_assignor",
+    "faust.fixups.django",
+    "faust.tables.manager",
+    "faust.topics",
+    "faust.transport.drivers.aiokafka",
+    "psycopg",
+):
+    import_module(_module)
+inspect.getmodule(inspect.currentframe())
 
 _NURSERY = get_context("forkserver")
 _NURSERY.set_forkserver_preload([__name__])

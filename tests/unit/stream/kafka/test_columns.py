@@ -19,13 +19,13 @@ from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
 from aiokafka.record.util import calc_crc32c
 
+from stream.events.records import Record, Records
 from stream.kafka import columns
-from stream.kafka.columns import Damage, as_columns, fetch
+from stream.kafka.columns import Damage, Fetched, as_columns, fetch
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from stream.kafka.columns import Fetched
 
 PLACE = TopicPartition("badges", 1)
 OTHER = TopicPartition("badges", 2)
@@ -388,3 +388,20 @@ def test_aiokafka_unpacks_where_we_think_it_does() -> None:
     with pytest.raises(RuntimeError, match="does not fit"):
         arguments["value_deserializer"](b"")
     assert MemoryRecords is not fetcher.MemoryRecords
+
+
+def _brought(*values: bytes | None) -> Fetched:
+    records = [Record(n, 0, log_append=True, value=value) for n, value in enumerate(values)]
+    parts = (records[::2], records[1::2])
+    found = {TopicPartition("t", n): Records.of(part) for n, part in enumerate(parts) if part}
+    return Fetched(found, {})
+
+
+def test_little_is_what_costs_less_than_to_ask_for_it() -> None:
+    """Nothing was waited for already; many records and large ones are read as fast as they come."""
+    assert not _brought().little
+    assert _brought(b"event").little
+    assert _brought(None, b"event").little
+    assert _brought(*[b"event"] * 999).little
+    assert not _brought(*[b"event"] * 1_000).little
+    assert not _brought(b"event", bytes(1 << 16)).little

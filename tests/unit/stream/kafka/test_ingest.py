@@ -216,6 +216,49 @@ def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
     assert [why for why, _ in groupby(told)] == ["corrupt", "reading"]
 
 
+@pytest.mark.parametrize(("size", "waits"), [(10, True), (1 << 16, False)])
+def test_after_few_events_more_are_waited_for(
+    monkeypatch: pytest.MonkeyPatch, size: int, *, waits: bool
+) -> None:
+    """To fetch every event by itself costs more than to count it; a backlog is read at once."""
+    slept: list[float] = []
+    sleep = asyncio.sleep
+
+    async def note(delay_s: float) -> None:
+        slept.append(delay_s)
+        await sleep(0)
+
+    async def ring(_query: str) -> None:
+        """Ring nowhere."""
+
+    async def look(*_: Any) -> None:
+        done.set()
+
+    runtime: Any = SimpleNamespace(
+        alarms=SimpleNamespace(feeds={}, queries={}, kafka=object(), file=""),
+        metrics=SimpleNamespace(appended=lambda *_: None),
+        step=no_step,
+    )
+    done = asyncio.Event()
+
+    async def run() -> None:
+        reading = ingest.Ingest(runtime, identities={}, ring=ring, log=Log(io.StringIO()))
+        feed: Any = SimpleNamespace(name="badges")
+        reader: Any = _Reader(lambda: None)
+        reading._assigned[PARTITION] = Assigned(feed, reader, 0)
+        monkeypatch.setattr(reading, "_look", look)
+        consumer = _Consumer()
+        consumer.records = [Records.of([Record(0, 0, log_append=True, value=bytes(size))])]
+        monkeypatch.setattr(asyncio, "sleep", note)
+        task = asyncio.create_task(reading._loop(consumer, None, None))  # type: ignore[arg-type]
+        await asyncio.wait_for(done.wait(), PATIENCE_S)
+        task.cancel()
+        await asyncio.wait({task})
+
+    asyncio.run(run())
+    assert (ingest._GATHER_S in slept) is waits
+
+
 def test_a_fetcher_that_died_is_noticed() -> None:
     """The error that ended aiokafka's background task comes out; a silent end is an error too."""
 
