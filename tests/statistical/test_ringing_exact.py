@@ -30,7 +30,7 @@ from operators.deciders import (
     Sum,
     TightBand,
 )
-from operators.formulas.chances import _outcomes, walk_chances
+from operators.formulas.chances import walk_chances
 from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
 from operators.formulas.tslm import SharedTslm
@@ -259,7 +259,7 @@ def test_literals_of_one_channel_are_not_taken_for_independent() -> None:
     places = np.array([range(-4, 9)], dtype=np.int64)
     said = operator.chances(0, places)
     assert said is not None
-    law = _outcomes(operator.values[0], 0, places)
+    law = operator.values[0].outcomes(0, places)
     twin = np.prod([sum(m for held, m in law.items() if held[at]) for at in (0, 1)], axis=0)
     assert np.abs(said - twin).max() > 1e-4
     assert np.abs(sum(law.values()) - 1).max() < CLOSE
