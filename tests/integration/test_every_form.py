@@ -128,7 +128,10 @@ _OF_WINDOWS = {
     *("grace", "publish_delay", "decide_timeout", "max_age"),
 }
 """Keys of every alarm: when it is asked, what it may spend, and what becomes of its rings."""
-_OF_RUNS_AND_PANES = {"alarms_per_period", "append", "append_to", "release"}
+_OF_RUNS_AND_PANES = {
+    *("alarms_per_period", "append", "append_to", "max_fnr_in_silence"),
+    "release",
+}
 _RUNS_AND_PANES = {"svt", "panes"}
 """What spans windows, with tests of its own."""
 
