@@ -13,7 +13,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input
 TEST_TIMEOUT_S ?= 7200
 GUARD := $(if $(shell command -v timeout),timeout --foreground --signal=INT --kill-after=60 $(TEST_TIMEOUT_S))
 PYTEST := $(BIN)/python -m pytest --durations=15 --durations-min=1
-# More processes than a small machine has cores: five of them wait for brokers most of the time.
+# More processes than a small machine has cores: at first most of them wait for brokers.
 JOBS ?= 6
 
 # Images set it. Every process would compile Tocsin and its tests again: half a second a command,
@@ -39,7 +39,7 @@ test: system $(DEV)  ## everything CI runs, with a real Kafka and a real Postgre
 # Beside the check: the one takes a core for a minute, the other begins by waiting for brokers.
 .PHONY: tested
 tested: compiled
-	$(GUARD) $(PYTEST) --numprocesses=$(JOBS) --dist=loadgroup --no-loadscope-reorder tests
+	$(GUARD) $(PYTEST) --numprocesses=$(JOBS) --dist=loadfile --no-loadscope-reorder tests
 
 .PHONY: quick
 quick: $(DEV)  ## the unit tests, without servers and without what takes seconds by itself

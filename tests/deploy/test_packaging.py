@@ -20,8 +20,6 @@ from tests.support.tree import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-pytestmark = pytest.mark.xdist_group("packaging")
-
 PACKAGES = ("accountant", "operators", "stream")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 BUILD = "import sys; from setuptools import build_meta as b; b.build_wheel({0}); b.build_sdist({0})"

@@ -1,73 +1,57 @@
-"""How tests are shared out to processes that run side by side (pytest-xdist, ``loadgroup``).
+"""How tests are shared out to processes that run side by side (pytest-xdist, ``loadfile``).
 
-Tests on a broker mostly wait: for windows to end, for workers to come and go. They are the first to
-start, in four groups, each in one process with a broker and a database of its own; meanwhile the
-other processes take the rest, test by test. What waits in one leaves the machine to the others and
-to what computes. The soak kills its broker, and has a process to itself.
+A file is run by one process from its first test to its last, so that what its tests share (a fleet
+of workers, a wheel, a broker with its topics) is made once, and not once in every process. Groups
+of single tests would do the same, but pytest-xdist 3.8 marks them in a way that pytest 9.2 does not
+see: then each test goes to whoever is free, and nobody says so.
+
+Files that take minutes of clock come first, then all others on a broker. They mostly wait, for
+windows to end and for workers to come and go, and leave the machine to what computes; what is short
+comes last, so that all processes end together.
 """
 
 from __future__ import annotations
 
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
-
-import pytest
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pytest
+
 __all__ = ["share"]
 
 _BROKERS: Final = frozenset({"broker", "own_broker", "guarded"})
-_GROUPS: Final = {
-    "broker-2": (
-        "test_acls.py",
-        "test_commands.py",
-        "test_corrupt_batches.py",
-        "test_crash_matrix.py",
-        "test_formula_alarms.py",
-        "test_pages.py",
-    ),
-    "broker-3": (
-        "test_bad_feeds.py",
-        "test_batches.py",
-        "test_bridge.py",
-        "test_claims.py",
-        "test_consumers.py",
-        "test_deliver.py",
-        "test_downtime.py",
-        "test_ends.py",
-        "test_reference_feeds.py",
-    ),
-    "broker-4": (
-        "test_growth.py",
-        "test_outages.py",
-        "test_partitions.py",
-        "test_punctuation.py",
-        "test_restore_drill.py",
-        "test_rollback.py",
-        "test_same_aggregates.py",
-        "test_upgrade.py",
-        "test_workers.py",
-    ),
-    "soak": ("test_soak.py",),
-}
-"""The files on other brokers than the first: a group takes about as long as all other files do, and
-the run ends when the slowest of the groups does."""
-
-_GROUP_OF: Final = {name: group for group, names in _GROUPS.items() for name in names}
+_MINUTES: Final = (
+    "soak/test_soak.py",
+    "integration/test_up.py",
+    "integration/test_workers.py",
+    "integration/test_crash_matrix.py",
+    "integration/test_outages.py",
+    "integration/test_reference_feeds.py",
+    "integration/test_upgrade.py",
+    "integration/test_restore_drill.py",
+    "integration/test_acls.py",
+    "integration/test_early_alarms.py",
+)
+"""Whatever begins last must not be one of these: the run would wait for it alone."""
 
 
 def share(items: list[pytest.Item]) -> None:
-    """Put tests on a broker first, and mark the group of each."""
-    items.sort(key=lambda item: not _needs_broker(item))
-    for item in items:
-        if _needs_broker(item):
-            group = _GROUP_OF.get(item.path.name, "broker-1")
-            item.add_marker(pytest.mark.xdist_group(group))
+    """Put the files that take longest first, then those on a broker; keep each file together."""
+    files = [list(tests) for _, tests in groupby(items, key=lambda item: item.path)]
+    files.sort(key=_rank)  # in each rank as they were
+    items[:] = [item for tests in files for item in tests]
+
+
+def _rank(tests: list[pytest.Item]) -> int:
+    place = "/".join(tests[0].path.parts[-2:])
+    if place in _MINUTES:
+        return _MINUTES.index(place)
+    return len(_MINUTES) + (not any(map(_needs_broker, tests)))
 
 
 def _needs_broker(item: pytest.Item) -> bool:
-    if _GROUP_OF.get(item.path.name) == "soak":
-        return True
     names: Sequence[str] = getattr(item, "fixturenames", ())
     return not _BROKERS.isdisjoint(names)
