@@ -302,8 +302,8 @@ def _promise(terms: BudgetTerms) -> str:
 
 def _wall(terms: BudgetTerms) -> str:
     """Return the wall as it was written, or what it is worth where that says it."""
-    rho = "" if terms.promise is None else "rho "
-    return f"{rho}{from_loss_units(terms.epsilon_max_units)}"
+    wall = from_loss_units(terms.epsilon_max_units)
+    return str(wall) if terms.promise is None else f"rho {float(wall):.12f}"
 
 
 def _not_retired(stored: QueryRow) -> None:

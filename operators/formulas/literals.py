@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Aim, Channel, Condition
     from operators.noise.boundaries import Cut
 
-__all__ = ["Reading", "Share", "apportioned", "formula_limit", "least_common_rate"]
+__all__ = ["Reading", "Share", "adds_up", "apportioned", "formula_limit", "least_common_rate"]
 
 _FARTHEST: Final = 1 << 60  # thresholds whose offsets add up with step counts and noise in int64
 
@@ -216,6 +216,20 @@ def formula_limit(condition: Condition, aim: Aim) -> float:
     return 0.0
 
 
+def adds_up(condition: Condition, channel: Channel) -> bool:
+    """Tell whether a channel's offsets can be added to its noisy values in int64.
+
+    Args:
+        condition: when a cell should ring.
+        channel: of its atoms.
+    """
+    if len(channel.offsets) == 1:
+        return True  # its own steps: nothing is added
+    width = channel.test.sensitivity
+    steps = np.stack([condition.atoms[name].thresholds // width for name in channel.offsets])
+    return bool(steps.min() >= -_FARTHEST and steps.max() <= _FARTHEST)
+
+
 def _cuts_at(units: int, readings: Sequence[Reading], part: Fraction) -> tuple[Cut, ...] | None:
     """Return every literal's cut at a rate, or nothing if one would ring too often."""
     rate = from_loss_units(units)
@@ -265,11 +279,8 @@ def _check_primes(condition: Condition, aim: Aim) -> None:
 
 def _check_distances(condition: Condition, channels: tuple[Channel, ...]) -> None:
     """Refuse thresholds whose offsets could not be added to noisy values in int64."""
-    for channel in channels:
-        for name in channel.offsets if len(channel.offsets) > 1 else ():
-            steps = condition.atoms[name].thresholds // channel.test.sensitivity
-            if int(steps.max()) > _FARTHEST or int(steps.min()) < -_FARTHEST:
-                raise ConfigError(
-                    "thresholds of one statistic lie more than 2^60 steps from 0",
-                    hint="declare a coarser granule for the summed field",
-                )
+    if not all(adds_up(condition, channel) for channel in channels):
+        raise ConfigError(
+            "thresholds of one statistic lie more than 2^60 steps from 0",
+            hint="declare a coarser granule for the summed field",
+        )

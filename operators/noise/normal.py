@@ -116,8 +116,10 @@ class NormalDraws:
         Returns:
             Shape (n,), int64.
         """
-        about = scipy.special.ndtri((self._words + 0.5) / 2.0**_BITS)
-        drawn = np.clip(about, -_FARTHEST, _FARTHEST)
+        upper = self._words >> np.uint64(_BITS - 1) != 0
+        tail = np.where(upper, ~self._words, self._words)  # near one, floats are coarse
+        about = scipy.special.ndtri((tail + 0.5) / 2.0**_BITS)
+        drawn = np.clip(np.where(upper, -about, about), -_FARTHEST, _FARTHEST)
         guess = np.ceil((drawn - float(quantiles.top)) / float(quantiles.apart))
         steps = np.asarray(guess, dtype=np.int64)
         while True:

@@ -41,11 +41,14 @@ def seen(*, gaussian: bool) -> SeenDecision:
 
 
 def test_another_promise_is_refused(ledger: Ledger) -> None:
-    """Pure for Gaussian, Gaussian for pure, another delta: the ledger stays what it was."""
+    """Pure for Gaussian, another delta, another epsilon: the ledger stays what it was."""
     set_up(ledger)
     ledger.pins.register_budget(TERMS)
     other = Gaussian(Fraction(1), Fraction(1, 10**7))
+    wider = Gaussian(Fraction(2), Fraction(1, 10**6))
+    larger = replace(TERMS, promise=wider.text, epsilon_max_units=wider.wall_units)
     for terms, said in (
+        (larger, f"-> 'rho {wider.wall_units / 10**12:.12f}'"),
         (PURE, "promise 'gdp epsilon=1/1 delta=1/1000000' -> 'pure'"),
         (replace(TERMS, promise=other.text), "delta=1/1000000' -> 'gdp epsilon=1/1 delta=1/10"),
     ):

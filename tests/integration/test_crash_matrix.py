@@ -118,9 +118,15 @@ def over_panes(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[M
 
 @pytest.fixture
 def gaussian(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
-    """A Gaussian budget of a minute, which carries ten of its twenty windows."""
-    promised = _BUDGET.replace('"14"', '"12"\n  promise: gdp\n  delta: "1e-6"')
-    scenario = Scenario(broker, tmp_path, unused_name(), postgres.new_database(), budget=promised)
+    """A formula on a Gaussian budget of a minute, which carries about ten of its twenty windows."""
+    scenario = Scenario(
+        broker,
+        tmp_path,
+        unused_name(),
+        postgres.new_database(),
+        budget=_BUDGET.replace('"14"', '"15"\n  promise: gdp\n  delta: "1e-6"'),
+        having="COUNT(DISTINCT person) BETWEEN 6 AND 20",
+    )
     with watched(scenario) as found:
         yield found
 
@@ -160,8 +166,8 @@ def test_caps_are_not_forgotten_by_who_goes_on(with_caps: Matrix) -> None:
 
 
 def test_a_gaussian_budget_survives_kills(gaussian: Matrix, request: pytest.FixtureRequest) -> None:
-    """Two workers die about what is reserved, drawn and stored; rho is charged once a window."""
-    decisions = survived(gaussian, request, "A Gaussian budget")
+    """A formula is drawn and charged once a window, whoever dies about it."""
+    decisions = survived(gaussian, request, "A formula on a Gaussian budget")
     check_wall(gaussian, decisions)
 
 

@@ -115,6 +115,26 @@ def test_the_farthest_draws_are_rounded_as_well() -> None:
         assert normal((each - Fraction(1, 2)) * MU) < at < normal((each + Fraction(1, 2)) * MU)
 
 
+@pytest.mark.parametrize("upper", [False, True])
+def test_a_far_draw_is_proposed_as_well_as_a_near_one(
+    upper: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Fine cells in either tail: a proposal that is far off would be put right cell by cell."""
+    asked: list[int] = []
+    bounds = Quantiles.bounds
+
+    def counted(line: Quantiles, step: int, bits: int) -> tuple[int, int]:
+        asked.append(step)
+        return bounds(line, step, bits)
+
+    monkeypatch.setattr(Quantiles, "bounds", counted)
+    word = (3 << 24) + 1000
+    words = np.array([ONE - 1 - word if upper else word], dtype=np.uint64)
+    mu = Fraction(1, 1 << 28)
+    NormalDraws(words, lambda: 1 << 63).cells(line_of(mu))
+    assert len(asked) < 20
+
+
 def p_value(drawn: NDArray[np.int64], mu: Fraction) -> float:
     """Compare counts of cells with their law."""
     reach = math.ceil(5 / mu)
