@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["RegionSearch"]
 
-_PER_LOOK = 24  # steps of one operation on bit sets, however short they are
+_PER_LOOK = 48  # steps of one operation on bit sets, however short they are
 _PER_WORD = 64  # bits of a set that are one step
 
 

@@ -44,7 +44,7 @@ WORK_LIMIT: Final = 4_000_000_000
 
 _FEW_ATTRIBUTES: Final = 16
 """With no more, and sets of values, rows are the better search: measured in benchmarks.overlap."""
-_LIKELY_PART, _UNLIKELY_PART = 2, 32  # of the work that is left, for sets of regions
+_LIKELY_PART, _UNLIKELY_PART = 2, 128  # of the work that is left, for sets of regions
 
 
 @dataclass(frozen=True, slots=True)
