@@ -3,9 +3,9 @@
 Mechanisms that look at different rows compose in parallel. Over arbitrary regions the loss is that
 of the worst row: the composition of the regions that hold it, maximised over rows (Parallel
 Composition, Theorem 6 and section 3.2). Finding it is NP-hard (Theorem 8), so the answer comes with
-an upper bound that NEVER understates the loss, whatever the limit: the least of the search's own
-bound, a weighted DSatur colouring (both beside this module) and the plain composition of
-everything. An approximate clique is no such bound.
+an upper bound that NEVER understates the loss, whatever the limit: the least of what two searches
+prove, of rows and of sets of regions, of a weighted DSatur colouring (all beside this module) and
+of the plain composition of everything. An approximate clique is no such bound.
 
 Limits count work and no clock is read: the answer is a function of the input alone, on every
 machine and under every load.
