@@ -18,15 +18,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from accountant.loss.maxoverlap.work import Work
 from accountant.regions.patterns import members_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accountant.loss.maxoverlap.classes import Attribute
-    from accountant.loss.maxoverlap.work import Work
-
-__all__ = ["colouring_bound", "neighbours"]
+__all__ = ["coloured_within", "colouring_bound", "graph_within", "neighbours"]
 
 
 def neighbours(attributes: Sequence[Attribute], count: int) -> list[int]:
@@ -55,13 +54,25 @@ def colouring_bound(
     Returns:
         The bound, between the largest weight of a row and the sum of all weights.
     """
-    count = len(weights)
-    graph: list[int] = []
+    work = Work() if work is None else work
+    graph = graph_within(attributes, len(weights), work)
+    return sum(weights) if graph is None else coloured_within(graph, weights, work)
+
+
+def graph_within(attributes: Sequence[Attribute], count: int, work: Work) -> list[int] | None:
+    """Return what ``neighbours`` does; nothing where the work ended first."""
     classes = sum(len(attribute.holds) for attribute in attributes)
+    graph: list[int] = []
     for at in range(count):
-        if work is not None and work.spend(classes):
-            return sum(weights)
+        if work.spend(classes):
+            return None
         graph.append(_neighbours(attributes, count, at))
+    return graph
+
+
+def coloured_within(graph: Sequence[int], weights: Sequence[int], work: Work) -> int:
+    """Return what ``colouring_bound`` does, of a graph that was made before."""
+    count = len(weights)
     # The next region is the one with most of its neighbours' heights against it, then with the most
     # neighbours. Floats only order the regions here; heights are exact.
     against = np.zeros(count)
@@ -71,7 +82,7 @@ def colouring_bound(
     heights: list[int] = []
     blocked: list[int] = []  # per colour, the neighbours of the regions in it
     while waiting.any():
-        if work is not None and work.spend(count + len(heights)):
+        if work.spend(count + len(heights)):
             return sum(heights) + sum(weights[at] for at in np.flatnonzero(waiting).tolist())
         worst = np.flatnonzero(waiting & (against == against[waiting].max()))
         at = int(worst[np.argmax(degree[worst])])
@@ -98,10 +109,12 @@ def colouring_bound(
 
 
 def _neighbours(attributes: Sequence[Attribute], count: int, at: int) -> int:
-    shared = (1 << count) - 1
+    shared, alone = (1 << count) - 1, 1 << at
     for attribute in attributes:
         if attribute.constrained >> at & 1:
             classes = np.flatnonzero(attribute.holds[:, at]).tolist()
             meeting = reduce(or_, (attribute.members[each] for each in classes), 0)
             shared &= meeting | ~attribute.constrained
-    return shared & ~(1 << at)
+            if shared == alone:
+                break
+    return shared & ~alone

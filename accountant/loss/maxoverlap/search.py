@@ -61,6 +61,11 @@ class Found:
     upper: int
     choice: Mapping[int, int]
 
+    def and_also(self, other: Found) -> Found:
+        """Return the heavier row of both, the first where they are alike, and the lower bound."""
+        heavier = max(self, other, key=lambda each: each.value)
+        return Found(heavier.value, min(self.upper, other.upper), heavier.choice)
+
 
 class RowSearch:
     """One search for the heaviest row.
@@ -94,13 +99,19 @@ class RowSearch:
         self._unit = max(1, -(-sum(weights) // (LARGEST_TOTAL - len(weights))))
         self._rough = np.array([-(-each // self._unit) for each in weights], dtype=np.float64)
 
-    def run(self) -> Found:
-        """Search; unless stopped, the value meets the bound or the ceiling."""
+    def run(self, known: int = -1) -> Found:
+        """Search; unless stopped, the value, or what is known, meets the bound or the ceiling.
+
+        Args:
+            known: weight of a row that was found before; only heavier ones are looked for.
+        """
         regions = np.flatnonzero(self._rough > 0)
         attributes = list(range(len(self._attributes)))
         shares = even(self._asks[:, regions].astype(np.float64))
-        found = self._solve(regions, attributes, shares, cutoff=-1, ceiling=self._ceiling, depth=0)
-        return Found(found.value, max(found.upper, found.value), found.choice)
+        found = self._solve(
+            regions, attributes, shares, cutoff=known, ceiling=self._ceiling, depth=0
+        )
+        return Found(found.value, max(found.upper, found.value, known), found.choice)
 
     def _solve(
         self,

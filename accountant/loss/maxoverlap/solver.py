@@ -3,9 +3,9 @@
 Mechanisms that look at different rows compose in parallel. Over arbitrary regions the loss is that
 of the worst row: the composition of the regions that hold it, maximised over rows (Parallel
 Composition, Theorem 6 and section 3.2). Finding it is NP-hard (Theorem 8), so the answer comes with
-an upper bound that NEVER understates the loss, whatever the limit: the least of the search's own
-bound, a weighted DSatur colouring (both beside this module) and the plain composition of
-everything. An approximate clique is no such bound.
+an upper bound that NEVER understates the loss, whatever the limit: the least of what two searches
+prove, of rows and of sets of regions, of a weighted DSatur colouring (all beside this module) and
+of the plain composition of everything. An approximate clique is no such bound.
 
 Limits count work and no clock is read: the answer is a function of the input alone, on every
 machine and under every load.
@@ -23,9 +23,10 @@ import numpy as np
 from accountant.arguments import expect, instance_of, several
 from accountant.errors import ArgumentError
 from accountant.loss.maxoverlap.classes import attributes_of
-from accountant.loss.maxoverlap.colouring import colouring_bound
+from accountant.loss.maxoverlap.cliques import RegionSearch
+from accountant.loss.maxoverlap.colouring import coloured_within, graph_within
 from accountant.loss.maxoverlap.composing import Track, composition_named
-from accountant.loss.maxoverlap.search import RowSearch
+from accountant.loss.maxoverlap.search import Found, RowSearch
 from accountant.loss.maxoverlap.work import Work
 from accountant.regions.patterns import members_of
 from accountant.regions.regions import Region
@@ -40,6 +41,10 @@ __all__ = ["WORK_LIMIT", "Overlap", "maximum_overlap", "utility_gain"]
 
 WORK_LIMIT: Final = 4_000_000_000
 """Steps that one answer may take, unless told otherwise: about a minute's worth in 2026."""
+
+_FEW_ATTRIBUTES: Final = 16
+"""With no more, and sets of values, rows are the better search: measured in benchmarks.overlap."""
+_LIKELY_PART, _UNLIKELY_PART = 2, 128  # of the work that is left, for sets of regions
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,21 +213,43 @@ class _Problem:
         for region, cost in zip(self._regions, costs, strict=True):
             together[self._numbers[region]] += cost
         weights, unit = _whole(together)
-        # One look at the root settles the easy cases, and nothing needs a colour.
-        search = RowSearch(self._attributes, weights, Work(0))
-        found = search.run()
-        upper = found.upper
-        if found.value < upper and node_limit != 0:
-            colouring = work.half()  # one that is broken off is safe, but worth little
-            ceiling = min(upper, colouring_bound(self._attributes, weights, colouring))
-            work.spend(colouring.done)
-            search = RowSearch(self._attributes, weights, work, node_limit, ceiling)
-            again = search.run()
-            upper = min(ceiling, again.upper)
-            found = max(found, again, key=lambda each: each.value)
+        # One look at the root settles the easy cases, and nothing needs a graph.
+        look = RowSearch(self._attributes, weights, Work(0))
+        found, nodes = look.run(), look.nodes
+        if found.value < found.upper and node_limit != 0:
+            found, nodes = self._searched(found, weights, work, node_limit)
         witness = self._completed(found.choice, weights)
         held = {region: region.contains(witness) for region in self._numbers}
-        return _Row(witness, [held[region] for region in self._regions], upper * unit, search.nodes)
+        return _Row(witness, [held[region] for region in self._regions], found.upper * unit, nodes)
+
+    def _searched(
+        self, found: Found, weights: Sequence[int], work: Work, node_limit: int | None
+    ) -> tuple[Found, int]:
+        """Look for a heavier row than was found, and for a lower bound; return both, and nodes.
+
+        Each of the two searches is good where the other one is not, and starts from what is known.
+        """
+        drawn = work.part(2)  # a colouring that is broken off is safe, but worth little
+        graph = graph_within(self._attributes, len(weights), drawn)
+        if graph is not None:
+            ceiling = min(found.upper, coloured_within(graph, weights, drawn))
+            found = Found(found.value, ceiling, found.choice)
+        work.spend(drawn.done)
+        nodes = 0
+        if graph is not None and found.value < found.upper:
+            of_regions = RegionSearch(self._attributes, graph, weights)
+            likely = of_regions.lined or len(self._attributes) > _FEW_ATTRIBUTES
+            share = work.part(_LIKELY_PART if likely else _UNLIKELY_PART)
+            limit = None if node_limit is None else node_limit // 2
+            found = found.and_also(of_regions.run(share, limit, found.value, found.upper))
+            work.spend(share.done)
+            nodes = of_regions.nodes
+        if found.value < found.upper:
+            limit = None if node_limit is None else node_limit - nodes
+            rows = RowSearch(self._attributes, weights, work, limit, found.upper)
+            found = found.and_also(rows.run(found.value))
+            nodes += rows.nodes
+        return found, nodes
 
     def _completed(self, choice: Mapping[int, int], weights: Sequence[int]) -> dict[str, Value]:
         """Return a row of these classes, with the best class at every attribute left open."""

@@ -7,8 +7,12 @@ have no part in it: the same input with the same limit does the same steps.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-__all__ = ["Work"]
+__all__ = ["UNLIMITED", "Work"]
+
+UNLIMITED: Final = 4_000_000_000
+"""Steps that parts are taken of where the whole has no limit."""
 
 
 @dataclass(slots=True)
@@ -34,6 +38,11 @@ class Work:
         """Whether the limit is reached."""
         return self.limit is not None and self.done >= self.limit
 
-    def half(self) -> Work:
-        """Return work of its own, limited to half of the steps that are left."""
-        return Work(None if self.limit is None else max(0, self.limit - self.done) // 2)
+    def part(self, parts: int) -> Work:
+        """Return work of its own, limited to one of so many parts of the steps that are left.
+
+        Where there is no limit to take a part of, it is ``UNLIMITED``'s: a search that may not end
+        is not the only one.
+        """
+        left = UNLIMITED if self.limit is None else max(0, self.limit - self.done)
+        return Work(left // parts)
