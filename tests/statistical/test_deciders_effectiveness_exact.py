@@ -69,7 +69,7 @@ def test_effectiveness_thresholds_are_least(
 
 
 def test_the_printed_examples_are_short() -> None:
-    """DP-PQD's Examples 5.3 and 5.6: its figures follow from what it prints, and lm needs 30% more."""
+    """DP-PQD's Examples 5.3 and 5.6: what it prints gives its figures; lm needs 30% more."""
     kind, epsilon, delta, largest = Sum(0, 2_000_000), Fraction(1, 10), Fraction(1, 20), 9_000
     printed = laplace_threshold(epsilon, delta, kind.sensitivity, printed=True)
     assert printed == pytest.approx(4.605e7, rel=1e-3)
