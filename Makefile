@@ -124,6 +124,7 @@ papers: $(DEV)  ## the figures of the papers on other data (DATA=folder); writes
 # In an environment of its own: no test and no other target needs pandas or scikit-learn.
 .PHONY: privbayes
 privbayes: $(BIN)/python  ## synthetic copies by DataSynthesizer for the report on DP-PQD's appendix (DATA=folder); writes their answers
+	@test -d "$(DATA)" || { echo "missing: DATA=folder, of the data" >&2; exit 1; }
 	$(BIN)/python -m venv --clear .cache/privbayes
 	.cache/privbayes/bin/python -m pip --disable-pip-version-check --no-input install --quiet --retries 10 \
 		--require-hashes -r requirements/papers.lock

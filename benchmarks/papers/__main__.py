@@ -53,7 +53,8 @@ def _mide(source: Path, runs: int, folder: Path) -> Iterator[str]:
     data = load(source)
     found = mide.by_query(data, runs)
     varied = mide.by_tolerance(data["taxi"], runs) if "taxi" in data else {}
-    return mide_report.lines_of(data, found, varied, folder)
+    betas = mide.by_beta(data["taxi"], runs) if "taxi" in data else {}
+    return mide_report.lines_of(data, found, varied, betas, folder)
 
 
 def _probe(source: Path, runs: int, folder: Path) -> Iterator[str]:

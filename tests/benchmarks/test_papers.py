@@ -29,7 +29,7 @@ from benchmarks.papers.probe import report as probe_report
 from benchmarks.papers.probe import study as probe
 from benchmarks.papers.tally import Aggregate, Span, busiest, tally
 from benchmarks.papers.trials import Outcome, measure
-from benchmarks.papers.workloads import QUERIES, SUBQUERIES, Columns, round_range
+from benchmarks.papers.workloads import QUERIES, SUBQUERIES, Cells, Columns, round_range
 from tests.support.papers import FOLDERS, SLICE, SPANS, made_up
 
 if TYPE_CHECKING:
@@ -169,6 +169,26 @@ def test_mechanisms_keep_their_promises_and_dppwlm_costs_less_than_ppwlm() -> No
     assert max(each.fnr for name, each in low.items() if name != "NLM") < 0.06
 
 
+def test_tolerances_of_the_paper_s_example_cost_as_it_says() -> None:
+    """MIDE's Example 1: beta = 0.01 at u = 80 and 40; on whole numbers both cost a little less."""
+    cells = Cells(np.array([10, 150]), np.array([200, 200]), 1)
+    for u, printed in ((80, 0.049), (40, 0.098)):
+        every = mide.mechanisms(Fraction(1, 100))
+        cost = {name: every[name](cells, u)().levels.max() for name in ("TSLM", "TSLM, printed")}
+        assert cost["TSLM, printed"] == pytest.approx(printed, rel=5e-3)
+        assert 0.95 * printed < cost["TSLM"] < cost["TSLM, printed"]
+
+
+def test_mechanisms_are_planned_for_their_own_beta() -> None:
+    """The printed cost is the paper's formula, and every other is lower for a larger beta."""
+    betas = Fraction(1, 50), Fraction(1, 10)
+    found = mide.by_beta(made_up("taxi"), 5, betas=betas, tolerances=(2,))
+    tight, loose = (found[2, float(beta)] for beta in betas)
+    for beta, each in zip(betas, (tight, loose), strict=True):
+        assert each["TSLM, printed"].value("worst") == pytest.approx(-np.log(2 * float(beta)) / 2)
+    assert all(loose[name].value("mean") < tight[name].value("mean") for name in mide.MECHANISMS)
+
+
 def test_conditions_are_those_of_the_sub_queries() -> None:
     """The condition's truth is the formula over ``s > c``, and tolerances are parts of ranges."""
     rng = np.random.default_rng(5)
@@ -194,7 +214,9 @@ def test_the_reports_are_written(tmp_path: Path) -> None:
         folder.mkdir()
     found = mide.by_query(data, 2, queries=queries)
     varied = mide.by_tolerance(data["taxi"], 2, tolerances=(1, 4))
-    text = "\n".join(mide_report.lines_of(data, found, varied, folders["mide"]))
+    betas = mide.by_beta(data["taxi"], 2, betas=(Fraction(1, 20),), tolerances=(4,))
+    text = "\n".join(mide_report.lines_of(data, found, varied, betas, folders["mide"]))
+    assert "## Section 6.2: other betas" in text
     assert all(f"## Figure {number}" in text for number in (6, 7, 8))
     sizes = probe.by_size({"badges": made_up("badges", 5_000)}, 2, sizes=(1, 2))
     one, two = (sizes["badges", kind]["1"] for kind in ("conjunction", "disjunction"))

@@ -23,6 +23,7 @@ from benchmarks.papers.pqd.originals import Band, Truncated, median_law, race, s
 from benchmarks.papers.pqd.run import reproduced
 from benchmarks.papers.pqd.study import EPSILON, PRINTED, SHARES, Case, Draws
 from benchmarks.papers.pqd.synthetic import TREE, synthetic
+from benchmarks.papers.svt.exact import Pair
 from operators import svt_correction
 from operators.deciders import planned
 from operators.noise.source import KeyedNoise
@@ -233,12 +234,12 @@ def test_the_printed_median_is_proposition_c1() -> None:
 
 def test_the_chance_of_success_is_the_closed_form_at_no_tolerance() -> None:
     """At the best correction k negatives pass and a positive rings with k^k / (k + 1)^(k + 1)."""
-    query, threshold = Exponential(4.0), Laplace(1.5)
+    pair = Pair(Exponential(4.0), Laplace(1.5))
     for k in (1, 20, 200):
-        r = svt_correction(query, threshold, k)
-        found = pqd_costs.success(query, threshold, r, k, 0.0)
+        r = svt_correction(pair.query, pair.threshold, k)
+        found = pair.apart(r, k)
         assert found == pytest.approx((k / (k + 1)) ** k / (k + 1), rel=1e-6)
-        assert found > pqd_costs.success(query, threshold, r + 0.5, k, 0.0)
+        assert found > pair.apart(r + 0.5, k)
 
 
 def test_the_report_is_written(tmp_path: Path) -> None:

@@ -30,11 +30,13 @@ PRINTED: Final = {
         "Theorem": "1 to 6, 8 to 12",
         "Lemma": "7",
         "Figure": "1 to 8",
+        "Example": "1",
     },
     "ProBE": {
         "Algorithm": "1 to 5",
-        "Definition": "2.1, 2.3, 2.4, 3.1, 3.2, 4.1, 4.4",
-        "Theorem": "2.2, 2.5, 4.2, 4.3, 4.5, 5.1",
+        "Definition": "2.1, 2.3, 2.4, 3.1, 3.2, 4.1, 4.4, C.1, C.2",
+        "Theorem": "2.2, 2.5, 4.2, 4.3, 4.5, 5.1, E.1",
+        "Example": "4.1, 5.1, C.1",
         "Figure": "1 to 10",
         "Table": "1 to 3",
     },
@@ -52,6 +54,7 @@ PRINTED: Final = {
         "Proposition": "2.6, 4.2, 4.3, 4.4, 4.5, 4.7, 5.2, 5.5, 6.2, B.1, C.1",
         "Observation": "4.1, 4.6, 5.1, 5.4, 6.1, B.2",
         "Theorem": "2.8, 5.8",
+        "Example": "1.1, 2.1, 2.5, 2.9, 2.11, 3.3, 5.3, 5.6",
         "Figure": "1 to 23",
         "Table": "1 to 6",
     },
@@ -61,6 +64,7 @@ PRINTED: Final = {
         "Proposition": "1 to 9",
         "Lemma": "1",
         "Corollary": "1 to 3",
+        "Example": "1 to 3",
         "Theorem": "1 to 9",
         "Figure": "1 to 10",
         "Table": "1",
@@ -68,9 +72,9 @@ PRINTED: Final = {
 }
 """What each paper prints under a number: sections by their headings on the page."""
 
-NUMBER: Final = r"(?:[A-C]\.)?\d+(?:\.\d+)?"
+NUMBER: Final = r"(?:[A-E]\.)?\d+(?:\.\d+)?"
 NUMBERED: Final = re.compile(
-    rf"\b(Algorithm|Definition|Theorem|Lemma|Proposition|Observation|Corollar|Figure|Table)"
+    r"\b(Algorithm|Definition|Theorem|Lemma|Proposition|Observation|Corollar|Figure|Table|Example)"
     rf"(?:s|y|ies)? ({NUMBER}(?:(?:, | and | to ){NUMBER})*)"
 )
 

@@ -68,6 +68,17 @@ def test_effectiveness_thresholds_are_least(
     assert makers["lm"](printed).error(0) > float(delta)  # as printed, they do not hold
 
 
+def test_the_printed_examples_are_short() -> None:
+    """DP-PQD's Examples 5.3 and 5.6: what it prints gives its figures; lm needs 30% more."""
+    kind, epsilon, delta, largest = Sum(0, 2_000_000), Fraction(1, 10), Fraction(1, 20), 9_000
+    printed = laplace_threshold(epsilon, delta, kind.sensitivity, printed=True)
+    assert printed == pytest.approx(4.605e7, rel=1e-3)
+    assert race_threshold(epsilon, delta, 21, largest) == pytest.approx(4.549e7, rel=5e-3)
+    assert LaplaceBand.planned(kind, epsilon, math.ceil(printed)).error(0) == pytest.approx(0.1)
+    assert tau_min("lm", kind, epsilon, delta) == pytest.approx(5.991e7, rel=1e-3)
+    assert tau_min("r2t", kind, epsilon, delta, largest=largest) < 3.2e7
+
+
 def test_r2t_keeps_its_proposition() -> None:
     """DP-PQD 5.5: at its threshold for the largest value present both errors are below delta."""
     kind, epsilon, delta = Sum(0, 1000), Fraction(1), Fraction(1, 20)

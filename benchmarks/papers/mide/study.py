@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BETA",
+    "BETAS",
     "FACTORS",
     "FIRST",
     "MECHANISMS",
@@ -37,9 +38,11 @@ __all__ = [
     "TOLERANCES",
     "Planner",
     "Results",
+    "by_beta",
     "by_query",
     "by_tolerance",
     "measured",
+    "mechanisms",
     "progressive",
 ]
 
@@ -49,6 +52,7 @@ ROUNDS, PARTS = 4, 3
 RUNS = 100
 FACTORS = {"H": Fraction(1), "M": Fraction(4, 5), "L": Fraction(3, 5)}
 TOLERANCES = (1, 2, 5, 10, 15, 20, 25, 30)
+BETAS = tuple(Fraction(percent, 100) for percent in (1, 2, 5, 7, 10))
 
 Results: TypeAlias = "dict[str, dict[str, Measured]]"
 """What was measured, by setting and mechanism."""
@@ -74,9 +78,24 @@ def by_tolerance(
     events: Events, runs: int = RUNS, *, tolerances: Sequence[int] = TOLERANCES
 ) -> Results:
     """Return what Figure 8 shows, on taxis by busy zone with low thresholds: by u, by mechanism."""
-    query = next(query for query in QUERIES if query.name == "taxi 34")
-    cells = query.cells(events, FACTORS["L"])
+    cells = _varied(events)
     return {str(tolerance): measured(cells, tolerance, runs) for tolerance in tolerances}
+
+
+def by_beta(
+    events: Events,
+    runs: int = RUNS,
+    *,
+    betas: Sequence[Fraction] = BETAS,
+    tolerances: Sequence[int] = (1, 10),
+) -> dict[tuple[int, float], dict[str, Measured]]:
+    """Return the same by u and beta: the paper has no plot, and says that results are similar."""
+    cells = _varied(events)
+    return {
+        (tolerance, float(beta)): measured(cells, tolerance, runs, mechanisms(beta))
+        for tolerance in tolerances
+        for beta in betas
+    }
 
 
 def measured(
@@ -97,36 +116,61 @@ def measured(
     }
 
 
-def progressive(first: Fraction, rounds: int) -> dict[str, Planner]:
+def mechanisms(beta: Fraction) -> dict[str, Planner]:
+    """Return ours, the walk through all levels of DPPWLM's grid, and the paper's as printed.
+
+    Args:
+        beta: largest rate of misses.
+    """
+    steps = progressive(FIRST, ROUNDS, beta)
+    return {
+        "NLM": _ours(Nlm.planned, beta),
+        "TSLM": _ours(Tslm.planned, beta),
+        **{name: steps[name] for name in ("PPWLM", "DPPWLM", "full walk")},
+        "TSLM, printed": _printed(lambda u: OriginalTslm(u, float(beta))),
+        **{name: steps[name] for name in ("PPWLM, printed", "DPPWLM, printed")},
+    }
+
+
+def progressive(first: Fraction, rounds: int, beta: Fraction = BETA) -> dict[str, Planner]:
     """Return the mechanisms of several steps, ours and as printed.
 
     Args:
         first: epsilon_1.
         rounds: m.
+        beta: largest rate of misses.
     """
 
     def walk(parts: int) -> Planner:
         grid = Grid(first, rounds, parts)
-        return _ours(lambda test, promise: Ppwlm.planned(test, promise, grid=grid))
+        return _ours(lambda test, promise: Ppwlm.planned(test, promise, grid=grid), beta)
 
     def choosing(test: IntegerTest, promise: Promise) -> Dppwlm:
         return Dppwlm.planned(test, promise, grid=Grid(first, rounds, PARTS))
 
     def original(parts: int) -> Planner:
-        return _printed(lambda u: OriginalProgressive(u, float(BETA), float(first), rounds, parts))
+        return _printed(lambda u: OriginalProgressive(u, float(beta), float(first), rounds, parts))
 
     return {
         "PPWLM": walk(1),
-        "DPPWLM": _ours(choosing),
+        "DPPWLM": _ours(choosing, beta),
         "full walk": walk(PARTS),
         "PPWLM, printed": original(0),
         "DPPWLM, printed": original(PARTS),
     }
 
 
-def _ours(planned: Callable[[IntegerTest, Promise], Nlm | Tslm | Ppwlm | Dppwlm]) -> Planner:
+def _varied(events: Events) -> Cells:
+    """Return the cells of the query that the paper varies parameters on."""
+    query = next(query for query in QUERIES if query.name == "taxi 34")
+    return query.cells(events, FACTORS["L"])
+
+
+def _ours(
+    planned: Callable[[IntegerTest, Promise], Nlm | Tslm | Ppwlm | Dppwlm], beta: Fraction
+) -> Planner:
     def planner(cells: Cells, tolerance: int) -> Callable[[], Outcome]:
-        operator = planned(cells.test, Promise(BETA, tolerance * cells.sensitivity))
+        operator = planned(cells.test, Promise(beta, tolerance * cells.sensitivity))
         noise = NoiseSource()
         return lambda: outcome(operator.decide(cells.statistics, noise))
 
@@ -141,13 +185,5 @@ def _printed(made: Callable[[int], OriginalTslm | OriginalProgressive]) -> Plann
     return planner
 
 
-_STEPS = progressive(FIRST, ROUNDS)
-
-MECHANISMS: Final[Mapping[str, Planner]] = {
-    "NLM": _ours(Nlm.planned),
-    "TSLM": _ours(Tslm.planned),
-    **{name: _STEPS[name] for name in ("PPWLM", "DPPWLM", "full walk")},
-    "TSLM, printed": _printed(lambda u: OriginalTslm(u, float(BETA))),
-    **{name: _STEPS[name] for name in ("PPWLM, printed", "DPPWLM, printed")},
-}
-"""Ours, the walk through all levels of DPPWLM's grid, and the algorithms as the paper has them."""
+MECHANISMS: Final[Mapping[str, Planner]] = mechanisms(BETA)
+"""All of them at the paper's beta."""

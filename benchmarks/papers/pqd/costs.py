@@ -11,6 +11,7 @@ import numpy as np
 
 from benchmarks.papers.pqd.data import QUERIES
 from benchmarks.papers.pqd.study import DECIDERS, EPSILON, PRINTED, SHARE, Case
+from benchmarks.papers.svt.exact import Pair
 from operators import svt_correction
 from operators.deciders import planned
 from operators.noise.source import NoiseSource
@@ -31,7 +32,6 @@ __all__ = [
     "Correction",
     "Timing",
     "corrected",
-    "success",
     "timed",
 ]
 
@@ -43,7 +43,6 @@ TOLERANCES: Final = (0.0, 3.0)
 
 _CELLS: Final = 1_000
 _REPEATS: Final = 21
-_NODES: Final = 400_001
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,26 +138,6 @@ def corrected(negatives: Sequence[int] = NEGATIVES) -> list[Correction]:
     return found
 
 
-def success(query: Noise, threshold: Noise, r: float, negatives: int, tolerance: float) -> float:
-    """Return Gamma(r + a)^k (1 - Gamma(r - a)), added up cell by cell of the threshold's noise.
-
-    Args:
-        query: law of v.
-        threshold: law of rho; Gamma is the law of v - rho.
-        r: correction.
-        negatives: k.
-        tolerance: a.
-    """
-    edges = np.linspace(-threshold.reach, threshold.reach, _NODES)
-    masses = -np.diff(threshold.survival(edges))
-    middles = (edges[1:] + edges[:-1]) / 2
-
-    def above(x: float) -> float:
-        return float(masses @ query.survival(x + middles))
-
-    return float((1 - above(r + tolerance)) ** negatives * above(r - tolerance))
-
-
 def _correction(query: Noise, threshold: Noise, k: int, tolerance: float) -> Correction:
     analytic, analytic_ms = None, float("nan")
     if isinstance(query, Exponential):
@@ -170,11 +149,9 @@ def _correction(query: Noise, threshold: Noise, k: int, tolerance: float) -> Cor
     except ValueError:  # an optimum too far out for the transform
         fft = None
     fft_ms = 1e3 * (time.perf_counter() - began)
-    corrections = (analytic, fft, _mean(query), 0.0)
-    chances = [
-        float("nan") if r is None else success(query, threshold, r, k, tolerance)
-        for r in corrections
-    ]
+    pair = Pair(query, threshold)
+    corrections = (analytic, fft, pair.mean, 0.0)
+    chances = [float("nan") if r is None else pair.apart(r, k, tolerance) for r in corrections]
     return Correction(
         query=_label(query),
         threshold=_label(threshold),
@@ -193,12 +170,6 @@ def _decided_ms(decider: Decider, column: NDArray[np.int64], reference: int, cel
     references = np.full(cells, reference, dtype=np.int64)
     noise = NoiseSource()
     return _middle_ms(lambda: decider.decide(statistics, references, noise))
-
-
-def _mean(noise: Noise) -> float:
-    if isinstance(noise, Exponential):
-        return noise.scale
-    return float(np.euler_gamma) * noise.scale if isinstance(noise, Gumbel) else 0.0
 
 
 def _label(noise: Noise) -> str:

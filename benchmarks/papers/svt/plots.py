@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from io import BytesIO
 from typing import TYPE_CHECKING
+
+from benchmarks.papers.pages import save
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,8 +19,6 @@ __all__ = ["Curve", "Panel", "curves", "drawn"]
 _MARKERS = "osD^vPX*d"
 _STYLES = ("-", "--", ":", "-.")
 _ACROSS = 3
-_DPI = 80
-_COLOURS = 256  # of the palette, for half of the size
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +92,7 @@ def curves(
     figure.supylabel(across, fontsize=10)
     handles, names = every[0].get_legend_handles_labels()
     figure.legend(handles, names, loc="outside upper center", ncols=min(5, len(names)))
-    _write(figure, path)
+    save(figure, path)
 
 
 def drawn(path: Path, panels: Sequence[Panel], columns: int) -> None:
@@ -121,7 +120,7 @@ def drawn(path: Path, panels: Sequence[Panel], columns: int) -> None:
         if panel.limits is not None:
             axes.set_ylim(*panel.limits)
         axes.legend(fontsize=7)
-    _write(figure, path)
+    save(figure, path)
 
 
 def _figure(panels: int, columns: int, height: float, more: float) -> tuple[Figure, list[Axes]]:
@@ -136,11 +135,3 @@ def _figure(panels: int, columns: int, height: float, more: float) -> tuple[Figu
         axes.tick_params(labelsize=8)
         axes.grid(visible=True, axis="y", color="0.9", lw=0.6)
     return figure, every
-
-
-def _write(figure: Figure, path: Path) -> None:
-    from PIL import Image  # noqa: PLC0415  # as above
-
-    raw = BytesIO()
-    figure.savefig(raw, dpi=_DPI)
-    Image.open(raw).convert("RGB").quantize(_COLOURS).save(path, optimize=True)

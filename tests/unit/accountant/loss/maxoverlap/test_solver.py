@@ -71,6 +71,20 @@ def test_the_example_of_the_paper() -> None:
     assert utility_gain(found) == Fraction(1, 3)
 
 
+def test_the_hypergraph_of_the_paper() -> None:
+    """Example 3: of the six queries of Figure 8 no row is in more than three."""
+    queries = [
+        Region.where(postcode="A", native="Y"),
+        Region.where(postcode=["A", "B"]),
+        Region.where(postcode=["A", "C"], native="N"),
+        Region.where(native="Y"),
+        Region.where(postcode="C"),
+        Region.where(postcode="B", native="N"),
+    ]
+    found = maximum_overlap(queries)
+    assert (found.value, found.exact, sorted(found.members)) == (3, True, [0, 1, 3])
+
+
 def test_nothing_costs_nothing() -> None:
     """No regions, empty regions and weights of zero leave a loss of zero."""
     for regions, weights in (
