@@ -74,16 +74,18 @@ class Fetched:
         records: by partition, in log order, at least one each.
         damage: by partition, where reading stopped; it is told again after every fetch, so whoever
             reads on pauses the partition.
+        more: whether as many blocks came as one call takes: those of other partitions may wait.
     """
 
     records: dict[TopicPartition, Records]
     damage: dict[TopicPartition, Damage]
+    more: bool = False
 
     @property
     def little(self) -> bool:
         """Whether records came, and so few that to ask for them cost more than to read them."""
         parts = self.records.values()
-        if not 0 < sum(len(part.value) for part in parts) < _FEW:
+        if self.more or not 0 < sum(len(part.value) for part in parts) < _FEW:
             return False
         return sum(len(value or b"") for part in parts for value in part.value) < _FEW_BYTES
 
@@ -113,7 +115,7 @@ async def fetch(consumer: Any, *partitions: TopicPartition, timeout_ms: int) -> 
         KafkaError: as ``getmany``, but never for a batch that cannot be read.
     """
     taken = await consumer.getmany(*partitions, timeout_ms=timeout_ms, max_records=_BLOCKS)
-    found = Fetched({}, {})
+    found = Fetched({}, {}, more=sum(map(len, taken.values())) >= _BLOCKS)
     for partition, blocks in taken.items():
         if blocks and isinstance(blocks[-1], Damage):
             found.damage[partition] = blocks.pop()

@@ -200,19 +200,14 @@ class Ingest:
             if loop.time() >= next_look:
                 next_look = loop.time() + _LOOK_S
                 await self._look(consumer, lookout, stopped, generation)
+            await _gather(fetched)
 
     async def _fetch(self, consumer: Any) -> Fetched:
-        """Return what comes of the partitions that were opened, within a moment.
-
-        After little, more gathers at the broker meanwhile.
-        """
-        if not self._assigned:
-            await asyncio.sleep(_POLL_MS / 1000)
-            return Fetched({}, {})
-        fetched = await fetch(consumer, *self._assigned, timeout_ms=_POLL_MS)
-        if fetched.little:
-            await asyncio.sleep(_GATHER_S)
-        return fetched
+        """Return what comes of the partitions that were opened, within a moment."""
+        if self._assigned:
+            return await fetch(consumer, *self._assigned, timeout_ms=_POLL_MS)
+        await asyncio.sleep(_POLL_MS / 1000)
+        return Fetched({}, {})
 
     def _take_over(self, consumer: Any) -> None:
         """Seek where the readers of this worker's partitions stand; forget those of others.
@@ -383,6 +378,12 @@ def _rare_collections() -> Iterator[None]:
         yield
     finally:
         gc.set_threshold(*thresholds)
+
+
+async def _gather(fetched: Fetched) -> None:
+    """Wait a little after little, which is counted, while more gathers at the broker."""
+    if fetched.little:
+        await asyncio.sleep(_GATHER_S)
 
 
 def _read_on(reader: PartitionReader, records: Records | None) -> list[Partial]:

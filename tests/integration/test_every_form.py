@@ -16,11 +16,13 @@ import jsonschema
 import pytest
 
 from accountant.records import REFERENCE_PARTITIONS
+from accountant.units import to_loss_units
 from operators.conditions.weights import Weight
 from operators.registry import OFFERED
 from stream.build import open_ledger
 from stream.config.keys import AlarmModel
 from stream.config.loading import load
+from stream.decisions.mechanisms import price_of
 from stream.decisions.records import schema
 from tests.support.commands import json_lines, tocsin
 from tests.support.forecasts import WINDOW_MS, ForecastScenario, rang_at
@@ -108,18 +110,33 @@ def wrong(records: Iterable[Mapping[str, Any]], start_ms: int) -> dict[str, set[
         jsonschema.validate(record, schema("alarm"))
         published.setdefault(record["query"], []).append(record)
     found = {
-        name: (rang_at(published[name], start_ms) & {"atrium", "library"}) ^ set(form.rings)
+        name: (rang_at(published[name], start_ms) - form.open) ^ form.rings
         for name, form in FORMS.items()
     }
     return {name: rooms for name, rooms in found.items() if rooms}
 
 
 def settled(alarms: Alarms) -> dict[str, int]:
-    """Return how many windows of every form a ledger has decided, after checking that it holds."""
+    """Return how many windows of every form a ledger has decided, after checking that it holds.
+
+    Who is there may be in all of them: what they lost is the price of each, as often. Forms that
+    filter may be about different events, of which a person has one.
+    """
     with open_ledger(alarms) as ledger:
         assert ledger.reports.verify() == []
-        queries = ledger.reports.status().queries
-        return {name: queries[name].decided for name in FORMS}
+        status = ledger.reports.status()
+        decided = {name: one.decided for name, one in status.queries.items()}
+        lost = {name: price(alarms, name) * windows for name, windows in decided.items()}
+        filtered = {name for name, form in FORMS.items() if "FILTER" in form.having}
+        surely = sum(units for name, units in lost.items() if name not in filtered)
+        scope = status.scopes["user"]
+        assert surely <= scope.spent_units <= sum(lost.values()) + scope.reserved_units
+        return {name: decided[name] for name in FORMS}
+
+
+def price(alarms: Alarms, name: str) -> int:
+    """Return what a window of an alarm costs whoever is in one of its rooms, in loss units."""
+    return to_loss_units(price_of(alarms.queries[name]).epsilon)
 
 
 _OF_WINDOWS = {
@@ -149,6 +166,21 @@ def test_every_form_is_in_the_table(tmp_path: Path) -> None:
     assert set(wrong((), 0)) == set(FORMS), "every form rings somewhere: silence would be told"
 
 
+def test_what_rings_elsewhere_is_told(tmp_path: Path) -> None:
+    """Broken twins of two forms: decided the wrong way round, not sent, or ringing in any room."""
+    path = written(tmp_path, f"sqlite:///{tmp_path}/ledger.db")
+    lines = json_lines(tocsin("run", str(path), *an_hour(tmp_path), "--json"))
+    records = [line for line in lines if "predicate" in line and rang_at([line], 0)]
+    for form in ("plain", "average"):
+        others = [each for each in records if each["query"] != form]
+        own = [each for each in records if each["query"] == form]
+        rang = rang_at(own, 0)
+        for rooms in (set(ROOMS) - rang, set[str](), set(ROOMS)):
+            stamp = {"window_start": "1970-01-01T00:00:00.000Z"}
+            broken = [{**own[0], **stamp, "predicate": {"room": room}} for room in sorted(rooms)]
+            assert set(wrong(others + broken, 0)) == {form}, (form, rooms)
+
+
 @pytest.mark.parametrize(
     "database", ["sqlite", pytest.param("postgresql", marks=pytest.mark.integration)]
 )
@@ -163,8 +195,11 @@ def test_every_form_rings_where_it_should_in_a_replay(
     lines = json_lines(tocsin("run", str(path), *an_hour(tmp_path), "--json"))
     decisions = [line for line in lines if "outcome" in line]
     assert {line["outcome"] for line in decisions} == {"decided"}
+    alarms = load(path, environ={})
+    for line in decisions:
+        assert line["epsilon_units"] == price(alarms, line["query"]) > 0
     assert wrong((line for line in lines if "predicate" in line), 0) == {}
-    assert settled(load(path, environ={})) == dict.fromkeys(FORMS, 2)
+    assert settled(alarms) == dict.fromkeys(FORMS, 2)
 
 
 class FormsScenario(ForecastScenario):

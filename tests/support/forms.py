@@ -54,23 +54,26 @@ class Form:
     Args:
         having: its condition.
         keys: further keys, with semicolons between them.
-        rings: of the two rooms that hold anybody, where.
+        rings: where.
+        open: rooms without anybody of which nothing is promised: at a threshold, or averages of
+            nobody.
     """
 
     having: str
     keys: str
     rings: frozenset[str]
+    open: frozenset[str]
 
 
-def _in(having: str, keys: str, *rooms: str) -> Form:
-    return Form(having, keys, frozenset(rooms))
+def _in(having: str, keys: str, *rooms: str, surely: bool = True) -> Form:
+    return Form(having, keys, frozenset(rooms), frozenset(() if surely else ("lab", "roof")))
 
 
 FORMS: Final = {
     "plain": _in("COUNT(DISTINCT person) > 20", f"{_RARELY}; tolerance: 4", "atrium"),
     "total": _in("SUM(n) > 110", f"{_RARELY}; tolerance: 4", "atrium"),
-    "average": _in("AVG(n) > 6", f"{_RARELY}; tolerance: 6", "library"),
-    "median": _in("MEDIAN(n) > 6", f"{_RARELY}; tolerance: 4", "library"),
+    "average": _in("AVG(n) > 6", f"{_RARELY}; tolerance: 6", "library", surely=False),
+    "median": _in("MEDIAN(n) > 6", f"{_RARELY}; tolerance: 4", "library", surely=False),
     "quantile": _in("QUANTILE(n, 0.9) > 6", f"{_RARELY}; tolerance: 4", "library"),
     "largest": _in("MAX(n) > 6", _RARELY, "library"),
     "least": _in("MIN(n) < 6", _RARELY, "atrium"),
@@ -78,6 +81,7 @@ FORMS: Final = {
         "2.5 * COUNT(*) FILTER (WHERE n >= 8) - 0.5 * COUNT(*) > 5",
         f"{_RARELY}; tolerance: 5",
         "library",
+        surely=False,
     ),
     "printed": _in(_BOTH, f"{_RARELY}; tolerance: 4; mechanism: tslm; apportion: probe", "atrium"),
     "steps": _in("COUNT(*) > 20", f"{_RARELY}; tolerance: 4; mechanism: ppwlm", "atrium"),
@@ -102,28 +106,33 @@ FORMS: Final = {
         _BOTH, f"{_RARELY}; tolerance: 4; mechanism: probe-ent; {_LEVELS}", "atrium"
     ),
     "band-of-count": _in(
-        "ABS(COUNT(*) - REFERENCE) >= 5", f"{_BAND}; reference: usual[room]", "library"
+        "ABS(COUNT(*) - REFERENCE) >= 5", f"{_BAND}; reference: usual[room]", "library", "roof"
     ),
     "band-share": _in(
         "ABS(COUNT(*) - REFERENCE) >= 0.05 * REFERENCE",
         f"{_BAND}; reference: usual[room]",
         "library",
+        "roof",
     ),
     "band-of-sum": _in(
         "ABS(SUM(n) - REFERENCE) >= 60",
         f'{_BAND}; reference: spent[room]; decider: svt; bound: {{theta: 0.9, epsilon: "20"}}',
         "library",
     ),
-    "band-of-average": _in("ABS(AVG(n) - REFERENCE) >= 2.5", f"{_BAND}; reference: 4", "library"),
-    "band-of-median": _in("ABS(MEDIAN(n) - REFERENCE) >= 3", f"{_BAND}; reference: 4", "library"),
-    "band-of-quantile": _in(
-        "ABS(QUANTILE(n, 0.9) - REFERENCE) >= 3", f"{_BAND}; reference: 4", "library"
+    "band-of-average": _in(
+        "ABS(AVG(n) - REFERENCE) >= 2.5", f"{_BAND}; reference: 4", "library", surely=False
     ),
-    "feed-of-sum": _in("ABS(SUM(n) - REFERENCE) >= 20", _FEED, "library"),
-    "feed-of-average": _in("ABS(AVG(n) - REFERENCE) >= 2.5", _FEED, "library"),
-    "feed-of-median": _in("ABS(MEDIAN(n) - REFERENCE) >= 3", _FEED, "library"),
+    "band-of-median": _in(
+        "ABS(MEDIAN(n) - REFERENCE) >= 3", f"{_BAND}; reference: 4", "library", surely=False
+    ),
+    "band-of-quantile": _in(
+        "ABS(QUANTILE(n, 0.9) - REFERENCE) >= 3", f"{_BAND}; reference: 4", "library", surely=False
+    ),
+    "feed-of-sum": _in("ABS(SUM(n) - REFERENCE) >= 20", _FEED, "library", "roof"),
+    "feed-of-average": _in("ABS(AVG(n) - REFERENCE) >= 2.5", _FEED, "library", surely=False),
+    "feed-of-median": _in("ABS(MEDIAN(n) - REFERENCE) >= 3", _FEED, "library", surely=False),
     "feed-of-quantile": _in(
-        "ABS(QUANTILE(n, 0.9) - REFERENCE) >= 0.7 * REFERENCE", _FEED, "library"
+        "ABS(QUANTILE(n, 0.9) - REFERENCE) >= 0.7 * REFERENCE", _FEED, "library", surely=False
     ),
 }
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from accountant.units import PrivacyUnit
 from stream.config.alarms.wanted import WRITTEN_HINT, is_searched
+from stream.windows.calendars import FixedCalendar
 
 if TYPE_CHECKING:
     from operators.conditions.condition import Aim
@@ -86,8 +87,9 @@ def longest_run(
 ) -> int:
     """Return how many windows touch the period with the most of them: no run has more.
 
-    Of the periods of the two years from 2024 on, of the first 20,000 at most; of a lifetime, the
-    windows that touch the feed's declared history.
+    Of the periods of the two years from 2024 on, of the first 20,000 at most; windows of a fixed
+    length may begin anywhere in those of later years. Of a lifetime, the windows that touch the
+    feed's declared history.
 
     Args:
         calendar: windows, active or not.
@@ -107,6 +109,12 @@ def longest_run(
     if not spans:
         raise ValueError("a lifetime without a history has no end")
     held = np.array([each for each in spans if each[0] < each[1]], np.int64)
+    if history is None and isinstance(calendar, FixedCalendar):
+        # Windows and periods begin on a common grid. A window that touches a period begins at one
+        # of its points, or at one of a size before it.
+        grid_ms = int(np.gcd.reduce([calendar.size_ms, calendar.step_ms, *held.ravel().tolist()]))
+        longest_ms = int((held[:, 1] - held[:, 0]).max())
+        return -(-(longest_ms + calendar.size_ms - grid_ms) // calendar.step_ms)
     first, _ = calendar.containing(held[:, 0])
     _, last = calendar.containing(held[:, 1] - 1)
     return int((last - first).max()) + 1

@@ -405,3 +405,13 @@ def test_little_is_what_costs_less_than_to_ask_for_it() -> None:
     assert _brought(*[b"event"] * 999).little
     assert not _brought(*[b"event"] * 1_000).little
     assert not _brought(b"event", bytes(1 << 16)).little
+
+
+def test_little_of_many_partitions_is_taken_without_a_pause() -> None:
+    """A call takes four blocks: to wait after each would keep a hundred partitions for a second."""
+    places = [TopicPartition("badges", n) for n in range(9)]
+    reader = Reader({place: batch(0, [b"event"]) for place in places}, **as_columns())
+    reader.answer()
+    fetched = [reader.read() for _ in range(3)]
+    assert [len(each.records) for each in fetched] == [4, 4, 1]
+    assert [each.little for each in fetched] == [False, False, True]

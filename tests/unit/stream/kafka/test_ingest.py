@@ -220,12 +220,15 @@ def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
 def test_after_few_events_more_are_waited_for(
     monkeypatch: pytest.MonkeyPatch, size: int, *, waits: bool
 ) -> None:
-    """To fetch every event by itself costs more than to count it; a backlog is read at once."""
-    slept: list[float] = []
+    """To fetch every event by itself costs more than to count it; a backlog is read at once.
+
+    What has come is counted before: who waits is the next event.
+    """
+    steps: list[float | str] = []
     sleep = asyncio.sleep
 
     async def note(delay_s: float) -> None:
-        slept.append(delay_s)
+        steps.append(delay_s)
         await sleep(0)
 
     async def ring(_query: str) -> None:
@@ -244,7 +247,7 @@ def test_after_few_events_more_are_waited_for(
     async def run() -> None:
         reading = ingest.Ingest(runtime, identities={}, ring=ring, log=Log(io.StringIO()))
         feed: Any = SimpleNamespace(name="badges")
-        reader: Any = _Reader(lambda: None)
+        reader: Any = _Reader(lambda: steps.append("counted"))
         reading._assigned[PARTITION] = Assigned(feed, reader, 0)
         monkeypatch.setattr(reading, "_look", look)
         consumer = _Consumer()
@@ -256,7 +259,9 @@ def test_after_few_events_more_are_waited_for(
         await asyncio.wait({task})
 
     asyncio.run(run())
-    assert (ingest._GATHER_S in slept) is waits
+    counted = steps.index("counted")
+    assert ingest._GATHER_S not in steps[:counted]
+    assert (ingest._GATHER_S in steps[counted:]) is waits
 
 
 def test_a_fetcher_that_died_is_noticed() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from stream.config.alarms.silence import longest_run
@@ -77,6 +78,31 @@ def test_a_day_of_hours_has_twenty_five_where_clocks_go_back() -> None:
     assert longest_run(hours, Periods.lifetime(), (0, 10 * HOUR_MS)) == 10
     with pytest.raises(ValueError, match="has no end"):
         longest_run(hours, Periods.lifetime())
+
+
+@pytest.mark.parametrize(
+    ("minutes", "step", "day", "windows"),
+    [
+        (55, 55, LocalCalendar(1, 1, ZONE), 29),  # on 2031-10-26, not in 2024 or 2025
+        (1_380, 1_380, LocalCalendar(1, 1, "Africa/Casablanca"), 3),
+        (50, 50, LocalCalendar(3_653, 3_653, ZONE), 105_208),
+        (60, 60, LocalCalendar(1, 1, ZONE), 25),
+        (60, 60, LocalCalendar(1, 1, "UTC"), 24),
+        (60, 60, LocalCalendar(1, 1, "Australia/Lord_Howe"), 25),
+        (180, 60, LocalCalendar(1, 1, ZONE), 27),
+    ],
+)
+def test_a_long_day_of_a_later_year_is_no_longer(
+    minutes: int, step: int, day: LocalCalendar, windows: int
+) -> None:
+    """Windows that do not divide a day begin elsewhere in the long day of every year."""
+    calendar, periods = FixedCalendar(minutes * 60_000, step * 60_000), Periods(day)
+    assert longest_run(calendar, periods) == windows
+    at = day.first_starting_at(1_577_836_800_000)
+    spans = np.array([day.bounds(at + each) for each in range(2 if day.size_days > 1 else 4_400)])
+    first, _ = calendar.containing(spans[:, 0])
+    _, last = calendar.containing(spans[:, 1] - 1)
+    assert int((last - first).max()) + 1 == windows
 
 
 def test_an_aim_knows_its_silence(tmp_path: Path) -> None:
