@@ -4,7 +4,9 @@ The kernel lets nothing but a handler end the first process of a container: with
 ignored and the container killed when its grace is over. So handlers are there before anything is
 imported that takes time. Until the command is at work there is nothing to put in order, and
 SIGTERM ends the process at once; from then on it unwinds, as Ctrl-C does, for five seconds at most.
-A worker takes its signals over when Faust starts (``stream/kafka/host.py``).
+So does SIGHUP, for whoever closes a terminal: a half-written file of events must not stay behind.
+What has no end takes its signals over (``stream/kafka/host.py``, ``stream/kafka/tasks.py``) or says
+that it has none.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import FrameType
     from typing import NoReturn
 
@@ -23,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_TOLD: Final = 143  # as a shell counts: 128, and the signal's number
+_BY_SIGNAL: Final = 128  # as a shell counts: this, and the signal's number
 _INTERRUPTED: Final = 1  # click's
 _MISTAKE: Final = 70
 _UNWIND_S: Final = 5.0
@@ -31,7 +34,7 @@ _UNWIND_S: Final = 5.0
 
 def main() -> NoReturn:
     """Run the command that the process was called with, and end with its exit code."""
-    signal.signal(signal.SIGTERM, _end)
+    _handle(_end)
     if "run" in sys.argv and not any(word.startswith("--replay") for word in sys.argv):
         # A worker reads its configuration again when it is hung up on; until then it has just done.
         signal.signal(signal.SIGHUP, signal.SIG_IGN)
@@ -40,14 +43,14 @@ def main() -> NoReturn:
 
     route(_log)
     told = _Told()
-    signal.signal(signal.SIGTERM, told)
+    _handle(told)
     try:
-        command(prog_name="tocsin")
+        command(prog_name="tocsin", obj=told)
     except KeyboardInterrupt:
-        _leave(_TOLD if told.so else _INTERRUPTED)
+        _leave(told.code if told.so else _INTERRUPTED)
     except SystemExit as ending:
         if told.so or ending.code == _INTERRUPTED:
-            _leave(_TOLD if told.so else _INTERRUPTED)
+            _leave(told.code if told.so else _INTERRUPTED)
         raise
     except Exception as error:  # noqa: BLE001  # promise 6: its text and traceback may quote an event
         from stream.logs.places import place_of  # noqa: PLC0415  # hardly ever needed
@@ -64,10 +67,17 @@ def _log() -> Log:
     return Log(sys.stderr)
 
 
-def _end(_number: int, _frame: FrameType | None) -> None:
+def _handle(handler: Callable[[int, FrameType | None], None]) -> None:
+    """Take the signals that end a process, but for a SIGHUP that is ignored (a worker, nohup)."""
+    signal.signal(signal.SIGTERM, handler)
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, handler)
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
     """End at once: nothing has been opened yet."""
-    _say()
-    os._exit(_TOLD)
+    _say(number)
+    os._exit(_BY_SIGNAL + number)
 
 
 def _leave(code: int) -> NoReturn:
@@ -85,14 +95,17 @@ def _leave(code: int) -> NoReturn:
 class _Told:
     """A handler that unwinds as Ctrl-C does, but not for ever.
 
-    A library may hold the interrupt back, or wait for what does not come.
+    A library may hold the interrupt back, or wait for what does not come. It is the object of
+    click's context: a command that has no end says so, and the group asks for the exit code.
     """
 
     def __init__(self) -> None:
         from threading import Timer  # noqa: PLC0415  # signals come first
 
         self.so = False
-        self._patience = Timer(_UNWIND_S, os._exit, (_TOLD,))
+        self.code = 0
+        self.endless = False
+        self._patience = Timer(_UNWIND_S, self._cut_off)
         self._patience.daemon = True
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
@@ -100,19 +113,25 @@ class _Told:
         if self.so:
             return
         self.so = True
-        _say()
+        if not self.endless:
+            self.code = _BY_SIGNAL + number
+            _say(number)
         self._patience.start()
         interrupt = signal.getsignal(signal.SIGINT)  # asyncio has one that cancels in order
         if callable(interrupt):
             interrupt(number, frame)
         else:
-            sys.exit(_TOLD)
+            sys.exit(self.code)
+
+    def _cut_off(self) -> None:
+        os._exit(self.code)
 
 
-def _say() -> None:
+def _say(number: int) -> None:
     """Say why, past buffers that the interrupted code may hold."""
     with suppress(OSError):
-        os.write(2, b"tocsin: told to end (SIGTERM) before it was done\n")
+        name = signal.Signals(number).name
+        os.write(2, f"tocsin: told to end ({name}) before it was done\n".encode())
 
 
 if __name__ == "__main__":

@@ -66,12 +66,18 @@ class _Tocsin(Suggesting):
         """Run a command.
 
         Raises:
-            click.exceptions.Exit: with the error's exit code.
+            click.exceptions.Exit: with the error's exit code, or that of the signal that ended it:
+                the process has said so, and click would add that it was aborted.
         """
-        from stream.cli.shared import complaining  # noqa: PLC0415  # help is quicker without
+        try:
+            from stream.cli.shared import complaining  # noqa: PLC0415  # help is quicker without
 
-        with complaining(ctx):
-            return super().invoke(ctx)
+            with complaining(ctx):
+                return super().invoke(ctx)
+        except KeyboardInterrupt:
+            if ctx.obj is not None and ctx.obj.so:
+                ctx.exit(ctx.obj.code)
+            raise
 
 
 @click.group(
@@ -124,7 +130,7 @@ class _Tocsin(Suggesting):
         Later("topics", help="Check the topics a configuration needs, or create them."),
         Later(
             "watch",
-            help="Follow the alarms on Kafka, and the windows that were denied, until interrupted.",
+            help="Follow the alarms on Kafka, and the windows that were denied, until told to end.",
         ),
     ],
 )

@@ -30,9 +30,14 @@ __all__ = ["watch"]
     metavar="NAME",
     help="Go on where the consumers of this group stopped; analysts' groups begin with analyst-.",
 )
-def watch(file: Path, *, as_json: bool, from_beginning: bool, group: str | None) -> None:
-    """Follow the alarms on Kafka, and the windows that were denied, until interrupted."""
+@click.pass_context
+def watch(
+    ctx: click.Context, file: Path, *, as_json: bool, from_beginning: bool, group: str | None
+) -> None:
+    """Follow the alarms on Kafka, and the windows that were denied, until told to end."""
     alarms = load_alarms(file)
+    if ctx.obj is not None:  # of a process of its own
+        ctx.obj.endless = True
     with (
         suppress(KeyboardInterrupt),
         closing(follow(alarms, from_beginning=from_beginning, group=group)) as found,

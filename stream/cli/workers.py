@@ -231,7 +231,9 @@ def _heard() -> Iterator[_Hearing]:
     """Hear of children's ends and of what is to be passed on, instead of being interrupted."""
     reader, writer = os.pipe()
     os.set_blocking(writer, False)
-    watched = (*_PASSED_ON, signal.SIGCHLD)
+    watched = {*_PASSED_ON, signal.SIGCHLD}
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # of a shell's background job
+        watched.remove(signal.SIGINT)
     before = {number: signal.signal(number, _note) for number in watched}
     wakeup = signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     try:

@@ -46,9 +46,13 @@ def innermost(group: BaseExceptionGroup[BaseException]) -> BaseException:
 
 
 async def told() -> None:
-    """Return once the process is told to end."""
+    """Return once the process is told to end, by a signal that whoever started it did not ignore.
+
+    A shell's background job ignores SIGINT, and what nohup starts SIGHUP.
+    """
     news = asyncio.Event()
     loop = asyncio.get_running_loop()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        loop.add_signal_handler(number, news.set)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        if signal.getsignal(number) is not signal.SIG_IGN:
+            loop.add_signal_handler(number, news.set)
     await news.wait()

@@ -179,8 +179,9 @@ def _uninterrupted() -> Iterator[None]:
 
 
 def _begin(bench: Bench) -> None:
-    """Prepare a process; an interrupt of the terminal is for its parent."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    """Prepare a process; an interrupt of the terminal, or its end, is for its parent."""
+    for number in (signal.SIGINT, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
     Thread(target=_end_with_parent, daemon=True).start()
     _WORKER["trier"] = Trier(bench, NoiseSource())
 

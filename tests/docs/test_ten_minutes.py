@@ -51,7 +51,7 @@ def test_ten_minutes(broker: Broker, tmp_path: Path) -> None:
     shown = tmp_path / "shown"
     with errors.open("wb") as stderr, shown.open("wb") as stdout:
         shell = subprocess.Popen(
-            ["bash", "-c", script],
+            ["env", "--default-signal=INT", "bash", "-c", script],  # nohup and `&` ignore it
             cwd=folder,
             stdin=subprocess.DEVNULL,
             stdout=stdout,

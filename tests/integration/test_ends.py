@@ -101,6 +101,20 @@ def test_a_ready_worker_ends_with_0(
     assert said[-1] in {Line.STOPPED, Line.CUT_OFF}  # a busy machine may take longer than it waits
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+def test_watch_ends_with_0_and_says_nothing(
+    scenario: Scenario, tmp_path: Path, started: list[Command], number: signal.Signals
+) -> None:
+    """It has no end of its own: whatever tells it to end is its end."""
+    watch = Command.start(tmp_path / "err", "watch", scenario.config)
+    started.append(watch)
+    wait_until("it is connected", lambda: watch.sockets() > 0 or not watch.alive)
+    watch.tell(number)
+    assert watch.ended() == 0, watch.text()
+    said = watch.text().splitlines()  # what `check` warns of, and nothing of how it ended
+    assert all(line.startswith(("warning: ", "  hint: ")) for line in said), watch.text()
+
+
 def test_the_first_process_of_a_container_ends(
     scenario: Scenario, tmp_path: Path, started: list[Command]
 ) -> None:

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BAND_SHAPE", "BandAsked", "band_of", "reference_of"]
 
-BAND_SHAPE: Final = "write HAVING ABS(COUNT(*) - REFERENCE) >= 50"
+BAND_SHAPE: Final = (
+    "write HAVING ABS(COUNT(*) - REFERENCE) >= 50, or of a share: >= 0.05 * REFERENCE"
+)
 """The shortest hint at the grammar."""
 
 _SHARE: Final = "write HAVING ABS(COUNT(*) - REFERENCE) >= 0.05 * REFERENCE"

@@ -45,7 +45,7 @@ _ALONE: Final[Mapping[str, str]] = {kind: f"M0 0{shape}" for kind, shape in SHAP
 
 
 def show(setup: BoardSetup, log: Log, said: Callable[[str], None]) -> None:
-    """Show alarms until the process is told to end, by SIGTERM or SIGINT.
+    """Show alarms until the process is told to end, by SIGTERM, SIGINT or SIGHUP.
 
     Args:
         setup: where from, where and how much.

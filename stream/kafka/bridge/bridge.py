@@ -27,7 +27,7 @@ __all__ = ["carry"]
 
 
 def carry(setup: BridgeSetup, log: Log) -> None:
-    """Bring messages to the feed until the process is told to end, by SIGTERM or SIGINT.
+    """Bring messages to the feed until the process is told to end, by SIGTERM, SIGINT or SIGHUP.
 
     Neither Kafka nor the MQTT broker has to be there: each is tried again until it is.
 

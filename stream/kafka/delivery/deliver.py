@@ -33,7 +33,7 @@ _COMMIT_S: Final = 1.0  # a killed process delivers again what it delivered in t
 
 
 def deliver(setup: DeliverSetup, log: Log, *, from_beginning: bool = False) -> None:
-    """Deliver alarms until the process is told to end, by SIGTERM or SIGINT.
+    """Deliver alarms until the process is told to end, by SIGTERM, SIGINT or SIGHUP.
 
     Args:
         setup: where from and where to.

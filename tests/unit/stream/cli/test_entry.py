@@ -60,12 +60,52 @@ def told(number: signal.Signals, at: str, *arguments: str) -> tuple[int, str]:
     ["click", "stream.cli.check", "yaml", "sqlglot"],
     ids=["before the command", "at its file", "at YAML", "at SQL"],
 )
-def test_sigterm_ends_a_command_at_once(tmp_path: Path, at: str) -> None:
-    """From the first import on, with a sentence, 143 and no traceback."""
-    code, said = told(signal.SIGTERM, at, "check", configuration(tmp_path))
-    assert code == 143
-    assert said.splitlines()[0] == "tocsin: told to end (SIGTERM) before it was done"
-    assert "Traceback" not in said
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+def test_a_signal_ends_a_command_at_once(
+    tmp_path: Path, at: str, number: signal.Signals, code: int
+) -> None:
+    """From the first import on, with one sentence, the signal's code and no traceback."""
+    ended, said = told(number, at, "check", configuration(tmp_path))
+    assert ended == code
+    assert said == f"tocsin: told to end ({number.name}) before it was done\n"
+
+
+OUTPUT = """\
+import sys, time
+from pathlib import Path
+from stream.cli import entry, main
+from stream.simulation.outputs import private_file
+
+def wait(*_args, **_kwargs):
+    with private_file(Path(sys.argv[-1]), force=False):
+        print("there", flush=True)
+        for _ in range(int(WAIT_S * 100)):
+            time.sleep(0.01)
+
+main.Later.make_context = wait
+entry.main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_no_half_written_file_of_events_stays(tmp_path: Path, number: signal.Signals) -> None:
+    """A closed terminal leaves no more of a dump behind than Ctrl-C does."""
+    folder = tmp_path / "dumps"
+    folder.mkdir()
+    program = f"WAIT_S = {PATIENCE_S}\n{OUTPUT}"
+    with subprocess.Popen(
+        [sys.executable, "-c", program, "dump", str(folder / "events.parquet")],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        assert len(list(folder.iterdir())) == 1
+        process.send_signal(number)
+        process.communicate(timeout=PATIENCE_S)
+    assert process.returncode == 128 + number
+    assert list(folder.iterdir()) == []
 
 
 def test_ctrl_c_ends_a_command(tmp_path: Path) -> None:
@@ -76,7 +116,7 @@ def test_ctrl_c_ends_a_command(tmp_path: Path) -> None:
 def test_a_worker_that_begins_is_not_ended_by_sighup(tmp_path: Path) -> None:
     """It will read its configuration yet, or has just done so; a replay ends as others do."""
     path = configuration(tmp_path)
-    for more, code in (((), 2), (("--replay", events(tmp_path)), -signal.SIGHUP)):
+    for more, code in (((), 2), (("--replay", events(tmp_path)), 129)):
         program = f"SLOW_AT, WAIT_S = 'yaml', 0.5\n{SLOW}"
         with subprocess.Popen(
             [sys.executable, "-c", program, "run", path, *more],
