@@ -25,7 +25,7 @@ from benchmarks.overlap import ATTRIBUTES, census
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-__all__ = ["QUANTITIES", "Spread", "drawn", "main", "run"]
+__all__ = ["QUANTITIES", "SPREADS", "Spread", "drawn", "main", "run"]
 
 SETS, SIZES = 30, (25, 100, 500, 1_000, 2_000)
 DRAWS, FEW = 3, (50, 100, 1_000)
@@ -48,6 +48,14 @@ class Spread:
     quantity: str = ""
     scale: float = 0.0
 
+    @property
+    def name(self) -> str:
+        """As tables call it."""
+        if not self.quantity:
+            return "all uniform"
+        shape = "normal" if self.quantity in QUANTITIES[1::2] else "exponential"
+        return f"{self.quantity}: {shape}, {self.scale:g}"
+
     def number(self, rng: Generator, most: int, quantity: str) -> int:
         """Draw a number from 1 to ``most``."""
         if quantity != self.quantity:
@@ -61,6 +69,9 @@ class Spread:
             weights = np.exp(-(((np.arange(of) - (of - 1) / 2) / (self.scale * of)) ** 2) / 2)
             weights /= weights.sum()
         return [int(each) for each in rng.choice(of, many, replace=False, p=weights)]
+
+
+SPREADS = (Spread(), *(Spread(each, scale) for each in QUANTITIES for scale in SCALES))
 
 
 def drawn(
@@ -103,9 +114,8 @@ def run(sets: int = SETS, sizes: tuple[int, ...] = SIZES) -> list[str]:
 
 def distributions(sets: int = DRAWS, sizes: tuple[int, ...] = FEW) -> list[str]:
     """Return the rows of the other distributions' table."""
-    spreads = [Spread(), *(Spread(each, scale) for each in QUANTITIES for scale in SCALES)]
     rows = []
-    for spread in spreads:
+    for spread in SPREADS:
         cells = []
         for size in sizes:
             certain, attained, exact = [], [], 0
@@ -116,9 +126,7 @@ def distributions(sets: int = DRAWS, sizes: tuple[int, ...] = FEW) -> list[str]:
                 attained.append(1 - float(found.value) / size)
                 exact += found.exact
             cells.append(f"{np.mean(certain):.1%} | {np.mean(attained):.1%} | {exact}")
-        shape = "normal" if spread.quantity in QUANTITIES[1::2] else "exponential"
-        name = f"{spread.quantity}: {shape}, {spread.scale:g}" if spread.quantity else "all uniform"
-        rows.append(f"| {name} | {' | '.join(cells)} |")
+        rows.append(f"| {spread.name} | {' | '.join(cells)} |")
     return rows
 
 

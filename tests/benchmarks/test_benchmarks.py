@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from contextlib import nullcontext
+from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -209,3 +210,9 @@ def test_queries_are_bounded_until_the_time_is_over() -> None:
     (row,) = overlap_domains.frontier(parts)
     assert row.count("16+") == len(overlap_domains.WAYS)
     assert len(list(overlap_domains.every(parts))) == 2
+    name = "values: exponential, 0.125"
+    fewer, uniform = (str(overlap_domains.queries_of(kind, 10, 20)) for kind in (name, "lists"))
+    assert len(fewer) < len(uniform) / 2
+    others = [replace(each, kind=name) for each in parts]
+    text = "\n".join(overlap_domains.lines_of(parts, others, 20.0))
+    assert text.count(f"| {name} |") == 1

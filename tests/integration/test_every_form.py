@@ -1,7 +1,7 @@
 """Every form of a condition, from YAML to ledger and records: replayed, and on a live log.
 
 ``tests.support.forms`` has a row per form, which says where it rings as well. Each is decided here
-with a ledger in SQLite and in PostgreSQL, and by two workers on Kafka. A Gaussian budget
+with a ledger in SQLite and in PostgreSQL, replayed and on Kafka. A Gaussian budget
 (`budget.promise`) is no form of a condition: ``tests.unit.stream.replay.test_gaussian_alarms`` has
 it on both databases, and ``test_crash_matrix`` on Kafka.
 """
@@ -213,15 +213,19 @@ class FormsScenario(ForecastScenario):
 
 
 @pytest.mark.integration
+@pytest.mark.parametrize(("database", "workers"), [("sqlite", 1), ("postgresql", 2)])
 def test_every_form_rings_where_it_should_on_a_live_log(
-    broker: Broker, postgres: Postgres, tmp_path: Path
+    broker: Broker, postgres: Postgres, tmp_path: Path, database: str, workers: int
 ) -> None:
-    """Two partitions each, two workers: what the topic says of a window, and the ledger holds."""
+    """Two partitions each: what the topic says of a window, and the ledger holds."""
+    ledger = f"sqlite:///{tmp_path}/ledger.db"
+    if database == "postgresql":
+        ledger = postgres.new_database()
     scenario = FormsScenario(
         broker,
         tmp_path,
         f"forms-{time.monotonic_ns()}",
-        postgres.new_database(),
+        ledger,
         having="ABS(COUNT(*) - REFERENCE) >= 5",
         field_lines=BADGES,
         epsilon_max="100000",
@@ -229,8 +233,8 @@ def test_every_form_rings_where_it_should_on_a_live_log(
     scenario.create_topics()
     every = {*FORMS, scenario.query}
     try:
-        scenario.start_worker()
-        scenario.start_worker()
+        for _ in range(workers):
+            scenario.start_worker()
         wait_until("a worker runs", lambda: bool(scenario.cursor_ms()))
         start_ms = scenario.people(scenario.cursor_ms())
         scenario.mark(start_ms)
