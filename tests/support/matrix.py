@@ -143,7 +143,7 @@ def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str,
     truth = crowd(
         records, starts_ms, partitions=scenario.partitions, size_ms=WINDOW_MS, few=matrix.few
     )
-    counted = add_up(scenario.done("partial"))
+    counted = add_up(scenario.done("counted"))
     decided = [d.key.start_ms for d in decisions if d.outcome is Outcome.DECIDED]
     assert {start: counted[start] for start in decided} == {s: truth[s] for s in decided}
 

@@ -85,18 +85,19 @@ def instrument(journal: Journal, fuse: Fuse) -> None:
     go_on = EarlyAlarms.go_on
 
     def recorded_partial(self: Counts, partial: Partial) -> PartialStatus:
+        fields = {
+            "query": partial.key.query,
+            "start_ms": partial.key.start_ms,
+            "partition": partial.partition,
+            "complete": partial.complete,
+            "index": partial.index.tolist(),
+            "value": partial.value.tolist(),
+            "digest": partial.digest,
+        }
+        # Once it is stored another thread may die at its step, before this one has told of it.
+        journal.write("counted", **fields)
         status = put_partial(self, partial)
-        journal.write(
-            "partial",
-            query=partial.key.query,
-            start_ms=partial.key.start_ms,
-            partition=partial.partition,
-            complete=partial.complete,
-            index=partial.index.tolist(),
-            value=partial.value.tolist(),
-            digest=partial.digest,
-            status=str(status),
-        )
+        journal.write("partial", **fields, status=str(status))
         return status
 
     def recorded(method: Any) -> Any:
