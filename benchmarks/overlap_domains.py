@@ -223,7 +223,8 @@ def lines_of(parts: Sequence[Part], others: Sequence[Part], limit_s: float) -> I
         others: of ``OTHERS``.
         limit_s: what each had.
     """
-    yield f"`python -m benchmarks.overlap_domains --write`: at most {limit_s:g} s of processor time"
+    command = f"python -m benchmarks.overlap_domains --write --limit-s {limit_s:g}"
+    yield f"`{command}`: at most {limit_s:g} s of processor time"
     yield "each, where the paper has 60 s by the clock. The module's docstring has the queries; the"
     yield "clique and DSatur are those of `networkx`, on a graph that this library makes. Making it"
     yield "counts, drawing the queries does not."
