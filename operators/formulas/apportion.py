@@ -274,12 +274,11 @@ class _Task:
         self, rule: Rule, beta: Sequence[Fraction], alpha: Sequence[Fraction]
     ) -> Apportionment:
         """Charge every statistic for its most demanding literal."""
-        units, least_units = (
-            [0] * len(self.statistics),
-            least_squared if self.gaussian else least_loss,
-        )
-        for at, steps, a, b in zip(self.reads, self.steps, alpha, beta, strict=True):
-            units[at] = max(units[at], least_units(steps, a, b))
+        units = [0] * len(self.statistics)
+        each = zip(self.reads, self.steps, self.moves, alpha, beta, strict=True)
+        for at, steps, moves, a, b in each:
+            loss = least_squared(steps, a, b, moves) if self.gaussian else least_loss(steps, a, b)
+            units[at] = max(units[at], loss)
         return Apportionment(
             rule=rule,
             beta=dict(zip(self.literals, beta, strict=True)),
