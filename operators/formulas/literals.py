@@ -29,10 +29,19 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from operators.conditions.atoms import IntegerTest
     from operators.conditions.condition import Aim, Channel, Condition
     from operators.noise.boundaries import Cut
 
-__all__ = ["Reading", "Share", "adds_up", "apportioned", "formula_limit", "least_common_rate"]
+__all__ = [
+    "Reading",
+    "Share",
+    "adds_up",
+    "apportioned",
+    "atom_test",
+    "formula_limit",
+    "least_common_rate",
+]
 
 _FARTHEST: Final = 1 << 60  # thresholds whose offsets add up with step counts and noise in int64
 
@@ -128,9 +137,7 @@ def apportioned(
     _check_distances(condition, channels)
     owners = {name: channel for channel in channels for name in channel.offsets}
     steps = {
-        name: planned_steps(
-            replace(condition.test(name), sensitivity=owners[name].test.sensitivity), tolerance
-        )
+        name: planned_steps(atom_test(condition, owners[name], name), tolerance)
         for name, tolerance in tolerances.items()
     }
     # ProBE's weight is D/u. Where one is infinite all go by 1/k, which is on another scale.
@@ -214,6 +221,17 @@ def formula_limit(condition: Condition, aim: Aim) -> float:
             least = gaussian_limit if aim.gaussian else theoretical_limit
             return least(steps[one], alpha, beta)
     return 0.0
+
+
+def atom_test(condition: Condition, channel: Channel, name: str) -> IntegerTest:
+    """Return an atom's test, counted in the steps of a channel.
+
+    Args:
+        condition: when a cell should ring.
+        channel: of the atom.
+        name: the atom's.
+    """
+    return replace(condition.test(name), sensitivity=channel.test.sensitivity)
 
 
 def adds_up(condition: Condition, channel: Channel) -> bool:

@@ -8,7 +8,7 @@ mechanism. The proof is in ``docs/proofs/gaussian.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -22,7 +22,7 @@ from operators.base import Decision, Plan
 from operators.conditions.condition import Aim, Condition
 from operators.conditions.formula import atom_of
 from operators.formulas.chances import channel_steps, shared_chances
-from operators.formulas.literals import adds_up, apportioned, formula_limit
+from operators.formulas.literals import adds_up, apportioned, atom_test, formula_limit
 from operators.noise.normal import Quantiles
 from operators.noise.source import SOURCE
 from operators.single.abreast import Decisions, steps_of_many
@@ -214,8 +214,7 @@ def _fit(condition: Condition, aim: Aim, channels: tuple[Channel, ...]) -> bool:
     """Tell whether a finer grid can be planned for: tolerances and thresholds in its steps."""
     tolerances = dict(zip(condition.formula.atoms, aim.tolerances, strict=True))
     return all(adds_up(condition, channel) for channel in channels) and all(
-        replace(condition.test(name), sensitivity=channel.test.sensitivity).steps(tolerances[name])
-        <= MOST_STEPS
+        atom_test(condition, channel, name).steps(tolerances[name]) <= MOST_STEPS
         for channel in channels
         for name in channel.offsets
     )

@@ -159,8 +159,7 @@ def test_every_look_sees_what_a_recount_of_the_log_says(seen: Seen) -> None:
     for line in seen.scenario.done("look"):
         asked[line["number"] * STEP_MS].add(tuple(line["counts"]))
     assert {at: asked[at] for at in seen.truth} == {at: {each} for at, each in seen.truth.items()}
-    # Whoever dies between storing a count and writing it down leaves no line of it.
-    lines = seen.scenario.done("partial")
+    lines = seen.scenario.done("counted")
     noted = Counter(at for at, _ in {(line["start_ms"], line["partition"]) for line in lines})
     counted = {at: each for at, each in add_up(lines).items() if noted[at] == 2}
     assert {at: seen.truth[at] for at in counted if at in seen.truth}.items() <= counted.items()

@@ -264,7 +264,7 @@ def test_two_workers_count_every_statistic(
     decided = [json.loads(one.value) for one in scenario.read(f"{scenario.name}.decisions")]
     drawn = [one for one in decided if one["outcome"] == "decided"]
     assert {one.get("promise", "") for one in drawn} == {"gdp" if promise else ""}
-    counted = add_up(scenario.done("partial"), cells=4 * len(ROOMS))
+    counted = add_up(scenario.done("counted"), cells=4 * len(ROOMS))
     records = scenario.read(scenario.topic)
     for start_ms in starts_ms:
         assert counted[start_ms] == recounted(records, start_ms)

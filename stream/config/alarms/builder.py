@@ -16,13 +16,19 @@ from stream.config.alarms.caps import tell_caps
 from stream.config.alarms.cheaper import tell_cheaper
 from stream.config.alarms.contradictions import constant_comparisons, constant_condition
 from stream.config.alarms.early import check_early, is_steady, looks_of
-from stream.config.alarms.mechanism_keys import check_gaussian, named_wrongly
+from stream.config.alarms.mechanism_keys import named_wrongly
 from stream.config.alarms.reduction import Function
 from stream.config.alarms.silence import SilenceReader
 from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
 from stream.config.alarms.usual import usual_of
-from stream.config.alarms.wanted import check_promise, check_wanted, open_keys, settled
+from stream.config.alarms.wanted import (
+    check_gaussian,
+    check_promise,
+    check_wanted,
+    open_keys,
+    settled,
+)
 from stream.config.delivery.building import build_lifecycle
 from stream.config.sql.bands import BAND_SHAPE
 from stream.config.sql.select import SqlProblem, parse_sql
@@ -119,7 +125,7 @@ class QueryBuilder:
         read = self._read(parsed, model, tables, loc, left_open)
         usual = usual_of(model, parsed, tables)
         lifecycle = build_lifecycle(model, parsed.group, loc, self.findings)
-        check_gaussian(left_open, budget=self.budget, findings=self.findings, loc=loc)
+        check_gaussian(left_open, self.budget, loc, self.findings)
         if calendar is None or read is None or len(self.findings.errors) > before:
             return None
         looks, gaussian = looks_of(calendar), self.budget.gaussian is not None

@@ -30,13 +30,11 @@ def tell_cheaper(query: Query, budget: Budget, findings: Findings, loc: Loc) -> 
         ConfigError: its aim cannot be kept.
     """
     name, usual = query.mechanism, DEFAULT.name
-    mechanism, tests = OFFERED[name], len(query.condition.formula.literals)
+    mechanism = OFFERED[name]
     if query.aim.looks > 1:
         return
     per_event = mechanism.run is not None and budget.unit is PrivacyUnit.EVENT
     at_worst = query.aim.gaussian and mechanism.gaussian is None and mechanism.by_window
-    if at_worst and DEFAULT.gaussian_maker(tests) is None:
-        return
     if not (per_event or at_worst):
         return
     own, once = (price(one, query.condition, query.aim) for one in (name, usual))

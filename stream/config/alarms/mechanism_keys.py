@@ -16,15 +16,12 @@ from stream.config.keys import EXAMPLES
 from stream.config.scalars import closest
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
     from operators.descriptors import Mechanism
-    from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
-    from stream.config.yamlfile import Loc
-    from stream.model.alarms import Budget
 
-__all__ = ["check_gaussian", "misplaced_keys", "named_wrongly"]
+__all__ = ["misplaced_keys", "named_wrongly"]
 
 _OWNED: Final = tuple(dict.fromkeys(key for one in OFFERED.values() for key in one.keys))
 _LACKING: Final = {
@@ -75,22 +72,6 @@ def misplaced_keys(model: AlarmModel) -> Iterator[tuple[str, str, str]]:
                 yield "mechanism", message, f"write {EXAMPLES[key]}"
             else:
                 yield key, *_refusal(key, model.mechanism)
-
-
-def check_gaussian(
-    left_open: Sequence[str], *, budget: Budget, findings: Findings, loc: Loc
-) -> None:
-    """Refuse keys that are left to `tocsin plan`: it does not plan under a Gaussian promise.
-
-    Args:
-        left_open: keys that `tocsin plan` is to find.
-        budget: the wall; of a pure one, nothing is refused.
-        findings: receives errors.
-        loc: the alarm.
-    """
-    if budget.gaussian is not None and left_open:
-        what = f"{' and '.join(left_open)} cannot be left to `tocsin plan` under it"
-        findings.wrong(loc, f"promise: gdp: {what}", "write them, or promise: pure", key=True)
 
 
 def _refusal(key: str, mechanism: str) -> tuple[str, str]:

@@ -12,10 +12,12 @@ if TYPE_CHECKING:
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
     from stream.config.yamlfile import Loc
+    from stream.model.alarms import Budget
 
 __all__ = [
     "OPEN_WORDS",
     "WRITTEN_HINT",
+    "check_gaussian",
     "check_promise",
     "check_wanted",
     "is_searched",
@@ -58,6 +60,20 @@ def settled(model: AlarmModel, open_: tuple[str, ...]) -> AlarmModel:
     if "mechanism" in open_:  # a key that only some mechanisms read is no error yet
         update["alarms_per_period"] = None
     return model.model_copy(update=update)
+
+
+def check_gaussian(open_: tuple[str, ...], budget: Budget, loc: Loc, findings: Findings) -> None:
+    """Refuse keys that are left to `tocsin plan`: it does not plan under a Gaussian promise.
+
+    Args:
+        open_: keys that `tocsin plan` is to find.
+        budget: the wall; of a pure one, nothing is refused.
+        loc: the alarm.
+        findings: receives errors.
+    """
+    if budget.gaussian is not None and open_:
+        what = f"{' and '.join(open_)} cannot be left to `tocsin plan` under it"
+        findings.wrong(loc, f"promise: gdp: {what}", "write them, or promise: pure", key=True)
 
 
 def check_promise(model: AlarmModel, open_: tuple[str, ...], loc: Loc, findings: Findings) -> None:
