@@ -24,7 +24,7 @@ from stream.decisions.records import decode_count
 from stream.decisions.release import count_records
 from tests.support.commands import tocsin
 from tests.support.hostile import produce_live
-from tests.support.matrix import STEPS, Matrix, check_promises
+from tests.support.matrix import STEPS, Matrix, check_paid_by_run, check_promises
 from tests.support.matrixreport import write_section
 from tests.support.scenario import Scenario
 from tests.support.waiting import PATIENCE_S
@@ -285,19 +285,10 @@ def check_runs(matrix: Matrix, decisions: list[StoredDecision]) -> None:
     assert isinstance(svt, Svt)
     assert all(len(noises) == 1 for noises in matrix.drawn.values())
     assert len(matrix.drawn) >= 2
-    left = 0
+    check_paid_by_run(svt, decisions)
     spent: Counter[int] = Counter()
-    period = None
-    for decision in decisions:
-        minute = decision.key.start_ms // 60_000
-        if minute != period:
-            period, left = minute, 0
-        if decision.outcome is not Outcome.DECIDED:
-            continue
-        opening = left == 0
-        left = (svt.terms.alarms if opening else left) - decision.alarm_count
-        assert left >= 0
-        assert decision.epsilon_units == svt.cost_units(opening, decision.alarm_count)
-        spent[minute] += decision.epsilon_units
+    for one in decisions:
+        if one.outcome is Outcome.DECIDED:
+            spent[one.key.start_ms // 60_000] += one.epsilon_units
     scope = matrix.ledger.reports.status().scopes["user"]
     assert max(spent.values()) == scope.spent_units <= scope.epsilon_max_units

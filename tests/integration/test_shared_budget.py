@@ -24,7 +24,7 @@ from stream.build import open_ledger
 from stream.windows.instants import from_iso_utc
 from tests.support.commands import tocsin
 from tests.support.hostile import WINDOW_MS, produce_live
-from tests.support.matrix import Matrix
+from tests.support.matrix import Matrix, check_paid_by_run
 from tests.support.scenario import Scenario
 from tests.support.waiting import PATIENCE_S, wait_until
 
@@ -115,21 +115,6 @@ def decisions_of(ledger: Ledger, query: str) -> list[StoredDecision]:
     return [one for one in map(ledger.decision, keys) if one is not None]
 
 
-def check_runs(svt: Svt, decisions: Sequence[StoredDecision]) -> None:
-    """Assert that each window of a run paid for its opening, where it opened it, and its alarms."""
-    left, period = 0, None
-    for one in decisions:
-        minute = one.key.start_ms // _MINUTE_MS
-        if minute != period:
-            period, left = minute, 0
-        if one.outcome is not Outcome.DECIDED:
-            continue
-        opening = left == 0
-        left = (svt.terms.alarms if opening else left) - one.alarm_count
-        assert left >= 0
-        assert one.epsilon_units == svt.cost_units(opening, one.alarm_count)
-
-
 def check_records(scenario: Scenario, decisions: Sequence[StoredDecision], until_ms: int) -> None:
     """Assert that every window up to an instant was published, one record however often sent."""
     published: dict[tuple[str, int], set[int]] = {}
@@ -195,7 +180,7 @@ def test_two_kinds_on_one_gaussian_budget_survive_kills(
         query = scenario.alarms().queries["crowd"]
         svt = create(query.mechanism, query.condition, query.aim)
         assert isinstance(svt, Svt)
-        check_runs(svt, by_alarm["crowd"])
+        check_paid_by_run(svt, by_alarm["crowd"])
         assert all(len(noises) == 1 for noises in matrix.drawn.values())
         scope = ledger.reports.status().scopes["user"]
         promise = Gaussian.read(scope.promise)

@@ -21,13 +21,14 @@ from tests.support.worker_main import BEFORE_COMMIT
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Hashable, Iterable, Mapping
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
+    from operators.svt import Svt
     from tests.support.scenario import Scenario, Worker
 
-__all__ = ["STEPS", "Matrix", "check_promises", "run_states"]
+__all__ = ["STEPS", "Matrix", "check_paid_by_run", "check_promises", "run_states"]
 
 STEPS = (
     f"{Step.AFTER_POLL}:4",
@@ -209,3 +210,23 @@ def run_states(ledger: Ledger) -> dict[tuple[str, int], RunState]:
 def _alarm_ids(matrix: Matrix, decisions: list[StoredDecision]) -> set[str]:
     query = matrix.scenario.alarms().queries[matrix.scenario.query]
     return {alarm.alarm_id for one in decisions for alarm in alarm_records(query, one)}
+
+
+def check_paid_by_run(svt: Svt, decisions: Iterable[StoredDecision]) -> None:
+    """Assert that each window of a minute's runs paid for its opening, if it was, and its alarms.
+
+    Args:
+        svt: what decided.
+        decisions: of one alarm, in order.
+    """
+    left, period = 0, None
+    for one in decisions:
+        minute = one.key.start_ms // 60_000
+        if minute != period:
+            period, left = minute, 0
+        if one.outcome is not Outcome.DECIDED:
+            continue
+        opening = left == 0
+        left = (svt.terms.alarms if opening else left) - one.alarm_count
+        assert left >= 0
+        assert one.epsilon_units == svt.cost_units(opening, one.alarm_count)

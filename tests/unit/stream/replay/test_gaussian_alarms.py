@@ -21,6 +21,7 @@ from stream.planning.page import plan_page
 from stream.planning.worth import worths
 from stream.replay.replay import Replay
 from tests.support.commands import json_lines, tocsin
+from tests.support.odd_hours import on_odd_hours
 
 if TYPE_CHECKING:
     from tests.support.postgres import Postgres
@@ -67,14 +68,7 @@ def written(folder: Path, budget: str = USER, epsilon: str = "5", ledger: str = 
 
 def events(folder: Path) -> str:
     """Write thirty people who are there on every odd hour of two days, and spend six each."""
-    path = folder / "events.jsonl"
-    with path.open("w", encoding="utf-8") as file:
-        for hour in range(1, 48, 2):
-            for person in range(PEOPLE):
-                at = f"2025-03-{3 + hour // 24:02d}T{hour % 24:02d}:{person:02d}:00Z"
-                event = {"person": f"p{person}", "room": "hall", "spent": 6, "ts": at}
-                file.write(json.dumps(event) + "\n")
-    return str(path)
+    return on_odd_hours(folder, people=PEOPLE, days=2, more=lambda _person: {"spent": 6})
 
 
 @dataclass(frozen=True)

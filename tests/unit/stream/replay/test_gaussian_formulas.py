@@ -10,6 +10,7 @@ import pytest
 
 from accountant.loss.gaussian import Gaussian
 from tests.support.commands import json_lines, tocsin
+from tests.support.odd_hours import on_odd_hours
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,15 +64,12 @@ def written(folder: Path, budget: str, ledger: str = "") -> str:
 
 def events(folder: Path) -> str:
     """Write forty people who are in the hall on every odd hour of a day, half of them staff."""
-    path = folder / "events.jsonl"
-    with path.open("w", encoding="utf-8") as file:
-        for hour in range(1, 24, 2):
-            for person in range(PEOPLE):
-                event = {"person": f"p{person}", "room": "hall"}
-                event |= {"role": ("guest", "staff")[person % 2]}
-                event |= {"ts": f"2025-03-03T{hour:02d}:{person:02d}:00Z"}
-                file.write(json.dumps(event) + "\n")
-    return str(path)
+    return on_odd_hours(
+        folder,
+        people=PEOPLE,
+        days=1,
+        more=lambda person: {"role": ("guest", "staff")[person % 2]},
+    )
 
 
 def replayed(path: str, data: str) -> list[dict[str, Any]]:

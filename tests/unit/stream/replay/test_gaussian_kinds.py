@@ -22,6 +22,7 @@ from stream.planning.page import plan_page
 from stream.planning.worth import worths
 from stream.replay.replay import Replay
 from tests.support.commands import json_lines, tocsin
+from tests.support.odd_hours import on_odd_hours
 
 if TYPE_CHECKING:
     from tests.support.postgres import Postgres
@@ -95,13 +96,7 @@ def written(
 
 def events(folder: Path) -> str:
     """Write thirty people who are in the hall on every odd hour of two days."""
-    path = folder / "events.jsonl"
-    with path.open("w", encoding="utf-8") as file:
-        for hour in range(1, 48, 2):
-            for person in range(PEOPLE):
-                at = f"2025-03-{3 + hour // 24:02d}T{hour % 24:02d}:{person:02d}:00Z"
-                file.write(json.dumps({"person": f"p{person}", "room": "hall", "ts": at}) + "\n")
-    return str(path)
+    return on_odd_hours(folder, people=PEOPLE, days=2)
 
 
 @dataclass(frozen=True)
