@@ -48,7 +48,7 @@ class Reports:
             LedgerError: the query is not registered, or stored costs are damaged.
             ValueError: an impossible number of cells, or a period under unit ``event``.
         """
-        with self._store.read() as tx:
+        with self._store.read(slow=True) as tx:
             row = registered_query(tx, query)
             scope = registered_scope(tx, row.scope)
             return self._realised_losses.read(tx, scope, row, cells=cells, period=period)
@@ -67,7 +67,7 @@ class Reports:
                 told up to it is trusted, and no row of before is compared with it.
         """
         trusted = {budget: chainchecks.Place(*link) for budget, link in (since or {}).items()}
-        with seldom_swept(), self._store.read() as tx:
+        with seldom_swept(), self._store.read(slow=True) as tx:
             return verify.problems(tx, anchors or {}, trusted)
 
     def archive_problems(self, file: str, decisions: Iterable[DecisionRow]) -> list[str]:
@@ -95,5 +95,5 @@ class Reports:
 
     def export(self) -> Iterator[dict[str, Any]]:
         """Yield every row but partials, marks and the hash key, as JSON-ready objects."""
-        with self._store.read() as tx:
+        with self._store.read(slow=True) as tx:
             yield from status.export(tx)

@@ -39,13 +39,13 @@ if TYPE_CHECKING:
 __all__ = ["Store"]
 
 BUSY_TIMEOUT_S = 30
-POOL_SIZE = 8
-POOL_OVERFLOW = 24
-RETRY_FIRST_S = 0.05
-RETRY_LONGEST_S = 2.0
+POOL_SIZE, POOL_OVERFLOW = 8, 24
+RETRY_FIRST_S, RETRY_LONGEST_S = 0.05, 2.0
 MIGRATION_LOCK = 0x746F6373696E  # any constant will do; it spells the name
 _INCREMENTAL = 2
 _GIVES_BACK = f"PRAGMA auto_vacuum={_INCREMENTAL}"
+_SETTINGS = """SET synchronous_commit TO on; SET lock_timeout TO '30s';
+SET idle_in_transaction_session_timeout TO '20s'"""  # others wait for a frozen process's locks
 _WAL_BYTES = 8 << 20
 """What a ``-wal`` file keeps for the next writes, however much one transaction once wrote."""
 
@@ -105,10 +105,12 @@ class Store:
             yield Transaction(connection)
 
     @contextmanager
-    def read(self) -> Iterator[Transaction]:
-        """Run reads that all see one snapshot."""
+    def read(self, *, slow: bool = False) -> Iterator[Transaction]:
+        """Run reads that all see one snapshot; slow ones may think for minutes between two."""
         options = {} if self._sqlite else {"isolation_level": "REPEATABLE READ"}
         with self.translated(), self._transaction("BEGIN", **options) as connection:
+            if slow and not self._sqlite:
+                connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout TO 0")
             yield Transaction(connection)
 
     @contextmanager
@@ -359,8 +361,7 @@ def _prepare_postgres(connection: Any, _record: Any) -> None:
             hint="create it with ENCODING 'UTF8': names and alarms are any text",
         )
     connection.autocommit = True
-    connection.execute("SET synchronous_commit TO on")
-    connection.execute("SET lock_timeout TO '30s'")
+    connection.execute(_SETTINGS)
     connection.autocommit = False
 
 

@@ -116,7 +116,8 @@ class _Told:
         if not self.endless:
             self.code = _BY_SIGNAL + number
             _say(number)
-        self._patience.start()
+        with suppress(RuntimeError):  # no thread is to be had: nothing cuts it off
+            self._patience.start()
         interrupt = signal.getsignal(signal.SIGINT)  # asyncio has one that cancels in order
         if callable(interrupt):
             interrupt(number, frame)

@@ -151,7 +151,10 @@ class _Worker(faust.Worker):  # type: ignore[misc]  # Faust is not followed by m
             os._exit(ENDED_BY[number])  # what has begun to start cannot always be stopped in order
         patience = threading.Timer(_STOP_S, self._cut_off)
         patience.daemon = True
-        patience.start()
+        try:
+            patience.start()
+        except RuntimeError:  # no thread is to be had, and none to end the others in order
+            self._cut_off()
         self._schedule_shutdown(number)
 
     def _cut_off(self) -> None:

@@ -52,9 +52,10 @@ class Presence:
         self._said_s = 0.0
 
     @property
-    def away(self) -> bool:
-        """Whether it was missed and has not been found since."""
-        return self._since_s is not None
+    def away_s(self) -> float:
+        """For how long it has been missed and not found, in seconds; 0 while it is there."""
+        with self._lock:
+            return 0.0 if self._since_s is None else self._clock_s() - self._since_s
 
     def missed(self, error: BaseException) -> None:
         """Somebody could not reach it.
@@ -88,16 +89,19 @@ class Presences:
 
     Args:
         log: where their coming and going is said.
+        clock_s: a clock that only goes forward, in seconds.
     """
 
-    def __init__(self, log: Log) -> None:
-        self.kafka = Presence("kafka", log)
-        self.ledger = Presence("ledger", log)
+    def __init__(self, log: Log, clock_s: Callable[[], float] = time.monotonic) -> None:
+        self.kafka = Presence("kafka", log, clock_s)
+        self.ledger = Presence("ledger", log, clock_s)
 
-    def missed(self, error: BaseException) -> None:
-        """Note an error that means that one of them is away: which one, the error says."""
+    def missed(self, error: BaseException) -> Presence:
+        """Note an error that means that one of them is away, and return which: the error says."""
         database = isinstance(error, DependencyError) and error.ledger
-        (self.ledger if database else self.kafka).missed(error)
+        missed = self.ledger if database else self.kafka
+        missed.missed(error)
+        return missed
 
     async def look_for_kafka(self, kafka: KafkaSettings) -> None:
         """Ask a broker for one topic's place every few seconds, until cancelled; never fails."""

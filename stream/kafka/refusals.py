@@ -31,8 +31,9 @@ def note(ledger: Ledger, entry: str) -> None:
             ledger.journal.note(entry)
 
     writing = Thread(target=write, name="tocsin-journal", daemon=True)
-    writing.start()
-    writing.join(_PATIENCE_S)
+    with suppress(RuntimeError):  # no thread is to be had: nothing is noted
+        writing.start()
+        writing.join(_PATIENCE_S)
 
 
 @contextmanager

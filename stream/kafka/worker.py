@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import math
 import os
 import sys
 import time
@@ -261,23 +260,19 @@ class _Tasks:
             await self.guarded(lambda: self._decide(query_id))
 
     async def guarded(self, task: Callable[[], Awaitable[None]]) -> None:
-        """Run a task; try again while a dependency is away, end the process on anything else."""
-        started_s, give_up_s = time.monotonic(), math.inf
+        """Run a task; try again while a dependency is away, end the process on anything else.
+
+        Every outage has a minute of its own: it ends when anybody finds the dependency again.
+        """
 
         def away(error: Exception) -> bool:
-            nonlocal give_up_s
-            now_s = time.monotonic()
-            if give_up_s == math.inf or now_s - started_s > _DEPENDENCY_S:
-                give_up_s = now_s + _DEPENDENCY_S
-            passing = isinstance(error, _AWAY)
-            if passing:
-                self._presences.missed(error)
-            return passing and now_s <= give_up_s
+            return (
+                isinstance(error, _AWAY) and self._presences.missed(error).away_s <= _DEPENDENCY_S
+            )
 
         try:
             async for attempt in _trying_again(on=away):
                 with attempt:
-                    started_s = time.monotonic()
                     await _finished(task)
         except Exception as error:  # noqa: BLE001  # promise 8: fail closed on the unknown
             self.lost(error)
@@ -303,10 +298,15 @@ class _Tasks:
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
 
     def _end(self, error: BaseException, code: int) -> NoReturn:
-        """End the process at once: nothing half-done may go on (promise 8)."""
-        note(self.runtime.ledger, kind_of(error))
-        self._log.error(Line.FAILED, error=error, code=code)
-        os._exit(code)
+        """End the process at once: nothing half-done may go on (promise 8).
+
+        Whatever fails meanwhile: where no thread can be had, no note can be taken.
+        """
+        try:
+            self._log.error(Line.FAILED, error=error, code=code)
+            note(self.runtime.ledger, kind_of(error))
+        finally:
+            os._exit(code)
 
 
 async def _finished(task: Callable[[], Awaitable[None]]) -> None:

@@ -129,7 +129,7 @@ class _Shower:
 
     def _show(self) -> None:
         """Write what is known now, where it says something else than what is shown."""
-        health = Health(self._caught_up, self._presence.away, _now_ms())
+        health = Health(self._caught_up, self._presence.away_s > 0, _now_ms())
         if self._caught_up:
             self._standings.forget(health.now_ms, self._setup.board.read_back_ms)
         standings = self._standings.all()

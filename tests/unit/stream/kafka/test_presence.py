@@ -48,10 +48,10 @@ def test_a_line_when_it_goes_one_a_minute_one_when_it_is_back() -> None:
     for _ in range(1401):
         watched.kafka.missed(ConnectionError())
         watched.now_s += 0.1
-    assert watched.kafka.away
+    assert watched.kafka.away_s
     watched.kafka.found()
     watched.kafka.found()
-    assert not watched.kafka.away
+    assert not watched.kafka.away_s
     assert watched.said() == [
         (Line.AWAY, None),
         (Line.STILL_AWAY, 60),
@@ -87,7 +87,7 @@ def test_a_broker_that_is_not_there_is_missed(
         patched.setattr(asyncio, "sleep", sleep)
         with pytest.raises(asyncio.CancelledError):
             asyncio.run(presences.look_for_kafka(kafka))
-    assert presences.kafka.away
+    assert presences.kafka.away_s
     (line,) = lines(stream)
     assert (line["dependency"], line["error"]) == ("kafka", "KafkaConnectionError")
 

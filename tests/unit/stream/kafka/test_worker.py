@@ -6,6 +6,8 @@ import asyncio
 import io
 import json
 import os
+import subprocess
+import sys
 import time
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
@@ -21,7 +23,7 @@ from stream.logs.lines import Line, Log
 from stream.logs.settings import Form, Level, LogSettings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 
 class Ended(BaseException):
@@ -34,22 +36,29 @@ class Ended(BaseException):
 class Tasks(worker._Tasks):
     """Tasks without a runtime, whose end can be seen."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
         """Hold a log and nothing else."""
         self.stream = io.StringIO()
         self._log = Log(self.stream, LogSettings(Level.INFO, Form.JSON))
-        self._presences = Presences(self._log)
+        self._presences = Presences(self._log, clock_s)
 
     def _end(self, error: BaseException, code: int) -> None:
         raise Ended(code) from error
 
 
 class Task:
-    """A task that takes so long and then fails or ends, time after time."""
+    """A task that takes so long and then fails or ends, time after time.
 
-    def __init__(self, *runs: tuple[float, BaseException | None]) -> None:
+    Args:
+        runs: how long each takes and how it ends.
+        found: whether others find the dependency whenever it runs for longer than a moment.
+    """
+
+    def __init__(self, *runs: tuple[float, BaseException | None], found: bool = True) -> None:
         self.now_s = 1000.0
         self.starts_s: list[float] = []
+        self.tasks = Tasks(lambda: self.now_s)
+        self._found = found
         self._runs: Iterator[tuple[float, BaseException | None]] = iter(runs)
 
     async def __call__(self) -> None:
@@ -57,6 +66,9 @@ class Task:
         self.starts_s.append(self.now_s)
         took_s, error = next(self._runs)
         self.now_s += took_s
+        if took_s and self._found:
+            self.tasks._presences.kafka.found()
+            self.tasks._presences.ledger.found()
         if error is not None:
             raise error
 
@@ -71,8 +83,7 @@ def guarded(task: Task, monkeypatch: pytest.MonkeyPatch) -> int | None:
     async def run() -> None:
         with monkeypatch.context() as patched:
             patched.setattr(asyncio, "sleep", task.sleep)
-            patched.setattr(time, "monotonic", lambda: task.now_s)
-            await Tasks().guarded(task)
+            await task.tasks.guarded(task)
 
     try:
         asyncio.run(run())
@@ -101,13 +112,26 @@ def test_a_dependency_that_stays_away_ends_the_process(
     assert task.starts_s[-1] == 1061
 
 
-def test_the_minute_starts_anew_after_a_long_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A task that ran for longer than a minute may fail for another one; a shorter run counts."""
-    away = DependencyError("away")
-    once = [(0.0, away)] * 30
-    task = Task(*once, (61.0, away), *once, (0.0, None))
+@pytest.mark.parametrize("away", [DependencyError("x", ledger=True), KafkaConnectionError("x")])
+def test_every_outage_has_its_own_minute(monkeypatch: pytest.MonkeyPatch, away: Exception) -> None:
+    """Three of 40 s, ten seconds apart: each ends when the dependency is found again.
+
+    ::
+
+    away   |--40 s--|    |--40 s--|    |--40 s--|
+    found            10 s          10 s          10 s
+    """
+    outage = [(0.0, away)] * 40
+    task = Task(*outage, (10.0, away), *outage, (10.0, away), *outage, (10.0, None))
     assert guarded(task, monkeypatch) is None
-    assert guarded(Task(*once, (59.0, away)), monkeypatch) == DependencyError.exit_code
+
+
+def test_a_long_attempt_is_no_proof_that_it_is_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only what was found is back: clients may wait for long before they say that it is away."""
+    away = KafkaConnectionError("x")
+    task = Task(*[(20.0, away)] * 99, found=False)
+    assert guarded(task, monkeypatch) == DependencyError.exit_code
+    assert len(task.starts_s) == 4
 
 
 @pytest.mark.parametrize(
@@ -179,6 +203,32 @@ def test_the_last_line_says_why_and_quotes_nothing(monkeypatch: pytest.MonkeyPat
     assert (known["message"], known["code"]) == ("changed", 2)
     assert "p17" not in tasks.stream.getvalue()
     assert noted == [("ledger", "unexpected"), ("ledger", "LedgerError")]
+
+
+NO_THREADS = """
+import asyncio, os, resource, sys
+from types import SimpleNamespace
+from stream.kafka.presence import Presences
+from stream.kafka.worker import _Tasks
+from stream.logs.lines import Log
+log = Log(sys.stderr)
+runtime = SimpleNamespace(ledger=None)
+tasks = _Tasks(runtime, {}, None, 1.0, log=log, presences=Presences(log))
+if not os.getuid():
+    os.setuid(65534)
+resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
+asyncio.run(tasks.guarded(lambda: tasks._in_thread(print)))
+"""
+
+
+def test_what_fails_ends_the_process_where_no_thread_can_be_had() -> None:
+    """Under a limit of processes the refusal cannot be noted, and the exit code is there."""
+    told = subprocess.run(
+        [sys.executable, "-c", NO_THREADS], capture_output=True, text=True, timeout=120, check=False
+    )
+    assert told.returncode == worker.UNKNOWN_ERROR, told.stderr
+    assert Line.FAILED in told.stderr
+    assert "Traceback" not in told.stderr
 
 
 def test_what_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
