@@ -181,7 +181,7 @@ class Ledger:
         """Return what the filter said to a window; ``PENDING`` until earlier ones decide it.
 
         Raises:
-            LedgerError: it was not asked for yet.
+            LedgerError: nobody asked for it, or the ledger has forgotten that somebody did.
         """
         with self._store.read() as tx:
             query = registered_query(tx, key.query)
@@ -190,7 +190,11 @@ class Ledger:
                 return charge.admission
             frontier = registered_scope(tx, query.scope).frontier
             if frontier is None or key > frontier:
-                raise LedgerError(f"a window of {key.query!r} was not asked for yet")
+                raise LedgerError(
+                    f"the ledger has no request for a window of {key.query!r}: it went back, as"
+                    " after a fail-over to a copy that lacks its last commits",
+                    hint="start the worker again: it says which published decisions are missing",
+                )
             return Answer.MISSED
 
     def awaited(self, key: WindowKey) -> WindowKey | None:

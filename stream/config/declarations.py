@@ -221,6 +221,8 @@ def _domain(
             value = canonical(text, kind)
         except ValueError as error:
             hint = "remove it, or declare the field as string"
+            if kind is FieldType.STRING:
+                hint = "write another value, in the events as well"
             findings.wrong((*at, index), f"`{text[:40]}` {error}", hint)
             continue
         if value in values:

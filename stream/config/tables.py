@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from accountant.errors import ConfigError
 from stream.config.reading import read_whole
 from stream.config.scalars import closest
+from stream.model.characters import UNFIT
 from stream.model.feeds import FieldType
 from stream.model.numbers import number
 
@@ -24,6 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Cell", "Table", "canonical", "read_domain", "read_table"]
 
 _INT64 = 2**63
+_UNFIT: Final = re.compile(f"[{UNFIT}]")
+_LONGEST_VALUE: Final = 1_024
+"""Most bytes of a public value: it stands in every record, and in topics of MQTT."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +67,13 @@ def canonical(value: str, kind: FieldType) -> str:
         kind: type of the field; integers lose signs and zeros in front.
 
     Raises:
-        ValueError: not a value of the type.
+        ValueError: not a value of the type, or none that records and topics can carry.
     """
     if kind is not FieldType.INTEGER:
+        if len(value.encode("utf-8", "surrogatepass")) > _LONGEST_VALUE:
+            raise ValueError(f"is longer than {_LONGEST_VALUE:,} bytes")
+        if _UNFIT.search(value):
+            raise ValueError("holds a character that is none, or that controls a terminal")
         return value
     exact = number(value)
     if exact is None or exact.denominator != 1 or not -_INT64 <= exact < _INT64:
@@ -93,6 +102,8 @@ def read_domain(path: Path, kind: FieldType) -> tuple[str, ...]:
             known = canonical(value, kind)
         except ValueError as error:
             hint = "remove it, or declare the field as string"
+            if kind is FieldType.STRING:
+                hint = "write another value, in the events as well"
             raise _error(f"`{value[:40]}` {error}", hint, place) from None
         if known in first:
             hint = f"remove one of them; the first stands on line {first[known]}"

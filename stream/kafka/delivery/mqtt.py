@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from stream.kafka.clients import no_mqtt
-from stream.kafka.delivery.parcels import AwayError, body
+from stream.kafka.delivery.parcels import AwayError, RefusedError, body
+from stream.model.characters import UNFIT
 
 try:
     import aiomqtt
@@ -33,16 +34,22 @@ if TYPE_CHECKING:
 __all__ = ["MqttTarget", "escaped", "topic_of"]
 
 _PATIENCE_S: Final = 10.0
-_SPECIAL: Final = re.compile(r"[%+#/\x00-\x1f\x7f]")
+_LONGEST_TOPIC: Final = 65_535  # bytes
+_TRIES: Final = 3
+_SPECIAL: Final = re.compile(f"[%+#/{UNFIT}]")
 
 
 def escaped(value: str) -> str:
     """Return a value as one level of a topic, each with a level of its own.
 
-    ``%``, ``+``, ``#``, ``/`` and control characters are written as ``%`` and two hex digits; an
-    empty value is ``%``.
+    ``%``, ``+``, ``#``, ``/``, control characters and what is no character are written as ``%`` and
+    two hex digits for every byte of UTF-8; an empty value is ``%``.
     """
-    return _SPECIAL.sub(lambda found: f"%{ord(found[0]):02X}", value) or "%"
+    return _SPECIAL.sub(_percents, value) or "%"
+
+
+def _percents(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass"))
 
 
 def topic_of(first: str, notice: Notice) -> str:
@@ -60,6 +67,8 @@ def topic_of(first: str, notice: Notice) -> str:
 class MqttTarget:
     """One broker; what is retained there is written again after every connection.
 
+    A broker that takes other messages and hangs up on one, time after time, refuses that one.
+
     Args:
         settings: where it is.
     """
@@ -74,6 +83,7 @@ class MqttTarget:
         self._client: aiomqtt.Client | None = None
         self._standing: dict[str, Parcel] = {}
         self._announced: set[str] = set()
+        self._hung_up: tuple[str, int] = ("", 0)
 
     def wants(self, _notice: Notice) -> bool:
         """Take all."""
@@ -87,7 +97,7 @@ class MqttTarget:
         """Publish the states; the broker has acknowledged them then."""
         client = await self._connected()
         for parcel in parcels:
-            await self._state(client, parcel)
+            await self._tried(client, parcel)
             self.remember(parcel)
 
     async def refresh(self) -> None:
@@ -129,9 +139,35 @@ class MqttTarget:
         self._client = client
         self._announced.clear()
         await self._publish(client, self._status, b"online")
-        for parcel in self._standing.values():
-            await self._state(client, parcel)
+        for topic, parcel in list(self._standing.items()):
+            try:
+                await self._tried(client, parcel)
+            except RefusedError:  # it was taken once; this broker keeps the others
+                del self._standing[topic]
+                raise AwayError("refused what it had") from None
         return client
+
+    async def _tried(self, client: aiomqtt.Client, parcel: Parcel) -> None:
+        """Publish a state over a connection that works.
+
+        Raises:
+            AwayError: the broker did not take it.
+            RefusedError: it never will.
+        """
+        topic = topic_of(self._settings.topics, parcel.notice)
+        if len(topic.encode()) > _LONGEST_TOPIC:
+            raise RefusedError("longer than a topic of MQTT may be")
+        try:
+            await self._state(client, parcel)
+        except AwayError:
+            times = self._hung_up[1] + 1 if self._hung_up[0] == topic else 1
+            self._hung_up = (topic, times)
+            if times >= _TRIES:
+                self._hung_up = ("", 0)
+                raise RefusedError("the broker hangs up on it") from None
+            raise
+        if self._hung_up[0] == topic:
+            self._hung_up = ("", 0)
 
     async def _state(self, client: aiomqtt.Client, parcel: Parcel) -> None:
         notice = parcel.notice

@@ -98,6 +98,9 @@ BAD = [
     ("open: boolean", "⟦open: {granule: 1}", "has no type", "string"),
     ("domain: [1, 02]", "domain: [1, ⟦x]", "whole number", "string"),
     ("domain: [1, 02]", "domain: [1, ⟦01]", "listed twice", "remove"),
+    ("person: string", 'person: {domain: [a, ⟦"b\\x85"]}', "controls a terminal", "another"),
+    ("person: string", 'person: {domain: [a, ⟦"b\\uFFFE"]}', "controls a terminal", "another"),
+    ("person: string", f"person: {{domain: [a, ⟦{'b' * 1025}]}}", "1,024 bytes", "another"),
     ("domain: rooms.txt", "domain: ⟦halls.txt", "cannot read the domain's file", "halls.txt"),
     ("codec: json", "clock: ⟦punctuation", "needs the key", "every: 1m"),
     ("codec: json", "⟦punctuation: {key: abc}", "belong to clock: punctuation", "remove"),
@@ -151,6 +154,8 @@ def test_every_mistake_is_named_where_it_stands(
     ("rooms", "message"),
     [
         ("lobby\n  ⟦lobby\n", "listed twice"),
+        ("lobby\n⟦b\ufffe\n", "controls a terminal"),
+        (f"lobby\n⟦{'b' * 1025}\n", "1,024 bytes"),
         ("⟦\n\n", "the domain is empty"),
     ],
 )

@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from deploy.kafka.runtime import HOST
 from stream.decisions.lifecycle import State, step
-from stream.kafka.delivery.mqtt import escaped, topic_of
+from stream.kafka.delivery.mqtt import MqttTarget, escaped, topic_of
 from stream.kafka.delivery.parcels import AwayError, Parcel, RefusedError
 from stream.kafka.delivery.web import AlertmanagerTarget, WebhookTarget
-from stream.model.deliveries import Alertmanager, Webhook
+from stream.model.deliveries import Alertmanager, Broker, Webhook
 from stream.model.lifecycles import EVERY_RING
 from stream.windows.instants import from_iso_utc
 from tests.support.published import HOUR_MS, alarm_of, decision_of
-from tests.support.targets import Inbox
+from tests.support.targets import Inbox, Mosquitto
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from pathlib import Path
 
     from stream.decisions.lifecycle import Notice
 
@@ -130,6 +132,8 @@ def test_an_answer_says_whether_to_try_again(status: int, raised: type[Exception
         ("", "%"),
         ("\0\n", "%00%0A"),
         ("Küche 2", "Küche 2"),
+        ("a\x85b", "a%C2%85b"),
+        ("\ufffe", "%EF%BF%BE"),
     ],
 )
 def test_a_value_is_one_level_of_a_topic(value: str, level: str) -> None:
@@ -142,3 +146,33 @@ def test_topics_tell_predicates_and_denials_apart() -> None:
     fires, denied = told([["a/b"], []], denied=1)
     assert topic_of("tocsin", fires[0]) == "tocsin/alarms/crowd/a%2Fb"
     assert topic_of("tocsin", denied[0]) == "tocsin/denied/crowd"
+
+
+def test_what_a_broker_never_takes_is_refused_and_the_rest_goes_on(tmp_path: Path) -> None:
+    """A topic that is too long at once, a message that the broker hangs up on at the third try.
+
+    Mosquitto itself refuses it: packets of more than 2,000 bytes end a connection here.
+    """
+    broker = Mosquitto(tmp_path / "mosquitto", most_bytes=2_000)
+    broker.start()
+    long, large, fine = (told([[room]])[0][0] for room in ("a" * 70_000, "b" * 3_000, "hall"))
+
+    async def outcomes() -> list[str]:
+        target = MqttTarget(Broker("home", (HOST, broker.port), "tocsin", ""))
+        found = []
+        try:
+            for notice in (long, large, large, large, fine):
+                try:
+                    await target.send([Parcel(notice, 0, 0)])
+                    found.append("taken")
+                except (AwayError, RefusedError) as error:
+                    found.append(type(error).__name__)
+        finally:
+            await target.close()
+        return found
+
+    try:
+        found = asyncio.run(outcomes())
+    finally:
+        broker.stop()
+    assert found == ["RefusedError", "AwayError", "AwayError", "RefusedError", "taken"]
