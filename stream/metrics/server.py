@@ -7,24 +7,23 @@ loopback without one.
 
 from __future__ import annotations
 
+import asyncio
 import hmac
-import logging
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from ipaddress import ip_address
-from socket import SOCK_STREAM, getaddrinfo
-from socketserver import TCPServer, ThreadingMixIn
+from socket import SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, socket
 from threading import Thread
-from typing import TYPE_CHECKING, Any
-from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from prometheus_client import make_wsgi_app
+from aiohttp import hdrs, web
+from prometheus_client.exposition import choose_encoder
 
 from accountant.errors import ConfigError
+from stream.metrics.doors import Doors
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-    from wsgiref.types import StartResponse, WSGIApplication, WSGIEnvironment
+    from collections.abc import Callable, Iterator, Mapping
 
     from prometheus_client import CollectorRegistry
 
@@ -32,12 +31,13 @@ if TYPE_CHECKING:
     from stream.metrics.registries import Metrics
     from stream.model.alarms import Settings
 
+    _Answer: TypeAlias = Callable[[web.BaseRequest], web.Response]
+
 __all__ = ["MetricsAddresses", "serve"]
 
-_log = logging.getLogger(__name__)
-
-_IDLE_CLIENT_S = 10
-_SHUTDOWN_POLL_S = 0.1
+_LIFETIME_S: Final = 30.0
+_EVERY_S: Final = 0.1
+"""Public answers leave ten times a second: how long one took tells little of what else was done."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class MetricsAddresses:
 
 @contextmanager
 def serve(metrics: Metrics, settings: Settings) -> Iterator[MetricsAddresses]:
-    """Serve both registries until the context ends, each from threads of its own.
+    """Serve both registries until the context ends, each from a thread of its own.
 
     Args:
         metrics: both registries, and readiness.
@@ -84,7 +84,7 @@ def serve(metrics: Metrics, settings: Settings) -> Iterator[MetricsAddresses]:
     with ExitStack() as stack:
         yield MetricsAddresses(
             public=stack.enter_context(
-                _running(public_app, settings.public_address, "metrics.public")
+                _running(public_app, settings.public_address, "metrics.public", every_s=_EVERY_S)
             ),
             custodian=stack.enter_context(
                 _running(custodian_app, settings.custodian_address, "metrics.custodian")
@@ -92,59 +92,67 @@ def serve(metrics: Metrics, settings: Settings) -> Iterator[MetricsAddresses]:
         )
 
 
-class _Server(ThreadingMixIn, WSGIServer):
-    """A thread per request, none of which keeps the process alive."""
-
-    daemon_threads = True
-    allow_reuse_port = False  # a second worker must be told that the port is taken
-
-    def __init__(self, address: tuple[str, int], family: int) -> None:
-        self.address_family = family
-        super().__init__(address, _Handler)
-
-    def server_bind(self) -> None:
-        """Bind without the reverse name look-up of the base class, which may take seconds."""
-        TCPServer.server_bind(self)
-        self.server_name, self.server_port = self.server_address[:2]  # type: ignore[assignment]  # bytes for Unix sockets only
-        self.setup_environ()
-
-    def handle_error(self, request: Any, client_address: Any) -> None:  # noqa: ARG002  signature of the base class
-        """Note that a client went away, without its traceback."""
-        _log.debug("a metrics client went away", exc_info=True)
-
-
-class _Handler(WSGIRequestHandler):
-    """Drops clients that say nothing, and does not log requests."""
-
-    timeout = _IDLE_CLIENT_S
-
-    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  name in the base class
-        """Stay silent: a scrape every few seconds is not news."""
-
-
 @contextmanager
 def _running(
-    app: WSGIApplication, address: tuple[str, int], setting: str
+    answer: _Answer, address: tuple[str, int], setting: str, *, every_s: float = 0.0
 ) -> Iterator[tuple[str, int]]:
-    server = _listen(address, setting)
-    server.set_app(app)
+    """Serve until the context ends, from one thread of its own that nothing else is done in.
+
+    Args:
+        answer: of every request.
+        address: to listen on.
+        setting: that has it, for errors.
+        every_s: answers leave at whole multiples of this time alone; 0 as they are ready.
+    """
+    listening = _listening(address, setting)
+    loop = asyncio.new_event_loop()
     thread = Thread(
-        target=server.serve_forever, args=(_SHUTDOWN_POLL_S,), name=setting, daemon=True
+        target=lambda: loop.run_until_complete(_serve(answer, listening, every_s, ended)),
+        name=setting,
+        daemon=True,
     )
+    ended = asyncio.Event()
     thread.start()
     try:
-        yield server.server_name, server.server_port
+        yield listening.getsockname()[:2]
     finally:
-        server.shutdown()
+        loop.call_soon_threadsafe(ended.set)
         thread.join()
-        server.server_close()
+        loop.close()
 
 
-def _listen(address: tuple[str, int], setting: str) -> _Server:
+async def _serve(answer: _Answer, listening: socket, every_s: float, ended: asyncio.Event) -> None:
+    """Answer until told that it is over."""
+    loop = asyncio.get_running_loop()
+
+    async def answered(request: web.BaseRequest) -> web.StreamResponse:
+        said = answer(request)
+        said.force_close()
+        if every_s:
+            await asyncio.sleep(every_s - loop.time() % every_s)
+        return said
+
+    inner = web.Server(answered, access_log=None, lingering_time=1.0)
+    runner = web.ServerRunner(inner)
+    await runner.setup()
+    server = await loop.create_server(Doors(inner, lifetime_s=_LIFETIME_S), sock=listening)
+    await ended.wait()
+    server.close()
+    await runner.cleanup()
+
+
+def _listening(address: tuple[str, int], setting: str) -> socket:
     host, port = address
     try:
-        family, _, _, _, resolved = getaddrinfo(host, port, type=SOCK_STREAM)[0]
-        return _Server((str(resolved[0]), port), family)
+        family, kind, _, _, resolved = getaddrinfo(host, port, type=SOCK_STREAM)[0]
+        listening = socket(family, kind)
+        try:
+            listening.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+            listening.bind((str(resolved[0]), port))
+            listening.listen()
+        except BaseException:
+            listening.close()
+            raise
     except (OSError, OverflowError) as error:
         shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         reason = getattr(error, "strerror", None) or "not an address"
@@ -152,77 +160,65 @@ def _listen(address: tuple[str, int], setting: str) -> _Server:
             f"{setting} cannot listen on {shown}: {reason}",
             hint=f"stop what listens there, or set {setting} to another host:port",
         ) from error
+    return listening
 
 
-def _page(registry: CollectorRegistry) -> WSGIApplication:
+def _page(registry: CollectorRegistry) -> _Answer:
     """Return a registry's text, the same whatever the query string asks for."""
-    app = make_wsgi_app(registry, disable_compression=True)
 
-    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        said: Iterable[bytes] = app({**environ, "QUERY_STRING": ""}, start_response)
-        return said
+    def answer(request: web.BaseRequest) -> web.Response:
+        encode, kind = choose_encoder(request.headers.get(hdrs.ACCEPT, ""))
+        return web.Response(body=encode(registry), headers={hdrs.CONTENT_TYPE: kind})
 
     return answer
 
 
-def _healthy(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+def _healthy(_request: web.BaseRequest) -> web.Response:
     """Say that the process lives: that this is answered says it all."""
-    del environ
-    return _say(start_response, "200 OK", "alive")
+    return _say(200, "alive")
 
 
-def _ready(readiness: Readiness) -> WSGIApplication:
+def _ready(readiness: Readiness) -> _Answer:
     """Say whether the worker can do its work, and else which checks fail."""
 
-    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        del environ
+    def answer(_request: web.BaseRequest) -> web.Response:
         failing = readiness.failing()
         if failing:
-            said = "not ready: " + ", ".join(failing)
-            return _say(start_response, "503 Service Unavailable", said)
-        return _say(start_response, "200 OK", "ready")
+            return _say(503, "not ready: " + ", ".join(failing))
+        return _say(200, "ready")
 
     return answer
 
 
-def _only(pages: Mapping[str, WSGIApplication]) -> WSGIApplication:
+def _only(pages: Mapping[str, _Answer]) -> _Answer:
     """Answer these paths and no other."""
 
-    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        page = pages.get(environ.get("PATH_INFO", ""))
-        if page is None:
-            return _say(start_response, "404 Not Found")
-        return page(environ, start_response)
+    def answer(request: web.BaseRequest) -> web.Response:
+        page = pages.get(request.path)
+        return _say(404, "404 Not Found") if page is None else page(request)
 
     return answer
 
 
-def _with_token(app: WSGIApplication, token: str) -> WSGIApplication:
+def _with_token(answer: _Answer, token: str) -> _Answer:
     """Ask for the bearer token before anything else is said."""
     expected = f"Bearer {token}".encode()
 
-    def answer(environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
-        # WSGI hands headers over as Latin-1 text; comparing bytes takes the same time wherever
-        # they differ.
-        given = environ.get("HTTP_AUTHORIZATION", "").encode("latin-1", "replace")
+    def asked(request: web.BaseRequest) -> web.Response:
+        # Comparing bytes takes the same time wherever they differ.
+        given = request.headers.get(hdrs.AUTHORIZATION, "").encode("utf-8", "surrogateescape")
         if not hmac.compare_digest(given, expected):
-            asked = ("WWW-Authenticate", "Bearer")
-            return _say(start_response, "401 Unauthorized", None, asked)
-        return app(environ, start_response)
+            refused = _say(401, "401 Unauthorized")
+            refused.headers[hdrs.WWW_AUTHENTICATE] = "Bearer"
+            return refused
+        return answer(request)
 
-    return answer
+    return asked
 
 
-def _say(
-    start_response: StartResponse, status: str, text: str | None = None, *headers: tuple[str, str]
-) -> Iterable[bytes]:
-    """Answer with one line: the status itself unless there is something to say."""
-    body = f"{text or status}\n".encode()
-    start_response(
-        status,
-        [("Content-Type", "text/plain"), ("Content-Length", str(len(body))), *headers],
-    )
-    return [body]
+def _say(status: int, text: str) -> web.Response:
+    """Answer with one line."""
+    return web.Response(status=status, text=f"{text}\n")
 
 
 def _is_loopback(host: str) -> bool:

@@ -20,6 +20,7 @@ import msgspec
 from aiohttp import hdrs, web
 
 from accountant.errors import ConfigError
+from stream.metrics.doors import Doors
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -53,6 +54,7 @@ _HEADERS: Final[Mapping[str, str]] = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
     "Cache-Control": "no-store",
     "Server": "tocsin",
+    "Connection": "close",
 }
 
 
@@ -100,11 +102,14 @@ async def serving(screen: Screen, board: Board) -> AsyncIterator[str]:
         access_log=None,
         handler_cancellation=True,  # a reader who leaves ends what waits for it
         shutdown_timeout=1.0,  # readers come back by themselves
+        lingering_time=1.0,
     )
     await runner.setup()
+    inner, server = runner.server, None
+    assert inner is not None  # noqa: S101  # for the type checker: it is set up
     try:
         try:
-            await web.TCPSite(runner, host, port).start()
+            server = await asyncio.get_running_loop().create_server(Doors(inner), host, port)
         except (OSError, OverflowError) as error:
             shown = _address(host, port)
             reason = getattr(error, "strerror", None) or "not an address"
@@ -112,9 +117,11 @@ async def serving(screen: Screen, board: Board) -> AsyncIterator[str]:
                 f"board.listen cannot listen on {shown}: {reason}",
                 hint="stop what listens there, or set board.listen to another host:port",
             ) from error
-        taken = runner.addresses[0][1]
+        taken = server.sockets[0].getsockname()[1]
         yield f"http://{_address(host, taken)}/"
     finally:
+        if server is not None:
+            server.close()
         await runner.cleanup()
 
 
@@ -194,6 +201,7 @@ class _Site:
 
 async def _guard(_request: web.Request, response: web.StreamResponse) -> None:
     response.headers.update(_HEADERS)
+    response.force_close()
 
 
 def _with_token(token: str) -> Middleware:

@@ -13,6 +13,7 @@ import pytest
 
 from deploy.kafka.runtime import HOST
 from stream.decisions.lifecycle import State, step
+from stream.kafka.delivery import mqtt
 from stream.kafka.delivery.mqtt import MqttTarget, escaped, topic_of
 from stream.kafka.delivery.parcels import AwayError, Parcel, RefusedError
 from stream.kafka.delivery.web import AlertmanagerTarget, WebhookTarget
@@ -148,11 +149,14 @@ def test_topics_tell_predicates_and_denials_apart() -> None:
     assert topic_of("tocsin", denied[0]) == "tocsin/denied/crowd"
 
 
-def test_what_a_broker_never_takes_is_refused_and_the_rest_goes_on(tmp_path: Path) -> None:
+def test_what_a_broker_never_takes_is_refused_and_the_rest_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A topic that is too long at once, a message that the broker hangs up on at the third try.
 
     Mosquitto itself refuses it: packets of more than 2,000 bytes end a connection here.
     """
+    monkeypatch.setattr(mqtt, "_PATIENCE_S", 1.0)
     broker = Mosquitto(tmp_path / "mosquitto", most_bytes=2_000)
     broker.start()
     long, large, fine = (told([[room]])[0][0] for room in ("a" * 70_000, "b" * 3_000, "hall"))
