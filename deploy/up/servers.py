@@ -41,6 +41,7 @@ listener {port} {host}
 cafile {authority}
 certfile {certificate}
 keyfile {key}
+use_username_as_clientid true
 allow_anonymous false
 password_file {folder}/passwords
 acl_file {acl}
@@ -48,6 +49,7 @@ persistence true
 persistence_location {folder}/
 # What sensors sent is not thrown away while the bridge is gone.
 max_queued_messages 0
+message_size_limit 500000
 """
 
 

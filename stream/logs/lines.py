@@ -41,7 +41,10 @@ class Line(StrEnum):
     SHOWING = "ready: this process shows alarms"
     BRIDGING = "ready: this process brings messages of MQTT to a feed"
     UNFIT = "a message does not have what its templates ask for; it is no event"
-    FULL = "the buffer is full; the MQTT broker keeps what comes until Kafka has taken it"
+    TOO_LARGE = "a message is larger than an event may be; it is dropped"
+    FULL = "the buffer or its disk is full; the MQTT broker keeps what comes until there is room"
+    TAKEN_OVER = "another client took the MQTT session over; what came meanwhile may be lost"
+    SESSION_LOST = "the MQTT broker has lost the session; what came while nobody listened is lost"
     TORN = "the buffer ends with a torn record, as a crash leaves it; it is cut off there"
     CLAIMED = (
         "the feeds are claimed for this ledger; it knows nothing of what another spent on them"

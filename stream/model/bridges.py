@@ -68,7 +68,8 @@ class Sensors:
 
     Args:
         address: ``(host, port)``.
-        client: the name of the session that the broker keeps while the bridge is away.
+        client: the name of the session that the broker keeps while the bridge is away; empty for
+            one that is drawn at random and kept.
         username: empty for none.
         password: empty for none.
         cafile: authorities of its certificate, for TLS; empty for none.
@@ -100,6 +101,11 @@ class Bridge:
     routes: tuple[Route, ...]
     buffer: Path
     buffer_bytes: int
+
+    @property
+    def session(self) -> Path:
+        """File that keeps the name of the session: beside the buffer."""
+        return self.buffer.with_name(f"{self.buffer.name}.session")
 
 
 @dataclass(frozen=True, slots=True)

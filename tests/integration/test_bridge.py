@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-EMPTY_BYTES = 8
+EMPTY_BYTES = 20
 CONFIG = """\
 kafka: {{bootstrap: "{bootstrap}"}}
 log: {{format: json}}

@@ -44,7 +44,7 @@ class _SensorsModel(Closed):
     """The MQTT broker that sensors publish to."""
 
     broker: Address
-    client: Name = "tocsin-bridge"
+    client: Name | None = None
     username: Text | None = None
     password: Text | None = None
     cafile: Text | None = None
@@ -116,7 +116,7 @@ def _bridge(model: BridgeModel, findings: Findings) -> Bridge:
     return Bridge(
         sensors=Sensors(
             sensors.broker,
-            sensors.client,
+            sensors.client or "",
             sensors.username or "",
             sensors.password or "",
             str(findings.folder / sensors.cafile) if sensors.cafile else "",

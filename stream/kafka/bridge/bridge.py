@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from stream.kafka.bridge.buffer import Buffer
 from stream.kafka.bridge.intake import Intake
 from stream.kafka.bridge.outlet import Outlet
+from stream.kafka.bridge.session import Session
 from stream.kafka.bridge.store import Store
 from stream.kafka.presence import Presence
 from stream.kafka.tasks import innermost, told
@@ -48,7 +49,8 @@ def carry(setup: BridgeSetup, log: Log) -> None:
 async def _carry(setup: BridgeSetup, buffer: Buffer, log: Log) -> None:
     bridge = setup.bridge
     store = Store(buffer, log)
-    intake = Intake(bridge, store, Presence("mqtt", log), log)
+    session = Session(bridge.session, bridge.sensors.client)
+    intake = Intake(bridge, store, session, Presence("mqtt", log), log)
     outlet = Outlet(setup.kafka, bridge.topic, store, Presence("kafka", log))
     log.info(Line.BRIDGING)
     try:

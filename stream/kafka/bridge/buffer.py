@@ -6,17 +6,21 @@ and is cut off. A record that was delivered may be found again: readers know cop
 
 ::
 
-    "TOCSINB1" | length crc body | length crc body | ...      4 bytes each, little-endian
+    "TOCSINB2" | place crc | length crc body | length crc body | ...     4 bytes each but the place
 
-The checksum (CRC-32) covers the length as well, so that a run of zeros is no record.
+The place (8 bytes) is that of the first record that was not delivered; it is written over in place,
+which a full disk allows. All is little-endian. A checksum (CRC-32) covers the length as well, so that
+a run of zeros is no record. ``TOCSINB1`` has no place, and is read until all of it was delivered.
 """
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import struct
 import zlib
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Self
 
 from accountant.errors import DataError, DependencyError
@@ -27,7 +31,11 @@ if TYPE_CHECKING:
 
 __all__ = ["HEAD_BYTES", "Buffer"]
 
-_MAGIC: Final = b"TOCSINB1"
+_MAGIC: Final = b"TOCSINB2"
+_BEFORE: Final = b"TOCSINB1"
+_PLACE: Final = struct.Struct("<QI")
+_FIRST: Final = len(_MAGIC) + _PLACE.size
+_FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
 _LENGTH: Final = struct.Struct("<I")
 _PAIR: Final = struct.Struct("<II")
 HEAD_BYTES: Final = _PAIR.size
@@ -53,7 +61,8 @@ class Buffer:
         """Whether the end of the file was cut off."""
         self._path = path
         self._most_bytes = most_bytes
-        self._read = self._end = len(_MAGIC)
+        self._read = self._end = _FIRST
+        self._keeps_place = True
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -82,8 +91,8 @@ class Buffer:
         more = sum(HEAD_BYTES + len(body) for body in bodies)
         return self._end + more <= self._most_bytes
 
-    def append(self, bodies: Sequence[bytes]) -> None:
-        """Return once records are on the disk.
+    def append(self, bodies: Sequence[bytes]) -> bool:
+        """Return once records are on the disk; ``False`` where it is full, and has none of them.
 
         Args:
             bodies: for which there is room.
@@ -97,8 +106,12 @@ class Buffer:
             _write(self._file, content, self._end)
             os.fsync(self._file)
         except OSError as error:
-            raise _unusable(self._path, error) from error
+            if error.errno not in _FULL:
+                raise _unusable(self._path, error) from error
+            self._cut(self._end)
+            return False
         self._end += len(content)
+        return True
 
     def next(self, most: int) -> list[bytes]:
         """Return the oldest records that were not delivered.
@@ -133,8 +146,10 @@ class Buffer:
         """
         self._read += sum(HEAD_BYTES + len(body) for body in bodies)
         if self._read == self._end:
-            self._cut(len(_MAGIC))
-            self._read = self._end
+            self._begin_anew()
+        elif self._keeps_place:
+            with suppress(OSError):  # then the next process delivers copies
+                _write(self._file, _head(self._read), 0)
 
     def _open(self) -> None:
         try:
@@ -145,24 +160,42 @@ class Buffer:
                 hint="give every bridge a buffer and an MQTT client of its own",
             ) from error
         size = os.fstat(self._file).st_size
-        head = os.pread(self._file, len(_MAGIC), 0)
-        if head != _MAGIC[: len(head)]:
+        head = os.pread(self._file, _FIRST, 0)
+        magic = head[: len(_MAGIC)]
+        if magic not in (_MAGIC[: len(magic)], _BEFORE):
             raise DataError(
                 f"{self._path.name} is no buffer of a bridge", hint="name another file in `buffer`"
             )
-        if len(head) < len(_MAGIC):
-            try:
-                _write(self._file, _MAGIC, 0)
-                os.fsync(self._file)
-                _sync_folder(self._path.parent)
-            except OSError as error:
-                raise _unusable(self._path, error) from error
-            size = len(_MAGIC)
+        if magic == _BEFORE and size > len(_BEFORE):
+            self._keeps_place = False
+            self._read = self._end = len(_BEFORE)
+        elif size < _FIRST:
+            self._begin_anew()
+            _sync_folder(self._path)
+            size = _FIRST
+        places = {self._end}
         while (body := self._at(self._end, size)) is not None:
             self._end += HEAD_BYTES + len(body)
+            places.add(self._end)
         if self._end < size:
             self.torn = True
             self._cut(self._end)
+        place, _ = _PLACE.unpack(head[len(_MAGIC) :].ljust(_PLACE.size, b"\0"))
+        if self._keeps_place and place in places and _head(place) == head:
+            self._read = place
+        if not self.waiting:  # a place that is left of records that are gone must not skip new ones
+            self._begin_anew()
+
+    def _begin_anew(self) -> None:
+        try:
+            os.ftruncate(self._file, _FIRST)
+            _write(self._file, _head(_FIRST), 0)
+            # What is written next must not be found before old records that came back.
+            os.fsync(self._file)
+        except OSError as error:
+            raise _unusable(self._path, error) from error
+        self._read = self._end = _FIRST
+        self._keeps_place = True
 
     def _at(self, place: int, end: int) -> bytes | None:
         """Return the record at a place; ``None`` where there is no whole one before the end."""
@@ -177,11 +210,14 @@ class Buffer:
     def _cut(self, end: int) -> None:
         try:
             os.ftruncate(self._file, end)
-            # What is written next must not be found before old records that came back.
             os.fsync(self._file)
         except OSError as error:
             raise _unusable(self._path, error) from error
-        self._end = end
+
+
+def _head(place: int) -> bytes:
+    packed = place.to_bytes(8, "little")
+    return _MAGIC + _PLACE.pack(place, zlib.crc32(packed))
 
 
 def _framed(body: bytes) -> bytes:
@@ -200,9 +236,9 @@ def _write(file: int, content: bytes, place: int) -> None:
         rest, place = rest[written:], place + written
 
 
-def _sync_folder(folder: Path) -> None:
+def _sync_folder(path: Path) -> None:
     """A new file is there after a crash only once its folder is on the disk."""
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    opened = os.open(path.parent, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(opened)
     finally:

@@ -2,6 +2,8 @@
 
 The session is the broker's to keep (MQTT 5, without an end): what sensors publish at QoS 1 while
 the bridge is away waits there. What was not acknowledged is sent again after every connection.
+
+The broker is told how large a packet may be, so that what is larger never comes here: it drops it.
 """
 
 from __future__ import annotations
@@ -9,9 +11,9 @@ from __future__ import annotations
 import asyncio
 import ssl
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from stream.events.mqtt_events import Message, event_of, route_of
+from stream.events.mqtt_events import MOST_EVENT_BYTES, Message, event_of, route_of
 from stream.kafka.bridge.store import packed
 from stream.kafka.clients import no_mqtt
 from stream.logs.lines import Line
@@ -25,6 +27,7 @@ except ImportError as error:
     raise no_mqtt() from error
 
 if TYPE_CHECKING:
+    from stream.kafka.bridge.session import Session
     from stream.kafka.bridge.store import Store
     from stream.kafka.presence import Presence
     from stream.logs.lines import Log
@@ -35,7 +38,9 @@ __all__ = ["Intake"]
 _PATIENCE_S: Final = 10.0
 _PAUSE_S: Final = 1.0
 _FOR_EVER_S: Final = 0xFFFFFFFF  # what MQTT 5 writes for a session without an end
-_MOST_OPEN: Final = 200  # messages that the broker sends before it waits for acknowledgements
+_MOST_OPEN: Final = 64  # messages that the broker sends before it waits for acknowledgements
+_MOST_BYTES: Final = 600_000  # of a packet: 64 of them are 38 MB
+_TAKEN_OVER: Final = 0x8E
 _AGAIN_S: Final = 60.0
 _FAILED: Final = 128  # reason codes from here on refuse
 
@@ -46,16 +51,21 @@ class Intake:
     Args:
         bridge: where from and what of it.
         store: the buffer.
+        session: with the broker.
         presence: told whether the broker answers.
         log: where messages that are no events are told of.
     """
 
-    def __init__(self, bridge: Bridge, store: Store, presence: Presence, log: Log) -> None:
+    def __init__(
+        self, bridge: Bridge, store: Store, session: Session, presence: Presence, log: Log
+    ) -> None:
         self._bridge = bridge
         self._store = store
+        self._session = session
+        self._present = False
         self._presence = presence
         self._log = log
-        self._said_s: dict[str, float] = {}
+        self._said_s: dict[tuple[Line, str], float] = {}
 
     async def run(self) -> None:
         """Take messages until cancelled; a broker that is away is tried again.
@@ -66,11 +76,16 @@ class Intake:
         while True:
             try:
                 async with self._client() as client:
+                    if self._session.made and not self._present:
+                        self._log.warning(Line.SESSION_LOST)
                     await self._subscribe(client)
+                    self._session.keep()
                     self._presence.found()
                     while True:
                         await self._take(client)
             except (aiomqtt.MqttError, OSError) as error:
+                if getattr(error.__cause__, "rc", None) == _TAKEN_OVER:
+                    self._log.warning(Line.TAKEN_OVER)
                 self._presence.missed(error)
             await asyncio.sleep(_PAUSE_S)
 
@@ -79,10 +94,11 @@ class Intake:
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.SessionExpiryInterval = _FOR_EVER_S
         properties.ReceiveMaximum = _MOST_OPEN
+        properties.MaximumPacketSize = _MOST_BYTES
         client = aiomqtt.Client(
             settings.address[0],
             settings.address[1],
-            identifier=settings.client,
+            identifier=self._session.client,
             protocol=aiomqtt.ProtocolVersion.V5,
             clean_start=False,
             properties=properties,
@@ -93,7 +109,15 @@ class Intake:
             else None,
             timeout=_PATIENCE_S,
         )
-        client._client.manual_ack_set(True)  # noqa: SLF001  # aiomqtt acknowledges what it received
+        inner = client._client  # noqa: SLF001  # aiomqtt has none of this
+        inner.manual_ack_set(True)  # it acknowledges what it received
+        connected = inner.on_connect
+
+        def noted(*given: Any) -> None:
+            self._present = given[2].session_present
+            connected(*given)
+
+        inner.on_connect = noted
         return client
 
     async def _subscribe(self, client: aiomqtt.Client) -> None:
@@ -136,18 +160,21 @@ class Intake:
             return None
         number, nonce = (taken.mid, 0) if taken.qos else (0, time.time_ns())
         payload = taken.payload if isinstance(taken.payload, bytes) else b""
+        if len(payload) > MOST_EVENT_BYTES:
+            self._drop(Line.TOO_LARGE, route.written)
+            return None
         message = Message(topic, payload, number, time.time_ns() // 1_000_000, nonce)
         event = event_of(route, self._bridge.unit, message)
         if event is None:
-            self._unfit(route.written)
+            self._drop(Line.UNFIT, route.written)
             return None
         return packed(*event)
 
-    def _unfit(self, written: str) -> None:
+    def _drop(self, line: Line, written: str) -> None:
         now_s = time.monotonic()
-        if now_s - self._said_s.get(written, -_AGAIN_S) >= _AGAIN_S:
-            self._said_s[written] = now_s
-            self._log.warning(Line.UNFIT, filter=written)
+        if now_s - self._said_s.get((line, written), -_AGAIN_S) >= _AGAIN_S:
+            self._said_s[line, written] = now_s
+            self._log.warning(line, filter=written)
 
 
 def _bodies(kept: list[tuple[aiomqtt.Message, bytes | None]]) -> list[bytes]:

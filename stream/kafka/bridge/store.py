@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from stream.logs.lines import Line
@@ -18,6 +19,7 @@ __all__ = ["Store", "packed", "unpacked"]
 T = TypeVar("T")
 
 _KEY_BYTES: Final = 4
+_AGAIN_S: Final = 1.0
 
 
 def packed(key: bytes, value: bytes) -> bytes:
@@ -42,6 +44,8 @@ class Store:
     """
 
     def __init__(self, buffer: Buffer, log: Log) -> None:
+        self.full = False
+        """Whether nothing is taken, since the buffer or its disk is full."""
         self._buffer = buffer
         self._log = log
         self._turn = asyncio.Lock()
@@ -56,22 +60,34 @@ class Store:
 
     async def room(self, body: bytes) -> None:
         """Return once there is room for a record."""
-        if not self._buffer.fits([body]):
-            self._log.warning(Line.FULL)
         while not self._buffer.fits([body]):
-            self._emptied.clear()
-            await self._emptied.wait()
+            await self._paused()
+        self.full = False
 
     async def append(self, bodies: Sequence[bytes]) -> None:
-        """Return once records are on the disk.
+        """Return once records are on the disk; one that is full is waited for.
 
         Raises:
             DependencyError: they could not be written.
         """
         if bodies:
-            async with self._turn:
-                await _whole(lambda: self._buffer.append(bodies))
+            while not await self._appended(bodies):
+                await self._paused()
+            self.full = False
             self._filled.set()
+
+    async def _appended(self, bodies: Sequence[bytes]) -> bool:
+        async with self._turn:
+            return await _whole(lambda: self._buffer.append(bodies))
+
+    async def _paused(self) -> None:
+        """Wait until all was delivered, or for a moment: who else fills the disk may free it."""
+        if not self.full:
+            self.full = True
+            self._log.warning(Line.FULL)
+        self._emptied.clear()
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._emptied.wait(), _AGAIN_S)
 
     async def next(self, most: int) -> list[bytes]:
         """Return the oldest records that were not delivered, at least one.

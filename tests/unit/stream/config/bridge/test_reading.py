@@ -42,7 +42,7 @@ def test_a_file_becomes_a_bridge(tmp_path: Path) -> None:
     assert (bridge.topic, bridge.unit, bridge.sensors.client) == (
         "building.motion",
         "sensor",
-        "tocsin-bridge",
+        "",
     )
     assert bridge.sensors.password == "hush"  # noqa: S105  # of no server
     assert "hush" not in repr(setup)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 MOST = 10_000
 BODIES = [b"one", b"", b"three" * 9, b"\0" * 20, b"five"]
-ENDS = [8 + sum(HEAD_BYTES + len(body) for body in BODIES[:many]) for many in range(6)]
+FIRST = 20
+ENDS = [FIRST + sum(HEAD_BYTES + len(body) for body in BODIES[:many]) for many in range(6)]
 
 
 def found(path: Path) -> list[bytes]:
@@ -44,7 +45,7 @@ def check_every_byte(path: Path, end_of: Callable[[bytes, int], bytes]) -> None:
         whole = sum(end <= at for end in ENDS[1:])
         with Buffer(path, MOST) as opened:
             assert opened.next(100) == BODIES[:whole], at
-            assert opened.torn == (at >= 8 and len(end_of(content, at)) > ENDS[whole])
+            assert opened.torn == (at >= FIRST and len(end_of(content, at)) > ENDS[whole])
             opened.append([b"after"])
         assert found(path) == [*BODIES[:whole], b"after"], at
 
@@ -58,7 +59,7 @@ def test_zeros_after_the_crash_are_no_record(tmp_path: Path) -> None:
     """File systems that had made room leave zeros."""
 
     def zeros(content: bytes, at: int) -> bytes:
-        return content[:at] + bytes(30) if at >= 8 else content[:at]
+        return content[:at] + bytes(30)
 
     path = tmp_path / "buffer"
     content = written(path)
@@ -102,14 +103,14 @@ def test_what_follows_a_torn_record_does_not_come_back(tmp_path: Path) -> None:
 
 
 def test_what_was_delivered_goes_when_all_of_it_was(tmp_path: Path) -> None:
-    """Until then a new process finds it again; after that the file begins anew."""
+    """A new process finds the rest of it; the file begins anew after the last."""
     path = tmp_path / "buffer"
     written(path)
     with Buffer(path, MOST) as opened:
         opened.delivered(opened.next(2))
         assert opened.next(100) == BODIES[2:]
         assert opened.waiting
-    assert found(path) == BODIES
+    assert found(path) == BODIES[2:]
     with Buffer(path, MOST) as opened:
         opened.delivered(opened.next(100))
         assert not opened.waiting
@@ -137,12 +138,12 @@ def test_the_disk_has_it_before_it_is_said(tmp_path: Path, monkeypatch: pytest.M
         opened.append([b"one", b"two"])
         assert calls == ["pwrite", "fsync"]
         opened.delivered(opened.next(2))
-        assert calls == ["pwrite", "fsync", "ftruncate", "fsync"]
+        assert calls == ["pwrite", "fsync", "ftruncate", "pwrite", "fsync"]
 
 
 def test_it_is_full_until_all_was_delivered(tmp_path: Path) -> None:
     """To the byte."""
-    with Buffer(tmp_path / "buffer", 8 + 2 * (HEAD_BYTES + 10)) as opened:
+    with Buffer(tmp_path / "buffer", FIRST + 2 * (HEAD_BYTES + 10)) as opened:
         opened.append([bytes(10)])
         assert opened.fits([bytes(10)])
         assert not opened.fits([bytes(11)])
@@ -177,25 +178,59 @@ def test_a_file_that_cannot_be_made_is_said(tmp_path: Path) -> None:
         Buffer(tmp_path / "none" / "buffer", MOST)
 
 
-def test_a_disk_that_is_full_ends_it_and_what_was_there_stays(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("code", [errno.ENOSPC, errno.EDQUOT, errno.EIO])
+def test_a_disk_that_is_full_takes_nothing_and_a_broken_one_ends_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, code: int
 ) -> None:
-    """Half of a record was written; it is cut off by the next process."""
+    """Half of a record was written; what was there stays, and can be delivered meanwhile."""
     path = tmp_path / "buffer"
     real = os.pwrite
 
     def half(file: int, content: bytes, place: int) -> int:
-        if len(content) < 9:
-            raise OSError(errno.ENOSPC, "No space left on device")
-        return real(file, content[: len(content) // 2], place)
+        if place >= FIRST and len(content) < 9:
+            raise OSError(code, os.strerror(code))
+        return real(file, content[: len(content) // 2] if place >= FIRST else content, place)
 
     with Buffer(path, MOST) as opened:
-        opened.append([b"whole"])
+        opened.append([b"one", b"two"])
         monkeypatch.setattr(os, "pwrite", half)
-        with pytest.raises(DependencyError, match="No space left"):
-            opened.append([b"torn" * 9])
+        if code == errno.EIO:
+            with pytest.raises(DependencyError, match=os.strerror(code)):
+                opened.append([b"torn" * 9])
+        else:
+            assert not opened.append([b"torn" * 9])
+            assert path.stat().st_size == FIRST + 2 * (HEAD_BYTES + 3)
+        opened.delivered(opened.next(1))
         monkeypatch.undo()
-    assert found(path) == [b"whole"]
+    assert found(path) == [b"two"]
+
+
+def test_a_place_that_cannot_be_right_is_not_believed(tmp_path: Path) -> None:
+    """In a record, beyond the end, or with a bit that flipped: copies, and nothing is skipped."""
+    path = tmp_path / "buffer"
+    content = written(path)
+    for place in (0, FIRST + 1, ENDS[-1] + 1):
+        path.write_bytes(buffers._head(place) + content[FIRST:])
+        assert found(path) == BODIES
+    path.write_bytes(buffers._head(ENDS[2])[:-1] + b"\0" + content[FIRST:])
+    assert found(path) == BODIES
+    path.write_bytes(buffers._head(ENDS[2]))  # a crash before all was begun anew
+    with Buffer(path, MOST) as opened:
+        opened.append(BODIES)
+    assert found(path) == BODIES
+
+
+def test_a_file_of_the_form_before_is_delivered_and_begun_anew(tmp_path: Path) -> None:
+    """It keeps no place until then."""
+    path = tmp_path / "buffer"
+    path.write_bytes(b"TOCSINB1" + written(path)[FIRST:])
+    with Buffer(path, MOST) as opened:
+        opened.delivered(opened.next(2))
+    with Buffer(path, MOST) as opened:
+        opened.append([b"more"])
+        assert opened.next(100) == [*BODIES, b"more"]
+        opened.delivered(opened.next(100))
+    assert path.read_bytes() == buffers._head(FIRST)
 
 
 def test_a_file_that_was_changed_under_it_is_said(tmp_path: Path) -> None:

@@ -16,6 +16,7 @@ import pytest
 from accountant.errors import DependencyError
 from stream.events.mqtt_events import levels_of, template_of
 from stream.kafka.bridge.intake import Intake
+from stream.kafka.bridge.session import Session
 from stream.kafka.bridge.store import unpacked
 from stream.kafka.presence import Presence
 from stream.logs.lines import Line, Log
@@ -24,6 +25,9 @@ from stream.model.bridges import Bridge, Route, Sensors
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+
+PAYLOADS = {"s/bad": b"{", "s/large": b"1" * 500_001, "s/most": b"1" + b" " * 499_999}
 
 
 class Messages:
@@ -82,7 +86,7 @@ def taken(
     """Take messages 1, 2, ... of topics, and return what happened in which order."""
     events: list[Any] = []
     messages = [
-        aiomqtt.Message(topic, b"1" if "bad" not in topic else b"{", 1, False, mid, None)
+        aiomqtt.Message(topic, PAYLOADS.get(topic, b"1"), 1, False, mid, None)
         for mid, topic in enumerate(topics, 1)
     ]
 
@@ -91,7 +95,9 @@ def taken(
 
     client = SimpleNamespace(messages=Messages(messages), _client=SimpleNamespace(ack=ack))
     log = Log(said)
-    intake = Intake(bridge(folder), Disk(events, most, broken=broken), Presence("mqtt", log), log)  # type: ignore[arg-type]
+    disk: Any = Disk(events, most, broken=broken)
+    session = Session(folder / "session", "c")
+    intake = Intake(bridge(folder), disk, session, Presence("mqtt", log), log)
     try:
         asyncio.run(intake._take(client))  # type: ignore[arg-type]
     except DependencyError:
@@ -107,6 +113,14 @@ def test_messages_are_acknowledged_after_the_disk_has_them(tmp_path: Path) -> No
     assert events == [[b"a", b"b"], *((mid, 1) for mid in range(1, 6))]
     assert said.getvalue().count(Line.UNFIT) == 1
     assert "filter=s/+who" in said.getvalue() or 'filter="s/+who"' in said.getvalue()
+
+
+def test_a_message_too_large_is_named_and_acknowledged(tmp_path: Path) -> None:
+    """By the byte; it would come again for ever."""
+    said = io.StringIO()
+    events = taken(tmp_path, ["s/large", "s/most"], 9, said)
+    assert events == [[b"most"], (1, 1), (2, 1)]
+    assert said.getvalue().count(Line.TOO_LARGE) == 1
 
 
 def test_what_has_no_room_waits_without_an_acknowledgement(tmp_path: Path) -> None:

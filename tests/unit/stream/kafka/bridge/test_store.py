@@ -6,12 +6,16 @@ import asyncio
 import io
 from typing import TYPE_CHECKING
 
+from stream.kafka.bridge import store as stores
 from stream.kafka.bridge.buffer import HEAD_BYTES, Buffer
 from stream.kafka.bridge.store import Store, packed, unpacked
 from stream.logs.lines import Line, Log
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    import pytest
 
 TEN = bytes(10)
 
@@ -42,7 +46,7 @@ def test_who_reads_waits_for_records_and_who_writes_for_room(tmp_path: Path) -> 
         await store.append([TEN])
         assert await store.next(10) == [TEN]
 
-    with Buffer(tmp_path / "buffer", 8 + HEAD_BYTES + 10) as buffer:
+    with Buffer(tmp_path / "buffer", 20 + HEAD_BYTES + 10) as buffer:
         asyncio.run(story(buffer))
     assert said.getvalue().count(Line.FULL) == 1
 
@@ -57,3 +61,33 @@ def test_what_an_earlier_process_left_is_there_at_once(tmp_path: Path) -> None:
         buffer.append([TEN, b"eleven"])
     with Buffer(tmp_path / "buffer", 1_000) as buffer:
         assert asyncio.run(first(buffer)) == [TEN, b"eleven"]
+
+
+def test_a_full_disk_is_waited_for_and_said_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who reads goes on meanwhile."""
+    said = io.StringIO()
+    monkeypatch.setattr(stores, "_AGAIN_S", 0.01)
+
+    async def story(buffer: Buffer) -> None:
+        store = Store(buffer, Log(said))
+        await store.append([TEN])
+
+        def full(_bodies: Sequence[bytes]) -> bool:
+            return False
+
+        with monkeypatch.context() as patched:
+            patched.setattr(buffer, "append", full)
+            writer = asyncio.create_task(store.append([b"next"]))
+            await asyncio.sleep(0.1)
+            assert store.full
+            assert await store.next(10) == [TEN]
+            await store.delivered([TEN])
+        await writer
+        assert not store.full
+        assert await store.next(10) == [b"next"]
+
+    with Buffer(tmp_path / "buffer", 1_000) as buffer:
+        asyncio.run(story(buffer))
+    assert said.getvalue().count(Line.FULL) == 1
