@@ -1,8 +1,7 @@
-"""``tocsin bridge`` with what a stranger sends, a session that is taken over, and a disk that is full."""
+"""``tocsin bridge`` under attack: huge messages, a session taken over, a disk that is full."""
 
 from __future__ import annotations
 
-import json
 import re
 import signal
 import subprocess
@@ -148,9 +147,8 @@ def test_a_full_disk_pauses_and_every_reading_arrives_once(
             with closing(bridges):
                 own_broker.pause()  # before a record is on its way
                 running = bridges.start()
-                wait_until(
-                    "it has a session", lambda: "made" in (disk / "buffer.session").read_text()
-                )
+                kept = disk / "buffer.session"
+                wait_until("it has a session", lambda: kept.exists() and "made" in kept.read_text())
                 Sensors(mosquitto.port).publish(range(2_000))
                 wait_until("the disk is full", lambda: running.says(Line.FULL))
                 for _ in range(2):

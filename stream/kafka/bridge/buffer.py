@@ -8,9 +8,10 @@ and is cut off. A record that was delivered may be found again: readers know cop
 
     "TOCSINB2" | place crc | length crc body | length crc body | ...     4 bytes each but the place
 
-The place (8 bytes) is that of the first record that was not delivered; it is written over in place,
-which a full disk allows. All is little-endian. A checksum (CRC-32) covers the length as well, so that
-a run of zeros is no record. ``TOCSINB1`` has no place, and is read until all of it was delivered.
+The place (8 bytes) is that of the first record that was not delivered; it is written over in
+place, which a full disk allows. All is little-endian. A checksum (CRC-32) covers the length as
+well, so that a run of zeros is no record. ``TOCSINB1`` has no place, and is read until all of it
+was delivered.
 """
 
 from __future__ import annotations

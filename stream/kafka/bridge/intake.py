@@ -84,8 +84,6 @@ class Intake:
                     while True:
                         await self._take(client)
             except (aiomqtt.MqttError, OSError) as error:
-                if getattr(error.__cause__, "rc", None) == _TAKEN_OVER:
-                    self._log.warning(Line.TAKEN_OVER)
                 self._presence.missed(error)
             await asyncio.sleep(_PAUSE_S)
 
@@ -111,13 +109,18 @@ class Intake:
         )
         inner = client._client  # noqa: SLF001  # aiomqtt has none of this
         inner.manual_ack_set(True)  # it acknowledges what it received
-        connected = inner.on_connect
+        connected, disconnected = inner.on_connect, inner.on_disconnect
 
-        def noted(*given: Any) -> None:
+        def come(*given: Any) -> None:
             self._present = given[2].session_present
             connected(*given)
 
-        inner.on_connect = noted
+        def gone(*given: Any) -> None:
+            if given[3] == _TAKEN_OVER:
+                self._log.warning(Line.TAKEN_OVER)
+            disconnected(*given)
+
+        inner.on_connect, inner.on_disconnect = come, gone
         return client
 
     async def _subscribe(self, client: aiomqtt.Client) -> None:

@@ -1,0 +1,174 @@
+"""The MQTT broker as it is shipped: each login does its own and no more, and is its own session."""
+
+from __future__ import annotations
+
+import subprocess
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from paho.mqtt import client as mqtt
+
+from deploy.kafka.runtime import HOST, free_port
+from tests.support.targets import Mosquitto
+from tests.support.tree import ROOT
+from tests.support.waiting import PATIENCE_S, wait_until
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = pytest.mark.integration
+
+SHIPPED = ROOT / "deploy" / "mosquitto"
+ROLES = ("sensor", "bridge", "deliver", "analyst")
+TOPICS = ("office/hall/badge", "tocsin/alarms/a/b", "homeassistant/sensor/a/config", "other/topic")
+MAY = {
+    ("sensor", "office/hall/badge", "bridge"),
+    ("deliver", "tocsin/alarms/a/b", "analyst"),
+    ("deliver", "homeassistant/sensor/a/config", "analyst"),
+}
+"""Who publishes on which topic to whom; nobody else does to anybody."""
+
+
+@dataclass
+class Shipped(Mosquitto):
+    """Runs the file that is shipped: other ports, other folders, and nothing else."""
+
+    analysts: int = 0
+
+    def command(self) -> list[str]:
+        """Return the command line."""
+        secrets, passwords = self.folder / "secrets", self.folder / "passwords"
+        if not passwords.exists():
+            secrets.mkdir()
+            for role in ROLES:
+                (secrets / f"mqtt_{role}").write_text(f"{role}-secret")
+            script = ["sh", str(SHIPPED / "passwords.sh"), str(passwords)]
+            subprocess.run(
+                script, env={"SECRETS": str(secrets), "PATH": "/usr/bin:/bin"}, check=True
+            )
+        self.analysts = self.analysts or free_port()
+        text = (SHIPPED / "mosquitto.conf").read_text("utf-8")
+        for old, new in (
+            ("listener 1883", f"listener {self.port} {HOST}"),
+            ("listener 1884", f"listener {self.analysts} {HOST}"),
+            ("/tmp/passwords", str(passwords)),  # noqa: S108  what is replaced
+            ("/tmp/acl", str(SHIPPED / "acl")),  # noqa: S108
+            ("/mosquitto/data/", f"{self.folder}/"),
+        ):
+            assert text.count(old) == 1
+            text = text.replace(old, new)
+        settings = self.folder / "mosquitto.conf"
+        settings.write_text(f"{text}user root\n", "utf-8")
+        return ["/usr/sbin/mosquitto", "-c", str(settings)]
+
+
+class Party:
+    """A client that has logged in, and keeps what it hears."""
+
+    def __init__(self, port: int, role: str, name: str = "", *, clean: bool = True) -> None:
+        self.heard: list[tuple[str, bytes]] = []
+        self.codes: list[int] = []
+        self.client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2, name, protocol=mqtt.MQTTv5)
+        self.client.username_pw_set(role, f"{role}-secret")
+        self.client.on_message = self._hear
+        self.client.on_publish = self._sent
+        properties = mqtt.Properties(mqtt.PacketTypes.CONNECT)
+        properties.SessionExpiryInterval = 0 if clean else 3600
+        self.client.connect(HOST, port, clean_start=clean, properties=properties)
+        self.client.loop_start()
+        wait_until(f"{role} is in", self.client.is_connected)
+
+    def _hear(self, _client: Any, _data: Any, message: mqtt.MQTTMessage) -> None:
+        self.heard.append((message.topic, message.payload))
+
+    def _sent(self, _client: Any, _data: Any, _mid: int, code: Any, _properties: Any) -> None:
+        self.codes.append(code.value)
+
+    def publish(self, topic: str, payload: bytes) -> int:
+        """Publish at QoS 1 and return the reason code that the broker answers with."""
+        before = len(self.codes)
+        self.client.publish(topic, payload, qos=1).wait_for_publish(PATIENCE_S)
+        wait_until("it is answered", lambda: len(self.codes) > before)
+        return self.codes[-1]
+
+    def leave(self) -> None:
+        """Part from the broker."""
+        self.client.disconnect()
+        self.client.loop_stop()
+
+
+@pytest.fixture(scope="module")
+def shipped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shipped]:
+    """One broker for all of them."""
+    server = Shipped(tmp_path_factory.mktemp("mqtt") / "mosquitto")
+    server.start()
+    yield server
+    server.kill()
+
+
+def test_each_role_does_its_own_and_no_more(shipped: Shipped) -> None:
+    """Everybody listens to all there is; everybody publishes everywhere."""
+    ports = dict.fromkeys(ROLES, shipped.port) | {"analyst": shipped.analysts}
+    parties = {role: Party(ports[role], role) for role in ROLES}
+    try:
+        for party in parties.values():
+            party.client.subscribe("#", qos=1)
+        parties["bridge"].publish("office/x", b"refused")  # an answer: subscriptions are in force
+        for role, party in parties.items():
+            for topic in TOPICS:
+                party.publish(topic, f"{role} {topic}".encode())
+        wanted = {(f"{role} {topic}".encode(), to) for role, topic, to in MAY}
+
+        def heard() -> set[tuple[bytes, str]]:
+            return {(said, who) for who, party in parties.items() for _, said in party.heard}
+
+        wait_until("what may be heard is", lambda: heard() >= wanted)
+        assert heard() == wanted
+    finally:
+        for party in parties.values():
+            party.leave()
+
+
+def test_nobody_gets_in_without_a_login(shipped: Shipped) -> None:
+    """Neither where sensors are, nor where analysts are."""
+    for port in (shipped.port, shipped.analysts):
+        said = subprocess.run(
+            ["mosquitto_pub", "-h", HOST, "-p", str(port), "-t", "office/x", "-m", "x"],
+            capture_output=True,
+            check=False,
+            timeout=PATIENCE_S,
+        )
+        assert said.returncode != 0
+
+
+def test_an_analyst_does_not_take_over_the_bridge(shipped: Shipped) -> None:
+    """By whatever name, while the bridge is there and while it is away: 70 of 70 arrive."""
+    bridge = Party(shipped.port, "bridge", "tocsin-bridge", clean=False)
+    bridge.client.subscribe("office/#", qos=1)
+    sensor = Party(shipped.port, "sensor")
+    sensor.publish("office/hall/badge", b"0")
+    wait_until("it listens", lambda: bool(bridge.heard))
+    for name in ("tocsin-bridge", "bridge"):
+        Party(shipped.analysts, "analyst", name).leave()
+    for number in range(1, 35):
+        sensor.publish("office/hall/badge", b"%d" % number)
+    wait_until("the bridge was there all along", lambda: len(bridge.heard) == 35)
+    bridge.leave()
+    for name in ("tocsin-bridge", "bridge"):
+        Party(shipped.analysts, "analyst", name).leave()
+    for number in range(35, 70):
+        sensor.publish("office/hall/badge", b"%d" % number)
+    again = Party(shipped.port, "bridge", "tocsin-bridge", clean=False)
+    wait_until("what came meanwhile is there", lambda: len(again.heard) == 35)
+    assert [said for _, said in bridge.heard + again.heard] == [b"%d" % n for n in range(70)]
+    for party in (sensor, again):
+        party.leave()
+
+
+def test_the_broker_refuses_what_is_too_large(shipped: Shipped) -> None:
+    """The sensor is told; an event of the most that there may be is taken."""
+    sensor = Party(shipped.port, "sensor")
+    assert sensor.publish("office/hall/badge", bytes(500_000)) < 128
+    assert sensor.publish("office/hall/badge", bytes(500_001)) >= 128
+    sensor.leave()
