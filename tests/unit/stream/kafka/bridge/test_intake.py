@@ -134,6 +134,22 @@ def test_nothing_is_acknowledged_that_the_disk_does_not_take(tmp_path: Path) -> 
     assert taken(tmp_path, ["s/a", "s/b"], 9, io.StringIO(), broken=True) == ["ended"]
 
 
+@pytest.mark.parametrize(("code", "said"), [(0x8E, 1), (0x80, 0)])
+def test_a_session_that_another_client_took_is_said(tmp_path: Path, code: int, said: int) -> None:
+    """Where the broker says so; a connection that broke is something else."""
+    lines = io.StringIO()
+    log = Log(lines)
+
+    async def story() -> None:
+        session, disk = Session(tmp_path / "session", ""), Disk([], 1, broken=False)
+        intake = Intake(bridge(tmp_path), disk, session, Presence("mqtt", log), log)  # type: ignore[arg-type]
+        told: Any = intake._client()._client.on_disconnect
+        told(None, None, None, code)
+
+    asyncio.run(story())
+    assert lines.getvalue().count(Line.TAKEN_OVER) == said
+
+
 def test_mqtt_without_its_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """The client comes with an extra; without it one is told which."""
     real = builtins.__import__
