@@ -47,8 +47,8 @@ password_file {folder}/passwords
 acl_file {acl}
 persistence true
 persistence_location {folder}/
-# What sensors sent is not thrown away while the bridge is gone. No 0: Mosquitto 2.0.11 ends the connection
-# of whoever sends what is refused then, and a sensor sends it again for ever.
+# What sensors sent is not thrown away while the bridge is gone. No 0: Mosquitto 2.0.11 ends then
+# the connection of whoever sends what is refused, and a sensor sends it again for ever.
 max_queued_messages 1000000000
 message_size_limit 500000
 """
