@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import psycopg
 import pytest
@@ -20,9 +20,11 @@ from stream.config.bridge.reading import read_bridge
 from stream.config.delivery.reading import read_board, read_subscription
 from stream.config.loading import check
 from tests.support.ledgers import open_ledger
-from tests.support.postgres import Postgres
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S, wait_until
+
+if TYPE_CHECKING:
+    from tests.support.postgres import Postgres
 
 COMPOSE = ROOT / "docker-compose.yml"
 OWN_IMAGE = "tocsin:"
@@ -190,8 +192,10 @@ def test_the_ledgers_role_owns_its_database_and_no_more(
     )
     own = make_conninfo(postgres.admin_url, user="tocsin", dbname="tocsin")
     with psycopg.connect(own) as connection:
-        rights = "rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls"
-        told = connection.execute(f"SELECT {rights} FROM pg_roles WHERE rolname = 'tocsin'")
+        told = connection.execute(
+            "SELECT rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls"
+            " FROM pg_roles WHERE rolname = 'tocsin'"
+        )
         assert told.fetchone() == (False,) * 5
         owned = connection.execute(
             "SELECT datname FROM pg_database WHERE pg_get_userbyid(datdba) = 'tocsin'"
