@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import hmac
 import json
@@ -132,13 +133,15 @@ def test_who_takes_a_connection_and_never_answers_is_away(
     (notice,), *_ = told([["hall"]])
 
     async def send() -> int:
-        asked = 0
+        asked, left = 0, asyncio.Event()
 
         async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
             nonlocal asked
             asked += 1
-            await reader.read()
+            with contextlib.suppress(ConnectionError):
+                await reader.read()
             writer.close()
+            left.set()
 
         async with await asyncio.start_server(silent, HOST, 0) as server:
             url = f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
@@ -150,6 +153,8 @@ def test_who_takes_a_connection_and_never_answers_is_away(
             for _ in range(2):
                 with pytest.raises(AwayError, match="Timeout"):
                     await target.send([Parcel(notice, 0, 0)])
+                await left.wait()
+                left.clear()
             await target.close()
         return asked
 
