@@ -83,7 +83,11 @@ def start_postgres(places: Places) -> None:
     """Start PostgreSQL for the ledger: by TLS and password, and by nothing else."""
     programs, folder = _postgres(), places.kept("postgres")
     data, certificates = folder / "data", places.certificates
-    options = ["--username=tocsin", f"--pwfile={places.secrets / 'db_password'}", "--encoding=UTF8"]
+    options = [
+        "--username=postgres",
+        f"--pwfile={places.secrets / 'db_password'}",
+        "--encoding=UTF8",
+    ]
     options += ["--auth=scram-sha-256", "--no-sync", "--locale=C", f"--pgdata={data}"]
     _run([*_nobody(), str(programs / "initdb"), *options])
     (data / "pg_hba.conf").write_text(_HOST_RULES, encoding="utf-8")
@@ -99,11 +103,14 @@ def start_postgres(places: Places) -> None:
     command = [*_nobody(), str(programs / "postgres"), "-D", str(data), *given]
     places.processes.start("postgres", command, where=folder)
     places.processes.wait("postgres", lambda: _accepts(programs, places))
+    role = str(_DEPLOY / "postgres" / "role.sql")
     _run(
-        [str(programs / "createdb"), "--no-password", "--template=template0", "tocsin"],
+        [str(programs / "psql"), "--no-psqlrc", "--quiet", "-v", "ON_ERROR_STOP=1", "-f", role],
+        SECRETS=str(places.secrets),
         PGHOST=HOST,
         PGPORT=str(places.ports["postgres"]),
-        PGUSER="tocsin",
+        PGUSER="postgres",
+        PGDATABASE="postgres",
         PGPASSWORD=places.secret("db_password"),
         PGSSLMODE="verify-full",
         PGSSLROOTCERT=str(places.authority),

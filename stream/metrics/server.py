@@ -11,10 +11,11 @@ import asyncio
 import hmac
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from errno import EADDRNOTAVAIL
 from ipaddress import ip_address
 from socket import SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, socket
 from threading import Thread
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from aiohttp import hdrs, web
 from prometheus_client.exposition import choose_encoder
@@ -144,15 +145,14 @@ async def _serve(answer: _Answer, listening: socket, every_s: float, ended: asyn
 def _listening(address: tuple[str, int], setting: str) -> socket:
     host, port = address
     try:
-        family, kind, _, _, resolved = getaddrinfo(host, port, type=SOCK_STREAM)[0]
-        listening = socket(family, kind)
-        try:
-            listening.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
-            listening.bind((str(resolved[0]), port))
-            listening.listen()
-        except BaseException:
-            listening.close()
-            raise
+        *others, last = getaddrinfo(host, port, type=SOCK_STREAM)
+        for found in others:  # one name may stand for all workers of a network: one address is ours
+            try:
+                return _bound(found, port)
+            except OSError as error:
+                if error.errno != EADDRNOTAVAIL:
+                    raise
+        return _bound(last, port)
     except (OSError, OverflowError) as error:
         shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
         reason = getattr(error, "strerror", None) or "not an address"
@@ -160,6 +160,18 @@ def _listening(address: tuple[str, int], setting: str) -> socket:
             f"{setting} cannot listen on {shown}: {reason}",
             hint=f"stop what listens there, or set {setting} to another host:port",
         ) from error
+
+
+def _bound(found: tuple[Any, ...], port: int) -> socket:
+    family, kind, _, _, resolved = found
+    listening = socket(family, kind)
+    try:
+        listening.setsockopt(SOL_SOCKET, SO_REUSEADDR, 1)
+        listening.bind((str(resolved[0]), port))
+        listening.listen()
+    except BaseException:
+        listening.close()
+        raise
     return listening
 
 

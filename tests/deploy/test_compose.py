@@ -9,16 +9,22 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+import psycopg
 import pytest
 import yaml
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from stream.config.bridge.reading import read_bridge
 from stream.config.delivery.reading import read_board, read_subscription
 from stream.config.loading import check
+from tests.support.ledgers import open_ledger
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S, wait_until
+
+if TYPE_CHECKING:
+    from tests.support.postgres import Postgres
 
 COMPOSE = ROOT / "docker-compose.yml"
 OWN_IMAGE = "tocsin:"
@@ -153,6 +159,56 @@ def test_sensors_analysts_and_the_custodian_share_no_network(compose: dict[str, 
     public = {"prometheus-public", "grafana-public", "alertmanager-public"}
     assert on["analysts"] == {"kafka", "tocsin", "mosquitto", "deliver", "board", *public}
     assert "postgres" not in on["analysts"] | on["custodian"] | on["sensors"]
+
+
+def test_what_is_on_several_networks_listens_to_each_on_that_one(compose: dict[str, Any]) -> None:
+    """Analysts' containers find no worker's listener and no custodian's page: only their own."""
+    listeners = dict(each.split("://") for each in _properties()["listeners"].split(","))
+    meant = {name: name.upper() for name in compose["networks"]} | {"data": "WORKERS"}
+    for network, name in meant.items():
+        assert _networks_of(compose, "kafka", listeners[name].partition(":")[0]) == [network]
+    advertised = _properties()["advertised.listeners"].split(",")
+    assert {f"{name}://{listeners[name]}" for name in meant.values()} <= set(advertised)
+    for name in ("tocsin", "custodian", "topics"):
+        asked = compose["services"][name]["environment"]["TOCSIN_KAFKA"]
+        (network,) = _networks_of(compose, "kafka", asked.partition(":")[0])
+        assert network in compose["services"][name]["networks"]
+    alarms = yaml.safe_load((ROOT / "deploy" / "tocsin" / "alarms.yaml").read_text("utf-8"))
+    page = alarms["metrics"]["custodian"].partition(":")[0]
+    assert _networks_of(compose, "tocsin", page) == ["custodian"]
+
+
+def test_the_ledgers_role_owns_its_database_and_no_more(
+    compose: dict[str, Any], postgres: Postgres, tmp_path: Path
+) -> None:
+    """The script that a new server runs, with its psql: a ledger opens, and nothing else does."""
+    (tmp_path / "db_password").write_text("0a1b", encoding="utf-8")
+    script = ROOT / "deploy" / "postgres" / "role.sql"
+    psql = [str(postgres.programs / "psql"), "--no-psqlrc", "-v", "ON_ERROR_STOP=1"]
+    subprocess.run(
+        [*psql, "-f", str(script), postgres.admin_url],
+        env={**os.environ, "SECRETS": str(tmp_path)},
+        check=True,
+    )
+    own = make_conninfo(postgres.admin_url, user="tocsin", dbname="tocsin")
+    with psycopg.connect(own) as connection:
+        told = connection.execute(
+            "SELECT rolsuper, rolcreaterole, rolcreatedb, rolreplication, rolbypassrls"
+            " FROM pg_roles WHERE rolname = 'tocsin'"
+        )
+        assert told.fetchone() == (False,) * 5
+        owned = connection.execute(
+            "SELECT datname FROM pg_database WHERE pg_get_userbyid(datdba) = 'tocsin'"
+        )
+        assert owned.fetchall() == [("tocsin",)]
+    with psycopg.connect(postgres.admin_url) as connection:
+        kept = connection.execute("SELECT rolname FROM pg_authid WHERE rolpassword IS NOT NULL")
+        assert kept.fetchall() == [("tocsin",)]
+    host = conninfo_to_dict(own)["host"]
+    open_ledger(f"postgresql://tocsin@/tocsin?host={host}").close()
+    database = compose["services"]["postgres"]
+    assert "./deploy/postgres:/docker-entrypoint-initdb.d:ro" in database["volumes"]
+    assert "POSTGRES_USER" not in database["environment"]
 
 
 def test_the_broker_lets_nobody_in_without_a_name(compose: dict[str, Any]) -> None:
@@ -386,6 +442,19 @@ def _properties() -> dict[str, str]:
     text = (ROOT / "deploy" / "kafka" / "server.properties").read_text(encoding="utf-8")
     lines = (line.split("=", 1) for line in text.splitlines() if line[:1] not in ("", "#"))
     return {key: value for key, value in lines}  # noqa: C416  lists of two are not pairs
+
+
+def _networks_of(compose: dict[str, Any], service: str, alias: str) -> list[str]:
+    """Return the networks on which a name is a service's and nobody else's anywhere."""
+    found = [
+        (name, network)
+        for name, each in compose["services"].items()
+        if isinstance(each["networks"], dict)
+        for network, own in each["networks"].items()
+        if alias in (own.get("aliases") or [])
+    ]
+    assert {name for name, _ in found} <= {service}
+    return [network for _, network in found]
 
 
 def _podman_file() -> dict[str, Any]:

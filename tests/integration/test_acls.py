@@ -303,6 +303,11 @@ def _assert_no_more(broker: GuardedBroker) -> None:
     with pytest.raises(KafkaError):
         _end(broker, "deliver", "tocsin.counts")
     for name in ("sensor-lobby", "bridge"):
+        # Kafka lets whoever may write to a topic ask for its offsets: the page on privacy says so.
+        assert _end(broker, name, FEED) == _count(broker, FEED)
+        for topic in ("tocsin.alarms", "tocsin.decisions", "tocsin.counts", "tocsin.ledgers"):
+            with pytest.raises(KafkaError):
+                _end(broker, name, topic)
         transactional = KafkaProducer(**_login(broker, name), transactional_id="sensor", acks="all")
         with pytest.raises(KafkaError):
             transactional.init_transactions()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
+import psycopg
 import pytest
 
 from deploy.kafka.runtime import HOST
@@ -211,6 +212,7 @@ def test_a_full_room_rings_everywhere_and_nothing_stays_behind(tmp_path: Path) -
         _assert_dashboards_have_data(stack)
         _assert_an_analyst_reaches_nothing_else(stack)
         _assert_the_page_is_right(stack)
+        _assert_the_ledgers_role_is_no_superuser(stack)
         print("processor seconds:", _seconds(stack))
     finally:
         pids = stack.processes().values()
@@ -279,6 +281,22 @@ def _assert_the_page_is_right(stack: Stack) -> None:
     assert done.returncode == 0, done.stderr
     for told in (CROWDED, '"alarm_id"', "budget user", "tocsin_events_total"):
         assert told in done.stdout, done.stdout
+
+
+def _assert_the_ledgers_role_is_no_superuser(stack: Stack) -> None:
+    """Workers log in to PostgreSQL as the owner of one database; nobody else has a password."""
+    login = {
+        "host": HOST,
+        "port": stack.ports["postgres"],
+        "dbname": "tocsin",
+        "password": (stack.folder / "worker" / "db_password").read_text("ascii").strip(),
+        "sslrootcert": str(stack.folder / "ca.pem"),
+        "sslmode": "verify-full",
+    }
+    with psycopg.connect(**login, user="tocsin") as connection:
+        assert connection.execute("SHOW is_superuser").fetchone() == ("off",)
+    with pytest.raises(psycopg.OperationalError, match="authentication failed"):
+        psycopg.connect(**login, user="postgres")
 
 
 def _seconds(stack: Stack) -> dict[str, float]:

@@ -12,6 +12,7 @@ import pytest
 from prometheus_client import generate_latest
 
 from accountant.errors import ConfigError
+from stream.metrics import server
 from stream.metrics.readiness import KAFKA, LEDGER
 from stream.metrics.server import serve
 from tests.support.measured import addresses, fresh_metrics
@@ -135,6 +136,25 @@ def test_an_impossible_address_is_a_clear_error(address: tuple[str, int]) -> Non
     with (
         pytest.raises(ConfigError, match="public cannot listen"),
         serve(fresh_metrics(), addresses(public_address=address)),
+    ):
+        pytest.fail("it served")
+
+
+def test_of_a_name_for_several_workers_one_address_is_this_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each of them takes its own; a name for others alone cannot be listened on."""
+    found = [
+        (socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, 0))
+        for host in ("192.0.2.1", "127.0.0.1")
+    ]
+    monkeypatch.setattr(server, "getaddrinfo", lambda *_, **__: found)
+    with serve(fresh_metrics(), addresses(public_address=("workers", 0))) as at:
+        assert _get(at.public)[0] == 200
+    del found[1]
+    with (
+        pytest.raises(ConfigError, match="public cannot listen on workers"),
+        serve(fresh_metrics(), addresses(public_address=("workers", 0))),
     ):
         pytest.fail("it served")
 

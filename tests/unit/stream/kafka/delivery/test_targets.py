@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import hashlib
 import hmac
 import json
 from typing import TYPE_CHECKING, Any
 
+import aiohttp
 import pytest
 
 from deploy.kafka.runtime import HOST
 from stream.decisions.lifecycle import State, step
-from stream.kafka.delivery import mqtt
+from stream.kafka.delivery import mqtt, web
 from stream.kafka.delivery.mqtt import MqttTarget, escaped, topic_of
 from stream.kafka.delivery.parcels import AwayError, Parcel, RefusedError
 from stream.kafka.delivery.web import AlertmanagerTarget, WebhookTarget
@@ -120,6 +122,43 @@ def test_an_answer_says_whether_to_try_again(status: int, raised: type[Exception
     assert json.loads(content)["status"] == "firing"
     with pytest.raises(AwayError):
         asyncio.run(send(f"{inbox.url}/x"))
+
+
+@pytest.mark.parametrize("kind", [WebhookTarget, AlertmanagerTarget])
+def test_who_takes_a_connection_and_never_answers_is_away(
+    kind: type[WebhookTarget | AlertmanagerTarget], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After its limit, and tried again: the second time it is asked anew."""
+    monkeypatch.setattr(web, "_PATIENCE", aiohttp.ClientTimeout(total=0.2))
+    (notice,), *_ = told([["hall"]])
+
+    async def send() -> int:
+        asked, left = 0, asyncio.Event()
+
+        async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal asked
+            asked += 1
+            with contextlib.suppress(ConnectionError):
+                await reader.read()
+            writer.close()
+            left.set()
+
+        async with await asyncio.start_server(silent, HOST, 0) as server:
+            url = f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
+            if kind is WebhookTarget:
+                settings: Any = Webhook("pager", url, SECRET)
+            else:
+                settings = Alertmanager("main", url, 1000)
+            target = kind(settings, lambda: NOW_MS)
+            for _ in range(2):
+                with pytest.raises(AwayError, match="Timeout"):
+                    await target.send([Parcel(notice, 0, 0)])
+                await left.wait()
+                left.clear()
+            await target.close()
+        return asked
+
+    assert asyncio.run(send()) == 2
 
 
 @pytest.mark.parametrize(
