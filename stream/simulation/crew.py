@@ -25,7 +25,6 @@ from stream.simulation.trials import Task, Trier
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from concurrent.futures import Future
-    from types import FrameType
 
     from operators.base import Plan
     from stream.simulation.trials import Bench
@@ -178,8 +177,8 @@ def _uninterrupted() -> Iterator[None]:
     A process started in it inherits the mask, until it ignores Ctrl-C. For this process the mask is
     not enough: any other thread (a progress bar's) takes the signal, and this one is interrupted.
     """
-    came: list[tuple[int, FrameType | None]] = []
-    handler = signal.signal(signal.SIGINT, lambda number, frame: came.append((number, frame)))
+    came: list[int] = []  # no frame, which would keep the pool
+    handler = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
     mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
@@ -187,7 +186,7 @@ def _uninterrupted() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
         signal.signal(signal.SIGINT, handler)
         if came and callable(handler):
-            handler(*came[0])
+            handler(came[0], None)
 
 
 def _begin(bench: Bench) -> None:
