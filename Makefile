@@ -70,7 +70,7 @@ DEPLOY_TESTS ?= tests/deploy tests/docs/test_asyncapi.py tests/docs/test_site.py
 deploy-check: system $(DEV) sbom $(if $(DEPLOY_TESTS),$(HELM))  ## what is deployed: helm, schemas, promtool, compose, the image, its bill, advisories, the site
 	@if [ -x $(HELM) ]; then $(BIN)/python -m deploy.helm.chart $(HELM); \
 		else echo "helm is not here: the chart as it was rendered last is checked"; fi
-	$(BIN)/python -m deploy.audit.advisories
+	$(BIN)/python -m deploy.audit.advisories $(if $(RELEASE),--release)
 	$(if $(DEPLOY_TESTS),$(PYTEST) $(DEPLOY_TESTS))
 
 .PHONY: sbom

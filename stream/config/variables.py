@@ -16,9 +16,13 @@ __all__ = ["REFERENCE", "SecretFileError", "read_secret"]
 
 REFERENCE: Final = re.compile(
     r"\$\$\{"
-    r"|\$\{(?:(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|file:(?P<path>[^}]+)\})?"
+    r"|\$\{(?:(?P<name>[A-Za-z_][A-Za-z0-9_]*)(?::-(?P<default>[^}]*))?\}|file:(?P<path>[^}]+)\}"
+    r"|(?:[A-Za-z_][A-Za-z0-9_]*:-|file:)[^}]*+\Z)?"
 )
-"""``${NAME}``, ``${NAME:-default}``, ``${file:PATH}``, ``$${``; of anything else just ``${``."""
+"""``${NAME}``, ``${NAME:-default}``, ``${file:PATH}``, ``$${``; of anything else just ``${``.
+
+One that is never closed takes the rest: nothing in it is read once more for every other.
+"""
 
 _MOST_BYTES: Final = 64 * 1024
 """More is no password, token or key: somebody named the wrong file."""

@@ -39,6 +39,8 @@ _HINTS = {
     "expected a comment or a line break": "put the value in quotes",
     "expected ',' or": "close the bracket or the brace, or put a comma here",
 }
+_MOST_BYTES = 512 * 1024
+"""More takes longer than five seconds to check. What is long is a domain or a table."""
 _MOST_REPEATED = 10_000
 """Values that aliases may stand for beside the first: a few lines could stand for billions."""
 
@@ -83,6 +85,9 @@ class Document:
     root: yaml.Node | None = field(repr=False)
     tree: Tree
     errors: tuple[ConfigError, ...] = ()
+    _children: dict[int, dict[str, tuple[yaml.Mark, yaml.Node]]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     def error(
         self,
@@ -113,7 +118,7 @@ class Document:
             return 1, 1
         node, mark, tree, complete = self.root, self.root.start_mark, self.tree, True
         for step in loc:
-            found = _child(node, step)
+            found = self._child(node, step)
             if found is None:
                 complete = False
                 break
@@ -128,6 +133,21 @@ class Document:
         inner = isinstance(node, yaml.ScalarNode) if not complete else not key
         mark = node.start_mark if inner else mark
         return mark.line + 1, mark.column + 1
+
+    def _child(self, node: yaml.Node, step: str | int) -> tuple[yaml.Mark, yaml.Node] | None:
+        """Return the mark of a child's key (or of the child, in a sequence) and the child."""
+        if isinstance(node, yaml.MappingNode):
+            if id(node) not in self._children:
+                self._children[id(node)] = {
+                    key.value: (key.start_mark, value)
+                    for key, value in reversed(node.value)  # of two alike, the first
+                    if isinstance(key, yaml.ScalarNode)
+                }
+            return self._children[id(node)].get(str(step))
+        if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+            child = node.value[step]
+            return child.start_mark, child
+        return None
 
 
 def quoted(text: str) -> str:
@@ -151,7 +171,13 @@ def load_document(
     """
     file = str(path)
     try:
-        text = (read_whole(path) if given is None else given).decode("utf-8-sig")
+        held = read_whole(path) if given is None else given
+        if len(held) > _MOST_BYTES:
+            hint = "put a domain in a file of its own, one value a line: room: {domain: rooms.txt}"
+            raise ConfigError(
+                "the file is longer than 512 KiB", file=file, line=1, column=1, hint=hint
+            )
+        text = held.decode("utf-8-sig")
     except OSError as error:
         reason = error.strerror or "cannot be read"
         raise ConfigError(
@@ -312,18 +338,6 @@ class _Reader:
     def _error(self, node: yaml.Node, message: str, hint: str) -> ConfigError:
         line, column = node.start_mark.line + 1, node.start_mark.column + 1
         return ConfigError(message, file=self.file, line=line, column=column, hint=hint)
-
-
-def _child(node: yaml.Node, step: str | int) -> tuple[yaml.Mark, yaml.Node] | None:
-    """Return the mark of a child's key (or of the child, in a sequence) and the child."""
-    if isinstance(node, yaml.MappingNode):
-        for key, value in node.value:
-            if isinstance(key, yaml.ScalarNode) and key.value == step:
-                return key.start_mark, value
-    if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-        child = node.value[step]
-        return child.start_mark, child
-    return None
 
 
 def _inside(node: yaml.Node, text: str, scalar: Scalar, offset: int) -> tuple[int, int]:

@@ -92,9 +92,10 @@ def try_out(
     if workers == 1:
         trier = Trier(bench, NoiseSource())
         return _all(_Alone(trier), bench, runs, on_draws)
-    pool = ProcessPoolExecutor(
-        workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(bench,)
-    )
+    with _uninterrupted():
+        pool = ProcessPoolExecutor(
+            workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(bench,)
+        )
     try:
         return _all(_Pooled(pool, workers), bench, runs, on_draws)
     except BrokenExecutor as error:
@@ -103,7 +104,8 @@ def try_out(
             hint="memory may be short: simulate fewer windows with --limit, or use fewer --workers",
         ) from error
     finally:
-        pool.shutdown(cancel_futures=True)
+        with _uninterrupted():
+            pool.shutdown(cancel_futures=True)
 
 
 def _all(
@@ -170,12 +172,21 @@ class _Pooled:
 
 @contextmanager
 def _uninterrupted() -> Iterator[None]:
-    """Put Ctrl-C off for a moment: a process started now inherits that, until it ignores it."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    """Put Ctrl-C off until the block is done.
+
+    A process started in it inherits the mask, until it ignores Ctrl-C. For this process the mask is
+    not enough: any other thread (a progress bar's) takes the signal, and this one is interrupted.
+    """
+    came: list[int] = []  # no frame, which would keep the pool
+    handler = signal.signal(signal.SIGINT, lambda number, _frame: came.append(number))
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
     try:
         yield
     finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+        signal.signal(signal.SIGINT, handler)
+        if came and callable(handler):
+            handler(came[0], None)
 
 
 def _begin(bench: Bench) -> None:

@@ -32,6 +32,16 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
 
 
+def test_a_ledger_that_went_back_says_so(ledger: Ledger) -> None:
+    """A window that a worker has asked for and the ledger lacks: the cause, and what to do."""
+    set_up(ledger, PrivacyUnit.EVENT, 1, [A])
+    ledger.admit("s", requests([A], 50))
+    lost = A.key(1000)
+    with pytest.raises(LedgerError, match="after a fail-over to a copy") as caught:
+        ledger.answer(lost)
+    assert "start the worker again" in caught.value.hint
+
+
 def test_tumbling_windows_go_on_for_ever_under_unit_event(ledger: Ledger) -> None:
     """Disjoint windows compose in parallel."""
     set_up(ledger, PrivacyUnit.EVENT, 1, [A])

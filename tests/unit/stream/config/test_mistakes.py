@@ -362,3 +362,18 @@ def test_what_is_no_configuration_is_an_error_with_a_place(tmp_path: Path, conte
     assert errors
     assert all(error.line >= 1 and error.column >= 1 for error in errors)
     assert check(tmp_path / "missing.yaml", environ={})[0].line == 1
+
+
+def test_a_long_domain_has_a_file_of_its_own(tmp_path: Path) -> None:
+    """A file is 512 KiB at most, which are checked within seconds; a byte more is not read."""
+    path = write(tmp_path, GOOD)
+    good = path.read_bytes()
+    path.write_bytes(good + b"#" * (2**19 - len(good)))
+    assert check(path, environ={}) == []
+    path.write_bytes(good + b"#" * (2**19 + 1 - len(good)))
+    (error,) = check(path, environ={})
+    assert "512 KiB" in error.message
+    assert "{domain: rooms.txt}" in error.hint
+    write(tmp_path, GOOD, rooms="\n".join(map(str, range(100_000))))
+    path.write_bytes(good)
+    assert check(path, environ={}) == []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,6 +11,7 @@ from click.testing import CliRunner
 
 from stream.cli.main import main
 from stream.config.loading import check, load
+from stream.config.variables import REFERENCE
 from tests.support.configurations import MARK, edited, place, write
 
 if TYPE_CHECKING:
@@ -122,6 +124,21 @@ def test_no_command_prints_what_a_file_held(tmp_path: Path, command: str) -> Non
         done = CliRunner().invoke(main, [command, str(file), *more])
         assert done.exit_code == 0, done.output
         assert SECRET not in done.output
+
+
+@pytest.mark.parametrize("opened", ["${file:", "${A:-"])
+def test_what_is_never_closed_is_read_once(opened: str) -> None:
+    """Twice as many take twice as long, not four times."""
+
+    def took_s(times: int) -> float:
+        text = opened * times
+        began = time.process_time()
+        found = list(REFERENCE.finditer(text))
+        assert not any(match[name] for match in found for name in ("name", "path"))
+        return time.process_time() - began
+
+    once, twice = (min(took_s(times) for _ in range(5)) for times in (30_000, 60_000))
+    assert twice < 3 * once
 
 
 def test_a_variable_called_file_keeps_its_default(tmp_path: Path) -> None:

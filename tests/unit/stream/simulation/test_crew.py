@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import os
+import signal
+import time
 from collections import Counter
 from fractions import Fraction
+from multiprocessing import util
+from threading import Event, Thread
 from typing import Any
 
 import numpy as np
@@ -86,6 +90,34 @@ def test_a_process_that_dies_is_an_error_with_a_hint() -> None:
     with pytest.raises(DependencyError, match="before its time") as caught:
         try_out(Bench(fatal, {}, {}, (own(query),)), 1, workers=2)
     assert "--workers" in caught.value.hint
+
+
+def test_ctrl_c_never_leaves_a_process_half_started(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It comes while a process has begun and has not been told yet what to do, to any thread."""
+    start = util.spawnv_passfds
+    done = Event()
+
+    def interrupted(*arguments: Any) -> int:
+        number: int = start(*arguments)
+        if b"spawn_main" in b"".join(map(os.fsencode, arguments[1])):
+            os.kill(os.getpid(), signal.SIGINT)
+            time.sleep(0.1)  # the other thread takes it
+        return number
+
+    monkeypatch.setattr(util, "spawnv_passfds", interrupted)
+    query = alarm(2)
+    bench = bench_of(query, counted_alarm(near_the_threshold(2, 2)), own(query))
+    thread = Thread(target=done.wait)  # as a progress bar's, or a library's
+    thread.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            try_out(bench, 1, workers=2)
+    finally:
+        done.set()
+        thread.join()
+    assert capfd.readouterr().err == ""
 
 
 def test_settings_that_cannot_be_planned_are_told_with_their_reason() -> None:
