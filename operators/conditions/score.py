@@ -7,7 +7,7 @@ many comparisons it has: one noise decides it. The proof is in ``docs/proofs/sco
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, reduce
 from typing import TYPE_CHECKING, Final
 
@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Score", "score_of"]
+__all__ = ["Score", "quorate", "score_of"]
 
 _MOST_PAIRS: Final = 1 << 14  # of implicants and implicates, cell by cell that differs
+_MOST_QUORUM: Final = 1 << 62
 _NEVER: Final = np.int64(np.iinfo(np.int64).min)
 
 
@@ -121,17 +122,52 @@ def score_of(condition: Condition, tolerances: tuple[int, ...]) -> Score:
     """
     expect(instance_of(Condition), condition=condition)
     expect(WHOLES, tolerances=tolerances)
+    condition, steps = _quorate(condition, tolerances)
     formula = condition.formula
-    if len(tolerances) != len(formula.atoms):
-        raise ArgumentError("a score has one tolerance for each atom of the formula")
-    granted = dict(zip(formula.atoms, tolerances, strict=True))
-    steps = {one: condition.test(one).steps(granted[atom_of(one)]) for one in formula.literals}
     if sum(formula.occurrences) > len({atom.statistic for atom in condition.atoms.values()}):
         shared = _shared(condition, steps)
         if shared is not None:
             return shared
     decisive = min(formula.literals, key=steps.__getitem__)
     return Score(condition, steps[decisive], decisive, (), np.empty((0, condition.cells), np.bool_))
+
+
+def quorate(condition: Condition, tolerances: tuple[int, ...]) -> Condition:
+    """Return what a score decides of a condition: its guards ask for a quorum.
+
+    A test that anything was counted has no room for a tolerance: with one, an empty cell would be
+    free to fire, and without one it would set the price of the whole condition. So it asks for k
+    times its sensitivity, k being the steps of the others, and an empty cell is k steps from that.
+    Cells that hold fewer lie outside ``max_fnr``.
+
+    Args:
+        condition: when a cell should ring.
+        tolerances: MIDE's ``u`` per atom.
+    """
+    return _quorate(condition, tolerances)[0]
+
+
+def _quorate(condition: Condition, tolerances: tuple[int, ...]) -> tuple[Condition, dict[str, int]]:
+    """Return the same, and the steps of every literal."""
+    formula = condition.formula
+    if len(tolerances) != len(formula.atoms):
+        raise ArgumentError("a score has one tolerance for each atom of the formula")
+    granted = dict(zip(formula.atoms, tolerances, strict=True))
+    steps = {one: condition.test(one).steps(granted[atom_of(one)]) for one in formula.literals}
+    names = [atom_of(one) for one in formula.literals]
+    guards = {name for name in condition.guards if names.count(name) == 1}
+    asked = [steps[one] for one in formula.literals if atom_of(one) not in guards]
+    if not guards or not asked:
+        return condition, steps
+    fewest, atoms = min(asked), dict(condition.atoms)
+    for one in formula.literals:
+        if (name := atom_of(one)) not in guards:
+            continue
+        steps[one] = fewest
+        if one == name:  # its negation asks for emptiness itself
+            quorum = min(fewest * condition.sensitivity_of(name), _MOST_QUORUM)
+            atoms[name] = replace(atoms[name], thresholds=np.full(condition.cells, quorum))
+    return replace(condition, atoms=atoms), steps
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,9 +21,8 @@ from operators.panes.looks import first_rings
 from operators.panes.mechanism import Panes
 from operators.panes.pricing import PaneQuestion
 from operators.single.abreast import repeated
-from operators.single.adapter import check_statistics, promise_of, steps_of
+from operators.single.adapter import check_statistics, least_loss, promise_of, steps_of
 from operators.single.converted import converted_plan
-from operators.single.looks import last_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -71,7 +70,7 @@ class PaneWindows:
         panes = Panes.planned([question], least=aim.pane_units)
         plan = panes.plan
         if aim.gaussian:
-            plan = converted_plan(plan, last_limit(condition, aim))
+            plan = converted_plan(plan, least_loss(condition, aim))
         return cls(condition, panes, plan)
 
     @property
@@ -205,7 +204,7 @@ PANES: Final = Mechanism(
     name="panes",
     releases="which predicates ring, of every window over the panes; noisy counts where asked for",
     keys=(*CONDITION_KEYS, "release"),
-    single=_WINDOWS,
+    conditions=_WINDOWS,
     early=_WINDOWS,
     converted=_WINDOWS,
     panes=PaneWindows.planned,

@@ -176,7 +176,7 @@ def test_the_score_is_the_condition_as_one_test_of_sensitivity_one() -> None:
 
 
 def test_the_score_has_all_the_steps_that_there_are() -> None:
-    """The steps are the length of the shortest way from true to false beyond tolerances, never less.
+    """K is the length of the shortest way from true to false beyond tolerances, never less.
 
     A mechanism is a test of k steps along that way, so its loss is the limit of k: the ratio is 1.
     """
