@@ -48,7 +48,8 @@ class Nlm:
 
     Epsilon is the least whole number of loss units with q^j / (1 + q) <= min(max_fnr, max_fpr),
     q = exp(-epsilon), j = ceil((u + 1) / D), half of k rounded up. For D = 1 and one rate for
-    both it equals TSLM's, the budget at which MIDE compares the two. ``plan.limit`` is that of TSLM's stronger promise.
+    both it equals TSLM's, the budget at which MIDE compares the two. ``plan.limit`` is that of
+    TSLM's stronger promise.
 
     Args:
         test: the integer test.

@@ -146,7 +146,7 @@ def test_the_new_mechanism_is_read_priced_and_decides(copy: Path) -> None:
 
 def test_keys_of_others_are_refused_beside_it(copy: Path) -> None:
     """A key that its descriptor does not name is told where it belongs."""
-    text = ALARMS + "    refine: fresh\n"
+    text = ALARMS + "    append: 2\n"
     (copy / "refined.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(AssertionError, match="shift has no second phase of its own"):
+    with pytest.raises(AssertionError, match="shift has no runs of windows"):
         tocsin(copy, ("check", "refined.yaml"))

@@ -20,7 +20,7 @@ from operators.single.tslm import theoretical_limit
 from tests.statistical.formula_law import random_formula
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -118,13 +118,17 @@ def broken(case: Case, read: Read, steps: int) -> set[str]:
         found.add("truth")
     if (scores[false] > -steps).any():
         found.add("tolerance")
-    moves = [range(-far, far + 1) for far in case.condition.sensitivities]
-    for move in product(*moves):
-        here = tuple(slice(max(0, m), min(0, m) or None) for m in move)
-        there = tuple(slice(max(0, -m), min(0, -m) or None) for m in move)
+    for here, there in moves_of(case):
         if (np.abs(scores[here] - scores[there]) > 1).any():
             found.add("step")
     return found
+
+
+def moves_of(case: Case) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
+    """Yield where data and their neighbours are, for every way to move all statistics."""
+    for move in product(*(range(-far, far + 1) for far in case.condition.sensitivities)):
+        here = tuple(slice(max(0, m), min(0, m) or None) for m in move)
+        yield here, tuple(slice(max(0, -m), min(0, -m) or None) for m in move)
 
 
 def checked(case: Case) -> set[str]:

@@ -92,7 +92,6 @@ alarms:
       HAVING capacity[room] <= COUNT(*)
     max_fnr: 1/20
     max_fpr: 1e-3
-    apportion: probe
     publish_delay: 1m
     decide_timeout: 1h
     max_age: 2w
