@@ -133,9 +133,8 @@ def test_neighbours_are_told_apart_by_no_more_than_is_charged(name: str) -> None
     inner: Tslm = made.negation.operator  # type: ignore[attr-defined]
     far = asked.sensitivities[0]
     for at in range(-40, 60):
-        scores = score_of(asked.negated, aim_of(asked, 2, "tslm").tolerances).of(
-            0, np.array([[at, at + far]])
-        )
+        score = score_of(asked.negated, aim_of(asked, 2, "tslm").tolerances)
+        scores = score.of(0, np.array([[at, at + far]]))
         silent, beside = (int(law_at(inner, place)) for place in scores.tolist())
         for one, other in ((silent, beside), (WHOLE - silent, WHOLE - beside)):
             assert abs(log(one) - log(other)) <= float(made.plan.epsilon) + SMALL
