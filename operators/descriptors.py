@@ -163,12 +163,6 @@ class Mechanism:
     def _maker(self, condition: Condition, aim: Aim) -> Maker:
         if len(aim.tolerances) != len(condition.formula.atoms):
             raise ArgumentError("an aim has one tolerance for each atom of the formula")
-        if self.panes is not None and len(condition.formula.literals) > 1:
-            raise ConfigError(
-                f"mechanism {self.name!r} decides one comparison, and this condition combines"
-                " several",
-                hint=FOR_FORMULAS,
-            )
         if aim.looks > 1:
             if self.early is None:
                 raise ConfigError(

@@ -8,7 +8,7 @@ many comparisons it has: one noise decides it. The proof is in ``docs/proofs/sco
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cached_property, reduce
+from functools import cached_property, lru_cache, reduce
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -71,10 +71,11 @@ class Score:
         Returns:
             Shape (cells,), int64, or (windows, cells).
         """
-        rows, cells = statistics.shape[-2:]
-        flat = statistics.reshape(-1, rows, cells).transpose(1, 0, 2).reshape(rows, -1)
-        at = np.tile(np.arange(cells), flat.shape[1] // cells)
-        return self._scores(at, flat).reshape(*statistics.shape[:-2], cells)
+        if statistics.ndim == 2:
+            return self._scores(self._tests, statistics, self.consistent)
+        windows, rows, cells = statistics.shape
+        flat = statistics.transpose(1, 0, 2).reshape(rows, -1)
+        return self._at(np.tile(np.arange(cells), windows), flat).reshape(windows, cells)
 
     def of(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the scores that one cell may have.
@@ -86,22 +87,33 @@ class Score:
         Returns:
             Shape (n,), int64.
         """
-        return self._scores(np.full(statistics.shape[1], cell), statistics)
+        return self._at(np.full(statistics.shape[1], cell), statistics)
 
-    def _scores(self, cells: NDArray[np.intp], statistics: NDArray[np.int64]) -> NDArray[np.int64]:
-        formula = self.condition.formula
+    @cached_property
+    def _tests(self) -> dict[str, IntegerTest]:
+        return {one: self.condition.test(one) for one in self.condition.formula.literals}
+
+    def _at(self, cells: NDArray[np.intp], statistics: NDArray[np.int64]) -> NDArray[np.int64]:
+        tests = {one: test.at(cells) for one, test in self._tests.items()}
+        return self._scores(tests, statistics, self.consistent[:, cells])
+
+    def _scores(
+        self,
+        tests: Mapping[str, IntegerTest],
+        statistics: NDArray[np.int64],
+        consistent: NDArray[np.bool_],
+    ) -> NDArray[np.int64]:
+        atoms = self.condition.atoms
         steps = {
-            one: self.condition.test(one)
-            .at(cells)
-            .quantise(statistics[self.condition.atoms[atom_of(one)].statistic])
-            for one in formula.literals
+            one: test.quantise(statistics[atoms[atom_of(one)].statistic])
+            for one, test in tests.items()
         }
         if not self.implicants:
-            return fold(formula.monotone, steps.__getitem__, _least, _largest)
-        found = np.full(cells.size, _NEVER)
-        for implicant, possible in zip(self.implicants, self.consistent, strict=True):
+            return fold(self.condition.formula.monotone, steps.__getitem__, _least, _largest)
+        found = np.full(statistics.shape[1], _NEVER)
+        for implicant, possible in zip(self.implicants, consistent, strict=True):
             own = _least([steps[one] for one in implicant])
-            np.maximum(found, own, out=found, where=possible[cells])
+            np.maximum(found, own, out=found, where=possible)
         return found
 
 
@@ -122,6 +134,11 @@ def score_of(condition: Condition, tolerances: tuple[int, ...]) -> Score:
     """
     expect(instance_of(Condition), condition=condition)
     expect(WHOLES, tolerances=tolerances)
+    return _score_of(condition, tuple(tolerances))
+
+
+@lru_cache(maxsize=256)  # an alarm is priced, planned and made with one aim
+def _score_of(condition: Condition, tolerances: tuple[int, ...]) -> Score:
     condition, steps = _quorate(condition, tolerances)
     formula = condition.formula
     if sum(formula.occurrences) > len({atom.statistic for atom in condition.atoms.values()}):

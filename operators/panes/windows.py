@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.costs.charges import UniformCost
-from accountant.errors import ArgumentError
+from accountant.errors import ArgumentError, ConfigError
 from accountant.units import to_loss_units
 from operators.base import Decision
-from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
+from operators.descriptors import CONDITION_KEYS, FOR_FORMULAS, Maker, Mechanism
 from operators.panes.law import LaplaceSum
 from operators.panes.looks import first_rings
 from operators.panes.mechanism import Panes
@@ -62,10 +62,10 @@ class PaneWindows:
         These are units of epsilon, whichever budget pays: noise follows from them.
 
         Raises:
-            ConfigError: a promise that cannot be kept, more noises in a sum than are planned for,
-                or noise wider than is drawn.
+            ConfigError: several comparisons, a promise that cannot be kept, more noises in a sum
+                than are planned for, or noise wider than is drawn.
         """
-        test = condition.test(condition.formula.literals[0])
+        test = _only_test(condition)
         question = PaneQuestion(test, promise_of(aim), aim.panes, looks=aim.looks)
         panes = Panes.planned([question], least=aim.pane_units)
         plan = panes.plan
@@ -196,6 +196,17 @@ class PaneWindows:
         ends = range(between, len(noisy) + 1, between)
         looks = [self.panes.decide(0, noisy[:end]) for end in ends]
         return np.asarray(np.logical_or.reduce(looks), dtype=np.bool_)
+
+
+def _only_test(condition: Condition) -> IntegerTest:
+    """Return the test of a condition of one literal: sums of panes are of one statistic."""
+    literals = condition.formula.literals
+    if len(literals) > 1:
+        raise ConfigError(
+            f"panes decide one comparison, and this condition comes to {len(literals)} tests",
+            hint=FOR_FORMULAS,
+        )
+    return condition.test(literals[0])
 
 
 _WINDOWS: Final = Maker(PaneWindows.planned)

@@ -109,7 +109,7 @@ def test_the_table_is_what_the_descriptors_say() -> None:
     """Every mechanism is there, with what it takes and what leaves of a window."""
     rows = re.findall(r"^\| `([\w-]+)` \| ([^|]+) \| ([^|]+) \|$", SECTION, flags=re.MULTILINE)
     takes = {
-        name: "a band" if one.bands else "any condition" if one.formula else "one comparison"
+        name: "a band" if one.bands else "one comparison" if one.panes else "any condition"
         for name, one in ALL.items()
     }
     assert rows == [(name, takes[name], one.releases) for name, one in ALL.items()]

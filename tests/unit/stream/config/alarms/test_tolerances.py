@@ -120,7 +120,8 @@ def test_suggested_changes_can_be_pasted(
 def test_tables_show_whole_comparisons(tmp_path: Path) -> None:
     """What looks like a style to the terminal's library, ``fine[room]``, is printed as it is."""
     having = "AVG(age) > fine[room] AND COUNT(*) > 60"
-    examined(tmp_path, having, epsilon_max="2", tolerance="0")
+    tolerance = '{"AVG(age)": 100, "COUNT(*)": 0}'
+    examined(tmp_path, having, epsilon_max="0.9", tolerance=tolerance)
     shown = CliRunner().invoke(main, ["plan", str(tmp_path / "alarms.yaml")]).stdout
     assert "recommended: tolerance" in shown
     assert shown.count('"AVG(age) > fine[room]"') == 2
