@@ -68,7 +68,7 @@ def configured(folder: Path, unit: str, lines: str, **changes: Any) -> str:
 @pytest.mark.parametrize("unit", ["event", "user"])
 @pytest.mark.parametrize(
     "mechanism",
-    ["tslm", "probe-ent", "probe", "ppwlm", "dppwlm"],
+    ["tslm", "probe-ent", "probe", "dppwlm"],
 )
 def test_a_formula_rings_where_it_is_true(tmp_path: Path, mechanism: str, unit: str) -> None:
     """Far from every threshold next to no cell is wrong, and none costs more than planned.
