@@ -135,6 +135,12 @@ model: $(DEV)  ## the protocol's models and their broken twins, every state (doc
 	@deploy/prerequisites.sh spin gcc libc6-dev
 	$(BIN)/python -m tests.model.check
 
+.PHONY: proofs
+proofs:  ## what Coq checks of the proofs (docs/proofs/score.v)
+	@deploy/prerequisites.sh coq
+	@mkdir -p .cache
+	cd .cache && coqc -q -o score.vo ../docs/proofs/score.v
+
 .PHONY: histories
 histories: $(DEV)  ## a thousand random histories of a ledger, beside a sequential accountant
 	$(PYTEST) tests/contracts/test_ledger_sequential.py --full --timeout=7200

@@ -25,6 +25,7 @@ present() {
         binutils) command -v strip >/dev/null 2>&1 ;;
         buildah | debootstrap | podman) command -v "$1" >/dev/null 2>&1 ;;
         chromium) command -v chromium >/dev/null 2>&1 ;;
+        coq) command -v coqc >/dev/null 2>&1 ;;
         gcc) command -v gcc >/dev/null 2>&1 ;;
         kcat) command -v kcat >/dev/null 2>&1 ;;
         libc6-dev) echo '#include <stdio.h>' | cpp >/dev/null 2>&1 ;;

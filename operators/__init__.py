@@ -9,16 +9,15 @@ from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Channel, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
+from operators.conditions.score import Score, score_of
 from operators.formulas.apportion import Apportionment, Atom, apportion
-from operators.formulas.normal import NormalTslm
 from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
-from operators.formulas.tslm import SharedTslm
 from operators.noise.certified import CertifiedProbability, exp_neg_bounds
 from operators.noise.rounded import rounded_normal
 from operators.noise.source import NoiseSource, SeededSource
 from operators.registry import MECHANISMS, RUN_MECHANISMS, create, price
-from operators.single.adapter import Single
+from operators.single.adapter import Scored
 from operators.single.nlm import Nlm
 from operators.single.progressive import Dppwlm, Ppwlm
 from operators.single.tslm import Tslm, theoretical_limit
@@ -41,7 +40,6 @@ __all__ = [
     "IntegerTest",
     "Nlm",
     "NoiseSource",
-    "NormalTslm",
     "Operator",
     "Plan",
     "Ppwlm",
@@ -50,9 +48,9 @@ __all__ = [
     "Promise",
     "RunDecision",
     "RunState",
+    "Score",
+    "Scored",
     "SeededSource",
-    "SharedTslm",
-    "Single",
     "Svt",
     "SvtPlan",
     "ThresholdAtom",
@@ -62,6 +60,7 @@ __all__ = [
     "exp_neg_bounds",
     "price",
     "rounded_normal",
+    "score_of",
     "svt_correction",
     "theoretical_limit",
 ]

@@ -51,17 +51,21 @@ class Promise:
         tolerance: MIDE's ``u``, half the uncertain region, in units of the statistic (>= 0): from
             ``c + 1`` on an alarm is due, at ``c - 2u`` and below one is false.
         max_fpr: most probable false alarm beyond the tolerance; ``None`` means as ``max_fnr``.
+        steps: k, from "must fire" down to "must not fire", where it does not follow from the
+            tolerance and the test's sensitivity: of a score.
     """
 
     max_fnr: Fraction
     tolerance: int
     max_fpr: Fraction | None = None
+    steps: int | None = None
 
     def __post_init__(self) -> None:
         """Check what the parts are; mechanisms say what they can keep."""
         expect(EXACT, max_fnr=self.max_fnr)
         expect(or_none(EXACT), max_fpr=self.max_fpr)
         expect(WHOLE, tolerance=self.tolerance)
+        expect(or_none(WHOLE), steps=self.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +76,8 @@ class Plan:
         mechanism: its name as in the configuration.
         epsilon: loss of one cell at worst; a whole number of loss units. Where a Gaussian budget
             pays, of ``mu^2 / 2``, as is the limit.
-        limit: the least epsilon any mechanism can pay for the same promise. For a formula it is a
-            lower bound, seldom reached: what its most demanding literal would cost alone. Without
-            ``max_fpr`` it is that among mechanisms that also keep ``max_fnr`` as false-alarm rate
-            where a literal decides alone.
+        limit: the least epsilon any mechanism can pay for the same promise. Without ``max_fpr`` it
+            is that among mechanisms that also keep ``max_fnr`` as false-alarm rate.
     """
 
     mechanism: str
@@ -218,13 +220,13 @@ class RunOperator(Operator, Protocol):
         """
         ...
 
-    def missed_in_silence(self, asked: int, tolerance: int | None = None) -> float:
+    def missed_in_silence(self, asked: int, *, beyond: bool = False) -> float:
         """Return how likely a cell at its threshold is missed, given that a run was silent so far.
 
         Args:
             asked: questions of the run so far, none of which rang.
-            tolerance: all were about cells this far beyond their thresholds, in the unit of
-                thresholds; ``None`` for cells that were just beyond them, which is worse.
+            beyond: all were about cells beyond their tolerances, and not, which is worse, about
+                cells just below their thresholds.
         """
         ...
 

@@ -26,18 +26,16 @@ __all__ = [
     "Mechanism",
 ]
 
-CONDITION_KEYS: Final = ("max_fpr", "tolerance", "apportion")
+CONDITION_KEYS: Final = ("max_fpr", "tolerance")
 """Keys of an alarm that mechanisms of conditions read, beyond those that every alarm may have."""
 
 WINDOW_KEYS: Final = (*CONDITION_KEYS, "promise")
 """Those that mechanisms read that decide each window by itself."""
 
-FOR_FORMULAS: Final = "write mechanism: probe-ent, or tslm"
+FOR_FORMULAS: Final = "write mechanism: tslm, or another that decides any condition"
 """The hint where a mechanism decides one comparison and there are several."""
 
-EARLY_HINT: Final = (
-    "write one comparison and mechanism: svt, tslm or panes, or TUMBLE instead of CUMULATE"
-)
+EARLY_HINT: Final = "write mechanism: svt or tslm, or TUMBLE instead of CUMULATE"
 """The hint where a mechanism is asked for early alarms and has none."""
 
 
@@ -81,8 +79,7 @@ class Mechanism:
         keys: the keys of an alarm that it reads, beyond those that every alarm may have.
         needs: those among them that have to be written.
         refuses: keys that it has its own reason not to read: what is wrong, and a hint.
-        single: makes operators for conditions of one literal; ``None`` where ``formula`` does.
-        formula: for conditions of any number of literals; ``None`` where it takes one only.
+        conditions: makes operators for conditions of any comparisons; over panes, of one.
         bands: for bands; a mechanism with this takes nothing else. Priced as the aim says.
         run: where windows share a run, makes the operator that goes on with one. As ``panes`` and
             ``early``, it prices what it makes for the budget that the aim names.
@@ -91,11 +88,9 @@ class Mechanism:
             these and decides from them; what an alarm loses is then the loss of its panes alone.
         early: makes what looks at windows while they fill (``operators.single.looks``); ``None``
             where it cannot.
-        gaussian: makes operators whose own law is Gaussian, for conditions of one literal; ``None``
-            where there are none.
-        gaussian_formula: the same for conditions of several literals.
-        converted: makes those that a Gaussian budget pays where these two do not: pure ones, at
-            the price of their worst case; ``None`` where there are none.
+        gaussian: makes operators whose own law is Gaussian; ``None`` where there are none.
+        converted: makes those that a Gaussian budget pays instead: pure ones, at the price of
+            their worst case; ``None`` where there are none.
         first_phase: whether it looks twice, first with wider tolerances.
         promised: whether it keeps ``max_fnr``; what does not is for experiments, and never for a
             configuration.
@@ -110,15 +105,13 @@ class Mechanism:
     keys: tuple[str, ...] = WINDOW_KEYS
     needs: tuple[str, ...] = ()
     refuses: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    single: Maker | None = None
-    formula: Maker | None = None
+    conditions: Maker | None = None
     bands: Callable[[Condition, Aim, Band], Operator] | None = None
     run: Callable[[Condition, Aim], RunOperator] | None = None
     sketch: Callable[[Condition, Aim], RunOperator] | None = None
     panes: Callable[[Condition, Aim], PaneOperator] | None = None
     early: Maker | None = None
     gaussian: Maker | None = None
-    gaussian_formula: Maker | None = None
     converted: Maker | None = None
     first_phase: bool = False
     promised: bool = True
@@ -167,44 +160,26 @@ class Mechanism:
             return self.operator(condition, aim, band).plan
         return self._maker(condition, aim).price(condition, aim)
 
-    def gaussian_maker(self, tests: int) -> Maker | None:
-        """Return what makes operators that a Gaussian budget pays; ``None`` where nothing does.
-
-        Args:
-            tests: literals of the condition.
-        """
-        own = self.gaussian if tests == 1 else self.gaussian_formula
-        return own or self.converted
-
     def _maker(self, condition: Condition, aim: Aim) -> Maker:
         if len(aim.tolerances) != len(condition.formula.atoms):
             raise ArgumentError("an aim has one tolerance for each atom of the formula")
-        tests = len(condition.formula.literals)
-        one = tests == 1
-        if aim.gaussian and aim.looks == 1:
-            paid = self.gaussian_maker(tests)
-            if paid is None:
-                raise ConfigError(
-                    f"mechanism {self.name!r} does not decide this under a Gaussian promise",
-                    hint="write mechanism: tslm, or promise: pure",
-                )
-            return paid
         if aim.looks > 1:
-            if self.early is None or not one:
+            if self.early is None:
                 raise ConfigError(
                     f"mechanism {self.name!r} does not decide this condition step by step",
                     hint=EARLY_HINT,
                 )
             return self.early
-        maker = self.single if one and self.single is not None else self.formula
-        if maker is None:
-            if self.bands is not None:
-                raise ConfigError(
-                    f"mechanism {self.name!r} takes a band around a reference", hint=FOR_FORMULAS
-                )
+        if self.conditions is None:
             raise ConfigError(
-                f"mechanism {self.name!r} decides one comparison, and this condition combines"
-                " several",
-                hint=FOR_FORMULAS,
+                f"mechanism {self.name!r} takes a band around a reference", hint=FOR_FORMULAS
             )
-        return maker
+        if not aim.gaussian:
+            return self.conditions
+        paid = self.gaussian or self.converted
+        if paid is None:
+            raise ConfigError(
+                f"mechanism {self.name!r} does not decide this under a Gaussian promise",
+                hint="write mechanism: tslm, or promise: pure",
+            )
+        return paid

@@ -11,10 +11,10 @@ from operators.deciders.mechanism import DECIDER
 from operators.formulas.mirrored import Mirrored, mirrored
 from operators.formulas.probe import PROBE
 from operators.formulas.probe_ent import PROBE_ENT
-from operators.formulas.tslm import TSLM
 from operators.panes.windows import PANES
 from operators.single.nlm import NLM
 from operators.single.progressive import DPPWLM, PPWLM
+from operators.single.threshold import TSLM
 from operators.svt.mechanism import SVT
 
 if TYPE_CHECKING:
@@ -94,8 +94,8 @@ def create(
             configuration file).
 
     Raises:
-        ConfigError: an unknown or experimental mechanism, one that does not take several literals,
-            or an aim it cannot keep.
+        ConfigError: an unknown or experimental mechanism, one that does not take the condition, or
+            an aim it cannot keep.
         ValueError: not one tolerance per atom.
     """
     found = _allowed(mechanism, experimental=experimental)

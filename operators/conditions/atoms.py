@@ -7,7 +7,7 @@ one neighbour move the result by at most one step: mechanisms then work on that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -82,6 +82,14 @@ class IntegerTest:
     def cells(self) -> int:
         """Number of cells (predicates) of the query."""
         return int(self.thresholds.size)
+
+    def at(self, cells: NDArray[np.intp]) -> IntegerTest:
+        """Return the test of some cells.
+
+        Args:
+            cells: shape (n,), at least one: which, in this order, as often as they are named.
+        """
+        return replace(self, thresholds=self.thresholds[cells])
 
     def quantise(self, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the step count ``s' = floor((sign s - c' - 1) / D)`` of every cell.

@@ -8,7 +8,6 @@ read it.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
@@ -93,14 +92,12 @@ class Channel:
         test: the test whose step counts carry the noise, ``s >= thresholds of the first atom``.
         offsets: per atom, how many steps its own step count lies above that of ``test``: shape
             (cells,), int64.
-        moves: how many steps one neighbour moves its step count.
     """
 
     name: str
     statistic: int
     test: IntegerTest
     offsets: Mapping[str, NDArray[np.int64]]
-    moves: int = 1
 
     def steps(self, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the step count of ``test`` in every cell, within +-2^62.
@@ -134,6 +131,7 @@ class Condition:
             all cells of all windows.
         steady: whether a neighbour's event, once a window has counted it, moves the step count of
             its cell alike at every later look at that window.
+        guards: atoms that only say that anything was counted, as an aggregate of nothing is NULL.
 
     Raises:
         ValueError: atoms missing or unknown, of different numbers of cells, or on a statistic
@@ -145,6 +143,7 @@ class Condition:
     sensitivities: tuple[int, ...]
     monotone: bool = False
     steady: bool = False
+    guards: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
@@ -206,17 +205,6 @@ class Condition:
                 groups.append([name])
         return tuple(self._channel(group) for group in groups)
 
-    @cached_property
-    def shared_channels(self) -> tuple[Channel, ...]:
-        """One channel for each statistic, whose steps are as fine as all its thresholds ask for.
-
-        For noise of which a neighbour may move the step count by several steps.
-        """
-        groups: dict[int, list[str]] = {}
-        for name in self.formula.atoms:
-            groups.setdefault(self.atoms[name].statistic, []).append(name)
-        return tuple(self._channel(group, self._grid(group)) for group in groups.values())
-
     def sensitivity_of(self, atom: str) -> int:
         """Return the sensitivity of an atom's statistic."""
         return self.sensitivities[self.atoms[atom].statistic]
@@ -256,23 +244,14 @@ class Condition:
             return False
         return bool((one.thresholds % sensitivity == other.thresholds % sensitivity).all())
 
-    def _grid(self, group: list[str]) -> int:
-        """Return the widest step, a divisor of the sensitivity, that all thresholds lie on."""
-        sensitivity = self.sensitivity_of(group[0])
-        rests = [self.atoms[name].thresholds % sensitivity for name in group]
-        apart = [int(np.gcd.reduce(rest - rests[0])) for rest in rests]
-        return math.gcd(sensitivity, *apart)
-
-    def _channel(self, group: list[str], step: int = 0) -> Channel:
-        sensitivity = self.sensitivity_of(group[0])
-        step = step or sensitivity
+    def _channel(self, group: list[str]) -> Channel:
+        step = self.sensitivity_of(group[0])
         base = self.atoms[group[0]].thresholds // step
         return Channel(
             name=group[0],
             statistic=self.atoms[group[0]].statistic,
-            test=replace(self.test(group[0]), sensitivity=step),
+            test=self.test(group[0]),
             offsets={name: base - self.atoms[name].thresholds // step for name in group},
-            moves=sensitivity // step,
         )
 
 
@@ -286,8 +265,8 @@ class Aim:
             statistic (>= 0): a literal true by its threshold must hold, one false by more than 2u
             must not.
         max_fpr: most probable false alarm where the formula is false with every literal granted its
-            tolerance; ``None`` means as ``max_fnr`` for one literal. For several it bounds none,
-            and gives each literal its miss rate for both errors.
+            tolerance; ``None`` means as ``max_fnr``. Of ProBE it then bounds none, and gives each
+            literal its miss rate for both errors.
         apportion: how the rates are shared out to several literals.
         refine: second phase of ``probe``.
         first_tolerances: ``u`` of ProBE's first phase per atom; empty for mechanisms without one.

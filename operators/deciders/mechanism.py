@@ -84,9 +84,6 @@ DECIDER: Final = Mechanism(
             "a band has no tolerance beside it",
             "remove it, and write the distance that matters as tau: ABS(... - REFERENCE) >= tau",
         ),
-        "apportion": ("a band is one question: nothing is shared out", "remove it"),
-        "refine": ("refine is for mechanism: probe", "remove it"),
-        "first_tolerance": ("first_tolerance is for mechanism: probe or probe-ent", "remove it"),
         "alarms_per_period": (
             "alarms_per_period is for mechanism: svt; every window of a band is charged",
             "remove it; decider: svt has no runs either",

@@ -21,8 +21,7 @@ from accountant.units import from_loss_units
 from operators.base import Promise
 from operators.conditions.condition import Rule
 from operators.conditions.formula import Formula, atom_of
-from operators.formulas.leastunits import least_loss, least_squared
-from operators.formulas.normal_programme import least_squares
+from operators.formulas.leastunits import least_loss
 from operators.formulas.programme import Side, least_losses
 from operators.single.tslm import MOST_STEPS, error_rates
 
@@ -48,32 +47,27 @@ class Atom:
         statistic: atoms with one key share one noisy value and one charge; by default the atom has
             a statistic of its own. Only atoms whose step counts differ by a public constant may
             share: thresholds a multiple of the sensitivity apart (any, at sensitivity one).
-        weight: sensitivity over tolerance, D/u, for ProBE's rule only; by default moves/k, which
+        weight: sensitivity over tolerance, D/u, for ProBE's rule only; by default 1/k, which
             is proportional to it but for rounding.
-        moves: how many steps one neighbour moves the statistic; more than one of a Gaussian budget
-            only.
 
     Raises:
-        ValueError: steps outside 1..``MOST_STEPS``, no moves, an empty key or a weight that is not
+        ValueError: steps outside 1..``MOST_STEPS``, an empty key or a weight that is not
             positive.
     """
 
     steps: int
     statistic: str | None = None
     weight: Fraction | None = None
-    moves: int = 1
 
     def __post_init__(self) -> None:
         """Check the parts."""
-        expect(WHOLE, steps=self.steps, moves=self.moves)
+        expect(WHOLE, steps=self.steps)
         expect(or_none(EXACT), weight=self.weight)
         if self.steps not in range(1, MOST_STEPS + 1):
             raise ArgumentError(
                 f"steps are a whole number from 1 to {MOST_STEPS}",
                 hint="write IntegerTest.steps(tolerance)",
             )
-        if self.moves < 1:
-            raise ArgumentError("a neighbour moves a statistic by a step at least")
         if self.statistic == "":
             raise ArgumentError("the key of a shared statistic is not empty")
         if self.weight is not None and not self.weight > 0:
@@ -101,8 +95,7 @@ class Apportionment:
 
     One discrete Laplace of rate ``epsilons[key]`` on the statistic, compared per literal with its
     own threshold shift, is such a mechanism; its loss is ``epsilons[key]``, once, however many
-    literals read it. Under a Gaussian promise that is ``rho = mu^2 / 2``, and one normal noise of
-    standard deviation ``1 / mu`` is such a mechanism.
+    literals read it.
 
     Args:
         rule: the rule asked for.
@@ -135,13 +128,11 @@ def apportion(
     max_fpr: Fraction | None = None,
     rule: Rule = "optimal",
     part: Fraction = Fraction(1),
-    gaussian: bool = False,
 ) -> Apportionment:
     """Share the rates of a formula out to its literals.
 
     - ``optimal``: least summed loss. Without ``max_fpr`` the programme is convex and this is the
-      minimum up to the solver's tolerance; with it, a local one. Of a Gaussian budget it is the
-      minimum where no rate is above 1/2, with or without ``max_fpr``. Never dearer than the other
+      minimum up to the solver's tolerance; with it, a local one. Never dearer than the other
       rules.
     - ``probe``: beta_i = max_fnr w_i / sum of o_y w_y, with w = D/u and o_y the times a literal is
       written.
@@ -155,7 +146,6 @@ def apportion(
             formula and gives each literal its miss rate for both errors (MIDE's shift).
         rule: how to share.
         part: of both rates, how much there is to share, in (0, 1]; the rest is for other looks.
-        gaussian: whether the loss is that of normal noise, ``mu^2 / 2``, instead of epsilon.
 
     Raises:
         ValueError: atoms missing or unknown, an unknown rule, inexact rates, a part of nothing or
@@ -178,14 +168,7 @@ def apportion(
     if not 0 < part <= 1:
         raise ArgumentError("the part of the rates that is shared out lies in (0, 1]")
     error_rates(Promise(max_fnr, 0, max_fpr))
-    if not gaussian and any(atom.moves > 1 for atom in atoms.values()):
-        raise ArgumentError(
-            "Laplace noise is planned for statistics that a neighbour moves by one step",
-            hint="write Atom(steps=19), of steps as wide as the sensitivity",
-        )
-    task = _Task.of(
-        formula, atoms, max_fnr * part, None if max_fpr is None else max_fpr * part, gaussian
-    )
+    task = _Task.of(formula, atoms, max_fnr * part, None if max_fpr is None else max_fpr * part)
     probe = task.shared_out(rule, task.weights, task.occurrences)
     if rule == "probe":
         return probe
@@ -204,28 +187,24 @@ class _Task:
         occurrences: how often each is written.
         weights: D/u per literal.
         steps: k per literal.
-        moves: steps that a neighbour moves each.
         reads: index of the statistic per literal.
         statistics: their keys.
         implicants: sets of literals whose miss rates add up to ``max_fnr`` at most.
         implicates: sets whose false-alarm rates add up to ``max_fpr`` at most; none without it.
         max_fnr: as asked for.
         max_fpr: as asked for.
-        gaussian: whether losses are ``mu^2 / 2``.
     """
 
     literals: tuple[str, ...]
     occurrences: tuple[int, ...]
     weights: tuple[Fraction, ...]
     steps: tuple[int, ...]
-    moves: tuple[int, ...]
     reads: tuple[int, ...]
     statistics: tuple[str, ...]
     implicants: tuple[tuple[int, ...], ...]
     implicates: tuple[tuple[int, ...], ...]
     max_fnr: Fraction
     max_fpr: Fraction | None
-    gaussian: bool
 
     @classmethod
     def of(
@@ -234,7 +213,6 @@ class _Task:
         atoms: Mapping[str, Atom],
         max_fnr: Fraction,
         max_fpr: Fraction | None,
-        gaussian: bool,
     ) -> _Task:
         """Check the names and number everything."""
         _check_names(formula, atoms)
@@ -246,18 +224,16 @@ class _Task:
             literals=literals,
             occurrences=formula.occurrences,
             weights=tuple(
-                Fraction(each.moves, each.steps) if each.weight is None else Fraction(each.weight)
+                Fraction(1, each.steps) if each.weight is None else Fraction(each.weight)
                 for each in owners
             ),
             steps=tuple(each.steps for each in owners),
-            moves=tuple(each.moves for each in owners),
             reads=tuple(map(statistics.index, keys)),
             statistics=statistics,
             implicants=_binding(formula.prime_implicants(), literals),
             implicates=() if max_fpr is None else _binding(formula.prime_implicates(), literals),
             max_fnr=Fraction(max_fnr),
             max_fpr=None if max_fpr is None else Fraction(max_fpr),
-            gaussian=gaussian,
         )
 
     def shared_out(
@@ -275,10 +251,8 @@ class _Task:
     ) -> Apportionment:
         """Charge every statistic for its most demanding literal."""
         units = [0] * len(self.statistics)
-        each = zip(self.reads, self.steps, self.moves, alpha, beta, strict=True)
-        for at, steps, moves, a, b in each:
-            loss = least_squared(steps, a, b, moves) if self.gaussian else least_loss(steps, a, b)
-            units[at] = max(units[at], loss)
+        for at, steps, a, b in zip(self.reads, self.steps, alpha, beta, strict=True):
+            units[at] = max(units[at], least_loss(steps, a, b))
         return Apportionment(
             rule=rule,
             beta=dict(zip(self.literals, beta, strict=True)),
@@ -298,12 +272,8 @@ def _optimised(task: _Task) -> Apportionment:
         sides.append(
             Side(task.implicates, float(task.max_fpr), [*map(float, start.alpha.values())])
         )
-    if task.gaussian:
-        moved = [steps / moves for steps, moves in zip(task.steps, task.moves, strict=True)]
-        rates = least_squares(moved, task.reads, sides)
-    else:
-        losses = [*map(float, start.epsilons.values())]
-        rates = least_losses(task.steps, task.reads, losses, sides)
+    losses = [*map(float, start.epsilons.values())]
+    rates = least_losses(task.steps, task.reads, losses, sides)
     beta = _rounded(rates[0], task.implicants, task.max_fnr)
     if task.max_fpr is None:
         return task.settled("optimal", beta, beta)

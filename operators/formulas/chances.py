@@ -6,127 +6,32 @@ that of ``docs/proofs/ringing.md``.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, Final, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
 from accountant.units import UNITS_PER_EPSILON
 from operators.conditions.formula import atom_of
 from operators.formulas.treewalk import still_open
-from operators.noise.likely import laplace_at_most
 from operators.noise.mixtures import Answer, inside, intervals, ring_chance
 from operators.single.adapter import steps_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
     from operators.conditions.formula import Formula
     from operators.formulas.literals import Reading, Share
     from operators.formulas.treewalk import Scale
-    from operators.noise.boundaries import Cut
 
-    _Holds: TypeAlias = tuple[bool, ...]
     _State: TypeAlias = tuple[tuple[bool, bool], ...]
 
-__all__ = ["ChannelValue", "SharedValue", "channel_steps", "shared_chances", "walk_chances"]
+__all__ = ["walk_chances"]
 
 _ONE: Final = float(1 << 64)
-_MOST_OUTCOMES: Final = 1 << 16
-
-
-class ChannelValue(Protocol):
-    """One noisy value of a channel, off which its literals are read."""
-
-    @property
-    def share(self) -> Share:
-        """The channel and its literals."""
-        ...
-
-    def outcomes(
-        self, cell: int, statistics: NDArray[np.int64]
-    ) -> dict[tuple[bool, ...], NDArray[np.float64]]:
-        """Return how likely its literals hold, by which of them do.
-
-        Args:
-            cell: which cell.
-            statistics: shape (statistics, n), int64.
-
-        Returns:
-            Shape (n,) for every outcome, whose entries are in the order of the readings.
-        """
-        ...
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class SharedValue:
-    """One channel's discrete Laplace and how its literals are read off it.
-
-    Args:
-        share: the channel and its literals.
-        units: rate of the noise and loss of the channel, in loss units.
-        cuts: per literal, the shift and the coin at the tie.
-    """
-
-    share: Share
-    units: int
-    cuts: tuple[Cut, ...]
-
-    def outcomes(
-        self, cell: int, statistics: NDArray[np.int64]
-    ) -> dict[_Holds, NDArray[np.float64]]:
-        """Return the law of the literals; see :meth:`ChannelValue.outcomes`."""
-        readings = self.share.readings
-        offsets = [int(reading.offsets[cell]) for reading in readings]
-        rate = self.units / UNITS_PER_EPSILON
-        steps = channel_steps(self.share, cell, statistics)
-        ties = [
-            {_of_channel(reading, offset, -cut.shift + more) for more in (0, 1)}
-            for reading, offset, cut in zip(readings, offsets, self.cuts, strict=True)
-        ]
-        found: dict[_Holds, NDArray[np.float64]] = {}
-        for start, stop in intervals(end for each in ties for end in each):
-            at = inside(start, stop)
-            owns = [_own(one, offset, at) for one, offset in zip(readings, offsets, strict=True)]
-            above = [own + cut.shift for own, cut in zip(owns, self.cuts, strict=True)]
-            mass = laplace_at_most(stop - 1 - steps, rate) - laplace_at_most(
-                start - 1 - steps, rate
-            )
-            for outcome, weight in _tossed(above, [float(cut.drop) for cut in self.cuts]):
-                found[outcome] = found.get(outcome, 0.0) + weight * mass
-        return found
-
-
-def shared_chances(
-    formula: Formula, values: Sequence[ChannelValue], cell: int, statistics: NDArray[np.int64]
-) -> NDArray[np.float64] | None:
-    """Return the law of literals that are read off one noisy value per channel.
-
-    The sum over the outcomes of all channels, each a few intervals of its noisy value.
-
-    Args:
-        formula: over the literals of all channels.
-        values: one per channel.
-        cell: which cell.
-        statistics: shape (statistics, n), int64.
-
-    Returns:
-        Shape (n,), or nothing where there are more than 65,536 outcomes to sum over.
-    """
-    literals = [each.literal for value in values for each in value.share.readings]
-    laws = [value.outcomes(cell, statistics) for value in values]
-    if np.prod([float(len(law)) for law in laws]) > _MOST_OUTCOMES:
-        return None
-    found = np.zeros(statistics.shape[1])
-    for combined in product(*(law.items() for law in laws)):
-        held = [holds for outcome, _ in combined for holds in outcome]
-        if _true(formula, dict(zip(literals, held, strict=True))):
-            found += np.prod([mass for _, mass in combined], axis=0)
-    return found
 
 
 def walk_chances(
@@ -162,12 +67,12 @@ def walk_chances(
     rates = [scale.units[level] / UNITS_PER_EPSILON for level in read]
     unknown = tuple((False, True) for _ in scale.share.readings)
     fresh = scale.chain is None
-    steps = channel_steps(scale.share, cell, statistics)
+    steps = _channel_steps(scale.share, cell, statistics)
     found = [ring_chance(rates, at, answers, unknown, fresh=fresh) for at in steps.tolist()]
     return np.array(found, dtype=np.float64)
 
 
-def channel_steps(share: Share, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
+def _channel_steps(share: Share, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the step counts of a channel in one cell, within +-2^60.
 
     Args:
@@ -232,17 +137,6 @@ class _Rungs:
         sure = {name: np.array([one]) for name, (one, _) in zip(names, state, strict=True)}
         possible = {name: np.array([one]) for name, (_, one) in zip(names, state, strict=True)}
         return any(marks.any() for marks in still_open(self._formula, sure, possible).values())
-
-
-def _tossed(above: Sequence[int], drops: Sequence[float]) -> Iterator[tuple[_Holds, float]]:
-    """Yield which literals hold, with its probability: at 0 above its cut a literal's coin says."""
-    tied = [at for at, one in enumerate(above) if not one]
-    for coins in product((False, True), repeat=len(tied)):
-        held, weight = [one > 0 for one in above], 1.0
-        for at, falls in zip(tied, coins, strict=True):
-            held[at] = not falls
-            weight *= drops[at] if falls else 1 - drops[at]
-        yield tuple(held), weight
 
 
 def _of_channel(reading: Reading, offset: int, end: int) -> int:

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.units import UNITS_PER_EPSILON, from_loss_units, to_loss_units
+from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.noise.certified import exp_neg_bounds
 from operators.search import least
-from operators.single.gaussian import least_mu
 from operators.single.tslm import theoretical_limit
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["least_loss", "least_squared"]
+__all__ = ["least_loss"]
 
 _CERTIFIED_BITS: Final = 256
 _WINDOW: Final = 2
@@ -40,21 +39,6 @@ def least_loss(steps: int, alpha: Fraction, beta: Fraction) -> int:
     """
     guess = round(theoretical_limit(steps, alpha, beta) * UNITS_PER_EPSILON)
     return least(lambda units: _suffices(units, steps, alpha, beta), 0, max(1, guess))
-
-
-def least_squared(steps: int, alpha: Fraction, beta: Fraction, moves: int = 1) -> int:
-    """Return ``mu^2 / 2`` in whole loss units, at which normal noise keeps both rates.
-
-    Args:
-        steps: k >= 1.
-        alpha: bound on firing at s' = -k.
-        beta: bound on missing at s' = 0; alpha + beta < 1.
-        moves: how many steps one neighbour moves s'.
-
-    Returns:
-        Loss units, at least 1.
-    """
-    return to_loss_units((moves * least_mu(steps, alpha, beta)) ** 2 / 2)
 
 
 def _turning(steps: int, loss: float, log_beta: float) -> int:

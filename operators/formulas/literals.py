@@ -20,26 +20,21 @@ from operators.base import Promise
 from operators.conditions.formula import atom_of
 from operators.formulas.apportion import Atom, apportion
 from operators.noise.boundaries import finest_cut
-from operators.single.gaussian import gaussian_limit
 from operators.single.ladder import least_rate
-from operators.single.tslm import error_rates, planned_steps, theoretical_limit
+from operators.single.tslm import error_rates, planned_steps
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from operators.conditions.atoms import IntegerTest
     from operators.conditions.condition import Aim, Channel, Condition
     from operators.noise.boundaries import Cut
 
 __all__ = [
     "Reading",
     "Share",
-    "adds_up",
     "apportioned",
-    "atom_test",
-    "formula_limit",
     "least_common_rate",
 ]
 
@@ -115,7 +110,6 @@ def apportioned(
     condition: Condition,
     aim: Aim,
     part: Fraction = Fraction(1),
-    channels: tuple[Channel, ...] = (),
 ) -> tuple[Share, ...]:
     """Share the rates of a condition out to its literals, channel by channel.
 
@@ -123,7 +117,6 @@ def apportioned(
         condition: when a cell should ring.
         aim: what the analyst asked for.
         part: of every literal's rates, which part the level may use whose loss is minimised.
-        channels: what noise is drawn for; the condition's own by default.
 
     Raises:
         ConfigError: rates or tolerances that cannot be kept, are met by guessing or span too many
@@ -133,11 +126,11 @@ def apportioned(
     """
     error_rates(Promise(aim.max_fnr, min(aim.tolerances), aim.max_fpr))
     tolerances = dict(zip(condition.formula.atoms, aim.tolerances, strict=True))
-    channels = channels or condition.channels
-    _check_distances(condition, channels)
+    channels = condition.channels
+    _check_distances(condition)
     owners = {name: channel for channel in channels for name in channel.offsets}
     steps = {
-        name: planned_steps(atom_test(condition, owners[name], name), tolerance)
+        name: planned_steps(condition.test(name), Promise(aim.max_fnr, tolerance))
         for name, tolerance in tolerances.items()
     }
     # ProBE's weight is D/u. Where one is infinite all go by 1/k, which is on another scale.
@@ -149,15 +142,11 @@ def apportioned(
     _check_primes(condition, aim)
     found = apportion(
         condition.formula,
-        {
-            name: Atom(steps[name], owners[name].name, weights[name], owners[name].moves)
-            for name in tolerances
-        },
+        {name: Atom(steps[name], owners[name].name, weights[name]) for name in tolerances},
         max_fnr=aim.max_fnr,
         max_fpr=aim.max_fpr,
         rule=aim.apportion,
         part=part,
-        gaussian=aim.gaussian,
     )
     return tuple(
         Share(
@@ -196,93 +185,12 @@ def least_common_rate(
         units += 1
 
 
-def formula_limit(condition: Condition, aim: Aim) -> float:
-    """Return a loss below which no mechanism of the kind planned here can keep the aim.
-
-    A literal decides alone where the condition must hold at its threshold and must not, k steps
-    further, for some setting of the other statistics: there the condition is a test of k steps, and
-    whoever decides it pays ``theoretical_limit`` (of ``mu^2 / 2``: ``gaussian_limit``). The largest
-    of these is returned, of the first cell; 0 where no literal ever decides alone, as in a
-    condition that no data can meet.
-
-    With ``max_fpr`` it binds every mechanism. Without it, only those that keep ``max_fnr`` as rate
-    of false alarms too where a literal decides alone: ringing always keeps the aim at no loss.
-
-    Args:
-        condition: when a cell should ring.
-        aim: what the analyst asked for.
-    """
-    tolerances = dict(zip(condition.formula.atoms, aim.tolerances, strict=True))
-    literals = condition.formula.literals
-    steps = {one: condition.test(one).steps(tolerances[atom_of(one)]) for one in literals}
-    alpha, beta = error_rates(Promise(aim.max_fnr, 0, aim.max_fpr))
-    for one in sorted(literals, key=steps.__getitem__):
-        if _decides_alone(condition, one, steps):
-            least = gaussian_limit if aim.gaussian else theoretical_limit
-            return least(steps[one], alpha, beta)
-    return 0.0
-
-
-def atom_test(condition: Condition, channel: Channel, name: str) -> IntegerTest:
-    """Return an atom's test, counted in the steps of a channel.
-
-    Args:
-        condition: when a cell should ring.
-        channel: of the atom.
-        name: the atom's.
-    """
-    return replace(condition.test(name), sensitivity=channel.test.sensitivity)
-
-
-def adds_up(condition: Condition, channel: Channel) -> bool:
-    """Tell whether a channel's offsets can be added to its noisy values in int64.
-
-    Args:
-        condition: when a cell should ring.
-        channel: of its atoms.
-    """
-    if len(channel.offsets) == 1:
-        return True  # its own steps: nothing is added
-    width = channel.test.sensitivity
-    steps = np.stack([condition.atoms[name].thresholds // width for name in channel.offsets])
-    return bool(steps.min() >= -_FARTHEST and steps.max() <= _FARTHEST)
-
-
 def _cuts_at(units: int, readings: Sequence[Reading], part: Fraction) -> tuple[Cut, ...] | None:
     """Return every literal's cut at a rate, or nothing if one would ring too often."""
     rate = from_loss_units(units)
     cuts = [finest_cut(rate, e.steps, e.alpha * part, e.beta * part) for e in readings]
     found = tuple(cut for cut in cuts if cut is not None)
     return found if len(found) == len(cuts) else None
-
-
-def _decides_alone(condition: Condition, literal: str, steps: Mapping[str, int]) -> bool:
-    name = atom_of(literal)
-    statistic, sensitivity = condition.atoms[name].statistic, condition.sensitivity_of(name)
-    others = sorted({atom.statistic for atom in condition.atoms.values()} - {statistic})
-    settings = np.arange(1 << len(others))
-    far_up = {other: settings >> number & 1 for number, other in enumerate(others)}
-    threshold = int(condition.atoms[name].thresholds[0])
-    falls = literal == name
-    must_fire = threshold if falls else threshold - 1
-    apart = steps[literal] * sensitivity
-
-    def holding(one: str, at: int, least: int) -> NDArray[np.bool_]:
-        atom = condition.atoms[atom_of(one)]
-        rises = one == atom_of(one)
-        if atom.statistic != statistic:
-            return np.asarray(far_up[atom.statistic] == rises, dtype=np.bool_)
-        bound = int(atom.thresholds[0])
-        distance = at - bound if rises else bound - 1 - at
-        return np.full(settings.size, distance // sensitivity >= least)
-
-    formula = condition.formula
-    true = formula.evaluate_literals({one: holding(one, must_fire, 0) for one in formula.literals})
-    moved = must_fire - apart if falls else must_fire + apart
-    granted = formula.evaluate_literals(
-        {one: holding(one, moved, 1 - steps[one]) for one in formula.literals}
-    )
-    return bool((true & ~granted).any())
 
 
 def _check_primes(condition: Condition, aim: Aim) -> None:
@@ -295,10 +203,13 @@ def _check_primes(condition: Condition, aim: Aim) -> None:
         raise ConfigError(sentence_of(error), hint="split the query into several") from error
 
 
-def _check_distances(condition: Condition, channels: tuple[Channel, ...]) -> None:
+def _check_distances(condition: Condition) -> None:
     """Refuse thresholds whose offsets could not be added to noisy values in int64."""
-    if not all(adds_up(condition, channel) for channel in channels):
-        raise ConfigError(
-            "thresholds of one statistic lie more than 2^60 steps from 0",
-            hint="declare a coarser granule for the summed field",
-        )
+    for channel in condition.channels:
+        width = channel.test.sensitivity
+        steps = np.stack([condition.atoms[name].thresholds // width for name in channel.offsets])
+        if len(steps) > 1 and (steps.min() < -_FARTHEST or steps.max() > _FARTHEST):
+            raise ConfigError(
+                "thresholds of one statistic lie more than 2^60 steps from 0",
+                hint="declare a coarser granule for the summed field",
+            )

@@ -22,12 +22,12 @@ from operators.conditions.condition import Aim, Condition, Rule
 from operators.descriptors import WINDOW_KEYS, Maker, Mechanism
 from operators.formulas.abreast import Walks, refined_levels
 from operators.formulas.chances import walk_chances
-from operators.formulas.literals import apportioned, formula_limit, least_common_rate
+from operators.formulas.literals import apportioned, least_common_rate
 from operators.formulas.treewalk import Rungs, Scale, Walk
 from operators.noise.boundaries import boundaries
 from operators.noise.source import SOURCE
 from operators.single.abreast import Decisions
-from operators.single.adapter import check_statistics
+from operators.single.adapter import check_statistics, least_loss
 from operators.single.converted import converted
 from operators.single.tslm import MOST_STEPS, error_rates
 
@@ -81,7 +81,7 @@ class Probe:
 
     Args:
         condition: when a cell should ring.
-        plan: worst-case loss and its limit, see ``operators.formulas.literals.formula_limit``.
+        plan: worst-case loss; its limit is that of the condition's score.
         scales: levels and boundaries, one per channel.
         max_fpr: what the estimate is held against.
 
@@ -379,7 +379,7 @@ def _plan(condition: Condition, aim: Aim, layouts: tuple[_Layout, ...]) -> Plan:
     return Plan(
         mechanism=PROBE.name,
         epsilon=from_loss_units(sum(layout.charges[-1] for layout in layouts)),
-        limit=formula_limit(condition, aim),
+        limit=least_loss(condition, aim),
     )
 
 
@@ -388,9 +388,9 @@ _FORMULA: Final = Maker(Probe.planned, Probe.priced)
 PROBE: Final = Mechanism(
     name="probe",
     releases="which predicates ring",
-    keys=(*WINDOW_KEYS, "refine", "first_tolerance", "first_share"),
-    formula=_FORMULA,
-    converted=converted(_FORMULA, formula_limit),
+    keys=WINDOW_KEYS,
+    conditions=_FORMULA,
+    converted=converted(_FORMULA, least_loss),
     first_phase=True,
     collective=True,
     colours=("#a21caf", "#e27bec"),

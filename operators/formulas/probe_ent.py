@@ -18,10 +18,10 @@ from operators.conditions.condition import Aim, Condition
 from operators.descriptors import WINDOW_KEYS, Maker, Mechanism
 from operators.formulas.abreast import Walks
 from operators.formulas.chances import walk_chances
-from operators.formulas.literals import apportioned, formula_limit, least_common_rate
+from operators.formulas.literals import apportioned, least_common_rate
 from operators.formulas.treewalk import Scale, Walk
 from operators.noise.source import SOURCE
-from operators.single.adapter import check_statistics
+from operators.single.adapter import check_statistics, least_loss
 from operators.single.choosing import level_of_most_entropy, levels_of_most_entropy
 from operators.single.converted import converted
 from operators.single.ladder import Grid, level_definition
@@ -58,7 +58,7 @@ class ProbeEnt:
 
     Args:
         condition: when a cell should ring.
-        plan: worst-case loss and its limit, see ``operators.formulas.literals.formula_limit``.
+        plan: worst-case loss; its limit is that of the condition's score.
         scales: levels and boundaries, one per channel.
 
     Source: ProBE, Algorithm 5 (appendix C) over MIDE, Algorithms 3 and 4. What a channel leaves of
@@ -219,7 +219,7 @@ def _levels(condition: Condition, aim: Aim, grid: Grid) -> list[_Levels]:
 
 def _plan(condition: Condition, aim: Aim, levels: list[_Levels]) -> Plan:
     epsilon = from_loss_units(sum(units[-1] for _, units, _ in levels))
-    return Plan(PROBE_ENT.name, epsilon, formula_limit(condition, aim))
+    return Plan(PROBE_ENT.name, epsilon, least_loss(condition, aim))
 
 
 _FORMULA: Final = Maker(ProbeEnt.planned, ProbeEnt.priced)
@@ -227,10 +227,10 @@ _FORMULA: Final = Maker(ProbeEnt.planned, ProbeEnt.priced)
 PROBE_ENT: Final = Mechanism(
     name="probe-ent",
     releases="which predicates ring",
-    keys=(*WINDOW_KEYS, "first_tolerance", "levels"),
+    keys=(*WINDOW_KEYS, "levels"),
     definition=level_definition,
-    formula=_FORMULA,
-    converted=converted(_FORMULA, formula_limit),
+    conditions=_FORMULA,
+    converted=converted(_FORMULA, least_loss),
     first_phase=True,
     collective=True,
     colours=("#0e7490", "#4cc3dc"),

@@ -63,7 +63,7 @@ class PaneQuestion:
         expect(instance_of(Promise), promise=self.promise)
         expect(WHOLE, panes=self.panes, step=self.step, looks=self.looks)
         error_rates(self.promise)
-        planned_steps(self.test, self.promise.tolerance)
+        planned_steps(self.test, self.promise)
         if self.panes < 1 or self.step < 1:
             raise ArgumentError(
                 "a window has at least one pane, and the next starts one later",

@@ -12,18 +12,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.costs.charges import UniformCost
-from accountant.errors import ArgumentError
+from accountant.errors import ArgumentError, ConfigError
 from accountant.units import to_loss_units
 from operators.base import Decision
-from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
+from operators.descriptors import CONDITION_KEYS, FOR_FORMULAS, Maker, Mechanism
 from operators.panes.law import LaplaceSum
 from operators.panes.looks import first_rings
 from operators.panes.mechanism import Panes
 from operators.panes.pricing import PaneQuestion
 from operators.single.abreast import repeated
-from operators.single.adapter import check_statistics, promise_of, steps_of
+from operators.single.adapter import check_statistics, least_loss, promise_of, steps_of
 from operators.single.converted import converted_plan
-from operators.single.looks import last_limit
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -63,15 +62,15 @@ class PaneWindows:
         These are units of epsilon, whichever budget pays: noise follows from them.
 
         Raises:
-            ConfigError: a promise that cannot be kept, more noises in a sum than are planned for,
-                or noise wider than is drawn.
+            ConfigError: several comparisons, a promise that cannot be kept, more noises in a sum
+                than are planned for, or noise wider than is drawn.
         """
-        test = condition.test(condition.formula.literals[0])
+        test = _only_test(condition)
         question = PaneQuestion(test, promise_of(aim), aim.panes, looks=aim.looks)
         panes = Panes.planned([question], least=aim.pane_units)
         plan = panes.plan
         if aim.gaussian:
-            plan = converted_plan(plan, last_limit(condition, aim))
+            plan = converted_plan(plan, least_loss(condition, aim))
         return cls(condition, panes, plan)
 
     @property
@@ -199,13 +198,24 @@ class PaneWindows:
         return np.asarray(np.logical_or.reduce(looks), dtype=np.bool_)
 
 
+def _only_test(condition: Condition) -> IntegerTest:
+    """Return the test of a condition of one literal: sums of panes are of one statistic."""
+    literals = condition.formula.literals
+    if len(literals) > 1:
+        raise ConfigError(
+            f"panes decide one comparison, and this condition comes to {len(literals)} tests",
+            hint=FOR_FORMULAS,
+        )
+    return condition.test(literals[0])
+
+
 _WINDOWS: Final = Maker(PaneWindows.planned)
 
 PANES: Final = Mechanism(
     name="panes",
     releases="which predicates ring, of every window over the panes; noisy counts where asked for",
     keys=(*CONDITION_KEYS, "release"),
-    single=_WINDOWS,
+    conditions=_WINDOWS,
     early=_WINDOWS,
     converted=_WINDOWS,
     panes=PaneWindows.planned,

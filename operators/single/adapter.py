@@ -1,4 +1,4 @@
-"""Mechanisms of one integer test, for conditions that consist of a single literal."""
+"""Mechanisms of one integer test, for conditions of any literals: they decide its score."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ import numpy as np
 from accountant.arguments import INTEGERS, expect
 from accountant.errors import ArgumentError
 from operators.base import Promise
+from operators.conditions.formula import atom_of
+from operators.conditions.score import score_of
 from operators.descriptors import Maker
 from operators.single.abreast import decide_many
+from operators.single.gaussian import gaussian_limit
+from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,16 +25,18 @@ if TYPE_CHECKING:
     from operators.base import Decision, Operator, Plan
     from operators.conditions.atoms import IntegerTest
     from operators.conditions.condition import Aim, Condition
+    from operators.conditions.score import Score
     from operators.noise.source import NoiseSource
     from operators.single.abreast import Decisions
 
 __all__ = [
     "CellOperator",
-    "Single",
+    "Scored",
     "asked",
     "check_statistics",
-    "of_one_test",
+    "least_loss",
     "promise_of",
+    "scored",
     "steps_of",
 ]
 
@@ -71,17 +77,19 @@ class CellOperator(Protocol):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Single:
-    """An operator of one test as the operator of a condition that is one literal.
+class Scored:
+    """An operator of one test as the operator of a condition: it decides the condition's score.
 
-    Guarantee: that of ``operator``, whose law and cost it has.
+    Guarantee: that of ``operator``, whose law and cost it has, for neighbours that move all
+    statistics at once; what it promises of one test holds of the whole condition
+    (``docs/proofs/score.md``).
 
     Args:
-        condition: of one literal.
-        operator: planned for that literal's test.
+        score: of the condition.
+        operator: planned for the score's test.
     """
 
-    condition: Condition
+    score: Score
     operator: CellOperator
 
     @property
@@ -90,29 +98,25 @@ class Single:
         return self.operator.plan
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
-        """Decide every cell from the literal's own statistic; see :meth:`Operator.decide`."""
-        check_statistics(self.condition, statistics)
-        atom = self.condition.atoms[self.condition.formula.atoms[0]]
-        return self.operator.decide(statistics[atom.statistic], noise)
+        """Decide every cell by its score; see :meth:`Operator.decide`."""
+        check_statistics(self.score.condition, statistics)
+        return self.operator.decide(self.score.read(statistics), noise)
 
     def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
         """Decide many windows; see :class:`operators.single.abreast.DecidesMany`."""
-        check_statistics(self.condition, statistics[0])
-        atom = self.condition.atoms[self.condition.formula.atoms[0]]
-        return decide_many(self.operator, statistics[:, atom.statistic], noise)
+        check_statistics(self.score.condition, statistics[0])
+        return decide_many(self.operator, self.score.read(statistics), noise)
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""
-        atom = self.condition.atoms[self.condition.formula.atoms[0]]
-        test = self.condition.test(self.condition.formula.literals[0])
-        return self.operator.chances(steps_of(test, cell, statistics[atom.statistic]))
+        return self.operator.chances(self.score.of(cell, statistics))
 
 
-def of_one_test(
+def scored(
     planned: Callable[[IntegerTest, Promise], CellOperator],
     priced: Callable[[IntegerTest, Promise], Plan] | None = None,
 ) -> Maker:
-    """Return how a mechanism of integer tests decides conditions of one literal.
+    """Return how a mechanism of integer tests decides conditions.
 
     Args:
         planned: plans its operator.
@@ -120,12 +124,31 @@ def of_one_test(
     """
 
     def operator(condition: Condition, aim: Aim) -> Operator:
-        return Single(condition=condition, operator=planned(*asked(condition, aim)))
+        score, promise = asked(condition, aim)
+        return Scored(score, planned(score.test, promise))
 
-    if priced is None:
-        return Maker(operator)
-    price = priced  # known to be there
-    return Maker(operator, lambda condition, aim: price(*asked(condition, aim)))
+    def price(condition: Condition, aim: Aim) -> Plan:
+        score, promise = asked(condition, aim)
+        return (priced or (lambda *of: planned(*of).plan))(score.test, promise)
+
+    return Maker(operator, price)
+
+
+def least_loss(condition: Condition, aim: Aim) -> float:
+    """Return the least epsilon at which any mechanism keeps an aim once, at a window's end.
+
+    Where a Gaussian budget pays, the least ``mu^2 / 2``.
+
+    Args:
+        condition: when a cell should ring.
+        aim: what the analyst asked for.
+
+    Raises:
+        ConfigError: an aim that cannot be kept.
+    """
+    score, promise = asked(condition, aim)
+    least = gaussian_limit if aim.gaussian else theoretical_limit
+    return least(planned_steps(score.test, promise), *error_rates(promise))
 
 
 def promise_of(aim: Aim) -> Promise:
@@ -167,6 +190,17 @@ def check_statistics(condition: Condition, statistics: NDArray[np.int64]) -> Non
         )
 
 
-def asked(condition: Condition, aim: Aim) -> tuple[IntegerTest, Promise]:
-    """Return the test of a condition of one literal, and what is promised of it."""
-    return condition.test(condition.formula.literals[0]), promise_of(aim)
+def asked(condition: Condition, aim: Aim) -> tuple[Score, Promise]:
+    """Return the score of a condition, and what is promised of it.
+
+    Args:
+        condition: when a cell should ring.
+        aim: what the analyst asked for.
+
+    Raises:
+        ConfigError: rates or tolerances that cannot be kept.
+    """
+    error_rates(Promise(aim.max_fnr, min(aim.tolerances), aim.max_fpr))
+    score = score_of(condition, aim.tolerances)
+    at = condition.formula.atoms.index(atom_of(score.decisive))
+    return score, Promise(aim.max_fnr, aim.tolerances[at], aim.max_fpr, score.steps)

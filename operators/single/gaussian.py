@@ -136,7 +136,7 @@ def priced(test: IntegerTest, promise: Promise) -> Plan:
     """Return the plan of :func:`planned` without its table; losses are ``mu^2 / 2``."""
     expect(instance_of(IntegerTest), test=test)
     expect(instance_of(Promise), promise=promise)
-    limit = gaussian_limit(test.steps(promise.tolerance), *error_rates(promise))
+    limit = gaussian_limit(planned_steps(test, promise), *error_rates(promise))
     units = _grid(test, promise).units
     return Plan(mechanism="tslm", epsilon=from_loss_units(units), limit=limit)
 
@@ -185,11 +185,11 @@ def upper_quantile(rate: Fraction) -> float:
 
 def _grid(test: IntegerTest, promise: Promise) -> Grid:
     alpha, beta = error_rates(promise)
-    steps = planned_steps(test, promise.tolerance)
+    steps = planned_steps(test, promise)
     if steps > MOST_GAUSSIAN_STEPS:
         raise ConfigError(
-            f"a tolerance of {promise.tolerance} at sensitivity {test.sensitivity} spans {steps}"
-            f" steps; at most {MOST_GAUSSIAN_STEPS} are planned for under a Gaussian promise",
+            f"a tolerance of {promise.tolerance} spans {steps} steps of one neighbour; at most"
+            f" {MOST_GAUSSIAN_STEPS} are planned for under a Gaussian promise",
             hint="declare a coarser granule for the summed field, or a smaller tolerance",
         )
     top, bottom = quantile_above(beta), _below(alpha)

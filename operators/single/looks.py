@@ -23,10 +23,9 @@ from accountant.units import to_loss_units
 from operators.base import Decision, Plan, RunStep
 from operators.descriptors import Maker
 from operators.single.abreast import decide_many
-from operators.single.adapter import check_statistics, promise_of
-from operators.single.gaussian import gaussian_limit
+from operators.single.adapter import check_statistics, least_loss, promise_of
 from operators.single.lookstate import LookState
-from operators.single.tslm import error_rates, planned_steps, theoretical_limit
+from operators.single.tslm import error_rates
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
 
-__all__ = ["EachLook", "EarlyAlarms", "Looker", "each_look", "last_limit"]
+__all__ = ["EachLook", "EarlyAlarms", "Looker", "each_look"]
 
 
 class Looker(Protocol):
@@ -104,7 +103,7 @@ class EarlyAlarms:
     window all of whose steps are decided.
 
     Args:
-        condition: of one literal.
+        condition: when a cell should ring.
         plan: loss of a whole window; its limit is that of one decision at the window's end.
         terms: what the ledger keeps of the looks at a window.
         looks: steps of a window.
@@ -328,28 +327,10 @@ def each_look(pure: Maker, gaussian: Maker) -> Maker:
     return Maker(planned, priced)
 
 
-def last_limit(condition: Condition, aim: Aim) -> float:
-    """Return the least epsilon of a promise that is kept by one decision at the window's end.
-
-    Where a Gaussian budget pays, the least ``mu^2 / 2``.
-
-    Args:
-        condition: of one literal.
-        aim: what the analyst asked for.
-
-    Raises:
-        ConfigError: an aim that cannot be kept.
-    """
-    promise = promise_of(aim)
-    test = condition.test(condition.formula.literals[0])
-    least = gaussian_limit if aim.gaussian else theoretical_limit
-    return least(planned_steps(test, promise.tolerance), *error_rates(promise))
-
-
 def _of_one_look(aim: Aim) -> Aim:
     alpha, _ = error_rates(promise_of(aim))
     return replace(aim, max_fpr=Fraction(alpha) / aim.looks, looks=1)
 
 
 def _of_window(once: Plan, condition: Condition, aim: Aim) -> Plan:
-    return replace(once, epsilon=once.epsilon * aim.looks, limit=last_limit(condition, aim))
+    return replace(once, epsilon=once.epsilon * aim.looks, limit=least_loss(condition, aim))

@@ -21,8 +21,8 @@ from operators.noise.likely import laplace_at_most
 from operators.noise.source import SOURCE
 from operators.search import least
 from operators.single.abreast import each_by_itself, repeated
-from operators.single.adapter import of_one_test
-from operators.single.tslm import error_rates, theoretical_limit
+from operators.single.adapter import scored
+from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
     import numpy as np
@@ -47,8 +47,9 @@ class Nlm:
     (for ``s > c``). In between, nothing is promised.
 
     Epsilon is the least whole number of loss units with q^j / (1 + q) <= min(max_fnr, max_fpr),
-    q = exp(-epsilon), j = ceil((u + 1) / D). For D = 1 and one rate for both it equals TSLM's,
-    the budget at which MIDE compares the two. ``plan.limit`` is that of TSLM's stronger promise.
+    q = exp(-epsilon), j = ceil((u + 1) / D), half of k rounded up. For D = 1 and one rate for
+    both it equals TSLM's, the budget at which MIDE compares the two. ``plan.limit`` is that of
+    TSLM's stronger promise.
 
     Args:
         test: the integer test.
@@ -77,9 +78,9 @@ class Nlm:
         expect(instance_of(IntegerTest), test=test)
         expect(instance_of(Promise), promise=promise)
         alpha, beta = error_rates(promise)
-        distance = -(-(promise.tolerance + 1) // test.sensitivity)
-        units = _least_units(distance, min(alpha, beta))
-        limit = theoretical_limit(test.steps(promise.tolerance), alpha, beta)
+        steps = planned_steps(test, promise)
+        units = _least_units(-(-steps // 2), min(alpha, beta))
+        limit = theoretical_limit(steps, alpha, beta)
         plan = Plan(mechanism=NLM.name, epsilon=from_loss_units(units), limit=limit)
         return cls(test=test, plan=plan, units=units)
 
@@ -118,6 +119,6 @@ def _least_units(distance: int, rate: Fraction) -> int:
 NLM: Final = Mechanism(
     name="nlm",
     releases="which predicates ring",
-    single=of_one_test(Nlm.planned),
+    conditions=scored(Nlm.planned),
     promised=False,
 )

@@ -18,11 +18,10 @@ from operators.conditions.atoms import IntegerTest
 from operators.descriptors import WINDOW_KEYS, Maker, Mechanism
 from operators.noise.source import SOURCE
 from operators.single.abreast import each_by_itself, repeated
-from operators.single.adapter import Single, asked
+from operators.single.adapter import Scored, asked, least_loss
 from operators.single.choosing import level_of_most_entropy, walk_by_entropy
 from operators.single.converted import converted
 from operators.single.ladder import Grid, Ladder, level_definition
-from operators.single.looks import last_limit
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
@@ -81,7 +80,7 @@ class Ppwlm:
         expect(instance_of(IntegerTest), test=test)
         expect(instance_of(Promise), promise=promise)
         alpha, beta = error_rates(promise)
-        steps = planned_steps(test, promise.tolerance)
+        steps = planned_steps(test, promise)
         ladder = Ladder.planned(steps, alpha, beta, grid or Grid(refinement=cls.refinement))
         epsilon = from_loss_units(ladder.units[-1])
         plan = Plan(cls.name, epsilon, theoretical_limit(steps, alpha, beta))
@@ -148,11 +147,12 @@ class Dppwlm(Ppwlm):
 
 
 def _over_its_grid(mechanism: type[Ppwlm]) -> Maker:
-    """Return how a progressive mechanism decides conditions of one literal, on the aim's levels."""
+    """Return how a progressive mechanism decides conditions, on the aim's levels."""
 
     def operator(condition: Condition, aim: Aim) -> Operator:
         grid = Grid.asked(aim.levels, mechanism.refinement)
-        return Single(condition, mechanism.planned(*asked(condition, aim), grid=grid))
+        score, promise = asked(condition, aim)
+        return Scored(score, mechanism.planned(score.test, promise, grid=grid))
 
     return Maker(operator)
 
@@ -164,8 +164,8 @@ PPWLM: Final = Mechanism(
     name=Ppwlm.name,
     releases="which predicates ring",
     keys=(*WINDOW_KEYS, "levels"),
-    single=_PPWLM,
-    converted=converted(_PPWLM, last_limit),
+    conditions=_PPWLM,
+    converted=converted(_PPWLM, least_loss),
     definition=level_definition,
     collective=True,
     colours=("#c2570c", "#fb9a55"),
@@ -175,8 +175,8 @@ DPPWLM: Final = Mechanism(
     name=Dppwlm.name,
     releases="which predicates ring",
     keys=(*WINDOW_KEYS, "levels"),
-    single=_DPPWLM,
-    converted=converted(_DPPWLM, last_limit),
+    conditions=_DPPWLM,
+    converted=converted(_DPPWLM, least_loss),
     definition=level_definition,
     collective=True,
     colours=("#15803d", "#55c27d"),

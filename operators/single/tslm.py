@@ -101,7 +101,7 @@ class Tslm:
         plan = cls.priced(test, promise)
         units = to_loss_units(plan.epsilon)
         _, beta = error_rates(promise)
-        steps = test.steps(promise.tolerance)
+        steps = planned_steps(test, promise)
         table, lowest = extremal_table(1 - beta, plan.epsilon, reach=steps)
         table.setflags(write=False)
         return cls(test=test, plan=plan, units=units, probabilities=table, lowest=lowest)
@@ -112,7 +112,7 @@ class Tslm:
         expect(instance_of(IntegerTest), test=test)
         expect(instance_of(Promise), promise=promise)
         alpha, beta = error_rates(promise)
-        steps = planned_steps(test, promise.tolerance)
+        steps = planned_steps(test, promise)
         limit = theoretical_limit(steps, alpha, beta)
         units = _least_units(steps, alpha, beta, start=round(limit * UNITS_PER_EPSILON))
         return Plan(mechanism="tslm", epsilon=from_loss_units(units), limit=limit)
@@ -154,20 +154,20 @@ class Tslm:
         return self.probabilities[index]
 
 
-def planned_steps(test: IntegerTest, tolerance: int) -> int:
-    """Return ``test.steps(tolerance)``.
+def planned_steps(test: IntegerTest, promise: Promise) -> int:
+    """Return the steps of a promise: its own, or ``test.steps(promise.tolerance)``.
 
     Args:
         test: the integer test.
-        tolerance: u >= 0, in units of the statistic.
+        promise: what the analyst asked for.
 
     Raises:
         ConfigError: more than ``MOST_STEPS``.
     """
-    steps = test.steps(tolerance)
+    steps = promise.steps or test.steps(promise.tolerance)
     if steps > MOST_STEPS:
         raise ConfigError(
-            f"a tolerance of {tolerance} at sensitivity {test.sensitivity} spans {steps} steps;"
+            f"a tolerance of {promise.tolerance} spans {steps} steps of one neighbour;"
             f" at most {MOST_STEPS} are planned for",
             hint="declare a coarser granule for the summed field, or a smaller tolerance",
         )

@@ -19,10 +19,9 @@ from accountant.costs.runs import RunTerms
 from accountant.units import from_loss_units
 from operators.base import Plan
 from operators.descriptors import Maker
-from operators.single.abreast import repeated
-from operators.single.adapter import promise_of, steps_of
+from operators.single.adapter import asked, least_loss
 from operators.single.converted import converted_plan
-from operators.single.looks import EarlyAlarms, last_limit
+from operators.single.looks import EarlyAlarms
 from operators.single.tslm import error_rates, planned_steps
 from operators.svt.planning import planned_terms
 from operators.svt.terms import log_at_least, threshold_law
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.conditions.condition import Aim, Condition
+    from operators.conditions.score import Score
     from operators.noise.source import NoiseSource
     from operators.svt.terms import SvtPlan
 
@@ -44,11 +44,11 @@ class RunLooks:
     """Looks that share, per cell, one noisy threshold.
 
     Args:
-        condition: of one literal.
+        score: of the condition.
         terms: of every cell's run: one alarm, as many questions as looks.
     """
 
-    condition: Condition
+    score: Score
     terms: SvtPlan
 
     def open(self, cells: int, noise: NoiseSource) -> NDArray[np.int64]:
@@ -68,14 +68,11 @@ class RunLooks:
         self, statistics: NDArray[np.int64], shared: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.bool_]:
         """Ask every cell of every window once; see ``Looker.look_many``."""
-        atom = self.condition.atoms[self.condition.formula.atoms[0]]
-        test = self.condition.test(self.condition.formula.literals[0])
-        counted = statistics[:, atom.statistic]
-        wide = repeated(test, len(counted))
-        steps = np.clip(wide.quantise(counted.reshape(-1)), -_FARTHEST, _FARTHEST)
+        scores = self.score.read(statistics)
+        steps = np.clip(scores.reshape(-1), -_FARTHEST, _FARTHEST)
         drawn = np.minimum(noise.geometric(self.terms.query_rate, steps.size), _FARTHEST)
         rings: NDArray[np.bool_] = steps + drawn >= shared + self.terms.correction
-        return rings.reshape(counted.shape)
+        return rings.reshape(scores.shape)
 
     def first_rings(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law of the first ring; see ``Looker.first_rings``.
@@ -84,20 +81,15 @@ class RunLooks:
         """
         noise, masses = threshold_law(self.terms)
         found = []
-        for step in self._steps_of(cell, statistics).tolist():
+        for step in self.score.of(cell, statistics).tolist():
             rings = np.exp(log_at_least(self.terms, noise + (self.terms.correction - step)))
             found.append(float(masses @ rings))
             masses = masses * (1 - rings)
         return np.array(found, np.float64)
 
-    def _steps_of(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
-        atom = self.condition.atoms[self.condition.formula.atoms[0]]
-        test = self.condition.test(self.condition.formula.literals[0])
-        return steps_of(test, cell, statistics[atom.statistic])
-
     def by_last(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the chance that one of the looks rings; see ``Looker.by_last``."""
-        steps = self._steps_of(cell, statistics)
+        steps = self.score.of(cell, statistics)
         return np.array([self.terms.first_ring(step) for step in steps.tolist()], np.float64)
 
 
@@ -108,17 +100,16 @@ def early_terms(condition: Condition, aim: Aim) -> SvtPlan:
     mistake with probability at most ``max_fpr / looks``.
 
     Args:
-        condition: of one literal; what ``condition.monotone`` says is believed.
+        condition: when a cell should ring; what ``condition.monotone`` says is believed.
         aim: what the analyst asked for.
 
     Raises:
         ConfigError: a promise that cannot be kept, is met by guessing or spans too many steps.
     """
-    promise = promise_of(aim)
+    score, promise = asked(condition, aim)
     alpha, beta = error_rates(promise)
-    test = condition.test(condition.formula.literals[0])
     return planned_terms(
-        planned_steps(test, promise.tolerance),
+        planned_steps(score.test, promise),
         alpha,
         beta,
         alarms=1,
@@ -129,15 +120,20 @@ def early_terms(condition: Condition, aim: Aim) -> SvtPlan:
 
 
 def _pays_either(condition: Condition) -> bool:
-    """Whether an event pays for the threshold or for the ring, and never for both."""
-    return condition.steady and condition.monotone
+    """Whether an event pays for the threshold or for the ring, and never for both.
+
+    A property of one plain count: the score of several may be moved by an event at one look, and no
+    more at the next.
+    """
+    one = len(condition.formula.literals) == 1
+    return one and condition.steady and condition.monotone
 
 
 def _planned(condition: Condition, aim: Aim) -> EarlyAlarms:
     terms = early_terms(condition, aim)
     # One alarm more than cells: a run whose cells have all rung is still the window's.
     kept = RunTerms(terms.open_units, terms.alarm_units, condition.cells + 1)
-    looker = RunLooks(condition, terms)
+    looker = RunLooks(asked(condition, aim)[0], terms)
     return EarlyAlarms(condition, _priced(condition, aim), kept, aim.looks, looker)
 
 
@@ -146,7 +142,7 @@ def _priced(condition: Condition, aim: Aim) -> Plan:
     units = terms.epsilon_units
     if _pays_either(condition):
         units = max(terms.open_units, terms.alarm_units)
-    limit = last_limit(condition, aim)
+    limit = least_loss(condition, aim)
     plan = Plan(mechanism="svt", epsilon=from_loss_units(units), limit=limit)
     return converted_plan(plan, limit) if aim.gaussian else plan
 

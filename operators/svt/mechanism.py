@@ -21,7 +21,7 @@ from accountant.units import from_loss_units
 from operators.base import Decision, Plan, RunOutlook, RunStep
 from operators.conditions.condition import Aim, Condition
 from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
-from operators.single.adapter import check_statistics, promise_of, steps_of
+from operators.single.adapter import asked, check_statistics
 from operators.single.gaussian import gaussian_limit
 from operators.single.pure import gaussian_units
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     from accountant.costs.runs import StoredRun
     from operators.base import Endurance
-    from operators.conditions.atoms import IntegerTest
+    from operators.conditions.score import Score
     from operators.noise.source import NoiseSource
     from operators.svt.run import RunDecision
     from operators.svt.terms import SvtPlan
@@ -63,7 +63,7 @@ class Svt:
     ``asked_in_silence`` questions at most.
 
     Args:
-        condition: of one literal.
+        score: of the condition.
         plan: loss of a whole run at worst; its limit is what one question alone would cost.
         terms: of every run.
         gaussian: whether a Gaussian budget pays: for the whole run, by its opening.
@@ -72,10 +72,15 @@ class Svt:
     threshold, which ``docs/proofs/svt.md`` shows to be as private as the paper's.
     """
 
-    condition: Condition
+    score: Score
     plan: Plan
     terms: SvtPlan
     gaussian: bool = False
+
+    @property
+    def condition(self) -> Condition:
+        """When a cell should ring."""
+        return self.score.condition
 
     @classmethod
     def planned(cls, condition: Condition, aim: Aim) -> Svt:
@@ -85,11 +90,11 @@ class Svt:
         ``optimal_split``, which knows no promise.
 
         Args:
-            condition: of one literal; what ``condition.monotone`` says is believed.
+            condition: when a cell should ring; what ``condition.monotone`` says is believed.
             aim: what the analyst asked for.
 
         Raises:
-            ConfigError: several literals; alarms or questions out of range; a promise that cannot
+            ConfigError: alarms or questions out of range; a promise that cannot
                 be kept, is met by guessing or spans too many steps.
         """
         expect(instance_of(Condition), condition=condition)
@@ -111,11 +116,10 @@ class Svt:
 
     @classmethod
     def _on(cls, condition: Condition, aim: Aim, *, certified: bool) -> Svt:
-        test = _only_test(condition)
         _check_counts(aim)
-        promise = promise_of(aim)
+        score, promise = asked(condition, aim)
         alpha, beta = error_rates(promise)
-        steps = planned_steps(test, promise.tolerance)
+        steps = planned_steps(score.test, promise)
         planned = partial(
             planned_terms,
             steps,
@@ -139,7 +143,7 @@ class Svt:
         least = gaussian_limit if aim.gaussian else theoretical_limit
         limit = least(steps, alpha / aim.questions, beta)
         plan = Plan(mechanism=SVT.name, epsilon=epsilon, limit=limit)
-        return cls(condition, plan, terms, aim.gaussian)
+        return cls(score, plan, terms, aim.gaussian)
 
     @property
     def run_terms(self) -> RunTerms:
@@ -167,11 +171,9 @@ class Svt:
         check_statistics(self.condition, statistics)
         return endurance(self.terms, self._steps(statistics), windows)
 
-    def missed_in_silence(self, asked: int, tolerance: int | None = None) -> float:
+    def missed_in_silence(self, asked: int, *, beyond: bool = False) -> float:
         """Return what silence leaves; see :meth:`RunOperator.missed_in_silence`."""
-        test = _only_test(self.condition)
-        distance = 1 if tolerance is None else planned_steps(test, tolerance)
-        return missed_in_silence(self.terms, distance, asked)
+        return missed_in_silence(self.terms, self.score.steps if beyond else 1, asked)
 
     def asked_last(self, cell: int, statistics: NDArray[np.int64]) -> float:
         """Return how likely a cell rings in the worst order; see :meth:`RunOperator.asked_last`."""
@@ -216,7 +218,7 @@ class Svt:
         """Ask every cell of one window, in random order, until the run is spent.
 
         Args:
-            statistics: shape (statistics, cells), int64; the literal's own is read.
+            statistics: shape (statistics, cells), int64.
             state: where the run stands; a state goes on once.
             noise: the cryptographic source.
             window: what names this window where a cell of it is asked again later.
@@ -247,8 +249,7 @@ class Svt:
 
     def _steps(self, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the step count of every cell, shape (cells,), int64."""
-        atom = self.condition.atoms[self.condition.formula.atoms[0]]
-        return _only_test(self.condition).quantise(statistics[atom.statistic])
+        return self.score.read(statistics)
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide one window by a run of its own, for the cost of a whole run.
@@ -270,8 +271,7 @@ class Svt:
         As often as it is asked, with the window or, put back, with later ones. See
         :meth:`operators.base.Operator.chances`.
         """
-        atom = self.condition.atoms[self.condition.formula.atoms[0]]
-        steps = steps_of(_only_test(self.condition), cell, statistics[atom.statistic])
+        steps = self.score.of(cell, statistics)
         found = [self.terms.first_ring(step) for step in steps.tolist()]
         return np.array(found, dtype=np.float64)
 
@@ -286,17 +286,6 @@ def _charged(terms: SvtPlan, *, gaussian: bool) -> RunTerms:
     if not gaussian:
         return RunTerms(terms.open_units, terms.alarm_units, terms.alarms)
     return RunTerms(gaussian_units(from_loss_units(terms.epsilon_units)), 1, terms.alarms)
-
-
-def _only_test(condition: Condition) -> IntegerTest:
-    literals = condition.formula.literals
-    if len(literals) != 1:
-        raise ConfigError(
-            "svt decides one comparison, and this condition combines several",
-            hint="write one comparison, or mechanism: probe-ent",
-        )
-    # A formula may repeat its literal; it is true where the literal is.
-    return condition.test(literals[0])
 
 
 def _check_counts(aim: Aim) -> None:
@@ -331,7 +320,7 @@ SVT: Final = Mechanism(
     name="svt",
     releases="which predicates ring, and how many were not asked as the run was spent",
     keys=(*CONDITION_KEYS, "alarms_per_period", "append", "append_to", "max_fnr_in_silence"),
-    single=_RUN_OF_ITS_OWN,
+    conditions=_RUN_OF_ITS_OWN,
     converted=_RUN_OF_ITS_OWN,
     run=Svt.planned,
     early=EARLY_RUNS,

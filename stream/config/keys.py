@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, WrapValidator
 
 from accountant.units import PrivacyUnit
-from operators.conditions.condition import Promised, Refine, Rule
+from operators.conditions.condition import Promised
 from operators.deciders import DECIDER_NAMES
 from operators.registry import DEFAULT, OFFERED
 from stream.config.closed import Closed as _Model
@@ -307,11 +307,7 @@ class AlarmModel(LifecycleModel):
         WithJsonSchema({"anyOf": [shapes.one_or_by_name(shapes.EXACT), shapes.words([AUTO])]}),
     ] = Field(default_factory=lambda: {"": Fraction(0)})
     mechanism: Annotated[Text, WithJsonSchema(shapes.words([*OFFERED, AUTO]))] = DEFAULT.name
-    apportion: Annotated[Rule, PlainValidator(_word_of(get_args(Rule)))] = "optimal"
-    refine: Annotated[Refine, PlainValidator(_word_of(get_args(Refine)))] | None = None
-    first_tolerance: Amounts | None = None
     levels: LevelsModel | None = None
-    first_share: Probability | None = None
     alarms_per_period: Whole | None = None
     append: Whole | None = None
     append_to: Annotated[AppendTo, PlainValidator(_word_of(get_args(AppendTo)))] | None = None

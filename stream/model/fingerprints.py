@@ -194,6 +194,7 @@ def _condition(condition: Condition) -> dict[str, Any]:
             }
             for name in condition.formula.atoms
         ],
+        **({"guards": sorted(condition.guards)} if condition.guards else {}),
     }
 
 

@@ -177,24 +177,21 @@ class ReferenceFeed:
 
 @dataclass(frozen=True, slots=True)
 class FirstTolerances:
-    """What a configuration says of the first phase, per atom, in units of its statistic.
+    """What the tolerances of ProBE's first phase follow from, per atom, in its statistic's units.
 
     Args:
-        written: as written; ``None`` where the default applies.
-        shares: ProBE's share of the largest threshold, which is the default of counts and sums;
-            ``None`` where it is five times the tolerance.
+        shares: ProBE's share of the largest threshold, of counts and sums; ``None`` where it is
+            five times the tolerance.
     """
 
-    written: tuple[int | None, ...]
     shares: tuple[int | None, ...]
 
     def beside(self, tolerances: Sequence[int]) -> tuple[int, ...]:
         """Return the first phase's tolerances where the last one has these: none is smaller."""
-        found = []
-        for written, share, last in zip(self.written, self.shares, tolerances, strict=True):
-            usual = _FIRST_FACTOR * last if share is None else share
-            found.append(max(usual if written is None else written, last))
-        return tuple(found)
+        return tuple(
+            max(_FIRST_FACTOR * last if share is None else share, last)
+            for share, last in zip(self.shares, tolerances, strict=True)
+        )
 
 
 @dataclass(frozen=True, slots=True)

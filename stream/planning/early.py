@@ -113,6 +113,8 @@ def _growths(
 ) -> dict[int, tuple[NDArray[np.int64], float]]:
     """Return per end the statistics of every look, and when the threshold is passed (ms)."""
     condition = query.condition
+    if len(condition.formula.literals) > 1:
+        return {}
     (name,) = condition.formula.atoms
     atom = condition.atoms[name]
     threshold = int(atom.thresholds[0])

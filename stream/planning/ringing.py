@@ -266,7 +266,7 @@ def why_not(query: Query) -> str | None:
         return "it depends on how many values there are"
     if len(used) > 1:
         return f"{_NUMBERS[len(used)] if len(used) < len(_NUMBERS) else len(used)} aggregates"
-    if mechanism_of(query.mechanism).collective and len(query.condition.channels) > 1:
+    if mechanism_of(query.mechanism).first_phase and len(query.condition.channels) > 1:
         return f"{query.mechanism} chooses between several noisy values"
     return None
 

@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from accountant.units import PrivacyUnit, to_loss_units
+from operators.conditions.formula import atom_of
+from operators.conditions.score import score_of
 from operators.registry import DEFAULT, price
 from stream.decisions.mechanisms import run_of
 from stream.model.alarms import cells_per_unit
@@ -112,7 +114,7 @@ def run_outlook(query: Query, budget: Budget) -> RunOutlook:
         if cells is None
         else float(step) * run.accuracy(math.ceil(cells / looked.alarms), float(aim.max_fnr)),
         beta=aim.max_fnr,
-        silent=None if before is None else run.missed_in_silence(before, aim.tolerances[0]),
+        silent=None if before is None else run.missed_in_silence(before, beyond=True),
         silent_near=None if before is None else run.missed_in_silence(before),
         silent_limit=aim.max_fnr_in_silence,
         window_epsilon=alone.epsilon,
@@ -121,8 +123,8 @@ def run_outlook(query: Query, budget: Budget) -> RunOutlook:
 
 
 def _step(query: Query) -> Fraction:
-    """Return what one step of the quantised statistic is, in the unit of the tolerance."""
-    (name,) = query.condition.formula.atoms
+    """Return what one step is of the comparison that sets the price, in the tolerance's unit."""
+    name = atom_of(score_of(query.condition, query.aim.tolerances).decisive)
     statistic = query.aggregates[query.condition.atoms[name].statistic]
     return query.condition.sensitivity_of(name) * statistic.per_unit
 

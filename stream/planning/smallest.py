@@ -306,13 +306,11 @@ class _Bench:
         """Return per atom the largest tolerance that is looked at and allowed."""
         query = self._queries[at]
         highest = []
-        for name, tolerance, first in zip(
-            query.condition.formula.atoms, query.aim.tolerances, query.first.written, strict=True
+        for name, tolerance in zip(
+            query.condition.formula.atoms, query.aim.tolerances, strict=True
         ):
             most = (_MOST_STEPS * query.condition.sensitivity_of(name) - 1) // 2
             most = min(most, highest_tolerance(query, name))
-            if first is not None and mechanism_of(query.mechanism).first_phase:
-                most = min(most, first)
             highest.append(max(tolerance, most))
         return tuple(highest)
 

@@ -77,20 +77,10 @@ def advice_on(results: AlarmResults) -> Advice:
 
 
 def described(one: Measured, results: AlarmResults) -> str:
-    """Return a setting as a configuration writes it, with what else has to change there."""
+    """Return a setting as a configuration writes it."""
     query, aim, mechanism = results.query, one.setting.aim, one.setting.mechanism
     tolerance = tolerance_text(query, aim.tolerances)
-    text = f"mechanism: {mechanism}, tolerance: {tolerance}, max_fnr: {float(aim.max_fnr):g}"
-    written = query.first.written
-    if not aim.first_tolerances and any(first is not None for first in written):
-        text += ", without first_tolerance"
-    elif aim.first_tolerances and any(
-        first not in {None, used} for first, used in zip(written, aim.first_tolerances, strict=True)
-    ):
-        text += f", first_tolerance: {tolerance_text(query, aim.first_tolerances)}"
-    if aim.refine != query.aim.refine:
-        text += ", without refine"
-    return text
+    return f"mechanism: {mechanism}, tolerance: {tolerance}, max_fnr: {float(aim.max_fnr):g}"
 
 
 def _cheapest(candidates: Iterable[Measured]) -> Measured | None:

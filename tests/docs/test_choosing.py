@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,8 +16,9 @@ from benchmarks import choosing
 from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.noise.source import NoiseSource
-from operators.registry import create, price
+from operators.registry import price
 from stream.cli.main import main
+from stream.config.alarms.tolerances import aim_with
 from stream.config.loading import load
 from stream.planning.budget import budget_plan
 
@@ -111,36 +112,23 @@ def test_clips_of_an_average(tmp_path: Path) -> None:
     assert says(choosing.plan("tslm", 5).epsilon)
     text = EXAMPLES[2].replace("MEDIAN(age): 5", "AVG(age): 20").replace("MEDIAN", "AVG")
     query = load(written(tmp_path, text), environ={}).queries["frail-ward"]
-    assert says(price("probe", query.condition, query.aim).epsilon)
+    assert says(price("tslm", query.condition, query.aim).epsilon)
 
 
-def test_price_of_a_guard(tmp_path: Path) -> None:
-    """`check` warns of the test for NULL with the price on the page; the other way needs none."""
-    for having, warned in (("AVG(age) <= 65", True), ("AVG(age) <= 65 AND COUNT(age) > 20", False)):
+def test_what_a_guard_asks_for(tmp_path: Path) -> None:
+    """`check` names the quorum on the page, which costs nothing; the other way needs none."""
+    for having, asks in (
+        ("MEDIAN(age) <= 65", True),
+        ("MEDIAN(age) <= 65 AND COUNT(age) > 20", False),
+    ):
         text = re.sub(r"HAVING.*", f"HAVING {having}", EXAMPLES[2])
-        text = re.sub(r"    tolerance.*", "    tolerance: {AVG(age): 20}", text, flags=re.DOTALL)
-        found = CliRunner().invoke(main, ["check", str(written(tmp_path, text))])
-        assert ("COUNT(age) > 0 is tested as well" in found.stderr) is warned
-        assert not warned or "2.94 by itself" in found.stderr
-
-
-@pytest.mark.parametrize(
-    ("times", "half", "tenth"), [(3, (1.01, 1.28), (1.12, 1.17)), (12, (1.01, 1.03), (0.87, 0.91))]
-)
-def test_what_a_split_of_phases_reserves(
-    times: int, half: tuple[float, float], tenth: tuple[float, float]
-) -> None:
-    """Beside one gradual release, fresh noise reserves what the page says, by its split."""
-    rate, tolerances = Fraction(1, 20), (9, 9)
-    atoms = {name: ThresholdAtom(at, np.array([100])) for at, name in enumerate("ab")}
-    condition = Condition(Formula.parse("a AND b"), atoms, (1, 1))
-    firsts = tuple(times * each for each in tolerances)
-    gradual = Aim(rate, tolerances, max_fpr=rate, first_tolerances=firsts)
-    fresh = replace(gradual, refine="fresh")
-    whole = price("probe", condition, gradual).epsilon
-    for share, (least, most) in ((Fraction(1, 2), half), (Fraction(1, 10), tenth)):
-        found = price("probe", condition, replace(fresh, first_share=share)).epsilon
-        assert least <= round(float(found / whole), 2) <= most
+        text = re.sub(r"    tolerance.*", "    tolerance: {MEDIAN(age): 5}", text, flags=re.DOTALL)
+        path = written(tmp_path, text)
+        found = CliRunner().invoke(main, ["check", str(path)])
+        assert ("takes COUNT(age) >= 11" in found.stdout + found.stderr) is asks
+        (query,) = load(path, environ={}).queries.values()
+        alone = choosing.plan("tslm", 5).epsilon
+        assert (price("tslm", query.condition, query.aim).epsilon == alone) is asks
 
 
 def test_progressive_reserve(tmp_path: Path) -> None:
@@ -178,33 +166,31 @@ def test_retailer_pays_what_is_said(tmp_path: Path) -> None:
 
 
 def test_care_team_pays_what_is_said(tmp_path: Path) -> None:
-    """A quiet week does not read the second half of a failed AND; other rules reserve more."""
+    """A week, four of them, and what a noise for every comparison would reserve."""
     (query,) = example(tmp_path, "care").queries.values()
-    operator = create("probe", query.condition, query.aim)
-    assert (
-        operator.plan.epsilon
-        == price("tslm", query.condition, replace(query.aim, first_tolerances=())).epsilon
+    week = price("tslm", query.condition, query.aim).epsilon
+    assert says(week)
+    assert says(4 * week)
+    assert says(
+        price("probe", query.condition, aim_with(query, query.aim.tolerances, "probe")).epsilon
     )
-    assert says(price("probe", query.condition, replace(query.aim, apportion="probe")).epsilon)
-    quiet = np.repeat([[15], [-5], [2]], 3, axis=1).astype(np.int64)
-    noise = NoiseSource()
-    spent = [operator.decide(quiet, noise).cost.worst_units for _ in range(50)]
-    assert np.mean(spent) / UNITS_PER_EPSILON == pytest.approx(1.18, abs=0.05)
 
 
-def test_first_tolerance_may_cost_more_than_one_look() -> None:
-    """The AND of tolerances 9 and 3 reserves more with two looks than with one, as is said."""
-    ones = np.array([1], dtype=np.int64)
-    atoms = {"a": ThresholdAtom(0, ones), "b": ThresholdAtom(1, ones)}
-    both = Condition(Formula.parse("a AND b"), atoms, (1, 1))
-    aim = Aim(choosing.FNR, (9, 3), first_tolerances=(18, 6))
-    once = price("tslm", both, aim).epsilon
-    assert price("probe", both, aim).epsilon == once
-    for firsts in ((27, 9), (60, 20)):
-        costs = price("probe", both, replace(aim, first_tolerances=firsts)).epsilon
-        assert once < costs
-        assert says(costs)
-    assert says(once)
+def test_one_noise_costs_what_the_tightest_comparison_does() -> None:
+    """Whatever joins counts of tolerance 9, 3 and 18, and less where two ask of one count."""
+    names = "abcdef"
+    for size, word in product((2, 3, 6), (" AND ", " OR ")):
+        formula = Formula.parse(word.join(names[:size]))
+        atoms = {name: ThresholdAtom(at, np.array([100])) for at, name in enumerate(formula.atoms)}
+        of = Condition(formula, atoms, (1,) * size)
+        plan = price("tslm", of, Aim(choosing.FNR, (9, 3, 18, 9, 3, 18)[:size]))
+        assert f"reserves {float(plan.epsilon):.3f} for counts" in TEXT
+    both = {name: ThresholdAtom(0, np.array([at])) for name, at in (("a", 101), ("b", 201))}
+    shared = Condition(Formula.parse("a OR b"), both, (1,))
+    assert (
+        f"with 0 costs {float(price('tslm', shared, Aim(choosing.FNR, (5, 0))).epsilon):.3f}"
+        in TEXT
+    )
 
 
 def test_plots_can_be_drawn_again() -> None:

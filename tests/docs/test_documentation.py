@@ -7,10 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from operators.conditions import formula
+from operators.conditions import formula, score
 from operators.deciders import quantiles, single, sums, tight
 from operators.formulas import probe, probe_ent, treewalk
-from operators.formulas import tslm as shared
 from operators.noise import gradual
 from operators.noise import source as noise
 from operators.single import nlm, progressive, tslm
@@ -73,7 +72,7 @@ def test_make_targets_exist() -> None:
 @pytest.mark.parametrize(
     "module",
     [
-        *(noise, tslm, nlm, gradual, progressive, formula, shared, treewalk, probe, probe_ent),
+        *(noise, tslm, nlm, gradual, progressive, formula, score, treewalk, probe, probe_ent),
         *(difference, mechanism, run, quantiles, single, sums, tight),
     ],
     ids=lambda module: module.__name__,

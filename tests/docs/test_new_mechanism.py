@@ -109,7 +109,7 @@ def test_the_table_is_what_the_descriptors_say() -> None:
     """Every mechanism is there, with what it takes and what leaves of a window."""
     rows = re.findall(r"^\| `([\w-]+)` \| ([^|]+) \| ([^|]+) \|$", SECTION, flags=re.MULTILINE)
     takes = {
-        name: "a band" if one.bands else "any condition" if one.formula else "one comparison"
+        name: "a band" if one.bands else "one comparison" if one.panes else "any condition"
         for name, one in ALL.items()
     }
     assert rows == [(name, takes[name], one.releases) for name, one in ALL.items()]
@@ -146,7 +146,7 @@ def test_the_new_mechanism_is_read_priced_and_decides(copy: Path) -> None:
 
 def test_keys_of_others_are_refused_beside_it(copy: Path) -> None:
     """A key that its descriptor does not name is told where it belongs."""
-    text = ALARMS + "    refine: fresh\n"
+    text = ALARMS + "    append: 2\n"
     (copy / "refined.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(AssertionError, match="shift has no second phase of its own"):
+    with pytest.raises(AssertionError, match="shift has no runs of windows"):
         tocsin(copy, ("check", "refined.yaml"))

@@ -88,7 +88,7 @@ def test_what_a_bound_on_silence_costs(row: tuple[str, str, str]) -> None:
     free = replace(aim(20, Fraction(1, 20)), asked_in_silence=asked)
     run = Svt.planned(condition(), free)
     assert row[1] == f"{float(run.plan.epsilon):.3f}"
-    shown = [f"{run.missed_in_silence(asked, 20):.3f}"]
+    shown = [f"{run.missed_in_silence(asked, beyond=True):.3f}"]
     for limit in ("0.5", "0.1", "0.06"):
         bounded = replace(free, max_fnr_in_silence=Fraction(limit))
         shown.append(f"{float(price('svt', condition(), bounded).epsilon):.3f}")
@@ -98,9 +98,9 @@ def test_what_a_bound_on_silence_costs(row: tuple[str, str, str]) -> None:
 def test_what_is_said_of_silence() -> None:
     """What the example's rate says, how long 0.1 holds anyway, and what neighbours leave."""
     quiet = Svt.planned(condition(), aim(20, Fraction(1, 100_000)))
-    assert f"at 0.00001 the figure is {quiet.missed_in_silence(4_319, 20):.3f}," in TEXT
+    assert f"at 0.00001 the figure is {quiet.missed_in_silence(4_319, beyond=True):.3f}," in TEXT
     usual = Svt.planned(condition(), aim(20, Fraction(1, 20)))
-    most = next(n for n in range(99) if usual.missed_in_silence(n, 20) > 0.1) - 1
+    most = next(n for n in range(99) if usual.missed_in_silence(n, beyond=True) > 0.1) - 1
     assert (most + 1, 1_440 // 8) == (3 * 8, 180)
     assert f"0.1 holds for {most + 1} such questions, eight windows" in TEXT
     for run in (quiet, usual):

@@ -162,14 +162,6 @@ GOOD: tuple[Case, ...] = (
         file(alarm("mixed", _FORMULA, *_AMOUNTS), budget=WIDE),
     ),
     Case(
-        "tslm-formula-apportion-probe",
-        file(alarm("mixed", _FORMULA, *_AMOUNTS, "apportion: probe"), budget=WIDE),
-    ),
-    Case(
-        "tslm-formula-apportion-equal",
-        file(alarm("mixed", _FORMULA, *_AMOUNTS, "apportion: equal"), budget=EVENT),
-    ),
-    Case(
         "hop-minutes-event",
         file(
             alarm(
@@ -295,38 +287,10 @@ GOOD: tuple[Case, ...] = (
         file(alarm("pair", _PAIR, "mechanism: probe", "tolerance: 6"), budget=EVENT),
     ),
     Case(
-        "probe-fresh-first",
-        file(
-            alarm(
-                "pair",
-                _PAIR,
-                "mechanism: probe",
-                "tolerance: 6",
-                "refine: fresh",
-                "first_tolerance: 40",
-                "apportion: equal",
-            ),
-            budget=WIDE,
-        ),
-    ),
-    Case(
         "probe-ent-user",
         file(
             alarm("mixed", _FORMULA, "mechanism: probe-ent", *_AMOUNTS),
             budget='{unit: user, epsilon_max: "40", period: 12h}',
-        ),
-    ),
-    Case(
-        "probe-ent-first-amounts",
-        file(
-            alarm(
-                "pair",
-                _PAIR,
-                "mechanism: probe-ent",
-                "tolerance: 6",
-                "first_tolerance: {COUNT(*): 60, COUNT(DISTINCT person) > 120: 30}",
-            ),
-            budget=EVENT,
         ),
     ),
     Case(
@@ -571,8 +535,8 @@ _EDITS: tuple[tuple[str, str], ...] = (
     (_M, "mechanism: nlm"),
     (_M, "mechanism: tslmm"),
     (_M, "mechanism: [tslm]"),
-    (_M, "apportion: fair"),
-    (_M, "refine: none\n    mechanism: probe"),
+    (_M, "apportion: optimal"),
+    (_M, "refine: fresh\n    mechanism: probe"),
     (_M, "alarms_per_period: 0\n    mechanism: svt"),
     (_M, "alarms_per_period: 10001\n    mechanism: svt"),
     (_M, "append: 0\n    mechanism: svt"),
@@ -594,7 +558,6 @@ _EDITS: tuple[tuple[str, str], ...] = (
     ("tolerance: 9", "tolerance: {}"),
     ("tolerance: 9", "tolerance: 400000"),
     ("tolerance: 9", "tolerance: 9\n    first_tolerance: 12"),
-    ("tolerance: 9", "tolerance: 9\n    mechanism: probe\n    first_tolerance: 8"),
     # budget
     (_E, "epsilon_max: 0.5"),
     (_E, 'epsilon_max: "-4"'),
@@ -781,7 +744,6 @@ _BANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
             ("reference_timeout: 1h",),
             ("max_fpr: 0.1",),
             ("tolerance: 5",),
-            ("apportion: equal",),
         )
     ),
     ("ABS(MEDIAN(age) - REFERENCE) >= 5", ("decider: lm",)),
@@ -833,8 +795,7 @@ MECHANISMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 """A condition that each mechanism decides, and the keys it needs."""
 
 _ALL_KEYS = (
-    "tolerance: 9", "tolerance: {COUNT(*): 9}", "max_fpr: 0.02", "apportion: equal",
-    "apportion: probe", "refine: fresh", "refine: gradual", "first_tolerance: 20",
+    "tolerance: 9", "tolerance: {COUNT(*): 9}", "max_fpr: 0.02",
     "alarms_per_period: 5", "append: 2", "append_to: run", "decider: tight", 'epsilon: "0.25"',
     "reference: 5", "reference: {feed: badges}", "reference_timeout: 1h",
 )  # fmt: skip

@@ -179,11 +179,6 @@ _ONE: Mapping[str, tuple[str, tuple[str, ...], str]] = {
     "ppwlm": (_CROWD, ("tolerance: 5", "mechanism: ppwlm"), "6"),
     "dppwlm": (_CROWD, ("tolerance: 5", "mechanism: dppwlm"), "6"),
     "probe": (_PAIR, ("tolerance: {COUNT(*): 5, SUM(paid): 90}", "mechanism: probe"), "15"),
-    "probe-fresh": (
-        _PAIR,
-        ("tolerance: {COUNT(*): 5, SUM(paid): 90}", "mechanism: probe", "refine: fresh"),
-        "15",
-    ),
     "probe-ent": (_FORMULA, ("mechanism: probe-ent", *_AMOUNTS), "20"),
     "svt": (_CROWD, ("tolerance: 9", "mechanism: svt", "alarms_per_period: 4"), "5"),
     "svt-append-window": (
@@ -373,7 +368,7 @@ DRAWS: tuple[Replay, ...] = (
     _draws("ppwlm", _TEST, "tolerance: 20", "mechanism: ppwlm"),
     _draws("dppwlm", _TEST, "tolerance: 20", "mechanism: dppwlm"),
     _draws("probe", _TESTS, "tolerance: 10", "mechanism: probe"),
-    _draws("probe fresh", _TESTS, "tolerance: 10", "mechanism: probe", "refine: fresh"),
+    _draws("dppwlm formula", _TESTS, "tolerance: 20", "mechanism: dppwlm"),
     _draws("probe-ent", _TESTS, "tolerance: 10", "mechanism: probe-ent"),
     _draws("svt", _TEST, "tolerance: 25", "mechanism: svt", "alarms_per_period: 400"),
     *(_drawn_band(name, _NEAR) for name in ("tight", "lm", "em", "r2t", "svt")),

@@ -14,6 +14,7 @@ import pytest
 from accountant.costs.runs import StoredRun
 from accountant.units import UNITS_PER_EPSILON
 from operators.registry import create, price
+from operators.single.adapter import Scored
 from operators.single.looks import EachLook, EarlyAlarms
 from operators.single.tslm import Tslm
 from operators.svt.early import RunLooks
@@ -148,12 +149,14 @@ def first_rings(early: EarlyAlarms, path: Path, noise: GivenGeometrics) -> np.nd
 def of_each_look(early: EarlyAlarms, path: Path) -> Mapping[Hashable, Fraction]:
     """Return the law of looks that are decisions of their own, in rationals."""
     assert isinstance(early.looker, EachLook)
-    once = getattr(early.looker.operator, "operator")  # noqa: B009  # of the one test
+    scored = early.looker.operator
+    assert isinstance(scored, Scored)
+    once = scored.operator
     assert isinstance(once, Tslm)
     found: dict[Hashable, Fraction] = {}
     left = Fraction(1)
     for look, statistics in enumerate(steps_of(early, path)):
-        rings = Fraction(int(once.law(statistics[0])[0]), 1 << 64)
+        rings = Fraction(int(once.law(scored.score.read(statistics))[0]), 1 << 64)
         found[look] = left * rings
         left *= 1 - rings
     found[-1] = left

@@ -21,6 +21,7 @@ import pytest
 from accountant.errors import ConfigError
 from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
+from operators.conditions.score import score_of
 from operators.formulas.mirrored import Mirrored, mirrored
 from operators.noise.source import NoiseSource
 from operators.registry import create, price
@@ -132,7 +133,9 @@ def test_neighbours_are_told_apart_by_no_more_than_is_charged(name: str) -> None
     inner: Tslm = made.negation.operator  # type: ignore[attr-defined]
     far = asked.sensitivities[0]
     for at in range(-40, 60):
-        silent, beside = (int(law_at(inner, place)) for place in (at, at + far))
+        score = score_of(asked.negated, aim_of(asked, 2, "tslm").tolerances)
+        scores = score.of(0, np.array([[at, at + far]]))
+        silent, beside = (int(law_at(inner, place)) for place in scores.tolist())
         for one, other in ((silent, beside), (WHOLE - silent, WHOLE - beside)):
             assert abs(log(one) - log(other)) <= float(made.plan.epsilon) + SMALL
 

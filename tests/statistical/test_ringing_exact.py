@@ -33,7 +33,6 @@ from operators.deciders import (
 from operators.formulas.chances import walk_chances
 from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
-from operators.formulas.tslm import SharedTslm
 from operators.noise import mixtures
 from operators.noise.mixtures import Mixture
 from operators.noise.source import KeyedNoise
@@ -198,71 +197,6 @@ def test_one_comparison_rings_by_its_table() -> None:
     masses = laplace(float(nlm.plan.epsilon), at)
     summed = [float(masses[at >= -step].sum()) for step in STEPS.tolist()]
     assert nlm.chances(STEPS) == pytest.approx(summed, abs=1e-12)
-
-
-class Scripted(KeyedNoise):
-    """Noise that is handed out: values per call of a Laplace, coins as they lie."""
-
-    def __init__(self, values: Sequence[NDArray[np.int64]], coins: Sequence[bool]) -> None:
-        super().__init__(b"unused" * 6)
-        self.values, self.coins = list(values), list(coins)
-
-    def discrete_laplace(self, _t: Fraction, _n: int) -> NDArray[np.int64]:
-        """Return the next values."""
-        return self.values.pop(0)
-
-    def bernoulli(self, thresholds: NDArray[np.uint64]) -> NDArray[np.bool_]:
-        """Return the next coin for all."""
-        return np.full(thresholds.size, self.coins.pop(0))
-
-
-def driven(text: str, thresholds: dict[str, tuple[int, int]], at: tuple[int, ...]) -> float:
-    """Return how likely a formula rings by TSLM, deciding every value of its noise and coins."""
-    aim = aim_of(text)
-    operator = SharedTslm.planned(condition_of(text, thresholds), aim)
-    reach = np.arange(-70, 71)
-    grid = [each.ravel() for each in np.meshgrid(*[reach] * len(operator.values), indexing="ij")]
-    size = grid[0].size
-    wide = SharedTslm.planned(condition_of(text, thresholds, size), aim)
-    masses = np.ones(size)
-    for value, each in zip(operator.values, grid, strict=True):
-        masses = masses * laplace(value.units / 1e12, each)
-    drops = [float(cut.drop) for value in operator.values for cut in value.cuts]
-    statistics = np.repeat(np.array(at, dtype=np.int64)[:, np.newaxis], size, axis=1)
-    chance = 0.0
-    for coins in product((False, True), repeat=len(drops)):
-        weight = np.prod([p if coin else 1 - p for p, coin in zip(drops, coins, strict=True)])
-        fired = wide.decide(statistics, Scripted(grid, coins)).fired
-        chance += float(weight * masses[fired].sum())
-    return chance
-
-
-@pytest.mark.parametrize(
-    ("case", "places"),
-    [(BETWEEN, [(-4,), (0,), (2,), (5,), (9,)]), (BOTH, [(-3, 1), (0, 0), (2, -1)])],
-)
-def test_a_formula_rings_as_it_is_decided(
-    case: tuple[str, dict[str, tuple[int, int]]], places: list[tuple[int, ...]]
-) -> None:
-    """TSLM on one channel and on two: the real decision of every outcome of noise and coins."""
-    operator = SharedTslm.planned(condition_of(*case), aim_of(case[0]))
-    said = operator.chances(0, np.array(places, dtype=np.int64).T)
-    assert said is not None
-    exact = [driven(*case, at) for at in places]
-    assert said == pytest.approx(exact, abs=1e-6)
-
-
-def test_literals_of_one_channel_are_not_taken_for_independent() -> None:
-    """A twin that multiplies what each literal does by itself is caught."""
-    text, aim = BETWEEN[0], aim_of(BETWEEN[0], steps=9)
-    operator = SharedTslm.planned(condition_of(text, {"a": (0, 0), "b": (0, 1)}), aim)
-    places = np.array([range(-4, 9)], dtype=np.int64)
-    said = operator.chances(0, places)
-    assert said is not None
-    law = operator.values[0].outcomes(0, places)
-    twin = np.prod([sum(m for held, m in law.items() if held[at]) for at in (0, 1)], axis=0)
-    assert np.abs(said - twin).max() > 1e-4
-    assert np.abs(sum(law.values()) - 1).max() < CLOSE
 
 
 @pytest.mark.parametrize("kind", [ProbeEnt, Probe])

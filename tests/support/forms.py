@@ -83,22 +83,16 @@ FORMS: Final = {
         "library",
         surely=False,
     ),
-    "printed": _in(_BOTH, f"{_RARELY}; tolerance: 4; mechanism: tslm; apportion: probe", "atrium"),
+    "printed": _in(_BOTH, f"{_RARELY}; tolerance: 4; mechanism: tslm", "atrium"),
     "steps": _in("COUNT(*) > 20", f"{_RARELY}; tolerance: 4; mechanism: ppwlm", "atrium"),
-    "phases": _in(
-        _BOTH, f"{_RARELY}; tolerance: 2; mechanism: probe; first_tolerance: 4", "atrium"
-    ),
+    "phases": _in(_BOTH, f"{_RARELY}; tolerance: 2; mechanism: probe", "atrium"),
     "promise": _in("COUNT(*) > 15", f"{_RARELY}; tolerance: 3; promise: false_alarms", "atrium"),
     "promise-both": _in(
         _BOTH.replace("20", "10"),
         f"{_RARELY}; tolerance: 3; promise: false_alarms; mechanism: probe-ent",
         "atrium",
     ),
-    "first-share": _in(
-        _BOTH,
-        f"{_RARELY}; tolerance: 2; mechanism: probe; refine: fresh; first_share: 0.9",
-        "atrium",
-    ),
+    "steps-both": _in(_BOTH, f"{_RARELY}; tolerance: 4; mechanism: dppwlm", "atrium"),
     "levels": _in(
         "COUNT(*) > 20", f"{_RARELY}; tolerance: 4; mechanism: dppwlm; {_LEVELS}", "atrium"
     ),

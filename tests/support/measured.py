@@ -57,7 +57,7 @@ def two_alarms(
                 IntegerTest(Comparison.GT, np.zeros(len(domain), dtype=np.int64), 1)
             ),
             aim=Aim(Fraction(1, 20), (1,)),
-            first=FirstTolerances((None,), (0,)),
+            first=FirstTolerances((0,)),
             texts=("COUNT(*) > 0",),
             mechanism="tslm",
             grace_ms=0,

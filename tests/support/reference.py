@@ -185,7 +185,7 @@ def make_query(
         aggregates=aggregates,
         condition=Condition.single(IntegerTest(Comparison.GT, np.zeros(len(ROOMS), np.int64), 1)),
         aim=Aim(Fraction(1, 20), (0,)),
-        first=FirstTolerances((None,), (0,)),
+        first=FirstTolerances((0,)),
         texts=("s > 0",),
         mechanism="tslm",
         grace_ms=grace * scene.scale_ms,

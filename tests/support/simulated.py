@@ -66,7 +66,7 @@ def alarm(cells: int, *, tolerance: int = 9, mechanism: str = "tslm") -> Query:
             IntegerTest(Comparison.GT, np.full(cells, THRESHOLD, dtype=np.int64), 1)
         ),
         aim=Aim(Fraction(1, 20), (tolerance,)),
-        first=FirstTolerances((None,), (12,)),
+        first=FirstTolerances((12,)),
         texts=("COUNT(*) > 40",),
         mechanism=mechanism,
         grace_ms=0,

@@ -7,18 +7,18 @@ have no room for one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from accountant.errors import ConfigError
-from operators.conditions.condition import HALF, Aim
+from operators.conditions.condition import Aim
 from operators.conditions.levels import LevelGrid
+from operators.conditions.score import quorate
 from operators.conditions.weights import Weight
 from operators.descriptors import FOR_FORMULAS
 from operators.registry import OFFERED
 from operators.single.ladder import Grid
-from operators.single.tslm import theoretical_limit
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
 from stream.config.alarms.mechanism_keys import misplaced_keys
 from stream.config.alarms.reduction import LARGEST_STATISTIC
@@ -28,8 +28,6 @@ from stream.model.numbers import decimal, whole_steps
 from stream.model.queries import FirstTolerances
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from stream.config.alarms.statistics import Counting
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
@@ -65,14 +63,14 @@ class AimReader:
     def read(self) -> tuple[Aim, FirstTolerances] | None:
         """Return the aim and what first phases follow from, or ``None`` where it has an error."""
         before = len(self.findings.errors)
-        given = self._amounts("tolerance", self.model.tolerance)
+        given = self._amounts()
         self._check_keys()
         if len(self.findings.errors) > before:
             return None
         tolerances = tuple(tolerance or 0 for tolerance in given)
         for atom, tolerance in enumerate(tolerances):
             self._check_room(atom, tolerance)
-        first, levels = self._first(tolerances), self._levels()
+        first, levels = _default_first(self.counting), self._levels()
         if len(self.findings.errors) > before:
             return None
         mechanism = OFFERED.get(self.model.mechanism)
@@ -84,10 +82,8 @@ class AimReader:
             tolerances=tolerances,
             max_fpr=self.model.max_fpr,
             max_fnr_in_silence=self.model.max_fnr_in_silence,
-            apportion=self.model.apportion,
-            refine=self.model.refine or "gradual",
+            apportion="probe" if looks_twice else "optimal",
             promise=self.model.promise,
-            first_share=self.model.first_share or HALF,
             first_tolerances=first.beside(tolerances) if looks_twice else (),
             put_back=self.model.append_to == "run",
             levels=levels,
@@ -103,15 +99,11 @@ class AimReader:
             if number is not None and not 1 <= number <= most:
                 message = f"{key} is a whole number from 1 to {most:,}"
                 self.findings.wrong((*self.loc, key), message, f"write {key}: 10")
-        if self.model.first_share is not None and self.model.refine != "fresh":
-            message = "first_share is for refine: fresh: one gradual release shares its rates out"
-            message += " over all its levels at once"
-            self.findings.wrong((*self.loc, "first_share"), message, "write refine: fresh")
         for key, message, hint in misplaced_keys(self.model):
             self.findings.wrong((*self.loc, key), message, hint)
         literals = self.counting.condition.formula.literals
         mechanism = OFFERED.get(self.model.mechanism)
-        if mechanism is not None and mechanism.formula is None and len(literals) > 1:
+        if mechanism is not None and mechanism.panes is not None and len(literals) > 1:
             self.findings.wrong(
                 (*self.loc, "mechanism"),
                 f"{mechanism.name} decides one comparison; this HAVING comes to {len(literals)}"
@@ -119,26 +111,19 @@ class AimReader:
                 FOR_FORMULAS,
             )
 
-    def _amounts(
-        self, key: str, written: Mapping[str, Fraction], least: Sequence[int] = ()
-    ) -> list[int | None]:
-        """Return per atom what it was given, in units of its statistic.
-
-        Args:
-            key: of the configuration.
-            written: what it says.
-            least: per atom, no less than this is suggested.
-        """
+    def _amounts(self) -> list[int | None]:
+        """Return per atom which tolerance it was given, in units of its statistic."""
+        key, written = "tolerance", self.model.tolerance
         atoms = self.counting.atoms
         given: list[int | None] = [None] * len(atoms)
         if "" in written and len(written) == 1:
             value, at = written[""], (*self.loc, key)
             if value and len(self._measured_in()) > 1:
                 message = f"one {key} does for comparisons that count in one unit; these count in"
-                self.findings.wrong(at, f"{message} several", self._one_each(key, value, least))
+                self.findings.wrong(at, f"{message} several", self._one_each(value))
                 return given
             for atom, counted in enumerate(atoms):
-                if not counted.guard and not self._amount_is_wrong(key, value, atom, at):
+                if not counted.guard and not self._amount_is_wrong(value, atom, at):
                     given[atom] = int(value / self.counting.spec_of(atom).per_unit)
             return given
         exactly: set[int] = set()
@@ -148,7 +133,7 @@ class AimReader:
             for atom in named:
                 if atom in exactly and not precise:
                     continue
-                if self._amount_is_wrong(key, value, atom, at):
+                if self._amount_is_wrong(value, atom, at):
                     break
                 amount = int(value / self.counting.spec_of(atom).per_unit)
                 known = given[atom] if precise is (atom in exactly) else None
@@ -200,36 +185,35 @@ class AimReader:
                 units.add(("count",))
         return units
 
-    def _one_each(self, key: str, value: Fraction, least: Sequence[int] = ()) -> str:
+    def _one_each(self, value: Fraction) -> str:
         """Return the mapping to write instead of one number, as near to it as each may have."""
         entries: dict[str, Fraction] = {}
         for atom, counted in enumerate(self.counting.atoms):
             if counted.guard:
                 continue
             unit, room = self.counting.spec_of(atom).per_unit, self._room(atom)
-            amount = max(int(value / unit), least[atom] if least else 0)
-            if key == "tolerance" and room is not None:
+            amount = int(value / unit)
+            if room is not None:
                 amount = min(amount, max(room // 2, 0))
             entries[counted.text] = amount * unit
-        return f"write one each: {key}: {mapping_text(entries)}"
+        return f"write one each: tolerance: {mapping_text(entries)}"
 
-    def _amount_is_wrong(self, key: str, value: Fraction, atom: int, at: Loc) -> bool:
-        word = key.replace("_", " ")
+    def _amount_is_wrong(self, value: Fraction, atom: int, at: Loc) -> bool:
         spec = self.counting.spec_of(atom)
         unit = spec.per_unit
         if value < 0:
-            message = f"a {word} is how far below the threshold ringing is no error: 0 or more"
-            self.findings.wrong(at, message, f"write {key}: 0")
+            message = "a tolerance is how far below the threshold ringing is no error: 0 or more"
+            self.findings.wrong(at, message, "write tolerance: 0")
             return True
         _, hint = whole_steps(value, unit)
         if hint:
-            message = f"the {word} {decimal(value)} is not a multiple of {decimal(unit)}, the"
+            message = f"the tolerance {decimal(value)} is not a multiple of {decimal(unit)}, the"
             message += " step that sums count in"
             if spec.kind not in {Weight.SUM, Weight.OFFSET, Weight.LINEAR}:
-                message = f"the {word} of a count is a whole number, not {decimal(value)}"
+                message = f"the tolerance of a count is a whole number, not {decimal(value)}"
             self.findings.wrong(at, message, hint)
         elif value / unit >= LARGEST_STATISTIC:
-            self.findings.wrong(at, f"the {word} is beyond 62 bits", "write a smaller number")
+            self.findings.wrong(at, "the tolerance is beyond 62 bits", "write a smaller number")
             return True
         return bool(hint)
 
@@ -251,10 +235,10 @@ class AimReader:
             return
         unit = self.counting.spec_of(atom).per_unit
         lowest, hint = decimal(room * unit), f"write {decimal(max(room // 2, 0) * unit)} or less"
-        at = self._place_of("tolerance", atom)
+        at = self._place_of(atom)
         alike = sum(not counted.guard for counted in self.counting.atoms)
         if "" in self.model.tolerance and alike > 1:
-            hint = self._one_each("tolerance", self.model.tolerance[""])
+            hint = self._one_each(self.model.tolerance[""])
         if tolerance > room:
             message = f"the tolerance of {text} is larger than the threshold, {lowest} where it is"
             message += " lowest: even an empty cell would be free to ring"
@@ -264,10 +248,10 @@ class AimReader:
             message += f" threshold, {lowest} where it is lowest"
             self.findings.warn(at, message, hint)
 
-    def _place_of(self, key: str, atom: int) -> Loc:
-        """Return where an atom's amount is written."""
-        written = getattr(self.model, key) or {}
-        at = (*self.loc, key)
+    def _place_of(self, atom: int) -> Loc:
+        """Return where an atom's tolerance is written."""
+        written = self.model.tolerance
+        at = (*self.loc, "tolerance")
         if "" in written:
             return at
         fallback = at
@@ -278,23 +262,6 @@ class AimReader:
             if atom in named:
                 fallback = (*at, text)
         return fallback
-
-    def _first(self, tolerances: Sequence[int]) -> FirstTolerances:
-        """Return what the tolerances of a first phase follow from; none is below the others."""
-        usual = _default_first(self.counting)
-        if self.model.first_tolerance is None:
-            return usual
-        given = self._amounts("first_tolerance", self.model.first_tolerance, tolerances)
-        for atom, (tolerance, amount) in enumerate(zip(tolerances, given, strict=True)):
-            if amount is not None and amount < tolerance:
-                least = decimal(tolerance * self.counting.spec_of(atom).per_unit)
-                self.findings.wrong(
-                    self._place_of("first_tolerance", atom),
-                    "the first phase is the coarser one: its tolerance is no smaller than the other"
-                    f" of {self.counting.atoms[atom].text}",
-                    f"write {least} or more",
-                )
-        return replace(usual, written=tuple(given))
 
     def _levels(self) -> LevelGrid | None:
         """Return which levels are asked for, where they make a grid."""
@@ -330,18 +297,17 @@ class AimReader:
                 "write how far below the threshold an alarm is welcome, as tolerance: 5",
             )
         condition = self.counting.condition
+        asked = quorate(condition, aim.tolerances)
         for name, atom in zip(condition.formula.atoms, atoms, strict=True):
-            if not atom.guard:
+            if name not in asked.guards or name not in condition.formula.literals:
                 continue
-            steps = condition.test(name).steps(0)
-            price = theoretical_limit(steps, aim.max_fpr or aim.max_fnr, aim.max_fnr)
-            self.findings.warn(
-                (*self.loc, "sql"),
-                f"{atom.text} is tested as well, as an aggregate of nothing is NULL and must not"
-                f" ring: it has tolerance 0 and costs an epsilon of about {price:.2f} by itself",
-                f"add a condition that an empty cell fails, as AND {atom.text[:-1]}50",
-                offset=atom.asked[0].measure.offset,
-            )
+            quorum = int(asked.atoms[name].thresholds[0])
+            if quorum > 1:
+                self.findings.note(
+                    (*self.loc, "sql"),
+                    "an aggregate of nothing is NULL and must not ring, so it takes"
+                    f" {atom.text[:-3]}>= {quorum}: predicates with fewer rows lie outside max_fnr",
+                )
 
 
 def _default_first(counting: Counting) -> FirstTolerances:
@@ -359,4 +325,4 @@ def _default_first(counting: Counting) -> FirstTolerances:
         after = int(counted.asked[0].comparison.after)  # s > c is s >= c + 1
         ends = (int(bounds.max()) - after, int(bounds.min()) - after)
         shares.append(int(_FIRST_SHARE * max(map(abs, ends))))
-    return FirstTolerances((None,) * len(shares), tuple(shares))
+    return FirstTolerances(tuple(shares))

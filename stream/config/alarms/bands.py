@@ -148,7 +148,7 @@ class BandReader:
             aggregates=counting.aggregates,
             condition=counting.condition,
             aim=Aim(self.model.max_fnr, (0, 0)),
-            first=FirstTolerances((None, None), (None, None)),
+            first=FirstTolerances((None, None)),
             texts=(
                 f"{distance} >= {self.asked.tau_text}",
                 f"{distance} > -{self.asked.tau_text}",

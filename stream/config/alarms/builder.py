@@ -378,5 +378,11 @@ class QueryBuilder:
 
 
 def _moves_one_way(counting: Counting) -> bool:
-    """Tell whether one more person can only raise what is counted: no event weighs below zero."""
-    return all(spec.never_negative for spec in counting.aggregates)
+    """Tell whether one more person moves all comparisons one way, guards included.
+
+    No event weighs below zero, and none of two comparisons asks for more where the other asks for
+    less.
+    """
+    formula = counting.condition.formula
+    ways = {literal in formula.atoms for literal in formula.literals}
+    return len(ways) == 1 and all(spec.never_negative for spec in counting.aggregates)

@@ -18,7 +18,10 @@ __all__ = ["tell_cheaper"]
 
 
 def tell_cheaper(query: Query, budget: Budget, findings: Findings, loc: Loc) -> None:
-    """Warn of runs that are charged in every window, and of worst cases under a Gaussian promise.
+    """Say what another mechanism takes less for.
+
+    Of runs that are charged in every window, of losses that add up over comparisons, and of worst
+    cases under a Gaussian promise.
 
     Args:
         query: the alarm.
@@ -35,7 +38,8 @@ def tell_cheaper(query: Query, budget: Budget, findings: Findings, loc: Loc) -> 
         return
     per_event = mechanism.run is not None and budget.unit is PrivacyUnit.EVENT
     at_worst = query.aim.gaussian and mechanism.gaussian is None and mechanism.by_window
-    if not (per_event or at_worst):
+    summed = mechanism.first_phase and len(query.condition.formula.literals) > 1
+    if not (per_event or at_worst or summed):
         return
     own, once = (price(one, query.condition, query.aim) for one in (name, usual))
     if once.epsilon >= own.epsilon:
@@ -50,6 +54,13 @@ def tell_cheaper(query: Query, budget: Budget, findings: Findings, loc: Loc) -> 
             f"an event is charged for a whole run in every window it lies in ({often}):"
             f" {kind}{here}; {usual} takes {there}",
             f"write mechanism: {usual}; {name} pays under unit: user",
+        )
+    elif not at_worst:
+        times = float(own.epsilon / once.epsilon)
+        findings.note(
+            (*loc, "mechanism"),
+            f"{name} adds up a loss for every comparison: {here}, {times:.1f} times the {there} of"
+            f" {usual}, which decides the whole condition by one noise, as dppwlm does",
         )
     else:
         findings.warn(

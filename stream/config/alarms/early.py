@@ -59,13 +59,6 @@ def check_early(
     if model.promise != "misses":
         message = "an early alarm promises misses: it rings at the first look that says so"
         findings.wrong((*loc, "promise"), message, "leave promise out, or write TUMBLE")
-    if len(set(parsed.having.leaves())) > 1:
-        findings.wrong(
-            (*loc, "sql"),
-            "early alarms decide one comparison, and this condition combines several",
-            "write one comparison, or TUMBLE instead of CUMULATE",
-            offset=parsed.having_offset,
-        )
     for key in _OF_RUNS:
         if key in model.model_fields_set and getattr(model, key) is not None:
             findings.wrong(
@@ -79,8 +72,8 @@ def check_early(
 def is_steady(counting: Counting, feed: Feed, budget: Budget) -> bool:
     """Tell whether an event moves every step count that it is in by one, whatever else is there.
 
-    A distinct count forgets an event once its person comes again, an id once its copy does, and
-    sums are rounded to steps.
+    A distinct count forgets an event once its person comes again, an id once its copy does, sums
+    are rounded to steps, and the score of several comparisons follows now one and now another.
 
     Args:
         counting: what the alarm counts.
@@ -88,7 +81,8 @@ def is_steady(counting: Counting, feed: Feed, budget: Budget) -> bool:
         budget: whose unit a neighbour differs in.
     """
     plain = all(spec.kind is Weight.COUNT for spec in counting.aggregates)
-    single = set(counting.condition.sensitivities) == {1}
+    condition = counting.condition
+    single = set(condition.sensitivities) == {1} and len(condition.formula.literals) == 1
     return budget.unit is PrivacyUnit.EVENT and plain and single and feed.id is None
 
 

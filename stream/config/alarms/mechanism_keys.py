@@ -25,9 +25,6 @@ __all__ = ["misplaced_keys", "named_wrongly"]
 
 _OWNED: Final = tuple(dict.fromkeys(key for one in OFFERED.values() for key in one.keys))
 _LACKING: Final = {
-    "refine": "; {mechanism} has no second phase of its own",
-    "first_tolerance": ", not {mechanism}",
-    "first_share": "; {mechanism} has no second phase of its own",
     "alarms_per_period": "; {mechanism} has no runs of windows",
     "release": "; {mechanism} has no noisy counts to release",
     "levels": "; {mechanism} decides at one level",

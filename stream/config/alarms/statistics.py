@@ -146,7 +146,10 @@ def assemble(
         CountedAtom(tuple(made.asked) or (made.guard,), guard=not made.asked)
         for made in assembler.atoms.values()
     )
-    return Counting(tuple(specs), Condition(formula, bounds, sensitivities), atoms)
+    named = zip(assembler.names, atoms, strict=True)
+    guards = frozenset(name for name, atom in named if atom.guard)
+    condition = Condition(formula, bounds, sensitivities, guards=guards)
+    return Counting(tuple(specs), condition, atoms)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -46,8 +46,6 @@ def mapping_text(written: Mapping[str, Fraction]) -> str:
 def aim_with(query: Query, tolerances: Sequence[int], mechanism: str | None = None) -> Aim:
     """Return what the alarm would ask for with other tolerances written into its configuration.
 
-    A first phase has the tolerance that is written for it, never below the other, or its default.
-
     Args:
         query: the alarm.
         tolerances: per atom, in units of its statistic.
@@ -58,7 +56,7 @@ def aim_with(query: Query, tolerances: Sequence[int], mechanism: str | None = No
         query.aim,
         tolerances=tuple(tolerances),
         first_tolerances=query.first.beside(tolerances) if written.first_phase else (),
-        refine=query.aim.refine if "refine" in written.keys else "gradual",
+        apportion="probe" if written.first_phase else "optimal",
         levels=query.aim.levels if "levels" in written.keys else None,
     )
 

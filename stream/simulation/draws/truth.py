@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from operators.conditions.formula import atom_of
+from operators.conditions.score import quorate
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +38,7 @@ def may_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> N
 
 
 def must_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell in which cells silence is a miss: where the condition holds.
+    """Tell in which cells silence is a miss: where the condition holds, its guards for a quorum.
 
     Where it holds with every literal moved against it by 2u, if false alarms are promised up to the
     threshold. Private as the statistics are.
@@ -51,6 +52,7 @@ def must_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> 
         Shape (..., cells), bool.
     """
     grant = 0 if aim.promise == "misses" else -2
+    condition = quorate(condition, aim.tolerances)
     return _holds(condition, [grant * each for each in aim.tolerances], statistics)
 
 

@@ -92,7 +92,7 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Nlm.planned": (operators.Nlm.planned, {"test": TEST, "promise": PROMISE}),
     "Ppwlm.planned": (operators.Ppwlm.planned, {"test": TEST, "promise": PROMISE}),
     "Dppwlm.planned": (operators.Dppwlm.planned, {"test": TEST, "promise": PROMISE}),
-    "SharedTslm.planned": (operators.SharedTslm.planned, {"condition": CONDITION, "aim": AIM}),
+    "score_of": (operators.score_of, {"condition": CONDITION, "tolerances": (9,)}),
     "Probe.planned": (operators.Probe.planned, {"condition": CONDITION, "aim": TWO_PHASES}),
     "ProbeEnt.planned": (operators.ProbeEnt.planned, {"condition": CONDITION, "aim": TWO_PHASES}),
     "Svt.planned": (operators.Svt.planned, {"condition": CONDITION, "aim": AIM}),
@@ -245,10 +245,6 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
         for name in (*operators.MECHANISMS, "nlm")
     },
     "rounded_normal": (operators.rounded_normal, {"mu": HALF, "n": 2, "noise": NOISE}),
-    "decide: formula of a Gaussian budget": (
-        operators.NormalTslm.planned(CONDITION, GAUSSIAN).decide,
-        {"statistics": COUNTS, "noise": NOISE},
-    ),
     "decide: band": (
         operators.create("decider", CONDITION, AIM, band=BAND).decide,
         {"statistics": COUNTS, "noise": NOISE},

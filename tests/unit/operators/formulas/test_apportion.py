@@ -217,10 +217,6 @@ def test_names_rules_and_atoms_are_checked() -> None:
         Atom(0)
     with pytest.raises(ValueError, match="whole number from 1"):
         Atom(MOST_STEPS + 1)
-    with pytest.raises(ValueError, match="by a step at least"):
-        Atom(1, moves=0)
-    with pytest.raises(ValueError, match="a neighbour moves by one step"):
-        apportion(formula, {**both, "a": Atom(4, moves=2)}, max_fnr=BETA)
     with pytest.raises(ValueError, match="not empty"):
         Atom(1, "")
     with pytest.raises(ValueError, match="positive"):

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import numpy as np
 
-from operators.base import Plan
 from operators.conditions.condition import Condition, ThresholdAtom
 from operators.conditions.formula import Formula, atom_of
-from operators.formulas.literals import apportioned, formula_limit, least_common_rate
-from operators.registry import price
-from operators.single.tslm import theoretical_limit
+from operators.formulas.literals import apportioned, least_common_rate
 from tests.support.formulas import BETA, aim, condition
 
 
@@ -24,37 +20,6 @@ def test_rate_serves_every_literal_of_a_channel() -> None:
     alone = max(least_common_rate((each,))[0] for each in share.readings)
     assert len(cuts) == 2
     assert alone <= units <= alone + 3
-
-
-def test_limit_is_what_the_most_demanding_literal_pays_alone() -> None:
-    """For distinct statistics the smallest k counts; it is a lower bound on every plan."""
-    of = condition("(a AND b) OR c")
-    wanted = aim(3, tolerances=(9, 2, 5))
-    assert formula_limit(of, wanted) == theoretical_limit(5, BETA, BETA)
-
-
-def test_limit_leaves_out_literals_that_never_decide_alone() -> None:
-    """``s >= 100 AND s >= 200`` is ``s >= 200``: the wider tolerance of the other is no bound."""
-    formula = Formula.parse("a AND b")
-    atoms = {
-        "a": ThresholdAtom(0, np.array([100], dtype=np.int64)),
-        "b": ThresholdAtom(0, np.array([200], dtype=np.int64)),
-    }
-    of = Condition(formula, atoms, (1,))
-    assert formula_limit(of, aim(2, tolerances=(0, 7))) == theoretical_limit(15, BETA, BETA)
-
-
-def test_a_condition_that_no_data_meet_has_no_limit() -> None:
-    """``s >= 200 AND NOT s >= 100``: nothing need be paid, and the ratio says so."""
-    formula = Formula.parse("a AND NOT b")
-    atoms = {
-        "a": ThresholdAtom(0, np.array([200], dtype=np.int64)),
-        "b": ThresholdAtom(0, np.array([100], dtype=np.int64)),
-    }
-    plan = price("tslm", Condition(formula, atoms, (1,)), aim(2))
-    assert plan.limit == 0
-    assert plan.ratio == math.inf
-    assert Plan("tslm", Fraction(3), 2.0).ratio == 1.5
 
 
 def test_readings_are_the_literals_own_step_counts() -> None:

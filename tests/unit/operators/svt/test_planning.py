@@ -15,12 +15,8 @@ from accountant.units import UNITS_PER_EPSILON
 from operators import (
     MECHANISMS,
     RUN_MECHANISMS,
-    Aim,
-    Condition,
-    Formula,
     Svt,
     SvtPlan,
-    ThresholdAtom,
     create,
     price,
 )
@@ -155,11 +151,7 @@ def test_planning_checks_its_numbers() -> None:
 
 
 def test_what_cannot_be_planned_is_refused() -> None:
-    """Several literals, numbers out of range, guessing."""
-    atoms = {name: ThresholdAtom(0, np.array([c])) for name, c in (("a", 5), ("b", 9))}
-    both = Condition(Formula.parse("a AND b"), atoms, (1,))
-    with pytest.raises(ConfigError, match="one comparison"):
-        create("svt", both, Aim(RATE, (1, 1)))
+    """Numbers out of range, guessing."""
     for wrong in (aim(alarms=0), aim(questions=0), aim(alarms=10**5), aim(questions=10**4)):
         with pytest.raises(ConfigError, match=r"a run has|a cell is asked"):
             price("svt", condition(), wrong)

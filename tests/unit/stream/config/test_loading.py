@@ -92,7 +92,6 @@ alarms:
       HAVING capacity[room] <= COUNT(*)
     max_fnr: 1/20
     max_fpr: 1e-3
-    apportion: probe
     publish_delay: 1m
     decide_timeout: 1h
     max_age: 2w
@@ -131,7 +130,7 @@ alarms:
     assert query.calendar == LocalCalendar(7, 1, "America/New_York")
     assert query.texts == ("COUNT(*) >= capacity[room]",)
     assert query.condition.atoms["a1"].thresholds.tolist() == [7, 5]
-    assert query.aim == Aim(Fraction(1, 20), (0,), Fraction(1, 1000), "probe")
+    assert query.aim == Aim(Fraction(1, 20), (0,), Fraction(1, 1000))
     assert (query.publish_delay_ms, query.decide_timeout_ms) == (60_000, 3_600_000)
     assert query.max_age_ms == 1_209_600_000
 

@@ -112,7 +112,6 @@ def test_lifecycles_and_weeks_count_windows_and_not_steps(tmp_path: Path) -> Non
     [
         ("unit: event", "unit: user, period: 1d", "early alarms are for budget unit: event"),
         ("mechanism: svt", "mechanism: dppwlm", "dppwlm decides a window when it is over"),
-        ("> 60", "> 60 AND COUNT(*) < 90", "early alarms decide one comparison"),
         (
             "mechanism: svt",
             "mechanism: tslm\n    max_fpr: 0.05\n    promise: false_alarms",

@@ -322,8 +322,7 @@ def test_a_tampered_state_is_not_gone_on_from(tmp_path: Path) -> None:
         (["alarms_per_period: 0"], "COUNT(*) > 100", "alarms_per_period"),
         (["append: 0"], "COUNT(*) > 100", "append"),
         (["append_to: day"], "COUNT(*) > 100", "window | run"),
-        (["refine: fresh"], "COUNT(*) > 100", "refine is for mechanism: probe"),
-        ([], "COUNT(*) > 100 AND COUNT(DISTINCT person) > 50", "svt decides one comparison"),
+        (["levels: {rounds: 3}"], "COUNT(*) > 100", "levels is for mechanism: ppwlm"),
         (["alarms_per_period: 10001"], "COUNT(*) > 100", "from 1 to 10,000"),
     ],
 )

@@ -128,7 +128,7 @@ def test_settings_that_cannot_be_planned_are_told_with_their_reason() -> None:
     atoms = {"a": bound, "b": ThresholdAtom(1, bound.thresholds)}
     condition = Condition(formula, atoms, (1, 1))
     aim = Aim(Fraction(1, 20), (5, 5))
-    settings = [Setting("crowd", name, Fraction(1), aim, False) for name in ("dppwlm", "tslm")]
+    settings = [Setting("crowd", name, Fraction(1), aim, False) for name in ("panes", "tslm")]
     statistics = np.full((2, 2, 3), 60, np.int64)
     bench = Bench(
         {"crowd": counted_alarm(statistics)}, {"crowd": condition}, {"crowd": 1}, tuple(settings)

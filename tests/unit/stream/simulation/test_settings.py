@@ -16,8 +16,8 @@ def test_own_setting_is_among_what_is_tried() -> None:
     for mechanism in ("tslm", "probe"):
         query = alarm(3, tolerance=4, mechanism=mechanism)
         if mechanism == "probe":
-            aim = replace(query.aim, first_tolerances=(11,))
-            query = replace(query, aim=aim, first=FirstTolerances((11,), (12,)))
+            aim = replace(query.aim, first_tolerances=(12,), apportion="probe")
+            query = replace(query, aim=aim, first=FirstTolerances((12,)))
         settings, untried = settings_of(query)
         assert not untried
         assert [each.mechanism for each in settings if each.configured] == [mechanism]

@@ -45,7 +45,9 @@ def test_measured_rates_of_tslm_are_its_exact_law() -> None:
     counted = counted_alarm(statistics)
     operator = create("tslm", query.condition, query.aim)
     law: Any = operator
-    probability = np.stack([law.operator.law(window[0]) for window in statistics]) / 2.0**64
+    probability = (
+        np.stack([law.operator.law(law.score.read(window)) for window in statistics]) / 2.0**64
+    )
     (tried,) = try_out(bench_of(query, counted, own(query)), 200)
     values = statistics[:, 0]
     true, false = values > THRESHOLD, values <= THRESHOLD - 18

@@ -144,7 +144,7 @@ REFUSED = [
         "add up",
         "tslm",
     ),
-    ("COUNT(*) > 100 OR COUNT(*) < 50", SLIDING, "", "", "decides one comparison", "probe-ent"),
+    ("COUNT(*) > 100 OR COUNT(*) < 50", SLIDING, "", "", "decides one comparison", "tslm"),
     (
         "COUNT(*) > 100",
         "HOP(ts, INTERVAL '2' HOUR, INTERVAL '1' HOUR)",

@@ -85,16 +85,11 @@ def query_of(folder: Path, having: str, *lines: str, **rest: str) -> Query:
 SUGGESTED = [
     ("COUNT(*) > 60", "1", "mechanism: probe"),
     ("COUNT(*) > 60", "1", "mechanism: probe-ent"),
-    ("COUNT(*) > 60", "1", "mechanism: probe\n    first_tolerance: 8"),
+    ("COUNT(*) > 60", "1", "mechanism: probe"),
     ("AVG(age) <= 4.25", "1", "mechanism: probe"),
     ("MEDIAN(age) > 4 OR COUNT(*) > 90", "1", "mechanism: probe-ent"),
     ("COUNT(*) > 60 AND SUM(age) > 200", '{"COUNT(*)": 1, "SUM(age)": 1}', "mechanism: probe"),
-    (
-        "COUNT(*) > 60 AND SUM(age) > 200",
-        '{"COUNT(*)": 1, "SUM(age)": 1}',
-        'mechanism: probe\n    refine: fresh\n    first_tolerance: {"SUM(age)": 60}',
-    ),
-    ("COUNT(*) FILTER (WHERE \"kind\" = 'a\\b') > 50 AND COUNT(*) > 60", "1", "mechanism: tslm"),
+    ("COUNT(*) FILTER (WHERE \"kind\" = 'a\\b') > 50 AND COUNT(*) > 60", "0", "mechanism: tslm"),
 ]
 
 
@@ -122,79 +117,43 @@ def test_suggested_changes_can_be_pasted(
             assert after.plan.fits, change
 
 
-def test_a_written_first_tolerance_caps_what_is_suggested(tmp_path: Path) -> None:
-    """No tolerance above it would be taken; where none below is enough, there is no suggestion."""
-    for first, possible in (("30", True), ("2", False)):
-        found = examined(
-            tmp_path,
-            "COUNT(*) > 60",
-            f"first_tolerance: {first}",
-            "mechanism: probe",
-            epsilon_max="0.5",
-            tolerance="1",
-        )
-        assert found.alarms is not None
-        (scope,) = outlook(found.alarms)
-        kinds = {change.kind: change for change in scope.changes}
-        assert kinds[ChangeKind.TOLERANCE].possible is possible
-        assert all(int(each) <= 30 for each in kinds[ChangeKind.TOLERANCE].values.values())
-
-
 def test_tables_show_whole_comparisons(tmp_path: Path) -> None:
     """What looks like a style to the terminal's library, ``fine[room]``, is printed as it is."""
     having = "AVG(age) > fine[room] AND COUNT(*) > 60"
-    examined(tmp_path, having, epsilon_max="4", tolerance="0")
+    tolerance = '{"AVG(age)": 100, "COUNT(*)": 0}'
+    examined(tmp_path, having, epsilon_max="0.9", tolerance=tolerance)
     shown = CliRunner().invoke(main, ["plan", str(tmp_path / "alarms.yaml")]).stdout
     assert "recommended: tolerance" in shown
     assert shown.count('"AVG(age) > fine[room]"') == 2
 
 
 TRIED = [
-    ("COUNT(*) > 19", "1", ()),
-    ("SUM(paid) > 9.5", "0.5", ()),
-    ("AVG(age) > 6", "4", ()),
-    ("AVG(age) > fine[room]", "0.025", ()),
-    ("COUNT(*) > 19 AND AVG(age) <= 6", '{"AVG(age)": 4}', ()),
-    ("COUNT(*) > 19 AND AVG(age) > 6", '{"AVG(age)": 4}', ('first_tolerance: {"AVG(age)": 9}',)),
-    ("COUNT(*) > 90", "4", ("refine: fresh", "first_tolerance: 5")),
+    ("COUNT(*) > 19", "1"),
+    ("SUM(paid) > 9.5", "0.5"),
+    ("AVG(age) > 6", "4"),
+    ("AVG(age) > fine[room]", "0.025"),
+    ("COUNT(*) > 19 AND AVG(age) <= 6", '{"AVG(age)": 4}'),
 ]
 
 
-@pytest.mark.parametrize(("having", "tolerance", "lines"), TRIED)
+@pytest.mark.parametrize(("having", "tolerance"), TRIED)
 def test_what_is_tried_is_what_a_configuration_gets(
-    tmp_path: Path, having: str, tolerance: str, lines: tuple[str, ...]
+    tmp_path: Path, having: str, tolerance: str
 ) -> None:
     """A simulated setting, written out as its description says, is that very aim."""
-    for own in ("tslm", "probe") if not lines else ("probe",):
-        query = query_of(tmp_path, having, *lines, f"mechanism: {own}", tolerance=tolerance)
+    for own in ("tslm", "probe"):
+        query = query_of(tmp_path, having, f"mechanism: {own}", tolerance=tolerance)
         settings, _ = settings_of(query, mechanisms=["tslm", "probe", "probe-ent"])
         assert [each.mechanism for each in settings if each.configured] == [own]
         results = AlarmResults(query, cast("Any", None), (), ())
         for each in settings:
             one = Measured(each, Plan("", Fraction(1), 1.0), True, Tally())
             text = described(one, results)
-            kept = [line for line in lines if f"without {line.partition(':')[0]}" not in text]
-            kept = [line for line in kept if f", {line.partition(':')[0]}: " not in text]
-            pasted = yaml.safe_load("{" + text.replace(", without", ", # without") + "\n}")
+            pasted = yaml.safe_load("{" + text + "\n}")
             written = [f"{key}: {json.dumps(value)}" for key, value in pasted.items()]
             written = [line for line in written if not line.startswith("max_fnr")]
-            got = query_of(tmp_path, having, *kept, *written)
+            got = query_of(tmp_path, having, *written)
             assert (got.mechanism, got.aim) == (each.mechanism, each.aim), text
-
-
-def test_advice_says_what_else_has_to_change(tmp_path: Path) -> None:
-    """A first tolerance is named where the written one is too small, and where it must go."""
-    lines = ("mechanism: probe", "refine: fresh", "first_tolerance: 5")
-    query = query_of(tmp_path, "COUNT(*) > 90", *lines, tolerance="4")
-    settings, _ = settings_of(query, mechanisms=["tslm", "probe"])
-    results = AlarmResults(query, cast("Any", None), (), ())
-    texts = [
-        described(Measured(each, Plan("", Fraction(1), 1.0), True, Tally()), results)
-        for each in settings
-    ]
-    rest = [text.partition("max_fnr: 0.05")[2] for text in texts]
-    assert rest[:4] == [", without first_tolerance, without refine"] * 4
-    assert rest[4:] == ["", "", ", first_tolerance: 8", ", first_tolerance: 16"]
 
 
 def test_reports_have_first_tolerances(tmp_path: Path) -> None:
@@ -236,10 +195,10 @@ def test_tolerances_are_published_as_they_are_written(
 
 
 def test_first_tolerances_are_never_below_the_others() -> None:
-    """What is written stays, the default follows, and none is smaller than the tolerance."""
-    first = FirstTolerances((7, None, None), (30, 30, None))
-    assert first.beside((2, 2, 2)) == (7, 30, 10)
-    assert first.beside((9, 40, 0)) == (9, 40, 0)
+    """They follow from the threshold or the tolerance, and none is smaller than that."""
+    first = FirstTolerances((30, 30, None))
+    assert first.beside((2, 2, 2)) == (30, 30, 10)
+    assert first.beside((9, 40, 0)) == (30, 40, 0)
 
 
 ODD = 'a "b" \\ \' é ☃ 😀 \n\t\x07 \x7f \x85 \u2028 \ufeff ${x}: {y}, # z'

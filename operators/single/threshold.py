@@ -1,0 +1,28 @@
+"""TSLM as configurations name it: the extremal curve over the score of a condition.
+
+Proofs: ``docs/proofs/tslm.md`` and ``docs/proofs/score.md``.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from operators.descriptors import Mechanism
+from operators.single import gaussian
+from operators.single.adapter import scored
+from operators.single.looks import each_look
+from operators.single.tslm import Tslm
+
+__all__ = ["TSLM"]
+
+_PURE: Final = scored(Tslm.planned, Tslm.priced)
+_GAUSSIAN: Final = scored(gaussian.planned, gaussian.priced)
+
+TSLM: Final = Mechanism(
+    name="tslm",
+    releases="which predicates ring",
+    conditions=_PURE,
+    early=each_look(_PURE, _GAUSSIAN),
+    gaussian=_GAUSSIAN,
+    colours=("#2563eb", "#6ea8fe"),
+)

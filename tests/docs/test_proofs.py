@@ -1,0 +1,46 @@
+"""What Coq checks of the proofs; statements that are false are refused."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+PROOF = Path(__file__).parents[2] / "docs/proofs/score.v"
+STATEMENTS = (
+    *("score_is_truth", "score_beyond_tolerance", "score_moves_one_step"),
+    *("largest_counts", "largest_moves_one_step", "curve_keeps_odds"),
+)
+
+
+def passes(text: str, folder: Path) -> bool:
+    """Tell whether Coq accepts a file."""
+    found = shutil.which("coqc")
+    assert found, "missing: coq (Debian's name)"
+    (folder / "score.v").write_text(text)
+    done = subprocess.run([found, "-q", "score.v"], cwd=folder, capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def test_the_score_is_checked_by_coq(tmp_path: Path) -> None:
+    """All statements are there, none is admitted, and nothing is assumed."""
+    text = PROOF.read_text()
+    assert [name for name in STATEMENTS if f"Theorem {name} :" not in text] == []
+    assert [word for word in ("Admitted", "Axiom", "admit", "Parameter") if word in text] == []
+    assert passes(text, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("true", "false"),
+    [
+        ("| Or f g => Z.max (score", "| Or f g => Z.min (score"),
+        ("Z.abs (score x f - score y f) <= 1.", "Z.abs (score x f - score y f) <= 0."),
+    ],
+)
+def test_what_is_false_is_refused(true: str, false: str, tmp_path: Path) -> None:
+    """Twins: OR as the minimum, and a score that neighbours do not move."""
+    text = PROOF.read_text()
+    assert text.count(true) == 1
+    assert not passes(text.replace(true, false), tmp_path)
