@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import partial
+from heapq import heapify, heappop, heapreplace
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -109,34 +110,44 @@ class Judge:
         now_ms = self._clock_ms()
         stands = [each for each in self._ledger.progress.queries() if each.query in self._queries]
         cursors_ms = {each.query: each.cursor_ms for each in stands}
-        due = [
+        return [
             each.query
             for each in stands
             if each.counted
             or each.reconfigured
             or self._cut_passed(self._queries[each.query], cursors_ms, now_ms)
         ]
-        # What is decided now of panes is there for the windows over them.
-        return sorted(due, key=lambda query_id: bool(self._queries[query_id].panes))
 
-    def decide_due(self, query_id: str) -> Iterator[StoredDecision]:
-        """Decide every window of a query that can be decided by now, oldest first.
+    def decide_due(self, *query_ids: str) -> Iterator[StoredDecision]:
+        """Decide every window of some queries that can be decided by now, the oldest of all first.
 
-        Stops at the first window that is still waiting for a partition, or for the end of earlier
+        What is decided of panes is there for the windows over them, which end no earlier. A query
+        is left at its first window that is still waiting for a partition, or for the end of earlier
         windows of the same budget. Many workers may call this
         at once: one of them decides, the others find nothing to do. Should two draw all the same
         (a lost database connection drops the lock), the ledger keeps the first draw it stored.
         """
-        query = self._queries[query_id]
-        with self._ledger.exclusive(f"decide:{query_id}") as mine:
-            while mine:
-                index = oldest_index(query, self._ledger.cursor(query_id))
-                decision = self._decide(query, index)
-                if decision is None:
-                    return
+        following = [self._following(query_id) for query_id in query_ids]
+        heapify(following)
+        while following:
+            *_, query_id = following[0]
+            with self._ledger.exclusive(f"decide:{query_id}") as mine:
+                decision = self._decide(self._queries[query_id]) if mine else None
+            if decision is None:
+                heappop(following)
+            else:
+                heapreplace(following, self._following(query_id))
                 yield decision
 
-    def _decide(self, query: Query, index: int) -> StoredDecision | None:
+    def _following(self, query_id: str) -> tuple[int, bool, str]:
+        """Return the end (ms) of the oldest undecided window, and what is decided after another."""
+        query = self._queries[query_id]
+        end_ms = query.calendar.bounds(oldest_index(query, self._ledger.cursor(query_id)))[1]
+        return end_ms, bool(query.panes), query_id
+
+    def _decide(self, query: Query) -> StoredDecision | None:
+        """Decide the oldest window; ``None`` while it waits."""
+        index = oldest_index(query, self._ledger.cursor(query.id))
         start_ms, end_ms = query.calendar.bounds(index)
         key = WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)
         found = (

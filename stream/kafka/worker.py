@@ -70,6 +70,7 @@ UNKNOWN_ERROR: Final = 70
 _DEPENDENCY_S = 60.0
 _RETRY_S = 1.0
 _POLL_S = 1.0
+_TURN_S = 1.0  # then alarms that were counted meanwhile are looked at again
 _STATUS_S = 5.0
 _LOG_S = 30.0
 _BELL_S = 2.0
@@ -204,7 +205,7 @@ class _Tasks:
         self._log = log
         self._presences = presences
         self._executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="tocsin-decide")
-        self._deciding = asyncio.Lock()
+        self._rung = asyncio.Event()
 
     def ready(self) -> None:
         """Say that everything runs."""
@@ -221,11 +222,13 @@ class _Tasks:
         await self._publisher(self._executor).run()
 
     async def poll(self) -> None:
-        """Decide whatever is due, now and then, should a bell be lost."""
+        """Decide whatever is due, at every bell and now and then, should one be lost."""
         while True:
-            for query_id in await self._in_thread(self.runtime.judge.due):
-                await self._decide(query_id)
-            await asyncio.sleep(_POLL_S)
+            self._rung.clear()
+            while await self._in_thread(self._decide_due):
+                pass
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._rung.wait(), _POLL_S)
 
     async def watch_ledger(self) -> None:
         """Show the ledger's state to the custodian."""
@@ -250,14 +253,11 @@ class _Tasks:
         """Say when Kafka goes away and comes back: its clients wait for it silently."""
         await self._presences.look_for_kafka(require_kafka(self.runtime.alarms))
 
-    async def answer(self, bell: bytes) -> None:
-        """Decide the windows of the query that a doorbell message names."""
-        try:
-            query_id = msgspec.json.decode(bell, type=_Bell).query
-        except msgspec.MsgspecError:
-            return  # not ours: the poll finds whatever is due
-        if query_id in self.runtime.alarms.running:
-            await self.guarded(lambda: self._decide(query_id))
+    def answer(self, bell: bytes) -> None:
+        """Let what is due be decided, if a doorbell message names an alarm of ours."""
+        with contextlib.suppress(msgspec.MsgspecError):
+            if msgspec.json.decode(bell, type=_Bell).query in self.runtime.alarms.running:
+                self._rung.set()
 
     async def guarded(self, task: Callable[[], Awaitable[None]]) -> None:
         """Run a task; try again while a dependency is away, end the process on anything else.
@@ -283,16 +283,17 @@ class _Tasks:
             error = _away(error)
         self._end(error, error.exit_code if isinstance(error, TocsinError) else UNKNOWN_ERROR)
 
-    async def _decide(self, query_id: str) -> None:
-        async with self._deciding:
-            await self._in_thread(lambda: self._decide_due(query_id))
-
-    def _decide_due(self, query_id: str) -> None:
-        started_s = time.monotonic()
-        for decision in self.runtime.judge.decide_due(query_id):
+    def _decide_due(self) -> bool:
+        """Decide what is due by now; tell whether there may be more, counted meanwhile."""
+        judge = self.runtime.judge
+        began_s = started_s = time.monotonic()
+        for decision in judge.decide_due(*judge.due()):
             now_s = time.monotonic()
             self.runtime.metrics.decided(decision, now_s - started_s)
+            if now_s - began_s > _TURN_S:
+                return True
             started_s = now_s
+        return False
 
     async def _in_thread(self, call: Callable[[], T]) -> T:
         return await asyncio.get_running_loop().run_in_executor(self._executor, call)
@@ -365,7 +366,7 @@ def _app(tasks: _Tasks) -> App:
     @app.agent(bells, concurrency=1, name="decide")
     async def decide(stream: Any) -> None:
         async for event in stream.noack().events():
-            await tasks.answer(event.value)
+            tasks.answer(event.value)
             event.ack()
 
     class Hosted(Service):  # type: ignore[misc]  # mode is not followed by mypy

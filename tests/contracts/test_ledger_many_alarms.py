@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from dataclasses import replace
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
@@ -222,6 +223,21 @@ def test_what_is_not_due_has_nothing_to_decide(many: Callable[[str, int], Many])
         if step % 2:
             for busy in due:
                 list(one.runtime.judge.decide_due(busy))
+
+
+def test_alarms_catch_up_side_by_side(many: Callable[[str, int], Many]) -> None:
+    """After hours away the oldest window of all alarms is the next one."""
+    one, hours = many("event", 3), 12
+    one.start()
+    for query, hour in product(one.alarms.queries, range(hours)):
+        one.count(query, hour)
+    one.now_ms = hours * HOUR_MS + 1
+    spreads, cursors = [], dict.fromkeys(one.alarms.queries, 0)
+    for decision in one.runtime.judge.decide_due(*one.runtime.judge.due()):
+        cursors[decision.key.query] = decision.key.end_ms // HOUR_MS
+        spreads.append(max(cursors.values()) - min(cursors.values()))
+    assert set(cursors.values()) == {hours}
+    assert max(spreads) == 1
 
 
 def test_a_history_is_due_when_it_was_counted(many: Callable[[str, int], Many]) -> None:
