@@ -51,8 +51,7 @@ class Promise:
         tolerance: MIDE's ``u``, half the uncertain region, in units of the statistic (>= 0): from
             ``c + 1`` on an alarm is due, at ``c - 2u`` and below one is false.
         max_fpr: most probable false alarm beyond the tolerance; ``None`` means as ``max_fnr``.
-        steps: k, from "must fire" down to "must not fire", where it does not follow from the
-            tolerance and the test's sensitivity: of a score.
+        steps: k of a score, from "must fire" down to "must not fire".
     """
 
     max_fnr: Fraction
@@ -76,8 +75,8 @@ class Plan:
         mechanism: its name as in the configuration.
         epsilon: loss of one cell at worst; a whole number of loss units. Where a Gaussian budget
             pays, of ``mu^2 / 2``, as is the limit.
-        limit: the least epsilon any mechanism can pay for the same promise. Without ``max_fpr`` it
-            is that among mechanisms that also keep ``max_fnr`` as false-alarm rate.
+        limit: the least that any mechanism can pay for the same promise. Without ``max_fpr``, any
+            that keeps ``max_fnr`` as false-alarm rate, too.
     """
 
     mechanism: str
@@ -225,8 +224,7 @@ class RunOperator(Operator, Protocol):
 
         Args:
             asked: questions of the run so far, none of which rang.
-            beyond: all were about cells beyond their tolerances, and not, which is worse, about
-                cells just below their thresholds.
+            beyond: all were of cells beyond their tolerances; just below thresholds is worse.
         """
         ...
 
