@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-__all__ = ["Apportionment", "Atom", "apportion"]
+__all__ = ["PAPERS_RULE", "Apportionment", "Atom", "apportion"]
+
+PAPERS_RULE: Final[Rule] = "probe"
+"""What ProBE by name shares its rates out by."""
 
 _GRID: Final = 10**24  # rates are decimals of 24 places
 
