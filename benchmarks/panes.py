@@ -62,13 +62,13 @@ class Watch:
         """Watch the judge."""
         decide = Judge._decide  # noqa: SLF001  # one decision, and not the wait for it
 
-        def timed(judge: Judge, query: Query, index: int) -> StoredDecision | None:
+        def timed(judge: Judge, query: Query) -> StoredDecision | None:
             before = 0
             if self._memory:
                 tracemalloc.reset_peak()
                 before = tracemalloc.get_traced_memory()[0]
             cpu_s, wall_s = time.process_time(), time.perf_counter()
-            found = decide(judge, query, index)
+            found = decide(judge, query)
             if found is not None:
                 kind = "window" if query.panes else "pane"
                 self.cpu_ms[kind].append(1e3 * (time.process_time() - cpu_s))
