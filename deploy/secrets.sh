@@ -6,7 +6,7 @@ set -eu
 folder=${1:-$(dirname "$0")/../secrets}
 mkdir -p "$folder"
 chmod 700 "$folder" # the containers' users read the files, of this machine's only who owns the folder
-for name in db_password custodian_token grafana_public_password grafana_custodian_password \
+for name in db_password custodian_token bridge_token grafana_public_password grafana_custodian_password \
     kafka_admin kafka_tocsin kafka_custodian kafka_sensor kafka_bridge kafka_analyst kafka_deliver \
     mqtt_sensor mqtt_bridge mqtt_analyst mqtt_deliver; do
     file=$folder/$name

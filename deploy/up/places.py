@@ -43,6 +43,7 @@ _NAMES: Final = (
     "alertmanager-public",
     "alertmanager-custodian",
     "board",
+    "bridge",
 )
 """In the order of their ports; new ones go to the end."""
 

@@ -42,7 +42,11 @@ _SECRETS: Final[Mapping[str, Mapping[str, str]]] = {
         "custodian_token": "custodian_token",
         "kafka_password": "kafka_custodian",
     },
-    "bridge": {"kafka_password": "kafka_bridge", "mqtt_password": "mqtt_bridge"},
+    "bridge": {
+        "bridge_token": "bridge_token",
+        "kafka_password": "kafka_bridge",
+        "mqtt_password": "mqtt_bridge",
+    },
     "deliver": {"kafka_password": "kafka_deliver", "mqtt_password": "mqtt_deliver"},
     "board": {"kafka_password": "kafka_analyst"},
     "sensor": {"mqtt_password": "mqtt_sensor"},
@@ -78,6 +82,7 @@ def environment(places: Places, role: str) -> dict[str, str]:
         own["TOCSIN_MQTT"] = places.at("mosquitto")
     if role == "bridge":
         own["TOCSIN_KAFKA"] = places.at("SENSORS")
+        own["TOCSIN_BRIDGE"] = places.at("bridge")
     if role == "board":
         own["TOCSIN_BOARD"] = places.at("board")
     if role in {"deliver", "board", "analyst"}:

@@ -184,7 +184,7 @@ def start_prometheus(places: Places, audience: str) -> None:
 
 
 def _scraping(places: Places, audience: str) -> dict[str, Any]:
-    """Return what compose has, with the workers of this machine, more often."""
+    """Return what compose has, with the pages of this machine, more often."""
     composed = "prometheus.yml" if audience == _CUSTODIAN else "prometheus-public.yml"
     config: dict[str, Any] = yaml.safe_load((_DEPLOY / composed).read_text(encoding="utf-8"))
     config["global"] = {
@@ -195,10 +195,10 @@ def _scraping(places: Places, audience: str) -> dict[str, Any]:
     for job in config["scrape_configs"]:
         del job["dns_sd_configs"]
         page = job["job_name"].removeprefix("tocsin-")
-        workers = [places.at(f"worker-{number}-{page}") for number in (1, 2)]
-        job["static_configs"] = [{"targets": workers}]
+        names = ["bridge"] if page == "bridge" else [f"worker-{n}-{page}" for n in (1, 2)]
+        job["static_configs"] = [{"targets": [places.at(name) for name in names]}]
         if "authorization" in job:
-            job["authorization"]["credentials_file"] = str(places.secrets / "custodian_token")
+            job["authorization"]["credentials_file"] = str(places.secrets / f"{page}_token")
     if audience == _CUSTODIAN:
         config["rule_files"] = [str(_DEPLOY / "alerts.yml")]
         (manager,) = config["alerting"]["alertmanagers"]

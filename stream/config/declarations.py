@@ -124,12 +124,7 @@ def build_kafka(
 def build_settings(model: FileModel, stem: str, findings: Findings) -> Settings:
     """Return where the ledger lies, where metrics are shown and how lines are written."""
     metrics = model.metrics
-    if not _loopback(metrics.custodian[0]) and metrics.custodian_token is None:
-        findings.wrong(
-            ("metrics", "custodian"),
-            "the custodian's metrics, exact counts, are bound beyond loopback without a token",
-            "write custodian_token: ${TOCSIN_CUSTODIAN_TOKEN}, or bind 127.0.0.1:9465",
-        )
+    check_token(("metrics", "custodian"), metrics.custodian, metrics.custodian_token, findings)
     if metrics.public == metrics.custodian and metrics.public[1]:
         findings.wrong(
             ("metrics", "custodian"), "both metrics have one address", "give each its own port"
@@ -303,6 +298,22 @@ def _marks(model: FeedModel, loc: Loc, findings: Findings) -> bytes | None:
         hint = "whoever knows it can end windows early: use 16 random characters or more"
         findings.wrong((*loc, "punctuation", "key"), "the key is shorter than 16 bytes", hint)
     return key
+
+
+def check_token(loc: Loc, address: tuple[str, int], token: str | None, findings: Findings) -> None:
+    """Refuse a page of exact counts beyond loopback without a token.
+
+    Args:
+        loc: of the key that has the address; ``_token`` behind it makes that of the token.
+        address: ``(host, port)``.
+        token: what is asked for.
+        findings: where it is said.
+    """
+    if not _loopback(address[0]) and token is None:
+        key = str(loc[-1])
+        message = f"{key} shows exact counts, and is bound beyond loopback without a token"
+        hint = f"write {key}_token: ${{TOCSIN_{key.upper()}_TOKEN}}, or bind 127.0.0.1:{address[1]}"
+        findings.wrong(loc, message, hint)
 
 
 def _loopback(host: str) -> bool:

@@ -304,6 +304,7 @@ class _Tasks:
         Whatever fails meanwhile: where no thread can be had, no note can be taken.
         """
         try:
+            self.runtime.metrics.stopping()
             self._log.error(Line.FAILED, error=error, code=code)
             note(self.runtime.ledger, kind_of(error))
         finally:

@@ -224,6 +224,10 @@ class Metrics:
         """
         self.readiness.answered(service)
 
+    def stopping(self) -> None:
+        """Take note that an error ends the worker now: it should not be seen for long."""
+        self._custodian.stopping.set_to_current_time()
+
     def realised(self, reports: RealisedLosses) -> None:
         """Show what the predicates of every query have really lost.
 

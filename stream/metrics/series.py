@@ -132,6 +132,11 @@ class Custodian:
             ["check"],
             registry=registry,
         )
+        self.stopping = Gauge(
+            "tocsin_stopping_timestamp_seconds",
+            "When an error began to end this worker, seconds since the Unix epoch; 0 for not.",
+            registry=registry,
+        )
         self.spent = Gauge(
             "tocsin_budget_spent_epsilon",
             "Loss of the worst-off privacy unit held against the wall, reservations included.",

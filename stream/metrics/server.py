@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     _Answer: TypeAlias = Callable[[web.BaseRequest], web.Response]
 
-__all__ = ["MetricsAddresses", "serve"]
+__all__ = ["MetricsAddresses", "serve", "serve_with_token"]
 
 _LIFETIME_S: Final = 30.0
 _EVERY_S: Final = 0.1
@@ -66,15 +66,6 @@ def serve(metrics: Metrics, settings: Settings) -> Iterator[MetricsAddresses]:
         ConfigError: an address cannot be listened on, or the custodian's lies beyond loopback and
             there is no token.
     """
-    host, port = settings.custodian_address
-    if not settings.custodian_token and not _is_loopback(host):
-        raise ConfigError(
-            f"the custodian's metrics may not listen on {host}:{port} without a bearer token",
-            hint="set metrics.custodian_token, or metrics.custodian to 127.0.0.1:9465",
-        )
-    custodian_app = _only({"/metrics": _page(metrics.custodian)})
-    if settings.custodian_token:
-        custodian_app = _with_token(custodian_app, settings.custodian_token)
     public_app = _only(
         {
             "/metrics": _page(metrics.public),
@@ -88,9 +79,40 @@ def serve(metrics: Metrics, settings: Settings) -> Iterator[MetricsAddresses]:
                 _running(public_app, settings.public_address, "metrics.public", every_s=_EVERY_S)
             ),
             custodian=stack.enter_context(
-                _running(custodian_app, settings.custodian_address, "metrics.custodian")
+                serve_with_token(
+                    metrics.custodian,
+                    settings.custodian_address,
+                    settings.custodian_token,
+                    "metrics.custodian",
+                )
             ),
         )
+
+
+@contextmanager
+def serve_with_token(
+    registry: CollectorRegistry, address: tuple[str, int], token: str | None, setting: str
+) -> Iterator[tuple[str, int]]:
+    """Serve a page of exact counts until the context ends, from a thread of its own.
+
+    Args:
+        registry: what it shows.
+        address: to listen on.
+        token: that is asked for; ``None`` for nobody's, on loopback alone.
+        setting: that has the address, for errors; ``_token`` behind it makes that of the token.
+
+    Raises:
+        ConfigError: the address cannot be listened on, or lies beyond loopback without a token.
+    """
+    host, port = address
+    if not token and not _is_loopback(host):
+        raise ConfigError(
+            f"exact counts may not be shown on {host}:{port} without a bearer token",
+            hint=f"set {setting}_token, or {setting} to 127.0.0.1:{port}",
+        )
+    app = _only({"/metrics": _page(registry)})
+    with _running(_with_token(app, token) if token else app, address, setting) as listening:
+        yield listening
 
 
 @contextmanager

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from stream.logs.settings import LogSettings
     from stream.model.alarms import KafkaSettings
 
-__all__ = ["Bridge", "BridgeSetup", "Route", "Sensors", "Slot", "Template"]
+__all__ = ["Bridge", "BridgeSetup", "Page", "Route", "Sensors", "Slot", "Template"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,19 @@ class Bridge:
 
 
 @dataclass(frozen=True, slots=True)
+class Page:
+    """Where a bridge shows its metrics, exact counts.
+
+    Args:
+        address: ``(host, port)``.
+        token: bearer token; required beyond loopback.
+    """
+
+    address: tuple[str, int]
+    token: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
 class BridgeSetup:
     """All that ``tocsin bridge`` has to know.
 
@@ -116,8 +129,10 @@ class BridgeSetup:
         kafka: how the feed's topic is reached.
         bridge: where from and what of it.
         log: how lines are written.
+        page: where metrics are shown; ``None`` for nowhere.
     """
 
     kafka: KafkaSettings
     bridge: Bridge
     log: LogSettings
+    page: Page | None = None

@@ -102,6 +102,10 @@ def test_a_case_is_about_what_its_alert_reads(case: dict[str, Any]) -> None:
         ("TocsinWorkerGone", "quantile_over_time(0.5, ", "max_over_time("),  # red after scaling
         ("TocsinRestarting", "min(min_over_time(tocsin_starts_total[30m]))", "0"),
         ("TocsinWorkerRefused", " > 0)", " >= 0)"),  # 1970 is not within the last hour
+        ("TocsinWorkerStuck", " > 0)", " >= 0)"),
+        ("TocsinBridgeDropped", "0.5 * ", "0.3 * "),  # who reports batteries
+        ("TocsinBridgeSessionLost", " > 0)", " >= 0)"),
+        ("TocsinBridgeAway", ' or max(up{job="tocsin-bridge"}) == 0', ""),
         ("TocsinWindowsDenied", "time() - ", "60 + "),
         ("TocsinBudgetNearlySpent", "period_spent", "spent"),  # yesterday
         ("TocsinSensorsSilent", "[1d]", "[1m]"),  # forgotten with a restart

@@ -155,6 +155,7 @@ def test_sensors_analysts_and_the_custodian_share_no_network(compose: dict[str, 
     }
     assert on["sensors"] == {"kafka", "mosquitto", "bridge"}
     assert on["sensors"] & on["analysts"] == {"kafka", "mosquitto"}
+    assert on["watched"] == {"bridge", "prometheus-custodian"}
     assert on["analysts"] & on["custodian"] == {"kafka", "tocsin"}
     public = {"prometheus-public", "grafana-public", "alertmanager-public"}
     assert on["analysts"] == {"kafka", "tocsin", "mosquitto", "deliver", "board", *public}
@@ -164,7 +165,8 @@ def test_sensors_analysts_and_the_custodian_share_no_network(compose: dict[str, 
 def test_what_is_on_several_networks_listens_to_each_on_that_one(compose: dict[str, Any]) -> None:
     """Analysts' containers find no worker's listener and no custodian's page: only their own."""
     listeners = dict(each.split("://") for each in _properties()["listeners"].split(","))
-    meant = {name: name.upper() for name in compose["networks"]} | {"data": "WORKERS"}
+    meant = {name: name.upper() for name in compose["networks"] if name != "watched"}
+    meant["data"] = "WORKERS"
     for network, name in meant.items():
         assert _networks_of(compose, "kafka", listeners[name].partition(":")[0]) == [network]
     advertised = _properties()["advertised.listeners"].split(",")
@@ -176,6 +178,9 @@ def test_what_is_on_several_networks_listens_to_each_on_that_one(compose: dict[s
     alarms = yaml.safe_load((ROOT / "deploy" / "tocsin" / "alarms.yaml").read_text("utf-8"))
     page = alarms["metrics"]["custodian"].partition(":")[0]
     assert _networks_of(compose, "tocsin", page) == ["custodian"]
+    bridge = yaml.safe_load((ROOT / "deploy" / "tocsin" / "bridge.yaml").read_text("utf-8"))
+    page = bridge["bridge"]["metrics"].partition(":")[0]
+    assert _networks_of(compose, "bridge", page) == ["watched"]
 
 
 def test_the_ledgers_role_owns_its_database_and_no_more(

@@ -13,16 +13,21 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DEPLOY = ROOT / "deploy"
-TOKEN_FILE = "/run/secrets/custodian_token"  # noqa: S105  # a path, not a secret
+TOKENS = {
+    "tocsin-custodian": "/run/secrets/custodian_token",
+    "tocsin-bridge": "/run/secrets/bridge_token",
+}
 
 
 def test_the_scrape_configuration_is_valid(tmp_path: Path) -> None:
-    """Promtool accepts the configuration with its rules and the token's file in place."""
+    """Promtool accepts the configuration with its rules and the tokens' files in place."""
     token = tmp_path / "token"
     token.write_text("secret", encoding="utf-8")
     text = (DEPLOY / "prometheus.yml").read_text(encoding="utf-8")
-    assert text.count(TOKEN_FILE) == 1
-    (tmp_path / "prometheus.yml").write_text(text.replace(TOKEN_FILE, str(token)), encoding="utf-8")
+    for file in TOKENS.values():
+        assert text.count(file) == 1
+        text = text.replace(file, str(token))
+    (tmp_path / "prometheus.yml").write_text(text, encoding="utf-8")
     (tmp_path / "alerts.yml").write_bytes((DEPLOY / "alerts.yml").read_bytes())
     assert promtool("check", "config", str(tmp_path / "prometheus.yml")) == ""
 
@@ -46,12 +51,15 @@ def test_a_broken_rule_does_not_pass(tmp_path: Path) -> None:
     assert "parse error" in promtool("check", "rules", str(broken))
 
 
-def test_the_custodian_page_is_asked_with_a_token_and_both_jobs_find_every_worker() -> None:
-    """Only the custodian's job carries the token, and it goes to the custodian's port."""
+def test_pages_of_counts_are_asked_with_their_token_and_jobs_find_everybody() -> None:
+    """Only jobs of exact counts carry a token, each its own, and it goes to their port alone."""
     config = yaml.safe_load((DEPLOY / "prometheus.yml").read_text(encoding="utf-8"))
     jobs = {job["job_name"]: job for job in config["scrape_configs"]}
-    assert set(jobs) == {"tocsin-public", "tocsin-custodian"}
-    assert "authorization" not in jobs["tocsin-public"]
-    assert jobs["tocsin-custodian"]["authorization"]["credentials_file"] == TOKEN_FILE
+    carried = {
+        name: job["authorization"]["credentials_file"]
+        for name, job in jobs.items()
+        if "authorization" in job
+    }
+    assert carried == TOKENS
     ports = {name: job["dns_sd_configs"][0]["port"] for name, job in jobs.items()}
-    assert ports == {"tocsin-public": 9464, "tocsin-custodian": 9465}
+    assert ports == {"tocsin-public": 9464, "tocsin-custodian": 9465, "tocsin-bridge": 9466}

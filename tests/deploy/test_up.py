@@ -146,7 +146,7 @@ def test_a_role_has_its_own_secrets_and_no_others(places: Places) -> None:
     assert found == {
         "worker": {"db_password", "custodian_token", "kafka_tocsin"},
         "custodian": {"db_password", "custodian_token", "kafka_custodian"},
-        "bridge": {"kafka_bridge", "mqtt_bridge"},
+        "bridge": {"bridge_token", "kafka_bridge", "mqtt_bridge"},
         "deliver": {"kafka_deliver", "mqtt_deliver"},
         "sensor": {"mqtt_sensor"},
         "analyst": {"kafka_analyst", "mqtt_analyst"},

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import BaseModel, Field
 
 from stream.config.closed import Closed
-from stream.config.declarations import build_kafka
+from stream.config.declarations import build_kafka, check_token
 from stream.config.keys import EXAMPLES, MODELS, KafkaModel, LogModel
 from stream.config.scalars import (  # pydantic reads them
     Address,  # noqa: TC001
@@ -24,7 +24,7 @@ from stream.config.smallfile import KAFKA_EXAMPLE, read_small
 from stream.config.yamlfile import load_document
 from stream.events.mqtt_events import TemplateError, levels_of, overlap, template_of
 from stream.logs.settings import LogSettings
-from stream.model.bridges import Bridge, BridgeSetup, Route, Sensors
+from stream.model.bridges import Bridge, BridgeSetup, Page, Route, Sensors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -58,6 +58,8 @@ class BridgeModel(Closed):
     unit: Text
     buffer: Text | None = None
     buffer_mib: Whole = 64
+    metrics: Address | None = None
+    metrics_token: Text | None = None
     topics: dict[str, dict[str, Text]] = Field(min_length=1)
 
 
@@ -101,7 +103,9 @@ def read_bridge(path: Path, *, environ: Mapping[str, str]) -> BridgeSetup:
     bridge = _bridge(model.bridge, findings)
     if findings.errors or kafka is None:
         raise findings.errors[0]
-    return BridgeSetup(kafka, bridge, LogSettings(model.log.level, model.log.format))
+    log = LogSettings(model.log.level, model.log.format)
+    address, token = model.bridge.metrics, model.bridge.metrics_token
+    return BridgeSetup(kafka, bridge, log, Page(address, token) if address else None)
 
 
 def _bridge(model: BridgeModel, findings: Findings) -> Bridge:
@@ -112,6 +116,8 @@ def _bridge(model: BridgeModel, findings: Findings) -> Bridge:
     if not 1 <= model.buffer_mib <= _MOST_MIB:
         message = "a buffer holds 1 MiB to 1 TiB"
         findings.wrong(("bridge", "buffer_mib"), message, "write buffer_mib: 64")
+    if model.metrics is not None:
+        check_token(("bridge", "metrics"), model.metrics, model.metrics_token, findings)
     stem = Path(findings.document.file).stem
     return Bridge(
         sensors=Sensors(

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 from stream.kafka.bridge.buffer import Buffer
 from stream.kafka.bridge.intake import Intake
 from stream.kafka.bridge.outlet import Outlet
+from stream.kafka.bridge.page import BridgeMetrics, shown
 from stream.kafka.bridge.session import Session
 from stream.kafka.bridge.store import Store
 from stream.kafka.presence import Presence
@@ -37,21 +38,26 @@ def carry(setup: BridgeSetup, log: Log) -> None:
         log: where their coming and going is said.
 
     Raises:
+        ConfigError: the address of the metrics cannot be listened on.
         DataError: the file of the buffer is something else.
         DependencyError: the buffer cannot be used.
     """
     with Buffer(setup.bridge.buffer, setup.bridge.buffer_bytes) as buffer:
         if buffer.torn:
             log.warning(Line.TORN)
-        asyncio.run(_carry(setup, buffer, log))
+        metrics = BridgeMetrics(setup.bridge.routes)
+        with shown(metrics, setup.page):
+            asyncio.run(_carry(setup, buffer, metrics, log))
 
 
-async def _carry(setup: BridgeSetup, buffer: Buffer, log: Log) -> None:
+async def _carry(setup: BridgeSetup, buffer: Buffer, metrics: BridgeMetrics, log: Log) -> None:
     bridge = setup.bridge
     store = Store(buffer, log)
     session = Session(bridge.session, bridge.sensors.client)
-    intake = Intake(bridge, store, session, Presence("mqtt", log), log)
-    outlet = Outlet(setup.kafka, bridge.topic, store, Presence("kafka", log))
+    mqtt, kafka = Presence("mqtt", log), Presence("kafka", log)
+    metrics.watch(lambda: store.full, mqtt=lambda: mqtt.away_s, kafka=lambda: kafka.away_s)
+    intake = Intake(bridge, store, session, mqtt, metrics=metrics, log=log)
+    outlet = Outlet(setup.kafka, bridge.topic, store, kafka)
     log.info(Line.BRIDGING)
     try:
         async with asyncio.TaskGroup() as tasks:

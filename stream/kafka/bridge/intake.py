@@ -27,6 +27,7 @@ except ImportError as error:
     raise no_mqtt() from error
 
 if TYPE_CHECKING:
+    from stream.kafka.bridge.page import BridgeMetrics
     from stream.kafka.bridge.session import Session
     from stream.kafka.bridge.store import Store
     from stream.kafka.presence import Presence
@@ -53,17 +54,26 @@ class Intake:
         store: the buffer.
         session: with the broker.
         presence: told whether the broker answers.
+        metrics: told what was taken and dropped.
         log: where messages that are no events are told of.
     """
 
     def __init__(
-        self, bridge: Bridge, store: Store, session: Session, presence: Presence, log: Log
+        self,
+        bridge: Bridge,
+        store: Store,
+        session: Session,
+        presence: Presence,
+        *,
+        metrics: BridgeMetrics,
+        log: Log,
     ) -> None:
         self._bridge = bridge
         self._store = store
         self._session = session
         self._present = False
         self._presence = presence
+        self._metrics = metrics
         self._log = log
         self._said_s: dict[tuple[Line, str], float] = {}
 
@@ -77,7 +87,7 @@ class Intake:
             try:
                 async with self._client() as client:
                     if self._session.made and not self._present:
-                        self._log.warning(Line.SESSION_LOST)
+                        self._lost(Line.SESSION_LOST)
                     await self._subscribe(client)
                     self._session.keep()
                     self._presence.found()
@@ -117,7 +127,7 @@ class Intake:
 
         def gone(*given: Any) -> None:
             if given[3] == _TAKEN_OVER:
-                self._log.warning(Line.TAKEN_OVER)
+                self._lost(Line.TAKEN_OVER)
             disconnected(*given)
 
         inner.on_connect, inner.on_disconnect = come, gone
@@ -161,6 +171,7 @@ class Intake:
         route = route_of(self._bridge.routes, topic)
         if route is None:  # of a subscription that the session had before
             return None
+        self._metrics.taken(route.written)
         number, nonce = (taken.mid, 0) if taken.qos else (0, time.time_ns())
         payload = taken.payload if isinstance(taken.payload, bytes) else b""
         if len(payload) > MOST_EVENT_BYTES:
@@ -173,7 +184,12 @@ class Intake:
             return None
         return packed(*event)
 
+    def _lost(self, line: Line) -> None:
+        self._metrics.session_lost()
+        self._log.warning(line)
+
     def _drop(self, line: Line, written: str) -> None:
+        self._metrics.dropped(written, line)
         now_s = time.monotonic()
         if now_s - self._said_s.get((line, written), -_AGAIN_S) >= _AGAIN_S:
             self._said_s[line, written] = now_s

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from types import SimpleNamespace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka.errors import CommitFailedError, KafkaConnectionError
@@ -21,6 +21,7 @@ from stream.kafka import worker
 from stream.kafka.presence import Presences
 from stream.logs.lines import Line, Log
 from stream.logs.settings import Form, Level, LogSettings
+from tests.support.measured import fresh_metrics, sample_value
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -194,7 +195,9 @@ def test_the_last_line_says_why_and_quotes_nothing(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(worker, "note", lambda ledger, kind: noted.append((ledger, kind)))
     monkeypatch.setattr(os, "_exit", close)
     tasks = Tasks()
-    tasks.runtime = SimpleNamespace(ledger="ledger")  # type: ignore[assignment]  # all it needs
+    metrics = fresh_metrics()
+    needed: Any = SimpleNamespace(ledger="ledger", metrics=metrics)
+    tasks.runtime = needed
     for error, code in ((ValueError("p17 in room 3"), 70), (LedgerError("changed"), 2)):
         with pytest.raises(Closed, match=str(code)):
             worker._Tasks._end(tasks, error, code)
@@ -203,6 +206,7 @@ def test_the_last_line_says_why_and_quotes_nothing(monkeypatch: pytest.MonkeyPat
     assert (known["message"], known["code"]) == ("changed", 2)
     assert "p17" not in tasks.stream.getvalue()
     assert noted == [("ledger", "unexpected"), ("ledger", "LedgerError")]
+    assert sample_value(metrics.custodian, "tocsin_stopping_timestamp_seconds") > 0
 
 
 NO_THREADS = """
@@ -211,8 +215,9 @@ from types import SimpleNamespace
 from stream.kafka.presence import Presences
 from stream.kafka.worker import _Tasks
 from stream.logs.lines import Log
+from tests.support.measured import fresh_metrics
 log = Log(sys.stderr)
-runtime = SimpleNamespace(ledger=None)
+runtime = SimpleNamespace(ledger=None, metrics=fresh_metrics())
 tasks = _Tasks(runtime, {}, None, 1.0, log=log, presences=Presences(log))
 if not os.getuid():
     os.setuid(65534)

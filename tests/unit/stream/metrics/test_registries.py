@@ -19,6 +19,7 @@ from accountant.loss.gaussian import Gaussian
 from accountant.records import PartialStatus
 from stream.events.columns import Drop
 from stream.events.units import Units
+from stream.kafka.bridge.page import BridgeMetrics
 from stream.metrics.journal import KINDS
 from stream.metrics.readiness import CHECKS, FRESH_S, KAFKA, LEDGER, PARTITIONS
 from stream.metrics.registries import Metrics
@@ -60,7 +61,11 @@ def _documented() -> set[tuple[str, str, str, tuple[str, ...]]]:
 
 def _registered(metrics: Metrics) -> set[tuple[str, str, str, tuple[str, ...]]]:
     found = set()
-    registries = {"public": metrics.public, "custodian": metrics.custodian}
+    registries = {
+        "public": metrics.public,
+        "custodian": metrics.custodian,
+        "bridge": BridgeMetrics([]).registry,
+    }
     for seen_by, registry in registries.items():
         for metric in cast("Any", registry)._collector_to_names:
             # A collector of ours makes families; a metric of the library's is one.
@@ -125,6 +130,12 @@ def test_the_exact_names_are_kept() -> None:
         ("tocsin_ready", "custodian"),
         ("tocsin_starts_total", "custodian"),
         ("tocsin_refused_timestamp_seconds", "custodian"),
+        ("tocsin_stopping_timestamp_seconds", "custodian"),
+        ("tocsin_bridge_messages_total", "bridge"),
+        ("tocsin_bridge_dropped_total", "bridge"),
+        ("tocsin_bridge_session_lost_timestamp_seconds", "bridge"),
+        ("tocsin_bridge_full", "bridge"),
+        ("tocsin_bridge_away_seconds", "bridge"),
         ("tocsin_ledger_sequence", "custodian"),
         ("tocsin_refusals_total", "custodian"),
     }
@@ -296,6 +307,7 @@ _PRIVATE_CALLS: dict[str, Callable[[Metrics], None]] = {
     "realised": lambda m: m.realised(PredicateLosses()),
     "appended": lambda m: m.appended("badges", 1_000),
     "answered": lambda m: m.answered(KAFKA),
+    "stopping": lambda m: m.stopping(),
     "journal": lambda m: m.journal({"start": Entry(1, 1_000)}),
 }
 

@@ -16,6 +16,7 @@ import pytest
 from accountant.errors import DependencyError
 from stream.events.mqtt_events import levels_of, template_of
 from stream.kafka.bridge.intake import Intake
+from stream.kafka.bridge.page import BridgeMetrics
 from stream.kafka.bridge.session import Session
 from stream.kafka.bridge.store import unpacked
 from stream.kafka.presence import Presence
@@ -94,10 +95,10 @@ def taken(
         events.append((mid, qos))
 
     client = SimpleNamespace(messages=Messages(messages), _client=SimpleNamespace(ack=ack))
-    log = Log(said)
+    log, metrics = Log(said), BridgeMetrics(bridge(folder).routes)
     disk: Any = Disk(events, most, broken=broken)
     session = Session(folder / "session", "c")
-    intake = Intake(bridge(folder), disk, session, Presence("mqtt", log), log)
+    intake = Intake(bridge(folder), disk, session, Presence("mqtt", log), metrics=metrics, log=log)
     try:
         asyncio.run(intake._take(client))  # type: ignore[arg-type]
     except DependencyError:
@@ -138,16 +139,20 @@ def test_nothing_is_acknowledged_that_the_disk_does_not_take(tmp_path: Path) -> 
 def test_a_session_that_another_client_took_is_said(tmp_path: Path, code: int, said: int) -> None:
     """Where the broker says so; a connection that broke is something else."""
     lines = io.StringIO()
-    log = Log(lines)
+    log, metrics = Log(lines), BridgeMetrics([])
 
     async def story() -> None:
         session, disk = Session(tmp_path / "session", ""), Disk([], 1, broken=False)
-        intake = Intake(bridge(tmp_path), disk, session, Presence("mqtt", log), log)  # type: ignore[arg-type]
+        intake = Intake(
+            bridge(tmp_path), disk, session, Presence("mqtt", log), metrics=metrics, log=log
+        )  # type: ignore[arg-type]
         told: Any = intake._client()._client.on_disconnect
         told(None, None, None, code)
 
     asyncio.run(story())
     assert lines.getvalue().count(Line.TAKEN_OVER) == said
+    lost_s = metrics.registry.get_sample_value("tocsin_bridge_session_lost_timestamp_seconds")
+    assert bool(lost_s) == bool(said)
 
 
 def test_mqtt_without_its_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:

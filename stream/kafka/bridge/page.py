@@ -1,0 +1,108 @@
+"""What a bridge shows whoever runs it: what it took and dropped, and what it waits for.
+
+Series of whatever is known beforehand are there from the start: a counter that begins with its
+first event shows no increase.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from prometheus_client import Counter, Gauge
+
+from stream.logs.lines import Line
+from stream.metrics.series import Registry
+from stream.metrics.server import serve_with_token
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from stream.model.bridges import Page, Route
+
+__all__ = ["BridgeMetrics", "shown"]
+
+_KINDS = {Line.TOO_LARGE: "too_large", Line.UNFIT: "unfit"}
+
+
+class BridgeMetrics:
+    """A registry, and what is told to it.
+
+    Args:
+        routes: whose messages are taken.
+    """
+
+    def __init__(self, routes: Sequence[Route]) -> None:
+        self.registry = Registry()
+        self._taken = Counter(
+            "tocsin_bridge_messages_total",
+            "Messages taken from MQTT.",
+            ["filter"],
+            registry=self.registry,
+        )
+        self._dropped = Counter(
+            "tocsin_bridge_dropped_total",
+            "Messages taken that made no event.",
+            ["filter", "kind"],
+            registry=self.registry,
+        )
+        self._lost = Gauge(
+            "tocsin_bridge_session_lost_timestamp_seconds",
+            "When a session with the MQTT broker was last lost, seconds since the Unix epoch.",
+            registry=self.registry,
+        )
+        self._full = Gauge(
+            "tocsin_bridge_full",
+            "1 while nothing is taken, since the buffer or its disk is full, else 0.",
+            registry=self.registry,
+        )
+        self._away = Gauge(
+            "tocsin_bridge_away_seconds",
+            "For how long a dependency has not answered; 0 while it does.",
+            ["dependency"],
+            registry=self.registry,
+        )
+        for route in routes:
+            self._taken.labels(route.written)
+            for kind in _KINDS.values():
+                self._dropped.labels(route.written, kind)
+
+    def watch(self, full: Callable[[], bool], **away_s: Callable[[], float]) -> None:
+        """Show what is asked for whenever somebody looks.
+
+        Args:
+            full: whether nothing is taken.
+            away_s: by dependency, for how long it has not answered.
+        """
+        self._full.set_function(full)
+        for dependency, seconds in away_s.items():
+            self._away.labels(dependency).set_function(seconds)
+
+    def taken(self, written: str) -> None:
+        """Count a message of a filter."""
+        self._taken.labels(written).inc()
+
+    def dropped(self, written: str, why: Line) -> None:
+        """Count one that made no event."""
+        self._dropped.labels(written, _KINDS[why]).inc()
+
+    def session_lost(self) -> None:
+        """Take note of the time."""
+        self._lost.set(time.time())
+
+
+@contextmanager
+def shown(metrics: BridgeMetrics, page: Page | None) -> Iterator[tuple[str, int] | None]:
+    """Serve a bridge's page until the context ends; none where none is asked for.
+
+    Raises:
+        ConfigError: its address cannot be listened on.
+    """
+    if page is None:
+        yield None
+    else:
+        with serve_with_token(
+            metrics.registry, page.address, page.token, "bridge.metrics"
+        ) as address:
+            yield address
