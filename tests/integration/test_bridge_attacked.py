@@ -8,11 +8,12 @@ import subprocess
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.request import urlopen
 
 import pytest
 from paho.mqtt import client as mqtt
 
-from deploy.kafka.runtime import HOST
+from deploy.kafka.runtime import HOST, free_port
 from stream.logs.lines import Line
 from tests.integration.test_bridge import CONFIG, Bridges, Feed, Sensors
 from tests.support.kafka import broker_topic
@@ -48,6 +49,20 @@ def config(broker: Broker, topic: str, port: int, client: str = "") -> str:
     return text.replace(f'{HOST}:{port}"', named)
 
 
+def with_a_page(text: str) -> tuple[str, int]:
+    """Return a file that has a page of metrics, and its port."""
+    page = free_port()
+    return text.replace("bridge:\n", f"bridge:\n  metrics: {HOST}:{page}\n"), page
+
+
+def shows(page: int, series: str) -> float:
+    """Return the value of a series on a bridge's page."""
+    with urlopen(f"http://{HOST}:{page}/metrics", timeout=PATIENCE_S) as answer:
+        lines = answer.read().decode().splitlines()
+    (value,) = [line.rpartition(" ")[2] for line in lines if line.rpartition(" ")[0] == series]
+    return float(value)
+
+
 def publish(port: int, payload: bytes, qos: int = 1) -> None:
     """Publish one message, and wait until Mosquitto has it."""
     client = mqtt.Client(mqtt.CallbackAPIVersion.VERSION2)
@@ -79,10 +94,15 @@ def test_a_message_of_200_mb_costs_nothing(broker: Broker, tmp_path: Path) -> No
     """It is dropped, also after a restart; one that is smaller, yet too large, is named."""
     topic = broker_topic(broker, name="motion", partitions=2)
     with mosquitto_of(tmp_path) as mosquitto:
-        bridges = Bridges(tmp_path, config(broker, topic, mosquitto.port))
+        text, page = with_a_page(config(broker, topic, mosquitto.port))
+        bridges = Bridges(tmp_path, text)
         with closing(bridges), closing(Feed(broker, topic, 2)) as feed:
             running = bridges.start()
             arrives(feed, mosquitto.port, 0)
+            large = (
+                'tocsin_bridge_dropped_total{filter="zigbee2mqtt/+room/motion",kind="too_large"}'
+            )
+            assert shows(page, large) == 0
             before = most_mib(running.pid)
             publish(mosquitto.port, bytes(200_000_000))
             arrives(feed, mosquitto.port, 1)
@@ -91,6 +111,7 @@ def test_a_message_of_200_mb_costs_nothing(broker: Broker, tmp_path: Path) -> No
             assert more < 60
             publish(mosquitto.port, bytes(550_000))
             wait_until("it is named", lambda: running.says(Line.TOO_LARGE))
+            assert shows(page, large) == 1
             bridges.kill()
             publish(mosquitto.port, bytes(80_000_000))
             again = bridges.start()
@@ -112,13 +133,16 @@ def test_a_session_that_was_taken_over_is_reported(broker: Broker, tmp_path: Pat
         client.loop_stop()
 
     with mosquitto_of(tmp_path) as mosquitto:
-        bridges = Bridges(tmp_path, config(broker, topic, mosquitto.port, CLIENT))
+        text, page = with_a_page(config(broker, topic, mosquitto.port, CLIENT))
+        bridges = Bridges(tmp_path, text)
         with closing(bridges), closing(Feed(broker, topic, 2)) as feed:
             running = bridges.start()
             arrives(feed, mosquitto.port, 0)
             assert not running.says(Line.SESSION_LOST)
             thief(mosquitto.port)
             wait_until("it is lost", lambda: running.says(Line.SESSION_LOST))
+            assert shows(page, "tocsin_bridge_session_lost_timestamp_seconds") > 0
+            assert shows(page, 'tocsin_bridge_away_seconds{dependency="kafka"}') == 0
             bridges.kill()
             again = bridges.start()
             arrives(feed, mosquitto.port, 1)
