@@ -13,7 +13,6 @@ import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
 from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -121,7 +120,7 @@ def run(
     clock = HeldClock(alarms)
     metrics = Metrics(alarms, plans_of(alarms))
     # The page is there before anything can be refused, and tells of earlier refusals.
-    with serve(metrics, alarms.settings), ExitStack() as stack:
+    with serve(metrics, alarms.settings), contextlib.ExitStack() as stack:
         ledger = _reached(lambda: open_ledger(alarms, clock_ms=clock), presences.ledger)
         stack.enter_context(noting_refusals(ledger))
         stack.enter_context(_away_is_a_dependency())
