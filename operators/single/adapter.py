@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -167,8 +167,7 @@ def steps_of(test: IntegerTest, cell: int, statistic: NDArray[np.int64]) -> NDAr
     Returns:
         Shape (n,), int64.
     """
-    thresholds = np.full(statistic.size, test.thresholds[cell], dtype=np.int64)
-    return replace(test, thresholds=thresholds).quantise(statistic)
+    return test.at(np.full(statistic.size, cell)).quantise(statistic)
 
 
 def check_statistics(condition: Condition, statistics: NDArray[np.int64]) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 import sys
 from fractions import Fraction
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from stream.config.scalars import article, closest
 from stream.config.security import check_security
 from stream.config.tables import canonical, read_domain
 from stream.logs.settings import LogSettings
+from stream.model.addresses import is_loopback
 from stream.model.alarms import KafkaSettings, Settings
 from stream.model.feeds import Clock, Codec, Feed, Field, FieldType
 from stream.model.numbers import decimal, whole_steps
@@ -309,17 +309,8 @@ def check_token(loc: Loc, address: tuple[str, int], token: str | None, findings:
         token: what is asked for.
         findings: where it is said.
     """
-    if not _loopback(address[0]) and token is None:
+    if not is_loopback(address[0]) and token is None:
         key = str(loc[-1])
         message = f"{key} shows exact counts, and is bound beyond loopback without a token"
         hint = f"write {key}_token: ${{TOCSIN_{key.upper()}_TOKEN}}, or bind 127.0.0.1:{address[1]}"
         findings.wrong(loc, message, hint)
-
-
-def _loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -127,7 +127,8 @@ class Judge:
         at once: one of them decides, the others find nothing to do. Should two draw all the same
         (a lost database connection drops the lock), the ledger keeps the first draw it stored.
         """
-        following = [self._following(query_id) for query_id in query_ids]
+        cursors_ms = self._ledger.progress.cursors(query_ids)
+        following = [self._following(query_id, cursors_ms[query_id]) for query_id in query_ids]
         heapify(following)
         while following:
             *_, query_id = following[0]
@@ -136,13 +137,13 @@ class Judge:
             if decision is None:
                 heappop(following)
             else:
-                heapreplace(following, self._following(query_id))
+                heapreplace(following, self._following(query_id, decision.key.start_ms + 1))
                 yield decision
 
-    def _following(self, query_id: str) -> tuple[int, bool, str]:
-        """Return the end (ms) of the oldest undecided window, and what is decided after another."""
+    def _following(self, query_id: str, since_ms: int) -> tuple[int, bool, str]:
+        """Return a query's place in the order: when its first window from a time on ends (ms)."""
         query = self._queries[query_id]
-        end_ms = query.calendar.bounds(oldest_index(query, self._ledger.cursor(query_id)))[1]
+        end_ms = query.calendar.bounds(oldest_index(query, since_ms))[1]
         return end_ms, bool(query.panes), query_id
 
     def _decide(self, query: Query) -> StoredDecision | None:

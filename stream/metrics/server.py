@@ -12,7 +12,6 @@ import hmac
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from errno import EADDRNOTAVAIL
-from ipaddress import ip_address
 from socket import SO_REUSEADDR, SOCK_STREAM, SOL_SOCKET, getaddrinfo, socket
 from threading import Thread
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -22,6 +21,7 @@ from prometheus_client.exposition import choose_encoder
 
 from accountant.errors import ConfigError
 from stream.metrics.doors import Doors
+from stream.model.addresses import is_loopback
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -105,7 +105,7 @@ def serve_with_token(
         ConfigError: the address cannot be listened on, or lies beyond loopback without a token.
     """
     host, port = address
-    if not token and not _is_loopback(host):
+    if not token and not is_loopback(host):
         raise ConfigError(
             f"exact counts may not be shown on {host}:{port} without a bearer token",
             hint=f"set {setting}_token, or {setting} to 127.0.0.1:{port}",
@@ -253,13 +253,3 @@ def _with_token(answer: _Answer, token: str) -> _Answer:
 def _say(status: int, text: str) -> web.Response:
     """Answer with one line."""
     return web.Response(status=status, text=f"{text}\n")
-
-
-def _is_loopback(host: str) -> bool:
-    """Say whether only this machine reaches ``host``; a name other than localhost never counts."""
-    if host == "localhost":
-        return True
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return False
