@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from operators.conditions.condition import Aim
+
 __all__ = ["Score", "quorate", "score_of"]
 
 _MOST_PAIRS: Final = 1 << 14  # of implicants and implicates, cell by cell that differs
@@ -149,23 +151,23 @@ def _score_of(condition: Condition, tolerances: tuple[int, ...]) -> Score:
     return Score(condition, steps[decisive], decisive, (), np.empty((0, condition.cells), np.bool_))
 
 
-def quorate(condition: Condition, tolerances: tuple[int, ...]) -> Condition:
-    """Return what a score decides of a condition: its guards ask for a quorum.
+def quorate(condition: Condition, aim: Aim) -> Condition:
+    """Return what is decided of a condition: by a score, its guards ask for a quorum.
 
     A test that anything was counted has no room for a tolerance: with one, an empty cell would be
     free to fire, and without one it would set the price of the whole condition. So it asks for k
     times its sensitivity, k being the steps of the others, and an empty cell is k steps from that.
-    Cells that hold fewer lie outside ``max_fnr``.
+    Cells that hold fewer lie outside ``max_fnr``. ProBE by name has no score: its guards stay.
 
     Args:
         condition: when a cell should ring.
-        tolerances: MIDE's ``u`` per atom.
+        aim: what the analyst asked for.
     """
-    return _quorate(condition, tolerances)[0]
+    return condition if aim.first_tolerances else _quorate(condition, aim.tolerances)[0]
 
 
 def _quorate(condition: Condition, tolerances: tuple[int, ...]) -> tuple[Condition, dict[str, int]]:
-    """Return the same, and the steps of every literal."""
+    """Return a condition with a quorum for every guard, and the steps of every literal."""
     formula = condition.formula
     if len(tolerances) != len(formula.atoms):
         raise ArgumentError("a score has one tolerance for each atom of the formula")

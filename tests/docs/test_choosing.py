@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING
@@ -21,6 +22,7 @@ from stream.cli.main import main
 from stream.config.alarms.tolerances import aim_with
 from stream.config.loading import load
 from stream.planning.budget import budget_plan
+from stream.simulation.draws.truth import must_ring
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -129,6 +131,20 @@ def test_what_a_guard_asks_for(tmp_path: Path) -> None:
         (query,) = load(path, environ={}).queries.values()
         alone = choosing.plan("tslm", 5).epsilon
         assert (price("tslm", query.condition, query.aim).epsilon == alone) is asks
+
+
+def test_probe_by_name_asks_for_no_quorum(tmp_path: Path) -> None:
+    """It has no score: `check` names no quorum, and cells of one row are held to max_fnr."""
+    text = re.sub(r"HAVING.*", "HAVING MEDIAN(age) <= 65", EXAMPLES[2])
+    tolerance = "    tolerance: {MEDIAN(age): 5}\n    mechanism: probe"
+    path = written(tmp_path, re.sub(r"    tolerance.*", tolerance, text, flags=re.DOTALL))
+    found = CliRunner().invoke(main, ["check", str(path)])
+    assert "outside max_fnr" not in found.stdout + found.stderr
+    (query,) = load(path, environ={}).queries.values()
+    rows = np.array([[-1], [1]]).repeat(len(query.domain), axis=1)  # one, who is young
+    assert query.condition.truth(rows).all()
+    assert must_ring(query.condition, query.aim, rows).all()
+    assert not must_ring(query.condition, replace(query.aim, first_tolerances=()), rows).any()
 
 
 def test_progressive_reserve(tmp_path: Path) -> None:

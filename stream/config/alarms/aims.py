@@ -298,7 +298,7 @@ class AimReader:
                 "write how far below the threshold an alarm is welcome, as tolerance: 5",
             )
         condition = self.counting.condition
-        asked = quorate(condition, aim.tolerances)
+        asked = quorate(condition, aim)
         for name, atom in zip(condition.formula.atoms, atoms, strict=True):
             if name not in asked.guards or name not in condition.formula.literals:
                 continue

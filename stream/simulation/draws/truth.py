@@ -38,7 +38,7 @@ def may_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> N
 
 
 def must_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell in which cells silence is a miss: where the condition holds, its guards for a quorum.
+    """Tell in which cells silence is a miss: where what is decided of the condition holds.
 
     Where it holds with every literal moved against it by 2u, if false alarms are promised up to the
     threshold. Private as the statistics are.
@@ -52,7 +52,7 @@ def must_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> 
         Shape (..., cells), bool.
     """
     grant = 0 if aim.promise == "misses" else -2
-    condition = quorate(condition, aim.tolerances)
+    condition = quorate(condition, aim)
     return _holds(condition, [grant * each for each in aim.tolerances], statistics)
 
 
