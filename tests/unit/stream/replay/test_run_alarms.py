@@ -394,10 +394,18 @@ def test_unit_event_is_warned_of(tmp_path: Path) -> None:
         ("SUM(age) > 100", True),
         ("MAX(age) > 5", True),
         ("MEDIAN(age) > 5", False),
+        ("COUNT(*) > 100 OR SUM(age) > 100", True),
+        ("COUNT(*) < 100 AND SUM(age) < 100", True),
+        ("COUNT(*) > 100 AND SUM(age) < 900", False),
+        ("COUNT(*) BETWEEN 10 AND 100", False),
+        ("MAX(age) < 5", False),  # and there is somebody
     ],
 )
 def test_one_direction_is_seen(tmp_path: Path, having: str, monotone: bool) -> None:
-    """A person can only raise counts and sums of what is not negative, not a median."""
+    """A person can only raise counts and sums of what is not negative, not a median.
+
+    Where one of two comparisons asks for more and the other for less, a person moves them apart.
+    """
     path = written(tmp_path, having=having)
     path.write_text(path.read_text().replace("tolerance: 20", "tolerance: 0"))
     found = examine(path, environ={})
