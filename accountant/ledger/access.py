@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accountant.errors import ClockError, LedgerError
-from accountant.store.schema import HEAD
+from accountant.store.schema import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,10 +51,10 @@ class Access:
             row = tx.advance(clock_ms=now_ms)
             if row.clock_ms > now_ms:  # who moved it held it, and time went by until it was free
                 now_ms = self.clock_ms()
-        if row.schema_version != HEAD:
+        if row.schema_version != VERSION:
             raise LedgerError(
                 f"a newer version of Tocsin has taken the ledger over (schema {row.schema_version};"
-                f" this one writes {HEAD})",
+                f" this one writes {VERSION})",
                 hint="start this worker with that version, too; nothing was written",
             )
         behind_ms = row.clock_ms - now_ms

@@ -33,7 +33,7 @@ from accountant.ledger.writers import Writers
 from accountant.records import Answer, Outcome, StoredDecision
 from accountant.store import decisionchain
 from accountant.store.declaration import made_from
-from accountant.store.schema import HEAD
+from accountant.store.schema import VERSION
 from accountant.store.store import Store
 from accountant.store.tables.charged import OPEN, ChargeState
 from accountant.store.tables.decided import NoisyRow
@@ -96,7 +96,7 @@ class Ledger:
         allowed_step_back_ms: int = 5_000,
         connect_timeout_s: float = 30.0,
     ) -> Ledger:
-        """Open a ledger, creating or migrating it first.
+        """Open a ledger, creating it first.
 
         Args:
             url: ``sqlite:///FILE`` or ``postgresql://...``.
@@ -107,13 +107,13 @@ class Ledger:
 
         Raises:
             DependencyError: the database cannot be reached.
-            LedgerError: the schema is newer than this code.
+            LedgerError: another version of Tocsin made it.
         """
         store = Store.open(url, connect_timeout_s=connect_timeout_s)
         try:
             with store.write() as tx:
                 now_ms = clock_ms()
-                new = LedgerRow(1, entropy(16).hex(), entropy(32), now_ms, now_ms, HEAD)
+                new = LedgerRow(1, entropy(16).hex(), entropy(32), now_ms, now_ms, VERSION)
                 tx.identity.add_new(new)
                 row = tx.ledger()
         except BaseException:

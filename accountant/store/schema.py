@@ -12,14 +12,12 @@ import sqlalchemy as sa
 from accountant.store.declaration import Kind, Table
 from accountant.store.tables import TABLES
 
-__all__ = ["HEAD", "VERSION_TABLE", "metadata", "table_of"]
+__all__ = ["VERSION", "metadata", "table_of"]
 
-HEAD: Final = "0017"
-"""Schema version this code reads and writes (the revision of the newest migration)."""
+VERSION: Final = "1"
+"""Version of the schema that this code reads and writes: no other is opened."""
 
 _PREFIX: Final = "tocsin_"
-
-VERSION_TABLE: Final = f"{_PREFIX}version"
 
 metadata: Final = sa.MetaData()
 

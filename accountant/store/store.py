@@ -1,4 +1,4 @@
-"""SQLite and PostgreSQL under one roof: connections, transactions, locks, migrations.
+"""SQLite and PostgreSQL under one roof: connections, transactions, locks, the schema.
 
 The rows themselves are read and written by :mod:`accountant.store.transaction`; what they mean is
 decided by :mod:`accountant.ledger.ledger`. Every write is one short transaction that holds its
@@ -29,7 +29,8 @@ from sqlalchemy import event, exc
 from accountant.errors import DependencyError, LedgerCorruptError, LedgerError
 from accountant.retrying import retrying
 from accountant.store.files import locked, open_private, sync_directory
-from accountant.store.schema import HEAD, VERSION_TABLE, table_of
+from accountant.store.schema import VERSION, metadata, table_of
+from accountant.store.tables.counted import PARTIALS
 from accountant.store.tables.pinned import LEDGER
 from accountant.store.transaction import Transaction
 
@@ -41,7 +42,7 @@ __all__ = ["Store"]
 BUSY_TIMEOUT_S = 30
 POOL_SIZE, POOL_OVERFLOW = 8, 24
 RETRY_FIRST_S, RETRY_LONGEST_S = 0.05, 2.0
-MIGRATION_LOCK = 0x746F6373696E  # any constant will do; it spells the name
+CREATION_LOCK = 0x746F6373696E  # any constant will do; it spells the name
 _INCREMENTAL = 2
 _GIVES_BACK = f"PRAGMA auto_vacuum={_INCREMENTAL}"
 _SETTINGS = """SET synchronous_commit TO on; SET lock_timeout TO '30s';
@@ -70,20 +71,20 @@ class Store:
 
     @classmethod
     def open(cls, url: str, *, connect_timeout_s: float) -> Store:
-        """Connect, and create or migrate the schema.
+        """Connect, and create the schema where there is none.
 
         Args:
             url: SQLAlchemy URL of a SQLite file or a PostgreSQL database.
             connect_timeout_s: keep trying to reach the database for so long.
 
         Raises:
-            LedgerError: the URL is of no supported kind, or the schema is newer than this code.
+            LedgerError: the URL is of no supported kind, or the schema of another version.
             DependencyError: the database cannot be reached.
         """
         store = cls(_engine(url))
         try:
             retrying(
-                store.translated()(store._migrate),
+                store.translated()(store._create),
                 passing=store._may_pass,
                 first_s=RETRY_FIRST_S,
                 longest_s=RETRY_LONGEST_S,
@@ -261,36 +262,40 @@ class Store:
         hint = next((text for word, text in HINTS.items() if word in lines[0]), HINT)
         return DependencyError(f"the ledger {self.name} failed: {lines[0]}", hint=hint, ledger=True)
 
-    def _migrate(self) -> None:
+    def _create(self) -> None:
+        """Create the tables in a database that has none.
+
+        Raises:
+            LedgerError: it holds other tables, or those of another version.
+        """
         with self._writing() as connection:
             if not self._sqlite:
-                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(MIGRATION_LOCK)))
-            version = _version(connection)
-            if version == HEAD:
+                connection.execute(sa.select(sa.func.pg_advisory_xact_lock(CREATION_LOCK)))
+            names = sa.inspect(connection).get_table_names()
+            if table_of(LEDGER).name in names:
+                self._check_version(connection)
                 return
-            if version is None and self._sqlite and sa.inspect(connection).get_table_names():
+            if names and self._sqlite:
                 raise LedgerError(
                     f"the database {self.name} is not a ledger: it holds other tables",
                     hint="name a file of its own in `ledger`; nothing was written",
                 )
-            if version is not None and version > HEAD:
-                raise LedgerError(
-                    f"the ledger {self.name} has schema version {version}, newer than {HEAD}",
-                    hint="use the version of Tocsin that wrote it, or a later one",
-                )
-            _upgrade(connection)
-            connection.execute(sa.update(table_of(LEDGER)).values(schema_version=HEAD))
+            metadata.create_all(connection, checkfirst=False)
+            if not self._sqlite:
+                # Compressing a long vector of cells takes twenty times as long as storing it.
+                for column in ("cell_index", "cell_value"):
+                    stored = f"ALTER COLUMN {column} SET STORAGE EXTERNAL"
+                    connection.exec_driver_sql(f"ALTER TABLE {table_of(PARTIALS).name} {stored}")
 
-
-def _upgrade(connection: sa.Connection) -> None:
-    """Run the migrations that a database lacks, in the transaction that is open."""
-    from alembic import command  # noqa: PLC0415  # takes time, and most ledgers are up to date
-    from alembic.config import Config  # noqa: PLC0415  # the same
-
-    config = Config()
-    config.set_main_option("script_location", str(Path(__file__).parent / "migrations"))
-    config.attributes["connection"] = connection
-    command.upgrade(config, "head")
+    def _check_version(self, connection: sa.Connection) -> None:
+        version = table_of(LEDGER).c.schema_version
+        columns = sa.inspect(connection).get_columns(version.table.name)
+        said = version.name in {column["name"] for column in columns}
+        for other in {*(connection.scalars(sa.select(version)) if said else ("none",))} - {VERSION}:
+            raise LedgerError(
+                f"the ledger {self.name} has schema version {other}; this code reads {VERSION}",
+                hint="use the version of Tocsin that made it, or begin a new ledger",
+            )
 
 
 def _engine(url: str) -> sa.Engine:
@@ -344,7 +349,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # BEGIN is ours, see Store._transaction
     with closing(connection.cursor()) as cursor:
         held = {row[0] for row in cursor.execute("SELECT name FROM sqlite_master")}
-        own = not held or VERSION_TABLE in held  # another program's is left as it is
+        own = not held or table_of(LEDGER).name in held  # another program's is left as it is
         if not held:
             cursor.execute(_GIVES_BACK)  # before anything is written: a file cannot begin with it
         if own and cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
@@ -381,14 +386,6 @@ def _still_there(dialect: sa.Dialect, connection: Any, *_: Any) -> None:
             dialect.do_ping(connection)
     except dialect.loaded_dbapi.Error as error:
         raise exc.InvalidatePoolError from error
-
-
-def _version(connection: sa.Connection) -> str | None:
-    if not sa.inspect(connection).has_table(VERSION_TABLE):
-        return None
-    table = sa.table(VERSION_TABLE, sa.column("version_num"))
-    version: str | None = connection.scalar(sa.select(table.c.version_num))
-    return version
 
 
 def _unlock(connection: sa.Connection, number: int, *, held: bool) -> None:

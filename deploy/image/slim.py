@@ -62,7 +62,7 @@ LATER = (
 EXTRAS = ("matplotlib", "dp_accounting")
 """What a user of the library may install beside it, and the image does not."""
 
-RUN = re.compile(r"\.(__main__|migrations\.env)$")
+RUN = re.compile(r"\.__main__$")
 """Modules that do something when they are imported."""
 
 ARROW_REMOTE = ("flight", "s3", "gcsfs", "azurefs", "hdfs")

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
 
 __all__ = [
-    "by_migrations",
     "clock",
     "database",
     "empty_url",
     "fresh",
     "ledger",
     "ledger_url",
+    "made_anew",
     "new_url",
     "opened",
     "postgres",
@@ -58,8 +58,8 @@ def empty_url(database: str, request: pytest.FixtureRequest, tmp_path: Path) -> 
 
 
 @pytest.fixture
-def by_migrations(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ledgers are made here as a user's are, by the migrations."""
+def made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ledgers are made here as a user's are."""
     monkeypatch.setattr(Store, "open", OPEN)
 
 

@@ -119,7 +119,7 @@ def test_a_killed_decider_leaves_its_reservation(
     check(ledger)
 
 
-@pytest.mark.usefixtures("by_migrations")
+@pytest.mark.usefixtures("made_anew")
 def test_many_open_an_empty_database_at_once(empty_url: str) -> None:
     """Whoever comes first creates the ledger; all see the same one."""
     found: list[str] = []

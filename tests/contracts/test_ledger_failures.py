@@ -8,14 +8,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
 from sqlalchemy import event
 
 from accountant.errors import ClockError, DependencyError, LedgerError
 from accountant.ledger.access import CLOCK_GRAIN_MS
 from accountant.records import Answer, Outcome, PartialStatus, SeenDecision
-from accountant.store import schema
 from accountant.units import PrivacyUnit
 from tests.golden.ledgers import schema as schema_of
 from tests.support.ledgers import (
@@ -51,33 +48,14 @@ def test_a_database_of_another_encoding_is_refused(postgres: Postgres, encoding:
     assert "UTF8" in caught.value.hint
 
 
-@pytest.mark.usefixtures("by_migrations")
-def test_migrations_lead_to_the_schema(empty_url: str) -> None:
-    """The tables that migrations make are the ones the code reads."""
-    with open_ledger(empty_url) as ledger, ledger._store._engine.connect() as connection:
-        context = MigrationContext.configure(
-            connection, opts={"version_table": schema.VERSION_TABLE}
-        )
-        assert context.get_current_revision() == schema.HEAD
-        assert compare_metadata(context, schema.metadata) == []
-
-
-def test_the_tests_databases_are_as_migrations_make_them(
+def test_the_tests_databases_are_as_users_are(
     ledger_url: str, empty_url: str, request: pytest.FixtureRequest
 ) -> None:
     """Table by table, index by index, wherever a ledger of the tests begins."""
     open_ledger(ledger_url).close()
-    request.getfixturevalue("by_migrations")
+    request.getfixturevalue("made_anew")
     open_ledger(empty_url).close()
     assert schema_of(ledger_url) == schema_of(empty_url)
-
-
-def test_a_newer_schema_is_refused(opened: Callable[[], Ledger]) -> None:
-    """A ledger written by a later version is left alone."""
-    with opened()._store.write() as tx:
-        tx.connection.exec_driver_sql("UPDATE tocsin_version SET version_num = '9999'")
-    with pytest.raises(LedgerError, match="9999, newer than"):
-        opened()
 
 
 @pytest.mark.parametrize(

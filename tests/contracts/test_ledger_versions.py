@@ -8,10 +8,10 @@ import pytest
 import sqlalchemy as sa
 
 from accountant.errors import LedgerError
-from accountant.store.schema import HEAD, metadata, table_of
+from accountant.store.schema import VERSION, metadata, table_of
 from accountant.store.tables.pinned import LEDGER
 from accountant.units import PrivacyUnit
-from tests.support.ledgers import A, B, deny, open_ledger, partial, requests, set_up, settle
+from tests.support.ledgers import A, B, deny, partial, requests, set_up, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ NEWER = "9999"
 
 
 def take_over(ledger: Ledger) -> None:
-    """Do to a ledger what code with one migration more does when it opens it."""
+    """Do to a ledger what code that brings it to a newer schema does when it opens it."""
     with ledger._store.write() as tx:
         tx.connection.execute(sa.update(table_of(LEDGER)).values(schema_version=NEWER))
 
@@ -40,7 +40,7 @@ def test_a_ledger_says_what_it_was_written_by(opened: Callable[[], Ledger]) -> N
     """From its first moment on, and however often it is opened again."""
     for _ in range(2):
         with opened()._store.read() as tx:
-            assert tx.ledger().schema_version == HEAD
+            assert tx.ledger().schema_version == VERSION
 
 
 @pytest.mark.parametrize(
@@ -65,16 +65,28 @@ def test_older_code_stops_at_its_next_write(
     ledger.admit("s", requests([A, B], 30)[:2])
     take_over(ledger)
     before = content(ledger)
-    with pytest.raises(LedgerError, match=f"schema {NEWER}; this one writes {HEAD}"):
+    with pytest.raises(LedgerError, match=f"schema {NEWER}; this one writes {VERSION}"):
         write(ledger)
     assert content(ledger) == before
 
 
-def test_code_that_is_older_than_the_schema_does_not_start(
-    ledger_url: str, opened: Callable[[], Ledger]
+@pytest.mark.parametrize("other", [NEWER, "0017"])
+def test_a_ledger_of_another_version_is_not_opened(
+    opened: Callable[[], Ledger], other: str
 ) -> None:
-    """It names both versions."""
+    """Neither a newer one nor one of before the first release; both versions are named."""
+    ledger = opened()
+    with ledger._store.write() as tx:
+        tx.connection.execute(sa.update(table_of(LEDGER)).values(schema_version=other))
+    before = content(ledger)
+    with pytest.raises(LedgerError, match=f"schema version {other}; this code reads {VERSION}"):
+        opened()
+    assert content(ledger) == before
+
+
+def test_a_ledger_that_says_no_version_is_not_opened(opened: Callable[[], Ledger]) -> None:
+    """The first ledgers did not."""
     with opened()._store.write() as tx:
-        tx.connection.exec_driver_sql(f"UPDATE tocsin_version SET version_num = '{NEWER}'")  # noqa: S608  # ours
-    with pytest.raises(LedgerError, match=f"schema version {NEWER}, newer than {HEAD}"):
-        open_ledger(ledger_url)
+        tx.connection.exec_driver_sql("ALTER TABLE tocsin_ledger DROP COLUMN schema_version")
+    with pytest.raises(LedgerError, match="schema version none"):
+        opened()

@@ -124,13 +124,12 @@ def test_every_file_of_a_package_is_installed() -> None:
 
 @pytest.mark.long
 def test_a_wheel_holds_the_packages_and_nothing_else(built: Built) -> None:
-    """Every file below the packages, migrations and schemas too, the command's file, licences."""
+    """Every file below the packages, schemas too, the command's file, licences."""
     with zipfile.ZipFile(built.wheel) as wheel:
         names = {name for name in wheel.namelist() if not name.endswith("/")}
     about = {name for name in names if ".dist-info/" in name}
     wanted = {name for name in built.files if name.split("/")[0] in PACKAGES} | {"tocsin.py"}
     assert names - about == wanted
-    assert any("/migrations/versions/" in name for name in wanted)
     assert {name.split("/", 1)[1] for name in about} >= {
         "licenses/LICENSE",
         "licenses/NOTICE",

@@ -1,8 +1,8 @@
 """Ledgers of one process begin as copies of an empty one, and share what was compiled for them.
 
-Hundreds of tests begin with an empty ledger. To migrate each from nothing takes longer than most of
+Hundreds of tests begin with an empty ledger. To create each from nothing takes longer than most of
 them, and so does putting the same statements into SQL again for each. The first one of a process is
-made by the migrations; the next files are copies of its file, and the next databases of its
+made as a user's is; the next files are copies of its file, and the next databases of its
 database. A file or a database in which there is anything is opened as it is.
 """
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["OPEN", "empty_ledger", "new_ledger", "remember_the_schema"]
 
 OPEN: Final[Any] = Store.__dict__["open"]
-"""How a ledger's database is opened where nothing is remembered: by the migrations alone."""
+"""How a ledger's database is opened where nothing is remembered."""
 
 _INIT: Final = Store.__init__
 _NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY
@@ -84,7 +84,7 @@ def _put_empty(path: Path) -> None:
 
 @cache
 def empty_ledger() -> bytes:
-    """Return the file of an empty ledger, as the migrations make it."""
+    """Return the file of an empty ledger, as a user's begins."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "ledger.db"
         OPEN.__get__(None, Store)(f"sqlite:///{path}", connect_timeout_s=_CONNECT_S).close()

@@ -30,7 +30,6 @@ _MINUTES: Final = (
     "integration/test_crash_matrix.py",
     "integration/test_outages.py",
     "integration/test_reference_feeds.py",
-    "integration/test_upgrade.py",
     "integration/test_restore_drill.py",
     "integration/test_acls.py",
     "integration/test_early_alarms.py",

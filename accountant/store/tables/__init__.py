@@ -1,4 +1,4 @@
-"""The ledger's rows and tables, as the newest migration leaves them: each declared here, once.
+"""The ledger's rows and tables, each declared here, once.
 
 Every loss is a 64-bit integer of loss units, every time a 64-bit integer of milliseconds. What a
 row means is decided by :mod:`accountant.ledger.ledger`.

@@ -10,7 +10,7 @@ import click
 import pytest
 
 from stream.cli.main import Later, main
-from tests.support.commands import configuration, events, json_lines, tocsin
+from tests.support.commands import configuration, events
 from tests.support.examples import EXAMPLES
 from tests.support.tree import ROOT
 
@@ -29,7 +29,6 @@ CHECKING = {
     *KAFKA,
     "matplotlib",
     "sqlalchemy",
-    "alembic",
     "pyarrow",
     *SOLVERS,
 }
@@ -78,14 +77,6 @@ def test_tests_of_alarms_import_no_kafka_client() -> None:
 def test_a_plan_needs_no_solver_of_scipy(tmp_path: Path) -> None:
     """Importing it would take longer than a plan takes; every worker plans when it starts."""
     assert not imported("plan", configuration(tmp_path)) & SOLVERS
-
-
-@pytest.mark.long
-def test_a_ledger_that_is_up_to_date_imports_no_migrations(tmp_path: Path) -> None:
-    """They are imported where a ledger is made or an older one opened, and nowhere else."""
-    path = configuration(tmp_path)
-    json_lines(tocsin("run", path, "--replay", events(tmp_path), "--json"))
-    assert not imported("ledger", path, "status") & {"alembic", "mako"}
 
 
 @pytest.mark.parametrize("name", main.commands)

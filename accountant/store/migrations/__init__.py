@@ -1,1 +1,0 @@
-"""Schema migrations of the ledger, run when a database is opened."""

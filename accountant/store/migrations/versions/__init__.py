@@ -1,1 +1,0 @@
-"""One module per schema version; a released one is never edited."""
