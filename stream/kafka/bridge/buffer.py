@@ -10,8 +10,7 @@ and is cut off. A record that was delivered may be found again: readers know cop
 
 The place (8 bytes) is that of the first record that was not delivered; it is written over in
 place, which a full disk allows. All is little-endian. A checksum (CRC-32) covers the length as
-well, so that a run of zeros is no record. ``TOCSINB1`` has no place, and is read until all of it
-was delivered.
+well, so that a run of zeros is no record.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["HEAD_BYTES", "Buffer"]
 
 _MAGIC: Final = b"TOCSINB2"
-_BEFORE: Final = b"TOCSINB1"
 _PLACE: Final = struct.Struct("<QI")
 _FIRST: Final = len(_MAGIC) + _PLACE.size
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
@@ -63,7 +61,6 @@ class Buffer:
         self._path = path
         self._most_bytes = most_bytes
         self._read = self._end = _FIRST
-        self._keeps_place = True
         try:
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:
@@ -148,7 +145,7 @@ class Buffer:
         self._read += sum(HEAD_BYTES + len(body) for body in bodies)
         if self._read == self._end:
             self._begin_anew()
-        elif self._keeps_place:
+        else:
             with suppress(OSError):  # then the next process delivers copies
                 _write(self._file, _head(self._read), 0)
 
@@ -163,14 +160,11 @@ class Buffer:
         size = os.fstat(self._file).st_size
         head = os.pread(self._file, _FIRST, 0)
         magic = head[: len(_MAGIC)]
-        if magic not in (_MAGIC[: len(magic)], _BEFORE):
+        if magic != _MAGIC[: len(magic)]:
             raise DataError(
                 f"{self._path.name} is no buffer of a bridge", hint="name another file in `buffer`"
             )
-        if magic == _BEFORE and size > len(_BEFORE):
-            self._keeps_place = False
-            self._read = self._end = len(_BEFORE)
-        elif size < _FIRST:
+        if size < _FIRST:
             self._begin_anew()
             _sync_folder(self._path)
             size = _FIRST
@@ -182,7 +176,7 @@ class Buffer:
             self.torn = True
             self._cut(self._end)
         place, _ = _PLACE.unpack(head[len(_MAGIC) :].ljust(_PLACE.size, b"\0"))
-        if self._keeps_place and place in places and _head(place) == head:
+        if place in places and _head(place) == head:
             self._read = place
         if not self.waiting:  # a place that is left of records that are gone must not skip new ones
             self._begin_anew()
@@ -196,7 +190,6 @@ class Buffer:
         except OSError as error:
             raise _unusable(self._path, error) from error
         self._read = self._end = _FIRST
-        self._keeps_place = True
 
     def _at(self, place: int, end: int) -> bytes | None:
         """Return the record at a place; ``None`` where there is no whole one before the end."""

@@ -220,19 +220,6 @@ def test_a_place_that_cannot_be_right_is_not_believed(tmp_path: Path) -> None:
     assert found(path) == BODIES
 
 
-def test_a_file_of_the_form_before_is_delivered_and_begun_anew(tmp_path: Path) -> None:
-    """It keeps no place until then."""
-    path = tmp_path / "buffer"
-    path.write_bytes(b"TOCSINB1" + written(path)[FIRST:])
-    with Buffer(path, MOST) as opened:
-        opened.delivered(opened.next(2))
-    with Buffer(path, MOST) as opened:
-        opened.append([b"more"])
-        assert opened.next(100) == [*BODIES, b"more"]
-        opened.delivered(opened.next(100))
-    assert path.read_bytes() == buffers._head(FIRST)
-
-
 def test_a_file_that_was_changed_under_it_is_said(tmp_path: Path) -> None:
     """It is not delivered as something else."""
     path = tmp_path / "buffer"
