@@ -32,7 +32,7 @@ feeds:
       room: {{domain: [{rooms}]}}
       ts: timestamp
     history: {{from: "2024-01-01T00:00:00Z", until: "2024-01-01T00:0{minutes}:00Z"}}
-budget: {{{unit}, epsilon_max: "100000"}}
+budget: {{{unit}, epsilon_max: "100"}}
 ledger: sqlite:///{ledger}
 alarms:
   one:
