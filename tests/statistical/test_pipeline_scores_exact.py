@@ -34,7 +34,7 @@ from stream.model.regions import region_of
 from tests.statistical.test_progressive_exact import charges, outcomes
 from tests.statistical.test_score_mechanisms_exact import odds, run_law
 from tests.support.paned import opened, replayed
-from tests.support.scored import scored
+from tests.support.scored import UNITS, scored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
     from operators.base import Operator
     from operators.conditions.score import Score
+    from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
     Floats = NDArray[np.float64]
@@ -197,13 +198,8 @@ class Counted:
         return found.reshape(flat.shape[1:])
 
 
-def count(folder: Path, name: str, unit: str) -> Counted:
-    """Replay all worlds of an alarm, decided by ``tslm``."""
-    alarm = ALARMS[name]
-    rooms = [f"w{pair}{side}{at}" for pair in range(PAIRS) for side in "ab" for at in range(ROOMS)]
-    alarms = scored(folder, alarm.having, f"tolerance: {alarm.tolerance}", unit=unit, rooms=rooms)
-    path = folder / "events.csv"
-    path.write_text("ts,room,person,kind,x\n" + "\n".join(lines_of(unit)) + "\n")
+def replayed_windows(alarms: Alarms, path: Path) -> tuple[list[Ints], list[int], int]:
+    """Replay a file; return each window's statistics and its price, and what the unit lost."""
     seen: list[Ints] = []
 
     def noted(*of: Any) -> Ints:
@@ -212,13 +208,24 @@ def count(folder: Path, name: str, unit: str) -> Counted:
 
     with pytest.MonkeyPatch.context() as patch, opened(alarms) as ledger:
         patch.setattr(judge, "statistics_of", noted)
-        (decision,) = replayed(alarms, ledger, path)
+        prices = [each.epsilon_units for each in replayed(alarms, ledger, path)]
         assert ledger.reports.verify() == []
         (scope,) = ledger.reports.status().scopes.values()
-    assert decision.epsilon_units * CELLS[unit] == scope.spent_units
-    (statistics,) = seen
+    assert len(seen) == len(prices)
+    return seen, prices, scope.spent_units
+
+
+def count(folder: Path, name: str, unit: str) -> Counted:
+    """Replay all worlds of an alarm, decided by ``tslm``."""
+    alarm = ALARMS[name]
+    rooms = [f"w{pair}{side}{at}" for pair in range(PAIRS) for side in "ab" for at in range(ROOMS)]
+    alarms = scored(folder, alarm.having, f"tolerance: {alarm.tolerance}", unit=unit, rooms=rooms)
+    path = folder / "events.csv"
+    path.write_text("ts,room,person,kind,x\n" + "\n".join(lines_of(unit)) + "\n")
+    (statistics,), (price,), spent = replayed_windows(alarms, path)
+    assert price * CELLS[unit] == spent
     whole = statistics.reshape(len(statistics), PAIRS, 2, ROOMS).transpose(1, 2, 0, 3)
-    return Counted(alarms.queries["one"], whole, from_loss_units(scope.spent_units))
+    return Counted(alarms.queries["one"], whole, from_loss_units(spent))
 
 
 @pytest.fixture(scope="module", params=list(product(ALARMS, CELLS)), ids=" ".join)
@@ -289,7 +296,7 @@ def test_quantiles_are_no_further_apart_than_a_gaussian_budget_says(
 ) -> None:
     """The squares of the distances of one unit's cells add up to what is charged."""
     name, unit, found = counted
-    promise = f'{unit}, promise: gdp, delta: "1e-6"'
+    promise = f'{UNITS[unit]}, promise: gdp, delta: "1e-6"'
     _, operator = operator_of(tmp_path, name, promise)
     laws = found.laws(operator)
     normal = norm.ppf(np.clip(laws, 1e-12, 1 - 1e-12))
@@ -362,6 +369,62 @@ def twin(found: Counted, score: Score, steps: int) -> Floats:
     """Return the laws of tslm on a score that claims so many steps."""
     operator = Tslm.planned(score.test, Promise(Fraction(1, 20), 0, None, steps))
     return found.laws(Scored(score, operator))
+
+
+FEW = (
+    UNITS["user"]
+    .replace("events_per_cell: 3", "events_per_cell: 3, windows_per_period: 1")
+    .replace("lifetime", "1d")
+)
+HOP = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
+TUMBLE = "TUMBLE(ts, INTERVAL '1' MINUTE)"
+
+
+@pytest.mark.parametrize(
+    ("unit", "window", "times"),
+    [("unit: event", HOP, 2), (UNITS["user"], TUMBLE, 3 * 2), (FEW, TUMBLE, 2)],
+)
+def test_windows_add_up_as_the_ledger_says(
+    tmp_path: Path, unit: str, window: str, times: int
+) -> None:
+    """An event in two windows, a person in two rooms of three, and of one by the cap.
+
+    Somebody loses all that is charged: with a cap that was forgotten, three times as much.
+    """
+    alarm, lines = ALARMS["shared"], ["ts,room,person,kind,x"]
+    sides, events = list(product(range(20), "ab")), window == HOP
+    for (pair, side), minute, at in product(sides, range(3), "01"):
+        own = side == "a" and (not events or (minute, at) == (1, "0"))
+        people = [f"o{pair}{side}{minute}{at}{n}" for n in range(pair)]
+        people += [f"p{pair}"] * own * (1 if events else 3)
+        lines += [f"2024-01-01T00:0{minute}:30Z,w{pair}{side}{at},{who},a,1" for who in people]
+    rooms = [f"w{pair}{side}{at}" for pair, side in sides for at in "01"]
+    path = tmp_path / "events.csv"
+    path.write_text("\n".join([*lines, ""]))
+    given = (alarm.having, f"tolerance: {alarm.tolerance}")
+    alarms = scored(tmp_path, *given, unit=unit, window=window, rooms=rooms, minutes=3)
+    query = alarms.queries["one"]
+    seen, prices, spent = replayed_windows(alarms, path)
+    assert spent == times * prices[0]
+    operator, lost = create(query.mechanism, query.condition, query.aim), np.zeros(20)
+    for statistics in seen:
+        law = operator.chances(0, statistics)
+        assert law is not None
+        here, there = law.reshape(20, 2, 2).transpose(1, 0, 2)
+        lost += odds(here, there).sum(axis=1)
+    assert lost.max() == pytest.approx(float(from_loss_units(spent)), rel=1e-6)
+
+
+def test_a_window_that_is_drawn_twice_is_caught(counted: tuple[str, str, Counted]) -> None:
+    """Were both draws of a recovered window to leave, they would lose twice what is charged."""
+    _, _, found = counted
+    laws = found.laws(create("tslm", found.query.condition, found.query.aim))
+    twice = [
+        odds(laws[:, 0] ** 2, laws[:, 1] ** 2),
+        odds((1 - laws[:, 0]) ** 2, (1 - laws[:, 1]) ** 2),
+    ]
+    lost = np.maximum(*twice).sum(axis=1)
+    assert lost.max() == pytest.approx(2 * float(found.charged), rel=1e-6)
 
 
 @pytest.mark.parametrize(("name", "least", "steps"), [("or", 3, 5), ("shared", 3, 7)])

@@ -57,16 +57,15 @@ def scored(
         folder: of its file and its ledger.
         having: the condition.
         lines: further keys of the alarm, as YAML.
-        unit: a key of ``UNITS``, with what else its budget says behind it.
+        unit: what its budget says of that: a key of ``UNITS``, or the text.
         window: of GROUP BY.
         rooms: the domain.
         minutes: of the feed's history, at most 9.
     """
-    name, _, more = unit.partition(", ")
     text = _FILE.format(
         rooms=", ".join(rooms),
         minutes=minutes,
-        unit=", ".join((UNITS[name], more)) if more else UNITS[name],
+        unit=UNITS.get(unit, unit),
         ledger=folder / "ledger.db",
         window=window,
         having=having,
