@@ -164,6 +164,8 @@ def quorate(condition: Condition, aim: Aim) -> Condition:
         condition: when a cell should ring.
         aim: what the analyst asked for.
     """
+    if aim.promise != "misses":  # then an extreme has its tolerance beyond the first event
+        condition = replace(condition, extremes=frozenset())
     return condition if aim.first_tolerances else _quorate(condition, aim.tolerances)[0]
 
 

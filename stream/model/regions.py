@@ -55,8 +55,9 @@ def region_of(query: Query) -> Region:
     """
     feed, reader = query.feed, _Reader(query.feed)
     parts = [part for spec in query.aggregates for part in (spec.terms or (spec,))]
+    asked = _all([reader.filter(query.where), _domain(query)])
     covered = _any(reader.filter(part.where) for part in parts)
-    possible = _all([reader.filter(query.where), covered, _domain(query)])
+    possible = _all([asked, covered]) or asked  # FILTERs that cover no row are a warning's
     if possible is None:
         return Region.nothing()
     conditions = {FEED: ValueSet.of(feed.name)}

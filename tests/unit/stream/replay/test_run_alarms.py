@@ -456,3 +456,24 @@ def test_one_question_of_an_event_has_the_monotone_price(
         else Svt.planned(query.condition, query.aim).terms
     )
     assert terms.monotone is cheap
+
+
+@pytest.mark.parametrize(
+    ("having", "steady"),
+    [
+        ("COUNT(*) > 100", True),
+        ("COUNT(age) < 100", True),
+        ("COUNT(*) > 100 OR COUNT(age) > 90", False),
+        ("COUNT(*) BETWEEN 10 AND 100", False),
+        ("COUNT(DISTINCT person) > 100", False),
+        ("SUM(age) > 100", False),
+    ],
+)
+def test_one_plain_count_alone_is_steady(tmp_path: Path, having: str, steady: bool) -> None:
+    """Of early evaluations, a distinct count forgets, and a score follows one count and another."""
+    window = "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
+    path = written(tmp_path, unit="event", window=window, having=having)
+    path.write_text(path.read_text().replace("tolerance: 20", "tolerance: 2"))
+    condition = load(path, environ={}).queries["crowd"].condition
+    assert condition.steady is steady
+    assert not condition.one_question

@@ -414,3 +414,27 @@ def test_the_mapping_in_a_hint_is_taken(tmp_path: Path, having: str, tolerance: 
     (error,) = check(write(tmp_path, alarm(having, f"tolerance: {tolerance}")), environ={})
     hint = error.hint.removeprefix("write one each: ")
     assert check(write(tmp_path, alarm(having, hint)), environ={}) == []
+
+
+@pytest.mark.parametrize(
+    ("having", "lines", "says"),
+    [
+        ("MAX(load) > 5", ("tolerance: 7",), "takes 13 rows for MAX(load) > 5:"),
+        (
+            "MIN(load) <= 5",
+            ("tolerance: 1",),
+            None,
+        ),  # one step of three events: the first is enough
+        ("MAX(load) > 5", ("tolerance: 7", "promise: false_alarms", "max_fpr: 0.05"), None),
+        ("MEDIAN(load) < 5", ("tolerance: 7",), "takes COUNT(load) >= 15:"),
+    ],
+)
+def test_a_quorum_is_said(
+    tmp_path: Path, having: str, lines: tuple[str, ...], says: str | None
+) -> None:
+    """Where an aggregate of nothing must not ring, how many rows it takes; of three a person."""
+    report = examine(write(tmp_path, alarm(having, *lines)), environ={})
+    assert report.errors == ()
+    said = [note.message for note in report.notes if "lie outside max_fnr" in note.message]
+    assert [says in each for each in said if says] == [True] * bool(says), said
+    assert says or not said
