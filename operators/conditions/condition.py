@@ -129,9 +129,11 @@ class Condition:
         sensitivities: per statistic, how far one neighbour moves it (D >= 1), caps included.
         monotone: whether adding a privacy unit moves no literal's step count down, or none up, in
             all cells of all windows.
+        one_question: whether a neighbour moves one cell of one window, which is asked once.
         steady: whether a neighbour's event, once a window has counted it, moves the step count of
             its cell alike at every later look at that window.
         guards: atoms that only say that anything was counted, as an aggregate of nothing is NULL.
+        extremes: atoms that hold as soon as one event lies beyond the threshold of a MAX or MIN.
 
     Raises:
         ValueError: atoms missing or unknown, of different numbers of cells, or on a statistic
@@ -142,8 +144,10 @@ class Condition:
     atoms: Mapping[str, ThresholdAtom]
     sensitivities: tuple[int, ...]
     monotone: bool = False
+    one_question: bool = False
     steady: bool = False
     guards: frozenset[str] = frozenset()
+    extremes: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""

@@ -152,17 +152,20 @@ def _score_of(condition: Condition, tolerances: tuple[int, ...]) -> Score:
 
 
 def quorate(condition: Condition, aim: Aim) -> Condition:
-    """Return what is decided of a condition: by a score, its guards ask for a quorum.
+    """Return what is decided of a condition: by a score, guards and extremes ask for a quorum.
 
     A test that anything was counted has no room for a tolerance: with one, an empty cell would be
     free to fire, and without one it would set the price of the whole condition. So it asks for k
     times its sensitivity, k being the steps of the others, and an empty cell is k steps from that.
-    Cells that hold fewer lie outside ``max_fnr``. ProBE by name has no score: its guards stay.
+    An extreme asks for so many events that its own tolerance ends at an empty cell. Cells that hold
+    fewer lie outside ``max_fnr``. ProBE by name has no score: its guards stay.
 
     Args:
         condition: when a cell should ring.
         aim: what the analyst asked for.
     """
+    if aim.promise != "misses":  # then an extreme has its tolerance beyond the first event
+        condition = replace(condition, extremes=frozenset())
     return condition if aim.first_tolerances else _quorate(condition, aim.tolerances)[0]
 
 
@@ -176,16 +179,18 @@ def _quorate(condition: Condition, tolerances: tuple[int, ...]) -> tuple[Conditi
     names = [atom_of(one) for one in formula.literals]
     guards = {name for name in condition.guards if names.count(name) == 1}
     asked = [steps[one] for one in formula.literals if atom_of(one) not in guards]
-    if not guards or not asked:
-        return condition, steps
-    fewest, atoms = min(asked), dict(condition.atoms)
-    for one in formula.literals:
-        if (name := atom_of(one)) not in guards:
+    atoms = dict(condition.atoms)
+    for one in formula.literals if asked else ():
+        name = atom_of(one)
+        if name in guards:
+            steps[one] = min(asked)
+        elif one not in condition.extremes:
             continue
-        steps[one] = fewest
         if one == name:  # its negation asks for emptiness itself
-            quorum = min(fewest * condition.sensitivity_of(name), _MOST_QUORUM)
-            atoms[name] = replace(atoms[name], thresholds=np.full(condition.cells, quorum))
+            step = condition.sensitivity_of(name)
+            quorum = steps[one] * step if name in guards else (steps[one] - 1) * step + 1
+            bounds = np.full(condition.cells, min(quorum, _MOST_QUORUM))
+            atoms[name] = replace(atoms[name], thresholds=bounds)
     return replace(condition, atoms=atoms), steps
 
 

@@ -52,15 +52,15 @@ class Svt:
     """Sparse vector with geometric noise on both sides, over any number of windows of one query.
 
     Guarantee: neighbouring streams move every step count of the run by at most one (all of them one
-    way, where ``condition.monotone``): then a run loses at most ``terms.cost_units`` of its alarms
-    so far, for a unit that appears in every cell of every window. That neighbours stay within one
-    step is the condition's sensitivity; a budget period in which a unit's events would count anew
-    must not be crossed by a run. As seen before the run is opened, a cell whose test is true is
-    asked and missed with probability at most ``max_fnr``, and a question about one beyond the
-    tolerance rings with probability at most ``max_fpr / questions``. Given what the run has shown
-    since, either may be likelier: a run that is still there tends to have a high threshold. With
-    ``max_fnr_in_silence`` that bounds a miss given silence of cells beyond the tolerance, of
-    ``asked_in_silence`` questions at most.
+    way, where ``condition.monotone`` or ``condition.one_question``): then a run loses at most
+    ``terms.cost_units`` of its alarms so far, for a unit in every cell of every window. That
+    neighbours stay within one step is the condition's sensitivity; a budget period in which a
+    unit's events would count anew must not be crossed by a run. As seen before the run is opened, a
+    cell whose test is true is asked and missed with probability at most ``max_fnr``, and a question
+    about one beyond the tolerance rings with probability at most ``max_fpr / questions``. Given
+    what the run has shown since, either may be likelier: a run that is still there tends to have a
+    high threshold. With ``max_fnr_in_silence`` that bounds a miss given silence of cells beyond the
+    tolerance, of ``asked_in_silence`` questions at most.
 
     Args:
         score: of the condition.
@@ -126,7 +126,7 @@ class Svt:
             beta=beta,
             alarms=aim.alarms,
             questions=aim.questions,
-            monotone=condition.monotone,
+            monotone=condition.monotone or condition.one_question,
             put_back=aim.put_back,
         )
         if aim.max_fnr_in_silence is not None:
@@ -310,7 +310,7 @@ def _definition(condition: Condition, aim: Aim) -> Mapping[str, object]:
         "alarms": terms.alarms,
         "questions": terms.questions,
         "put_back": aim.put_back,
-        "monotone": condition.monotone,
+        "monotone": terms.monotone,
     }
 
 

@@ -140,6 +140,11 @@ class AggregateSpec:
                 return kind is not Weight.OFFSET
 
     @property
+    def of_extreme(self) -> bool:
+        """Whether it counts values on one side of a pivot: those that decide a MAX or a MIN."""
+        return self.kind is Weight.RANK and {self.above, self.not_above} == {0, 1}
+
+    @property
     def largest(self) -> int:
         """No event weighs more than this in magnitude; at least 1."""
         match self.kind:

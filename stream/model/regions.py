@@ -45,17 +45,19 @@ def attribute_of(feed: Feed, field: str) -> str:
 def region_of(query: Query) -> Region:
     """Return a region that holds every event of any cell of the query.
 
-    Guarantee: an event whose WHERE is true and whose group values are in the domain is in it. For a
-    WHERE that only joins conditions on one field each by AND, none of them on nulls, the events in
-    the region are exactly those, but for ones that lack a field.
+    Guarantee: an event whose WHERE is true, that some aggregate's FILTER covers and whose group
+    values are in the domain is in it: others move no statistic, and pay nothing. For a WHERE that
+    only joins conditions on one field each by AND, none of them on nulls, and no FILTER, the events
+    in the region are exactly those, but for ones that lack a field.
 
     Returns:
         The region, without time; the empty one when WHERE can never be true.
     """
-    feed = query.feed
-    possible = _Reader(feed).where(query.where, truth=True) if query.where is not None else {}
-    if possible is not None:
-        possible = _both(possible, _domain(query))
+    feed, reader = query.feed, _Reader(query.feed)
+    parts = [part for spec in query.aggregates for part in (spec.terms or (spec,))]
+    asked = _all([reader.filter(query.where), _domain(query)])
+    covered = _any(reader.filter(part.where) for part in parts)
+    possible = _all([asked, covered]) or asked  # FILTERs that cover no row are a warning's
     if possible is None:
         return Region.nothing()
     conditions = {FEED: ValueSet.of(feed.name)}
@@ -126,6 +128,10 @@ class _Reader:
     def __init__(self, feed: Feed) -> None:
         self._feed = feed
         self._required = {feed.time, feed.unit, feed.id}  # an event without one is dropped
+
+    def filter(self, node: Where | None) -> _Box:
+        """Return what fields may be where a filter is true, if there is one."""
+        return {} if node is None else self.where(node, truth=True)
 
     def where(self, node: Where, *, truth: bool) -> _Box:
         """Return what fields may be where the filter is true, or where it is false."""

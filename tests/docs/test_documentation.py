@@ -16,6 +16,7 @@ from operators.single import nlm, progressive, tslm
 from operators.svt import difference, mechanism, run
 from stream.cli.main import main
 from stream.config.loading import examine
+from tests.support.names import functions
 from tests.support.tree import ROOT
 
 README = (ROOT / "README.md").read_text()
@@ -83,3 +84,15 @@ def test_mechanisms_link_their_proofs(module: object) -> None:
     pages = re.findall(r"docs/proofs/[a-z-]+\.md", text)
     assert pages
     assert all((ROOT / page).exists() for page in pages)
+
+
+def test_every_attempt_is_enumerated() -> None:
+    """Each row of the page of attempts names tests, and they are where it says."""
+    page = ROOT / "docs" / "proofs" / "attempts.md"
+    rows = [line for line in page.read_text().splitlines() if line.startswith("| ")][1:]
+    assert len(rows) > 10
+    for row in rows:
+        named = re.findall(r"\[`(test_\w+)`\]\(([^)]+)\)", row)
+        assert named or "of these tests" in row, row
+        for test, file in named:
+            assert test in functions(page.parent / file), (test, file)

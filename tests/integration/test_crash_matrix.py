@@ -84,14 +84,18 @@ def matrix(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matri
 
 @pytest.fixture
 def in_runs(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
-    """The same with windows that share a run of three alarms in every minute."""
+    """The same with windows that share a run of three alarms in every minute; two comparisons.
+
+    Whoever comes moves them apart: the run is priced for any direction.
+    """
     ledger = postgres.new_database()
     scenario = Scenario(
         broker,
         tmp_path,
         unused_name(),
         ledger,
-        budget=_BUDGET,
+        budget=_BUDGET.replace('"14"', '"24"'),
+        having="COUNT(DISTINCT person) BETWEEN 6 AND 20",
         tolerance="2\n    mechanism: svt\n    alarms_per_period: 3",
     )
     with watched(scenario) as found:

@@ -25,8 +25,7 @@ from operators.registry import create, mechanism_of, price
 from operators.single.tslm import Tslm
 from operators.svt.early import RunLooks, early_terms
 from operators.svt.mechanism import Svt
-from operators.svt.planning import planned_terms
-from operators.svt.terms import log_at_least, threshold_law
+from operators.svt.terms import SvtPlan, log_at_least, threshold_law
 from tests.statistical.enumeration import least_epsilon
 from tests.statistical.test_score_exact import BETA, CASES, Case, moves_of
 
@@ -34,8 +33,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
-
-    from operators.svt.terms import SvtPlan
 
     Floats = NDArray[np.float64]
 
@@ -168,23 +165,39 @@ def run_loss(terms: SvtPlan, moves: Sequence[int], most: int = 3) -> float:
     return found
 
 
+CHEAP = SvtPlan(open_units=7 * 10**11, alarm_units=4 * 10**11, alarms=1, monotone=True)
+"""A run that is charged 1.1."""
+
+
 def test_a_mixed_condition_at_the_monotone_price_is_caught() -> None:
-    """``a AND NOT b`` moves either way: the price for any direction holds, the other does not."""
+    """``a AND NOT b`` moves either way: it loses 1.5 where the monotone price claims 1.1."""
     of, aim = condition("a AND NOT b"), Aim(BETA, (2, 2), alarms=1)
     run = Svt.planned(of, aim)
     assert not run.terms.monotone
-    one_way = Svt.planned(replace(of, monotone=True), aim).terms
-    data = np.array([[20, 20], [19, 18]])
-    neighbour = np.array([[21, 20], [19, 19]])  # one more of a here, one more of b there
     score = score_of(of, aim.tolerances)
-    moves = (score.of(0, neighbour) - score.of(0, data)).tolist()
-    assert moves == [0, -1] or set(moves) <= {-1, 0, 1}
-    for each in product((-1, 1), repeat=2):
+    # Whoever comes is the one more of a in one cell, and the one more of b in the other.
+    here, there = np.array([[23, 40], [0, 20]]), np.array([[24, 40], [0, 21]])
+    moves = (score.of(0, there) - score.of(0, here)).tolist()
+    assert moves == [1, -1]
+    assert run_loss(CHEAP, moves) == pytest.approx(1.5, abs=CLOSE)
+    assert run_loss(replace(CHEAP, monotone=False), moves) == pytest.approx(1.1, abs=CLOSE)
+    for each in product((-1, 0, 1), repeat=2):
         assert run_loss(run.terms, each) <= run.terms.epsilon_units / UNITS_PER_EPSILON + CLOSE
-    worst = max(run_loss(one_way, each) for each in product((-1, 1), repeat=2))
-    assert worst > 1.2 * one_way.epsilon_units / UNITS_PER_EPSILON
-    same = max(run_loss(one_way, (move, move)) for move in (-1, 1))
-    assert same <= one_way.epsilon_units / UNITS_PER_EPSILON + CLOSE
+
+
+def test_one_question_of_an_event_has_the_monotone_price() -> None:
+    """Whatever the formula: one question moves alone. A window that overlaps it makes two of it.
+
+    Asked again it moves the same way again, which costs no more: the configuration does not use it.
+    """
+    of, aim = condition("a AND NOT b", one_question=True), Aim(BETA, (2, 2), alarms=1)
+    assert Svt.planned(of, aim).terms == Svt.planned(replace(of, monotone=True), aim).terms
+    alone = [np.roll((move, 0, 0), at).tolist() for move in (-1, 1) for at in range(3)]
+    assert max(run_loss(CHEAP, moves) for moves in alone) == pytest.approx(1.1, abs=CLOSE)
+    assert max(run_loss(CHEAP, (move, move, 0)) for move in (-1, 1)) <= 1.1 + CLOSE
+    assert run_loss(CHEAP, (1, -1, 0)) == pytest.approx(1.5, abs=CLOSE)
+    early = replace(aim, looks=2)
+    assert not early_terms(of, early).monotone
 
 
 def test_a_run_of_scores_keeps_both_rates() -> None:
@@ -198,34 +211,49 @@ def test_a_run_of_scores_keeps_both_rates() -> None:
         assert run.terms.monotone is case.condition.monotone is False
 
 
+def looks_loss(of: Condition, terms: SvtPlan, moved: tuple[int, int]) -> float:
+    """Return the loss of two looks at two counts, by an event that moves these from the first on.
+
+    At the second look b, which nobody was in at the first, decides what a decided.
+    """
+    looks, found = RunLooks(score_of(of, (2, 2)), terms), 0.0
+    for a, b in product(range(10, 24), repeat=2):
+        here = np.array([[a, 40 if "AND" in str(of.formula) else a], [0, b]])
+        laws = [looks.first_rings(0, each) for each in (here, here + np.array(moved).reshape(2, 1))]
+        laws = [np.append(law, 1 - law.sum()) for law in laws]
+        found = max(found, float(np.abs(np.log(laws[0] / laws[1])).max()))
+    return found
+
+
 def test_the_steady_price_of_early_evaluations_is_caught() -> None:
     """An OR of two counts: an event of a is seen at one look, and at the next b is larger.
 
-    The loss is that of threshold and alarm together, where one plain count pays the dearer.
+    The loss is that of threshold and alarm together, 1.0, where the dearer of them is 0.5.
     """
+    half = SvtPlan(open_units=5 * 10**11, alarm_units=5 * 10**11, alarms=1, monotone=True)
     of = condition("a OR b", monotone=True, steady=True)
-    aim = Aim(BETA, (2, 2), looks=2)
-    score = score_of(of, aim.tolerances)
-    early = mechanism_of("svt").operator(of, aim)
-    twin = planned_terms(score.steps, BETA, BETA, alarms=1, questions=2, monotone=True, either=True)
-    real = early_terms(of, aim)
-    assert to_loss_units(early.plan.epsilon) == real.epsilon_units
-
-    def lost(terms: SvtPlan) -> float:
-        found, looks = 0.0, RunLooks(score, terms)
-        for a, b in product(range(10, 24), repeat=2):
-            here, there = np.array([[a, a], [0, b]]), np.array([[a + 1, a + 1], [0, b]])
-            laws = [looks.first_rings(0, each) for each in (here, there)]
-            laws = [np.append(law, 1 - law.sum()) for law in laws]
-            found = max(found, float(np.abs(np.log(laws[0] / laws[1])).max()))
-        return found
-
-    assert lost(real) <= real.epsilon_units / UNITS_PER_EPSILON + 1e-6
-    dearer = max(twin.open_units, twin.alarm_units) / UNITS_PER_EPSILON
-    assert lost(twin) > 1.5 * dearer
+    assert looks_loss(of, half, (1, 0)) == pytest.approx(1.0, abs=CLOSE)
     alone = condition("a", monotone=True, steady=True)
+    aim = Aim(BETA, (2, 2), looks=2)
+    real = early_terms(of, aim)
+    early = mechanism_of("svt").operator(of, aim)
+    assert to_loss_units(early.plan.epsilon) == real.epsilon_units
+    assert looks_loss(of, real, (1, 0)) <= real.epsilon_units / UNITS_PER_EPSILON + 1e-6
     plain = mechanism_of("svt").operator(alone, replace(aim, tolerances=(2,)))
     assert plain.plan.epsilon < early.plan.epsilon
+
+
+def test_early_evaluations_of_a_mixed_condition_pay_for_either_way() -> None:
+    """``a AND NOT b``: an event of both moves the score up at one look, and down at the next."""
+    of = condition("a AND NOT b", steady=True)
+    assert looks_loss(of, CHEAP, (1, 1)) == pytest.approx(1.5, abs=CLOSE)
+    assert looks_loss(of, replace(CHEAP, monotone=False), (1, 1)) <= 1.1 + CLOSE
+    aim = Aim(BETA, (2, 2), looks=2)
+    real = early_terms(of, aim)
+    assert not real.monotone
+    assert looks_loss(of, real, (1, 1)) <= real.epsilon_units / UNITS_PER_EPSILON + 1e-6
+    early = mechanism_of("svt").operator(of, aim)
+    assert to_loss_units(early.plan.epsilon) == real.epsilon_units
 
 
 @pytest.mark.parametrize("sensitivity", [1, 3])

@@ -225,7 +225,9 @@ class AimReader:
         may be negative, or only the atom's negation is asked for.
         """
         condition = self.counting.condition
-        name = condition.formula.atoms[atom]
+        name, mechanism = condition.formula.atoms[atom], OFFERED.get(self.model.mechanism)
+        if name in condition.extremes and not (mechanism and mechanism.first_phase):
+            return None  # it asks for a quorum
         if name not in condition.formula.literals or not self.counting.spec_of(atom).never_negative:
             return None
         return int(condition.atoms[name].thresholds.min()) - 1
@@ -300,14 +302,17 @@ class AimReader:
         condition = self.counting.condition
         asked = quorate(condition, aim)
         for name, atom in zip(condition.formula.atoms, atoms, strict=True):
-            if name not in asked.guards or name not in condition.formula.literals:
+            if name not in asked.guards | asked.extremes or name not in condition.formula.literals:
                 continue
             quorum = int(asked.atoms[name].thresholds[0])
+            takes, rows = f"{atom.text[:-3]}>= {quorum}", "rows"
+            if name in asked.extremes:
+                takes, rows = f"{quorum} rows for {atom.text}", "of these"
             if quorum > 1:
                 self.findings.note(
                     (*self.loc, "sql"),
                     "an aggregate of nothing is NULL and must not ring, so it takes"
-                    f" {atom.text[:-3]}>= {quorum}: predicates with fewer rows lie outside max_fnr",
+                    f" {takes}: predicates with fewer {rows} lie outside max_fnr",
                 )
 
 

@@ -130,6 +130,8 @@ class QueryBuilder:
             return None
         looks, gaussian = looks_of(calendar), self.budget.gaussian is not None
         aim = replace(read.aim, alarms=alarms or read.aim.alarms, looks=looks, gaussian=gaussian)
+        # One event is then in one question alone.
+        once = calendar.overlap == 1 == aim.questions and self.budget.unit is PrivacyUnit.EVENT
         silence = SilenceReader(model, left_open, self.budget, self.findings, loc)
         query = Query(
             id=name,
@@ -138,7 +140,7 @@ class QueryBuilder:
             calendar=calendar,
             where=parsed.where,
             aggregates=read.aggregates,
-            condition=read.condition,
+            condition=replace(read.condition, one_question=once),
             aim=silence.read(aim, calendar, len(domain), parsed.feed),
             first=read.first,
             texts=read.texts,

@@ -148,7 +148,12 @@ def assemble(
     )
     named = zip(assembler.names, atoms, strict=True)
     guards = frozenset(name for name, atom in named if atom.guard)
-    condition = Condition(formula, bounds, sensitivities, guards=guards)
+    extremes = frozenset(
+        name
+        for name, bound in bounds.items()
+        if specs[bound.statistic].of_extreme and f"NOT {name}" not in formula.literals
+    )
+    condition = Condition(formula, bounds, sensitivities, guards=guards, extremes=extremes)
     return Counting(tuple(specs), condition, atoms)
 
 

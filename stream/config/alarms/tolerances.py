@@ -73,6 +73,8 @@ def highest_tolerance(query: Query, atom: str) -> int:
     """
     bound = query.condition.atoms[atom]
     plain = atom in query.condition.formula.literals
+    if atom in query.condition.extremes and not query.aim.first_tolerances:
+        return _ANY
     if not plain or not query.aggregates[bound.statistic].never_negative:
         return _ANY
     return max(int(bound.thresholds.min()) - 1, 0)

@@ -24,6 +24,7 @@ from stream.events.decoder import Batch
 from stream.events.units import Roster, Units
 from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
 from stream.model.filters import And, Compare, Where
+from stream.model.queries import AggregateSpec, Term
 from stream.model.regions import attribute_of, cells_of, group_by_of, region_of
 from tests.support import reference
 
@@ -346,3 +347,41 @@ def test_the_parser_still_refuses_what_regions_do_not_know() -> None:
     """Field against field is no conjunction; the grammar refuses it before it comes here."""
     with pytest.raises(SqlProblem):
         query("size > floor")
+
+
+@settings(max_examples=100, deadline=None)
+@given(st.lists(CONDITIONS, min_size=1, max_size=3), st.none() | CONDITIONS, EVENT_LISTS)
+def test_rows_that_no_filter_covers_pay_nothing(
+    filters: list[str], where: str | None, events: list[dict[str, Any]]
+) -> None:
+    """The region holds every event that counts in some aggregate; of one field, no other."""
+    base = query(where or "", ("room",))
+    specs = tuple(replace(base.aggregates[0], where=read(each, ("room",))) for each in filters)
+    asked = replace(base, aggregates=specs)
+    region = region_of(asked)
+    for event, cell in zip(events, counted(asked, events), strict=True):
+        assert cell is None or region.contains(row_of(event)), (filters, event)
+    plain = (base.aggregates[0], *specs)
+    assert region_of(replace(base, aggregates=plain)) == region_of(base)
+
+
+def test_rows_that_a_filter_of_some_aggregate_covers_pay() -> None:
+    """Filters are united, those of a linear statistic's terms, too, and meet WHERE."""
+    base = query("size > 0", ())
+
+    def region(*filters: str) -> Region:
+        specs = [replace(base.aggregates[0], where=read(each, ())) for each in filters]
+        return region_of(replace(base, aggregates=tuple(specs)))
+
+    assert region("room = 'lab'", "room = 'lobby' AND open") == Region.of(
+        {"feed": "badges", "badges.size": (1, None), "badges.room": ["lab", "lobby"]}
+    )
+    assert region("room = 'lab'", "open") == region_of(base)
+    assert region("size < 0") == region_of(base)  # no row is covered: there is a warning
+    terms = tuple(Term(1, Weight.COUNT, where=read(each, ())) for each in ("open", "size = 3"))
+    linear = AggregateSpec(Weight.LINEAR, lo=0, hi=2, terms=terms)
+    assert region_of(replace(base, aggregates=(linear,))) == region_of(base)
+    alone = replace(linear, terms=terms[1:])
+    assert region_of(replace(base, aggregates=(alone,))).values("badges.size") == (
+        ValueSet.integers(3)
+    )

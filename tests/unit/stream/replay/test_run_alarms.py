@@ -19,6 +19,7 @@ from accountant.units import to_loss_units
 from benchmarks.report import machine
 from operators.registry import price
 from operators.svt import Svt
+from operators.svt.early import early_terms
 from stream.build import Runtime, assemble, open_ledger
 from stream.config.loading import examine, load
 from stream.decisions.release import alarm_records, decision_record
@@ -411,3 +412,68 @@ def test_one_direction_is_seen(tmp_path: Path, having: str, monotone: bool) -> N
     found = examine(path, environ={})
     assert found.alarms is not None, found.errors
     assert found.alarms.queries["crowd"].condition.monotone is monotone
+
+
+@pytest.mark.parametrize(
+    ("having", "changes", "lines", "cheap"),
+    [
+        ("COUNT(*) BETWEEN 10 AND 100", {}, (), True),
+        (
+            "MEDIAN(age) > 5",
+            {"window": "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '1' MINUTE)"},
+            (),
+            True,
+        ),
+        (
+            "MEDIAN(age) > 5",
+            {"window": "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"},
+            (),
+            False,
+        ),
+        (
+            "COUNT(*) BETWEEN 10 AND 100",
+            {"window": "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"},
+            None,
+            False,
+        ),
+        ("COUNT(*) BETWEEN 10 AND 100", {}, ("append: 2",), False),
+        ("COUNT(*) BETWEEN 10 AND 100", {"unit": "user"}, (), False),
+        ("COUNT(*) > 100", {"unit": "user"}, ("append: 2",), True),
+    ],
+)
+def test_one_question_of_an_event_has_the_monotone_price(
+    tmp_path: Path, having: str, changes: dict[str, str], lines: tuple[str, ...] | None, cheap: bool
+) -> None:
+    """Under unit event in windows that share no event, asked once; else by direction alone."""
+    given = ["max_fpr: 0.01", *(lines or ())]
+    path = written(tmp_path, **{"unit": "event", **changes}, having=having, lines=given)
+    path.write_text(path.read_text().replace("max_fpr: 1e-9\n    tolerance: 20", "tolerance: 2"))
+    query = load(path, environ={}).queries["crowd"]
+    early = query.aim.looks > 1
+    terms = (
+        early_terms(query.condition, query.aim)
+        if early
+        else Svt.planned(query.condition, query.aim).terms
+    )
+    assert terms.monotone is cheap
+
+
+@pytest.mark.parametrize(
+    ("having", "steady"),
+    [
+        ("COUNT(*) > 100", True),
+        ("COUNT(age) < 100", True),
+        ("COUNT(*) > 100 OR COUNT(age) > 90", False),
+        ("COUNT(*) BETWEEN 10 AND 100", False),
+        ("COUNT(DISTINCT person) > 100", False),
+        ("SUM(age) > 100", False),
+    ],
+)
+def test_one_plain_count_alone_is_steady(tmp_path: Path, having: str, steady: bool) -> None:
+    """Of early evaluations, a distinct count forgets, and a score follows one count and another."""
+    window = "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
+    path = written(tmp_path, unit="event", window=window, having=having)
+    path.write_text(path.read_text().replace("tolerance: 20", "tolerance: 2"))
+    condition = load(path, environ={}).queries["crowd"].condition
+    assert condition.steady is steady
+    assert not condition.one_question

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.noise.source import NoiseSource
 from operators.registry import create
+from operators.svt import Svt
 from stream.simulation import trials
 from stream.simulation.advice import advice_on
 from stream.simulation.crew import try_out
@@ -23,6 +25,7 @@ from stream.simulation.draws.truth import may_ring, must_ring
 from stream.simulation.page import html_page
 from stream.simulation.results import Rate
 from stream.simulation.trials import Task, Trier
+from tests.statistical.test_score_mechanisms_exact import run_law
 from tests.support.simulated import (
     THRESHOLD,
     alarm,
@@ -126,6 +129,31 @@ def test_what_a_spent_run_did_not_answer_is_no_broken_promise() -> None:
     for page in (shown(simulation), html_page(simulation)):
         assert "please report" not in page
         assert "svt ran until its run was spent" in page
+
+
+def test_a_run_of_two_comparisons_has_its_exact_law() -> None:
+    """A window between and one just below: misses and uncertain rings follow the run's own law."""
+    bounds = {"a": THRESHOLD + 1, "b": THRESHOLD + 61}
+    atoms = {name: ThresholdAtom(0, np.array([at], np.int64)) for name, at in bounds.items()}
+    query = replace(
+        alarm(1, mechanism="svt"),
+        condition=Condition(Formula.parse("a AND NOT b"), atoms, (1,)),
+        aim=Aim(Fraction(1, 20), (9, 9), alarms=2),
+    )
+    run = Svt.planned(query.condition, query.aim)
+    assert not run.terms.monotone
+    statistics = np.array([[[THRESHOLD - 2]], [[THRESHOLD + 1]]], np.int64)
+    (tried,) = try_out(bench_of(query, counted_alarm(statistics), own(query, "svt")), 2_000)
+    scores = run.score.read(statistics).ravel().tolist()
+    assert scores == [-3, 0]
+    law = {said: run_law(run.terms, scores, said) for said in product((False, True), repeat=2)}
+    for found, of, chance in (
+        (tried.tally.missed, tried.tally.true, law[False, False] + law[True, False]),
+        (tried.tally.uncertain_rings, tried.tally.uncertain, law[True, False] + law[True, True]),
+    ):
+        assert of == 2_000
+        assert 0.02 < chance < 0.98
+        assert abs(found / of - chance) < 6 * np.sqrt(chance * (1 - chance) / of)
 
 
 @pytest.mark.parametrize("seed", range(20))

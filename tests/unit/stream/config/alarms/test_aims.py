@@ -189,7 +189,18 @@ def test_tolerances_are_in_units_of_the_statistics(
             "tolerance of COUNT(*) > 9 is larger than the threshold, 9",
             "write 4",
         ),
-        ("MAX(load) > 5", ("tolerance: ⟦1",), "larger than the threshold, 0", "write 0"),
+        (
+            "MAX(load) > 5",  # probe has no quorum
+            ("mechanism: probe", "tolerance: ⟦1"),
+            "larger than the threshold, 0",
+            "write 0",
+        ),
+        (
+            "MAX(load) > 5 AND COUNT(*) > 9 OR MAX(load) <= 5 AND COUNT(*) > 90",
+            ("tolerance: ⟦1",),  # and none where its negation is asked, too
+            "larger than the threshold, 0",
+            '"MAX(load) > 5": 0',
+        ),
         (
             "AVG(load) <= 5",
             ('tolerance: {"COUNT(load) > 0": ⟦1}',),
@@ -221,7 +232,7 @@ def test_tolerances_are_in_units_of_the_statistics(
         ("SUM(tall) < ⟦0", (), "such sums are never below 0", "leave"),
         (
             "COUNT(*) > 50 AND MAX(load) > 5",
-            ("tolerance: ⟦4",),
+            ("mechanism: probe", "tolerance: ⟦4"),
             "tolerance of MAX(load) > 5 is larger than the threshold, 0",
             'write one each: tolerance: {"COUNT(*) > 50": 4, "MAX(load) > 5": 0}',
         ),
@@ -396,10 +407,34 @@ def test_granules_are_floats(tmp_path: Path, granule: str, taken: bool) -> None:
 
 @pytest.mark.parametrize(
     ("having", "tolerance"),
-    [(FLAGSHIP, "7"), ("COUNT(*) > 50 AND MIN(load) < 3 OR MEDIAN(load) > 4", "9")],
+    [(FLAGSHIP, "7"), ("COUNT(*) > 50 AND MIN(load) < 3 OR AVG(load) > 4", "9")],
 )
 def test_the_mapping_in_a_hint_is_taken(tmp_path: Path, having: str, tolerance: str) -> None:
     """What is suggested instead of one number can be pasted."""
     (error,) = check(write(tmp_path, alarm(having, f"tolerance: {tolerance}")), environ={})
     hint = error.hint.removeprefix("write one each: ")
     assert check(write(tmp_path, alarm(having, hint)), environ={}) == []
+
+
+@pytest.mark.parametrize(
+    ("having", "lines", "says"),
+    [
+        ("MAX(load) > 5", ("tolerance: 7",), "takes 13 rows for MAX(load) > 5:"),
+        (
+            "MIN(load) <= 5",
+            ("tolerance: 1",),
+            None,
+        ),  # one step of three events: the first is enough
+        ("MAX(load) > 5", ("tolerance: 7", "promise: false_alarms", "max_fpr: 0.05"), None),
+        ("MEDIAN(load) < 5", ("tolerance: 7",), "takes COUNT(load) >= 15:"),
+    ],
+)
+def test_a_quorum_is_said(
+    tmp_path: Path, having: str, lines: tuple[str, ...], says: str | None
+) -> None:
+    """Where an aggregate of nothing must not ring, how many rows it takes; of three a person."""
+    report = examine(write(tmp_path, alarm(having, *lines)), environ={})
+    assert report.errors == ()
+    said = [note.message for note in report.notes if "lie outside max_fnr" in note.message]
+    assert [says in each for each in said if says] == [True] * bool(says), said
+    assert says or not said

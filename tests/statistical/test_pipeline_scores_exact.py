@@ -1,0 +1,460 @@
+"""Conditions through the whole pipeline: from files to the exact law of every mechanism; twins.
+
+Worlds of three rooms come in pairs, with and without one privacy unit: an event, or all that one
+person does, in more rooms and more often than counts. All of them are read by one replay; what it
+counts goes into the laws. What the ledger charges bounds what every pair loses, transcript by
+transcript where mechanisms charge so. Truth is the definition's, on the worlds without.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache
+from itertools import permutations, product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from accountant.units import UNITS_PER_EPSILON, from_loss_units
+from operators.base import Promise
+from operators.conditions.score import score_of
+from operators.registry import create
+from operators.single.adapter import Scored
+from operators.single.progressive import Ppwlm
+from operators.single.tslm import Tslm
+from operators.svt.mechanism import Svt
+from stream.decisions import judge
+from stream.decisions.judge import statistics_of
+from stream.model.regions import region_of
+from tests.statistical.test_progressive_exact import charges, outcomes
+from tests.statistical.test_score_mechanisms_exact import odds, run_law
+from tests.support.paned import opened, replayed
+from tests.support.scored import UNITS, scored
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from operators.base import Operator
+    from operators.conditions.score import Score
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
+
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
+
+Row = tuple[str, int]
+"""Kind and x of an event."""
+BETA = 0.05
+CLOSE = 1e-9
+PAIRS = 120
+ROOMS = 3
+CELLS = {"event": 1, "user": 2}
+"""How many cells one neighbour moves, by the caps."""
+LEVELS = 'levels: {first: "0.4", rounds: 2, refinement: 2, finest_share: "0.1"}'
+
+
+def number(rows: list[Row], kind: str = "abc") -> int:
+    """Count the rows of some kinds."""
+    return sum(each in kind for each, _ in rows)
+
+
+def total(rows: list[Row], kind: str = "abc") -> int:
+    """Add up x over the rows of some kinds."""
+    return sum(x for each, x in rows if each in kind)
+
+
+def above(rows: list[Row], bound: float) -> int:
+    """Count values above a bound."""
+    return sum(x > bound for _, x in rows)
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """A condition and what it says.
+
+    Args:
+        having: as SQL.
+        tolerance: as YAML.
+        holds: whether it is true of rows, every comparison granted its tolerance so many times.
+        covered: kinds of rows that some FILTER covers.
+        quorum: of the rows that ``max_fnr`` is about: how many there are at least.
+    """
+
+    having: str
+    tolerance: str
+    holds: Callable[[list[Row], int], bool]
+    covered: str = "abc"
+    quorum: int = 0
+
+
+ALARMS = {
+    "or": Alarm(
+        "COUNT(*) FILTER (WHERE kind = 'a') > 4 OR SUM(x) FILTER (WHERE kind = 'b') > 18",
+        """{"COUNT(*) FILTER (WHERE kind = 'a')": 1, "SUM(x) FILTER (WHERE kind = 'b')": 8}""",
+        lambda rows, g: number(rows, "a") > 4 - g or total(rows, "b") > 18 - 8 * g,
+        "ab",
+    ),
+    "and": Alarm(
+        "COUNT(*) > 5 AND SUM(x) > 10",
+        "{COUNT(*): 1, SUM(x): 4}",
+        lambda rows, g: number(rows) > 5 - g and total(rows) > 10 - 4 * g,
+    ),
+    "shared": Alarm(
+        "(COUNT(*) > 8 AND COUNT(*) < 3) OR COUNT(*) > 12",
+        "{COUNT(*) > 8: 1, COUNT(*) < 3: 1, COUNT(*) > 12: 3}",
+        lambda rows, g: 8 - g < number(rows) < 3 + g or number(rows) > 12 - 3 * g,
+    ),
+    "negation": Alarm(
+        "NOT COUNT(*) FILTER (WHERE kind = 'a') > 2 AND SUM(x) FILTER (WHERE kind <> 'c') > 8",
+        """{"COUNT(*) FILTER (WHERE kind = 'a')": 1,"""
+        """ "SUM(x) FILTER (WHERE kind <> 'c')": 3}""",
+        lambda rows, g: number(rows, "a") <= 2 + g and total(rows, "ab") > 8 - 3 * g,
+        "ab",
+    ),
+    "average": Alarm(
+        "AVG(x) <= 1",
+        "3",
+        lambda rows, g: len(rows) > 0 and total(rows) - len(rows) <= 3 * g,
+        quorum=3,
+    ),
+    "median": Alarm(
+        "MEDIAN(x) < 2",
+        "1",
+        lambda rows, g: len(rows) > 0 and above(rows, 1.5) <= len(rows) - above(rows, 1.5) + g,
+        quorum=3,
+    ),
+    "median of many": Alarm(
+        "MEDIAN(x) > 2 AND COUNT(*) FILTER (WHERE kind = 'a') > 3",
+        """{MEDIAN(x): 1, "COUNT(*) FILTER (WHERE kind = 'a')": 1}""",
+        lambda rows, g: 2 * above(rows, 2) > len(rows) - g and number(rows, "a") > 3 - g,
+    ),
+    "average of many": Alarm(
+        "AVG(x) >= 3 OR COUNT(*) > 9",
+        "{AVG(x): 2, COUNT(*): 2}",
+        lambda rows, g: (
+            (rows != [] and total(rows) - 3 * len(rows) >= -2 * g) or number(rows) > 9 - 2 * g
+        ),
+        quorum=6,
+    ),
+}
+
+
+@dataclass(frozen=True)
+class World:
+    """What lies in the rooms without the privacy unit, and what is its own."""
+
+    others: tuple[list[Row], ...]
+    own: tuple[list[Row], ...]
+
+
+@cache
+def worlds(unit: str) -> list[World]:
+    """Return random worlds; rooms of all sizes, with all values and kinds."""
+    source = random.Random(unit)
+
+    def some(most: int) -> list[Row]:
+        kinds, low = source.choice(["abc", "ab", "a", "b"]), source.choice([0, 0, 2, 4])
+        return [
+            (source.choice(kinds), source.randint(low, 4) if source.random() < 0.8 else 0)
+            for _ in range(source.randint(0, most))
+        ]
+
+    found = []
+    for _ in range(PAIRS):
+        others = tuple(some(14) for _ in range(ROOMS))
+        own: tuple[list[Row], ...] = tuple(some(4) for _ in range(ROOMS))
+        if unit == "event":
+            own = ([(source.choice("abc"), source.randint(0, 4))], [], [])
+        found.append(World(others, own))
+    return found
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What the pipeline counted: shape (pairs, with and without, statistics, rooms)."""
+
+    query: Query
+    statistics: Ints
+    charged: Fraction
+
+    def scores(self, score: Score) -> Ints:
+        """Return the scores of all rooms, shape (pairs, 2, rooms)."""
+        flat = self.statistics.transpose(2, 0, 1, 3)
+        return score.of(0, flat.reshape(len(flat), -1)).reshape(flat.shape[1:])
+
+    def laws(self, operator: Operator) -> Floats:
+        """Return how likely each room fires, of the same shape."""
+        flat = self.statistics.transpose(2, 0, 1, 3)
+        found = operator.chances(0, flat.reshape(len(flat), -1))
+        assert found is not None
+        return found.reshape(flat.shape[1:])
+
+
+def replayed_windows(alarms: Alarms, path: Path) -> tuple[list[Ints], list[int], int]:
+    """Replay a file; return each window's statistics and its price, and what the unit lost."""
+    seen: list[Ints] = []
+
+    def noted(*of: Any) -> Ints:
+        seen.append(statistics_of(*of))
+        return seen[-1]
+
+    with pytest.MonkeyPatch.context() as patch, opened(alarms) as ledger:
+        patch.setattr(judge, "statistics_of", noted)
+        prices = [each.epsilon_units for each in replayed(alarms, ledger, path)]
+        assert ledger.reports.verify() == []
+        (scope,) = ledger.reports.status().scopes.values()
+    assert len(seen) == len(prices)
+    return seen, prices, scope.spent_units
+
+
+def count(folder: Path, name: str, unit: str) -> Counted:
+    """Replay all worlds of an alarm, decided by ``tslm``."""
+    alarm = ALARMS[name]
+    rooms = [f"w{pair}{side}{at}" for pair in range(PAIRS) for side in "ab" for at in range(ROOMS)]
+    alarms = scored(folder, alarm.having, f"tolerance: {alarm.tolerance}", unit=unit, rooms=rooms)
+    path = folder / "events.csv"
+    path.write_text("ts,room,person,kind,x\n" + "\n".join(lines_of(unit)) + "\n")
+    (statistics,), (price,), spent = replayed_windows(alarms, path)
+    assert price * CELLS[unit] == spent
+    whole = statistics.reshape(len(statistics), PAIRS, 2, ROOMS).transpose(1, 2, 0, 3)
+    return Counted(alarms.queries["one"], whole, from_loss_units(spent))
+
+
+@pytest.fixture(scope="module", params=list(product(ALARMS, CELLS)), ids=" ".join)
+def counted(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> tuple[str, str, Counted]:
+    """Every alarm under both units."""
+    name, unit = request.param
+    return name, unit, count(tmp_path_factory.mktemp("worlds"), name, unit)
+
+
+def lines_of(unit: str) -> list[str]:
+    """Return all events; a person's lie behind those of others, in two rooms of three at most."""
+    found, second = [], 0
+    for pair, world in enumerate(worlds(unit)):
+        for side in "ab":
+            for at, rows in enumerate(world.others):
+                mine = [(f"o{pair}{side}{at}n{n}", *row) for n, row in enumerate(rows)]
+                mine += [(f"p{pair}", *row) for row in (world.own[at] if side == "a" else [])]
+                for person, kind, x in mine:
+                    found.append(
+                        f"2024-01-01T00:00:{second % 60:02d}Z,w{pair}{side}{at},{person},{kind},{x}"
+                    )
+    return found
+
+
+def operator_of(folder: Path, name: str, unit: str, *lines: str) -> tuple[Query, Operator]:
+    """Return another mechanism's query and operator, of one room."""
+    alarm = ALARMS[name]
+    given = scored(folder, alarm.having, f"tolerance: {alarm.tolerance}", *lines, unit=unit)
+    query = given.queries["one"]
+    return query, create(query.mechanism, query.condition, query.aim)
+
+
+def rates(name: str, unit: str, laws: Floats, quorum: int) -> tuple[float, float]:
+    """Return the most misses and false alarms of rooms without the privacy unit."""
+    alarm, missed, rang = ALARMS[name], [0.0], [0.0]
+    for world, law in zip(worlds(unit), laws[:, 1], strict=True):
+        for rows, fires in zip(world.others, law.tolist(), strict=True):
+            if alarm.holds(rows, 0) and len(rows) >= quorum:
+                missed.append(1 - fires)
+            if not alarm.holds(rows, 2):
+                rang.append(fires)
+    return max(missed), max(rang)
+
+
+def test_tslm_loses_what_the_ledger_charges(counted: tuple[str, str, Counted]) -> None:
+    """By the row's region: what no FILTER covers loses nothing, what one covers is charged once."""
+    name, unit, found = counted
+    query, alarm = found.query, ALARMS[name]
+    laws = found.laws(create("tslm", query.condition, query.aim))
+    lost = odds(laws[:, 0], laws[:, 1]).sum(axis=1)
+    assert lost.max() == pytest.approx(float(found.charged), rel=1e-6)
+    moved = (found.statistics[:, 0] != found.statistics[:, 1]).any(axis=1)
+    assert moved.sum(axis=1).max() == CELLS[unit]
+    for world, loss, room in zip(worlds(unit), lost.tolist(), moved[:, 0].tolist(), strict=True):
+        if unit == "event":
+            ((kind, x),) = world.own[0]
+            row = {"feed": "doors", "doors.kind": kind, "doors.x": x, "doors.room": "w0a0"}
+            pays = region_of(query).contains(row)
+            assert pays == (kind in alarm.covered) >= room
+            assert pays or loss == 0
+    assert rates(name, unit, laws, alarm.quorum) == pytest.approx((BETA, BETA))
+
+
+def test_quantiles_are_no_further_apart_than_a_gaussian_budget_says(
+    counted: tuple[str, str, Counted], tmp_path: Path
+) -> None:
+    """The squares of the distances of one unit's cells add up to what is charged."""
+    name, unit, found = counted
+    promise = f'{UNITS[unit]}, promise: gdp, delta: "1e-6"'
+    _, operator = operator_of(tmp_path, name, promise)
+    laws = found.laws(operator)
+    normal = norm.ppf(np.clip(laws, 1e-12, 1 - 1e-12))
+    lost = ((normal[:, 0] - normal[:, 1]) ** 2 / 2).sum(axis=1)
+    assert lost.max() <= CELLS[unit] * float(operator.plan.epsilon) * (1 + 1e-5)
+    assert max(rates(name, unit, laws, ALARMS[name].quorum)) <= BETA + CLOSE
+
+
+@pytest.mark.parametrize("mechanism", ["ppwlm", "dppwlm"])
+def test_no_transcript_loses_more_than_its_cells_stopped_at(
+    counted: tuple[str, str, Counted], tmp_path: Path, mechanism: str
+) -> None:
+    """Answers and levels of two rooms together: the cells that moved pay for where they stopped."""
+    name, unit, found = counted
+    query, operator = operator_of(tmp_path, name, unit, f"mechanism: {mechanism}", LEVELS)
+    assert isinstance(operator, Scored)
+    inner = operator.operator
+    assert isinstance(inner, Ppwlm)
+    assert len(inner.ladder.units) == 3
+    scores, rule, paid = found.scores(operator.score), inner.following, charges(inner.ladder)
+    law = cache(lambda at: outcomes(inner.ladder, rule, at))
+    pairs = {
+        tuple(sorted((tuple(here[list(at)].tolist()), tuple(there[list(at)].tolist()))))
+        for here, there in scores
+        for at in ((0, 1), (1, 2))
+        if np.abs(np.array([here, there])).max() < 7
+    }
+    worst = 0.0
+    for one, other in sorted(pairs):
+        if one == other:
+            continue
+        charged = sum(
+            paid.reshape(shape) * (a != b)
+            for shape, a, b in zip(((6, 1), (1, 6)), one, other, strict=True)
+        )
+        excess = np.abs(np.log(law(one) / law(other))) - charged
+        worst = max(worst, float(excess.max()))
+        assert worst < 1e-8, (one, other)
+    assert len(pairs) > 20
+    laws = found.laws(operator)
+    assert max(rates(name, unit, laws, ALARMS[name].quorum)) <= BETA + CLOSE
+    assert query.aim.levels is not None
+
+
+def test_a_run_loses_its_opening_and_its_alarms(
+    counted: tuple[str, str, Counted], tmp_path: Path
+) -> None:
+    """Every answer of three rooms, in every order: the ledger's terms bound every transcript."""
+    name, unit, found = counted
+    query, _ = operator_of(tmp_path, name, unit, "mechanism: svt", "alarms_per_period: 2")
+    run = Svt.planned(query.condition, query.aim)
+    terms, scores = run.terms, found.scores(run.score)
+    opening, alarm = (each / UNITS_PER_EPSILON for each in (terms.open_units, terms.alarm_units))
+    law = cache(lambda asked, said: run_law(terms, asked, said))
+    pairs = {
+        tuple(sorted((tuple(here[list(at)].tolist()), tuple(there[list(at)].tolist()))))
+        for here, there in np.clip(scores, -8, 3)
+        for at in permutations(range(ROOMS), 3)
+    }
+    for one, other in pairs:
+        for said in product((False, True), repeat=ROOMS):
+            if sum(said) <= terms.alarms:
+                loss = abs(math.log(law(one, said) / law(other, said)))
+                assert loss <= opening + sum(said) * alarm + CLOSE, (one, other, said)
+    one_way = name in {"or", "and"}
+    assert terms.monotone is (unit == "event" or one_way)
+
+
+def twin(found: Counted, score: Score, steps: int) -> Floats:
+    """Return the laws of tslm on a score that claims so many steps."""
+    operator = Tslm.planned(score.test, Promise(Fraction(1, 20), 0, None, steps))
+    return found.laws(Scored(score, operator))
+
+
+FEW = (
+    UNITS["user"]
+    .replace("events_per_cell: 3", "events_per_cell: 3, windows_per_period: 1")
+    .replace("lifetime", "1d")
+)
+HOP = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
+TUMBLE = "TUMBLE(ts, INTERVAL '1' MINUTE)"
+
+
+@pytest.mark.parametrize(
+    ("unit", "window", "times"),
+    [("unit: event", HOP, 2), (UNITS["user"], TUMBLE, 3 * 2), (FEW, TUMBLE, 2)],
+)
+def test_windows_add_up_as_the_ledger_says(
+    tmp_path: Path, unit: str, window: str, times: int
+) -> None:
+    """An event in two windows, a person in two rooms of three, and of one by the cap.
+
+    Somebody loses all that is charged: with a cap that was forgotten, three times as much.
+    """
+    alarm, lines = ALARMS["shared"], ["ts,room,person,kind,x"]
+    sides, events = list(product(range(20), "ab")), window == HOP
+    for (pair, side), minute, at in product(sides, range(3), "01"):
+        own = side == "a" and (not events or (minute, at) == (1, "0"))
+        people = [f"o{pair}{side}{minute}{at}{n}" for n in range(pair)]
+        people += [f"p{pair}"] * own * (1 if events else 3)
+        lines += [f"2024-01-01T00:0{minute}:30Z,w{pair}{side}{at},{who},a,1" for who in people]
+    rooms = [f"w{pair}{side}{at}" for pair, side in sides for at in "01"]
+    path = tmp_path / "events.csv"
+    path.write_text("\n".join([*lines, ""]))
+    given = (alarm.having, f"tolerance: {alarm.tolerance}")
+    alarms = scored(tmp_path, *given, unit=unit, window=window, rooms=rooms, minutes=3)
+    query = alarms.queries["one"]
+    seen, prices, spent = replayed_windows(alarms, path)
+    assert spent == times * prices[0]
+    operator, lost = create(query.mechanism, query.condition, query.aim), np.zeros(20)
+    for statistics in seen:
+        law = operator.chances(0, statistics)
+        assert law is not None
+        here, there = law.reshape(20, 2, 2).transpose(1, 0, 2)
+        lost += odds(here, there).sum(axis=1)
+    assert lost.max() == pytest.approx(float(from_loss_units(spent)), rel=1e-6)
+
+
+def test_a_window_that_is_drawn_twice_is_caught(counted: tuple[str, str, Counted]) -> None:
+    """Were both draws of a recovered window to leave, they would lose twice what is charged."""
+    _, _, found = counted
+    laws = found.laws(create("tslm", found.query.condition, found.query.aim))
+    twice = [
+        odds(laws[:, 0] ** 2, laws[:, 1] ** 2),
+        odds((1 - laws[:, 0]) ** 2, (1 - laws[:, 1]) ** 2),
+    ]
+    lost = np.maximum(*twice).sum(axis=1)
+    assert lost.max() == pytest.approx(2 * float(found.charged), rel=1e-6)
+
+
+@pytest.mark.parametrize(("name", "least", "steps"), [("or", 3, 5), ("shared", 3, 7)])
+def test_twins_of_the_score_are_caught(tmp_path: Path, name: str, least: int, steps: int) -> None:
+    """The largest k of a literal, and K* with the plain score, fire where they must not."""
+    found = count(tmp_path, name, "event")
+    score = score_of(found.query.condition, found.query.aim.tolerances)
+    assert score.steps == (steps if score.implicants else least)
+    plain = replace(score, implicants=())
+    assert max(rates(name, "event", twin(found, score, score.steps), 0)) <= BETA + CLOSE
+    assert max(rates(name, "event", twin(found, plain, least), 0)) <= BETA + CLOSE
+    assert max(rates(name, "event", twin(found, plain, steps), 0)) > BETA + 0.01
+
+
+def test_a_noise_for_each_literal_that_is_charged_once_is_caught(tmp_path: Path) -> None:
+    """A row of both statistics loses what both noises tell of it."""
+    found, alone = count(tmp_path, "and", "event"), []
+    condition, aim = found.query.condition, found.query.aim
+    for at, one in enumerate(condition.formula.literals):
+        flat = found.statistics[:, :, at].ravel()
+        test = condition.test(one).at(np.zeros(flat.size, np.intp))
+        operator = Tslm.planned(test, Promise(Fraction(1, 20), aim.tolerances[at]))
+        alone.append(operator.chances(test.quantise(flat)).reshape(PAIRS, 2, ROOMS))
+    laws = alone[0] * alone[1]
+    assert odds(laws[:, 0], laws[:, 1]).max() > 1.3 * float(found.charged)
+
+
+def test_a_guard_with_a_tolerance_is_caught(tmp_path: Path) -> None:
+    """It fires on the empty room with .80."""
+    found = count(tmp_path, "median", "event")
+    bare = replace(found.query.condition, guards=frozenset())
+    laws = found.laws(create("tslm", bare, found.query.aim.widened((1, 1))))
+    assert rates("median", "event", laws, 3)[1] == pytest.approx(0.8)
