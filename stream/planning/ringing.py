@@ -138,7 +138,7 @@ class RingLaw:
     def references(self) -> NDArray[np.int64]:
         """What every cell's band lies around, shape (cells,), in granules; 0 without one."""
         band = self.query.band
-        return np.zeros(len(self.query.domain), np.int64) if band is None else band.references
+        return np.zeros(len(self.query.counted), np.int64) if band is None else band.references
 
     def due(self, cell: int, granules: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return at which aggregates a cell should ring.
