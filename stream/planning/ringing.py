@@ -350,7 +350,11 @@ def curve_of(law: RingLaw, budget: Budget) -> Ringing | None:
         if chances is None:
             return None
         curves.append(Curve(threshold, reference, tuple(counts), chances))
-    return Ringing(query.id, _basis(query, budget), tuple(curves), query.reference is not None)
+    basis, members = _basis(query, budget), query.members
+    if members.fields:
+        at, of = query.condition.least, f"{len(members)} by {', '.join(members.fields)}"
+        basis = f"the count is of group number {at} of {of}, the one furthest beyond first; {basis}"
+    return Ringing(query.id, basis, tuple(curves), query.reference is not None)
 
 
 def _basis(query: Query, budget: Budget) -> str:
