@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["Quantifier", "inner_of", "quantifier_of"]
 
 _SHAPE: Final = "write HAVING COUNT(*) >= 3, or COUNT(*) = EVERY"
+_ONE_NUMBER: Final = "the outer HAVING compares COUNT(*) with one number"
 _WINDOW: Final = "the window stands in the inner query"
 _INSIDE: Final = {"where": "WHERE", "joins": "JOIN", "order": "ORDER BY", "limit": "LIMIT"}
 
@@ -140,18 +141,16 @@ def _least(select: exp.Select, size: int, groups: str) -> int:
     if clause is None:
         raise SqlProblem("HAVING is missing: it says how many groups it takes", _SHAPE, 0)
     node = unwrapped(clause.this)
-    comparison, at = COMPARISONS.get(type(node)), start(node)
-    wrong = SqlProblem("the outer HAVING compares COUNT(*) with one number", _SHAPE, at)
+    comparison = COMPARISONS.get(type(node))
     if comparison is None:
-        raise wrong
+        raise SqlProblem(_ONE_NUMBER, _SHAPE, start(node))
     left, right = unwrapped(node.this), unwrapped(node.expression)
     if _is_count(right):
         left, right, comparison = right, left, comparison.flipped
-    if not _is_count(left):
-        raise wrong
     asked = _number(right, size)
-    if asked is None:
-        raise wrong
+    if not _is_count(left) or asked is None:
+        at = start(right if _is_count(left) else left)
+        raise SqlProblem(_ONE_NUMBER, _SHAPE, at)
     if asked.denominator != 1:
         raise SqlProblem("groups are counted in whole numbers", _SHAPE, start(right))
     return _at_least(comparison, int(asked), size, SqlProblem(groups, "", start(right)))
