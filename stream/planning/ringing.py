@@ -189,8 +189,17 @@ class RingLaw:
         return np.array([self._known[like, at] for at in asked.tolist()])[back]
 
     def cells(self) -> tuple[int, ...]:
-        """Return a cell of the smallest, the median and the largest threshold, each once."""
-        order = np.argsort(self.thresholds, kind="stable")
+        """Return a cell of the smallest, the median and the largest threshold, each once.
+
+        Of a quantifier, among those that decide its answers where all groups count the same.
+        """
+        condition, cells = self.query.condition, np.arange(self.thresholds.size)
+        if condition.members > 1:
+            test = condition.test(condition.formula.literals[0])
+            steps = test.quantise(np.zeros_like(cells)).reshape(-1, condition.members)
+            ranked = np.argsort(-steps, axis=1, kind="stable")[:, condition.least - 1]
+            cells = cells[:: condition.members] + ranked
+        order = cells[np.argsort(self.thresholds[cells], kind="stable")]
         shown = (order[0], order[(order.size - 1) // 2], order[-1])
         return tuple({int(self.thresholds[cell]): int(cell) for cell in shown}.values())
 
