@@ -46,6 +46,7 @@ PERCENTS: Final = (0, 25, 50, 75, 90, 100, 110)
 """Where a curve is looked at, in per cent of the threshold (of a band: of its half-width)."""
 
 _ADDED: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS, Weight.SUM, Weight.LINEAR})
+_EVERY: Final = "every predicate"
 _NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
@@ -362,7 +363,8 @@ def curve_of(law: RingLaw, budget: Budget) -> Ringing | None:
     basis, members = _basis(query, budget), query.members
     if members.fields:
         at, of = query.condition.least, f"{len(members)} by {', '.join(members.fields)}"
-        basis = f"the count is of group number {at} of {of}, the one furthest beyond first; {basis}"
+        group = f"the count is of group number {at} of {of}, the one furthest beyond first"
+        basis = group if basis == _EVERY else f"{group}; {basis}"
     return Ringing(query.id, basis, tuple(curves), query.reference is not None)
 
 
@@ -374,7 +376,7 @@ def _basis(query: Query, budget: Budget) -> str:
     if mechanism.run is not None:
         run = "a fresh run" if budget.periods is not None else "a window, each a run of its own"
         return f"the first ring of {run}, all other predicates far from their thresholds"
-    return "a predicate alone in its window" if mechanism.collective else "every predicate"
+    return "a predicate alone in its window" if mechanism.collective else _EVERY
 
 
 def _is_after(text: str) -> bool:
