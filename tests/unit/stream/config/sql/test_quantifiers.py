@@ -5,8 +5,6 @@ The mark ``⟦`` (removed before reading) stands where the error must point to.
 
 from __future__ import annotations
 
-from math import prod
-
 import pytest
 
 from tests.support.marked import assert_refused
@@ -31,7 +29,6 @@ GOOD = [
     (around(), ((), 3)),
     (around("3 <= COUNT(*)"), ((), 3)),
     (around("(COUNT(*)) > 2"), ((), 3)),
-    (around("COUNT(*) >= 1"), ((), 1)),
     (around("COUNT(*) = 4"), ((), 4)),
     (around("COUNT(*) = EVERY"), ((), 4)),
     (around("every <= COUNT(*)"), ((), 4)),
@@ -61,8 +58,6 @@ def test_what_counts_groups_is_read(sql: str, expected: tuple[tuple[str, ...], i
         plain = parse(INNER)
         assert {*parsed.group, *parsed.members} == set(plain.group)
         assert (parsed.having, parsed.size, parsed.feed) == (plain.having, plain.size, BADGES)
-    groups = prod(len(BADGES.fields[name].domain or ()) for name in parsed.members)
-    assert 1 <= parsed.least <= groups
 
 
 BAD = [
@@ -71,15 +66,12 @@ BAD = [
     (around("COUNT(*) >= ⟦5"), "4 groups of room, floor: it never holds", "from 1 to 4"),
     (around("COUNT(*) > ⟦EVERY"), "it never holds", "EVERY"),
     (around("COUNT(*) >= ⟦1.5"), "whole numbers", "COUNT(*) >= 3"),
-    (around("COUNT(*) < ⟦2"), "not supported", "negated comparison into the inner HAVING"),
     (around("COUNT(*) < ⟦2"), "not supported", "COUNT(*) >= 3 here"),
     (around("COUNT(*) <= ⟦0"), "not supported", "COUNT(*) = EVERY here"),
     (around("⟦2 >= COUNT(*)"), "not supported", "COUNT(*) >= 2 here"),
     (around("COUNT(*) = ⟦2"), "COUNT(*) = 2 of 4", "COUNT(*) >= 3, or"),
-    (around("COUNT(*) <> ⟦4"), "not supported", "COUNT(*) >= 3, or"),
     # another HAVING
     (around("⟦COUNT(room) >= 3"), "compares COUNT(*) with one number", "HAVING COUNT(*) >= 3"),
-    (around("⟦COUNT(DISTINCT room) >= 3"), "compares COUNT(*) with", "HAVING COUNT(*) >= 3"),
     (around("⟦COUNT(*) >= 3 AND COUNT(*) < 4"), "compares COUNT(*) with", "HAVING COUNT(*)"),
     (around("NOT ⟦COUNT(*) >= 3"), "compares COUNT(*) with", "HAVING COUNT(*)"),
     (around("COUNT(*) >= ⟦size"), "compares COUNT(*) with", "HAVING COUNT(*)"),
@@ -92,10 +84,7 @@ BAD = [
     (per_floor("COUNT(*) >= 1", f"floor, ⟦{HOUR}"), "the window stands in the inner", "remove"),
     (per_floor("COUNT(*) >= 1", "floor, ⟦window_start"), "the window stands in", "remove"),
     (per_floor("COUNT(*) >= 1", "⟦size"), "`size` is not in the inner GROUP BY", "size"),
-    (per_floor("COUNT(*) >= 1", "⟦colour"), "not a field", "known here"),
-    (per_floor("COUNT(*) >= 1", "⟦1"), "the outer GROUP BY takes a declared field", "alone"),
     (per_floor("COUNT(*) >= 1", "floor, ⟦floor"), "twice", "remove"),
-    (per_floor("COUNT(*) >= 1", select="⟦room"), "`room` is not in GROUP BY", "SELECT floor"),
     (around(select="⟦room"), "`room` is not in GROUP BY", "SELECT 1"),
     (around(select="⟦COUNT(*)"), "never released", "SELECT 1"),
     (
@@ -112,7 +101,6 @@ BAD = [
     (around(rest="⟦WHERE room = 'lab'"), "WHERE around the inner query", "into the inner query"),
     (around(rest="⟦JOIN badges"), "JOIN around the inner query", "remove"),
     (around("COUNT(*) >= 3 ⟦ORDER BY 1"), "ORDER BY around the inner query", "remove"),
-    (around("COUNT(*) >= 3 ⟦LIMIT 1"), "LIMIT around the inner query", "remove"),
     (around(rest="AS ⟦t"), "without an alias", "remove"),
     (
         around(inner=f"({INNER.replace('room', '⟦room', 1)})"),
