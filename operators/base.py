@@ -126,8 +126,8 @@ class Operator(Protocol):
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Return how likely one cell rings, alone in its window or, in a run, as its first.
 
-        Shape (n,), never released, for its ``statistics``, shape (statistics, n); ``None`` where no
-        exact law is known.
+        Shape (n,), never released, for its ``statistics``, shape (statistics, n), or of all members
+        of an answer (statistics, n, members); ``None`` where no exact law is known.
         """
         ...
 

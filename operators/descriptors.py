@@ -21,6 +21,7 @@ __all__ = [
     "CONDITION_KEYS",
     "EARLY_HINT",
     "FOR_FORMULAS",
+    "QUANTIFIER_HINT",
     "WINDOW_KEYS",
     "Maker",
     "Mechanism",
@@ -34,6 +35,9 @@ WINDOW_KEYS: Final = (*CONDITION_KEYS, "promise")
 
 FOR_FORMULAS: Final = "write mechanism: tslm, or another that decides any condition"
 """The hint where a mechanism decides one comparison and there are several."""
+
+QUANTIFIER_HINT: Final = "write mechanism: tslm, or an alarm for every group"
+"""The hint where a mechanism is asked for a quantifier over groups, and decides each by itself."""
 
 EARLY_HINT: Final = "write mechanism: svt or tslm, or TUMBLE instead of CUMULATE"
 """The hint where a mechanism is asked for early alarms and has none."""
@@ -96,6 +100,7 @@ class Mechanism:
             configuration.
         definition: what its decisions depend on beyond condition and aim, for the fingerprint:
             mappings, lists, words and whole numbers only.
+        quantifies: whether it decides quantifiers over groups, by the score of many cells.
         collective: whether all cells of a window together choose what is read of each.
         colours: of its lines in plots, on a light and on a dark page.
     """
@@ -116,6 +121,7 @@ class Mechanism:
     first_phase: bool = False
     promised: bool = True
     definition: Callable[[Condition, Aim], Mapping[str, object]] = lambda _condition, _aim: {}
+    quantifies: bool = False
     collective: bool = False
     colours: tuple[str, str] = ("#6b7280", "#a3abb8")
 
@@ -138,6 +144,7 @@ class Mechanism:
         """
         expect(instance_of(Condition), condition=condition)
         expect(instance_of(Aim), aim=aim)
+        self.check_members(condition)
         if self.bands is not None and band is not None:
             return self.bands(condition, aim, band)
         return self._maker(condition, aim).planned(condition, aim)
@@ -156,9 +163,20 @@ class Mechanism:
         """
         expect(instance_of(Condition), condition=condition)
         expect(instance_of(Aim), aim=aim)
+        self.check_members(condition)
         if self.bands is not None:
             return self.operator(condition, aim, band).plan
         return self._maker(condition, aim).price(condition, aim)
+
+    def check_members(self, condition: Condition) -> None:
+        """Refuse a condition that counts groups, of a mechanism that decides each by itself.
+
+        Raises:
+            ConfigError: it does.
+        """
+        if condition.members > 1 and not self.quantifies:
+            message = f"{self.name} decides each group by itself, and cannot count those that fire"
+            raise ConfigError(message, hint=QUANTIFIER_HINT)
 
     def _maker(self, condition: Condition, aim: Aim) -> Maker:
         if len(aim.tolerances) != len(condition.formula.atoms):

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Final, Literal, get_args
+from typing import TYPE_CHECKING, Final, Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -49,6 +49,8 @@ Promised = Literal["misses", "false_alarms"]
 
 HALF: Final = Fraction(1, 2)
 """What the first of two phases may use of both rates, where nothing else is written."""
+
+_Value = TypeVar("_Value", bound=np.generic)
 
 _FARTHEST: Final = np.int64(1 << 62)  # sums of two of them still fit
 _WIDEST: Final = (1 << 63) - 1
@@ -134,10 +136,13 @@ class Condition:
             its cell alike at every later look at that window.
         guards: atoms that only say that anything was counted, as an aggregate of nothing is NULL.
         extremes: atoms that hold as soon as one event lies beyond the threshold of a MAX or MIN.
+        members: how many cells, one after the other, share one answer: public, whatever is counted.
+        least: of how many of these the condition holds, at least, where that answer is yes.
 
     Raises:
         ValueError: atoms missing or unknown, of different numbers of cells, or on a statistic
-            without a sensitivity; a sensitivity that is no whole number from 1 to 2^63 - 1.
+            without a sensitivity; a sensitivity that is no whole number from 1 to 2^63 - 1; cells
+            that are not whole answers, or an answer that asks for none of its members or too many.
     """
 
     formula: Formula
@@ -148,6 +153,8 @@ class Condition:
     steady: bool = False
     guards: frozenset[str] = frozenset()
     extremes: frozenset[str] = frozenset()
+    members: int = 1
+    least: int = 1
 
     def __post_init__(self) -> None:
         """Check that the parts fit together."""
@@ -162,6 +169,9 @@ class Condition:
             raise ArgumentError("every statistic has a sensitivity")
         if not all(1 <= each <= _WIDEST for each in self.sensitivities):
             raise ArgumentError("a sensitivity is a whole number of at least 1 that fits int64")
+        expect(WHOLE, members=self.members, least=self.least)
+        if not 1 <= self.least <= self.members or self.cells % self.members:
+            raise ArgumentError("an answer is about 1 to all of its members, as many for each")
 
     @classmethod
     def single(cls, test: IntegerTest) -> Condition:
@@ -180,12 +190,36 @@ class Condition:
     @property
     def negated(self) -> Condition:
         """The condition that is true where this one is false."""
-        return replace(self, formula=Formula.parse(f"NOT ({self.formula})"))
+        formula = Formula.parse(f"NOT ({self.formula})")
+        return replace(self, formula=formula, least=self.members - self.least + 1)
 
     @property
     def cells(self) -> int:
-        """Number of cells (predicates) of the query."""
+        """Number of cells that are counted."""
         return next(iter(self.atoms.values())).thresholds.size
+
+    @property
+    def answers(self) -> int:
+        """Number of cells (predicates) that are decided: one for so many ``members``."""
+        return self.cells // self.members
+
+    def collected(self, values: NDArray[_Value]) -> NDArray[_Value]:
+        """Return the ``least``-th largest value of every answer's members.
+
+        Of truths, whether so many of them hold. It moves by no more than the values do, however
+        many of them move.
+
+        Args:
+            values: shape (..., cells).
+
+        Returns:
+            Shape (..., answers).
+        """
+        if self.members == 1:
+            return values
+        at, shape = self.members - self.least, (*values.shape[:-1], -1, self.members)
+        ranked: NDArray[_Value] = np.partition(values.reshape(shape), at, axis=-1)
+        return ranked[..., at]
 
     @property
     def statistics(self) -> int:
@@ -226,7 +260,7 @@ class Condition:
             statistics: shape (statistics, cells), int64.
 
         Returns:
-            Shape (cells,), bool.
+            Shape (answers,), bool.
         """
         expect(INTEGERS, statistics=statistics)
         if statistics.shape != (self.statistics, self.cells):
@@ -234,12 +268,10 @@ class Condition:
                 "statistics have one row per statistic and one column per cell",
                 hint=f"the shape wanted here is ({self.statistics}, {self.cells})",
             )
-        return self.formula.evaluate(
-            {
-                name: statistics[atom.statistic] >= atom.thresholds
-                for name, atom in self.atoms.items()
-            }
-        )
+        holds = {
+            name: statistics[atom.statistic] >= atom.thresholds for name, atom in self.atoms.items()
+        }
+        return self.collected(self.formula.evaluate(holds))
 
     def _together(self, first: str, second: str) -> bool:
         one, other = self.atoms[first], self.atoms[second]

@@ -1,8 +1,10 @@
 """A whole condition as one integer test: AND read as the least, OR as the largest step count.
 
 One record moves every literal's step count by at most one step, in whatever direction, and so it
-moves their minima and maxima by at most one. The condition is then a single threshold test, however
-many comparisons it has: one noise decides it. The proof is in ``docs/proofs/score.md``.
+moves their minima and maxima by at most one, and the j-th largest score of many cells, all of which
+it may move at once. The condition is then a single threshold test, however many comparisons it has
+and of however many groups it is asked: one noise decides it. The proof is in
+``docs/proofs/score.md``.
 """
 
 from __future__ import annotations
@@ -60,35 +62,43 @@ class Score:
 
     @cached_property
     def test(self) -> IntegerTest:
-        """The condition as a test of the score: ``score >= 0`` in every cell."""
-        nothing = np.zeros(self.condition.cells, dtype=np.int64)
+        """The condition as a test of the score: ``score >= 0`` for every answer."""
+        nothing = np.zeros(self.condition.answers, dtype=np.int64)
         return IntegerTest(Comparison.GE, nothing, 1)
 
     def read(self, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the score of every cell.
+        """Return the score of every answer.
 
         Args:
             statistics: shape (statistics, cells), int64, or (windows, statistics, cells).
 
         Returns:
-            Shape (cells,), int64, or (windows, cells).
+            Shape (answers,), int64, or (windows, answers).
         """
+        collected = self.condition.collected
         if statistics.ndim == 2:
-            return self._scores(self._tests, statistics, self.consistent)
+            return collected(self._scores(self._tests, statistics, self.consistent))
         windows, rows, cells = statistics.shape
         flat = statistics.transpose(1, 0, 2).reshape(rows, -1)
-        return self._at(np.tile(np.arange(cells), windows), flat).reshape(windows, cells)
+        scores = self._at(np.tile(np.arange(cells), windows), flat)
+        return collected(scores.reshape(windows, cells))
 
     def of(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the scores that one cell may have.
+        """Return the scores that one cell, or the answer of its members, may have.
 
         Args:
             cell: which one.
-            statistics: shape (statistics, n), int64: what its statistics may be.
+            statistics: shape (statistics, n), int64: what its statistics may be; of an answer, of
+                all members: (statistics, n, members).
 
         Returns:
             Shape (n,), int64.
         """
+        if statistics.ndim == 3:
+            rows, n, members = statistics.shape
+            cells = np.tile(cell * members + np.arange(members), n)
+            scores = self._at(cells, statistics.reshape(rows, -1))
+            return self.condition.collected(scores.reshape(n, members))[:, 0]
         return self._at(np.full(statistics.shape[1], cell), statistics)
 
     @cached_property

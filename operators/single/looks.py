@@ -197,11 +197,11 @@ class EarlyAlarms:
         """
         check_statistics(self.condition, statistics)
         shared = self._opened(0, noise).shared
-        fired = np.zeros(self.condition.cells, dtype=np.bool_)
+        fired = np.zeros(self.condition.answers, dtype=np.bool_)
         for _ in range(self.looks):
             fired |= self.looker.look(statistics, shared, noise)
         units = to_loss_units(self.plan.epsilon)
-        return Decision(fired=fired, cost=UniformCost(units=units, cells=self.condition.cells))
+        return Decision(fired=fired, cost=UniformCost(units=units, cells=self.condition.answers))
 
     def first_looks(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
         """Look at many windows from end to end: to try alarms out.
@@ -223,8 +223,8 @@ class EarlyAlarms:
         if looks != self.looks:
             raise ArgumentError("a window is tried with all its looks")
         check_statistics(self.condition, statistics[0, 0])
-        shared = self.looker.open(windows * self.condition.cells, noise)
-        first = np.full((windows, self.condition.cells), looks, dtype=np.int64)
+        shared = self.looker.open(windows * self.condition.answers, noise)
+        first = np.full((windows, self.condition.answers), looks, dtype=np.int64)
         for look in range(looks):
             fired = self.looker.look_many(statistics[:, look], shared, noise)
             first[fired & (first == looks)] = look
@@ -248,7 +248,7 @@ class EarlyAlarms:
         return self.looker.first_rings(cell, statistics)
 
     def _opened(self, number: int, noise: NoiseSource) -> LookState:
-        cells = self.condition.cells
+        cells = self.condition.answers
         return LookState(number, np.zeros(cells, np.bool_), self.looker.open(cells, noise))
 
 
@@ -317,7 +317,7 @@ def each_look(pure: Maker, gaussian: Maker) -> Maker:
         plan = _of_window(operator.plan, condition, aim)
         # The ledger's terms have no free alarm: the least unit stands for it, and nothing is paid
         # by these terms, as every step is charged for its whole window.
-        terms = RunTerms(max(1, to_loss_units(plan.epsilon) - 1), 1, condition.cells + 1)
+        terms = RunTerms(max(1, to_loss_units(plan.epsilon) - 1), 1, condition.answers + 1)
         return EarlyAlarms(condition, plan, terms, aim.looks, EachLook(operator, aim.looks))
 
     def priced(condition: Condition, aim: Aim) -> Plan:

@@ -121,4 +121,5 @@ NLM: Final = Mechanism(
     releases="which predicates ring",
     conditions=scored(Nlm.planned),
     promised=False,
+    quantifies=True,
 )

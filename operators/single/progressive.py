@@ -167,6 +167,7 @@ PPWLM: Final = Mechanism(
     conditions=_PPWLM,
     converted=converted(_PPWLM, least_loss),
     definition=level_definition,
+    quantifies=True,
     collective=True,
     colours=("#c2570c", "#fb9a55"),
 )
@@ -178,6 +179,7 @@ DPPWLM: Final = Mechanism(
     conditions=_DPPWLM,
     converted=converted(_DPPWLM, least_loss),
     definition=level_definition,
+    quantifies=True,
     collective=True,
     colours=("#15803d", "#55c27d"),
 )

@@ -24,5 +24,6 @@ TSLM: Final = Mechanism(
     conditions=_PURE,
     early=each_look(_PURE, _GAUSSIAN),
     gaussian=_GAUSSIAN,
+    quantifies=True,
     colours=("#2563eb", "#6ea8fe"),
 )

@@ -122,17 +122,17 @@ def early_terms(condition: Condition, aim: Aim) -> SvtPlan:
 def _pays_either(condition: Condition) -> bool:
     """Whether an event pays for the threshold or for the ring, and never for both.
 
-    A property of one plain count: the score of several may be moved by an event at one look, and no
-    more at the next.
+    A property of one plain count: the score of several, or of several cells, may be moved by an
+    event at one look, and no more at the next.
     """
-    one = len(condition.formula.literals) == 1
+    one = len(condition.formula.literals) == condition.members == 1
     return one and condition.steady and condition.monotone
 
 
 def _planned(condition: Condition, aim: Aim) -> EarlyAlarms:
     terms = early_terms(condition, aim)
     # One alarm more than cells: a run whose cells have all rung is still the window's.
-    kept = RunTerms(terms.open_units, terms.alarm_units, condition.cells + 1)
+    kept = RunTerms(terms.open_units, terms.alarm_units, condition.answers + 1)
     looker = RunLooks(asked(condition, aim)[0], terms)
     return EarlyAlarms(condition, _priced(condition, aim), kept, aim.looks, looker)
 

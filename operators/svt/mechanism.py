@@ -262,7 +262,7 @@ class Svt:
             ValueError: statistics of another shape or type.
         """
         asked = self.ask(statistics, self.open(noise), noise)
-        cost = UniformCost(units=self.run_terms.worst_units, cells=self.condition.cells)
+        cost = UniformCost(units=self.run_terms.worst_units, cells=self.condition.answers)
         return Decision(fired=asked.fired, cost=cost)
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -326,4 +326,5 @@ SVT: Final = Mechanism(
     early=EARLY_RUNS,
     sketch=Svt.sketched,
     definition=_definition,
+    quantifies=True,
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import IO, TYPE_CHECKING, Any, Final, Self
 
 import numpy as np
@@ -68,7 +68,8 @@ def cells_of(query: Query, window: CountedWindow) -> Iterator[Cell]:
     """Yield the predicates of a window that count something or hold; all others count 0."""
     true, thresholds, shown = None, [], window.statistics.any(axis=0)
     if window.references is None:
-        true = query.condition.truth(window.statistics)
+        # Of groups that a quantifier counts: which of them meet the inner HAVING.
+        true = replace(query.condition, members=1, least=1).truth(window.statistics)
         shown = shown | true
         literals = query.condition.formula.literals
         thresholds = [query.condition.test(literal).thresholds for literal in literals]
@@ -100,7 +101,7 @@ def counts_table(query: Query, windows: Sequence[CountedWindow], timezone: str) 
         start = clock_text(window.key.start_ms, timezone)
         start += "" if window.complete else " (incomplete)"
         for cell in cells_of(query, window):
-            predicate = ", ".join(query.domain.predicate(cell.index).values()) or "(all)"
+            predicate = ", ".join(query.counted.predicate(cell.index).values()) or "(all)"
             last: tuple[str, ...] = (_tests(query, cell), "yes" if cell.true else "")
             if cell.reference is not None:
                 last = (decimal(cell.reference * band_of(query).unit),)
@@ -141,7 +142,7 @@ def window_json(query: Query, window: CountedWindow) -> Iterator[dict[str, Any]]
     for cell in cells_of(query, window):
         yield {
             **place,
-            "predicate": query.domain.predicate(cell.index),
+            "predicate": query.counted.predicate(cell.index),
             "statistics": list(cell.statistics),
             "thresholds": list(cell.thresholds),
             "reference": cell.reference,
@@ -189,7 +190,7 @@ class CountsFile:
     def add(self, query: Query, window: CountedWindow) -> None:
         """Add one window."""
         for cell in cells_of(query, window):
-            predicate = query.domain.predicate(cell.index)
+            predicate = query.counted.predicate(cell.index)
             self._waiting.append(
                 {
                     "alarm": query.id,

@@ -37,6 +37,16 @@ class Selection(Protocol):
         ...
 
     @property
+    def members(self) -> Domain:
+        """Public groups within each that have cells of their own."""
+        ...
+
+    @property
+    def counted(self) -> Domain:
+        """Those cells: ``domain`` and ``members``."""
+        ...
+
+    @property
     def aggregates(self) -> tuple[AggregateSpec, ...]:
         """Statistics, at least one."""
         ...
@@ -72,7 +82,7 @@ def selection_key(query: Selection) -> Hashable:
         tuple(_by_value(getattr(spec, each.name)) for each in fields(spec))
         for spec in query.aggregates
     )
-    return query.where, query.domain, tuple(specs)
+    return query.where, query.domain, query.members, tuple(specs)
 
 
 def counting_key(query: Counting) -> Hashable:

@@ -8,7 +8,7 @@ unit    duplicates (feeds with an ``id``)      caps
 ======  =====================================  ================================================
 event   same (unit, cell, weight, id)          none
 user    same (unit, period, cell, weight, id)  ``events_per_cell`` events in each cell, and the
-                                               first ``predicates_per_window`` cells of every
+                                               first ``predicates_per_window`` predicates of every
                                                (unit, period)
 ======  =====================================  ================================================
 
@@ -16,14 +16,16 @@ Duplicates and events are told apart for every statistic by itself, among the ro
 and by what they weigh in it, so that a statistic is the same whatever stands beside it. Cells are
 capped for all statistics together: the first that any row of the query reaches. A person pays for
 the sum over statistics in the dearest cells, as many as the cap; choices of cells per statistic
-would let one person reach more.
+would let one person reach more. A predicate is one cell, or all cells of the groups that a
+quantifier counts: however many of these a person reaches, they move its score by one step.
 
 Guarantee: adding or removing one event (unit ``event``) changes one cell of a window, every
 statistic of it by at most what the event weighs there; adding or removing all events of one unit in
-one period (unit ``user``) changes at most ``predicates_per_window`` cells, over all statistics,
-each statistic of a cell by at most ``events_per_cell`` weights; a distinct count changes by at most
-1. That is why keys start with the unit, why the period is part of the key under unit ``user``, why
-duplicates weigh the same, and why nothing here may look at a row that is not in the window.
+one period (unit ``user``) changes cells of at most ``predicates_per_window`` predicates, over all
+statistics, each statistic of a cell by at most ``events_per_cell`` weights; a distinct count
+changes by at most 1. That is why keys start with the unit, why the period is part of the key under
+unit ``user``, why duplicates weigh the same, and why nothing here may look at a row that is not in
+the window.
 """
 
 from __future__ import annotations
@@ -160,8 +162,9 @@ class Bounds:
         distinct: per statistic whether it counts units, so that one row per unit and cell is
             enough.
         deduplicate: the feed names events, repeated ones are removed.
-        predicates_per_window: cells of a window that one unit reaches in one period.
+        predicates_per_window: predicates of a window that one unit reaches in one period.
         events_per_cell: events of one unit and period that a statistic of a cell counts.
+        members: cells of a predicate.
     """
 
     per_user: bool
@@ -169,6 +172,7 @@ class Bounds:
     deduplicate: bool
     predicates_per_window: int
     events_per_cell: int
+    members: int = 1
 
     @staticmethod
     def of(query: Counting, budget: Budget) -> Bounds:
@@ -179,6 +183,7 @@ class Bounds:
             deduplicate=query.feed.id is not None,
             predicates_per_window=budget.contribution.predicates_per_window,
             events_per_cell=budget.contribution.events_per_cell,
+            members=len(query.members),
         )
 
     @property
@@ -279,10 +284,10 @@ class Bounds:
         return first
 
     def _within_predicates(self, rows: Contributions) -> NDArray[np.bool_]:
-        """Tell which rows lie in the first cells that their unit reaches in their period."""
+        """Tell which rows lie in the first predicates that their unit reaches in their period."""
         units = rows.unit.number
-        order, fresh = grouped(units, rows.period, rows.cell)
-        reached = np.sort(order[fresh])  # the first row of every (unit, period, cell), in log order
+        order, fresh = grouped(units, rows.period, rows.cell // self.members)
+        reached = np.sort(order[fresh])  # first rows of (unit, period, predicate), in log order
         rank = occurrence(units[reached], rows.period[reached])
         allowed = np.zeros(len(rows), np.bool_)
         allowed[reached] = rank < self.predicates_per_window

@@ -90,7 +90,7 @@ class WindowCounter:
         self._grace_ms = query.grace_ms
         self._firsts = query.firsts
         self._skew_ms = min(query.feed.allowed_skew_ms, TIME_LIMIT_MS)
-        self._cells, self._statistics = len(query.domain), len(query.aggregates)
+        self._cells, self._statistics = len(query.counted), len(query.aggregates)
         for spec in query.aggregates:
             check_weights(spec, self._cells)
         self._one_each = [spec.kind in ONE_EACH for spec in query.aggregates]

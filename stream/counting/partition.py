@@ -262,7 +262,7 @@ class PartitionReader:
             topic_id=self._topic_id,
             complete=self._complete(state.read_ms),
             used=state.counter.used(state.index),
-            cells=len(state.query.aggregates) * len(state.query.domain),
+            cells=len(state.query.aggregates) * len(state.query.counted),
             index=vector.index,
             value=vector.value,
             first_offset=vector.first_offset,

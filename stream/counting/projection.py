@@ -61,7 +61,7 @@ class Rows:
         time_ms: shape (n,), int64: event times.
         append_ms: shape (n,), int64: append times, each given by the broker.
         offset: shape (n,), int64: offsets, not decreasing; equal ones (Arrow) in message order.
-        cell: shape (n,), int64: predicate, in ``[0, len(query.domain))``.
+        cell: shape (n,), int64: in ``[0, len(query.counted))``.
         weight: shape (statistics, n), int64: what the event adds to each statistic of its cell.
         counts: shape (statistics, n), bool: which statistics it counts in, at least one.
         unit: of n rows.
@@ -128,7 +128,7 @@ def project(query: Selection, columns: Columns) -> tuple[Rows, NDArray[np.uint8]
         counts[statistic] = in_some([columns.filtered(part) for part in _parts(spec)])
     asked &= in_some(counts)
 
-    cell, known = columns.cells(query.domain)
+    cell, known = columns.cells(query.counted)
     inside = asked & known
     weight = np.ones((len(query.aggregates), count), np.int64)
     for statistic, spec in enumerate(query.aggregates):

@@ -248,8 +248,8 @@ class Judge:
             partials: what is stored for it.
             before: of a step, what the one before it left.
         """
-        cells = len(query.domain)
-        statistics = statistics_of(partials.own, query.condition.statistics, cells)
+        cells, counted_cells = len(query.domain), len(query.counted)
+        statistics = statistics_of(partials.own, query.condition.statistics, counted_cells)
         if query.readers:
             noisy = self._panes[query.id].release(statistics, self._noise)
             cost = UniformCost(self._charges[query.id], cells)

@@ -48,7 +48,7 @@ class SeenFamilies(Collector):
     def __init__(self, alarms: Alarms) -> None:
         """Make every series; nothing was seen yet."""
         self._calendars = {query.id: query.calendar for query in alarms.running.values()}
-        self._cells = {query.id: len(query.domain) for query in alarms.running.values()}
+        self._cells = {query.id: len(query.counted) for query in alarms.running.values()}
         self._labels = [
             (feed.name, query.id) for query in alarms.running.values() for feed in feeds_of(query)
         ]

@@ -43,7 +43,7 @@ def contribution_rule(query: Query, budget: Budget) -> str:
     """
     window = window_noun(query.calendar)
     if budget.unit is PrivacyUnit.EVENT:
-        place = " and ".join([*query.domain.fields, window])
+        place = " and ".join([*query.counted.fields, window])
         often = query.calendar.charged
         windows = f", {often} windows at most" if often > 1 else ""
         return (
@@ -55,8 +55,9 @@ def contribution_rule(query: Query, budget: Budget) -> str:
         window, few = "pane", budget.contribution.windows_per_period
     caps, cells = budget.contribution, len(query.domain)
     cap = min(caps.predicates_per_window, cells)
-    noun = " and ".join(query.domain.fields)
-    if cells == 1 or not noun:
+    noun = " and ".join(query.counted.fields if cap == cells else query.domain.fields)
+    groups = " and ".join(query.members.fields)
+    if not groups and (cells == 1 or not noun):
         where = f"once in the {window}"
     elif cap == cells:
         where = f"in every {noun} of the {window}"
@@ -64,13 +65,15 @@ def contribution_rule(query: Query, budget: Budget) -> str:
         where = f"in the first {noun} of the {window} only"
     else:
         where = f"in the first {cap} {_several(query)} of the {window} only"
+    if groups and cap < cells:
+        where = f"in every {groups} {where.replace('in', 'of', 1)}"
     unit = article(query.feed.unit)
     where += "" if few is None else _in_few(few, "pane" if window == "pane" else "window")
     if all(spec.kind is Weight.DISTINCT_UNITS for spec in query.aggregates):
         return f"{unit} counts {where}"
     most = caps.events_per_cell
     events = "one event" if most == 1 else f"at most {most} events"
-    each = " in each" if cap > 1 else ""
+    each = " in each" if cap > 1 or groups else ""
     rule = f"{unit} counts {where.removeprefix('once ')}, with {events}{each}"
     return f"{rule}{_worth(query)}{_needed(query, most)}"
 

@@ -136,6 +136,10 @@ class Domain:
             size *= len(values)
         return size
 
+    def times(self, members: Domain) -> Domain:
+        """Return every combination with the predicates of other fields, which vary fastest."""
+        return Domain(self.fields + members.fields, self.values + members.values)
+
     def predicate(self, index: int) -> dict[str, str]:
         """Return predicate ``index`` as ``{field: value}``; the last field varies fastest."""
         chosen: dict[str, str] = {}

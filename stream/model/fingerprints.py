@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Condition
     from operators.conditions.widths import HalfWidth
     from stream.model.alarms import Budget
-    from stream.model.feeds import Feed, Field
+    from stream.model.feeds import Domain, Feed, Field
     from stream.model.queries import AggregateSpec, Query, ReferenceFeed
     from stream.windows.calendars import Calendar
 
@@ -58,10 +58,8 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
         "schema": SCHEMA_VERSION,
         "query": query.id,
         "feed": _feed(query.feed),
-        "domain": [
-            {"field": name, "size": len(values), "sha256": _digest_of_words(values)}
-            for name, values in zip(query.domain.fields, query.domain.values, strict=True)
-        ],
+        "domain": _domain(query.domain),
+        **_quantifier(query),
         "calendar": _calendar(query.calendar),
         "where": None if query.where is None else query.where.describe(),
         "aggregates": [_aggregate(spec) for spec in query.aggregates],
@@ -101,6 +99,20 @@ def definition_json(query: Query, budget: Budget) -> str:
 def fingerprint(query: Query, budget: Budget) -> str:
     """Return the SHA-256 of the canonical JSON, in hexadecimal."""
     return hashlib.sha256(definition_json(query, budget).encode("ascii")).hexdigest()
+
+
+def _domain(domain: Domain) -> list[dict[str, Any]]:
+    return [
+        {"field": name, "size": len(values), "sha256": _digest_of_words(values)}
+        for name, values in zip(domain.fields, domain.values, strict=True)
+    ]
+
+
+def _quantifier(query: Query) -> dict[str, Any]:
+    """Return what groups are counted, and how many it takes; others keep their fingerprints."""
+    if not query.members.fields:
+        return {}
+    return {"members": _domain(query.members), "least": query.condition.least}
 
 
 def _feed(feed: Feed) -> dict[str, Any]:

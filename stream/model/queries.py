@@ -11,6 +11,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from operators.conditions.weights import Weight
+from stream.model.feeds import Domain
 from stream.model.lifecycles import EVERY_RING, Lifecycle
 from stream.model.numbers import decimal
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from operators.base import Band
     from operators.conditions.condition import Aim, Condition
     from operators.deciders import Average, Quantile
-    from stream.model.feeds import Domain, Feed
+    from stream.model.feeds import Feed
     from stream.model.filters import Where
     from stream.model.wanted import FalseRings
     from stream.windows.calendars import Calendar
@@ -37,6 +38,7 @@ __all__ = [
 ]
 
 _FIRST_FACTOR: Final = 5
+_NO_MEMBERS: Final = Domain((), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,7 +208,7 @@ class Query:
     Args:
         id: the alarm's name.
         feed: where its events come from.
-        domain: its public predicates.
+        domain: its public predicates: what is decided, recorded and charged.
         calendar: its windows, schedule included.
         where: row filter; ``None`` keeps all.
         aggregates: its statistics, at least one, in the order that the condition numbers them.
@@ -240,6 +242,8 @@ class Query:
         share: unit ``user``: the part of the budget that is its own in every period; 0 without one.
         usual: shape (cells,), float64: the aggregate in an ordinary window, in its own unit; for
             plans only, so that it moves no decision and enters no fingerprint.
+        members: public groups within every predicate, that a quantifier counts: each has cells of
+            its own that are counted, thresholds that they are compared with, and no answer.
     """
 
     id: str
@@ -271,6 +275,12 @@ class Query:
     readers: tuple[str, ...] = ()
     firsts: bool = False
     releases_counts: bool = False
+    members: Domain = _NO_MEMBERS
+
+    @property
+    def counted(self) -> Domain:
+        """Its public cells: what statistics and thresholds are of, ``domain`` first."""
+        return self.domain.times(self.members)
 
     @property
     def delay_ms(self) -> int:

@@ -193,7 +193,7 @@ def _any(parts: Iterable[_Box]) -> _Box:
 def _domain(query: Query) -> dict[str, _Allowed]:
     """Return the declared values of the fields that the query groups by."""
     boxes = {}
-    for name in query.domain.fields:
+    for name in query.counted.fields:
         kind = query.feed.fields[name].type
         boxes[name] = _Allowed(_listed(kind, _typed(query, name)) & _KINDS[kind], null=False)
     return boxes
@@ -204,7 +204,7 @@ def _typed(query: Query, name: str) -> tuple[str | int | bool, ...]:
 
     Those that a value of the field's type is never written as are strings still: no event has them.
     """
-    values = query.domain.values[query.domain.fields.index(name)]
+    values = query.counted.values[query.counted.fields.index(name)]
     match query.feed.fields[name].type:
         case FieldType.INTEGER | FieldType.TIMESTAMP:
             return tuple(_integer(value) for value in values)

@@ -46,6 +46,7 @@ PERCENTS: Final = (0, 25, 50, 75, 90, 100, 110)
 """Where a curve is looked at, in per cent of the threshold (of a band: of its half-width)."""
 
 _ADDED: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS, Weight.SUM, Weight.LINEAR})
+_EVERY: Final = "every predicate"
 _NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
@@ -138,7 +139,7 @@ class RingLaw:
     def references(self) -> NDArray[np.int64]:
         """What every cell's band lies around, shape (cells,), in granules; 0 without one."""
         band = self.query.band
-        return np.zeros(len(self.query.domain), np.int64) if band is None else band.references
+        return np.zeros(len(self.query.counted), np.int64) if band is None else band.references
 
     def due(self, cell: int, granules: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return at which aggregates a cell should ring.
@@ -189,8 +190,17 @@ class RingLaw:
         return np.array([self._known[like, at] for at in asked.tolist()])[back]
 
     def cells(self) -> tuple[int, ...]:
-        """Return a cell of the smallest, the median and the largest threshold, each once."""
-        order = np.argsort(self.thresholds, kind="stable")
+        """Return a cell of the smallest, the median and the largest threshold, each once.
+
+        Of a quantifier, among those that decide its answers where all groups count the same.
+        """
+        condition, cells = self.query.condition, np.arange(self.thresholds.size)
+        if condition.members > 1:
+            test = condition.test(condition.formula.literals[0])
+            steps = test.quantise(np.zeros_like(cells)).reshape(-1, condition.members)
+            ranked = np.argsort(-steps, axis=1, kind="stable")[:, condition.least - 1]
+            cells = cells[:: condition.members] + ranked
+        order = cells[np.argsort(self.thresholds[cells], kind="stable")]
         shown = (order[0], order[(order.size - 1) // 2], order[-1])
         return tuple({int(self.thresholds[cell]): int(cell) for cell in shown}.values())
 
@@ -350,7 +360,12 @@ def curve_of(law: RingLaw, budget: Budget) -> Ringing | None:
         if chances is None:
             return None
         curves.append(Curve(threshold, reference, tuple(counts), chances))
-    return Ringing(query.id, _basis(query, budget), tuple(curves), query.reference is not None)
+    basis, members = _basis(query, budget), query.members
+    if members.fields:
+        at, of = query.condition.least, f"{len(members)} by {', '.join(members.fields)}"
+        group = f"the count is of group number {at} of {of}, the one furthest beyond first"
+        basis = group if basis == _EVERY else f"{group}; {basis}"
+    return Ringing(query.id, basis, tuple(curves), query.reference is not None)
 
 
 def _basis(query: Query, budget: Budget) -> str:
@@ -361,7 +376,7 @@ def _basis(query: Query, budget: Budget) -> str:
     if mechanism.run is not None:
         run = "a fresh run" if budget.periods is not None else "a window, each a run of its own"
         return f"the first ring of {run}, all other predicates far from their thresholds"
-    return "a predicate alone in its window" if mechanism.collective else "every predicate"
+    return "a predicate alone in its window" if mechanism.collective else _EVERY
 
 
 def _is_after(text: str) -> bool:

@@ -105,7 +105,7 @@ def count_windows(
         for feed in feeds_of(query):
             read_until(key, lanes[feed.name], arrived)
         counted = arrived.pop(key)
-        partials, cells = WindowPartials.of(counted), len(query.domain)
+        partials, cells = WindowPartials.of(counted), len(query.counted)
         banded = mechanism_of(query.mechanism).bands is not None
         references = band_of(query).references if banded else None
         if query.reference is not None:

@@ -123,7 +123,7 @@ def _missing(values: Mapping[str, object], feed: Feed) -> Iterable[str]:
 def _unknown(values: Mapping[str, object], feed: Feed, queries: Sequence[Query]) -> Iterable[str]:
     told: dict[str, None] = {}
     for query in queries:
-        for name, known in zip(query.domain.fields, query.domain.values, strict=True):
+        for name, known in zip(query.counted.fields, query.counted.values, strict=True):
             value = values.get(name)
             written = str(value).lower() if isinstance(value, bool) else str(value)
             if value is None:

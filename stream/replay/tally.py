@@ -63,7 +63,7 @@ class _Use:
         self._query = query
         self._names = names
         self._spans = spans
-        self._seen = np.zeros(len(query.domain), np.bool_)
+        self._seen = np.zeros(len(query.counted), np.bool_)
         self._asked = self._usable = 0
         self._people = PeoplePerWindow(windows=spans.indexes, overlap=query.calendar.overlap)
 
@@ -98,7 +98,7 @@ class _Use:
     def counted(self) -> AlarmSurvey:
         """Return what was found."""
         unseen = np.flatnonzero(~self._seen)
-        domain = self._query.domain
+        domain = self._query.counted
         return AlarmSurvey(
             alarms=self._names,
             asked=self._asked,

@@ -263,7 +263,7 @@ def _stacked(
         query=query.id,
         starts_ms=np.array([key.start_ms for key in whole], dtype=np.int64),
         statistics=len(query.aggregates),
-        cells=len(query.domain),
+        cells=len(query.counted),
         ends=np.cumsum([0, *(len(window.index) for window in windows)], dtype=np.int64),
         index=np.concatenate([window.index for window in windows]),
         value=np.concatenate([window.value for window in windows]),

@@ -114,7 +114,7 @@ def _figures(results: AlarmResults, at: int) -> list[_Figure]:
             "What cells really lost, at the configured tolerance: the further left, the better.",
         ),
     ]
-    if results.counted.cells > 1:
+    if len(results.query.domain) > 1:
         drawn.append(
             _Figure.of(
                 entropy_plot(results, name=f"entropy{at}"),

@@ -68,7 +68,7 @@ def facts(results: AlarmResults, simulation: Simulation) -> str:
     steps = f" of {counted.looks} steps" if counted.looks > 1 else ""
     parts = [
         f"{counted.windows} windows{steps} starting {first} to {last}",
-        f"{counted.cells} cells each",
+        f"{len(results.query.domain)} cells each",
         f"{simulation.runs} run{'s' * (simulation.runs > 1)}",
     ]
     if counted.incomplete:
@@ -167,7 +167,7 @@ def delay_ms(steps: float | None, results: AlarmResults) -> float | None:
 
 
 def _costs_table(results: AlarmResults, simulation: Simulation) -> RenderableType:
-    by_person, several = simulation.by_person, results.counted.cells > 1
+    by_person, several = simulation.by_person, len(results.query.domain) > 1
     reached = simulation.reached[results.query.id]
     caption = "worst: as planned; mean to max: as realised" + (
         f"; dearest {reached}: the sum over the dearest of a window, mean" * by_person

@@ -17,7 +17,8 @@ import pytest
 
 from accountant.loss.gaussian import Gaussian
 from accountant.records import Outcome
-from operators.registry import create
+from accountant.units import to_loss_units
+from operators.registry import create, price
 from operators.svt import Svt
 from stream.build import open_ledger
 from stream.decisions.records import decode_count
@@ -151,6 +152,22 @@ def gaussian_runs(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterato
 
 
 @pytest.fixture
+def of_groups(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+    """At least two of four rooms, each of which everybody may count in: the price of one."""
+    scenario = Scenario(
+        broker,
+        tmp_path,
+        unused_name(),
+        postgres.new_database(),
+        budget=_BUDGET,
+        around="SELECT 1 FROM (",
+        having="COUNT(DISTINCT person) > 5) HAVING COUNT(*) >= 2",
+    )
+    with watched(scenario) as found:
+        yield found
+
+
+@pytest.fixture
 def with_caps(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
     """People count in three of twenty windows of a minute, so that none is refused."""
     caps = _BUDGET.replace("events_per_cell: 1", "events_per_cell: 1, windows_per_period: 3")
@@ -167,6 +184,15 @@ def test_caps_are_not_forgotten_by_who_goes_on(with_caps: Matrix) -> None:
     assert set(died) == {one.partition(":")[0] for one in steps}
     report = check_promises(with_caps, with_caps.finish())
     assert report["decided"] > 0
+
+
+def test_a_quantifier_survives_kills(of_groups: Matrix, request: pytest.FixtureRequest) -> None:
+    """One draw a window for all rooms, charged once as one cell, whoever dies about it."""
+    decisions = survived(of_groups, request, "At least two of four rooms")
+    (query,) = of_groups.scenario.alarms().queries.values()
+    assert (len(query.domain), len(query.counted)) == (1, 4)
+    paid = {one.epsilon_units for one in decisions if one.outcome is Outcome.DECIDED}
+    assert paid == {to_loss_units(price(query.mechanism, query.condition, query.aim).epsilon)}
 
 
 def test_a_gaussian_budget_survives_kills(gaussian: Matrix, request: pytest.FixtureRequest) -> None:

@@ -57,6 +57,11 @@ class Case:
         """Of the data, one axis per statistic."""
         return (self.high - self.low + 1,) * self.condition.statistics
 
+    @property
+    def far(self) -> tuple[int, ...]:
+        """How far a neighbour moves each axis."""
+        return self.condition.sensitivities
+
     def least_steps(self) -> Mapping[str, int]:
         """Return k of every literal."""
         granted = dict(zip(self.condition.formula.atoms, self.tolerances, strict=True))
@@ -91,7 +96,7 @@ class Case:
         for steps in range(self.high - self.low + 1):
             if (reached & false).any():
                 return steps
-            reached = spread(reached, self.condition.sensitivities)
+            reached = spread(reached, self.far)
         raise AssertionError("no way leads there")
 
 
@@ -126,7 +131,7 @@ def broken(case: Case, read: Read, steps: int) -> set[str]:
 
 def moves_of(case: Case) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
     """Yield where data and their neighbours are, for every way to move all statistics."""
-    for move in product(*(range(-far, far + 1) for far in case.condition.sensitivities)):
+    for move in product(*(range(-far, far + 1) for far in case.far)):
         here = tuple(slice(max(0, m), min(0, m) or None) for m in move)
         yield here, tuple(slice(max(0, -m), min(0, -m) or None) for m in move)
 

@@ -142,7 +142,12 @@ def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str,
 
     records = scenario.read(scenario.topic)
     truth = crowd(
-        records, starts_ms, partitions=scenario.partitions, size_ms=WINDOW_MS, few=matrix.few
+        records,
+        starts_ms,
+        partitions=scenario.partitions,
+        size_ms=WINDOW_MS,
+        few=matrix.few,
+        every=bool(scenario.around),
     )
     counted = add_up(scenario.done("counted"))
     decided = [d.key.start_ms for d in decisions if d.outcome is Outcome.DECIDED]

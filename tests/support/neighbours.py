@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from accountant.units import PrivacyUnit
+from operators.conditions.score import score_of
 from stream.counting.partition import PartitionReader, ReadStart, slice_start_ms
 from stream.events.decoder import Record
 from stream.model.alarms import cells_per_unit
@@ -178,7 +179,7 @@ def _query_breach(
 ) -> str:
     windows = 0
     for key in (key for key in full[0] if key.query == query.id):
-        shape = (len(query.aggregates), len(query.domain))
+        shape = (len(query.aggregates), len(query.counted))
         here = sum(dense(partials[key]) for partials in full).reshape(shape)
         there = sum(dense(partials[key]) for partials in less).reshape(shape)
         if any(a[key].complete != b[key].complete for a, b in zip(full, less, strict=True)):
@@ -191,6 +192,9 @@ def _query_breach(
         for channel in query.condition.channels:
             if np.abs(channel.steps(here) - channel.steps(there)).max() > 1:
                 return "a cell moved by more than one step"
+        score = score_of(query.condition, query.aim.tolerances)
+        if np.abs(score.read(here) - score.read(there)).max() > 1:
+            return "an answer moved by more than one step"
     if alarms.budget.unit is PrivacyUnit.EVENT and windows > query.calendar.overlap:
         return "too many windows moved"
     return ""
@@ -204,7 +208,7 @@ def _cell_breach(
     rooms = {e.room for e in inside if e.raw is None}
     if any(ROOMS[cell].encode() not in rooms for cell in moved):
         return "a cell moved that the neighbour is not in"
-    if len(moved) > cells_per_unit(query, alarms.budget):
+    if len(set(moved // len(query.members))) > cells_per_unit(query, alarms.budget):
         return "too many cells moved"
     too_far = np.abs(change).max(axis=1) > np.array(query.condition.sensitivities)
     return "a cell moved too far" if too_far.any() else ""

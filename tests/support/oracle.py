@@ -29,6 +29,7 @@ def crowd(
     partitions: int,
     size_ms: int,
     few: tuple[int, int] | None = None,
+    every: bool = False,
 ) -> dict[int, tuple[int, ...]]:
     """Return per window start the number of distinct people per room.
 
@@ -42,12 +43,13 @@ def crowd(
         size_ms: length of a window.
         few: in how many windows of a period somebody counts, and how long periods are (whole
             windows): the first that they have events in.
+        every: whether everybody counts in every room instead, as a quantifier has it.
     """
     asked = wanted = set(starts_ms)
     if few is not None:
         begun = {start_ms // few[1] * few[1] for start_ms in asked}
         wanted = {at for begin in begun for at in range(begin, begin + few[1], size_ms)}
-    first_room: dict[tuple[int, str], str] = {}
+    first_room: dict[tuple[int, str, str], str] = {}
     for record in records:
         event = well_formed(record, partitions)
         if event is None or record.timestamp_type != 1:
@@ -59,10 +61,11 @@ def crowd(
                 and record.timestamp >= event["ts"] - ALLOWED_SKEW_MS
             )
             if counts:
-                first_room.setdefault((start_ms, event["person"]), event["room"])
+                place = event["room"] if every else ""
+                first_room.setdefault((start_ms, event["person"], place), event["room"])
     cells: dict[int, list[int]] = {start_ms: [0] * len(ROOMS) for start_ms in asked}
     counted: Counter[tuple[int, str]] = Counter()
-    for (start_ms, person), room in sorted(first_room.items()):
+    for (start_ms, person, _), room in sorted(first_room.items()):
         if few is not None:
             counted[start_ms // few[1], person] += 1
             if counted[start_ms // few[1], person] > few[0]:

@@ -68,6 +68,12 @@ alarms:
     sql: SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' MINUTE) HAVING COUNT(*) > 2
     max_fnr: 0.05
     grace: {grace}ms
+  rooms:
+    sql: >
+      SELECT 1 FROM (SELECT room FROM badges GROUP BY room,
+      HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE) HAVING COUNT(*) > 1) HAVING COUNT(*) >= 2
+    max_fnr: 0.05
+    grace: {grace}ms
   people:
     sql: >
       SELECT room FROM badges WHERE open GROUP BY room,

@@ -197,6 +197,17 @@ def make_query(
     )
 
 
+def counting_groups(query: Query, *, outer: bool) -> Query:
+    """Return a query over rooms as one that counts them, for each value of ``open`` or for all.
+
+    Args:
+        query: over rooms; without statistics that have pivots, if there are outer groups.
+        outer: whether there are.
+    """
+    domain = Domain(("open",), (("true", "false"),)) if outer else Domain((), ())
+    return replace(query, domain=domain, members=query.domain)
+
+
 def spec_of(kind: Weight, span: tuple[int, int] = (-3, 4)) -> AggregateSpec:
     """Return a statistic over ``amount``, or over all events where it reads no value."""
     if kind in {Weight.COUNT, Weight.DISTINCT_UNITS}:
@@ -374,6 +385,8 @@ def cell_and_weights(query: Query, event: Event) -> tuple[int, tuple[int | None,
     if event.room not in rooms or (query.where is not None and not event.open):
         return None
     cell = rooms.index(event.room)
+    if "open" in query.domain.fields:  # the outer field of a quantifier: open ones first
+        cell += 0 if event.open else len(ROOMS)
     weights = tuple(weight_of(spec, event, cell) for spec in query.aggregates)
     return None if all(weight is None for weight in weights) else (cell, weights)
 
@@ -418,9 +431,10 @@ def bounded(query: Query, budget: Budget, members: Sequence[Event]) -> list[list
         person = (event.unit, period_of(budget, event) if user else 0)
         if user:
             cells = reached.setdefault(person, set())
-            if cell not in cells and len(cells) == budget.contribution.predicates_per_window:
+            predicate = cell // len(query.members)
+            if predicate not in cells and len(cells) == budget.contribution.predicates_per_window:
                 continue
-            cells.add(cell)
+            cells.add(predicate)
         for at, weight in enumerate(weights):
             copy = (at, person, cell, weight, event.id)
             if weight is None or (query.feed.id is not None and copy in seen):
@@ -454,7 +468,7 @@ def statistics(query: Query, counted: Sequence[Sequence[Event]]) -> dict[int, in
         units: dict[int, set[str]] = {}
         for event in events:
             cell, weights = cell_and_weights(query, event)
-            place = at * len(ROOMS) + cell
+            place = at * len(query.counted) + cell
             totals[place] = totals.get(place, 0) + weights[at]
             units.setdefault(place, set()).add(event.unit)
         if spec.kind is Weight.DISTINCT_UNITS:

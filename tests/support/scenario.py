@@ -79,7 +79,7 @@ _BUDGET = """\
 _ALARM = """\
   {query}:
     sql: |
-      SELECT room FROM badges
+      {around}SELECT room FROM badges
       GROUP BY room, {window}
       HAVING {having}
     max_fnr: 0.05
@@ -142,6 +142,7 @@ class Scenario:
         log_check_s: how often a worker checks that the log is the registered one.
         tolerance: of the alarm.
         having: condition of the alarm.
+        around: what stands before its SELECT; ``having`` then says what stands behind.
         field_lines: further fields of the feed, as YAML lines.
     """
 
@@ -163,6 +164,7 @@ class Scenario:
     log_check_s: float = 30.0
     tolerance: int | str = 2
     having: str = "COUNT(DISTINCT person) > 5"
+    around: str = ""
     field_lines: str = ""
     _loaded: tuple[str, Alarms] | None = None
 
@@ -200,6 +202,7 @@ class Scenario:
             budget=self.budget or _BUDGET.format(epsilon_max=self.epsilon_max),
             alarms=_ALARM.format(
                 query=self.query,
+                around=self.around,
                 window=self.window,
                 having=self.having,
                 tolerance=self.tolerance,

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import prod
 from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
-from operators.registry import OFFERED
+from operators.registry import OFFERED, mechanism_of
 from stream.config.alarms.aims import AimReader
 from stream.config.alarms.band_feeds import FeedReferenceReader
 from stream.config.alarms.bands import BandReader, ReadAlarm
@@ -110,18 +111,21 @@ class QueryBuilder:
         for note in parsed.notes:
             self.findings.warn((*loc, "sql"), note.message, note.hint, offset=note.offset)
         calendar = self._calendar(parsed, model, loc)
-        values = tuple(parsed.feed.fields[field].domain or () for field in parsed.group)
-        domain = Domain(parsed.group, values)
-        if len(domain) > _MOST_CELLS:
+        domain, members = (
+            Domain(names, tuple(parsed.feed.fields[name].domain or () for name in names))
+            for names in (parsed.group, parsed.members)
+        )
+        counted = domain.times(members)
+        if len(counted) > _MOST_CELLS:
             self.findings.wrong(
                 (*loc, "sql"),
-                f"GROUP BY makes {len(domain)} predicates, more than {_MOST_CELLS}",
+                f"GROUP BY makes {len(counted)} predicates, more than {_MOST_CELLS}",
                 "group by fewer fields, or narrow a domain",
                 offset=parsed.window_offset,
             )
             return None
         check_early(model, parsed, budget=self.budget, findings=self.findings, loc=loc)
-        tables = ThresholdReader(parsed.feed, domain, self.tables, self.findings, loc)
+        tables = ThresholdReader(parsed.feed, counted, self.tables, self.findings, loc)
         read = self._read(parsed, model, tables, loc, left_open)
         usual = usual_of(model, parsed, tables)
         lifecycle = build_lifecycle(model, parsed.group, loc, self.findings)
@@ -160,6 +164,7 @@ class QueryBuilder:
             open=left_open,
             lifecycle=lifecycle,
             releases_counts=model.release == "counts",
+            members=members,
         )
         if region_of(query).empty:
             self.findings.wrong(
@@ -179,6 +184,7 @@ class QueryBuilder:
             self.findings.wrong((*loc, "append"), message, hint)
             return None
         try:
+            mechanism_of(query.mechanism).check_members(query.condition)
             self._warn(query, loc)
             tell_caps(query, measures, self.budget, self.findings, loc)
             return replace(query, fingerprint=fingerprint(query, self.budget))
@@ -273,6 +279,8 @@ class QueryBuilder:
                 counting.condition,
                 monotone=_moves_one_way(counting),
                 steady=is_steady(counting, parsed.feed, self.budget),
+                members=prod(map(len, tables.domain.values[len(parsed.group) :])),
+                least=parsed.least,
             ),
             aim=read[0],
             first=read[1],

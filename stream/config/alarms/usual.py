@@ -52,6 +52,9 @@ def usual_of(
     def report(message: str, hint: str) -> None:
         tables.findings.wrong(at, message, hint)
 
+    if parsed.members:
+        report("usual is of one group, and this alarm counts groups", "remove it")
+        return None
     measures = _measures(parsed)
     if len(measures) != 1:
         report(

@@ -49,7 +49,7 @@ class Predicates:
     def figures(self, loc: Loc, tree: Tree) -> tuple[Figure, ...]:
         """Return aggregates, in units of their statistics."""
         found = []
-        for cell, name, value, at in self._each(loc, tree):
+        for cell, name, value, at in self._each(loc, tree, self._query.counted):
             statistics = self._statistics(at, value)
             if statistics is not None:
                 found.append(Figure(cell, name, statistics, self._place(at)))
@@ -57,7 +57,8 @@ class Predicates:
 
     def statistics(self, loc: Loc, tree: Tree) -> NDArray[np.int64]:
         """Return the same of all predicates, shape (statistics, cells); 0 where nothing is said."""
-        whole = np.zeros((len(self._query.aggregates), len(self._query.domain)), dtype=np.int64)
+        cells = len(self._query.counted)
+        whole = np.zeros((len(self._query.aggregates), cells), dtype=np.int64)
         for figure in self.figures(loc, tree):
             whole[:, figure.cell] = figure.statistics
         return whole
@@ -66,7 +67,7 @@ class Predicates:
         """Return references, shape (cells,), in units of the aggregate; 0 where none is said."""
         whole = np.zeros(len(self._query.domain), dtype=np.int64)
         spec, unit = self._query.aggregates[0], band_of(self._query).unit
-        for cell, _, value, at in self._each(loc, tree):
+        for cell, _, value, at in self._each(loc, tree, self._query.domain):
             found = self._units(at, value, spec, unit, negative=True)
             if found is not None:
                 whole[cell] = found
@@ -75,7 +76,7 @@ class Predicates:
     def ring(self, loc: Loc, tree: Tree) -> tuple[Chance, ...]:
         """Return how likely predicates are to ring."""
         found = []
-        for cell, name, value, at in self._each(loc, tree):
+        for cell, name, value, at in self._each(loc, tree, self._query.domain):
             if not isinstance(value, Scalar):
                 self._findings.wrong(at, "one probability belongs here", WRITTEN)
                 continue
@@ -87,9 +88,8 @@ class Predicates:
             found.append(Chance(cell, name, expected, self._place(at)))
         return tuple(found)
 
-    def _each(self, loc: Loc, tree: Tree) -> Iterator[tuple[int, str, Tree, Loc]]:
+    def _each(self, loc: Loc, tree: Tree, domain: Domain) -> Iterator[tuple[int, str, Tree, Loc]]:
         """Yield predicates: their cells, names, what is said of them, and where."""
-        domain = self._query.domain
         if not isinstance(tree, dict):
             if domain.fields:
                 first = ", ".join(domain.predicate(0).values())

@@ -8,6 +8,7 @@
     HAVING <comparisons of aggregates under AND, OR, NOT>   (``stream.config.sql.having``)
          | ABS(<aggregate> - REFERENCE) >= <number>         (``stream.config.sql.bands``)
 
+A SELECT may stand around it that counts its groups (``stream.config.sql.quantifiers``).
 Windows may also stand in FROM, as Flink has them (``stream.config.sql.tablefunctions``).
 The whole tree is accounted for: a construct outside the grammar is refused where it stands and
 never ignored, since what is ignored could change who is protected.
@@ -33,6 +34,7 @@ from stream.config.sql.nodes import (
     numeric,
     start,
 )
+from stream.config.sql.quantifiers import inner_of, quantifier_of
 from stream.config.sql.spans import Span, check_steps, span_of
 from stream.config.sql.tablefunctions import TableFunction, split, without_ends
 from stream.config.sql.text import SHAPE, select_of
@@ -79,7 +81,7 @@ class ParsedQuery:
 
     Args:
         feed: the feed read.
-        group: group fields in the order of GROUP BY.
+        group: group fields in the order of GROUP BY; those that are decided, of a quantifier.
         size: length of a window.
         step: distance between the starts of windows, or of looks at one.
         cumulative: whether a window is looked at after every step.
@@ -91,6 +93,8 @@ class ParsedQuery:
         reader: reads texts of comparisons as this query's HAVING was read.
         notes: warnings.
         band: what is asked instead of comparisons, if it is a band around REFERENCE.
+        members: further group fields, whose groups a quantifier counts.
+        least: how many of these it takes.
     """
 
     feed: Feed
@@ -106,6 +110,8 @@ class ParsedQuery:
     notes: tuple[SqlProblem, ...]
     band: BandAsked | None = None
     cumulative: bool = False
+    members: tuple[str, ...] = ()
+    least: int = 1
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -133,8 +139,10 @@ def parse_sql(
     try:
         plain, window = split(sql)
         select = select_of(plain)
-        reader = _Reader(plain, select, window, feeds=feeds, tables=tables, timezone=timezone)
-        return reader.read()
+        inner = inner_of(select)
+        read = inner or select
+        reader = _Reader(plain, read, window, feeds=feeds, tables=tables, timezone=timezone)
+        return reader.read() if inner is None else reader.read_within(select)
     except SqlProblem as problem:
         raise problem.moved(sql) from None
     except RecursionError:  # conditions nest as deeply as their parentheses
@@ -176,7 +184,7 @@ class _Reader:
                 at = len(self.sql)
             raise SqlProblem(f"{clause} is not supported", SHAPE, at, word)
         group, (step, size), window_offset = self._group()
-        self._check_selected(group)
+        self._check_selected(select, group)
         where = select.args.get("where")
         fields, notes = self.feed.fields, self.notes
         tree = None if where is None else WhereReader(fields, self.timezone, notes).read(where.this)
@@ -199,6 +207,16 @@ class _Reader:
             band=band,
             cumulative=self.cumulative,
         )
+
+    def read_within(self, outer: exp.Select) -> ParsedQuery:
+        """Return the query whose groups another one counts."""
+        parsed = self.read()
+        if parsed.band is not None:
+            message = "a band around REFERENCE is decided group by group"
+            raise SqlProblem(message, "write the inner query alone", parsed.band.offset)
+        found = quantifier_of(outer, self.select, parsed.group, self.feed)
+        self._check_selected(outer, found.outer)
+        return replace(parsed, group=found.outer, members=found.members, least=found.least)
 
     def _at(self, node: exp.Expr | None) -> int:
         return 0 if node is None else start(node)
@@ -312,9 +330,9 @@ class _Reader:
             )
         return step, size
 
-    def _check_selected(self, group: tuple[str, ...]) -> None:
+    def _check_selected(self, select: exp.Select, group: tuple[str, ...]) -> None:
         """Refuse anything selected but group fields (or a bare 1 where there are none)."""
-        for node in self.select.expressions:
+        for node in select.expressions:
             if not group and numeric(node) == 1:
                 continue
             allowed = ", ".join(group) or "1"

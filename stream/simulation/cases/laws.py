@@ -95,7 +95,10 @@ class WindowLaw:
             statistics: shape (statistics, cells), int64, of the window.
             references: shape (cells,), int64, where a feed says them.
         """
-        found = self._operator(references).chances(cell, statistics[:, [cell]])
+        members = len(self.query.members)
+        own = statistics[:, cell * members : (cell + 1) * members]
+        seen = own[:, np.newaxis] if members > 1 else own
+        found = self._operator(references).chances(cell, seen)
         if found is None:
             return None
         most = float(np.clip(found[0], 0.0, 1.0))

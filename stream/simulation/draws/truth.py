@@ -31,7 +31,7 @@ def may_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> N
         statistics: shape (statistics, ..., cells), int64.
 
     Returns:
-        Shape (..., cells), bool.
+        Shape (..., answers), bool.
     """
     grant = 2 if aim.promise == "misses" else 0
     return _holds(condition, [grant * each for each in aim.tolerances], statistics)
@@ -49,7 +49,7 @@ def must_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> 
         statistics: shape (statistics, ..., cells), int64.
 
     Returns:
-        Shape (..., cells), bool.
+        Shape (..., answers), bool.
     """
     grant = 0 if aim.promise == "misses" else -2
     condition = quorate(condition, aim)
@@ -70,7 +70,7 @@ def _holds(
             holds[literal] = values >= _moved(atom.thresholds, -granted[name])
         else:
             holds[literal] = values < _moved(atom.thresholds, granted[name])
-    return condition.formula.evaluate_literals(holds)
+    return condition.collected(condition.formula.evaluate_literals(holds))
 
 
 def _moved(thresholds: NDArray[np.int64], by: int) -> NDArray[np.int64]:

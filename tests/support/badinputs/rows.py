@@ -121,7 +121,7 @@ ROWS: tuple[Edit, ...] = (
     ("SELECT room FROM badges", "SELECT room FROM Badges", "27:24", "did you mean `badges`?"),
     ("SELECT room FROM badges", "SELECT room FROM building.badges", "27:24", "known here: badges"),
     ("SELECT room FROM badges", "SELECT room FROM badges AS b", "27:34", "write its name alone"),
-    ("SELECT room FROM badges", "SELECT room FROM (SELECT * FROM badges)", "27:24", "FROM takes a feed, not a subquery"),
+    ("SELECT room FROM badges", "SELECT room FROM (SELECT * FROM badges)", "28:7", "WHERE around the inner query is not supported"),
     ("SELECT room FROM badges", "SELECT room FROM VALUES (1)", "27:24", "FROM takes a feed, not VALUES"),
     ("SELECT room FROM badges", "INSERT INTO x SELECT room FROM badges", "27:7", "an alarm's SQL begins with SELECT, not INSERT"),
     ("SELECT room FROM badges", "CREATE VIEW v AS SELECT room FROM badges", "27:7", "an alarm's SQL begins with SELECT, not CREATE"),

@@ -1,0 +1,191 @@
+"""A quantifier over groups: a SELECT around the one that says when a group counts.
+
+::
+
+    SELECT <outer fields> FROM (SELECT <group fields> FROM <feed> ...)
+    [GROUP BY <outer fields>] HAVING COUNT(*) >= <number of groups> | = EVERY
+
+The outer fields are some of the inner ones. What is counted are declared groups, and so is how many
+of them there are: one that is found in data, or half of those that are, would follow a person.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import TYPE_CHECKING, Final
+
+from sqlglot import exp
+
+from operators.conditions.comparison import Comparison
+from stream.config.sql.nodes import (
+    COMPARISONS,
+    SqlProblem,
+    column,
+    first_extra,
+    keyword,
+    numeric,
+    start,
+    unwrapped,
+)
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from stream.model.feeds import Feed
+
+__all__ = ["Quantifier", "inner_of", "quantifier_of"]
+
+_SHAPE: Final = "write HAVING COUNT(*) >= 3, or COUNT(*) = EVERY"
+_ONE_NUMBER: Final = "the outer HAVING compares COUNT(*) with one number"
+_WINDOW: Final = "the window stands in the inner query"
+_INSIDE: Final = {"where": "WHERE", "joins": "JOIN", "order": "ORDER BY", "limit": "LIMIT"}
+
+
+@dataclass(frozen=True, slots=True)
+class Quantifier:
+    """How many groups it takes.
+
+    Args:
+        outer: fields whose groups are decided, in the order of the outer GROUP BY.
+        members: the other inner ones, whose groups are counted.
+        least: how many of these have to meet the inner HAVING, from 1 to all.
+    """
+
+    outer: tuple[str, ...]
+    members: tuple[str, ...]
+    least: int
+
+
+def inner_of(select: exp.Select) -> exp.Select | None:
+    """Return the SELECT that stands in FROM; ``None`` where a feed does.
+
+    Raises:
+        SqlProblem: it is no plain SELECT, or what stands around it counts no groups.
+    """
+    clause = select.args.get("from_") or select.args.get("from")
+    if clause is None or not isinstance(clause.this, exp.Subquery):
+        return None
+    inner = clause.this.this
+    if not isinstance(inner, exp.Select):
+        message = "the parentheses hold one SELECT over a feed"
+        raise SqlProblem(message, "write FROM (SELECT ...)", start(clause.this))
+    extra = first_extra(clause.this, "this")
+    if extra is not None:
+        what = "an alias" if extra[0] == "alias" else extra[0].upper()
+        at = start(extra[1] or clause.this)
+        raise SqlProblem(f"the inner query stands without {what}", "remove it", at)
+    extra = first_extra(select, "expressions", "from", "from_", "group", "having")
+    if extra is not None:
+        name = _INSIDE.get(extra[0], extra[0].upper().rstrip("_"))
+        at = start(extra[1]) if extra[1] is not None else 0
+        hint = "write it into the inner query" if name == "WHERE" else "remove it"
+        raise SqlProblem(f"{name} around the inner query is not supported", hint, at, name)
+    return inner
+
+
+def quantifier_of(
+    select: exp.Select, inner: exp.Select, group: tuple[str, ...], feed: Feed
+) -> Quantifier:
+    """Read what stands around an inner query.
+
+    Args:
+        select: the outer SELECT.
+        inner: the inner one.
+        group: its group fields.
+        feed: it reads.
+
+    Raises:
+        SqlProblem: the outer one is outside the grammar, or can never or always hold.
+    """
+    outer = _outer(select, inner, group, feed)
+    members = tuple(name for name in group if name not in outer)
+    if not members:
+        message = "every group of the outer query is one of the inner query: there is none to count"
+        raise SqlProblem(message, "write the inner query alone, or group it by more fields", 0)
+    size = prod(len(feed.fields[name].domain or ()) for name in members)
+    return Quantifier(outer, members, _least(select, size, f"groups of {', '.join(members)}"))
+
+
+def _outer(
+    select: exp.Select, inner: exp.Select, group: tuple[str, ...], feed: Feed
+) -> tuple[str, ...]:
+    """Return the fields of the outer GROUP BY."""
+    clause = select.args.get("group")
+    found: list[str] = []
+    if clause is None:
+        return ()
+    extra = first_extra(clause, "expressions")
+    if extra is not None:
+        message = f"GROUP BY {extra[0].upper()} is not supported"
+        raise SqlProblem(message, "write names of fields", start(clause), "GROUP BY")
+    selected = {node.name for node in inner.expressions if isinstance(node, exp.Column)}
+    for node in clause.expressions:
+        ends = isinstance(node, exp.Column) and node.name.startswith("window_")
+        if isinstance(node, exp.Anonymous) or (ends and node.name not in feed.fields):
+            raise SqlProblem(_WINDOW, "remove this one", start(node), keyword(node))
+        name = column(node, feed.fields, "the outer GROUP BY takes").name
+        if name not in group or name not in selected:
+            where = "SELECT" if name in group else "GROUP BY"
+            message = f"`{name}` is not in the inner {where}"
+            raise SqlProblem(message, f"write {name} into the inner {where}, too", start(node))
+        if name in found:
+            raise SqlProblem(f"`{name}` is grouped by twice", "remove one", start(node))
+        found.append(name)
+    return tuple(found)
+
+
+def _least(select: exp.Select, size: int, groups: str) -> int:
+    """Return how many groups the outer HAVING asks for."""
+    clause = select.args.get("having")
+    if clause is None:
+        raise SqlProblem("HAVING is missing: it says how many groups it takes", _SHAPE, 0)
+    node = unwrapped(clause.this)
+    comparison = COMPARISONS.get(type(node))
+    if comparison is None:
+        raise SqlProblem(_ONE_NUMBER, _SHAPE, start(node))
+    left, right = unwrapped(node.this), unwrapped(node.expression)
+    if _is_count(right):
+        left, right, comparison = right, left, comparison.flipped
+    asked = _number(right, size)
+    if not _is_count(left) or asked is None:
+        at = start(right if _is_count(left) else left)
+        raise SqlProblem(_ONE_NUMBER, _SHAPE, at)
+    if asked.denominator != 1:
+        raise SqlProblem("groups are counted in whole numbers", _SHAPE, start(right))
+    return _at_least(comparison, int(asked), size, SqlProblem(groups, "", start(right)))
+
+
+def _at_least(comparison: Comparison, asked: int, size: int, groups: SqlProblem) -> int:
+    """Return the same of what COUNT(*) is compared with.
+
+    Args:
+        comparison: of COUNT(*), on the left.
+        asked: what it is compared with.
+        size: how many groups there are.
+        groups: what they are called, and where the number stands.
+    """
+    if not comparison.upward and (comparison is not Comparison.EQ or asked != size):
+        words = f"COUNT(*) {comparison.value} {asked} of {size} {groups.message} is not supported"
+        fewer = size - asked + (comparison is Comparison.LT)
+        number = "= EVERY" if fewer == size else f">= {fewer}"
+        hint = f"write the negated comparison into the inner HAVING, and COUNT(*) {number} here"
+        if comparison in {Comparison.EQ, Comparison.NE} or not 1 <= fewer <= size:
+            hint = _SHAPE
+        raise SqlProblem(words, hint, groups.offset)
+    least = asked + (comparison is Comparison.GT)
+    if not 1 <= least <= size:
+        always = "it always holds" if least < 1 else "it never holds"
+        words = f"there are {size} {groups.message}: {always}"
+        raise SqlProblem(words, f"write a number from 1 to {size}, or EVERY", groups.offset)
+    return least
+
+
+def _number(node: exp.Expr, size: int) -> Fraction | int | None:
+    if isinstance(node, exp.Column) and first_extra(node, "this") is None:
+        return size if node.name.upper() == "EVERY" and not node.this.args.get("quoted") else None
+    return numeric(node)
+
+
+def _is_count(node: exp.Expr) -> bool:
+    return isinstance(node, exp.Count) and isinstance(node.this, exp.Star)
