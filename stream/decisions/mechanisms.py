@@ -54,10 +54,13 @@ def panes_of(query: Query) -> PaneOperator | None:
     """Plan the operator of panes, or of an alarm that is decided from them; ``None`` for others.
 
     Raises:
-        ConfigError: its aim cannot be kept.
+        ConfigError: its aim cannot be kept, or it counts groups.
     """
-    planned = mechanism_of(query.mechanism).panes
-    return None if planned is None else planned(query.condition, query.aim)
+    mechanism = mechanism_of(query.mechanism)
+    if mechanism.panes is None:
+        return None
+    mechanism.check_members(query.condition)
+    return mechanism.panes(query.condition, query.aim)
 
 
 def price_of(query: Query, aim: Aim | None = None) -> Plan:

@@ -211,7 +211,7 @@ class _Reader:
     def read_within(self, outer: exp.Select) -> ParsedQuery:
         """Return the query whose groups another one counts."""
         parsed = self.read()
-        if parsed.band is not None:
+        if parsed.band:
             message = "a band around REFERENCE is decided group by group"
             raise SqlProblem(message, "write the inner query alone", parsed.band.offset)
         found = quantifier_of(outer, self.select, parsed.group, self.feed)

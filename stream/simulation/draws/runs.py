@@ -75,15 +75,14 @@ def drawn_run(
         windows: statistics of each, shape (statistics, cells), int64, in order.
         noise: the cryptographic source.
     """
-    cells = windows[0].shape[1]
-    fired = [np.zeros(cells, dtype=np.bool_) for _ in windows]
+    fired: list[NDArray[np.bool_]] = []
     before: StoredRun | None = None
     units = rung = asked = 0
     for at, statistics in enumerate(windows):
         if before is not None and not before.left:
             break
         step = operator.go_on(statistics, before, noise, window=at)
-        fired[at] |= step.fired
+        fired.append(step.fired.copy())
         for window, cell in step.late:
             fired[window][cell] = True
         units += step.units
@@ -101,4 +100,5 @@ def drawn_run(
             last_start_ms=at,
             state=step.after.state,
         )
+    fired += [np.zeros_like(fired[0]) for _ in windows[len(fired) :]]
     return DrawnRun(fired, units, asked)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import random
 from collections import defaultdict
+from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,10 +16,17 @@ import pytest
 
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
+from operators.conditions.condition import Aim, Condition
 from operators.conditions.score import score_of
+from operators.noise.source import NoiseSource
+from operators.svt import Svt
 from stream.build import open_ledger
 from stream.config.loading import examine, load
 from stream.decisions.mechanisms import plans_of
+from stream.planning.early import early_ways
+from stream.simulation.draws.runs import drawn_run
 from tests.support.commands import HOUR_MS, json_lines, tocsin
 
 if TYPE_CHECKING:
@@ -249,6 +258,17 @@ def test_early_alarms_of_groups_ring_once(tmp_path: Path, mechanism: str) -> Non
     lines = f"    mechanism: {mechanism}\n    max_fpr: 1e-6\n"
     path = configured(tmp_path, window=window, lines=lines, budget=EVENT.replace("'4'", "'40'"))
     assert fired(path, written(tmp_path, FULL)) == {(5, "east")}
+    ways = [way for way in early_ways(load(Path(path), environ={})) if way.early]
+    assert {way.mechanism for way in ways} == {"svt", "tslm"}  # and not panes
+
+
+def test_a_simulated_run_has_one_answer_a_window() -> None:
+    """Also of the windows that a spent run leaves unasked."""
+    of = Condition.single(IntegerTest(Comparison.GT, np.full(6, 5, np.int64), 1))
+    run = Svt.planned(replace(of, members=3), Aim(Fraction(1, 20), (1,), alarms=1))
+    drawn = drawn_run(run, [np.full((1, 6), 99, np.int64)] * 3, NoiseSource())
+    assert [each.shape for each in drawn.fired] == [(2,)] * 3
+    assert np.sum(drawn.fired) == 1
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
