@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from accountant.errors import (
@@ -221,18 +222,11 @@ def never_watched(feed: str, sources: Sources, queries: Iterable[QueryRow]) -> N
 
 
 def same_shape(stored: Shape | None, given: QueryRegistration) -> None:
-    """Refuse to go on where the rows that a query covers are not among those that are stored.
-
-    Ledgers may hold more of them than are counted: from before FILTERs were read.
-    """
+    """Refuse to go on where the rows that a query covers are stored otherwise than they are."""
     shape = given.shape
     # Ledgers from before cells were written down know them by name.
-    known = (shape.grouping, grouping_name(shape.grouping))
-    if (
-        stored is None
-        or stored.grouping not in known
-        or stored.as_region & shape.as_region != shape.as_region
-    ):
+    by_name = replace(shape, grouping=grouping_name(shape.grouping))
+    if stored not in (shape, by_name):
         raise LedgerCorruptError(
             f"the ledger holds other rows to be covered by {given.query!r} than its configuration",
             hint="somebody changed the ledger, or workers of two versions run: use one version",
