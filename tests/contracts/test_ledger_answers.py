@@ -310,19 +310,3 @@ def test_a_ledger_from_before_cells_were_written_down_goes_on(ledger: Ledger) ->
     assert ledger.reports.verify() == []
     with pytest.raises(LedgerCorruptError, match="other rows"):
         ledger.pins.register_query(registration(replace(old, shape=lab.shape)))
-
-
-def test_a_ledger_from_before_filters_were_read_goes_on(ledger: Ledger) -> None:
-    """It charges all the rows that it holds; what it does not hold is refused."""
-    wide, narrow, other = (
-        Series("a", units=3, shape=Shape(Region.where(**where).canonical))
-        for where in ({"room": ["hall", "lab"]}, {"room": "lab"}, {"room": ["lab", "attic"]})
-    )
-    hall = Series("hall", units=3, shape=Shape(Region.where(room="hall").canonical))
-    set_up(ledger, PrivacyUnit.EVENT, 5, [wide, hall])
-    ledger.pins.register_query(registration(narrow))
-    ledger.admit("s", requests([narrow, hall], 10))
-    settle(ledger, narrow, 0)
-    assert ledger.answer(hall.key(0)) is Answer.REFUSED
-    with pytest.raises(LedgerCorruptError, match="other rows"):
-        ledger.pins.register_query(registration(other))

@@ -119,15 +119,17 @@ def test_clips_of_an_average(tmp_path: Path) -> None:
 
 def test_what_a_guard_asks_for(tmp_path: Path) -> None:
     """`check` names the quorum on the page, which costs nothing; the other way needs none."""
-    for having, asks in (
-        ("MEDIAN(age) <= 65", True),
-        ("MEDIAN(age) <= 65 AND COUNT(age) > 20", False),
+    for having, takes, asks in (
+        ("MEDIAN(age) <= 65", "COUNT(age) >= 11", True),
+        ("MEDIAN(age) <= 65 AND COUNT(age) > 20", "COUNT(age) >= 11", False),
+        ("MAX(age) > 65", "11 rows for MAX(age) > 65", True),
     ):
         text = re.sub(r"HAVING.*", f"HAVING {having}", EXAMPLES[2])
-        text = re.sub(r"    tolerance.*", "    tolerance: {MEDIAN(age): 5}", text, flags=re.DOTALL)
+        tolerance = f"    tolerance: {{{having[: having.index(')') + 1]}: 5}}"
+        text = re.sub(r"    tolerance.*", tolerance, text, flags=re.DOTALL)
         path = written(tmp_path, text)
         found = CliRunner().invoke(main, ["check", str(path)])
-        assert ("takes COUNT(age) >= 11" in found.stdout + found.stderr) is asks
+        assert (f"takes {takes}" in found.stdout + found.stderr) is asks
         (query,) = load(path, environ={}).queries.values()
         alone = choosing.plan("tslm", 5).epsilon
         assert (price("tslm", query.condition, query.aim).epsilon == alone) is asks
