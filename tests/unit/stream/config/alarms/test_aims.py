@@ -96,7 +96,6 @@ def test_a_tree_of_conditions_becomes_statistics_atoms_and_an_aim(tmp_path: Path
     assert query.aim == Aim(
         Fraction(1, 20),
         tolerances=(5, 40, 8),
-        apportion="probe",
         first_tolerances=(15, 200, 24),
     )
 
