@@ -169,10 +169,10 @@ def lines_of(found: Mapping[tuple[str, int], Mapping[str, Found]]) -> Iterator[s
     yield prose(f"""Alarms of 1 to {largest} comparisons `COUNT(*) FILTER (WHERE kind = 'a') >
 {THRESHOLD}`, tolerance {TOLERANCE} each, `max_fnr` and `max_fpr` 0.05, unit `event`: one
 configuration, one `tocsin plan`, one `tocsin run --replay` of made-up events, and the costs that
-the ledger has. *Reserved* is the plan's epsilon, *limit* the least of any mechanism; *realised* is the
-mean of a cell. Of every condition {every[0].cells} cells just hold and {every[0].cells} are false
-with every tolerance granted (*close*; misses and false alarms are theirs, the worst there are); as
-many count nothing (*empty*).""")
+the ledger has. *Reserved* is the plan's epsilon, *limit* the least of any mechanism; *realised* is
+the mean of a cell. Of every condition {every[0].cells} cells just hold and {every[0].cells} are
+false with every tolerance granted (*close*; misses and false alarms are theirs, the worst there
+are); as many count nothing (*empty*).""")
     yield ""
     yield prose(_summary(found, largest))
     yield ""
