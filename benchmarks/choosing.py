@@ -22,9 +22,8 @@ from accountant.units import UNITS_PER_EPSILON
 from operators.base import Promise
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
-from operators.conditions.condition import Aim, Condition
+from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
-from operators.formulas.apportion import Atom, apportion
 from operators.noise.source import NoiseSource
 from operators.registry import create, price
 from operators.single.tslm import Tslm
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Plan
-    from operators.conditions.condition import Rule
 
 __all__ = [
     "IMAGES",
@@ -61,6 +59,7 @@ FNR: Final = Fraction(1, 20)
 TOLERANCE: Final = 9
 TOLERANCES: Final = (0, 1, 5, 10, 20, 50)
 PROGRESSIVE: Final = ("ppwlm", "dppwlm")
+FOR_FORMULAS: Final = ("tslm", "dppwlm", "probe", "probe-ent")
 COLOURS: Final = {"tslm": "#1f77b4", "ppwlm": "#ff7f0e", "dppwlm": "#2ca02c"}
 WINDOW: Final = 100
 """Cells of a window where a table or plot does not say otherwise."""
@@ -130,29 +129,20 @@ def papers_epsilon(tolerance: int, max_fnr: Fraction, *, sensitivity: int = 1) -
     return math.log(1 / (2 * float(max_fnr))) * sensitivity / tolerance
 
 
-def formula_epsilon(
-    operator: str, atoms: int, rule: Rule, *, tolerances: Sequence[int] = MIXED
-) -> float:
-    """Return what TSLM loses to one AND or OR of counts.
+def formula_epsilon(mechanism: str, atoms: int, *, tolerances: Sequence[int] = MIXED) -> float:
+    """Return what a mechanism loses at worst to an AND of counts, or to an OR, which costs alike.
 
     Args:
-        operator: ``AND`` or ``OR``.
+        mechanism: its name as in a configuration.
         atoms: how many, each on a statistic of its own.
-        rule: how the rates are shared out.
-        tolerances: of the atoms, taken in turns.
+        tolerances: of the atoms, taken in turns; five times as much in a first phase.
     """
-    chosen = [tolerances[at % len(tolerances)] for at in range(atoms)]
+    chosen = tuple(tolerances[at % len(tolerances)] for at in range(atoms))
     names = [f"a{at}" for at in range(atoms)]
-    found = apportion(
-        Formula.parse(f" {operator} ".join(names)),
-        {
-            name: Atom(steps=2 * each + 1, weight=Fraction(1, each))
-            for name, each in zip(names, chosen, strict=True)
-        },
-        max_fnr=FNR,
-        rule=rule,
-    )
-    return float(found.epsilon)
+    thresholds = {name: ThresholdAtom(at, np.array([120])) for at, name in enumerate(names)}
+    condition = Condition(Formula.parse(" AND ".join(names)), thresholds, (1,) * atoms)
+    first = tuple(5 * each for each in chosen)
+    return float(price(mechanism, condition, Aim(FNR, chosen, first_tolerances=first)).epsilon)
 
 
 def ring_law(
@@ -252,13 +242,12 @@ def _tolerance_table() -> list[str]:
 
 
 def _formula_table() -> list[str]:
-    rules: tuple[Rule, ...] = ("optimal", "probe", "equal")
     lines = [
-        "| comparisons | AND, `optimal` | `probe` | `equal` | OR, `optimal` | `probe` | `equal` |",
-        "|--:|--:|--:|--:|--:|--:|--:|",
+        f"| comparisons | {' | '.join(f'`{each}`' for each in FOR_FORMULAS)} |",
+        "|--:|" + "--:|" * len(FOR_FORMULAS),
     ]
-    for atoms in (2, 3, 6):
-        found = [formula_epsilon(op, atoms, rule) for op in ("AND", "OR") for rule in rules]
+    for atoms in (1, 2, 3, 6):
+        found = [formula_epsilon(each, atoms) for each in FOR_FORMULAS]
         lines.append(f"| {atoms} | " + " | ".join(f"{each:.3f}" for each in found) + " |")
     return lines
 
@@ -315,7 +304,7 @@ def _write_plots(noise: NoiseSource) -> None:
     """Draw all plots of the page."""
     IMAGES.mkdir(exist_ok=True)
     _draw("choosing-tolerance.png", [_plot_tolerance, _plot_ratio])
-    _draw("choosing-formulas.png", [_plot_formulas("AND"), _plot_formulas("OR")])
+    _draw("choosing-formulas.png", [_plot_formulas])
     far = np.unique(np.geomspace(1, 5000, 26).round().astype(np.int64))
     distances = np.concatenate((-far[::-1], [0], far))
     found = {
@@ -342,7 +331,7 @@ def _draw(name: str, panels: Sequence[Callable[[Axes], None]]) -> None:
     from matplotlib.figure import Figure  # noqa: PLC0415  # only a written page needs it
 
     figure = Figure(figsize=(10, 4), layout="constrained")
-    for axes, panel in zip(figure.subplots(1, len(panels)), panels, strict=True):
+    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
         panel(axes)
         axes.grid(visible=True, alpha=0.3)
         axes.legend(fontsize="small")
@@ -373,18 +362,14 @@ def _plot_ratio(axes: Axes) -> None:
     axes.set(xlabel="tolerance (sensitivity 1)", ylabel="papers' formula / tslm")
 
 
-def _plot_formulas(operator: str) -> Callable[[Axes], None]:
-    def plot(axes: Axes) -> None:
-        sizes = range(1, 9)
-        styles: tuple[tuple[Rule, str], ...] = (("equal", ":"), ("probe", "--"), ("optimal", "-"))
-        for rule, style in styles:
-            losses = [formula_epsilon(operator, size, rule) for size in sizes]
-            axes.plot(sizes, losses, style, marker="o", markersize=3, label=rule)
-        tolerances = ", ".join(map(str, MIXED))
-        axes.set(xlabel=f"comparisons (tolerances {tolerances} in turns)", ylabel="epsilon")
-        axes.set(title=operator)
-
-    return plot
+def _plot_formulas(axes: Axes) -> None:
+    sizes = range(1, 9)
+    for mechanism, style in zip(FOR_FORMULAS, ("-", "--", ":", "-."), strict=True):
+        losses = [formula_epsilon(mechanism, size) for size in sizes]
+        axes.plot(sizes, losses, style, marker="o", markersize=3, label=mechanism)
+    tolerances = ", ".join(map(str, MIXED))
+    axes.set(xlabel=f"comparisons (tolerances {tolerances} in turns)", ylabel="epsilon")
+    axes.set(title="AND, or OR")
 
 
 def _plot_losses(

@@ -10,7 +10,6 @@ from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Channel, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.conditions.score import Score, score_of
-from operators.formulas.apportion import Apportionment, Atom, apportion
 from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
 from operators.noise.certified import CertifiedProbability, exp_neg_bounds
@@ -27,8 +26,6 @@ __all__ = [
     "MECHANISMS",
     "RUN_MECHANISMS",
     "Aim",
-    "Apportionment",
-    "Atom",
     "Band",
     "CertifiedProbability",
     "Channel",
@@ -55,7 +52,6 @@ __all__ = [
     "SvtPlan",
     "ThresholdAtom",
     "Tslm",
-    "apportion",
     "create",
     "exp_neg_bounds",
     "price",

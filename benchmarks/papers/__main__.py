@@ -23,6 +23,7 @@ from benchmarks.papers.averages import study as averages
 from benchmarks.papers.data import LOADERS, load
 from benchmarks.papers.mide import report as mide_report
 from benchmarks.papers.mide import study as mide
+from benchmarks.papers.onenoise import study as onenoise
 from benchmarks.papers.pqd import data as pqd_data
 from benchmarks.papers.pqd import run as pqd_run
 from benchmarks.papers.pqd.appendix import report as appendix
@@ -74,6 +75,10 @@ def _probe(source: Path, runs: int, folder: Path) -> Iterator[str]:
     return probe_report.lines_of(data, sizes, retail, taxi, folder)
 
 
+def _onenoise(_source: Path, _runs: int, _folder: Path) -> Iterator[str]:
+    return onenoise.lines_of(onenoise.measured())
+
+
 def _averages(source: Path, runs: int, folder: Path) -> Iterator[str]:
     data = load(source)
     found = averages.scenes(data)
@@ -116,6 +121,7 @@ _REPORTS: Mapping[
 ] = {
     "mide": ("MIDE, Figures 6 to 8", _mide, LOADERS),
     "probe": ("ProBE, Figures 6 to 9", _probe, LOADERS),
+    "onenoise": ("One noise for a whole condition, beside ProBE by name", _onenoise, {}),
     "averages": ("ProBE, Figure 10", _averages, LOADERS),
     "regime": ("MIDE and ProBE at the papers' scale", _regime, LOADERS),
     "svt": ("SVT-Exp, Table 5 and Figures 3 to 5, 7, 8 and 10 to 17", _svt, svt_data.LOADERS),
@@ -153,7 +159,8 @@ def main() -> None:
             body = "\n".join(lines(options.data, options.runs, folder))
             drawn = 0 if name in _EXACT else options.runs
             head = _head(drawn, time.perf_counter() - began_s, loaders, options.data)
-            text = f"# {title}, on other data\n\n{note}\n\n{head}\n\n{body.rstrip()}\n"
+            other = ", on other data" if loaders else ""
+            text = f"# {title}{other}\n\n{note}\n\n{head}\n\n{body.rstrip()}\n"
             print(text)
             if options.write:
                 (folder / "README.md").write_text(text, encoding="utf-8")
@@ -168,6 +175,8 @@ def _present(loaders: Mapping[str, _Loader], source: Path | None) -> list[str]:
 
 
 def _head(runs: int, spent_s: float, loaders: Mapping[str, _Loader], source: Path) -> str:
+    if not loaders:
+        return f"`python -m benchmarks.papers --write`: one replay, in {spent_s:.0f} s."
     present = _present(loaders, source)
     absent = ", ".join(name for name in loaders if name not in present)
     found = ", ".join(present)

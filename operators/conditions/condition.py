@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal, TypeVar, get_args
 
@@ -34,21 +33,14 @@ from operators.conditions.formula import Formula, atom_of
 from operators.conditions.levels import LevelGrid
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from numpy.typing import NDArray
 
-__all__ = ["HALF", "Aim", "Channel", "Condition", "Promised", "Refine", "Rule", "ThresholdAtom"]
-
-Rule = Literal["optimal", "probe", "equal"]
-"""How rates are shared out: least summed loss, ProBE's closed form, or equal parts."""
-
-Refine = Literal["gradual", "fresh"]
-"""Second phase of ProBE: the first one's noise at a finer level, or noise of its own."""
+__all__ = ["Aim", "Channel", "Condition", "Promised", "ThresholdAtom"]
 
 Promised = Literal["misses", "false_alarms"]
 """Which errors are bounded up to the threshold itself, the others only beyond the tolerance."""
-
-HALF: Final = Fraction(1, 2)
-"""What the first of two phases may use of both rates, where nothing else is written."""
 
 _Value = TypeVar("_Value", bound=np.generic)
 
@@ -231,7 +223,7 @@ class Condition:
         """What noise is drawn for, in the order of the formula's atoms.
 
         Atoms share a channel where their thresholds are whole multiples of the sensitivity apart in
-        every cell: others cannot share (``docs/proofs/prime-implicants.md``).
+        every cell: others cannot share (``docs/proofs/probe.md``).
         """
         groups: list[list[str]] = []
         for name in self.formula.atoms:
@@ -303,8 +295,6 @@ class Aim:
         max_fpr: most probable false alarm where the formula is false with every literal granted its
             tolerance; ``None`` means as ``max_fnr``. Of ProBE it then bounds none, and gives each
             literal its miss rate for both errors.
-        apportion: how the rates are shared out to several literals.
-        refine: second phase of ``probe``.
         first_tolerances: ``u`` of ProBE's first phase per atom; empty for mechanisms without one.
         alarms: alarms of one run of a sparse vector, after which it is spent.
         questions: how often a sparse vector asks a cell of one window while it doesn't ring.
@@ -317,8 +307,6 @@ class Aim:
         promise: which of both rates holds up to the threshold. With ``false_alarms`` they change
             places: ``max_fpr``, which is needed then, bounds false alarms wherever the formula is
             false, and ``max_fnr`` misses where it holds with every literal moved against it by 2u.
-        first_share: part of both rates that ProBE's first phase may use, in (0, 1), where each
-            phase has noise of its own; the second one has the rest.
         gaussian: whether a Gaussian budget pays: losses are then ``mu^2 / 2``, of mechanisms that
             are mu-GDP.
         max_fnr_in_silence: most probable miss for who knows that a sparse vector's run was silent
@@ -330,8 +318,6 @@ class Aim:
     max_fnr: Fraction
     tolerances: tuple[int, ...]
     max_fpr: Fraction | None = None
-    apportion: Rule = "optimal"
-    refine: Refine = "gradual"
     first_tolerances: tuple[int, ...] = ()
     alarms: int = 10
     questions: int = 1
@@ -341,7 +327,6 @@ class Aim:
     looks: int = 1
     levels: LevelGrid | None = None
     promise: Promised = "misses"
-    first_share: Fraction = HALF
     gaussian: bool = False
     max_fnr_in_silence: Fraction | None = None
     asked_in_silence: int = 0
@@ -355,15 +340,7 @@ class Aim:
         expect(WHOLE, alarms=self.alarms, questions=self.questions, looks=self.looks)
         expect(WHOLE, panes=self.panes, pane_units=self.pane_units)
         expect(or_none(instance_of(LevelGrid)), levels=self.levels)
-        expect(one_of(*get_args(Rule)), apportion=self.apportion)
-        expect(one_of(*get_args(Refine)), refine=self.refine)
         expect(one_of(*get_args(Promised)), promise=self.promise)
-        expect(EXACT, first_share=self.first_share)
-        if not 0 < self.first_share < 1:
-            raise ArgumentError(
-                "the first phase has a part of the rates between 0 and 1, both left out",
-                hint="write first_share=Fraction(1, 2)",
-            )
 
     def widened(self, tolerances: tuple[int, ...]) -> Aim:
         """Return the aim with other tolerances."""

@@ -3,8 +3,8 @@
 A *literal* is an atom or its negation, written ``a`` or ``NOT a``. With NOT pushed down to the
 atoms a formula is monotone in its literals: none of them turns it false by turning true. A prime
 implicant is a least set of literals that makes it true, a prime implicate a least set that makes it
-false where all of them are. They say which misses and which false alarms can reach the answer
-(``docs/proofs/prime-implicants.md``).
+false where all of them are. They say how far apart data are where it is true and where it is not
+(``docs/proofs/score.md``).
 """
 
 from __future__ import annotations
@@ -17,8 +17,7 @@ import numpy as np
 
 from accountant.arguments import TEXT, expect
 from accountant.errors import ArgumentError
-from operators.conditions.leastsets import MOST_PRIMES
-from operators.conditions.primes import conjoined, disjoined, primes, truth_columns
+from operators.conditions.primes import MOST_PRIMES, conjoined, disjoined, primes, truth_columns
 from operators.conditions.syntax import NEGATION, fold, leaves, parsed, pushed, text_of
 
 if TYPE_CHECKING:
@@ -71,8 +70,8 @@ class Formula:
         object.__setattr__(self, "occurrences", tuple(Counter(written).values()))
         if len(self.atoms) > MOST_ATOMS:
             raise ArgumentError(
-                f"the formula has {len(self.atoms)} distinct atoms and may have {MOST_ATOMS}: each"
-                " one is charged, and the ways to be true double with each; split the query"
+                f"the formula has {len(self.atoms)} distinct atoms and may have {MOST_ATOMS}: the"
+                " ways to be true double with each; split the query"
             )
         self._refuse_constant()
 
@@ -146,7 +145,7 @@ class Formula:
             The sets, by size and then by the order of ``literals``.
 
         Raises:
-            ValueError: more than ``MOST_PRIMES`` of them (or far more on the way there).
+            ValueError: more than ``MOST_PRIMES`` of them, or more than 20 literals.
         """
         return primes(self.monotone, dual=False)
 
@@ -158,7 +157,7 @@ class Formula:
             implicant.
 
         Raises:
-            ValueError: more than ``MOST_PRIMES`` of them (or far more on the way there).
+            ValueError: more than ``MOST_PRIMES`` of them, or more than 20 literals.
         """
         return primes(self.monotone, dual=True)
 

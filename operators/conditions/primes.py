@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from operators.conditions.leastsets import MOST_PRIMES, LeastSets, refuse_size
+from accountant.errors import ArgumentError
 from operators.conditions.syntax import fold, leaves
 
 if TYPE_CHECKING:
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
     from operators.conditions.syntax import Node
 
-__all__ = ["conjoined", "disjoined", "multiplied", "primes", "tabulated", "truth_columns"]
+__all__ = ["MOST_PRIMES", "conjoined", "disjoined", "primes", "truth_columns"]
+
+MOST_PRIMES: Final = 1 << 14
+"""Most prime implicants (or implicates) that are listed; C(16, 8) is 12,870."""
 
 _MOST_TABULATED: Final = 20
 
@@ -35,36 +38,18 @@ def primes(tree: Node, *, dual: bool) -> tuple[frozenset[str], ...]:
         By size, then by the order of first appearance.
 
     Raises:
-        ValueError: more than ``MOST_PRIMES`` of them (or far more on the way there).
+        ValueError: more than ``MOST_PRIMES`` of them, or more than 20 literals.
     """
     literals = tuple(dict.fromkeys(leaves(tree)))
-    least = tabulated if len(literals) <= _MOST_TABULATED else multiplied
-    masks = least(tree, literals, dual=dual)
-    if masks.size > MOST_PRIMES:
-        refuse_size()
+    fits = len(literals) <= _MOST_TABULATED
+    if not fits or (masks := _tabulated(tree, literals, dual=dual)).size > MOST_PRIMES:
+        raise ArgumentError(
+            f"the formula has more than {_MOST_TABULATED} literals, or can become true, or false,"
+            f" in more than {MOST_PRIMES} ways"
+        )
     members = [[i for i in range(len(literals)) if mask >> i & 1] for mask in masks.tolist()]
     members.sort(key=lambda indices: (len(indices), indices))
     return tuple(frozenset(literals[i] for i in indices) for indices in members)
-
-
-def tabulated(tree: Node, literals: Sequence[str], *, dual: bool) -> NDArray[np.uint64]:
-    """Read the least true assignments off the truth table over the literals."""
-    columns, full = truth_columns(literals)
-    combine = (disjoined, conjoined) if dual else (conjoined, disjoined)
-    table = fold(tree, columns.__getitem__, *combine)
-    least = table
-    for i, literal in enumerate(literals):  # still true without literal i: not least
-        least &= full ^ (table << (1 << i) & columns[literal])
-    packed = np.frombuffer(least.to_bytes(-(-full.bit_length() // 8), "little"), dtype=np.uint8)
-    return np.flatnonzero(np.unpackbits(packed, bitorder="little")).astype(np.uint64)
-
-
-def multiplied(tree: Node, literals: Sequence[str], *, dual: bool) -> NDArray[np.uint64]:
-    """Multiply the sets out, up the tree, keeping the least ones (for wide truth tables)."""
-    bits = {literal: np.array([1 << i], dtype=np.uint64) for i, literal in enumerate(literals)}
-    work = LeastSets()
-    combine = (work.union, work.product) if dual else (work.product, work.union)
-    return fold(tree, bits.__getitem__, *combine)
 
 
 def truth_columns(names: Sequence[str]) -> tuple[dict[str, int], int]:
@@ -92,3 +77,15 @@ def conjoined(parts: list[Any]) -> Any:
 def disjoined(parts: list[Any]) -> Any:
     """Return the disjunction of columns or arrays."""
     return reduce(or_, parts)
+
+
+def _tabulated(tree: Node, literals: Sequence[str], *, dual: bool) -> NDArray[np.uint64]:
+    """Read the least true assignments off the truth table over the literals."""
+    columns, full = truth_columns(literals)
+    combine = (disjoined, conjoined) if dual else (conjoined, disjoined)
+    table = fold(tree, columns.__getitem__, *combine)
+    least = table
+    for i, literal in enumerate(literals):  # still true without literal i: not least
+        least &= full ^ (table << (1 << i) & columns[literal])
+    packed = np.frombuffer(least.to_bytes(-(-full.bit_length() // 8), "little"), dtype=np.uint8)
+    return np.flatnonzero(np.unpackbits(packed, bitorder="little")).astype(np.uint64)

@@ -48,7 +48,7 @@ class Score:
     Args:
         condition: when a cell should ring.
         steps: k, from "must fire" (0) down to "must not fire" (-k).
-        decisive: the literal whose tolerance sets k.
+        decisive: the literal whose tolerance sets k; a guard only where nothing else is asked.
         implicants: the sets of literals whose least step counts are compared; none of them where
             AND and OR are read as they are written.
         consistent: shape (implicants, cells), bool: which sets any data can meet.
@@ -157,7 +157,7 @@ def _score_of(condition: Condition, tolerances: tuple[int, ...]) -> Score:
         shared = _shared(condition, steps)
         if shared is not None:
             return shared
-    decisive = min(formula.literals, key=steps.__getitem__)
+    decisive = min(formula.literals, key=lambda one: (steps[one], atom_of(one) in condition.guards))
     return Score(condition, steps[decisive], decisive, (), np.empty((0, condition.cells), np.bool_))
 
 
@@ -260,7 +260,7 @@ def _shared(condition: Condition, steps: Mapping[str, int]) -> Score | None:
             ]
     if not distances:  # never true, or never false: nothing is promised
         return None
-    least, decisive = min(distances)
+    least, _, decisive = min((far, atom_of(one) in condition.guards, one) for far, one in distances)
     return Score(condition, least, decisive, implicants, consistent)
 
 

@@ -1,4 +1,4 @@
-"""Walks of many windows abreast, each as :class:`operators.formulas.treewalk.Walk` takes one.
+"""Walks of many windows abreast, each over the levels of its own channels.
 
 A window chooses its next channel and level by what was read of that window alone; windows that
 choose alike are read together.
@@ -6,41 +6,40 @@ choose alike are read together.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from accountant.costs.levels import MOST_LEVELS
+from accountant.units import from_loss_units
 from operators.formulas.treewalk import rounded_costs, still_open
-from operators.noise.likely import expected_count, likely_inside
+from operators.noise.likely import expected_count, likely_inside, likely_inside_afresh
 from operators.single.abreast import Decisions, steps_of_many
+from operators.single.adapter import check_statistics
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from operators.conditions.condition import Condition
-    from operators.formulas.literals import Reading
     from operators.formulas.treewalk import Scale
     from operators.noise.source import NoiseSource
 
-    _Counts: TypeAlias = NDArray[np.int64]
-    _Allowed: TypeAlias = Callable[[Reading, _Counts, _Counts, _Counts], NDArray[np.float64]]
-
-__all__ = ["Walks", "refined_levels"]
+__all__ = ["Walks"]
 
 
 class Walks:
     """Many windows under way: what has been read of every channel, and what that decides.
 
-    The methods are those of a walk, asked of some windows at once.
+    Nothing here is released but the decisions, whose costs are of what was read.
 
     Args:
         condition: when a cell should ring.
-        scales: one per channel of the condition, each with one noise for all its levels.
+        scales: one per channel of the condition.
         statistics: shape (windows, statistics, cells), int64.
         noise: the cryptographic source.
+
+    Raises:
+        ValueError: statistics of another shape or type.
     """
 
     def __init__(
@@ -50,6 +49,7 @@ class Walks:
         statistics: NDArray[np.int64],
         noise: NoiseSource,
     ) -> None:
+        check_statistics(condition, statistics[0])
         self._shape = (len(statistics), condition.cells)
         self._formula = condition.formula
         self._scales = scales
@@ -64,22 +64,22 @@ class Walks:
         self._possible = {one: np.ones(self._shape, dtype=np.bool_) for one in literals}
         self._open = still_open(self._formula, self._sure, self._possible)
 
-    def scale(self, at: int) -> Scale:
-        """Return a channel's levels."""
-        return self._scales[at]
-
     def levels(self, at: int) -> NDArray[np.intp]:
         """Return the finest level read of a channel in every window, -1 before the first."""
         return np.asarray(self._levels[at])
 
     def needed(self, at: int, windows: NDArray[np.intp]) -> NDArray[np.bool_]:
-        """Return, shape (windows, cells), where a channel's open literals can change the answer."""
+        """Return, shape (windows, cells), where a channel's open literals can change the answer.
+
+        All of these have read the channel's present level: a cell that no longer needs a channel
+        never needs it again.
+        """
         wanted = [self._open[each.literal][windows] for each in self._scales[at].share.readings]
         return np.asarray(np.logical_or.reduce(wanted))
 
-    def waiting(self, at: int) -> NDArray[np.bool_]:
-        """Return which windows need a channel in any cell."""
-        return np.asarray(self.needed(at, np.arange(self._shape[0])).any(axis=1))
+    def waiting(self, at: int) -> NDArray[np.intp]:
+        """Return the windows that need a channel in any cell."""
+        return np.flatnonzero(self.needed(at, np.arange(self._shape[0])).any(axis=1))
 
     def read(self, at: int, level: int, windows: NDArray[np.intp]) -> None:
         """Read a finer level of a channel in the cells of some windows that need it.
@@ -92,7 +92,7 @@ class Walks:
         scale = self._scales[at]
         rows, cells = np.nonzero(self.needed(at, windows))
         rows = windows[rows]
-        values = self._steps[at][rows, cells] + self._chains(at)[level, rows, cells]
+        values = self._steps[at][rows, cells] + self._noise_at(at, level, rows, cells)
         self._seen[at][rows, cells] = values
         self._stopped[at, rows, cells] = level
         self._levels[at, windows] = level
@@ -159,7 +159,8 @@ class Walks:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Return in how many cells a literal was read, decided true, and decided false.
 
-        As :meth:`operators.formulas.treewalk.Walk.tally`, each of shape (windows,).
+        Of the true ones those whose condition would now ring, of the false ones those whose
+        condition would not; each of shape (windows,).
         """
         name = self._scales[at].share.readings[literal].literal
         possible = {one: each[windows] for one, each in self._possible.items()}
@@ -180,15 +181,17 @@ class Walks:
             units = np.stack([rounded_costs(each, worst) for each in units])
         return Decisions(self._formula.evaluate_literals(self._possible), units)
 
-    def _chains(self, at: int) -> NDArray[np.int64]:
-        """Return a channel's noise at every level, shape (levels, windows, cells)."""
-        drawn, chain = self._drawn[at], self._scales[at].chain
-        if chain is None:
-            raise ValueError("windows are read abreast where one noise serves all levels")
+    def _noise_at(
+        self, at: int, level: int, rows: NDArray[np.intp], cells: NDArray[np.intp]
+    ) -> NDArray[np.int64]:
+        """Return the noise of one level of a channel in some cells of some windows."""
+        scale, drawn = self._scales[at], self._drawn[at]
+        if scale.chain is None:
+            return self._noise.discrete_laplace(from_loss_units(scale.units[level]), rows.size)
         if drawn is None:
-            flat = chain.draw(self._noise, self._steps[at].size)
+            flat = scale.chain.draw(self._noise, self._steps[at].size)
             drawn = self._drawn[at] = flat.reshape(-1, *self._shape)
-        return drawn
+        return np.asarray(drawn[level, rows, cells])
 
     def _likely_inside(
         self, at: int, literal: int, candidate: int, windows: NDArray[np.intp]
@@ -203,43 +206,6 @@ class Walks:
         rows, cells = np.nonzero(self._open[reading.literal][windows])
         own = reading.own(self._seen[at][windows[rows], cells], cells)
         low, high = -rungs.low[candidate], rungs.high[candidate]
-        likely[rows, cells] = likely_inside(coarse, fine, low, high, own)
+        inside = likely_inside_afresh if scale.chain is None else likely_inside
+        likely[rows, cells] = inside(coarse, fine, low, high, own)
         return likely
-
-
-def refined_levels(
-    walks: Walks, at: int, windows: NDArray[np.intp], allowed: _Allowed
-) -> NDArray[np.intp]:
-    """Return :meth:`operators.formulas.probe.Probe.refined` of some windows.
-
-    Args:
-        walks: what has been read so far.
-        at: a channel that was read in all of them.
-        windows: which.
-        allowed: how many cells may stay open of a literal, by what its first look may err and by
-            its tally.
-    """
-    present = walks.levels(at)[windows]
-    found = present.copy()
-    for level in np.unique(present).tolist():
-        alike = np.flatnonzero(present == level)
-        for literal, first in enumerate(walks.scale(at).first):
-            most = allowed(first, *walks.tally(at, literal, windows[alike]))
-            refined = _refined(walks, at, literal, windows[alike], most)
-            found[alike] = np.maximum(found[alike], refined)
-    return found
-
-
-def _refined(
-    walks: Walks, at: int, literal: int, windows: NDArray[np.intp], allowed: NDArray[np.float64]
-) -> NDArray[np.intp]:
-    """Return the level that one literal asks for, of windows that stand at one."""
-    level, last = int(walks.levels(at)[windows[0]]), walks.scale(at).last
-    waiting = walks.open_cells(at, literal, windows)
-    found = np.where((waiting == 0) | (waiting <= allowed), level, last)
-    left = np.flatnonzero(found == last)
-    for candidate in range(level + 1, last):
-        kept = walks.likely_open(at, literal, candidate, windows[left]) <= allowed[left]
-        found[left[kept]] = candidate
-        left = left[~kept]
-    return found

@@ -14,7 +14,7 @@ import numpy as np
 
 from accountant.units import UNITS_PER_EPSILON
 from operators.conditions.formula import atom_of
-from operators.formulas.treewalk import still_open
+from operators.conditions.syntax import fold
 from operators.noise.mixtures import Answer, inside, intervals, ring_chance
 from operators.single.adapter import steps_of
 
@@ -118,25 +118,23 @@ class _Rungs:
                     coins.append((at, rungs.coin / _ONE))
             decided = sure or not possible
             after.append((sure, possible) if decided else (rings, not lost))
-        if level < self._scale.last and self._needed(after):
+        sure, possible = ([each[which] for each in after] for which in (0, 1))
+        if level < self._scale.last and self._true(sure) != self._true(possible):
             return Answer(start, stop, None, tuple(after))
         chance = 0.0
         for drops in product((False, True), repeat=len(coins)):
-            weight = 1.0
-            held = [possible for _, possible in after]
+            weight, held = 1.0, list(possible)
             for (at, drop), drops_it in zip(coins, drops, strict=True):
                 held[at] = not drops_it
                 weight *= drop if drops_it else 1 - drop
-            names = (reading.literal for reading in self._readings)
-            if _true(self._formula, dict(zip(names, held, strict=True))):
-                chance += weight
+            chance += weight * self._true(held)
         return Answer(start, stop, chance, tuple(after))
 
-    def _needed(self, state: Sequence[tuple[bool, bool]]) -> bool:
-        names = [reading.literal for reading in self._readings]
-        sure = {name: np.array([one]) for name, (one, _) in zip(names, state, strict=True)}
-        possible = {name: np.array([one]) for name, (_, one) in zip(names, state, strict=True)}
-        return any(marks.any() for marks in still_open(self._formula, sure, possible).values())
+    def _true(self, held: Sequence[bool]) -> bool:
+        """Return the formula's truth from that of the channel's literals."""
+        names = (reading.literal for reading in self._readings)
+        holds = dict(zip(names, held, strict=True))
+        return bool(fold(self._formula.monotone, holds.__getitem__, all, any))
 
 
 def _of_channel(reading: Reading, offset: int, end: int) -> int:
@@ -147,7 +145,3 @@ def _of_channel(reading: Reading, offset: int, end: int) -> int:
 def _own(reading: Reading, offset: int, value: int) -> int:
     own = value + offset
     return own if reading.literal == atom_of(reading.literal) else ~own
-
-
-def _true(formula: Formula, holds: dict[str, bool]) -> bool:
-    return bool(formula.evaluate_literals({k: np.array([v]) for k, v in holds.items()})[0])

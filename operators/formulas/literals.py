@@ -2,26 +2,25 @@
 
 What every mechanism for formulas plans from. A literal ``a`` has the step count of its channel plus
 a public offset, ``NOT a`` that of ``a`` negated and less one, and noise on the channel's step count
-is noise of the same law on each of theirs (``docs/proofs/prime-implicants.md``).
+is noise of the same law on each of theirs (``docs/proofs/probe.md``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from math import ceil
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.arguments import sentence_of
 from accountant.errors import ConfigError
-from accountant.units import from_loss_units, to_loss_units
+from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Promise
 from operators.conditions.formula import atom_of
-from operators.formulas.apportion import Atom, apportion
 from operators.noise.boundaries import finest_cut
 from operators.single.ladder import least_rate
-from operators.single.tslm import error_rates, planned_steps
+from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,9 +59,10 @@ class Reading:
     beta: Fraction
     offsets: NDArray[np.int64]
 
-    def of(self, part: Fraction) -> Reading:
-        """Return the same with part of both rates."""
-        return replace(self, alpha=self.alpha * part, beta=self.beta * part)
+    def least_loss(self, part: Fraction) -> int:
+        """Return the least loss units, but for floats, that keep part of both rates."""
+        limit = theoretical_limit(self.steps, self.alpha * part, self.beta * part)
+        return ceil(limit * UNITS_PER_EPSILON)
 
     def own(
         self, values: NDArray[np.int64], cells: NDArray[np.intp] | slice = slice(None)
@@ -83,22 +83,22 @@ class Share:
 
     Args:
         channel: what noise is added to.
-        units: the loss, in loss units, at which one noisy value serves every literal with the part
-            of its rates that was asked for.
         readings: its literals, in the formula's order.
     """
 
     channel: Channel
-    units: int
     readings: tuple[Reading, ...]
 
     def of(self, part: Fraction) -> Share:
         """Return the same with part of every literal's rates."""
-        return replace(self, readings=tuple(each.of(part) for each in self.readings))
+        readings = (
+            replace(each, alpha=each.alpha * part, beta=each.beta * part) for each in self.readings
+        )
+        return replace(self, readings=tuple(readings))
 
-    def joined(self, other: Share) -> Share:
-        """Return the same with the rates of another share of the channel added."""
-        pairs = zip(self.readings, other.readings, strict=True)
+    def mixed(self, other: Share, part: Fraction) -> Share:
+        """Return the same with part of every literal's rates, and of another's what is left."""
+        pairs = zip(self.of(part).readings, other.of(1 - part).readings, strict=True)
         added = (
             replace(one, alpha=one.alpha + two.alpha, beta=one.beta + two.beta)
             for one, two in pairs
@@ -106,65 +106,56 @@ class Share:
         return replace(self, readings=tuple(added))
 
 
-def apportioned(
-    condition: Condition,
-    aim: Aim,
-    part: Fraction = Fraction(1),
-) -> tuple[Share, ...]:
+def apportioned(condition: Condition, aim: Aim) -> tuple[Share, ...]:
     """Share the rates of a condition out to its literals, channel by channel.
+
+    Literal i gets ``w_i / sum of o_y w_y`` of both rates, w being its sensitivity over its
+    tolerance and o how often it is written. A condition that is true is missed only if some literal
+    of a set that makes it true is missed, so the rates of all literals, each as often as it is
+    written, are more than enough. False alarms likewise.
 
     Args:
         condition: when a cell should ring.
         aim: what the analyst asked for.
-        part: of every literal's rates, which part the level may use whose loss is minimised.
 
     Raises:
         ConfigError: rates or tolerances that cannot be kept, are met by guessing or span too many
-            steps; a formula with too many ways to be true; thresholds too far out to share noise.
+            steps; thresholds too far out to share noise.
 
-    Source: ProBE, Theorems 4.3 and 4.5, as ``operators.formulas.apportion`` restates them.
+    Source: ProBE, Theorems 4.3 and 4.5.
     """
-    error_rates(Promise(aim.max_fnr, min(aim.tolerances), aim.max_fpr))
-    tolerances = dict(zip(condition.formula.atoms, aim.tolerances, strict=True))
-    channels = condition.channels
+    alpha, beta = error_rates(Promise(aim.max_fnr, min(aim.tolerances), aim.max_fpr))
+    formula = condition.formula
+    tolerances = dict(zip(formula.atoms, aim.tolerances, strict=True))
     _check_distances(condition)
-    owners = {name: channel for channel in channels for name in channel.offsets}
     steps = {
         name: planned_steps(condition.test(name), Promise(aim.max_fnr, tolerance))
         for name, tolerance in tolerances.items()
     }
-    # ProBE's weight is D/u. Where one is infinite all go by 1/k, which is on another scale.
-    finite = all(aim.tolerances)
     weights = {
-        name: Fraction(condition.sensitivity_of(name), tolerance) if finite else None
+        # Where one is infinite all go by 1/k, which is on another scale.
+        name: Fraction(condition.sensitivity_of(name), tolerance)
+        if all(aim.tolerances)
+        else Fraction(1, steps[name])
         for name, tolerance in tolerances.items()
     }
-    _check_primes(condition, aim)
-    found = apportion(
-        condition.formula,
-        {name: Atom(steps[name], owners[name].name, weights[name]) for name in tolerances},
-        max_fnr=aim.max_fnr,
-        max_fpr=aim.max_fpr,
-        rule=aim.apportion,
-        part=part,
-    )
+    written = zip(formula.occurrences, formula.literals, strict=True)
+    total = sum((often * weights[atom_of(one)] for often, one in written), Fraction(0))
+
+    def reading(literal: str, offsets: NDArray[np.int64]) -> Reading:
+        part = weights[atom_of(literal)] / total
+        return Reading(literal, steps[atom_of(literal)], alpha * part, beta * part, offsets)
+
     return tuple(
         Share(
-            channel=channel,
-            units=to_loss_units(found.epsilons[channel.name]),
-            readings=tuple(
-                Reading(
-                    literal=literal,
-                    steps=steps[atom_of(literal)],
-                    alpha=found.alpha[literal] / part,
-                    beta=found.beta[literal] / part,
-                    offsets=channel.offsets[atom_of(literal)],
-                )
-                for literal in condition.formula.literals
+            channel,
+            tuple(
+                reading(literal, channel.offsets[atom_of(literal)])
+                for literal in formula.literals
                 if atom_of(literal) in channel.offsets
             ),
         )
-        for channel in channels
+        for channel in condition.channels
     )
 
 
@@ -191,16 +182,6 @@ def _cuts_at(units: int, readings: Sequence[Reading], part: Fraction) -> tuple[C
     cuts = [finest_cut(rate, e.steps, e.alpha * part, e.beta * part) for e in readings]
     found = tuple(cut for cut in cuts if cut is not None)
     return found if len(found) == len(cuts) else None
-
-
-def _check_primes(condition: Condition, aim: Aim) -> None:
-    """Refuse a formula with more ways to be true, or false, than can be apportioned over."""
-    try:
-        condition.formula.prime_implicants()
-        if aim.max_fpr is not None:
-            condition.formula.prime_implicates()
-    except ValueError as error:
-        raise ConfigError(sentence_of(error), hint="split the query into several") from error
 
 
 def _check_distances(condition: Condition) -> None:

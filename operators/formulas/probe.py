@@ -8,38 +8,36 @@ coarsest level whose estimate keeps it, in the cells whose answer is still open.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, get_args
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.arguments import expect, instance_of
+from accountant.arguments import EXACT, expect, instance_of, or_none
 from accountant.errors import ArgumentError, ConfigError
 from accountant.units import from_loss_units
 from operators.base import Plan, Promise
-from operators.conditions.condition import Aim, Condition, Rule
+from operators.conditions.condition import Aim, Condition
 from operators.descriptors import WINDOW_KEYS, Maker, Mechanism
-from operators.formulas.abreast import Walks, refined_levels
+from operators.formulas.abreast import Walks
 from operators.formulas.chances import walk_chances
 from operators.formulas.literals import apportioned, least_common_rate
-from operators.formulas.treewalk import Rungs, Scale, Walk
+from operators.formulas.treewalk import Rungs, Scale
 from operators.noise.boundaries import boundaries
 from operators.noise.source import SOURCE
-from operators.single.abreast import Decisions
 from operators.single.adapter import check_statistics, least_loss
 from operators.single.converted import converted
 from operators.single.tslm import MOST_STEPS, error_rates
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.typing import NDArray
 
     from operators.base import Decision
     from operators.formulas.literals import Reading, Share
     from operators.noise.boundaries import Cut
     from operators.noise.source import NoiseSource
+    from operators.single.abreast import Decisions
 
 __all__ = ["PROBE", "Probe"]
 
@@ -58,13 +56,9 @@ class Probe:
     Phase one reads a channel at the rate that its literals' ``first_tolerances`` ask for, phase two
     at one level of a geometric grid between that and the last, whose tolerances are the aim's. A
     channel is read only in cells whose answer it can still change, and what is open in the end
-    counts as true.
-
-    - ``refine: gradual``: both phases read one gradual release; a cell that is refined has paid
-      for its last level only. The boundaries hold over the whole grid at once, so phase two goes on
-      where its estimate, made again from what it read, is still too high.
-    - ``refine: fresh``: each phase has noise of its own and a part of both rates, the first one
-      ``first_share`` of them; a cell that is refined pays for both levels.
+    counts as true. Both phases read one gradual release; a cell that is refined has paid for its
+    last level only. The boundaries hold over the whole grid at once, so phase two goes on where its
+    estimate, made again from what it read, is still too high.
 
     Guarantee: per cell and for every transcript, neighbouring statistics (each at most its
     sensitivity apart, all of them at once) have probabilities within a factor exp(cost of that
@@ -86,7 +80,8 @@ class Probe:
         max_fpr: what the estimate is held against.
 
     Source: ProBE, Algorithms 2 to 4 and equations (22) and (23). ProBE reruns with fresh noise and
-    half of beta for each phase; the same halves on one gradual release would miss too often.
+    half of beta for each phase (``planned(fresh=Fraction(1, 2))``); the same halves on one gradual
+    release would miss too often.
     """
 
     condition: Condition
@@ -95,27 +90,34 @@ class Probe:
     max_fpr: Fraction
 
     @classmethod
-    def planned(cls, condition: Condition, aim: Aim) -> Probe:
+    def planned(cls, condition: Condition, aim: Aim, *, fresh: Fraction | None = None) -> Probe:
         """Share the rates out for both phases and find every channel's levels and boundaries.
 
         Args:
             condition: when a cell should ring.
             aim: what the analyst asked for, ``first_tolerances`` included.
+            fresh: as the paper has it, each phase has noise of its own, the first one this part of
+                both rates, in (0, 1), and a cell that is refined pays for both. By default both
+                phases read one gradual release.
 
         Raises:
             ConfigError: an aim that cannot be kept, is met by guessing, or spans too many steps; no
                 first tolerances.
-            ValueError: not one first tolerance per atom.
+            ValueError: not one first tolerance per atom; a part outside (0, 1).
         """
         expect(instance_of(Condition), condition=condition)
         expect(instance_of(Aim), aim=aim)
-        build = _fresh if aim.refine == "fresh" else _gradual
-        layouts = _layouts(condition, aim)
-        scales = tuple(map(build, layouts))
+        expect(or_none(EXACT), fresh=fresh)
+        if fresh is not None and not 0 < fresh < 1:
+            raise ArgumentError(
+                "the first phase has a part of the rates between 0 and 1, both left out",
+                hint="write fresh=Fraction(1, 2)",
+            )
+        layouts = _layouts(condition, aim, fresh)
         return cls(
             condition=condition,
             plan=_plan(condition, aim, layouts),
-            scales=scales,
+            scales=tuple(_gradual(each) if fresh is None else _fresh(each) for each in layouts),
             max_fpr=aim.max_fnr if aim.max_fpr is None else aim.max_fpr,
         )
 
@@ -124,44 +126,31 @@ class Probe:
         """Return the plan of :meth:`planned` without the boundaries."""
         expect(instance_of(Condition), condition=condition)
         expect(instance_of(Aim), aim=aim)
-        return _plan(condition, aim, _layouts(condition, aim))
+        return _plan(condition, aim, _layouts(condition, aim, None))
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide every cell of one window; see :meth:`operators.base.Operator.decide`."""
         expect(SOURCE, noise=noise)
-        walk = Walk(self.condition, self.scales, statistics, noise)
-        order = sorted(range(len(self.scales)), key=lambda at: self.scales[at].charges[-1])
-        for at in order:
-            if walk.needed(at).size:
-                walk.read(at, 0)
-        for at in order:
-            while walk.needed(at).size and (level := self.refined(walk, at)) > walk.level(at):
-                walk.read(at, level)
-                if self.scales[at].chain is None:  # a third look would need a third of the rates
-                    break
-        return walk.decision()
+        check_statistics(self.condition, statistics)
+        return self.decide_many(statistics[np.newaxis], noise).only
 
     def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
-        """Decide many windows; see :class:`operators.single.abreast.DecidesMany`.
-
-        One by one where every level has noise of its own, which is for comparison only.
-        """
-        if any(scale.chain is None for scale in self.scales):
-            return Decisions.of((self.decide(each, noise) for each in statistics), len(statistics))
-        check_statistics(self.condition, statistics[0])
+        """Decide many windows; see :class:`operators.single.abreast.DecidesMany`."""
         walks = Walks(self.condition, self.scales, statistics, noise)
         order = sorted(range(len(self.scales)), key=lambda at: self.scales[at].charges[-1])
         for at in order:
-            if (waiting := np.flatnonzero(walks.waiting(at))).size:
+            if (waiting := walks.waiting(at)).size:
                 walks.read(at, 0, waiting)
         for at in order:
-            going = np.flatnonzero(walks.waiting(at))
+            going = walks.waiting(at)
             while going.size:
-                wanted = refined_levels(walks, at, going, self._allowed)
+                wanted = self.refined(walks, at, going)
                 finer = wanted > walks.levels(at)[going]
                 going, wanted = going[finer], wanted[finer]
                 for level in np.unique(wanted).tolist():
                     walks.read(at, level, going[wanted == level])
+                if self.scales[at].chain is None:  # a third look would need a third of the rates
+                    break
                 going = going[walks.needed(at, going).any(axis=1)]
         return walks.decisions()
 
@@ -174,55 +163,46 @@ class Probe:
         levels = tuple(dict.fromkeys((0, self.scales[0].last)))
         return walk_chances(self.condition.formula, self.scales, cell, statistics, levels)
 
-    def refined(self, walk: Walk, at: int) -> int:
+    def refined(self, walks: Walks, at: int, windows: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the coarsest level at which no literal's estimate of false alarms is too high.
 
         The present level, if that is so already; the last one if it is so nowhere.
 
         Args:
-            walk: what has been read so far.
+            walks: what has been read so far.
             at: a channel that was read.
+            windows: which; shape (windows,), as the answer.
         """
-        readings = range(len(self.scales[at].share.readings))
-        return max(self._refined_for(walk, at, literal) for literal in readings)
+        found = walks.levels(at)[windows]
+        for level in np.unique(found).tolist():
+            alike = np.flatnonzero(walks.levels(at)[windows] == level)
+            for literal in range(len(self.scales[at].rungs)):
+                refined = self._refined_for(walks, at, literal, windows[alike])
+                found[alike] = np.maximum(found[alike], refined)
+        return found
 
-    def _allowed(
-        self,
-        rates: Reading,
-        read: NDArray[np.int64],
-        true: NDArray[np.int64],
-        false: NDArray[np.int64],
-    ) -> NDArray[np.float64]:
-        """Return how many cells may stay open by the estimates of equations (22) and (23).
-
-        Args:
-            rates: what the first look at the literal may err.
-            read: cells in which it was read.
-            true: those decided true.
-            false: those decided false.
-        """
-        alpha, beta = float(rates.alpha), float(rates.beta)
-        negatives = np.maximum(0.0, (false - beta * read) / (1 - beta))
-        share = float(self.max_fpr) / len(self.condition.formula.literals)
-        return np.asarray(share * negatives - alpha * true)
-
-    def _refined_for(self, walk: Walk, at: int, literal: int) -> int:
+    def _refined_for(
+        self, walks: Walks, at: int, literal: int, windows: NDArray[np.intp]
+    ) -> NDArray[np.intp]:
         """Search one literal's level: ProBE, Algorithm 3 lines 4 to 8, and Algorithm 4.
 
         False alarms are at most the open cells and a part alpha of those decided true (equation
         22), negatives at least ``(false - beta read) / (1 - beta)`` (equation 23).
         """
-        scale, level = self.scales[at], walk.level(at)
-        waiting = walk.open_cells(at, literal)
-        if not waiting:
-            return level
-        allowed = self._allowed(scale.first[literal], *map(np.asarray, walk.tally(at, literal)))
-        if waiting <= allowed:
-            return level
+        scale, level = self.scales[at], int(walks.levels(at)[windows[0]])
+        alpha, beta = float(scale.first[literal].alpha), float(scale.first[literal].beta)
+        read, true, false = walks.tally(at, literal, windows)
+        negatives = np.maximum(0.0, (false - beta * read) / (1 - beta))
+        share = float(self.max_fpr) / len(self.condition.formula.literals)
+        allowed = share * negatives - alpha * true
+        waiting = walks.open_cells(at, literal, windows)
+        found = np.where((waiting == 0) | (waiting <= allowed), level, scale.last)
+        left = np.flatnonzero(found == scale.last)
         for candidate in range(level + 1, scale.last):
-            if walk.likely_open(at, literal, candidate) <= allowed:
-                return candidate
-        return scale.last
+            kept = walks.likely_open(at, literal, candidate, windows[left]) <= allowed[left]
+            found[left[kept]] = candidate
+            left = left[~kept]
+        return found
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -234,25 +214,18 @@ class _Layout:
         share: the same for the last look (or, on a gradual release, for all looks together).
         units: rate of every level, strictly rising.
         cuts: per literal, that of the last level.
-        fresh: whether phase two has noise of its own.
+        charges: what a cell has lost at every level.
     """
 
     first: tuple[Reading, ...]
     share: Share
     units: tuple[int, ...]
     cuts: tuple[Cut, ...]
-    fresh: bool
-
-    @property
-    def charges(self) -> tuple[int, ...]:
-        """What a cell has lost at every level."""
-        if not self.fresh:
-            return self.units
-        return (self.units[0], *(self.units[0] + units for units in self.units[1:]))
+    charges: tuple[int, ...]
 
 
-def _layouts(condition: Condition, aim: Aim) -> tuple[_Layout, ...]:
-    """Plan the levels of every channel; for ``optimal``, those of the least worst case."""
+def _layouts(condition: Condition, aim: Aim, fresh: Fraction | None) -> tuple[_Layout, ...]:
+    """Plan the levels of every channel."""
     if not aim.first_tolerances:
         raise ConfigError(
             "probe needs the tolerance of its first phase for every comparison",
@@ -261,21 +234,24 @@ def _layouts(condition: Condition, aim: Aim) -> tuple[_Layout, ...]:
     if len(aim.first_tolerances) != len(aim.tolerances):
         raise ArgumentError("an aim has one first tolerance for each atom of the formula")
     error_rates(Promise(aim.max_fnr, min(aim.first_tolerances), aim.max_fpr))
-    fresh = aim.refine == "fresh"
     wide = _looked_at_twice(condition, aim)
-    if not wide:
-        return tuple(_one_phase(share, fresh=fresh) for share in apportioned(condition, aim))
-    # The rule that minimises the sum of one phase need not minimise that of two.
-    rules = get_args(Rule) if aim.apportion == "optimal" else (aim.apportion,)
-    every = [_two_phases(condition, replace(aim, apportion=rule), wide) for rule in rules]
-    return min(every, key=lambda layouts: sum(layout.charges[-1] for layout in layouts))
+    tolerances = zip(condition.formula.atoms, aim.tolerances, strict=True)
+    wider = aim.widened(tuple(wide.get(name, own) for name, own in tolerances))
+    every = zip(apportioned(condition, wider), apportioned(condition, aim), strict=True)
+    return tuple(
+        _two_phases(first, share, fresh)
+        if share.channel.name in wide
+        # With noise of their own, the one look may err as often as both.
+        else _one_phase(first.mixed(share, fresh) if fresh and wide else share)
+        for first, share in every
+    )
 
 
 def _looked_at_twice(condition: Condition, aim: Aim) -> dict[str, int]:
     """Return the first tolerance of every atom whose channel has two phases.
 
-    Public numbers alone decide: the same channels for every rule. A first look that serves all its
-    literals at little less than the last one's rate would settle little for nearly its price.
+    Public numbers alone decide. A first look that serves all its literals at little less than the
+    last one's rate would settle little for nearly its price.
     """
     tolerances = dict(zip(condition.formula.atoms, aim.tolerances, strict=True))
     firsts = dict(zip(condition.formula.atoms, aim.first_tolerances, strict=True))
@@ -293,40 +269,24 @@ def _looked_at_twice(condition: Condition, aim: Aim) -> dict[str, int]:
     return found
 
 
-def _two_phases(condition: Condition, aim: Aim, wide: Mapping[str, int]) -> tuple[_Layout, ...]:
-    """Apportion both phases by one rule and plan every channel's levels."""
-    fresh = aim.refine == "fresh"
-    tolerances = zip(condition.formula.atoms, aim.tolerances, strict=True)
-    first_aim = aim.widened(tuple(wide.get(name, own) for name, own in tolerances))
-    split = (aim.first_share, 1 - aim.first_share)
-    parts = split if fresh else (Fraction(1), _shape(_ROUNDS)[-1])
-    layouts = []
-    for first, share in zip(
-        apportioned(condition, first_aim, parts[0]),
-        apportioned(condition, aim, parts[1]),
-        strict=True,
-    ):
-        if fresh:
-            first, share = first.of(split[0]), share.of(split[1])  # noqa: PLW2901  # each its part
-        if share.channel.name in wide:
-            layouts.append(_levels(first, share, fresh=fresh))
-        else:  # the one look may err as often as both
-            layouts.append(_one_phase(share.joined(first) if fresh else share, fresh=fresh))
-    return tuple(layouts)
-
-
-def _one_phase(share: Share, *, fresh: bool) -> _Layout:
+def _one_phase(share: Share) -> _Layout:
     units, cuts = least_common_rate(share.readings)
-    return _Layout(share.readings, share, (units,), cuts, fresh)
+    return _Layout(share.readings, share, (units,), cuts, (units,))
 
 
-def _levels(first: Share, share: Share, *, fresh: bool) -> _Layout:
-    last, cuts = least_common_rate(share.readings, _SINGLE[0] if fresh else _shape(_ROUNDS)[-1])
-    coarse = min(first.units, max(1, last // _WIDER))
+def _two_phases(first: Share, share: Share, fresh: Fraction | None) -> _Layout:
+    """Plan a channel's levels from what suffices for the first look to what the last one needs."""
+    part = _shape(_ROUNDS)[-1] if fresh is None else 1 - fresh
+    last, cuts = least_common_rate(share.readings, part)
+    widest = max(each.least_loss(fresh or Fraction(1)) for each in first.readings)
+    coarse = min(widest, max(1, last // _WIDER))
     growth = last / coarse
     inner = {round(coarse * growth ** (j / (_ROUNDS - 1))) for j in range(1, _ROUNDS - 1)}
     units = tuple(sorted({coarse, *inner, last}))
-    return _Layout(share.readings if not fresh else first.readings, share, units, cuts, fresh)
+    if fresh is None:
+        return _Layout(share.readings, share, units, cuts, units)
+    charges = (units[0], *(units[0] + later for later in units[1:]))
+    return _Layout(first.of(fresh).readings, share.of(part), units, cuts, charges)
 
 
 def _shape(levels: int) -> tuple[Fraction, ...]:

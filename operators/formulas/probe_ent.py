@@ -19,10 +19,10 @@ from operators.descriptors import WINDOW_KEYS, Maker, Mechanism
 from operators.formulas.abreast import Walks
 from operators.formulas.chances import walk_chances
 from operators.formulas.literals import apportioned, least_common_rate
-from operators.formulas.treewalk import Scale, Walk
+from operators.formulas.treewalk import Scale
 from operators.noise.source import SOURCE
 from operators.single.adapter import check_statistics, least_loss
-from operators.single.choosing import level_of_most_entropy, levels_of_most_entropy
+from operators.single.choosing import levels_of_most_entropy
 from operators.single.converted import converted
 from operators.single.ladder import Grid, level_definition
 
@@ -103,10 +103,8 @@ class ProbeEnt:
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide every cell of one window; see :meth:`operators.base.Operator.decide`."""
         expect(SOURCE, noise=noise)
-        walk = Walk(self.condition, self.scales, statistics, noise)
-        while (at := self._next_channel(walk)) is not None:
-            walk.read(at, 0 if walk.level(at) < 0 else self.following(walk, at))
-        return walk.decision()
+        check_statistics(self.condition, statistics)
+        return self.decide_many(statistics[np.newaxis], noise).only
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`.
@@ -122,7 +120,6 @@ class ProbeEnt:
         The coarsest level that any window reads next is read first: most others come to read it,
         too, and then go on together.
         """
-        check_statistics(self.condition, statistics[0])
         walks = Walks(self.condition, self.scales, statistics, noise)
         channels = np.full(len(statistics), -1, dtype=np.intp)
         levels = np.zeros(len(statistics), dtype=np.intp)
@@ -159,16 +156,26 @@ class ProbeEnt:
             present = walks.levels(at)[chosen]
             for level in np.unique(present).tolist():
                 alike = chosen[present == level]
-                levels[alike] = 0 if level < 0 else self._following_many(walks, at, level, alike)
+                levels[alike] = 0 if level < 0 else self.following(walks, at, level, alike)
 
-    def _following_many(
+    def following(
         self, walks: Walks, at: int, level: int, windows: NDArray[np.intp]
     ) -> NDArray[np.intp]:
-        """Return :meth:`following` of windows that stand at one level."""
-        entries = range(level + 2, len(self.scales[at].charges) + 1)
+        """Return the next level to read: the largest expected min-entropy, the coarser on a tie.
+
+        Args:
+            walks: what has been read so far.
+            at: a channel that was read and that some cell of every window needs.
+            level: the last one read of it.
+            windows: which, all at that level; shape (windows,), as the answer.
+        """
+        charges = self.scales[at].charges
+        # First those cells that never read it, for nothing.
+        epsilons = (0.0, *(units / UNITS_PER_EPSILON for units in charges))
+        entries = range(level + 2, len(epsilons))
         likely = [walks.likely_undecided(at, entry - 1, windows) for entry in entries]
         chosen = levels_of_most_entropy(
-            self._epsilons(at),
+            epsilons,
             walks.counts(at, windows),
             np.count_nonzero(walks.needed(at, windows), axis=1),
             entries,
@@ -176,42 +183,11 @@ class ProbeEnt:
         )
         return chosen - 1
 
-    def _epsilons(self, at: int) -> tuple[float, ...]:
-        """Return what a channel costs by its level, first for cells that never read it."""
-        return (0.0, *(units / UNITS_PER_EPSILON for units in self.scales[at].charges))
-
-    def following(self, walk: Walk, at: int) -> int:
-        """Return the next level to read: the largest expected min-entropy, the coarser on a tie.
-
-        Args:
-            walk: what has been read so far.
-            at: a channel that was read and that some cell needs.
-        """
-        epsilons = self._epsilons(at)
-        entry = level_of_most_entropy(
-            epsilons,
-            walk.counts(at),
-            walk.needed(at).size,
-            range(walk.level(at) + 2, len(epsilons)),
-            lambda entry: walk.likely_undecided(at, entry - 1),
-        )
-        return entry - 1
-
-    def _next_channel(self, walk: Walk) -> int | None:
-        """Return the channel to go on with: least paid, then least to pay at worst."""
-        waiting = [at for at in range(len(self.scales)) if walk.needed(at).size]
-
-        def paid(at: int) -> tuple[int, int]:
-            level, charges = walk.level(at), self.scales[at].charges
-            return (0 if level < 0 else charges[level]), charges[-1]
-
-        return min(waiting, key=paid, default=None)
-
 
 def _levels(condition: Condition, aim: Aim, grid: Grid) -> list[_Levels]:
     part = grid.shape[-1]
     found = []
-    for share in apportioned(condition, aim, part):
+    for share in apportioned(condition, aim):
         last, cuts = least_common_rate(share.readings, part)
         found.append((share, grid.units(last), cuts))
     return found

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from accountant.costs.levels import level_costs
+from accountant.costs.levels import LevelCosts, level_costs
+from operators.base import Decision
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from numpy.typing import NDArray
 
-    from operators.base import Decision
     from operators.conditions.atoms import IntegerTest
     from operators.conditions.condition import Channel
     from operators.noise.source import NoiseSource
@@ -57,6 +57,11 @@ class Decisions:
         fired = np.concatenate([each.fired for each in every])
         units = np.concatenate([level_costs(each.cost).as_array() for each in every])
         return cls(fired.reshape(windows, -1), units.reshape(windows, -1))
+
+    @property
+    def only(self) -> Decision:
+        """What was decided of the only window."""
+        return Decision(self.fired[0], LevelCosts.of(self.units[0]))
 
 
 class Decides(Protocol):

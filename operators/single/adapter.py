@@ -18,7 +18,7 @@ from operators.single.gaussian import gaussian_limit
 from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from numpy.typing import NDArray
 
@@ -113,23 +113,27 @@ class Scored:
 
 
 def scored(
-    planned: Callable[[IntegerTest, Promise], CellOperator],
+    planned: Callable[..., CellOperator],
     priced: Callable[[IntegerTest, Promise], Plan] | None = None,
+    more: Callable[[Aim], Mapping[str, object]] = lambda _aim: {},
 ) -> Maker:
     """Return how a mechanism of integer tests decides conditions.
 
     Args:
-        planned: plans its operator.
+        planned: plans its operator from a test and a promise.
         priced: returns its plan alone, where that saves something.
+        more: what else it is planned from, by name.
     """
 
     def operator(condition: Condition, aim: Aim) -> Operator:
         score, promise = asked(condition, aim)
-        return Scored(score, planned(score.test, promise))
+        return Scored(score, planned(score.test, promise, **more(aim)))
 
     def price(condition: Condition, aim: Aim) -> Plan:
         score, promise = asked(condition, aim)
-        return (priced or (lambda *of: planned(*of).plan))(score.test, promise)
+        if priced is None:
+            return operator(condition, aim).plan
+        return priced(score.test, promise)
 
     return Maker(operator, price)
 

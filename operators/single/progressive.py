@@ -15,10 +15,10 @@ from accountant.costs.levels import LevelCosts
 from accountant.units import from_loss_units
 from operators.base import Decision, Plan, Promise
 from operators.conditions.atoms import IntegerTest
-from operators.descriptors import WINDOW_KEYS, Maker, Mechanism
+from operators.descriptors import WINDOW_KEYS, Mechanism
 from operators.noise.source import SOURCE
 from operators.single.abreast import each_by_itself, repeated
-from operators.single.adapter import Scored, asked, least_loss
+from operators.single.adapter import least_loss, scored
 from operators.single.choosing import level_of_most_entropy, walk_by_entropy
 from operators.single.converted import converted
 from operators.single.ladder import Grid, Ladder, level_definition
@@ -28,8 +28,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from operators.base import Operator
-    from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
     from operators.single.abreast import Decisions
 
@@ -146,40 +144,21 @@ class Dppwlm(Ppwlm):
         )
 
 
-def _over_its_grid(mechanism: type[Ppwlm]) -> Maker:
-    """Return how a progressive mechanism decides conditions, on the aim's levels."""
+def _named(kind: type[Ppwlm], colours: tuple[str, str]) -> Mechanism:
+    """Return a progressive mechanism as configurations name it, over the aim's levels."""
+    maker = scored(kind.planned, more=lambda aim: {"grid": Grid.asked(aim.levels, kind.refinement)})
+    return Mechanism(
+        name=kind.name,
+        releases="which predicates ring",
+        keys=(*WINDOW_KEYS, "levels"),
+        conditions=maker,
+        converted=converted(maker, least_loss),
+        definition=level_definition,
+        quantifies=True,
+        collective=True,
+        colours=colours,
+    )
 
-    def operator(condition: Condition, aim: Aim) -> Operator:
-        grid = Grid.asked(aim.levels, mechanism.refinement)
-        score, promise = asked(condition, aim)
-        return Scored(score, mechanism.planned(score.test, promise, grid=grid))
 
-    return Maker(operator)
-
-
-_PPWLM: Final = _over_its_grid(Ppwlm)
-_DPPWLM: Final = _over_its_grid(Dppwlm)
-
-PPWLM: Final = Mechanism(
-    name=Ppwlm.name,
-    releases="which predicates ring",
-    keys=(*WINDOW_KEYS, "levels"),
-    conditions=_PPWLM,
-    converted=converted(_PPWLM, least_loss),
-    definition=level_definition,
-    quantifies=True,
-    collective=True,
-    colours=("#c2570c", "#fb9a55"),
-)
-
-DPPWLM: Final = Mechanism(
-    name=Dppwlm.name,
-    releases="which predicates ring",
-    keys=(*WINDOW_KEYS, "levels"),
-    conditions=_DPPWLM,
-    converted=converted(_DPPWLM, least_loss),
-    definition=level_definition,
-    quantifies=True,
-    collective=True,
-    colours=("#15803d", "#55c27d"),
-)
+PPWLM: Final = _named(Ppwlm, ("#c2570c", "#fb9a55"))
+DPPWLM: Final = _named(Dppwlm, ("#15803d", "#55c27d"))

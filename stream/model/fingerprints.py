@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from operators.conditions.condition import HALF
 from operators.conditions.widths import Relative
 from operators.registry import mechanism_of
 from stream.windows.calendars import FixedCalendar, LocalCalendar
@@ -53,7 +52,7 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
     Returns:
         Nested dictionaries of strings, whole numbers and ``None``, ready for JSON.
     """
-    aim = query.aim
+    aim, mechanism = query.aim, mechanism_of(query.mechanism)
     return {
         "schema": SCHEMA_VERSION,
         "query": query.id,
@@ -69,11 +68,11 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
             "max_fpr": _ratio(aim.max_fpr),
             "tolerances": list(aim.tolerances),
             "first_tolerances": list(aim.first_tolerances),
-            "apportion": aim.apportion,
-            "refine": aim.refine,
+            # Once written in configurations; ledgers have them pinned.
+            "apportion": "probe" if mechanism.first_phase else "optimal",
+            "refine": "gradual",
             **({} if aim.promise == "misses" else {"promise": aim.promise}),
-            **({} if aim.first_share == HALF else {"first_share": _ratio(aim.first_share)}),
-            **mechanism_of(query.mechanism).definition(query.condition, aim),
+            **mechanism.definition(query.condition, aim),
         },
         "mechanism": query.mechanism,
         **_band(query),

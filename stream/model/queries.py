@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from stream.windows.calendars import Calendar
 
 __all__ = [
+    "ALONE",
     "AggregateSpec",
     "FirstTolerances",
     "Query",
@@ -38,7 +39,8 @@ __all__ = [
 ]
 
 _FIRST_FACTOR: Final = 5
-_NO_MEMBERS: Final = Domain((), ())
+ALONE: Final = Domain((), ())
+"""The one cell of a predicate that has no groups within it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -275,7 +277,7 @@ class Query:
     readers: tuple[str, ...] = ()
     firsts: bool = False
     releases_counts: bool = False
-    members: Domain = _NO_MEMBERS
+    members: Domain = ALONE
 
     @property
     def counted(self) -> Domain:

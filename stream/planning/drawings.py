@@ -21,6 +21,7 @@ from stream.planning.ringing import threshold_edge, whole
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from stream.model.queries import Query
     from stream.planning.worth import Worth
 
 __all__ = ["Bar", "bars_drawing", "curve_drawing"]
@@ -59,11 +60,14 @@ def curve_drawing(worth: Worth) -> str:
     law = worth.law
     cell = law.cell_of(None)
     zone = threshold_edge(law, cell)
-    usual = None if worth.query.usual is None else float(worth.query.usual[cell])
-    least, most = _span(zone.marks, usual, whole_range=zone.around)
+    usual = None if law.query.usual is None else float(law.query.usual[cell])
+    if law.steps is None:
+        least, most = _span(zone.marks, usual, whole_range=zone.around)
+    else:
+        least, most = -2 * law.steps, law.steps
     reach = (most - least) / float(law.unit)
     step = max(1, math.ceil(reach / _POINTS))
-    wide = max(worth.query.condition.sensitivities)
+    wide = max(law.query.condition.sensitivities)
     if wide < reach / 20:  # whole steps: the law has one value on each
         step = wide * -(-step // wide)
     first = whole(Fraction(least) / law.unit)
@@ -80,8 +84,9 @@ def curve_drawing(worth: Worth) -> str:
         parts.append(_line(axis.at(usual), "usual"))
     parts.append(f'<polyline class="curve" points="{points}"/>')
     parts += _labels(axis, zone.marks, usual)
-    parts.append(_text((_LEFT + _RIGHT) / 2, _HEIGHT - 6, _measured(worth), "middle"))
-    name = f"probability that {worth.query.id} rings, against the count"
+    parts.append(_text((_LEFT + _RIGHT) / 2, _HEIGHT - 6, _measured(law.query), "middle"))
+    against = "count" if law.steps is None else "score"
+    name = f"probability that {worth.query.id} rings, against the {against}"
     return _svg(parts, name)
 
 
@@ -140,9 +145,9 @@ def _span(marks: Sequence[Fraction], usual: float | None, *, whole_range: bool) 
     return math.floor(low), math.ceil(high)
 
 
-def _measured(worth: Worth) -> str:
+def _measured(query: Query) -> str:
     """Return what is counted, as SQL where that is short."""
-    text = worth.query.texts[0].rpartition(" ")[0].rpartition(" ")[0].removesuffix(" - REFERENCE")
+    text = query.texts[0].rpartition(" ")[0].rpartition(" ")[0].removesuffix(" - REFERENCE")
     return f"{text if len(text) * _LETTER < _RIGHT - _LEFT - 80 else 'aggregate'} in a window"
 
 

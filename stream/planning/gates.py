@@ -114,7 +114,9 @@ def _useless(query: Query) -> Iterator[Objection]:
     """Yield that an alarm rings, as a rule, for nobody at all, or in ordinary windows."""
     if why_not(query) is not None:
         return
-    law = RingLaw(query)
+    law = RingLaw.of(query)
+    if law.steps is not None:  # what counts nothing has no score of its own
+        return
     nothing = np.zeros(1, dtype=np.int64)
     for cell in law.cells():
         chances = law.chances(cell, nothing)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from stream.decisions.records import epsilon_text
 from stream.model.contributions import contribution_rule
 from stream.model.losses import epsilon_fields, loss_name, wall_fields
+from stream.model.numbers import decimal
 from stream.planning.period_caps import cap_line
 from stream.windows.instants import iso_utc
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from stream.planning.outlook import ScopeOutlook
     from stream.planning.panes import PaneShare
     from stream.planning.playing import Played
+    from stream.planning.prices import PriceSetter
     from stream.planning.refusal import Refusal
     from stream.planning.runs import RunOutlook
 
@@ -38,6 +40,8 @@ def plan_lines(looked: Sequence[ScopeOutlook], alarms: Alarms) -> Iterator[dict[
         for alarm in one.plan.alarms:
             yield {**_alarm_line(alarm, one.plan, alarms), **_played(alarm.query, one.played)}
         yield _budget_line(one, alarms.budget.gaussian)
+        for price in one.prices:
+            yield _price_line(price, one.plan)
         for run in one.runs:
             yield _run_line(run, one.plan, alarms.budget.gaussian)
         for share in one.panes:
@@ -128,6 +132,20 @@ def _budget_line(one: ScopeOutlook, gaussian: Gaussian | None) -> dict[str, obje
             "pairs_separate": plan.sharing.separate,
         }
     return line
+
+
+def _price_line(price: PriceSetter, plan: ScopePlan) -> dict[str, object]:
+    wider = None if price.epsilon is None else map(decimal, price.wider)
+    return {
+        "record": "price",
+        "alarm": price.query,
+        "budget": plan.terms.scope,
+        "set_by": dict(zip(price.comparisons, map(decimal, price.tolerances), strict=True)),
+        "wider": None if wider is None else dict(zip(price.comparisons, wider, strict=True)),
+        loss_name(price.gaussian): None
+        if price.epsilon is None
+        else f"{float(price.epsilon):.12f}",
+    }
 
 
 def _run_line(run: RunOutlook, plan: ScopePlan, gaussian: Gaussian | None) -> dict[str, object]:

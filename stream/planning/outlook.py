@@ -11,6 +11,7 @@ from stream.planning.budget import budget_plan
 from stream.planning.changes import recommended
 from stream.planning.panes import pane_shares
 from stream.planning.playing import played
+from stream.planning.prices import price_setter
 from stream.planning.refusal import first_refusal
 from stream.planning.runs import run_outlook
 from stream.planning.smallest import smallest_changes
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from stream.planning.changes import Change
     from stream.planning.panes import PaneShare
     from stream.planning.playing import Played
+    from stream.planning.prices import PriceSetter
     from stream.planning.refusal import Refusal
     from stream.planning.runs import RunOutlook
     from stream.planning.totals import Totals
@@ -44,6 +46,7 @@ class ScopeOutlook:
         played: a whole period in the order of admission; ``None`` where it has no end.
         changes: the smallest of each kind, where the plan does not fit.
         runs: of every alarm whose windows share runs of questions, in the plan's order.
+        prices: which comparisons set the price, of every alarm that has several.
     """
 
     plan: ScopePlan
@@ -53,6 +56,7 @@ class ScopeOutlook:
     played: Played | None = None
     totals: Totals | None = None
     panes: tuple[PaneShare, ...] = ()
+    prices: tuple[PriceSetter, ...] = ()
 
     @property
     def recommended(self) -> Change | None:
@@ -75,6 +79,11 @@ def outlook(alarms: Alarms) -> tuple[ScopeOutlook, ...]:
                 panes=pane_shares(queries, alarms.budget),
                 refusal=_refusal(plan, queries, alarms.budget, whole),
                 changes=smallest_changes(plan, queries, plans, alarms.budget),
+                prices=tuple(
+                    found
+                    for query in queries
+                    if (found := price_setter(query, alarms.budget.gaussian)) is not None
+                ),
                 runs=tuple(
                     run_outlook(query, alarms.budget)
                     for query in queries

@@ -11,8 +11,7 @@ from stream.model.losses import loss_name, rounded_loss, wall_text, worth_text
 from stream.planning.budget import REFERENCE_MS, period_table
 from stream.planning.drawings import Bar, bars_drawing, curve_drawing
 from stream.planning.pages import template_of
-from stream.planning.ringing import PERCENTS
-from stream.planning.ringing_tables import rate_text, threshold_text
+from stream.planning.ringing_tables import headings, rate_text, threshold_text
 from stream.planning.totals import period_losses
 from stream.windows.calendars import LocalCalendar
 from stream.windows.localtime import load_zone
@@ -78,7 +77,6 @@ def plan_page(looked: Sequence[ScopeOutlook], worths: Sequence[Worth], alarms: A
         file=alarms.file,
         budgets=[_budget(one, alarms) for one in looked],
         alarms=[_alarm(one) for one in worths],
-        percents=PERCENTS,
         rate=rate_text,
     )
 
@@ -98,6 +96,7 @@ def _alarm(worth: Worth) -> dict[str, Any]:
         "worth": worth,
         "svg": None if ringing is None else curve_drawing(worth),
         "basis": None if ringing is None else ringing.basis,
+        "headings": () if ringing is None else headings(ringing),
         "rows": [(threshold_text(curve), list(_points(curve))) for curve in rows],
     }
 

@@ -1,23 +1,28 @@
 """At what count an alarm rings: how likely, as a function of the true bounded aggregate.
 
-Exact from the configuration alone, by the law of the alarm's own mechanism, and therefore public:
-no data is read. Where no exact law of one aggregate is known there is no number, and
-:func:`why_not` says why. Proof: ``docs/proofs/ringing.md``.
+Where one count or sum does not say all, as a function of the condition's score. Exact from the
+configuration alone, by the law of the alarm's own mechanism, and therefore public: no data is read.
+Where no exact law is known there is no number, and :func:`why_not` says why. Proof:
+``docs/proofs/ringing.md``.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from operators.conditions.condition import Condition, ThresholdAtom
+from operators.conditions.formula import Formula
+from operators.conditions.score import score_of
 from operators.conditions.weights import Weight
 from operators.conditions.widths import Relative
 from operators.registry import mechanism_of
 from stream.decisions.mechanisms import operator_of
+from stream.model.queries import ALONE, AggregateSpec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "PERCENTS",
+    "SCORES",
     "Curve",
     "Edge",
     "RingLaw",
@@ -45,9 +51,11 @@ __all__ = [
 PERCENTS: Final = (0, 25, 50, 75, 90, 100, 110)
 """Where a curve is looked at, in per cent of the threshold (of a band: of its half-width)."""
 
+SCORES: Final = tuple(Fraction(part, 4) for part in (-8, -4, -2, -1, 0, 1, 2))
+"""Where the curve of a score is looked at, in its steps: 0 just holds, -1 is beyond tolerances."""
+
 _ADDED: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS, Weight.SUM, Weight.LINEAR})
 _EVERY: Final = "every predicate"
-_NUMBERS: Final = ("no", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +65,8 @@ class Curve:
     Args:
         threshold: as written, in the aggregate's own unit; of a band, its half-width.
         reference: what a band lies around; 0 for other alarms, and where a feed says it.
-        counts: aggregates, rising with ``PERCENTS``: the nearest whole granules.
+        counts: aggregates, rising with ``PERCENTS``: the nearest whole granules; or scores, with
+            ``SCORES``.
         chances: probability to ring at each.
     """
 
@@ -76,12 +85,14 @@ class Ringing:
         basis: what is computed, in words.
         curves: at its one threshold, or at the smallest, the median and the largest.
         relative: whether counts are distances from a reference that another feed says.
+        steps: of the condition's score, where counts are scores.
     """
 
     query: str
     basis: str
     curves: tuple[Curve, ...]
     relative: bool = False
+    steps: int | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,10 +100,12 @@ class RingLaw:
     """The law of one alarm, planned once and asked often.
 
     Args:
-        query: an alarm that :func:`why_not` says nothing of.
+        query: an alarm that :func:`why_not` says nothing of, and one count or sum says all of.
+        steps: of the score of another one, which this one stands for.
     """
 
     query: Query
+    steps: int | None = None
     operator: Operator = field(init=False, repr=False)
     _known: dict[tuple[int, int], float] = field(default_factory=dict, init=False, repr=False)
 
@@ -103,6 +116,36 @@ class RingLaw:
             ConfigError: the alarm's aim cannot be kept.
         """
         object.__setattr__(self, "operator", operator_of(self.query))
+
+    @classmethod
+    def of(cls, query: Query) -> RingLaw:
+        """Return the law of any alarm that :func:`why_not` says nothing of.
+
+        Mechanisms decide a condition by its score, so where that has several aggregates, or one
+        that does not say all, the law is that of a test of the score: its aggregate is the score.
+
+        Raises:
+            ConfigError: the alarm's aim cannot be kept.
+        """
+        if query.band is not None or _one_added(query):
+            return cls(query)
+        condition, aim = query.condition, query.aim
+        turned = condition if aim.promise == "misses" else condition.negated
+        steps = score_of(turned, aim.tolerances).steps
+        # Two units a step: then every number of steps has a tolerance, odd or even.
+        atom = ThresholdAtom(0, np.zeros(condition.answers, dtype=np.int64))
+        one_way = condition.monotone or condition.one_question
+        test = Condition(Formula.parse("r"), {"r": atom}, (2,), monotone=one_way)
+        alone = replace(
+            query,
+            aggregates=(AggregateSpec(Weight.SUM, granule=Fraction(1, 2)),),
+            condition=test,
+            aim=aim.widened((steps - 1,)),
+            texts=("score >= 0",),
+            usual=None,
+            members=ALONE,
+        )
+        return cls(alone, steps)
 
     @cached_property
     def thresholds(self) -> NDArray[np.int64]:
@@ -270,15 +313,18 @@ def why_not(query: Query) -> str | None:
     band = query.band
     if band is not None:
         return _why_not_of(band.decider, query)
-    used = {atom.statistic for atom in query.condition.atoms.values()}
-    kinds = {query.aggregates[statistic].kind for statistic in used}
-    if not kinds <= _ADDED:
-        return "it depends on how many values there are"
-    if len(used) > 1:
-        return f"{_NUMBERS[len(used)] if len(used) < len(_NUMBERS) else len(used)} aggregates"
-    if mechanism_of(query.mechanism).first_phase and len(query.condition.channels) > 1:
-        return f"{query.mechanism} chooses between several noisy values"
+    if mechanism_of(query.mechanism).first_phase:
+        if len(query.condition.channels) > 1:
+            return f"{query.mechanism} chooses between several noisy values"
+        if not _one_added(query):
+            return "it depends on how many values there are"
     return None
+
+
+def _one_added(query: Query) -> bool:
+    """Tell whether an alarm is about one count or sum."""
+    used = {atom.statistic for atom in query.condition.atoms.values()}
+    return len(used) == 1 and query.aggregates[used.pop()].kind in _ADDED
 
 
 def _why_not_of(decider: Decider, query: Query) -> str | None:
@@ -305,7 +351,7 @@ def ring_probability(
         query: the alarm.
         budget: the wall it lives under.
         count: in the aggregate's own unit, the nearest whole granule being meant; relative to the
-            reference where a feed says it.
+            reference where a feed says it; the score, where one count or sum does not say all.
         threshold: of which cell, as written; without one, of the median.
 
     Returns:
@@ -317,7 +363,7 @@ def ring_probability(
     """
     if why_not(query) is not None:
         return None
-    law = RingLaw(query)
+    law = RingLaw.of(query)
     cell = law.cell_of(None if threshold is None else Fraction(threshold))
     found = law.at(cell, [Fraction(count)])
     return None if found is None else found[0]
@@ -336,7 +382,7 @@ def curve(query: Query, budget: Budget) -> Ringing | None:
     Raises:
         ConfigError: the alarm's aim cannot be kept.
     """
-    return None if why_not(query) is not None else curve_of(RingLaw(query), budget)
+    return None if why_not(query) is not None else curve_of(RingLaw.of(query), budget)
 
 
 def curve_of(law: RingLaw, budget: Budget) -> Ringing | None:
@@ -356,16 +402,18 @@ def curve_of(law: RingLaw, budget: Budget) -> Ringing | None:
             reference + whole(threshold * percent / 100 / law.unit) * law.unit
             for percent in PERCENTS
         ]
+        if law.steps is not None:
+            counts = [Fraction(whole(law.steps * part)) for part in SCORES]
         chances = law.at(cell, counts)
         if chances is None:
             return None
         curves.append(Curve(threshold, reference, tuple(counts), chances))
-    basis, members = _basis(query, budget), query.members
-    if members.fields:
+    basis, members, relative = _basis(query, budget), query.members, query.reference is not None
+    if members.fields and law.steps is None:
         at, of = query.condition.least, f"{len(members)} by {', '.join(members.fields)}"
         group = f"the count is of group number {at} of {of}, the one furthest beyond first"
         basis = group if basis == _EVERY else f"{group}; {basis}"
-    return Ringing(query.id, basis, tuple(curves), query.reference is not None)
+    return Ringing(query.id, basis, tuple(curves), relative, law.steps)
 
 
 def _basis(query: Query, budget: Budget) -> str:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from stream.model.numbers import decimal
 from stream.planning.fitting import Fitting
-from stream.planning.ringing import PERCENTS
+from stream.planning.ringing import PERCENTS, SCORES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
 
     from stream.planning.false_rings import FalseRings
-    from stream.planning.ringing import Curve
+    from stream.planning.ringing import Curve, Ringing
     from stream.planning.worth import Worth
 
-__all__ = ["rate_text", "ringing_lines", "ringing_tables", "threshold_text"]
+__all__ = ["headings", "rate_text", "ringing_lines", "ringing_tables", "threshold_text"]
 
 _LEAST: Final = 0.001
 _NOTHING: Final = 1e-9
@@ -34,8 +34,14 @@ def ringing_tables(worths: Sequence[Worth]) -> list[RenderableType]:
     """
     shown: list[RenderableType] = []
     known = [one for one in worths if one.ringing is not None]
+    for scored in (False, True):
+        rows = [
+            one.ringing
+            for one in known
+            if one.ringing and (one.ringing.steps is not None) is scored
+        ]
+        shown += [Fitting(_curves_table(rows))] if rows else []
     if known:
-        shown.append(Fitting(_curves_table(known)))
         bases = dict.fromkeys(one.ringing.basis for one in known if one.ringing is not None)
         for basis in bases:
             named = [one.query.id for one in known if one.ringing and one.ringing.basis == basis]
@@ -62,7 +68,7 @@ def ringing_lines(worths: Sequence[Worth]) -> Iterator[dict[str, object]]:
             "basis": None if ringing is None else ringing.basis,
             "not_computed": one.why_not,
             "relative": False if ringing is None else ringing.relative,
-            "curves": [] if ringing is None else [_curve_line(each) for each in ringing.curves],
+            "curves": [] if ringing is None else [*_curve_lines(ringing)],
             "usual": None if one.false is None else _false_line(one.false),
         }
 
@@ -81,20 +87,32 @@ def rate_text(number: float) -> str:
     return f"{number:,.0f}" if number >= 100 else f"{number:.3g}"
 
 
-def _curves_table(worths: Sequence[Worth]) -> Table:
-    table = Table(
-        title="probability to ring, at so many per cent of the threshold", title_justify="left"
-    )
+def headings(ringing: Ringing) -> tuple[str, ...]:
+    """Return where a curve is looked at, in words; k are the steps of a score."""
+    if ringing.steps is None:
+        return tuple(f"{percent}%" for percent in PERCENTS)
+    return tuple(f"{float(part):g} k" if part else "0" for part in SCORES)
+
+
+def _curves_table(every: Sequence[Ringing]) -> Table:
+    scored = every[0].steps is not None
+    where = "by the score of the condition" if scored else "at so many per cent of the threshold"
+    table = Table(title=f"probability to ring, {where}", title_justify="left")
     table.add_column("alarm", overflow="fold")
-    table.add_column("threshold", justify="right")
-    for percent in PERCENTS:
-        table.add_column(f"{percent}%", justify="right")
-    for one in worths:
-        for curve in () if one.ringing is None else one.ringing.curves:
+    table.add_column("steps k" if scored else "threshold", justify="right")
+    for heading in headings(every[0]):
+        table.add_column(heading, justify="right")
+    for one in every:
+        for curve in one.curves:
             pairs = zip(curve.counts, curve.chances, strict=True)
             cells = (f"{decimal(count)}:\n{chance:.2f}" for count, chance in pairs)
-            table.add_row(one.query.id, threshold_text(curve), *cells)
+            table.add_row(one.query, str(one.steps) if scored else threshold_text(curve), *cells)
     table.caption = "the count, and how likely a predicate with it rings"
+    if scored:
+        table.caption = (
+            "the score, and how likely a predicate with it rings: 0 where the condition just holds,"
+            " -k where it is false with every tolerance granted"
+        )
     table.caption_justify = "left"
     return table
 
@@ -129,16 +147,22 @@ def _false_table(worths: Sequence[Worth]) -> Table:
     return table
 
 
-def _curve_line(curve: Curve) -> dict[str, object]:
-    points = zip(PERCENTS, curve.counts, curve.chances, strict=True)
-    return {
-        "threshold": float(curve.threshold),
-        "reference": float(curve.reference),
-        "points": [
-            {"percent": percent, "count": float(count), "chance": _told(chance)}
-            for percent, count, chance in points
-        ],
-    }
+def _curve_lines(ringing: Ringing) -> Iterator[dict[str, object]]:
+    for curve in ringing.curves:
+        if ringing.steps is not None:
+            scores = zip(curve.counts, curve.chances, strict=True)
+            points = [{"score": int(score), "chance": _told(chance)} for score, chance in scores]
+            yield {"steps": ringing.steps, "points": points}
+            continue
+        counts = zip(PERCENTS, curve.counts, curve.chances, strict=True)
+        yield {
+            "threshold": float(curve.threshold),
+            "reference": float(curve.reference),
+            "points": [
+                {"percent": percent, "count": float(count), "chance": _told(chance)}
+                for percent, count, chance in counts
+            ],
+        }
 
 
 def _false_line(false: FalseRings) -> dict[str, object]:

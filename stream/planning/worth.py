@@ -54,7 +54,7 @@ def worth_of(query: Query, budget: Budget) -> Worth:
     reason = why_not(query)
     if reason is not None:
         return Worth(query, why_not=reason)
-    law = RingLaw(query)
+    law = RingLaw.of(query)
     ringing = curve_of(law, budget)
     if ringing is None:
         return Worth(query, why_not="its condition has too many outcomes to add up")

@@ -200,7 +200,7 @@ def test_conditions_are_those_of_the_sub_queries() -> None:
     expected = held[2] | (held[0] & held[3])
     assert (case.condition.truth(columns.statistics) == expected).all()
     assert case.tolerances(12) == (6, 12, 1)
-    aim = case.aim("probe", "fresh", 1)
+    aim = case.aim(1)
     assert (aim.first_tolerances, aim.tolerances) == ((15, 30, 2), (1, 1, 1))
 
 

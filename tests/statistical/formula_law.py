@@ -19,9 +19,9 @@ import numpy as np
 from accountant.units import UNITS_PER_EPSILON
 from operators.conditions.condition import Condition, ThresholdAtom
 from operators.conditions.formula import Formula, atom_of
+from operators.formulas.abreast import Walks
 from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
-from operators.formulas.treewalk import Walk
 from tests.statistical.chain_law import laplace
 
 if TYPE_CHECKING:
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from operators.base import Decision
     from operators.conditions.condition import Aim
     from operators.formulas.treewalk import Scale
     from operators.noise.gradual import GradualNoise
     from operators.noise.source import NoiseSource
+    from operators.single.abreast import Decisions
     from tests.statistical.chain_law import Floats
 
 ONE = 1 << 64
@@ -181,9 +181,15 @@ class ScheduledEnt(ProbeEnt):
     __slots__ = ()
     schedule: tuple[tuple[int, ...], ...] = ()
 
-    def following(self, walk: Walk, at: int) -> int:
+    def following(
+        self,
+        walks: Walks,  # noqa: ARG002  as its base has it
+        at: int,
+        level: int,
+        windows: NDArray[np.intp],
+    ) -> NDArray[np.intp]:
         """Return the next level of the schedule."""
-        return min(level for level in self.schedule[at] if level > walk.level(at))
+        return np.full(windows.size, min(each for each in self.schedule[at] if each > level))
 
 
 class ScheduledProbe(Probe):
@@ -192,10 +198,11 @@ class ScheduledProbe(Probe):
     __slots__ = ()
     schedule: tuple[tuple[int, ...], ...] = ()
 
-    def refined(self, walk: Walk, at: int) -> int:
+    def refined(self, walks: Walks, at: int, windows: NDArray[np.intp]) -> NDArray[np.intp]:
         """Return the next level of the schedule, the present one at its end."""
-        present = walk.level(at)
-        return min((level for level in self.schedule[at] if level > present), default=present)
+        present = int(walks.levels(at)[windows[0]])
+        level = min((each for each in self.schedule[at] if each > present), default=present)
+        return np.full(windows.size, level)
 
 
 def choices(scale: Scale, mechanism: type[ProbeEnt | Probe]) -> list[tuple[int, ...]]:
@@ -311,10 +318,10 @@ def _driven(
     kind: Any = ScheduledEnt if isinstance(operator, ProbeEnt) else ScheduledProbe
     kind.schedule = schedule
     fields = {name: getattr(operator, name) for name in operator.__dataclass_fields__}
-    walks: list[Walk] = []
-    original = Walk.decision
+    walks: list[Walks] = []
+    original = Walks.decisions
 
-    def kept(walk: Walk) -> Decision:
+    def kept(walk: Walks) -> Decisions:
         walks.append(walk)
         return original(walk)
 
@@ -323,10 +330,10 @@ def _driven(
     for name in reversed(condition.formula.atoms):  # a channel is named after its first atom
         statistic, threshold = thresholds[name]
         statistics[statistic] = threshold
-    with patch.object(Walk, "decision", kept):  # the walk itself is never returned
+    with patch.object(Walks, "decisions", kept):  # the walk itself is never returned
         decision = kind(**fields).decide(statistics, SureCoins())
     units = cast("Any", decision.cost).as_array() / UNITS_PER_EPSILON
-    return decision.fired, units, walks[0]._stopped.astype(np.int64)
+    return decision.fired, units, walks[0]._stopped[:, 0].astype(np.int64)
 
 
 def _coins(scales: Sequence[Scale]) -> Iterator[tuple[float, list[list[bool]]]]:

@@ -16,9 +16,10 @@ import pytest
 import operators.formulas.probe
 from operators.conditions.condition import Aim
 from operators.conditions.formula import atom_of
+from operators.formulas.abreast import Walks
 from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
-from operators.formulas.treewalk import Rungs, Walk
+from operators.formulas.treewalk import Rungs
 from operators.noise.source import KeyedNoise
 from operators.registry import create
 from operators.single.ladder import Grid
@@ -68,11 +69,11 @@ def enumerated(name: str, walk: str) -> tuple[FormulaLaw, Outcomes]:
         grid = THREE if rule and len(condition.formula.literals) < 3 else SMALL
         operator = ProbeEnt.planned(condition, aim, grid=grid)
     else:
-        aim = aim_of(text, refine="fresh" if mechanism == "fresh" else "gradual")
+        aim, fresh = aim_of(text), Fraction(1, 2) if mechanism == "fresh" else None
         rounds = operators.formulas.probe._ROUNDS
         try:
             operators.formulas.probe._ROUNDS = 3 if name in {"between", "a AND b"} else 2  # type: ignore[misc]
-            operator = Probe.planned(condition, aim)
+            operator = Probe.planned(condition, aim, fresh=fresh)
         finally:
             operators.formulas.probe._ROUNDS = rounds  # type: ignore[misc]
     law = FormulaLaw(text, thresholds, aim, operator, free=bool(rule))
@@ -216,20 +217,20 @@ def observed(
         replace(scale, chain=cast("GradualNoise", Prepared(chain.copy())))
         for scale, chain in zip(operator.scales, chains, strict=True)
     )
-    walks: list[Walk] = []
+    walks: list[Walks] = []
     reads: list[tuple[int, int]] = []
-    original = Walk.read
+    original = Walks.read
 
-    def noted(walk: Walk, at: int, level: int) -> None:
+    def noted(walk: Walks, at: int, level: int, windows: NDArray[np.intp]) -> None:
         walks.append(walk)
         reads.append((at, level))
-        original(walk, at, level)
+        original(walk, at, level, windows)
 
-    with patch.object(Walk, "read", noted):
+    with patch.object(Walks, "read", noted):
         decision = replace(operator, scales=prepared).decide(
             statistics, cast("NoiseSource", SureCoins())
         )
-    return decision, walks[0]._stopped, reads
+    return decision, walks[0]._stopped[:, 0], reads
 
 
 def rates(of: FormulaLaw, found: Outcomes) -> tuple[float, float]:
@@ -282,13 +283,13 @@ def split_law(first_share: Fraction, *, kept: bool = True) -> FormulaLaw:
     """Return the law under a split; broken where both phases take its larger part."""
     text, thresholds = BOTH
     condition = condition_of(text, thresholds)
-    aim = aim_of(text, refine="fresh", first_share=first_share)
+    aim = aim_of(text)
     rounds = operators.formulas.probe._ROUNDS
     try:
         operators.formulas.probe._ROUNDS = 2  # type: ignore[misc]
-        operator = Probe.planned(condition, aim)
+        operator = Probe.planned(condition, aim, fresh=first_share)
         if not kept:
-            whole = Probe.planned(condition, replace(aim, first_share=1 - first_share))
+            whole = Probe.planned(condition, aim, fresh=1 - first_share)
             scales = tuple(
                 replace(
                     scale,
@@ -372,7 +373,7 @@ def test_rungs_never_lose_and_ring_at_once() -> None:
         for operator in (
             ProbeEnt.planned(tree.condition, aim),
             Probe.planned(tree.condition, aim),
-            Probe.planned(tree.condition, replace(aim, refine="fresh")),
+            Probe.planned(tree.condition, aim, fresh=Fraction(1, 2)),
         ):
             for rungs in (rungs for scale in operator.scales for rungs in scale.rungs):
                 assert isinstance(rungs, Rungs)

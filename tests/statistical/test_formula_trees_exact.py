@@ -5,18 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.stats import binom
 
 from accountant.units import from_loss_units
-from operators.conditions.condition import Aim, Condition, Refine, Rule, ThresholdAtom
+from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import atom_of
 from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
 from operators.noise.source import KeyedNoise
-from operators.registry import create
 from operators.single.ladder import Grid
 from tests.statistical.formula_cases import (
     BETA,
@@ -31,24 +30,23 @@ if TYPE_CHECKING:
 
     from operators.formulas.treewalk import Scale
 
+HALF = Fraction(1, 2)
+
 
 def test_boundaries_keep_max_fnr_on_random_trees() -> None:
     """200 random trees: along no prime implicant may any walk pass boundaries more often."""
     grid = Grid(first=Fraction(1, 1000), rounds=3)
     for number, tree in enumerate(TREES):
-        aim = Aim(BETA, tree.tolerances, apportion="probe" if number % 8 else "optimal")
+        aim = Aim(BETA, tree.tolerances)
         operator = ProbeEnt.planned(tree.condition, aim, grid=grid)
         crossing = crossings(operator.scales)
         for implicant in tree.condition.formula.prime_implicants():
             if len({atom_of(one) for one in implicant}) == len(implicant):
                 assert sum(crossing[one] for one in implicant) <= BETA
         if number % 16 == 1:  # two phases of independent noise: their marginals add up
-            for refine in get_args(Refine):
-                first = (9,) * len(tree.tolerances)
-                probe = Probe.planned(
-                    tree.condition,
-                    replace(aim, first_tolerances=first, refine=refine),
-                )
+            for fresh in (None, HALF):
+                first = replace(aim, first_tolerances=(9,) * len(tree.tolerances))
+                probe = Probe.planned(tree.condition, first, fresh=fresh)
                 crossing = crossings(probe.scales)
                 for implicant in tree.condition.formula.prime_implicants():
                     if len({atom_of(one) for one in implicant}) == len(implicant):
@@ -108,38 +106,16 @@ def test_sampled_misses_close_to_the_thresholds() -> None:
         )
         assert many.truth(statistics).all()
         aim = Aim(BETA, tree.tolerances, first_tolerances=(9,) * len(tree.tolerances))
-        for mechanism, each in (
-            ("probe", aim),
-            ("probe", replace(aim, refine="fresh")),
-            ("probe-ent", aim),
+        for at, operator in enumerate(
+            (
+                Probe.planned(many, aim),
+                Probe.planned(many, aim, fresh=HALF),
+                ProbeEnt.planned(many, aim),
+            )
         ):
-            operator = create(mechanism, many, each)
-            decision = operator.decide(statistics, KeyedNoise(f"{number} {mechanism}".encode()))
+            decision = operator.decide(statistics, KeyedNoise(f"{number} {at}".encode()))
             missed = np.count_nonzero(~decision.fired)
             assert binom.sf(missed - 1, cells, float(BETA)) > 0.001
             assert decision.cost.worst_units <= operator.plan.epsilon * 10**12
             tested += 1
     assert tested > 15
-
-
-def test_optimal_plans_never_cost_more() -> None:
-    """epsilon(optimal) <= that of the other rules, for every mechanism's plan and both phases.
-
-    A whole level's loss is the least whose coins fit 64 bits: at equal rates one loss unit is
-    within that rounding.
-    """
-    for number in range(0, len(TREES), 10):
-        tree = TREES[number]
-        unit = Fraction(len(tree.condition.channels), 10**12)
-        wide = tuple((9, 40, 0)[at % 3] for at in range(number, number + len(tree.tolerances)))
-        aim = Aim(BETA, tree.tolerances, first_tolerances=wide)
-        fresh = replace(aim, refine="fresh")
-        for plan, each in (
-            (Probe.priced, aim),
-            (Probe.priced, fresh),
-            (ProbeEnt.priced, aim),
-        ):
-            optimal = plan(tree.condition, each).epsilon
-            for rule in get_args(Rule):
-                other = plan(tree.condition, replace(each, apportion=rule)).epsilon
-                assert optimal <= other + unit

@@ -199,21 +199,16 @@ def test_one_comparison_rings_by_its_table() -> None:
     assert nlm.chances(STEPS) == pytest.approx(summed, abs=1e-12)
 
 
-@pytest.mark.parametrize("kind", [ProbeEnt, Probe])
-@pytest.mark.parametrize("refine", ["gradual", "fresh"])
-def test_a_walk_of_one_channel_rings_as_it_is_walked(
-    kind: type[ProbeEnt | Probe], refine: str
-) -> None:
+@pytest.mark.parametrize("kind", ["probe-ent", "probe", "fresh"])
+def test_a_walk_of_one_channel_rings_as_it_is_walked(kind: str) -> None:
     """ProBE's walks over one channel, by the real mechanism over every class of its values."""
-    if kind is ProbeEnt and refine == "fresh":
-        return
     text, thresholds = BETWEEN
-    aim = aim_of(text, refine=refine)
+    aim = aim_of(text)
     condition = condition_of(text, thresholds)
     operator = (
         ProbeEnt.planned(condition, aim, grid=THREE)
-        if kind is ProbeEnt
-        else Probe.planned(condition, aim)
+        if kind == "probe-ent"
+        else Probe.planned(condition, aim, fresh=Fraction(1, 2) if kind == "fresh" else None)
     )
     law = FormulaLaw(text, thresholds, aim, operator, free=False)
     outcomes, (classes,) = law.outcomes(), law.classes

@@ -33,7 +33,7 @@ __all__ = ["MEASURES", "lines_of"]
 
 MEASURES = ("worst", "mean", "entropy", "fnr", "fpr", "far_fpr")
 """What is shown of every setting."""
-_OURS = ("ProBE", "ProBE-Naive", "ProBE, fresh", "ProBE-Ent")
+_OURS = ("ProBE", "ProBE, fresh", "ProBE-Ent")
 
 _RULES = """\
 Conjunctions of 1 to 6 averages on a shop, the paper's own setting (appendix E), on taxis, and on

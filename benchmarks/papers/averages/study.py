@@ -59,15 +59,15 @@ DEVIATIONS: Final = 1
 TWO_NOISES: Final = "sum and count"
 MECHANISMS: Final = (
     "naive",
+    "score",
     "ProBE",
-    "ProBE-Naive",
     "ProBE, fresh",
     "ProBE-Ent",
     "naive, printed",
     TWO_NOISES,
 )
-"""The paper's four, ProBE closest to its own algorithm, naive as printed, and naive with a noise
-for the sum and one for the count."""
+"""The paper's three, one noise for the whole condition, ProBE closest to its own algorithm, naive
+as printed, and naive with a noise for the sum and one for the count."""
 
 _Floats: TypeAlias = "NDArray[np.float64]"
 

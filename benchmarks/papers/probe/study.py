@@ -9,7 +9,7 @@ from __future__ import annotations
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import repeat
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
@@ -19,22 +19,26 @@ import numpy as np
 from benchmarks.papers.originals import OriginalTslm
 from benchmarks.papers.trials import Measured, Outcome, measure, outcome
 from benchmarks.papers.workloads import COMBINATIONS, SUBQUERIES, Columns
+from operators.base import Promise
 from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
+from operators.formulas.probe import Probe
 from operators.noise.source import NoiseSource
 from operators.registry import create, price
+from operators.single.tslm import Tslm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.papers.data import Events
-    from operators.conditions.condition import Refine, Rule
+    from operators.base import Operator
 
 __all__ = [
     "BOUNDS",
     "FORMULAS",
     "MECHANISMS",
     "NAIVE_PERCENTS",
+    "PLANNED",
     "TREES",
     "Case",
     "Results",
@@ -107,15 +111,13 @@ class Case:
         atoms = Formula.parse(self.formula).atoms
         return tuple(-(-percent * self.columns.ranges[self.at(name)] // 100) for name in atoms)
 
-    def aim(self, rule: Rule, refine: Refine, percent: int) -> Aim:
+    def aim(self, percent: int) -> Aim:
         """Return what ProBE is asked for, with these last tolerances."""
         return Aim(
             max_fnr=self.max_fnr,
             max_fpr=self.max_fpr,
             tolerances=self.tolerances(percent),
             first_tolerances=self.tolerances(FIRST_PERCENT),
-            apportion=rule,
-            refine=refine,
         )
 
 
@@ -175,7 +177,7 @@ def last_percent(case: Case) -> int:
     """Return the least last tolerance at which ProBE's worst case is within epsilon_max."""
     condition = case.condition
     for percent in LAST_PERCENTS[:-1]:
-        plan = price("probe", condition, case.aim("optimal", "gradual", percent))
+        plan = price("probe", condition, case.aim(percent))
         if plan.epsilon <= EPSILON_MAX:
             return percent
     return LAST_PERCENTS[-1]
@@ -198,22 +200,32 @@ def _measured(case: Case, runs: int) -> dict[str, Measured]:
     return {name: measure(maker(case), truth, runs) for name, maker in MECHANISMS.items()}
 
 
-def _probe(mechanism: str, rule: Rule, refine: Refine = "gradual") -> _Maker:
-    def maker(case: Case) -> Callable[[], Outcome]:
-        aim = case.aim(rule, refine, last_percent(case))
-        return running(case, mechanism, aim)
-
-    return maker
+def _to_the_last(name: str) -> _Maker:
+    return lambda case: running(case, PLANNED[name](case.condition, case.aim(last_percent(case))))
 
 
 def _naive(case: Case) -> Callable[[], Outcome]:
-    tolerances = case.tolerances(case.naive_percent)
-    return running(case, "tslm", Aim(case.max_fnr, tolerances, apportion="equal"))
+    """Each sub-query by itself, beta in equal parts over the sub-queries, results combined."""
+    condition, noise = case.condition, NoiseSource()
+    formula = condition.formula
+    alone = {
+        name: Tslm.planned(condition.test(name), Promise(case.max_fnr / len(formula.atoms), width))
+        for name, width in zip(formula.atoms, case.tolerances(case.naive_percent), strict=True)
+    }
+    lost = np.full(condition.cells, float(sum(each.plan.epsilon for each in alone.values())))
+
+    def run() -> Outcome:
+        fired = {
+            name: each.decide(case.columns.statistics[case.at(name)], noise).fired
+            for name, each in alone.items()
+        }
+        return Outcome.of(formula.evaluate(fired), lost)
+
+    return run
 
 
-def running(case: Case, mechanism: str, aim: Aim) -> Callable[[], Outcome]:
-    """Return what decides all cells of a case once, by a registered mechanism."""
-    operator = create(mechanism, case.condition, aim)
+def running(case: Case, operator: Operator) -> Callable[[], Outcome]:
+    """Return what decides all cells of a case once, by an operator of its condition."""
     noise = NoiseSource()
     return lambda: outcome(operator.decide(case.columns.statistics, noise))
 
@@ -242,13 +254,18 @@ def _naive_printed(case: Case) -> Callable[[], Outcome]:
     return run
 
 
+PLANNED: Final[Mapping[str, Callable[[Condition, Aim], Operator]]] = {
+    "score": partial(create, "tslm"),
+    "score, DPPWLM": partial(create, "dppwlm"),
+    "ProBE": partial(create, "probe"),
+    "ProBE, fresh": partial(Probe.planned, fresh=Fraction(1, 2)),
+    "ProBE-Ent": partial(create, "probe-ent"),
+}
+"""One noise for the whole condition, at once or level by level; ProBE by name, and as printed."""
+
 MECHANISMS: Final[Mapping[str, _Maker]] = {
     "naive": _naive,
-    "ProBE": _probe("probe", "optimal"),
-    "ProBE, its rule": _probe("probe", "probe"),
-    "ProBE-Naive": _probe("probe", "equal"),
-    "ProBE, fresh": _probe("probe", "probe", "fresh"),
-    "ProBE-Ent": _probe("probe-ent", "optimal"),
+    **{name: _to_the_last(name) for name in PLANNED},
     "naive, printed": _naive_printed,
 }
-"""Naive baselines, ProBE under each rule of apportionment, and ProBE-Ent."""
+"""Naive baselines beside these."""

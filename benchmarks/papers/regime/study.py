@@ -13,6 +13,7 @@ from benchmarks.papers.probe import study as probe
 from benchmarks.papers.regime.crowds import repeated, resampled, spanned
 from benchmarks.papers.trials import measure
 from benchmarks.papers.workloads import QUERIES, SUBQUERIES
+from operators.formulas.probe import Probe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from benchmarks.papers.data import Events
     from benchmarks.papers.trials import Measured
     from benchmarks.papers.workloads import Cells
-    from operators.conditions.condition import Refine, Rule
 
 __all__ = [
     "FIRSTS",
@@ -58,12 +58,8 @@ _SPLIT_PERCENT: Final = 6
 _NAIVE_PERCENTS: Final = (30, 25, 20, 15, 12, 10, 6, 3)
 _QUERIES: Final = ("badges Tue", "badges Sat", "taxi 34")
 
-PROBES: Final[Mapping[str, tuple[str, Rule, Refine]]] = {
-    "ProBE": ("probe", "optimal", "gradual"),
-    "ProBE, fresh": ("probe", "probe", "fresh"),
-    "ProBE-Ent": ("probe-ent", "optimal", "gradual"),
-}
-"""Name, rule of apportionment and phase two of each."""
+PROBES: Final = probe.PLANNED
+"""What decides conditions: the score, ProBE and ProBE-Ent, by name."""
 
 Results: TypeAlias = "dict[str, dict[str, Measured]]"
 
@@ -210,12 +206,12 @@ def by_split(
     found: dict[str, Results] = {}
     for beta in betas:
         case = probe.Case(columns, probe.FORMULAS["disjunction"][1], max_fnr=beta)
-        aim = case.aim("probe", "fresh", _SPLIT_PERCENT)
+        aim = case.aim(_SPLIT_PERCENT)
         truth = case.condition.truth(columns.statistics)
         found[f"{float(beta):g}"] = {
             f"{float(part):.0%}": {
                 "ProBE, fresh": measure(
-                    probe.running(case, "probe", replace(aim, first_share=part)), truth, runs
+                    probe.running(case, Probe.planned(case.condition, aim, fresh=part)), truth, runs
                 )
             }
             for part in splits
@@ -247,8 +243,8 @@ def _trials(
     for percent in percents:
         probes = {
             name: measure(
-                probe.running(case, mechanism, case.aim(rule, refine, percent)), truth, runs
+                probe.running(case, planned(case.condition, case.aim(percent))), truth, runs
             )
-            for name, (mechanism, rule, refine) in PROBES.items()
+            for name, planned in PROBES.items()
         }
         yield Trial(*about, percent, naive, kept, kept_percent, probes)

@@ -17,7 +17,6 @@ from operators.conditions.levels import LevelGrid
 from operators.conditions.score import quorate
 from operators.conditions.weights import Weight
 from operators.descriptors import FOR_FORMULAS
-from operators.formulas.apportion import PAPERS_RULE
 from operators.registry import OFFERED
 from operators.single.ladder import Grid
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
@@ -83,7 +82,6 @@ class AimReader:
             tolerances=tolerances,
             max_fpr=self.model.max_fpr,
             max_fnr_in_silence=self.model.max_fnr_in_silence,
-            apportion=PAPERS_RULE if looks_twice else "optimal",
             promise=self.model.promise,
             first_tolerances=first.beside(tolerances) if looks_twice else (),
             put_back=self.model.append_to == "run",

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
-from accountant.arguments import sentence_of
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Condition, ThresholdAtom
 from operators.conditions.formula import MOST_ATOMS, Formula
@@ -98,8 +97,7 @@ def assemble(
 
     Raises:
         SqlProblem: an average's thresholds are too fine, weights pass 62 bits, or the formula is
-            constant, too long, or has too many atoms or too many ways to be true. Where no place
-            is known, the offset is -1.
+            constant, too long, or has too many atoms. Where no place is known, the offset is -1.
     """
     assembler = _Assembler(profiles, feed)
     placed = tree.mapped(lambda asked: assembler.placed(asked, levels[asked]))
@@ -117,7 +115,7 @@ def assemble(
     if len(assembler.atoms) > MOST_ATOMS:
         raise SqlProblem(
             f"HAVING comes to {len(assembler.atoms)} distinct tests and may have {MOST_ATOMS}:"
-            " each one is charged, and the ways to be true double with each",
+            " the ways to be true double with each",
             "split it into several alarms",
             -1,
         )
@@ -133,11 +131,6 @@ def assemble(
     except ValueError:  # few atoms, well formed: it can only be constant
         message = "this condition has the same outcome whatever the data are"
         raise SqlProblem(message, "check comparisons and thresholds", -1) from None
-    try:
-        formula.prime_implicants()
-        formula.prime_implicates()
-    except ValueError as error:
-        raise SqlProblem(sentence_of(error), "split it into several alarms", -1) from None
     bounds = {
         name: ThresholdAtom(made.statistic, profiles.over_cells(made.thresholds))
         for name, made in zip(assembler.names, assembler.atoms.values(), strict=True)

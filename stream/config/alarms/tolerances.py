@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from operators.formulas.apportion import PAPERS_RULE
 from operators.registry import mechanism_of
 from stream.config.yamlfile import quoted
 from stream.model.numbers import decimal
@@ -57,7 +56,6 @@ def aim_with(query: Query, tolerances: Sequence[int], mechanism: str | None = No
         query.aim,
         tolerances=tuple(tolerances),
         first_tolerances=query.first.beside(tolerances) if written.first_phase else (),
-        apportion=PAPERS_RULE if written.first_phase else "optimal",
         levels=query.aim.levels if "levels" in written.keys else None,
     )
 

@@ -53,9 +53,8 @@ CHARGE = accountant.Charge(WINDOW, COST, 1, periods=(0,))
 CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Aim": (
         operators.Aim,
-        {"max_fnr": RATE, "tolerances": (9,), "max_fpr": RATE, "first_share": RATE},
+        {"max_fnr": RATE, "tolerances": (9,), "max_fpr": RATE},
     ),
-    "Atom": (operators.Atom, {"steps": 19}),
     "Band": (operators.Band, {"references": np.array([1]), "decider": TIGHT}),
     "Condition": (
         operators.Condition,
@@ -93,13 +92,12 @@ CALLS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "Ppwlm.planned": (operators.Ppwlm.planned, {"test": TEST, "promise": PROMISE}),
     "Dppwlm.planned": (operators.Dppwlm.planned, {"test": TEST, "promise": PROMISE}),
     "score_of": (operators.score_of, {"condition": CONDITION, "tolerances": (9,)}),
-    "Probe.planned": (operators.Probe.planned, {"condition": CONDITION, "aim": TWO_PHASES}),
+    "Probe.planned": (
+        operators.Probe.planned,
+        {"condition": CONDITION, "aim": TWO_PHASES, "fresh": HALF},
+    ),
     "ProbeEnt.planned": (operators.ProbeEnt.planned, {"condition": CONDITION, "aim": TWO_PHASES}),
     "Svt.planned": (operators.Svt.planned, {"condition": CONDITION, "aim": AIM}),
-    "apportion": (
-        operators.apportion,
-        {"formula": CONDITION.formula, "atoms": {"a": operators.Atom(19)}, "max_fnr": RATE},
-    ),
     "create": (operators.create, {"mechanism": "tslm", "condition": CONDITION, "aim": AIM}),
     "price": (operators.price, {"mechanism": "tslm", "condition": CONDITION, "aim": AIM}),
     "exp_neg_bounds": (operators.exp_neg_bounds, {"t": HALF, "bits": 64}),

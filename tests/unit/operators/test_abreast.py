@@ -21,7 +21,7 @@ from operators.noise.gradual import GradualNoise
 from operators.noise.source import KeyedNoise
 from operators.registry import create
 from operators.single import choosing
-from operators.single.abreast import DecidesMany, Decisions, decide_many
+from operators.single.abreast import DecidesMany, decide_many
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -163,20 +163,6 @@ def test_windows_may_all_be_refined_to_the_same_level() -> None:
         for each in counts:
             found = decide_many(operator, each[None], KeyedNoise(b"alone %d" % seed))
             assert found.fired.shape == (1, CELLS)
-
-
-def test_noise_of_each_level_is_drawn_window_by_window() -> None:
-    """``refine: fresh`` knows no faster way: the same draws give the same answers."""
-    condition = Condition(
-        Formula.parse("a"), {"a": ThresholdAtom(0, np.full(CELLS, 40, dtype=np.int64))}, (1,)
-    )
-    aim = Aim(Fraction(1, 20), (7,), first_tolerances=(25,), refine="fresh")
-    operator, counts = create("probe", condition, aim), windows(1)[:8]
-    many = decide_many(operator, counts, KeyedNoise(b"fresh"))
-    noise = KeyedNoise(b"fresh")
-    alone = Decisions.of([operator.decide(each, noise) for each in counts], len(counts))
-    assert np.array_equal(many.fired, alone.fired)
-    assert np.array_equal(many.units, alone.units)
 
 
 @pytest.mark.usefixtures("cut")

@@ -41,10 +41,15 @@ def test_readings_are_the_literals_own_step_counts() -> None:
     assert {atom_of(each.literal) for each in share.readings} == {"a", "b"}
 
 
-def test_shares_of_any_part_add_up_to_the_whole() -> None:
-    """Minimising for a level of part of the rates leaves the literals the whole of them."""
-    of = condition("a AND b AND c")
-    for part in (Fraction(1), Fraction(1, 2), Fraction(1, 7)):
-        readings = [share.readings[0] for share in apportioned(of, aim(3), part)]
-        assert sum(each.beta for each in readings) <= BETA
-        assert sum(each.beta for each in readings) > BETA * Fraction(999, 1000)
+def test_rates_go_by_sensitivity_over_tolerance() -> None:
+    """ProBE's Theorem 4.5, occurrences included: D/u, each as often as it is written."""
+    of = condition("a AND b OR a AND NOT b")
+    wanted = aim(2, tolerances=(1, 10), max_fpr=BETA / 2)
+    rates = {
+        each.literal: (each.beta, each.alpha)
+        for share in apportioned(of, wanted)
+        for each in share.readings
+    }
+    total = 2 * Fraction(1) + 2 * Fraction(1, 10)
+    expected = {"a": 1 / total, "b": 1 / total / 10, "NOT b": 1 / total / 10}
+    assert rates == {one: (part * BETA, part * BETA / 2) for one, part in expected.items()}

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
+from operators.conditions.score import score_of
 from stream.config.loading import examine
+from stream.decisions.mechanisms import operator_of
 from stream.planning.ringing import PERCENTS, RingLaw, curve, ring_probability, why_not
 from tests.support.planned import Alarm, Config
 
@@ -62,30 +66,64 @@ def test_sums_are_in_the_fields_own_unit(tmp_path: Path) -> None:
     assert [float(count) for count in found.curves[0].counts] == [0, 0.5, 1, 1, 1.5, 1.5, 1.5]
 
 
+SEVERAL = "COUNT(*) > 9 AND (COUNT(DISTINCT person) > 4 OR SUM(paid) > 9)"
+SHARED = "COUNT(*) > 9 AND COUNT(*) < 40 OR AVG(paid) > 3"
+
+
+@pytest.mark.parametrize("promise", ["misses", "false_alarms"])
+@pytest.mark.parametrize("mechanism", ["tslm", "ppwlm", "dppwlm", "svt"])
+@pytest.mark.parametrize("having", [SEVERAL, SHARED, "MEDIAN(paid) >= 2"])
+def test_a_condition_has_one_curve_in_its_score(
+    tmp_path: Path, having: str, mechanism: str, promise: str
+) -> None:
+    """Whatever it reads: the operator's own law where the score is that, and a step off is not."""
+    if mechanism == "svt" and promise != "misses":
+        return
+    extra = {"mechanism": mechanism} | ({"alarms_per_period": "3"} if mechanism == "svt" else {})
+    if promise != "misses":
+        extra |= {"promise": promise, "max_fpr": "0.1"}
+    alarms = loaded(tmp_path, one=Alarm(having=having, tolerance="0", extra=extra))
+    query = replace(alarms.queries["one"], fingerprint="")
+    tolerances = tuple(range(5, 5 + len(query.aim.tolerances)))  # odd steps and even ones
+    query = replace(query, aim=query.aim.widened(tolerances))
+    law, condition = RingLaw.of(query), query.condition
+    rows = np.random.default_rng(1).integers(0, 30, (condition.statistics, 60), dtype=np.int64)
+    if promise == "misses":
+        score = score_of(condition, tolerances)
+        scores = score.of(1, rows)
+    else:
+        score = score_of(condition.negated, tolerances)
+        scores = ~score.of(1, rows)
+    exact = operator_of(query).chances(1, rows)
+    found = law.chances(1, 2 * scores)
+    assert exact is not None
+    assert found == pytest.approx(exact, abs=1e-12)
+    off = law.chances(1, 2 * scores + 2)
+    assert off is not None
+    assert np.abs(off - exact).max() > 1e-3
+    ringing = curve(query, alarms.budget)
+    assert ringing is not None
+    assert ringing.steps == score.steps
+    assert [*map(float, ringing.curves[0].counts)][4] == 0
+
+
 @pytest.mark.parametrize(
-    ("alarm", "why"),
+    ("having", "mechanism", "why"),
     [
-        (Alarm(having="AVG(paid) > 3"), "it depends on how many values there are"),
-        (Alarm(having="MEDIAN(paid) > 3"), "it depends on how many values there are"),
+        ("MEDIAN(paid) > 3", "probe-ent", "it depends on how many values there are"),
         (
-            Alarm(
-                having="COUNT(*) > 9 AND COUNT(DISTINCT person) > 9 AND SUM(paid) > 9",
-                tolerance="0",
-            ),
-            "three aggregates",
-        ),
-        (
-            Alarm(
-                having="SUM(paid) > 9 AND SUM(paid) < 20.5",
-                extra={"mechanism": "probe-ent"},
-            ),
+            "SUM(paid) > 9 AND SUM(paid) < 20.5",
+            "probe-ent",
             "probe-ent chooses between several noisy values",
         ),
     ],
 )
-def test_where_no_law_is_known_the_reason_is(tmp_path: Path, alarm: Alarm, why: str) -> None:
+def test_where_no_law_is_known_the_reason_is(
+    tmp_path: Path, having: str, mechanism: str, why: str
+) -> None:
     """Nothing is approximated silently."""
-    alarms = loaded(tmp_path, one=alarm)
+    extra = {"mechanism": mechanism}
+    alarms = loaded(tmp_path, one=Alarm(having=having, tolerance="0", extra=extra))
     query = alarms.queries["one"]
     assert why_not(query) == why
     assert curve(query, alarms.budget) is None

@@ -225,7 +225,9 @@ def test_lines_say_what_tables_say(tmp_path: Path) -> None:
     assert curve["points"][2]["chance"] == pytest.approx(0.3455, abs=5e-5)
     assert rung["crowd"]["usual"]["windows_a_week"] == 105
     assert rung["levels"]["usual"] is None
-    assert rung["mean"]["not_computed"] == "it depends on how many values there are"
+    (scores,) = rung["mean"]["curves"]
+    assert [point["score"] for point in scores["points"]][4] == 0
+    assert scores["points"][4]["chance"] == pytest.approx(0.95)
     assert rung["runs"]["basis"].startswith("the first ring of a fresh run")
     assert rung["levels"]["basis"] == "a predicate alone in its window"
     (budget,) = (line for line in lines if line["record"] == "budget")
@@ -307,13 +309,15 @@ def test_the_page_draws_every_alarm(page: tuple[str, Alarms]) -> None:
     text, alarms = page
     drawn = drawings(text)
     names = [svg.attrib["aria-label"] for svg in drawn]
-    known = [name for name in alarms.queries if name != "mean"]
     assert names == [
         "periods of user",
-        *(f"probability that {name} rings, against the count" for name in known),
+        *(
+            f"probability that {name} rings, against the {'score' if name == 'mean' else 'count'}"
+            for name in alarms.queries
+        ),
     ]
     assert all(f"<h3>{name}</h3>" in text for name in alarms.queries)
-    assert "Not computed: it depends on how many values there are." in text
+    assert "the score: 0 where the condition just holds" in " ".join(text.split())
     assert not re.search(r"<script|<link|src=|url\(|@import", text)
     marks = [[each.text for each in svg.iter(f"{SVG}text") if each.get("class")] for svg in drawn]
     assert ["threshold 20", "usual 8"] in marks

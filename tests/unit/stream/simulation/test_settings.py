@@ -16,7 +16,7 @@ def test_own_setting_is_among_what_is_tried() -> None:
     for mechanism in ("tslm", "probe"):
         query = alarm(3, tolerance=4, mechanism=mechanism)
         if mechanism == "probe":
-            aim = replace(query.aim, first_tolerances=(12,), apportion="probe")
+            aim = replace(query.aim, first_tolerances=(12,))
             query = replace(query, aim=aim, first=FirstTolerances((12,)))
         settings, untried = settings_of(query)
         assert not untried

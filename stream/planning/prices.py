@@ -1,0 +1,135 @@
+"""Which comparison of a condition sets its price, and what a wider tolerance of it would save."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+from accountant.errors import ConfigError
+from accountant.units import to_loss_units
+from operators.conditions.formula import atom_of
+from operators.conditions.score import score_of
+from operators.registry import mechanism_of
+from stream.config.alarms.tolerances import aim_with, highest_tolerance
+from stream.decisions.mechanisms import as_charged, price_of
+from stream.model.losses import loss_name, rounded_loss
+from stream.model.numbers import decimal
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from accountant.loss.gaussian import Gaussian
+    from stream.model.queries import Query
+
+__all__ = ["PriceSetter", "price_setter"]
+
+_MOST_NAMED: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PriceSetter:
+    """The comparisons whose tolerances set what a condition costs.
+
+    Args:
+        query: name of the alarm.
+        comparisons: as written.
+        tolerances: their own, in the aggregates' units.
+        wider: tolerances with which the comparison that is next would set the price; none where
+            wider ones save nothing by themselves.
+        epsilon: what a predicate of a window would then cost; ``None`` with ``wider`` empty.
+        gaussian: of the budget.
+    """
+
+    query: str
+    comparisons: tuple[str, ...]
+    tolerances: tuple[Fraction, ...]
+    wider: tuple[Fraction, ...]
+    epsilon: Fraction | None
+    gaussian: Gaussian | None
+
+    @property
+    def text(self) -> str:
+        """The same in one sentence."""
+        pairs = zip(self.comparisons, self.tolerances, strict=True)
+        named = " and ".join(f"{each} with tolerance {decimal(own)}" for each, own in pairs)
+        wider = " and ".join(map(decimal, self.wider))
+        if (many := len(self.comparisons)) > _MOST_NAMED:
+            named, wider = f"{many} comparisons", "wider tolerances of all of them"
+        told = f"{self.query}: {named} {'alone sets' if many == 1 else 'together set'} the price"
+        if self.epsilon is None:
+            return told
+        loss = rounded_loss(self.gaussian, to_loss_units(self.epsilon))
+        kind = "" if self.gaussian is None else f"{loss_name(self.gaussian)} "
+        return f"{told}: with {wider} it would be {kind}{loss}"
+
+
+def price_setter(query: Query, gaussian: Gaussian | None) -> PriceSetter | None:
+    """Return which comparisons of an alarm set its price; ``None`` where there is one, or none.
+
+    Mechanisms that add up a loss for every comparison have a price that all of them set.
+
+    Args:
+        query: the alarm.
+        gaussian: of its budget.
+    """
+    condition, tolerances = query.condition, list(query.aim.tolerances)
+    names = condition.formula.atoms
+    literals = [one for one in condition.formula.literals if atom_of(one) not in condition.guards]
+    if query.band is not None or len(literals) < 2 or mechanism_of(query.mechanism).first_phase:
+        return None
+    if query.aim.promise != "misses":
+        condition = condition.negated
+    steps = {
+        name: condition.test(name).steps(tolerances[names.index(name)])
+        for name in map(atom_of, literals)
+    }
+    score = score_of(condition, query.aim.tolerances)
+    sets, least = [atom_of(score.decisive)], score.steps
+    own = steps[sets[0]]
+    target = min((each for each in steps.values() if each > own), default=own + 1)
+    # Some are tied: all of them have to be wider for the price to fall.
+    while score.steps == least:
+        name = sets[-1]
+        wide = -(-(target - 1) * condition.sensitivity_of(name) // 2)
+        tolerances[names.index(name)] = wide
+        score = score_of(condition, tuple(tolerances))
+        if score.steps == least:
+            if (tied := atom_of(score.decisive)) in sets:
+                break
+            sets.append(tied)
+    wider = None
+    if target in steps.values():
+        wider = tuple(
+            min(each, highest_tolerance(query, name)) if name in sets else each
+            for name, each in zip(names, tolerances, strict=True)
+        )
+    return _told(query, gaussian, sets, wider)
+
+
+def _told(
+    query: Query, gaussian: Gaussian | None, sets: Sequence[str], wider: Sequence[int] | None
+) -> PriceSetter:
+    names, condition = query.condition.formula.atoms, query.condition
+    places = [names.index(name) for name in sets]
+    per_unit = [query.aggregates[condition.atoms[name].statistic].per_unit for name in sets]
+
+    def written(tolerances: Sequence[int]) -> tuple[Fraction, ...]:
+        return tuple(tolerances[at] * unit for at, unit in zip(places, per_unit, strict=True))
+
+    epsilon = None
+    if wider is not None:
+        try:
+            found = price_of(query, aim_with(query, wider))
+        except ConfigError:  # more steps than are planned for
+            found = price_of(query)
+        if found.epsilon < price_of(query).epsilon:
+            epsilon = as_charged(query, found).epsilon
+    return PriceSetter(
+        query=query.id,
+        comparisons=tuple(query.texts[at] for at in places),
+        tolerances=written(query.aim.tolerances),
+        wider=() if wider is None or epsilon is None else written(wider),
+        epsilon=epsilon,
+        gaussian=gaussian,
+    )
