@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from operators.conditions.score import Score
     from operators.noise.source import NoiseSource
     from operators.single.abreast import Decisions
+    from operators.single.tslm import Tslm
 
 __all__ = [
     "CellOperator",
@@ -106,6 +107,11 @@ class Scored:
         """Decide many windows; see :class:`operators.single.abreast.DecidesMany`."""
         check_statistics(self.score.condition, statistics[0])
         return decide_many(self.operator, self.score.read(statistics), noise)
+
+    def among(self, cells: NDArray[np.intp]) -> Scored:
+        """Return the operator of some cells; see :class:`operators.single.held.DecidesSome`."""
+        score, whole = self.score.at(cells), cast("Tslm", self.operator)  # or another over a test
+        return Scored(score, replace(whole, test=score.test))
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""

@@ -25,6 +25,7 @@ from stream.decisions.records import alarm_id, alarms_digest, decision_loss_fiel
 from stream.decisions.release import (
     decision_record,
     encode_released,
+    held_until,
     released_ids,
     seen_decision,
     window_around,
@@ -357,6 +358,8 @@ def _altered(
             else:
                 start, end = map(iso_utc, around)
                 again = msgspec.structs.replace(again, window_start=start, window_end=end)
+            if window is not None:
+                again = msgspec.structs.replace(again, held_until=held_until(query, window))
         if again != one:
             wrong = ", ".join(fields_altered(one, again))
             yield f"{where}: alarm {one.alarm_id} was altered: {wrong}"

@@ -13,8 +13,9 @@ costs no privacy.
                                    └ firing: rang twice in a row
 
 A window that was denied, and a predicate that got no answer in a window, neither raise nor resolve:
-they are left out of every count. Once resolved, a predicate begins anew. Of noisy panes nothing is
-said: they are no alarm, and every window over a pane that was denied is denied itself.
+they are left out of every count. So are windows that end by ``held_until`` of a predicate that
+fired: it was not asked. Once resolved, a predicate begins anew. Of noisy panes nothing is said:
+they are no alarm, and every window over a pane that was denied is denied itself.
 
 An early alarm counts windows, too, and not the steps that it is decided in: it rings in a window at
 whichever step, and is silent in it only once the last step is over::
@@ -108,6 +109,7 @@ class Cell:
         since: start of the window with which it began to fire; empty where it does not.
         alarm_id: of its last ring.
         through: end of the window that it last rang in; empty where it did not.
+        held: until when windows are not asked of it; empty for no hold.
     """
 
     rings: tuple[bool, ...] = ()
@@ -115,6 +117,7 @@ class Cell:
     since: str = ""
     alarm_id: str = ""
     through: str = ""
+    held: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +187,7 @@ def step(
     for key in sorted({*state.cells, *rang}):
         before = state.cells.get(key, Cell())
         cell = before
-        if (silence or key in rang) and before.through != end:
+        if (key in rang or (silence and end > before.held)) and before.through != end:
             cell = _moved(before, rang.get(key), terms, decision.window_start, end)
         if cell.since:
             status: Status = "ongoing" if before.since else "firing"
@@ -205,15 +208,17 @@ def fingerprint(query: str, predicate: Mapping[str, str]) -> str:
 def _moved(cell: Cell, alarm: Alarm | None, terms: Lifecycle, start: str, end: str) -> Cell:
     """Return a predicate after it rang in a window that ends then, or was silent in all of it."""
     rings = (*cell.rings, alarm is not None)[-terms.among :]
-    last, through = cell.alarm_id, ""
+    last, through, held = cell.alarm_id, "", cell.held
     if alarm is not None:
         last, through = alarm.alarm_id, end
+        held = "" if alarm.held_until is msgspec.UNSET else max(held, alarm.held_until)
     if not cell.since:
-        return Cell(rings, 0, start if sum(rings) >= terms.needed else "", last, through)
+        since = start if sum(rings) >= terms.needed else ""
+        return Cell(rings, 0, since, last, through, held)
     silent = 0 if alarm is not None else cell.silent + 1
     if silent >= terms.resolve_after:
         return Cell()
-    return Cell(rings, silent, cell.since, last, through)
+    return Cell(rings, silent, cell.since, last, through, held)
 
 
 @dataclass(frozen=True, slots=True)
