@@ -283,10 +283,10 @@ class Judge:
         # steps, in the first that counts it, for all those of its window.
         shared = has_runs(query, self._alarms.budget)
         units = asked.units if shared else self._charges[query.id]
-        cost: CellCosts = UniformCost(units, cells)
+        spent: CellCosts = UniformCost(units, cells)
         if held is not None and not shared:
-            cost = LevelCosts.of(np.where(held, 0, units))
-        return _Drawn(asked.fired, cost, asked.late, asked.unanswered, asked.after)
+            spent = LevelCosts.of(np.where(held, 0, units))
+        return _Drawn(asked.fired, spent, asked.late, asked.unanswered, asked.after)
 
     def _run_before(self, query: Query, index: int) -> StoredRun | None:
         """Return the run that a window goes on with, as the ledger has it; ``None`` to open one."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from operators.registry import mechanism_of
 from stream.windows.calendars import LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
+    from stream.model.queries import Query
     from stream.windows.calendars import Calendar
 
 __all__ = ["held_windows", "least_hold_ms", "shown_falsely"]
@@ -20,23 +22,26 @@ def least_hold_ms(calendar: Calendar) -> int:
     return max(whole.wait_ms, whole.longest_ms - whole.wait_ms)
 
 
-def held_windows(calendar: Calendar, hold_ms: int) -> int:
+def held_windows(query: Query) -> int:
     """Return in how many windows after one that fired a cell is held, schedule aside."""
-    whole = _whole(calendar)
+    whole = _whole(query.calendar)
     days = whole.step_days * DAY_MS if isinstance(whole, LocalCalendar) else 0
-    return hold_ms // (days or whole.wait_ms)
+    return query.hold_ms // (days or whole.wait_ms)
 
 
-def shown_falsely(false: float, held: int) -> tuple[float, float]:
+def shown_falsely(query: Query) -> tuple[float, float]:
     """Return how many quiet windows are shown as firing: in the long run, and in any one at most.
 
-    Of windows that fire by mistake independently: an alarm is shown in the window that fired and in
-    those held after it, and then one waits for the next as if nothing had been.
+    An alarm is shown in the window that fired and in those held after it; then one waits for the
+    next as if nothing had been, where windows are decided by noise of their own. Windows of a run
+    share some: of them both figures are a bound that holds however they depend on each other.
 
     Args:
-        false: probability of a false alarm where a cell is asked.
-        held: windows in which it is not asked after an alarm.
+        query: an alarm with a hold.
     """
+    false, held = float(query.aim.max_fpr or query.aim.max_fnr), held_windows(query)
+    if mechanism_of(query.mechanism).run is not None and query.aim.looks == 1:
+        return (min(1.0, false * (1 + held)),) * 2
     return false * (1 + held) / (1 + false * held), 1 - (1 - false) ** (1 + held)
 
 

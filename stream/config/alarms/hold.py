@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stream.config.schema.document import duration
-from stream.model.holds import held_windows, least_hold_ms, shown_falsely
+from stream.model.holds import least_hold_ms, shown_falsely
 
 if TYPE_CHECKING:
     from stream.config.findings import Findings
@@ -40,13 +40,11 @@ def tell_hold(query: Query, findings: Findings, loc: Loc) -> None:
     """Say what a hold leaves open of an alarm's rates, and does to its lifecycle."""
     if not query.hold_ms:
         return
-    held = held_windows(query.calendar, query.hold_ms)
-    false = query.aim.max_fpr or query.aim.max_fnr
-    share, most = shown_falsely(float(false), held)
+    share, most = shown_falsely(query)
     findings.note(
         (*loc, "hold"),
-        f"max_fpr bounds windows that are asked, and not how long a false alarm is shown: up to"
-        f" {share:.2g} of all quiet windows are shown as firing, and any one with {most:.2g}",
+        "max_fpr bounds windows that are asked, and not how long a false alarm is shown: of quiet"
+        f" windows {share:.2g} are shown as firing in the long run, and {most:.2g} at worst",
     )
     if query.lifecycle.among > 1:
         message = "held windows count neither for nor against an alarm: a second one that it needs"

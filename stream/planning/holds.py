@@ -1,0 +1,76 @@
+"""What a hold makes of a period's alarms and of false ones, as sentences and as JSON lines."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+from operators.registry import mechanism_of
+from stream.model.holds import held_windows, shown_falsely
+from stream.windows.calendars import duration_words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
+
+__all__ = ["Held", "hold_lines", "hold_texts", "holds_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The hold of one alarm.
+
+    Args:
+        alarm: its name.
+        hold_ms: as written.
+        windows: how many are held after one that fired.
+        episodes: alarms of one run: so many episodes of up to ``windows + 1`` windows does it
+            carry, or as many windows of longer ones; ``None`` where windows are charged one by one,
+            and an episode pays for its first window alone.
+        false: false alarms of a quiet window that is asked, at most.
+        shown: part of the quiet windows that is shown as firing in the long run, at most.
+        shown_most: the most that any one of them is.
+    """
+
+    alarm: str
+    hold_ms: int
+    windows: int
+    episodes: int | None
+    false: float
+    shown: float
+    shown_most: float
+
+
+def holds_of(alarms: Alarms) -> list[Held]:
+    """Return the holds of all alarms that have one."""
+    return [_of(query) for query in alarms.queries.values() if query.hold_ms]
+
+
+def hold_texts(found: list[Held]) -> Iterator[str]:
+    """Yield one sentence for each hold."""
+    for one in found:
+        lasting = f"an episode of up to {one.windows + 1} windows"
+        carried = f"{lasting} pays for its first window alone"
+        if one.episodes is not None:
+            carried = f"a run carries {one.episodes} alarms, and {lasting} takes one of them"
+        yield (
+            f"{one.alarm}: hold {duration_words(one.hold_ms)}: {carried}; of quiet windows,"
+            f" {one.false:.2g} fire by mistake where they are asked, and {one.shown:.2g} are shown"
+            f" as firing ({one.shown_most:.2g} in the worst of them)"
+        )
+
+
+def hold_lines(found: list[Held]) -> Iterator[dict[str, object]]:
+    """Yield the same as one JSON object each."""
+    return ({"record": "hold", **asdict(one)} for one in found)
+
+
+def _of(query: Query) -> Held:
+    false = float(query.aim.max_fpr or query.aim.max_fnr)
+    in_runs = mechanism_of(query.mechanism).run is not None and query.aim.looks == 1
+    episodes = query.aim.alarms if in_runs else None
+    return Held(
+        *(query.id, query.hold_ms, held_windows(query), episodes, false), *shown_falsely(query)
+    )
