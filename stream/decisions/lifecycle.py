@@ -130,6 +130,7 @@ class State:
         start: of its last window.
         unclear: end of the last window one of whose steps may have rung unseen; empty for none.
         cells: by predicate; those that are as new are not in it.
+        fingerprint: of its last decision's configuration: another one holds nobody.
     """
 
     ledger: str = ""
@@ -137,6 +138,7 @@ class State:
     start: str = ""
     unclear: str = ""
     cells: Mapping[Key, Cell] = field(default_factory=dict)
+    fingerprint: str = ""
 
 
 def follows(state: State, decision: DecisionRecord) -> bool:
@@ -187,7 +189,8 @@ def step(
     for key in sorted({*state.cells, *rang}):
         before = state.cells.get(key, Cell())
         cell = before
-        if (key in rang or (silence and end > before.held)) and before.through != end:
+        held = end <= before.held and decision.fingerprint == state.fingerprint
+        if (key in rang or (silence and not held)) and before.through != end:
             cell = _moved(before, rang.get(key), terms, decision.window_start, end)
         if cell.since:
             status: Status = "ongoing" if before.since else "firing"
@@ -196,7 +199,8 @@ def step(
             notices.append(said.notice(key, before, "resolved"))
         if cell.since or any(cell.rings):
             cells[key] = cell
-    after = State(decision.ledger, decision.sequence, decision.window_start, unclear, cells)
+    last = decision.ledger, decision.sequence, decision.window_start
+    after = State(*last, unclear, cells, decision.fingerprint)
     return after, tuple(notices)
 
 
