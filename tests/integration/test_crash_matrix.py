@@ -21,7 +21,7 @@ from operators.registry import create
 from operators.svt import Svt
 from stream.build import open_ledger
 from stream.decisions.records import decode_count
-from stream.decisions.release import count_records
+from stream.decisions.release import count_records, released_alarms
 from tests.support.commands import tocsin
 from tests.support.hostile import produce_live
 from tests.support.matrix import STEPS, Matrix, check_paid_by_run, check_promises
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from accountant.costs.charges import WindowKey
     from accountant.records import StoredDecision
     from tests.support.kafka import Broker
     from tests.support.postgres import Postgres
@@ -93,6 +94,21 @@ def in_runs(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matr
         ledger,
         budget=_BUDGET,
         tolerance="2\n    mechanism: svt\n    alarms_per_period: 3",
+    )
+    with watched(scenario) as found:
+        yield found
+
+
+@pytest.fixture
+def holding(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+    """Runs of six alarms a minute, each of which holds its room for three windows."""
+    scenario = Scenario(
+        broker,
+        tmp_path,
+        unused_name(),
+        postgres.new_database(),
+        budget=_BUDGET.replace('"14"', '"40"'),
+        tolerance="2\n    mechanism: svt\n    alarms_per_period: 6\n    hold: 9s",
     )
     with watched(scenario) as found:
         yield found
@@ -197,6 +213,32 @@ def test_runs_survive_kills_at_every_named_step(in_runs: Matrix) -> None:
     report = check_promises(in_runs, decisions)
     assert report["decided"] > 0
     check_runs(in_runs, decisions)
+
+
+def test_holds_survive_kills_at_every_named_step(holding: Matrix) -> None:
+    """No room is asked in its hold, whoever goes on; alarms are paid once, records are whole."""
+    died = holding.kill_at_steps(list(STEPS), patience_s=300)
+    assert set(died) == {plan.partition(":")[0] for plan in STEPS}
+    decisions = holding.finish()
+    check_promises(holding, decisions)
+    check_runs(holding, decisions)
+    (query,) = holding.scenario.alarms().queries.values()
+    held: dict[str, int] = {}
+    again = 0
+    for key, room in (
+        (key, room) for one in decisions for key, (room,) in alarmed(one) if key.query == query.id
+    ):
+        assert key.end_ms > held.get(room, 0)
+        again += room in held
+        held[room] = key.end_ms + query.hold_ms
+    assert again
+    compared = tocsin("ledger", str(holding.scenario.config), "verify", "--topics")
+    assert compared.exit_code == 0, compared.stderr
+
+
+def alarmed(decision: StoredDecision) -> list[tuple[WindowKey, tuple[str, ...]]]:
+    """Return window and predicate of a decision's alarms."""
+    return [(key, tuple(values.values())) for key, values in released_alarms(decision)]
 
 
 def test_panes_are_drawn_once_whatever_is_killed(over_panes: Matrix) -> None:
