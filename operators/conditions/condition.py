@@ -215,12 +215,6 @@ class Condition:
         comparison = Comparison.GE if literal == name else Comparison.LT
         return IntegerTest(comparison, self.atoms[name].thresholds, self.sensitivity_of(name))
 
-    def at(self, cells: NDArray[np.intp]) -> Condition:
-        """Return the condition of some cells; see :meth:`IntegerTest.at`."""
-        atoms = self.atoms.items()
-        some = {name: replace(one, thresholds=one.thresholds[cells]) for name, one in atoms}
-        return replace(self, atoms=some)
-
     def truth(self, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Evaluate the condition directly (for tests and simulation; never released).
 

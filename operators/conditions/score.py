@@ -79,11 +79,6 @@ class Score:
         flat = statistics.transpose(1, 0, 2).reshape(rows, -1)
         return self._at(np.tile(np.arange(cells), windows), flat).reshape(windows, cells)
 
-    def at(self, cells: NDArray[np.intp]) -> Score:
-        """Return the score of some cells; see :meth:`IntegerTest.at`."""
-        some, consistent = self.condition.at(cells), self.consistent[:, cells]
-        return replace(self, condition=some, consistent=consistent)
-
     def of(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the scores that one cell may have.
 

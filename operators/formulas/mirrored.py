@@ -63,7 +63,7 @@ class Mirrored:
         return Decisions(~found.fired, found.units)
 
     def among(self, cells: NDArray[np.intp]) -> Mirrored:
-        """Return the operator of some cells; see :class:`operators.single.held.DecidesSome`."""
+        """Return what decides some cells; see :func:`operators.single.held.among`."""
         return Mirrored(among(self.negation, cells))
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64] | None:

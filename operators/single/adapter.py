@@ -19,6 +19,7 @@ from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import EllipsisType
 
     from numpy.typing import NDArray
 
@@ -88,10 +89,12 @@ class Scored:
     Args:
         score: of the condition.
         operator: planned for the score's test.
+        cells: which cells are decided; all of them, unless said.
     """
 
     score: Score
     operator: CellOperator
+    cells: NDArray[np.intp] | EllipsisType = ...
 
     @property
     def plan(self) -> Plan:
@@ -101,7 +104,7 @@ class Scored:
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide every cell by its score; see :meth:`Operator.decide`."""
         check_statistics(self.score.condition, statistics)
-        return self.operator.decide(self.score.read(statistics), noise)
+        return self.operator.decide(self.score.read(statistics)[self.cells], noise)
 
     def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
         """Decide many windows; see :class:`operators.single.abreast.DecidesMany`."""
@@ -109,9 +112,9 @@ class Scored:
         return decide_many(self.operator, self.score.read(statistics), noise)
 
     def among(self, cells: NDArray[np.intp]) -> Scored:
-        """Return the operator of some cells; see :class:`operators.single.held.DecidesSome`."""
-        score, whole = self.score.at(cells), cast("Tslm", self.operator)  # or another over a test
-        return Scored(score, replace(whole, test=score.test))
+        """Return what decides some cells; see :func:`operators.single.held.among`."""
+        whole = cast("Tslm", self.operator)  # or another that decides a test
+        return replace(self, operator=replace(whole, test=whole.test.at(cells)), cells=cells)
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""

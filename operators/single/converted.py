@@ -50,7 +50,7 @@ class Converted:
         return Decision(fired, UniformCost(to_loss_units(self.plan.epsilon), fired.size))
 
     def among(self, cells: NDArray[np.intp]) -> Converted:
-        """Return the operator of some cells; see :class:`operators.single.held.DecidesSome`."""
+        """Return what decides some cells; see :func:`operators.single.held.among`."""
         return replace(self, operator=among(self.operator, cells))
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64] | None:

@@ -7,12 +7,11 @@ to follow from what was released before. Proof: ``docs/proofs/hold.md``.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from accountant.costs.levels import LevelCosts, level_costs
-from accountant.errors import ArgumentError
 from operators.base import Decision
 
 if TYPE_CHECKING:
@@ -21,31 +20,19 @@ if TYPE_CHECKING:
     from operators.base import Operator
     from operators.noise.source import NoiseSource
 
-__all__ = ["DecidesSome", "among", "decide_asked"]
-
-
-@runtime_checkable
-class DecidesSome(Protocol):
-    """An operator that is also one of some of its cells."""
-
-    def among(self, cells: NDArray[np.intp]) -> Operator:
-        """Return the operator of some cells, at the same price, without planning it anew.
-
-        Args:
-            cells: shape (n,), at least one: which, in this order.
-        """
-        ...
+__all__ = ["among", "decide_asked"]
 
 
 def among(operator: Operator, cells: NDArray[np.intp]) -> Operator:
-    """Return :meth:`DecidesSome.among`.
+    """Return what decides some cells of a window, and reads no others: at the same price, at once.
 
-    Raises:
-        ValueError: the operator decides all its cells or none.
+    Args:
+        operator: of all cells, by a mechanism that reads ``hold``.
+        cells: shape (n,), at least one: which are decided, in this order; given are statistics of
+            all of them.
     """
-    if not isinstance(operator, DecidesSome):
-        raise ArgumentError("this operator decides all cells of a window, or none")
-    return operator.among(cells)
+    found: Operator = cast("Any", operator).among(cells)
+    return found
 
 
 def decide_asked(
@@ -57,20 +44,19 @@ def decide_asked(
     """Decide the cells of one window that are not held.
 
     Args:
-        operator: of all cells.
+        operator: of all cells, by a mechanism that reads ``hold``.
         statistics: shape (statistics, cells), int64.
-        held: shape (cells,), bool; ``None`` for none.
+        held: shape (cells,), bool; ``None`` for an alarm without hold.
         noise: the cryptographic source.
 
     Raises:
-        ValueError: as :meth:`operators.base.Operator.decide` and :func:`among`.
+        ValueError: as :meth:`operators.base.Operator.decide`.
     """
-    if held is None or not held.any():
+    if held is None:
         return operator.decide(statistics, noise)
     fired, units = np.zeros_like(held), np.zeros(held.size, dtype=np.int64)
     asked = np.flatnonzero(~held)
     if asked.size:
-        found = among(operator, asked).decide(statistics[:, asked], noise)
-        fired[asked] = found.fired
-        units[asked] = level_costs(found.cost).as_array()
+        found = among(operator, asked).decide(statistics, noise)
+        fired[asked], units[asked] = found.fired, level_costs(found.cost).as_array()
     return Decision(fired, LevelCosts.of(units))

@@ -324,7 +324,11 @@ SVT: Final = Mechanism(
     releases="which predicates ring, and how many were not asked as the run was spent",
     keys=(
         *CONDITION_KEYS,
-        *("alarms_per_period", "append", "append_to", "max_fnr_in_silence", "hold"),
+        "alarms_per_period",
+        "append",
+        "append_to",
+        "max_fnr_in_silence",
+        "hold",
     ),
     conditions=_RUN_OF_ITS_OWN,
     converted=_RUN_OF_ITS_OWN,

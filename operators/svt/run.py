@@ -205,7 +205,8 @@ def ask(
         queue = _put_back(plan, old, pool, fired, window=window, cells=cells)
     ahead = len(old)
     late = old[fired[:ahead]][:, [_WINDOW, _CELL]]
-    rang, told = np.zeros(steps.size, dtype=np.bool_), np.ones(steps.size, dtype=np.bool_)
+    rang = np.zeros(steps.size, dtype=np.bool_)
+    told = ~rang
     rang[cells], told[cells] = fired[ahead:], answered[ahead:]
     return RunDecision(
         fired=rang,

@@ -15,7 +15,7 @@ from stream.planning.advice.advice import advise, as_advised
 from stream.planning.advice.records import advice_lines
 from stream.planning.advice.words import advice_shown
 from stream.planning.early import early_lines, early_tables, early_ways
-from stream.planning.holds import hold_lines, hold_texts, holds_of
+from stream.planning.holds import hold_texts, holds_of
 from stream.planning.lifecycle_tables import lifecycle_lines, lifecycle_tables
 from stream.planning.lifecycles import steadied
 from stream.planning.lines import plan_lines
@@ -98,7 +98,8 @@ def _show(
         lines = (
             *(*plan_lines(looked, alarms), *early_lines(early, promise)),
             *pacing_lines(paced, promise),
-            *(*ringing_lines(worth), *lifecycle_lines(steady), *hold_lines(held)),
+            *(*ringing_lines(worth), *lifecycle_lines(steady)),
+            *({"record": "hold", **one._asdict()} for one in held),
             *advice_lines(advice),
         )
         for line in lines:

@@ -199,8 +199,14 @@ def step(
             notices.append(said.notice(key, before, "resolved"))
         if cell.since or any(cell.rings):
             cells[key] = cell
-    last = decision.ledger, decision.sequence, decision.window_start
-    after = State(*last, unclear, cells, decision.fingerprint)
+    after = State(
+        decision.ledger,
+        decision.sequence,
+        decision.window_start,
+        unclear,
+        cells,
+        decision.fingerprint,
+    )
     return after, tuple(notices)
 
 

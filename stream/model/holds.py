@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stream.model.queries import Query
     from stream.windows.calendars import Calendar
 
-__all__ = ["held_windows", "least_hold_ms", "shown_falsely"]
+__all__ = ["held_windows", "in_runs", "least_hold_ms", "shown_falsely"]
 
 
 def least_hold_ms(calendar: Calendar) -> int:
@@ -29,6 +29,11 @@ def held_windows(query: Query) -> int:
     return query.hold_ms // (days or whole.wait_ms)
 
 
+def in_runs(query: Query) -> bool:
+    """Return whether windows share runs, and their noise."""
+    return mechanism_of(query.mechanism).run is not None and query.aim.looks == 1
+
+
 def shown_falsely(query: Query) -> tuple[float, float]:
     """Return how many quiet windows are shown as firing: in the long run, and in any one at most.
 
@@ -40,7 +45,7 @@ def shown_falsely(query: Query) -> tuple[float, float]:
         query: an alarm with a hold.
     """
     false, held = float(query.aim.max_fpr or query.aim.max_fnr), held_windows(query)
-    if mechanism_of(query.mechanism).run is not None and query.aim.looks == 1:
+    if in_runs(query):
         return (min(1.0, false * (1 + held)),) * 2
     return false * (1 + held) / (1 + false * held), 1 - (1 - false) ** (1 + held)
 

@@ -1,12 +1,10 @@
-"""What a hold makes of a period's alarms and of false ones, as sentences and as JSON lines."""
+"""What a hold makes of a period's alarms and of false ones, from public numbers alone."""
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from operators.registry import mechanism_of
-from stream.model.holds import held_windows, shown_falsely
+from stream.model.holds import held_windows, in_runs, shown_falsely
 from stream.windows.calendars import duration_words
 
 if TYPE_CHECKING:
@@ -15,11 +13,10 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-__all__ = ["Held", "hold_lines", "hold_texts", "holds_of"]
+__all__ = ["Held", "hold_texts", "holds_of"]
 
 
-@dataclass(frozen=True, slots=True)
-class Held:
+class Held(NamedTuple):
     """The hold of one alarm.
 
     Args:
@@ -51,26 +48,23 @@ def holds_of(alarms: Alarms) -> list[Held]:
 def hold_texts(found: list[Held]) -> Iterator[str]:
     """Yield one sentence for each hold."""
     for one in found:
-        lasting = f"an episode of up to {one.windows + 1} windows"
-        carried = f"{lasting} pays for its first window alone"
+        takes = "pays for its first window alone"
         if one.episodes is not None:
-            carried = f"a run carries {one.episodes} alarms, and {lasting} takes one of them"
+            takes = f"takes one of the {one.episodes} alarms of a run"
         yield (
-            f"{one.alarm}: hold {duration_words(one.hold_ms)}: {carried}; of quiet windows,"
-            f" {one.false:.2g} fire by mistake where they are asked, and {one.shown:.2g} are shown"
-            f" as firing ({one.shown_most:.2g} in the worst of them)"
+            f"{one.alarm}: hold {duration_words(one.hold_ms)}: an episode of up to"
+            f" {one.windows + 1} windows {takes}; of quiet windows, {one.false:.2g} fire by mistake"
+            f" where they are asked, and {one.shown:.2g} are shown as firing"
+            f" ({one.shown_most:.2g} in the worst of them)"
         )
 
 
-def hold_lines(found: list[Held]) -> Iterator[dict[str, object]]:
-    """Yield the same as one JSON object each."""
-    return ({"record": "hold", **asdict(one)} for one in found)
-
-
 def _of(query: Query) -> Held:
-    false = float(query.aim.max_fpr or query.aim.max_fnr)
-    in_runs = mechanism_of(query.mechanism).run is not None and query.aim.looks == 1
-    episodes = query.aim.alarms if in_runs else None
     return Held(
-        *(query.id, query.hold_ms, held_windows(query), episodes, false), *shown_falsely(query)
+        query.id,
+        query.hold_ms,
+        held_windows(query),
+        query.aim.alarms if in_runs(query) else None,
+        float(query.aim.max_fpr or query.aim.max_fnr),
+        *shown_falsely(query),
     )

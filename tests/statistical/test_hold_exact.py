@@ -20,12 +20,10 @@ import pytest
 
 from accountant.costs.levels import level_costs
 from accountant.costs.runs import StoredRun
-from accountant.units import UNITS_PER_EPSILON
 from operators.base import Promise
 from operators.noise.source import KeyedNoise
-from operators.registry import create, mechanism_of
-from operators.single.adapter import Scored
-from operators.single.held import among, decide_asked
+from operators.registry import create
+from operators.single.held import decide_asked
 from operators.single.ladder import Grid, Ladder
 from operators.single.looks import EarlyAlarms
 from operators.single.tslm import Tslm
@@ -164,9 +162,8 @@ def test_held_windows_are_refunded(law: Law, hold: int) -> None:
     wall = 2.2 * worst
     assert excess(law, by_what_fired(hold), wall)[1] <= wall + 1e-9 < most + 2 * worst
     told = transcripts(law, (1,) * WINDOWS, by_what_fired(hold), wall)
-    loud = (said for said in told if spent(said) > 0.9 * worst * sum(map(bool, map(fired, said))))
-    granted = max(sum(one != REFUSED for one in said) for said in loud)
-    assert hold == 0 or granted == WINDOWS  # refunds are had by later windows
+    granted = max(WINDOWS - said.count(REFUSED) for said in told)
+    assert granted == (WINDOWS if hold or law is ppwlm else 2)  # refunds are had by later windows
 
 
 @pytest.mark.parametrize("law", [tslm, ppwlm])
@@ -267,7 +264,6 @@ def test_nothing_depends_on_who_is_held(
     """Answers and costs are those of a window without the held cells, whatever these count."""
     operator = operator_of(mechanism, gaussian=gaussian, **more)
     smaller = operator_of(mechanism, 3, gaussian=gaussian, **more)
-    assert isinstance(among(operator, np.flatnonzero(~HELD_CELLS)), type(smaller))
     for seed in range(40):
         key = bytes([seed])
         alone = smaller.decide(counted(0)[:, ~HELD_CELLS], KeyedNoise(key))
@@ -277,8 +273,6 @@ def test_nothing_depends_on_who_is_held(
             assert found.fired[~HELD_CELLS].tolist() == alone.fired.tolist()
             assert units[~HELD_CELLS].tolist() == level_costs(alone.cost).as_array().tolist()
             assert not (found.fired | units.astype(bool))[HELD_CELLS].any()
-    everyone = decide_asked(operator, counted(0), ~np.zeros(CELLS, np.bool_), KeyedNoise(b""))
-    assert (everyone.fired.any(), everyone.cost.worst_units) == (False, 0)
 
 
 def test_levels_that_held_cells_help_to_choose_are_caught() -> None:
@@ -329,36 +323,3 @@ def test_a_window_held_from_one_step_on_is_read_no_more(mechanism: str) -> None:
             before = StoredRun("", "", (), 1, 1, after.left, 0, 0, 0, after.state)
         found.add(after.state)
     assert len(found) == 1
-
-
-def test_mechanisms_that_hold_are_those_whose_cells_can_be_left_out() -> None:
-    """What says that it reads ``hold`` can; what decides all cells or none refuses."""
-    for name in ("tslm", "ppwlm", "dppwlm", "nlm"):
-        operator = create(name, condition(CELLS), aim(2), experimental=True)
-        assert isinstance(operator, Scored)
-        assert len(among(operator, np.array([3])).decide(counted(0)[:, :1], KeyedNoise(b"")).fired)
-    probe = create("probe", condition(CELLS), replace(aim(2), first_tolerances=(10,)))
-    with pytest.raises(ValueError, match="all cells of a window, or none"):
-        among(probe, np.array([3]))
-    for name in ("tslm", "ppwlm", "dppwlm", "svt", "probe", "panes", "decider"):
-        holds = name in {"tslm", "ppwlm", "dppwlm", "svt"}
-        assert ("hold" in mechanism_of(name).keys) is holds
-
-
-@pytest.mark.parametrize(("hold", "alarms"), [(0, 12), (2, 4), (5, 2), (11, 1)])
-def test_an_episode_takes_one_alarm_a_hold(hold: int, alarms: int) -> None:
-    """Twelve windows of a full room: a run gives so many alarms, and is charged for so many."""
-    svt = create("svt", condition(1), replace(aim(2), alarms=12))
-    assert isinstance(svt, Svt)
-    noise, before, rang, units = KeyedNoise(b"episode"), None, [], 0
-    for window in range(12):
-        held = np.array([any(window - hold <= one for one in rang)]) & bool(hold)
-        step = svt.go_on(np.array([[10**6]]), before, noise, window=window, held=held)
-        rang += [window] * int(step.fired[0])
-        units += step.units
-        after, terms_ = step.after, svt.run_terms
-        shared = (terms_.open_units, terms_.alarm_units, after.left, 0, 0, 0, after.state)
-        before = StoredRun("", "", (), *shared)
-    assert len(rang) == alarms
-    assert units == svt.run_terms.open_units + alarms * svt.run_terms.alarm_units
-    assert units < UNITS_PER_EPSILON * 100

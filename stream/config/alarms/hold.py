@@ -30,9 +30,12 @@ def hold_of(model: AlarmModel, calendar: Calendar | None, findings: Findings, lo
         return 0
     least_ms = least_hold_ms(calendar)
     if model.hold < least_ms:
-        message = "hold is over before another window of the alarm ends, or while windows still"
-        message += " count the events that fired: size less step of HOP, a whole one of CUMULATE"
-        findings.wrong((*loc, "hold"), message, f"write hold: {duration(least_ms)}, or more")
+        findings.wrong(
+            (*loc, "hold"),
+            "hold is over before another window of the alarm ends, or while windows still count the"
+            " events that fired: size less step of HOP, a whole one of CUMULATE",
+            f"write hold: {duration(least_ms)}, or more",
+        )
     return model.hold
 
 
@@ -47,5 +50,9 @@ def tell_hold(query: Query, findings: Findings, loc: Loc) -> None:
         f" windows {share:.2g} are shown as firing in the long run, and {most:.2g} at worst",
     )
     if query.lifecycle.among > 1:
-        message = "held windows count neither for nor against an alarm: a second one that it needs"
-        findings.warn((*loc, "hold"), f"{message} comes after the hold", "leave out for, and of")
+        findings.warn(
+            (*loc, "hold"),
+            "held windows count neither for nor against an alarm: a second one that it needs comes"
+            " after the hold",
+            "leave out for, and of",
+        )

@@ -73,7 +73,7 @@ def drawn_run(
     windows: Sequence[NDArray[np.int64]],
     noise: NoiseSource,
     holding: Holding,
-    first: int,
+    first: int = 0,
 ) -> DrawnRun:
     """Decide the windows of a stretch by one run.
 
