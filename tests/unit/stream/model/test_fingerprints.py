@@ -39,7 +39,6 @@ def test_the_fingerprint_changes_with_decisions_only(tmp_path: Path) -> None:
         ("tolerance: 9", "tolerance: 9\n    share: 0.3"),
         ("tolerance: 9", "tolerance: 9\n    share: 0.4"),
         ("tolerance: 9", "tolerance: 9\n    hold: 3h"),
-        ("tolerance: 9", "tolerance: 9\n    hold: 4h"),
         ("tolerance: 9", "tolerance: 8"),
         ("> 120", ">= 120"),
         ("> 120", "> 121"),

@@ -26,6 +26,7 @@ EARLY: dict[str, Any] = {
     "unit": "event",
     "window": "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '3' MINUTE)",
 }
+GAUSSIAN = ', period: lifetime, promise: gdp, delta: "1e-6"'
 HOP: dict[str, Any] = {
     "unit": "event",
     "window": "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '4' MINUTE)",
@@ -70,7 +71,8 @@ def test_an_episode_of_a_run_takes_one_alarm_a_hold(
     [
         (hold(2, mechanism="tslm"), 7, "a..a..a"),
         (hold(2, mechanism="ppwlm"), 7, "a..a..a"),
-        (hold(2, mechanism="dppwlm"), 7, "a..a..a"),
+        (hold(2, mechanism="dppwlm", period=GAUSSIAN), 7, "a..a..a"),
+        (hold(2, mechanism="tslm", period=GAUSSIAN), 7, "a..a..a"),
         (hold(3, mechanism="tslm", **HOP), 9, "a...a...a"),
         (hold(4, mechanism="svt", **HOP), 9, "a....a..."),
         (hold(3, mechanism="tslm", **EARLY), 12, "a.....a....."),

@@ -28,7 +28,6 @@ def written(folder: Path, lines: str, window: str = TUMBLE, **more: str) -> str:
         (HOP, "2h", "2h"),
         (CUMULATE, "4h", "4h"),
         (DAYS, "6d", "6d"),
-        (TUMBLE.replace("HOUR", "DAY"), "1d", "1d"),
     ],
 )
 def test_a_hold_spans_all_windows_that_count_the_same_events(
