@@ -78,8 +78,7 @@ class Progress:
             until_ms: the last start.
         """
         with self._store.read() as tx:
-            id_ = self._access.ledger_id
-            return tx.decisions.between(query, since_ms, until_ms, ledger_id=id_)
+            return tx.decisions.between(query, since_ms, until_ms, ledger_id=self._access.ledger_id)
 
     def unpublished(self, released_by_ms: int) -> set[str]:
         """Return the queries with decisions that may leave by an instant and have not left."""

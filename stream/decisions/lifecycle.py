@@ -30,7 +30,7 @@ whichever step, and is silent in it only once the last step is over::
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -188,9 +188,10 @@ def step(
     cells: dict[Key, Cell] = {}
     for key in sorted({*state.cells, *rang}):
         before = state.cells.get(key, Cell())
+        if decision.fingerprint != state.fingerprint:
+            before = replace(before, held="")
         cell = before
-        held = end <= before.held and decision.fingerprint == state.fingerprint
-        if (key in rang or (silence and not held)) and before.through != end:
+        if (key in rang or (silence and end > before.held)) and before.through != end:
             cell = _moved(before, rang.get(key), terms, decision.window_start, end)
         if cell.since:
             status: Status = "ongoing" if before.since else "firing"
@@ -223,8 +224,7 @@ def _moved(cell: Cell, alarm: Alarm | None, terms: Lifecycle, start: str, end: s
         last, through = alarm.alarm_id, end
         held = "" if alarm.held_until is msgspec.UNSET else max(held, alarm.held_until)
     if not cell.since:
-        since = start if sum(rings) >= terms.needed else ""
-        return Cell(rings, 0, since, last, through, held)
+        return Cell(rings, 0, start if sum(rings) >= terms.needed else "", last, through, held)
     silent = 0 if alarm is not None else cell.silent + 1
     if silent >= terms.resolve_after:
         return Cell()
