@@ -13,6 +13,7 @@ import numpy as np
 
 from operators.noise.source import NoiseSource
 from stream.decisions.mechanisms import early_of, operator_of, run_of
+from stream.simulation.draws.held import Holding
 from stream.simulation.draws.runs import drawn_run
 
 if TYPE_CHECKING:
@@ -104,9 +105,9 @@ def drawn(
     for period in np.unique(period_of):
         windows = np.flatnonzero(period_of == period)
         for _ in range(draws):
-            fired = np.stack(
-                drawn_run(operator, [seen.counts[at][None] for at in windows], noise).fired
-            )
+            drawn = Holding.of(None, len(windows), seen.counts.shape[1])
+            drawn_run(operator, [seen.counts[at][None] for at in windows], noise, drawn)
+            fired = drawn.fired
             found[windows] += fired
             before = np.cumsum(fired.sum(axis=1)) - fired.sum(axis=1)
             answered += int((before < query.aim.alarms).sum())

@@ -247,16 +247,16 @@ class RunOperator(Operator, Protocol):
         noise: NoiseSource,
         *,
         window: int,
+        held: NDArray[np.bool_] | None = None,
     ) -> RunStep:
-        """Decide every cell of one window within a run.
-
-        Called for the windows of a query in order. A state goes on once.
+        """Decide the cells of one window within a run: called in order; a state goes on once.
 
         Args:
             statistics: shape (statistics, cells), int64.
             before: the run as the window before left it; ``None`` opens one.
             noise: the cryptographic source.
             window: what names this window where a cell of it is asked again later.
+            held: shape (cells,), bool: those that are not asked; ``None`` for none.
 
         Raises:
             LedgerCorruptError: what was stored is no state of a run.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from accountant.costs.levels import level_costs
 from accountant.costs.runs import StoredRun
 from accountant.errors import LedgerError
 
@@ -55,7 +56,8 @@ def continued(
     Raises:
         LedgerError: the run is not the one that the judge went on from; its alarms do not add up;
             or the cost is not what the run costs: under unit ``user`` the window's own alarms, and
-            opening it where it was opened; under unit ``event`` all that was reserved.
+            opening it where it was opened; under unit ``event`` all that was reserved, or nothing
+            where a cell was not asked.
     """
     query = charge.key.query
     if after is None:
@@ -83,7 +85,7 @@ def continued(
     due = charge.units
     if charge.in_run:
         due = after.rung * terms.alarm_units + (terms.open_units if found is None else 0)
-    if cost.worst_units != due or cost.largest_sum_units(cost.cells) != due * cost.cells:
+    if not {*level_costs(cost).levels} <= ({due} if charge.in_run else {0, due}):
         raise LedgerError(f"a window of {query!r} did not cost what its run says")
     return StoredRun(
         query=query,

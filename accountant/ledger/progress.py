@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from accountant.ledger.access import Access
+    from accountant.records import StoredDecision
 
 __all__ = ["Progress", "QueryProgress"]
 
@@ -37,7 +38,7 @@ class Progress:
     """Reads what deciders and publishers look for: where nothing is due, that costs one read."""
 
     def __init__(self, access: Access) -> None:
-        self._store = access.store
+        self._access, self._store = access, access.store
 
     def cursors(self, queries: Collection[str]) -> dict[str, int]:
         """Return the start (ms) of the oldest undecided window of some queries, by name.
@@ -67,6 +68,17 @@ class Progress:
                 )
                 for one in tx.queries.cursors()
             ]
+
+    def decided(self, query: str, since_ms: int, until_ms: int) -> list[StoredDecision]:
+        """Return this ledger's decisions of a query whose windows start in a span, both included.
+
+        Args:
+            query: its name.
+            since_ms: the first start.
+            until_ms: the last start.
+        """
+        with self._store.read() as tx:
+            return tx.decisions.between(query, since_ms, until_ms, ledger_id=self._access.ledger_id)
 
     def unpublished(self, released_by_ms: int) -> set[str]:
         """Return the queries with decisions that may leave by an instant and have not left."""

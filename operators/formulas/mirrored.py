@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from accountant.errors import ConfigError
 from operators.base import Decision
 from operators.single.abreast import Decisions, decide_many
+from operators.single.held import among
 
 if TYPE_CHECKING:
     import numpy as np
@@ -60,6 +61,10 @@ class Mirrored:
         """Decide many windows; see :class:`operators.single.abreast.DecidesMany`."""
         found = decide_many(self.negation, statistics, noise)
         return Decisions(~found.fired, found.units)
+
+    def among(self, cells: NDArray[np.intp]) -> Mirrored:
+        """Return what decides some cells; see :func:`operators.single.held.among`."""
+        return Mirrored(among(self.negation, cells))
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""

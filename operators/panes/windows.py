@@ -215,6 +215,12 @@ PANES: Final = Mechanism(
     name="panes",
     releases="which predicates ring, of every window over the panes; noisy counts where asked for",
     keys=(*CONDITION_KEYS, "release"),
+    refuses={
+        "hold": (
+            "windows over panes cost nothing: there is nothing that a hold would save",
+            "write resolve_after: 3 to keep an alarm firing, or mechanism: tslm",
+        ),
+    },
     conditions=_WINDOWS,
     early=_WINDOWS,
     converted=_WINDOWS,

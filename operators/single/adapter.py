@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Protocol, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from operators.single.tslm import error_rates, planned_steps, theoretical_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from types import EllipsisType
 
     from numpy.typing import NDArray
 
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from operators.conditions.score import Score
     from operators.noise.source import NoiseSource
     from operators.single.abreast import Decisions
+    from operators.single.tslm import Tslm
 
 __all__ = [
     "CellOperator",
@@ -87,10 +89,12 @@ class Scored:
     Args:
         score: of the condition.
         operator: planned for the score's test.
+        cells: which cells are decided; all of them, unless said.
     """
 
     score: Score
     operator: CellOperator
+    cells: NDArray[np.intp] | EllipsisType = ...
 
     @property
     def plan(self) -> Plan:
@@ -100,12 +104,17 @@ class Scored:
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide every cell by its score; see :meth:`Operator.decide`."""
         check_statistics(self.score.condition, statistics)
-        return self.operator.decide(self.score.read(statistics), noise)
+        return self.operator.decide(self.score.read(statistics)[self.cells], noise)
 
     def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
         """Decide many windows; see :class:`operators.single.abreast.DecidesMany`."""
         check_statistics(self.score.condition, statistics[0])
         return decide_many(self.operator, self.score.read(statistics), noise)
+
+    def among(self, cells: NDArray[np.intp]) -> Scored:
+        """Return what decides some cells; see :func:`operators.single.held.among`."""
+        whole = cast("Tslm", self.operator)  # or another that decides a test
+        return replace(self, operator=replace(whole, test=whole.test.at(cells)), cells=cells)
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""

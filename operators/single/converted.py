@@ -13,6 +13,7 @@ from accountant.costs.charges import UniformCost
 from accountant.units import from_loss_units, to_loss_units
 from operators.base import Decision
 from operators.descriptors import Maker
+from operators.single.held import among
 from operators.single.pure import gaussian_units
 
 if TYPE_CHECKING:
@@ -47,6 +48,10 @@ class Converted:
         """Decide every cell of one window; see :meth:`operators.base.Operator.decide`."""
         fired = self.operator.decide(statistics, noise).fired
         return Decision(fired, UniformCost(to_loss_units(self.plan.epsilon), fired.size))
+
+    def among(self, cells: NDArray[np.intp]) -> Converted:
+        """Return what decides some cells; see :func:`operators.single.held.among`."""
+        return replace(self, operator=among(self.operator, cells))
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""

@@ -145,6 +145,7 @@ class EarlyAlarms:
         noise: NoiseSource,
         *,
         window: int,
+        held: NDArray[np.bool_] | None = None,
     ) -> RunStep:
         """Look at every cell of a window that has not rung; it costs what the whole window does.
 
@@ -153,6 +154,8 @@ class EarlyAlarms:
             before: what the newest step left. A state goes on once.
             noise: the cryptographic source.
             window: number of the step.
+            held: shape (cells,), bool: those that neither this step nor a later one of its window
+                asks; what this step adds to them is read by nobody, and costs nothing.
 
         Raises:
             LedgerCorruptError: what was stored is no state of such looks.
@@ -166,8 +169,9 @@ class EarlyAlarms:
             state = self._opened(window, noise)
         else:
             state = LookState.from_bytes(before.state)
-        fired = self.looker.look(statistics, state.shared, noise) & ~state.rung
-        state = LookState(window, state.rung | fired, state.shared)
+        done = state.rung if held is None else state.rung | held
+        fired = self.looker.look(statistics, state.shared, noise) & ~done
+        state = LookState(window, done | fired, state.shared)
         rung = int(np.count_nonzero(fired))
         left = self.terms.alarms if opens or before is None else before.left
         return RunStep(

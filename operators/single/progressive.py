@@ -150,7 +150,7 @@ def _named(kind: type[Ppwlm], colours: tuple[str, str]) -> Mechanism:
     return Mechanism(
         name=kind.name,
         releases="which predicates ring",
-        keys=(*WINDOW_KEYS, "levels"),
+        keys=(*WINDOW_KEYS, "levels", "hold"),
         conditions=maker,
         converted=converted(maker, least_loss),
         definition=level_definition,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from operators.descriptors import Mechanism
+from operators.descriptors import WINDOW_KEYS, Mechanism
 from operators.single import gaussian
 from operators.single.adapter import scored
 from operators.single.looks import each_look
@@ -21,6 +21,7 @@ _GAUSSIAN: Final = scored(gaussian.planned, gaussian.priced)
 TSLM: Final = Mechanism(
     name="tslm",
     releases="which predicates ring",
+    keys=(*WINDOW_KEYS, "hold"),
     conditions=_PURE,
     early=each_look(_PURE, _GAUSSIAN),
     gaussian=_GAUSSIAN,

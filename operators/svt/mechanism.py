@@ -187,10 +187,11 @@ class Svt:
         noise: NoiseSource,
         *,
         window: int,
+        held: NDArray[np.bool_] | None = None,
     ) -> RunStep:
         """Decide every cell of one window within a run; see :meth:`RunOperator.go_on`."""
         state = self.open(noise) if before is None else RunState.from_bytes(before.state)
-        asked = self.ask(statistics, state, noise, window)
+        asked = self.ask(statistics, state, noise, window, held)
         left = asked.state
         return RunStep(
             fired=asked.fired,
@@ -214,6 +215,7 @@ class Svt:
         state: RunState,
         noise: NoiseSource,
         window: int = 0,
+        held: NDArray[np.bool_] | None = None,
     ) -> RunDecision:
         """Ask every cell of one window, in random order, until the run is spent.
 
@@ -222,6 +224,7 @@ class Svt:
             state: where the run stands; a state goes on once.
             noise: the cryptographic source.
             window: what names this window where a cell of it is asked again later.
+            held: as :func:`operators.svt.run.ask` has it.
 
         Returns:
             The answers; its state is stored before any of them leaves, in one transaction.
@@ -230,7 +233,7 @@ class Svt:
             ValueError: statistics of another shape or type, or a state of a run on other terms.
         """
         check_statistics(self.condition, statistics)
-        return ask(self.terms, state, self._steps(statistics), noise, window=window)
+        return ask(self.terms, state, self._steps(statistics), noise, window=window, held=held)
 
     def cost_units(self, opening: bool, rung: int) -> int:
         """Return what a window cost, in loss units: costs of windows add up to the run's exactly.
@@ -319,7 +322,14 @@ _RUN_OF_ITS_OWN: Final = Maker(Svt.planned)
 SVT: Final = Mechanism(
     name="svt",
     releases="which predicates ring, and how many were not asked as the run was spent",
-    keys=(*CONDITION_KEYS, "alarms_per_period", "append", "append_to", "max_fnr_in_silence"),
+    keys=(
+        *CONDITION_KEYS,
+        "alarms_per_period",
+        "append",
+        "append_to",
+        "max_fnr_in_silence",
+        "hold",
+    ),
     conditions=_RUN_OF_ITS_OWN,
     converted=_RUN_OF_ITS_OWN,
     run=Svt.planned,

@@ -112,8 +112,8 @@ class RunDecision:
 
     Args:
         fired: shape (cells,), bool: which cells ring.
-        answered: shape (cells,), bool: which cells were asked at all before the run was spent. May
-            be published: it follows from the answers and an order that knows no data.
+        answered: shape (cells,), bool: which cells were asked at all before the run was spent, or
+            are held. May be published: it follows from the answers and an order that knows no data.
         late: window and cell of alarms of earlier windows, put back and asked again now.
         state: to be stored before any of the answers leaves.
     """
@@ -157,6 +157,7 @@ def ask(
     noise: NoiseSource,
     *,
     window: int = 0,
+    held: NDArray[np.bool_] | None = None,
     draw: Callable[[int], NDArray[np.int64]] | None = None,
 ) -> RunDecision:
     """Ask every cell of one window, in random order, until the run is spent.
@@ -174,6 +175,8 @@ def ask(
         steps: shape (cells,), int64: step counts (``IntegerTest.quantise``).
         noise: the cryptographic source.
         window: what names this window in ``RunDecision.late``.
+        held: shape (cells,), bool: those of this window that are not asked, now or later; what was
+            put back of earlier ones is asked as ever.
         draw: draws so many noises of questions, for experiments; None: the plan's geometric.
 
     Raises:
@@ -193,17 +196,21 @@ def ask(
     if not fits or (state.queue.size and not plan.put_back):
         raise ArgumentError("this state belongs to a run on other terms")
     old = state.queue
-    pool = np.concatenate([old[:, _STEPS], np.clip(steps, -_FARTHEST, _FARTHEST)])
+    cells = np.arange(steps.size) if held is None else np.flatnonzero(~held)
+    pool = np.concatenate([old[:, _STEPS], np.clip(steps[cells], -_FARTHEST, _FARTHEST)])
     run = _Asking(plan, noise, draw or partial(noise.geometric, plan.query_rate), state)
     fired, answered = run.ask(pool)
     queue = old[:0]
     if plan.put_back and run.left:
-        queue = _put_back(plan, old, pool, fired, window)
+        queue = _put_back(plan, old, pool, fired, window=window, cells=cells)
     ahead = len(old)
     late = old[fired[:ahead]][:, [_WINDOW, _CELL]]
+    rang = np.zeros(steps.size, dtype=np.bool_)
+    told = ~rang
+    rang[cells], told[cells] = fired[ahead:], answered[ahead:]
     return RunDecision(
-        fired=fired[ahead:],
-        answered=answered[ahead:],
+        fired=rang,
+        answered=told,
         late=tuple((int(of), int(cell)) for of, cell in late),
         state=RunState(run.threshold, run.left, plan.alarms - run.left, plan.open_units, queue),
     )
@@ -299,14 +306,16 @@ def _put_back(
     old: NDArray[np.int64],
     pool: NDArray[np.int64],
     fired: NDArray[np.bool_],
+    *,
     window: int,
+    cells: NDArray[np.intp],
 ) -> NDArray[np.int64]:
     """Return who is asked again with the next window; all of the pool were asked once more."""
     ahead = len(old)
     entries = np.empty((pool.size, 4), dtype=np.int64)
     entries[:ahead] = old
     entries[ahead:, _WINDOW] = window
-    entries[ahead:, _CELL] = np.arange(pool.size - ahead)
+    entries[ahead:, _CELL] = cells
     entries[ahead:, _STEPS] = pool[ahead:]
     entries[ahead:, _ASKED] = 0
     entries[:, _ASKED] += 1

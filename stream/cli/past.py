@@ -13,6 +13,7 @@ from stream.cli.shared import require_ledger_file
 from stream.custody.anchors import anchor_line
 from stream.custody.archive import archive as move_decisions
 from stream.custody.changes import orphan_warning, orphans
+from stream.decisions.held import held_from_ms
 from stream.decisions.registration import scopes_of, terms_of
 from stream.windows.shown import moment_text
 
@@ -51,6 +52,7 @@ def compact(load: Callable[[], Alarms], before: str | None) -> None:
     )
     with opened_ledger(alarms) as opened:
         refuse_other_budgets(alarms, opened)
+        before_ms = min(before_ms, held_from_ms(alarms.running, opened.progress))
         budgets = [row.terms.scope for row in opened.pins.budgets()]
         gone = {budget: opened.upkeep.compact(budget, before_ms) for budget in budgets}
         later = opened.reports.status()

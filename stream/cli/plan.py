@@ -15,6 +15,7 @@ from stream.planning.advice.advice import advise, as_advised
 from stream.planning.advice.records import advice_lines
 from stream.planning.advice.words import advice_shown
 from stream.planning.early import early_lines, early_tables, early_ways
+from stream.planning.holds import hold_texts, holds_of
 from stream.planning.lifecycle_tables import lifecycle_lines, lifecycle_tables
 from stream.planning.lifecycles import steadied
 from stream.planning.lines import plan_lines
@@ -88,7 +89,7 @@ def _show(
     alarms = as_advised(alarms, advice)
     looked = outlook(alarms)
     worth, early, paced = worths(alarms), early_ways(alarms), pacings(alarms)
-    steady, promise = steadied(worth), alarms.budget.gaussian
+    steady, held, promise = steadied(worth), holds_of(alarms), alarms.budget.gaussian
     if page is not None:
         from stream.planning.page import plan_page  # noqa: PLC0415  # templates only where asked
 
@@ -97,7 +98,9 @@ def _show(
         lines = (
             *(*plan_lines(looked, alarms), *early_lines(early, promise)),
             *pacing_lines(paced, promise),
-            *(*ringing_lines(worth), *lifecycle_lines(steady), *advice_lines(advice)),
+            *(*ringing_lines(worth), *lifecycle_lines(steady)),
+            *({"record": "hold", **one._asdict()} for one in held),
+            *advice_lines(advice),
         )
         for line in lines:
             echo_json(line if file is None else {"file": file, **line})
@@ -105,7 +108,8 @@ def _show(
         tables = (
             *(*plan_tables(looked, alarms), *early_tables(early, promise)),
             *pacing_tables(paced, promise),
-            *(*ringing_tables(worth), *lifecycle_tables(steady), *advice_shown(advice)),
+            *(*ringing_tables(worth), *lifecycle_tables(steady), *hold_texts(held)),
+            *advice_shown(advice),
         )
         Console().print(*tables, sep="\n")
     return any(one.lacking for one in advice)

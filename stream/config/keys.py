@@ -301,6 +301,7 @@ class AlarmModel(LifecycleModel):
     usual: Text | None = None
     false_rings: FalseRingsText | None = None
     max_delay: DurationMs | None = None
+    hold: DurationMs | None = None
     tolerance: Annotated[
         Amounts,
         WrapValidator(_unless_auto),

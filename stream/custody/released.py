@@ -25,6 +25,7 @@ from stream.decisions.records import alarm_id, alarms_digest, decision_loss_fiel
 from stream.decisions.release import (
     decision_record,
     encode_released,
+    held_until,
     released_ids,
     seen_decision,
     window_around,
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["Comparison", "compare", "published_by"]
 
 _OF_NO_KIND: Final[dict[str, Any]] = dict.fromkeys(("epsilon", "promise", "rho"), msgspec.UNSET)
+_OF_NO_STEP: Final[dict[str, Any]] = dict.fromkeys(("step_start", "step_end"), msgspec.UNSET)
 _BY_RECORD_ALONE: Final = "the ledger has no row of them: compared with their own records alone"
 _BY_COUNT_ALONE: Final = "nothing tells which rang, as an older version decided them: counted only"
 _WITHOUT_COUNTS: Final = "compacted, and counts are not shown from there on: alarms counted only"
@@ -80,8 +82,7 @@ def compare(
     """Compare what was published with what a ledger decided.
 
     Args:
-        alarms: the configuration. Of alarms that it has as they were decided, every field is
-            compared; of others not the mechanism and what it promised.
+        alarms: the configuration; of alarms that it has as they were decided, all is compared.
         ledger: open.
         records: what was published.
         through: up to which number everything had left before the records were read, by query.
@@ -349,11 +350,11 @@ def _altered(
                 mechanism=query.mechanism,
                 max_fnr=float(query.aim.max_fnr),
                 tolerance=query.tolerance,
+                held_until=msgspec.UNSET if window is None else held_until(query, window),
             )
             around = None if window is None else window_around(query, window)
             if around is None:
-                none = msgspec.UNSET
-                again = msgspec.structs.replace(again, step_start=none, step_end=none)
+                again = msgspec.structs.replace(again, **_OF_NO_STEP)
             else:
                 start, end = map(iso_utc, around)
                 again = msgspec.structs.replace(again, window_start=start, window_end=end)

@@ -17,9 +17,12 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 from accountant.costs.charges import Charge, PeriodCap, UniformCost, WindowKey
+from accountant.costs.levels import LevelCosts
 from accountant.records import Answer, Request
 from accountant.units import to_loss_units
+from operators.single.held import decide_asked
 from stream.decisions.counts import counts_of
+from stream.decisions.held import held_cells
 from stream.decisions.mechanisms import as_charged, early_of, operator_of, panes_of, run_of
 from stream.decisions.panes import TOKEN_BYTES, StoredPanes
 from stream.decisions.release import encode_fired
@@ -211,7 +214,7 @@ class Judge:
             reason = None if early.continues(before, index) else "step_missed"
         if reason is None and query.firsts and not self._stored.continues(query, index):
             reason = "step_missed"
-        return reason, partial(self._draw, query, index, partials, before)
+        return reason, partial(self._draw, query, key, index, partials, before)
 
     def _over_panes(self, query: Query, key: WindowKey, index: int) -> _Found | None:
         """Look at the panes of a window, and at nothing else; ``None`` until they have ended."""
@@ -238,12 +241,18 @@ class Judge:
         return None, draw
 
     def _draw(
-        self, query: Query, index: int, partials: WindowPartials, before: StoredRun | None
+        self,
+        query: Query,
+        key: WindowKey,
+        index: int,
+        partials: WindowPartials,
+        before: StoredRun | None,
     ) -> _Drawn:
         """Decide the cells of a window; of a run, go on from where the ledger says it stands.
 
         Args:
             query: whose window it is.
+            key: the window.
             index: its number.
             partials: what is stored for it.
             before: of a step, what the one before it left.
@@ -256,6 +265,7 @@ class Judge:
             silent = np.zeros(cells, dtype=np.bool_)
             kept = self._stored.kept(query, noisy, self._noise.token(TOKEN_BYTES))
             return _Drawn(silent, cost, noisy=kept)
+        held = held_cells(query, key, self._ledger.progress)
         shared_run = self._runs.get(query.id)
         if shared_run is not None:
             before = self._run_before(query, index)
@@ -266,15 +276,17 @@ class Judge:
                 rows = len(query.reference.aggregates)
                 counted = statistics_of(partials.reference, rows, cells)
                 operator = operator_of(around(query, references_of(query, counted)))
-            decided = operator.decide(statistics, self._noise)
+            decided = decide_asked(operator, statistics, held, self._noise)
             return _Drawn(decided.fired, decided.cost)
-        asked = run.go_on(statistics, before, self._noise, window=index)
+        asked = run.go_on(statistics, before, self._noise, window=index, held=held)
         # Under unit `event`, an event bears the loss of a whole run in whatever window it lies; of
         # steps, in the first that counts it, for all those of its window.
         shared = has_runs(query, self._alarms.budget)
         units = asked.units if shared else self._charges[query.id]
-        cost = UniformCost(units, cells)
-        return _Drawn(asked.fired, cost, asked.late, asked.unanswered, asked.after)
+        spent: CellCosts = UniformCost(units, cells)
+        if held is not None and not shared:
+            spent = LevelCosts.of(np.where(held, 0, units))
+        return _Drawn(asked.fired, spent, asked.late, asked.unanswered, asked.after)
 
     def _run_before(self, query: Query, index: int) -> StoredRun | None:
         """Return the run that a window goes on with, as the ledger has it; ``None`` to open one."""

@@ -13,8 +13,9 @@ costs no privacy.
                                    └ firing: rang twice in a row
 
 A window that was denied, and a predicate that got no answer in a window, neither raise nor resolve:
-they are left out of every count. Once resolved, a predicate begins anew. Of noisy panes nothing is
-said: they are no alarm, and every window over a pane that was denied is denied itself.
+they are left out of every count. So are windows that end by ``held_until`` of a predicate that
+fired: it was not asked. Once resolved, a predicate begins anew. Of noisy panes nothing is said:
+they are no alarm, and every window over a pane that was denied is denied itself.
 
 An early alarm counts windows, too, and not the steps that it is decided in: it rings in a window at
 whichever step, and is silent in it only once the last step is over::
@@ -29,7 +30,7 @@ whichever step, and is silent in it only once the last step is over::
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -108,6 +109,7 @@ class Cell:
         since: start of the window with which it began to fire; empty where it does not.
         alarm_id: of its last ring.
         through: end of the window that it last rang in; empty where it did not.
+        held: until when windows are not asked of it; empty for no hold.
     """
 
     rings: tuple[bool, ...] = ()
@@ -115,6 +117,7 @@ class Cell:
     since: str = ""
     alarm_id: str = ""
     through: str = ""
+    held: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +130,7 @@ class State:
         start: of its last window.
         unclear: end of the last window one of whose steps may have rung unseen; empty for none.
         cells: by predicate; those that are as new are not in it.
+        fingerprint: of its last decision's configuration: another one holds nobody.
     """
 
     ledger: str = ""
@@ -134,6 +138,7 @@ class State:
     start: str = ""
     unclear: str = ""
     cells: Mapping[Key, Cell] = field(default_factory=dict)
+    fingerprint: str = ""
 
 
 def follows(state: State, decision: DecisionRecord) -> bool:
@@ -183,8 +188,10 @@ def step(
     cells: dict[Key, Cell] = {}
     for key in sorted({*state.cells, *rang}):
         before = state.cells.get(key, Cell())
+        if decision.fingerprint != state.fingerprint:
+            before = replace(before, held="")
         cell = before
-        if (silence or key in rang) and before.through != end:
+        if (key in rang or (silence and end > before.held)) and before.through != end:
             cell = _moved(before, rang.get(key), terms, decision.window_start, end)
         if cell.since:
             status: Status = "ongoing" if before.since else "firing"
@@ -193,7 +200,14 @@ def step(
             notices.append(said.notice(key, before, "resolved"))
         if cell.since or any(cell.rings):
             cells[key] = cell
-    after = State(decision.ledger, decision.sequence, decision.window_start, unclear, cells)
+    after = State(
+        decision.ledger,
+        decision.sequence,
+        decision.window_start,
+        unclear,
+        cells,
+        decision.fingerprint,
+    )
     return after, tuple(notices)
 
 
@@ -205,15 +219,16 @@ def fingerprint(query: str, predicate: Mapping[str, str]) -> str:
 def _moved(cell: Cell, alarm: Alarm | None, terms: Lifecycle, start: str, end: str) -> Cell:
     """Return a predicate after it rang in a window that ends then, or was silent in all of it."""
     rings = (*cell.rings, alarm is not None)[-terms.among :]
-    last, through = cell.alarm_id, ""
+    last, through, held = cell.alarm_id, "", cell.held
     if alarm is not None:
         last, through = alarm.alarm_id, end
+        held = "" if alarm.held_until is msgspec.UNSET else max(held, alarm.held_until)
     if not cell.since:
-        return Cell(rings, 0, start if sum(rings) >= terms.needed else "", last, through)
+        return Cell(rings, 0, start if sum(rings) >= terms.needed else "", last, through, held)
     silent = 0 if alarm is not None else cell.silent + 1
     if silent >= terms.resolve_after:
         return Cell()
-    return Cell(rings, silent, cell.since, last, through)
+    return Cell(rings, silent, cell.since, last, through, held)
 
 
 @dataclass(frozen=True, slots=True)

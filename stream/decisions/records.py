@@ -68,6 +68,8 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         step_end: end of that step, exclusive; the alarm leaves at this step's tick.
         promise: ``gdp`` where a Gaussian budget paid; there is no epsilon then.
         rho: what it paid per cell, ``mu^2 / 2``, as a decimal number in a string.
+        held_until: of an alarm with ``hold``, that long after ``window_end``: the predicate is not
+            asked in later windows that end by then, and stays as it is; else left out.
     """
 
     alarm_id: str
@@ -85,6 +87,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     step_end: str | msgspec.UnsetType = msgspec.UNSET
     promise: Literal["gdp"] | msgspec.UnsetType = msgspec.UNSET
     rho: str | msgspec.UnsetType = msgspec.UNSET
+    held_until: str | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         """Refuse a loss of no kind, or of both."""
@@ -207,6 +210,7 @@ def make_alarm(
     sequence: int,
     window: tuple[int, int] | None = None,
     gaussian: bool = False,
+    held_until: str | msgspec.UnsetType = msgspec.UNSET,
 ) -> Alarm:
     """Return the alarm of one predicate of one window.
 
@@ -221,6 +225,7 @@ def make_alarm(
         sequence: the decision's number among those of the query in it.
         window: start and end of the window that ``key`` is a step of; ``None`` where it is none.
         gaussian: whether a Gaussian budget paid.
+        held_until: until when its predicate is held, if it is.
     """
     start_ms, end_ms = window or (key.start_ms, key.end_ms)
     step: dict[str, Any] = {} if window is None else _bounds("step", key.start_ms, key.end_ms)
@@ -237,6 +242,7 @@ def make_alarm(
         sequence=sequence,
         **loss_fields(epsilon_units, gaussian=gaussian),
         **step,
+        held_until=held_until,
     )
 
 

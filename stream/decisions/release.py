@@ -24,7 +24,7 @@ from stream.decisions.records import (
 )
 from stream.model.alarms import cells_per_unit, scope_of
 from stream.windows.cumulative import CumulativeCalendar
-from stream.windows.instants import from_iso_utc
+from stream.windows.instants import from_iso_utc, iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -40,10 +40,12 @@ __all__ = [
     "decision_record",
     "encode_fired",
     "encode_released",
+    "held_until",
     "released_alarms",
     "released_counts",
     "released_ids",
     "seen_decision",
+    "whole_window",
     "window_around",
 ]
 
@@ -135,6 +137,7 @@ def alarm_records(query: Query, decision: StoredDecision) -> Iterator[Alarm]:
             sequence=decision.sequence,
             window=window_around(query, key),
             gaussian=query.aim.gaussian,
+            held_until=held_until(query, key),
         )
 
 
@@ -239,6 +242,17 @@ def window_around(query: Query, key: WindowKey) -> tuple[int, int] | None:
     if not isinstance(calendar, CumulativeCalendar):
         return None
     return calendar.window(calendar.first_starting_at(key.start_ms))
+
+
+def whole_window(query: Query, key: WindowKey) -> tuple[int, int]:
+    """Return start and end of a decided window, or of the window that it is a step of."""
+    return window_around(query, key) or (key.start_ms, key.end_ms)
+
+
+def held_until(query: Query, key: WindowKey) -> str | msgspec.UnsetType:
+    """Return until when who fired in a window is held, as records say it; unset without hold."""
+    held = whole_window(query, key)[1] + query.hold_ms
+    return iso_utc(held) if query.hold_ms else msgspec.UNSET
 
 
 def _periods_ms(budget: Budget, start_ms: int, end_ms: int) -> tuple[int, ...]:

@@ -77,6 +77,7 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
         "mechanism": query.mechanism,
         **_band(query),
         **({"release": "counts"} if query.releases_counts else {}),
+        **({"hold_ms": query.hold_ms} if query.hold_ms else {}),
         "grace_ms": query.grace_ms,
         "privacy": {
             "unit": budget.unit.value,

@@ -241,6 +241,8 @@ class Query:
         firsts: whether people count in the first step of their window alone that they are in, so
             that what its steps count adds up: of panes over cumulative windows.
         releases_counts: whether the noisy counts of its windows leave, too; of windows over panes.
+        hold_ms: who fired is not asked in later windows that end within this time after the end of
+            that one; 0 where everybody is asked in every window.
         share: unit ``user``: the part of the budget that is its own in every period; 0 without one.
         usual: shape (cells,), float64: the aggregate in an ordinary window, in its own unit; for
             plans only, so that it moves no decision and enters no fingerprint.
@@ -277,6 +279,7 @@ class Query:
     readers: tuple[str, ...] = ()
     firsts: bool = False
     releases_counts: bool = False
+    hold_ms: int = 0
     members: Domain = ALONE
 
     @property

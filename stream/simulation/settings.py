@@ -118,6 +118,9 @@ def settings_of(
             reason = "panes are tried where an alarm is written with them: others may share them"
             refused.append(Untried(setting, reason))
             continue
+        if query.hold_ms and "hold" not in ALL[setting.mechanism].keys:
+            refused.append(Untried(setting, "it asks all predicates of a window, and holds none"))
+            continue
         names = query.condition.formula.atoms
         beyond = any(
             tolerance > max(highest_tolerance(query, name), configured)

@@ -17,6 +17,7 @@ from accountant.errors import ConfigError
 from operators.registry import create, mechanism_of
 from operators.single.abreast import decide_many
 from stream.simulation.draws import panes
+from stream.simulation.draws.held import Holding
 from stream.simulation.draws.looks import tally_of_looks
 from stream.simulation.draws.panes import tally_of_panes
 from stream.simulation.draws.runs import DRAWS_PER_TASK, drawn_run
@@ -25,6 +26,8 @@ from stream.simulation.draws.truth import may_ring, must_ring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from operators.base import Operator, Plan, RunOperator
     from operators.conditions.condition import Condition
@@ -50,6 +53,7 @@ class Bench:
         settings: what is tried.
         stretches: of alarms tried in runs, the windows that one run covers at most.
         panes: of alarms over panes, these.
+        holds: of alarms with a hold, which earlier windows hold each window (``holds_since``).
         decided: of settings whose windows are counted otherwise than what is true of them, by the
             setting's index, those counts of the same windows.
     """
@@ -60,6 +64,7 @@ class Bench:
     settings: tuple[Setting, ...]
     stretches: Mapping[str, Sequence[range]] = field(default_factory=dict)
     panes: Mapping[str, OverPanes] = field(default_factory=dict)
+    holds: Mapping[str, NDArray[np.intp]] = field(default_factory=dict)
     decided: Mapping[int, CountedAlarm] = field(default_factory=dict)
 
     def tasks(self, setting: int, runs: int) -> list[Task]:
@@ -73,6 +78,9 @@ class Bench:
         if tried.over_panes:
             windows = range(len(self.panes[tried.alarm].windows))
             return list(_whole(windows, setting, runs, panes.DRAWS_PER_TASK))
+        if tried.alarm in self.holds:
+            windows = range(self.counted[tried.alarm].windows)
+            return list(_whole(windows, setting, runs, DRAWS_PER_TASK))
         if not tried.in_runs:
             return tasks_of(self.counted[tried.alarm], setting, runs)
         return [
@@ -141,6 +149,7 @@ class Trier:
         if setting.over_panes:
             over = self._bench.panes[setting.alarm]
             return tally_of_panes(operator, condition, aim, over, self._noise, runs=task.runs)
+        since = self._bench.holds.get(setting.alarm)
         if counted.looks > 1:
             return tally_of_looks(
                 operator,
@@ -150,6 +159,7 @@ class Trier:
                 self._noise,
                 runs=task.runs,
                 reached=reached,
+                since=since,
             )
         statistics = counted.stacked(task.first, task.last)
         rows = statistics.transpose(1, 0, 2)
@@ -157,8 +167,16 @@ class Trier:
         granted = np.repeat(may_ring(condition, aim, rows), task.runs, axis=0)
         if task.setting in self._bench.decided:
             statistics = self._bench.decided[task.setting].stacked(task.first, task.last)
-        decided = decide_many(operator, np.repeat(statistics, task.runs, axis=0), self._noise)
         tally = Tally()
+        for at in range(0 if since is None else task.runs):
+            drawn = Holding.of(since, len(statistics), condition.answers)
+            held, units = drawn.decide(operator, statistics, self._noise)
+            of = slice(at, None, task.runs)
+            tally.count(drawn.fired, true=true[of], granted=granted[of], held=held)
+            tally.charge(units, reached)
+        if since is not None:
+            return tally
+        decided = decide_many(operator, np.repeat(statistics, task.runs, axis=0), self._noise)
         tally.count(decided.fired, true=true, granted=granted)
         tally.charge(decided.units, reached)
         return tally
@@ -171,15 +189,22 @@ class Trier:
         windows = [counted.dense(window) for window in range(task.first, task.last)]
         truths = [condition.truth(statistics) for statistics in windows]
         granted = [may_ring(condition, setting.aim, statistics) for statistics in windows]
-        tally = Tally()
+        tally, since = Tally(), self._bench.holds.get(setting.alarm)
+        stretches: Sequence[range] = [range(task.first, task.last)]
+        if since is not None:  # what one run fired holds windows of the next
+            stretches = self._bench.stretches[setting.alarm]
         for _ in range(task.runs):
-            before = (tally.true, tally.missed, tally.false, tally.false_rings)
-            drawn = drawn_run(operator, windows, self._noise)
-            for fired, true, may in zip(drawn.fired, truths, granted, strict=True):
-                tally.count(fired, true=true, granted=may)
-            for fired, true in zip(drawn.fired[drawn.asked :], truths[drawn.asked :], strict=True):
-                tally.leave(fired, true=true)
-            tally.charge_run(drawn.units, before)
+            holding = Holding.of(since, len(windows), condition.answers)
+            for stretch in stretches:
+                before = (tally.true, tally.missed, tally.false, tally.false_rings)
+                own = slice(stretch.start - task.first, stretch.stop - task.first)
+                drawn = drawn_run(operator, windows[own], self._noise, holding, own.start)
+                decided = zip(drawn.fired, drawn.held, truths[own], granted[own], strict=True)
+                for at, (fired, held, true, may) in enumerate(decided):
+                    tally.count(fired, true=true, granted=may, held=held)
+                    if at >= drawn.asked:
+                        tally.leave(fired, true=true & ~held)
+                tally.charge_run(drawn.units, before)
         tally.entropy = float(tally.windows)  # all cells of a run lost the same
         return tally
 

@@ -9,6 +9,7 @@ from accountant.units import PrivacyUnit
 from stream.decisions.mechanisms import as_charged, plans_of
 from stream.model.alarms import cells_per_unit, scope_of
 from stream.planning.budget import budget_plan
+from stream.simulation.draws.held import holds_since
 from stream.simulation.draws.panes import over_panes
 from stream.simulation.draws.runs import stretches_of
 from stream.simulation.results import AlarmResults, Measured, Simulation
@@ -71,6 +72,11 @@ class Trying:
                 query.id: stretches_of(query, counted[query.id], alarms.budget)
                 for query in alarms.queries.values()
                 if any(each.alarm == query.id and each.in_runs for each in self.settings)
+            },
+            holds={
+                query.id: holds_since(query, counted[query.id])
+                for query in alarms.queries.values()
+                if query.hold_ms
             },
             panes={
                 query.id: over_panes(query, counted[query.id], counted[query.panes])

@@ -22,7 +22,7 @@ from operators.registry import create, price
 from operators.svt import Svt
 from stream.build import open_ledger
 from stream.decisions.records import decode_count
-from stream.decisions.release import count_records
+from stream.decisions.release import count_records, released_alarms
 from tests.support.commands import tocsin
 from tests.support.hostile import produce_live
 from tests.support.matrix import STEPS, Matrix, check_paid_by_run, check_promises
@@ -98,6 +98,21 @@ def in_runs(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matr
         budget=_BUDGET.replace('"14"', '"24"'),
         having="COUNT(DISTINCT person) BETWEEN 6 AND 20",
         tolerance="2\n    mechanism: svt\n    alarms_per_period: 3",
+    )
+    with watched(scenario) as found:
+        yield found
+
+
+@pytest.fixture
+def holding(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+    """Runs of six alarms a minute, each of which holds its room for three windows."""
+    scenario = Scenario(
+        broker,
+        tmp_path,
+        unused_name(),
+        postgres.new_database(),
+        budget=_BUDGET.replace('"14"', '"40"'),
+        tolerance="2\n    mechanism: svt\n    alarms_per_period: 6\n    hold: 9s",
     )
     with watched(scenario) as found:
         yield found
@@ -227,6 +242,26 @@ def test_runs_survive_kills_at_every_named_step(in_runs: Matrix) -> None:
     report = check_promises(in_runs, decisions)
     assert report["decided"] > 0
     check_runs(in_runs, decisions)
+
+
+def test_holds_survive_kills_at_every_named_step(holding: Matrix) -> None:
+    """No room is asked in its hold, whoever goes on; alarms are paid once, records are whole."""
+    died = holding.kill_at_steps(list(STEPS), patience_s=300)
+    assert set(died) == {plan.partition(":")[0] for plan in STEPS}
+    decisions = holding.finish()
+    check_promises(holding, decisions)
+    check_runs(holding, decisions)
+    (query,) = holding.scenario.alarms().queries.values()
+    held: dict[str, int] = {}
+    again = 0
+    for key, predicate in (each for one in decisions for each in released_alarms(one)):
+        (room,) = predicate.values()
+        assert key.end_ms > held.get(room, 0)
+        again += room in held
+        held[room] = key.end_ms + query.hold_ms
+    assert again
+    compared = tocsin("ledger", str(holding.scenario.config), "verify", "--topics")
+    assert compared.exit_code == 0, compared.stderr
 
 
 def test_panes_are_drawn_once_whatever_is_killed(over_panes: Matrix) -> None:

@@ -17,6 +17,7 @@ from stream.config.alarms.caps import tell_caps
 from stream.config.alarms.cheaper import tell_cheaper
 from stream.config.alarms.contradictions import constant_comparisons, constant_condition
 from stream.config.alarms.early import check_early, is_steady, looks_of
+from stream.config.alarms.hold import hold_of, tell_hold
 from stream.config.alarms.mechanism_keys import named_wrongly
 from stream.config.alarms.reduction import Function
 from stream.config.alarms.silence import SilenceReader
@@ -130,6 +131,7 @@ class QueryBuilder:
         usual = usual_of(model, parsed, tables)
         lifecycle = build_lifecycle(model, parsed.group, loc, self.findings)
         check_gaussian(left_open, self.budget, loc, self.findings)
+        hold_ms = hold_of(model, calendar, self.findings, loc)
         if calendar is None or read is None or len(self.findings.errors) > before:
             return None
         looks, gaussian = looks_of(calendar), self.budget.gaussian is not None
@@ -165,6 +167,7 @@ class QueryBuilder:
             lifecycle=lifecycle,
             releases_counts=model.release == "counts",
             members=members,
+            hold_ms=hold_ms,
         )
         if region_of(query).empty:
             self.findings.wrong(
@@ -377,6 +380,7 @@ class QueryBuilder:
     def _warn(self, query: Query, loc: Loc) -> None:
         feed = query.feed
         tell_cheaper(query, self.budget, self.findings, loc)
+        tell_hold(query, self.findings, loc)
         waited_ms = feed.idle_margin_ms + _IDLE_SLACK_MS
         if feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:
             self.findings.warn(

@@ -27,6 +27,7 @@ _OWNED: Final = tuple(dict.fromkeys(key for one in OFFERED.values() for key in o
 _LACKING: Final = {
     "alarms_per_period": "; {mechanism} has no runs of windows",
     "release": "; {mechanism} has no noisy counts to release",
+    "hold": "; {mechanism} asks all predicates of a window, or none",
     "levels": "; {mechanism} decides at one level",
     "append": "; {mechanism} has no runs of windows",
     "promise": "; {mechanism} promises misses, and no false alarms, up to the threshold",

@@ -119,6 +119,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
         "promise": "which errors are bounded up to the threshold: misses, or false_alarms",
         "usual": "the aggregate in an ordinary window: a number, or a table",
         "false_rings": "how many are borne, as 1 per week: tocsin plan looks for a way",
+        "hold": "who fired is not asked for so long, costs nothing and stays firing: as 3h",
         "max_delay": "how late an alarm may leave, as 10m: tocsin plan looks for a way",
         "share": "the part of epsilon_max that is this alarm's own in every period",
         "tolerance": "how far below the threshold ringing is no error; 0 costs most",

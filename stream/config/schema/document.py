@@ -22,7 +22,7 @@ from stream.config.schema.descriptions import CASES, DESCRIPTIONS
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-__all__ = ["cases_schema", "configuration_schema"]
+__all__ = ["cases_schema", "configuration_schema", "duration"]
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 _LENGTHS_MS: Final = {
@@ -110,7 +110,7 @@ def _default(field: FieldInfo, shape: shapes.Shape) -> shapes.Shape:
     """Return the default as one writes it, where it is a single value."""
     match field.default:
         case int() as value if shape == shapes.DURATION:
-            return {"default": _duration(value)}
+            return {"default": duration(value)}
         case int() as value:
             return {"default": value}
         case str() as value:
@@ -121,7 +121,7 @@ def _default(field: FieldInfo, shape: shapes.Shape) -> shapes.Shape:
             return {}
 
 
-def _duration(milliseconds: int) -> str:
+def duration(milliseconds: int) -> str:
     """Return a length of time in the largest unit that it is a whole number of."""
     for unit, length in _LENGTHS_MS.items():
         if milliseconds and milliseconds % length == 0:

@@ -60,6 +60,8 @@ def mechanisms_tried(case: Case) -> tuple[Mechanism, ...]:
 
 def _takes(mechanism: Mechanism, case: Case) -> bool:
     """Whether a mechanism may be written for an alarm, over the windows that it has here."""
+    if case.query.hold_ms and "hold" not in mechanism.keys:
+        return False
     if case.query.aim.looks > 1:
         return mechanism.early is not None
     if mechanism.panes is not None:

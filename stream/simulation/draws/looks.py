@@ -12,6 +12,7 @@ import numpy as np
 
 from accountant.units import to_loss_units
 from operators.single.abreast import decide_many
+from stream.simulation.draws.held import Holding
 from stream.simulation.draws.tally import Tally
 from stream.simulation.draws.truth import may_ring, must_ring
 
@@ -35,6 +36,7 @@ def tally_of_looks(
     *,
     runs: int,
     reached: int,
+    since: NDArray[np.intp] | None = None,
 ) -> Tally:
     """Decide whole windows many times, and tally what came of it.
 
@@ -46,16 +48,21 @@ def tally_of_looks(
         noise: the cryptographic source.
         runs: draws of every window.
         reached: cells of a window that one privacy unit reaches.
+        since: of an alarm with a hold, whose windows these are, all of them: as ``holds_since``.
     """
     looks = statistics.shape[1]
     rows = statistics.transpose(2, 0, 1, 3)
     held = np.repeat(first_held(must_ring(condition, aim, rows)), runs, axis=0)
     granted = np.repeat(may_ring(condition, aim, rows).any(axis=1), runs, axis=0)
     rang = _first_rings(operator, aim, np.repeat(statistics, runs, axis=0), noise)
-    tally = Tally()
-    tally.count(rang < looks, true=held < looks, granted=granted)
+    tally, spared = Tally(), np.zeros(rang.shape, dtype=np.bool_)
+    if since is not None:  # windows share no noise: whom a hold spares may be drawn and forgotten
+        drawn = Holding(since, (rang < looks).reshape(len(statistics), runs, -1))
+        spared = drawn.drop_held().reshape(rang.shape)
+        rang, held = np.where(spared, looks, rang), np.where(spared, looks, held)
+    tally.count(rang < looks, true=held < looks, granted=granted, held=spared)
     tally.delays.count(rang, held, looks)
-    units = np.full(rang.shape, to_loss_units(operator.plan.epsilon), dtype=np.int64)
+    units = np.where(spared, 0, to_loss_units(operator.plan.epsilon))
     tally.charge(units, reached)
     return tally
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from operators.noise.source import NoiseSource
     from stream.model.alarms import Budget
     from stream.model.queries import Query
+    from stream.simulation.draws.held import Holding
     from stream.simulation.history import CountedAlarm
 
 __all__ = ["DRAWS_PER_TASK", "DrawnRun", "drawn_run", "stretches_of"]
@@ -37,11 +38,13 @@ class DrawnRun:
 
     Args:
         fired: per window, shape (cells,), bool: which cells ring, sooner or later.
+        held: per window, shape (cells,), bool: which cells were not asked.
         units: what it cost, in loss units.
         asked: how many of its windows were asked in full, before the one in which it was spent.
     """
 
     fired: Sequence[NDArray[np.bool_]]
+    held: Sequence[NDArray[np.bool_]]
     units: int
     asked: int
 
@@ -66,7 +69,11 @@ def stretches_of(query: Query, counted: CountedAlarm, budget: Budget) -> tuple[r
 
 
 def drawn_run(
-    operator: RunOperator, windows: Sequence[NDArray[np.int64]], noise: NoiseSource
+    operator: RunOperator,
+    windows: Sequence[NDArray[np.int64]],
+    noise: NoiseSource,
+    holding: Holding,
+    first: int = 0,
 ) -> DrawnRun:
     """Decide the windows of a stretch by one run.
 
@@ -74,15 +81,19 @@ def drawn_run(
         operator: of the alarm.
         windows: statistics of each, shape (statistics, cells), int64, in order.
         noise: the cryptographic source.
+        holding: the draw, up to this stretch.
+        first: number of the stretch's first window in it.
     """
-    fired: list[NDArray[np.bool_]] = []
+    fired = list(holding.fired[first : first + len(windows)])  # views: who fires here, is held
+    spared = []
     before: StoredRun | None = None
     units = rung = asked = 0
     for at, statistics in enumerate(windows):
+        spared.append(held := holding.at(first + at))
         if before is not None and not before.left:
-            break
-        step = operator.go_on(statistics, before, noise, window=at)
-        fired.append(step.fired.copy())
+            continue
+        step = operator.go_on(statistics, before, noise, window=at, held=held)
+        fired[at] |= step.fired
         for window, cell in step.late:
             fired[window][cell] = True
         units += step.units
@@ -100,5 +111,4 @@ def drawn_run(
             last_start_ms=at,
             state=step.after.state,
         )
-    fired += [np.zeros_like(fired[0]) for _ in windows[len(fired) :]]
-    return DrawnRun(fired, units, asked)
+    return DrawnRun(fired, spared, units, asked)

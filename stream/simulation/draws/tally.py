@@ -88,6 +88,7 @@ class Tally:
         *,
         true: NDArray[np.bool_],
         granted: NDArray[np.bool_],
+        held: NDArray[np.bool_] | None = None,
     ) -> None:
         """Count the decisions of one window, or of several.
 
@@ -95,8 +96,11 @@ class Tally:
             fired: shape (cells,) or (windows, cells), which cells rang.
             true: the same shape, which cells' condition holds.
             granted: the same shape, as ``may_ring``.
+            held: the same shape, which cells were not asked: none of them counts.
         """
-        false = ~(granted | true)
+        asked = np.ones_like(fired) if held is None else ~held
+        true, granted = true & asked, granted & asked
+        false = ~(granted | true) & asked
         uncertain = granted & ~true
         self.windows += fired.size // fired.shape[-1]
         self.true += int(np.count_nonzero(true))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from stream.decisions.records import Alarm, DecisionRecord
 
-RING, SILENT, DENIED, UNANSWERED, LOST = "R", ".", "D", "u", "?"
+RING, SILENT, DENIED, UNANSWERED, LOST, HELD = "R", ".", "D", "u", "?", "h"
 STEPS = 2
 TERMS = [
     Lifecycle(needed, among, resolve_after)
@@ -53,7 +53,7 @@ def firing(past: Sequence[str], terms: Lifecycle) -> bool:
     answered: list[bool] = []
     fires, begin, silent_since = False, 0, 0
     for what in past:
-        if what in (DENIED, UNANSWERED):
+        if what in (DENIED, UNANSWERED, HELD):
             continue
         answered.append(what == RING)
         if fires:
@@ -130,6 +130,46 @@ def test_broken_lifecycles_are_caught(broken: Callable[..., tuple[State, list[st
     """One takes a denial for silence; one goes on counting rings from before it resolved."""
     terms = Lifecycle(2, 3, 1)
     assert list(disagreements(RING + SILENT + DENIED, 6, terms, broken))
+
+
+HOLD = 2
+
+
+def held_moved(
+    state: State, number: int, what: str, terms: Lifecycle, *, lasting: int = 99
+) -> tuple[State, list[str]]:
+    """Return the same of an alarm that holds, and is another one after so many windows."""
+    until = decided(number + HOLD, SILENT).window_end
+    alarms = [msgspec.structs.replace(rang(number), held_until=until)] if what == RING else []
+    changed = str(number // lasting)
+    decision = msgspec.structs.replace(decided(number, what), fingerprint=changed)
+    state, notices = step(state, decision, alarms, terms)
+    return state, [notice.status for notice in notices]
+
+
+def expected_held(past: str, terms: Lifecycle, *, lasting: int = 99) -> list[str]:
+    """Return what is said where silence in a held window is no silence: nobody asked."""
+    seen = [
+        HELD
+        if what == SILENT and RING in past[max(at - HOLD, at // lasting * lasting) : at]
+        else what
+        for at, what in enumerate(past)
+    ]
+    return expected(seen, terms)
+
+
+@pytest.mark.parametrize("terms", TERMS, ids=lambda t: f"{t.needed}of{t.among}r{t.resolve_after}")
+def test_held_windows_are_left_out_of_every_count(terms: Lifecycle) -> None:
+    """All sequences up to seven windows. Twin: held silence counts.
+
+    An alarm that fires within its hold, as after a recovery, begins a new one; a changed one begins
+    without holds.
+    """
+    letters = RING + SILENT + DENIED
+    for lasting in (99, 3):
+        now, define = (partial(of, lasting=lasting) for of in (held_moved, expected_held))
+        assert not list(disagreements(letters, 7, terms, now, define))
+    assert list(disagreements(letters, 5, terms, moved, expected_held))
 
 
 def test_copies_and_other_ledgers_pasts_change_nothing() -> None:

@@ -38,6 +38,7 @@ def test_the_fingerprint_changes_with_decisions_only(tmp_path: Path) -> None:
         ("max_fnr: 0.05", "max_fnr: 0.05\n    max_fpr: 0.05"),
         ("tolerance: 9", "tolerance: 9\n    share: 0.3"),
         ("tolerance: 9", "tolerance: 9\n    share: 0.4"),
+        ("tolerance: 9", "tolerance: 9\n    hold: 3h"),
         ("tolerance: 9", "tolerance: 8"),
         ("> 120", ">= 120"),
         ("> 120", "> 121"),

@@ -1,0 +1,81 @@
+"""Which cells of a window are held: those whose last alarm began a hold that is not over.
+
+A pure function of what the alarm released before, by the ends of windows and never by a clock: so
+it is private for nothing, and the same after any crash, on any worker. What the ledger does not
+know to have fired (recovered decisions say how many fired, not which) holds nothing: those cells
+are asked again, and pay.
+
+::
+
+    hold: 2h     windows     |  0  |  1  |  2  |  3  |  4  |  5  |
+                 a cell         .     F     h     h     .     F      F fired, h held, . did not fire
+                                      └─ held: window ends up to 2h after this one's end
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stream.decisions.release import released_alarms, whole_window
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from accountant.costs.charges import WindowKey
+    from accountant.ledger.progress import Progress
+    from stream.model.queries import Query
+
+__all__ = ["held_cells", "held_from_ms"]
+
+
+def held_cells(query: Query, key: WindowKey, progress: Progress) -> NDArray[np.bool_] | None:
+    """Return which cells of a window are held, shape (cells,); ``None`` for an alarm without hold.
+
+    An early alarm holds whole windows: what one step of a window is, all its steps are.
+
+    Args:
+        query: the alarm.
+        key: its oldest undecided window, or step: all before it are decided.
+        progress: of the ledger, which has these decisions.
+    """
+    if not query.hold_ms:
+        return None
+    held = np.zeros(len(query.domain), dtype=np.bool_)
+    end_ms = whole_window(query, key)[1]
+    since_ms = end_ms - query.hold_ms
+    places = [{value: at for at, value in enumerate(values)} for values in query.domain.values]
+    for decision in progress.decided(
+        query.id, since_ms - query.calendar.longest_ms, key.start_ms - 1
+    ):
+        if decision.fingerprint != query.fingerprint:
+            continue
+        for fired, predicate in released_alarms(decision):
+            if since_ms <= whole_window(query, fired)[1] < end_ms:
+                cell = 0
+                for values, value in zip(places, predicate.values(), strict=True):
+                    cell = cell * len(values) + values[value]
+                held[cell] = True
+    return held
+
+
+def held_from_ms(queries: Mapping[str, Query], progress: Progress) -> int:
+    """Return an instant such that no window to come is held for one that ended by then.
+
+    What fired before it may be forgotten; cursors only rise, so that it stays right.
+
+    Args:
+        queries: the alarms, by id.
+        progress: of their ledger.
+    """
+    holding = ((queries.get(one.query), one.cursor_ms) for one in progress.queries())
+    reach = (
+        cursor_ms - query.hold_ms - query.calendar.longest_ms
+        for query, cursor_ms in holding
+        if query is not None and query.hold_ms
+    )
+    return min(reach, default=sys.maxsize)

@@ -1,0 +1,324 @@
+"""Holds by enumeration: every transcript of some windows costs those that were asked, not more.
+
+A transcript says of every window what it answered, or that it was held, or refused. Neighbours move
+the step counts of any of the windows. What is held is a function of the transcript; each twin lets
+something else end, begin or miss a hold, and is caught by the same check.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import replace
+from fractions import Fraction
+from functools import cache, partial
+from itertools import product
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import numpy as np
+import pytest
+
+from accountant.costs.levels import level_costs
+from accountant.costs.runs import StoredRun
+from operators.base import Promise
+from operators.noise.source import KeyedNoise
+from operators.registry import create
+from operators.single.held import decide_asked
+from operators.single.ladder import Grid, Ladder
+from operators.single.looks import EarlyAlarms
+from operators.single.tslm import Tslm
+from operators.svt import RunState, Svt
+from tests.statistical.chain_law import Side, finer_given_coarser, laplace, lattice_of
+from tests.statistical.early_law import Run, worst_loss
+from tests.statistical.early_law import law as law_of_looks
+from tests.statistical.svt_law import ring_law, rules_of, terms, threshold_law
+from tests.support.svt import aim, condition
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+Said: TypeAlias = tuple[Hashable, ...]
+Held: TypeAlias = Callable[[Said, tuple[int, ...]], bool]
+Law: TypeAlias = Callable[[int], dict[tuple[bool, float], float]]
+
+BETA: Final = Fraction(1, 20)
+WINDOWS: Final = 3
+COUNTS: Final = list(product((-2, -1, 0, 1), repeat=WINDOWS))
+MOVES: Final = list(product((0, 1), repeat=WINDOWS))
+HELD, REFUSED = "held", "refused"
+
+
+def fired(answer: Hashable) -> bool:
+    """Tell whether a window fired."""
+    return isinstance(answer, tuple) and bool(answer[0])
+
+
+def by_what_fired(hold: int) -> Held:
+    """Hold a window if one of the last ``hold`` fired."""
+    return lambda said, _counts: any(map(fired, said[len(said) - hold :] if hold else ()))
+
+
+def until_it_is_quiet(hold: int) -> Held:
+    """Twin: the hold is over as soon as a held window counts nothing to fire for."""
+
+    def held(said: Said, counts: tuple[int, ...]) -> bool:
+        for back in range(1, min(hold, len(said)) + 1):
+            if fired(said[-back]):
+                return min(counts[len(said) - back + 1 : len(said) + 1]) >= 0
+        return False
+
+    return held
+
+
+def tslm(step: int) -> dict[tuple[bool, float], float]:
+    """Return the law of one window by the extremal curve: answer and loss."""
+    chance = float(TSLM.chances(np.array([step], np.int64))[0])
+    loss = float(TSLM.plan.epsilon)
+    return {(True, loss): chance, (False, loss): 1 - chance}
+
+
+def ppwlm(step: int) -> dict[tuple[bool, float], float]:
+    """Return the law of one window by levels: answer and loss of the level where it stopped."""
+    of, rates = LADDER, tuple(map(float, LADDER.below.levels))
+    lattice = lattice_of(Side(rates, of.low, of.high, float(of.below.drop)))
+    mass, found = laplace(rates[0], lattice), {}
+    for level, loss in enumerate(rates):
+        values = lattice + step
+        last = level == len(rates) - 1
+        rings = (values >= of.high[level]).astype(np.float64)
+        if last:
+            rings = (values > -of.low[level]) + (values == -of.low[level]) * (
+                1 - float(of.below.drop)
+            )
+        quiet = 1 - rings if last else (values < -of.low[level]).astype(np.float64)
+        found[True, loss], found[False, loss] = float(mass @ rings), float(mass @ quiet)
+        if not last:
+            kept = mass * (1 - rings - quiet)
+            mass = kept @ finer_given_coarser(loss, rates[level + 1], lattice)
+    return found
+
+
+TSLM: Final = Tslm.planned(condition(1).test("a"), Promise(BETA, 1))
+LADDER: Final = Ladder.planned(3, BETA, BETA, Grid(first=Fraction(1, 6)))
+
+
+def transcripts(
+    law: Law, counts: tuple[int, ...], held: Held, wall: float = math.inf
+) -> dict[Said, float]:
+    """Return the probability of every transcript; a window is refused at its worst loss."""
+    worst = max(loss for _, loss in law(0))
+    found: dict[Said, float] = {(): 1.0}
+    for window, count in enumerate(counts):
+        told: dict[Said, float] = {}
+        for said, mass in found.items():
+            here = counts[: window + 1]
+            if spent(said) + worst > wall + 1e-9:
+                told[*said, REFUSED] = mass
+            elif held(said, here):
+                told[*said, HELD] = mass
+            else:
+                told |= {(*said, answer): mass * chance for answer, chance in law(count).items()}
+        found = told
+    return found
+
+
+def spent(said: Said) -> float:
+    """Return what the windows that answered cost."""
+    return sum(answer[1] for answer in said if isinstance(answer, tuple))
+
+
+def excess(law: Law, held: Held, wall: float = math.inf) -> tuple[float, float]:
+    """Return by how much the worst transcript loses more than its cost, and the largest loss."""
+    one = cache(law)
+    told = cache(lambda counts: transcripts(one, counts, held, wall))
+    pairs = [(here, plus(here, moves)) for here in COUNTS for moves in MOVES]
+    lost = [each for pair in pairs for each in losses(*map(told, pair))]
+    return max(loss - spent(said) for said, loss in lost), max(loss for _, loss in lost)
+
+
+def plus(counts: tuple[int, ...], moves: tuple[int, ...]) -> tuple[int, ...]:
+    """Return step counts with a person more in some windows."""
+    return tuple(map(sum, zip(counts, moves, strict=True)))
+
+
+def losses(ours: dict[Said, float], theirs: dict[Said, float]) -> Iterator[tuple[Said, float]]:
+    """Yield what every transcript loses, either way round."""
+    for here, there in ((ours, theirs), (theirs, ours)):
+        for said, mass in here.items():
+            if mass > 1e-30:  # below, what was cut off could count
+                other = there.get(said, 0.0)
+                yield said, math.log(mass / other) if other > 0 else math.inf
+
+
+@pytest.mark.parametrize("law", [tslm, ppwlm])
+@pytest.mark.parametrize("hold", [0, 1, 2])
+def test_held_windows_are_refunded(law: Law, hold: int) -> None:
+    """No transcript loses more than the windows that were asked, nor than the wall with refunds."""
+    over, most = excess(law, by_what_fired(hold))
+    assert over < 1e-9
+    worst = max(loss for _, loss in law(0))
+    wall = 2.2 * worst
+    assert excess(law, by_what_fired(hold), wall)[1] <= wall + 1e-9 < most + 2 * worst
+    told = transcripts(law, (1,) * WINDOWS, by_what_fired(hold), wall)
+    granted = max(WINDOWS - said.count(REFUSED) for said in told)
+    assert granted == (WINDOWS if hold or law is ppwlm else 2)  # refunds are had by later windows
+
+
+def test_a_hold_that_an_unreleased_count_ends_is_caught() -> None:
+    """Twin: who is asked again tells what a held window counted, for certain."""
+    assert excess(tslm, until_it_is_quiet(2))[0] == math.inf
+
+
+def test_windows_out_of_their_order_have_another_law() -> None:
+    """Twin: the second window decided before the first is asked where it would be held."""
+    counts, there = (0, -1), {}
+    ordered = transcripts(tslm, counts, by_what_fired(1))
+    for said, mass in transcripts(tslm, counts[::-1], lambda _said, _counts: False).items():
+        there[said[::-1]] = mass
+    assert ((True, float(TSLM.plan.epsilon)), HELD) in ordered
+    assert ordered.keys() != there.keys()
+
+
+def law_of_run(steps: tuple[int, ...], *, quiet: bool) -> dict[Said, float]:
+    """Return the transcripts of a run of two cells that are held for one window.
+
+    Args:
+        steps: step counts, window by window.
+        quiet: twin: a hold is over where its window counts nothing to fire for.
+    """
+    found: dict[Said, NDArray[np.float64]] = {(): threshold_law(RULES)}
+    for at, step in enumerate(steps):
+        told: dict[Said, NDArray[np.float64]] = {}
+        rings = ring_law(RULES, step)
+        for said, mass in found.items():
+            held = said[at - 2 : at - 1] == (True,) and not (quiet and step < 0)
+            if held or said.count(True) == RULES.alarms:
+                told[*said, HELD] = mass
+            else:
+                told[*said, True], told[*said, False] = mass * rings, mass * (1 - rings)
+        found = told
+    return {said: float(mass.sum()) for said, mass in found.items()}
+
+
+RULES: Final = rules_of(terms(2, monotone=True))
+
+
+def test_a_run_asks_nobody_who_is_held() -> None:
+    """Two cells, three windows, one threshold: loss at most opening and alarms; the twin more."""
+    for quiet in (False, True):
+        told = cache(partial(law_of_run, quiet=quiet))
+        around = [plus((-1,) * 6, steps) for steps in RUNS]
+        pairs = ((steps, plus(steps, moves)) for steps, moves in product(around, RUNS))
+        lost = [each for pair in pairs for each in losses(*map(told, pair))]
+        over = max(loss - RULES.charge(said.count(True)) for said, loss in lost)
+        assert over == math.inf if quiet else over < 1e-9
+
+
+RUNS: Final = list(product((0, 1), repeat=6))
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_early_alarms_hold_whole_windows(*, whole: bool) -> None:
+    """An event of a held window costs nothing. Twin: a hold of one step, whose event is read later.
+
+    A window follows one that fired; its first step is held and refunded. Where the second step is
+    asked, it reads the event of the first, which was charged nothing.
+    """
+    run = Run(0.7, math.log(2), -1)
+    path, moved = (0, 0, 0), (1, 1, 1)
+    asked = slice(len(path) if whole else 1, None)
+    ours, theirs = (law_of_looks(run, one[asked]) for one in (path, moved))
+    lost = max(worst_loss(ours, theirs), worst_loss(theirs, ours))
+    assert lost == (0 if whole else pytest.approx(math.log(2), abs=0.02))
+
+
+CELLS = 5
+HELD_CELLS = np.array([False, True, False, True, False])
+
+
+def operator_of(mechanism: str, cells: int = CELLS, **more: Any) -> Any:
+    """Return an operator of COUNT > 50, some of whose cells are held below."""
+    asked = replace(aim(2), **more)
+    return create(mechanism, condition(cells), asked)
+
+
+def counted(held: int) -> NDArray[np.int64]:
+    """Return counts near the threshold, those of held cells as said."""
+    return np.where(HELD_CELLS, held, [49, 0, 50, 0, 51])[None].astype(np.int64)
+
+
+@pytest.mark.parametrize("gaussian", [False, True])
+@pytest.mark.parametrize(
+    ("mechanism", "more"),
+    [
+        *((name, {}) for name in ("tslm", "ppwlm", "dppwlm")),
+        ("tslm", {"promise": "false_alarms", "max_fpr": BETA}),
+    ],
+)
+def test_nothing_depends_on_who_is_held(
+    mechanism: str, more: dict[str, Any], *, gaussian: bool
+) -> None:
+    """Answers and costs are those of a window without the held cells, whatever these count."""
+    operator = operator_of(mechanism, gaussian=gaussian, **more)
+    smaller = operator_of(mechanism, 3, gaussian=gaussian, **more)
+    for seed in range(40):
+        key = bytes([seed])
+        alone = smaller.decide(counted(0)[:, ~HELD_CELLS], KeyedNoise(key))
+        for held in (-(10**7), 50, 90):
+            found = decide_asked(operator, counted(held), HELD_CELLS, KeyedNoise(key))
+            units = level_costs(found.cost).as_array()
+            assert found.fired[~HELD_CELLS].tolist() == alone.fired.tolist()
+            assert units[~HELD_CELLS].tolist() == level_costs(alone.cost).as_array().tolist()
+            assert not (found.fired | units.astype(bool))[HELD_CELLS].any()
+
+
+def test_levels_that_held_cells_help_to_choose_are_caught() -> None:
+    """Twin: drawn for all and forgotten, what five held cells count moves what others lose."""
+    operator = create("dppwlm", condition(8), aim(9))
+
+    def told(held: int, seed: int) -> list[int]:
+        counts = np.array([[20, 30, 33] + [held] * 5], np.int64)
+        cost = operator.decide(counts, KeyedNoise(bytes([seed]))).cost
+        return list(level_costs(cost).as_array()[:3])
+
+    assert any(told(-(10**7), seed) != told(50, seed) for seed in range(100))
+
+
+@pytest.mark.parametrize("questions", [1, 3])
+@pytest.mark.parametrize("put_back", [False, True])
+def test_what_a_run_leaves_does_not_depend_on_who_is_held(
+    questions: int, *, put_back: bool
+) -> None:
+    """Held cells are in no answer, no queue and no count of the unanswered."""
+    svt = create("svt", condition(CELLS), replace(aim(2, questions=questions), put_back=put_back))
+    assert isinstance(svt, Svt)
+    for seed in range(20):
+        left = set()
+        for held in (0, 90):
+            step = svt.go_on(
+                counted(held), None, KeyedNoise(bytes([seed])), window=7, held=HELD_CELLS
+            )
+            assert not step.fired[HELD_CELLS].any()
+            queue = RunState.from_bytes(step.after.state).queue
+            assert not HELD_CELLS[queue[:, 1]].any()
+            left.add((step.after.state, step.units, step.unanswered, step.fired.tobytes()))
+        assert len(left) == 1
+
+
+@pytest.mark.parametrize("mechanism", ["svt", "tslm"])
+def test_a_window_held_from_one_step_on_is_read_no_more(mechanism: str) -> None:
+    """Whoever is held at a step is asked by no later step of the window, held there or not."""
+    early = create(mechanism, condition(CELLS), replace(aim(2), looks=3))
+    assert isinstance(early, EarlyAlarms)
+    found = set()
+    for held in (0, 10**6):
+        before, noise = None, KeyedNoise(b"early")
+        for look, mask in enumerate((HELD_CELLS, HELD_CELLS, ~HELD_CELLS & False)):
+            step = early.go_on(counted(held), before, noise, window=look, held=mask)
+            assert not step.fired[HELD_CELLS].any()
+            after = step.after
+            before = StoredRun("", "", (), 1, 1, after.left, 0, 0, 0, after.state)
+        found.add(after.state)
+    assert len(found) == 1

@@ -1,0 +1,87 @@
+"""Holds as they are written: how long they must be, and what is said of them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.support.commands import configuration, json_lines, tocsin
+
+TUMBLE = "TUMBLE(ts, INTERVAL '1' HOUR)"
+HOP = "HOP(ts, INTERVAL '1' HOUR, INTERVAL '3' HOUR)"
+CUMULATE = "CUMULATE(ts, INTERVAL '1' HOUR, INTERVAL '4' HOUR)"
+DAYS = "HOP(ts, INTERVAL '1' DAY, INTERVAL '7' DAY)"
+
+
+def written(folder: Path, lines: str, window: str = TUMBLE, **more: str) -> str:
+    """Write an alarm and return its path."""
+    path = Path(configuration(folder, epsilon_max="90", **more))  # type: ignore[arg-type]
+    path.write_text(path.read_text().replace(TUMBLE, window) + lines)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("window", "least", "enough"),
+    [
+        (TUMBLE, "1h", "90m"),
+        (HOP, "2h", "2h"),
+        (CUMULATE, "4h", "4h"),
+        (DAYS, "6d", "6d"),
+    ],
+)
+def test_a_hold_spans_all_windows_that_count_the_same_events(
+    tmp_path: Path, window: str, least: str, enough: str
+) -> None:
+    """Shorter ones are refused where they are written, with the least that would do."""
+    refused = tocsin("check", written(tmp_path, "    hold: 59m\n", window))
+    assert refused.exit_code == 2
+    assert f"hint: write hold: {least}, or more" in refused.stderr
+    assert tocsin("check", written(tmp_path, f"    hold: {enough}\n", window)).exit_code == 0
+
+
+def test_it_is_said_what_rates_are_no_longer_about(tmp_path: Path) -> None:
+    """How long a false alarm is shown is bounded by no rate, and a second alarm has to wait."""
+    said = tocsin("check", written(tmp_path, "    max_fpr: 0.15\n    hold: 5h\n    for: 2\n"))
+    assert "0.51 are shown as firing in the long run, and 0.62 at worst" in said.stderr
+    assert "a second one that it needs comes after the hold" in said.stderr
+
+
+def test_a_plan_says_what_an_episode_takes(tmp_path: Path) -> None:
+    """A run carries so many episodes; its windows share noise, so what is shown is a bound."""
+    lines = "    max_fpr: 0.15\n    hold: 2h\n    mechanism: svt\n    alarms_per_period: 7\n"
+    path = written(tmp_path, lines, unit="user")
+    found = (one for one in json_lines(tocsin("plan", path, "--json")) if one["record"] == "hold")
+    (line,) = found
+    assert (line["windows"], line["episodes"], line["false"]) == (2, 7, 0.15)
+    assert (line["shown"], line["shown_most"]) == pytest.approx((0.45, 0.45))
+    said = "an episode of up to 3 windows takes one of the 7 alarms of a run"
+    assert said in " ".join(tocsin("plan", path).stdout.split())
+
+
+def shown_over(windows: int, false: float, held: int) -> list[float]:
+    """Return how likely each of some quiet windows is shown, from the law of who was asked."""
+    fired: list[float] = []
+    for at in range(windows):
+        fired.append(false * (1 - sum(fired[max(at - held, 0) : at])))
+    return [sum(fired[max(at - held, 0) : at + 1]) for at in range(windows)]
+
+
+@pytest.mark.parametrize(
+    ("held", "six", "long_run", "worst"),
+    [(0, 0.15, 0.15, 0.15), (1, 0.24, 0.26, 0.28), (2, 0.31, 0.35, 0.39), (5, 0.41, 0.51, 0.62)],
+)
+def test_quiet_windows_are_shown_as_firing_as_often_as_is_said(
+    tmp_path: Path, held: int, six: float, long_run: float, worst: float
+) -> None:
+    """By the law of independent windows: over the first six, in the long run, and at worst."""
+    path = written(tmp_path, f"    max_fpr: 0.15\n    hold: {held}h\n" if held else "")
+    assert sum(shown_over(6, 0.15, held)) / 6 == pytest.approx(six, abs=0.005)
+    law = shown_over(2_000, 0.15, held)
+    assert law[-1] == pytest.approx(long_run, abs=0.005)
+    assert max(law) == pytest.approx(worst, abs=0.005)
+    if held:
+        found = (o for o in json_lines(tocsin("plan", path, "--json")) if o["record"] == "hold")
+        (line,) = found
+        assert line["shown"] == pytest.approx(law[-1])
+        assert line["shown_most"] == pytest.approx(max(law))
