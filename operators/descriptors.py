@@ -21,6 +21,7 @@ __all__ = [
     "CONDITION_KEYS",
     "EARLY_HINT",
     "FOR_FORMULAS",
+    "SEVERITY_HINT",
     "WINDOW_KEYS",
     "Maker",
     "Mechanism",
@@ -37,6 +38,9 @@ FOR_FORMULAS: Final = "write mechanism: tslm, or another that decides any condit
 
 EARLY_HINT: Final = "write mechanism: svt or tslm, or TUMBLE instead of CUMULATE"
 """The hint where a mechanism is asked for early alarms and has none."""
+
+SEVERITY_HINT: Final = "write mechanism: tslm or panes, over TUMBLE or HOP, without promise"
+"""The hint where a mechanism is asked for severity levels and has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +92,8 @@ class Mechanism:
             these and decides from them; what an alarm loses is then the loss of its panes alone.
         early: makes what looks at windows while they fill (``operators.single.looks``); ``None``
             where it cannot.
+        severities: makes operators of alarms with severity levels, for every promise; ``None``
+            where it has none.
         gaussian: makes operators whose own law is Gaussian; ``None`` where there are none.
         converted: makes those that a Gaussian budget pays instead: pure ones, at the price of
             their worst case; ``None`` where there are none.
@@ -111,6 +117,7 @@ class Mechanism:
     sketch: Callable[[Condition, Aim], RunOperator] | None = None
     panes: Callable[[Condition, Aim], PaneOperator] | None = None
     early: Maker | None = None
+    severities: Maker | None = None
     gaussian: Maker | None = None
     converted: Maker | None = None
     first_phase: bool = False
@@ -163,6 +170,12 @@ class Mechanism:
     def _maker(self, condition: Condition, aim: Aim) -> Maker:
         if len(aim.tolerances) != len(condition.formula.atoms):
             raise ArgumentError("an aim has one tolerance for each atom of the formula")
+        if aim.severities:
+            if self.severities is None or aim.looks > 1 or aim.promise != "misses":
+                raise ConfigError(
+                    f"mechanism {self.name!r} has no severity levels for this", hint=SEVERITY_HINT
+                )
+            return self.severities
         if aim.looks > 1:
             if self.early is None:
                 raise ConfigError(

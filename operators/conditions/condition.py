@@ -36,7 +36,17 @@ from operators.conditions.levels import LevelGrid
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["HALF", "Aim", "Channel", "Condition", "Promised", "Refine", "Rule", "ThresholdAtom"]
+__all__ = [
+    "HALF",
+    "Aim",
+    "Channel",
+    "Condition",
+    "Promised",
+    "Refine",
+    "Rule",
+    "Severity",
+    "ThresholdAtom",
+]
 
 Rule = Literal["optimal", "probe", "equal"]
 """How rates are shared out: least summed loss, ProBE's closed form, or equal parts."""
@@ -255,6 +265,39 @@ class Condition:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Severity:
+    """One severity level of an alarm: a threshold and rates of its own.
+
+    Args:
+        name: what its alarms are labelled with.
+        distances: shape (cells,), int64: how far its threshold lies beyond the condition's, in
+            units of the statistic; made read-only.
+        max_fnr: of this level; ``None`` as of the aim, like the two that follow.
+        max_fpr: of this level.
+        tolerance: of this level, in units of the statistic.
+    """
+
+    name: str
+    distances: NDArray[np.int64]
+    max_fnr: Fraction | None = None
+    max_fpr: Fraction | None = None
+    tolerance: int | None = None
+
+    def __post_init__(self) -> None:
+        """Freeze the distances."""
+        expect(INTEGERS, distances=self.distances)
+        frozen = self.distances.astype(np.int64)
+        frozen.setflags(write=False)
+        object.__setattr__(self, "distances", frozen)
+
+    def aim(self, whole: Aim) -> Aim:
+        """Return what is promised of this level alone, by an alarm that promises ``whole``."""
+        tolerance = whole.tolerances[0] if self.tolerance is None else self.tolerance
+        fnr, fpr = self.max_fnr or whole.max_fnr, self.max_fpr or whole.max_fpr
+        return replace(whole, severities=(), max_fnr=fnr, max_fpr=fpr, tolerances=(tolerance,))
+
+
 @dataclass(frozen=True, slots=True)
 class Aim:
     """What the analyst asked for, per cell, about the bounded statistics of decided windows.
@@ -289,6 +332,8 @@ class Aim:
             so far, all of it about cells beyond the tolerance; ``None`` promises nothing of that.
         asked_in_silence: questions of its longest run, but for those about one cell of the last
             window.
+        severities: levels of the alarm, ascending, the first at the condition's own thresholds;
+            empty where it fires or does not.
     """
 
     max_fnr: Fraction
@@ -309,6 +354,7 @@ class Aim:
     gaussian: bool = False
     max_fnr_in_silence: Fraction | None = None
     asked_in_silence: int = 0
+    severities: tuple[Severity, ...] = ()
 
     def __post_init__(self) -> None:
         """Check what the parts are; mechanisms say what they can keep."""

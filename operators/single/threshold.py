@@ -11,6 +11,7 @@ from operators.descriptors import Mechanism
 from operators.single import gaussian
 from operators.single.adapter import scored
 from operators.single.looks import each_look
+from operators.single.severity import SEVERITIES
 from operators.single.tslm import Tslm
 
 __all__ = ["TSLM"]
@@ -24,5 +25,6 @@ TSLM: Final = Mechanism(
     conditions=_PURE,
     early=each_look(_PURE, _GAUSSIAN),
     gaussian=_GAUSSIAN,
+    severities=SEVERITIES,
     colours=("#2563eb", "#6ea8fe"),
 )

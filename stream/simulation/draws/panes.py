@@ -43,9 +43,9 @@ class _ManyPanes(Protocol):
         self, statistics: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.int64]: ...
 
-    def fired_many(
+    def reached_many(
         self, noisy: NDArray[np.int64], windows: Sequence[range]
-    ) -> NDArray[np.bool_]: ...
+    ) -> NDArray[np.int64]: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,7 +116,7 @@ def tally_of_panes(
         for run, tally in enumerate(every):
             noisy = np.concatenate([kept[run], many.release_many(fresh, noise)])
             if stretch.windows:
-                fired = many.fired_many(noisy, stretch.windows)
+                fired = many.reached_many(noisy, stretch.windows) > 0
                 tally.count(fired, true=true, granted=granted)
             kept[run] = noisy[stretch.done :]
     units, total = to_loss_units(operator.plan.epsilon), Tally()
