@@ -99,7 +99,7 @@ class Threshold:
     Args:
         offset: where it stands.
         number: the number; or
-        table: the public table looked up
+        table: the public table looked up; neither where SEVERITY stands
         field: by this group field.
         written: the lookup as SQL.
     """
@@ -109,6 +109,11 @@ class Threshold:
     table: str = ""
     field: str = ""
     written: str = member(default="", compare=False)
+
+    @property
+    def of_severity(self) -> bool:
+        """Whether the key ``severity`` says it, level by level."""
+        return self.number is None and not self.table
 
     @property
     def text(self) -> str:

@@ -25,6 +25,7 @@ from stream.config.sql.nodes import (
     first_extra,
     has_aggregate,
     is_aggregate,
+    is_word,
     keyword,
     named,
     numeric,
@@ -349,6 +350,8 @@ class HavingReader:
         value = numeric(node)
         if value is not None:
             return Threshold(offset, number=value)
+        if is_word(node, "SEVERITY"):
+            return Threshold(offset, written="SEVERITY")
         if isinstance(node, exp.Bracket) and len(node.expressions) == 1:
             table, key = node.this, node.expressions[0]
             plain = isinstance(table, exp.Column) and first_extra(table, "this") is None
