@@ -96,7 +96,7 @@ class Decision:
     Args:
         fired: shape (cells,), bool: which cells ring.
         cost: realised loss per cell, never above the plan's; ex post, where cells differ.
-        reached: shape (cells,), int64: how many severity levels ring; ``None`` where none are.
+        reached: shape (cells,), int64: how many severity levels ring, where there are any.
     """
 
     fired: NDArray[np.bool_]
@@ -283,12 +283,10 @@ class PaneOperator(Operator, Protocol):
         ...
 
     def reached(self, noisy: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
-        """Return how many severity levels of a window's cells ring (1 or 0 of an alarm without).
+        """Return how many severity levels (of an alarm without, one) of a window's cells ring.
 
-        Shape (cells,), of ``noisy`` as released of each of the window's panes, in order: free.
-
-        Raises:
-            ValueError: no pane, more of them than the window has, or of another shape or type.
+        Shape (cells,), from ``noisy`` as released of each of its panes, in order: free. A
+        ValueError says that there is no pane, too many, or one of another shape or type.
         """
         ...
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import scipy
@@ -51,18 +51,6 @@ _LEAST: Final = Fraction(1, 1 << 11)
 _WITHIN: Final = Fraction(1, 1 << 47)  # of both rates, more than the spare units of all outcomes
 
 
-class _Law(Protocol):
-    """How many levels a cell reaches, from its step count at every level."""
-
-    def reached(self, steps: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
-        """Draw once for each of n cells; steps have shape (levels, n)."""
-        ...
-
-    def chances(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Return how likely each level or a higher one rings, shape (levels, n)."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class SeverityLevels:
     """The operator of an alarm with severity levels.
@@ -82,24 +70,26 @@ class SeverityLevels:
     condition: Condition
     offsets: NDArray[np.int64]
     plan: Plan
-    law: _Law
+    law: _Curves | _Normal
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide every cell of one window; see :meth:`operators.base.Operator.decide`."""
-        found = self.decide_many(statistics[None], noise)
-        (reached,) = found.reached if found.reached is not None else ()
+        (reached,) = self._reached(statistics[None], noise)
         units = to_loss_units(self.plan.epsilon)
         return Decision(reached > 0, UniformCost(units, reached.size), reached)
 
     def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
         """Decide many windows; see :class:`operators.single.abreast.DecidesMany`."""
+        reached = self._reached(statistics, noise)
+        units = np.full(reached.shape, to_loss_units(self.plan.epsilon))
+        return Decisions(reached > 0, units, reached)
+
+    def _reached(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
         check_statistics(self.condition, statistics[0])
         test, row = _test_of(self.condition)
         near = np.stack([test.quantise(each[row]) for each in statistics])
         steps = np.clip(near, -_FAR, _FAR) - self.offsets[:, None]
-        reached = self.law.reached(steps.reshape(len(steps), -1), noise).reshape(near.shape)
-        units = np.full(near.shape, to_loss_units(self.plan.epsilon))
-        return Decisions(reached > 0, units, reached)
+        return self.law.reached(steps.reshape(len(steps), -1), noise).reshape(near.shape)
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how likely any level rings; see :meth:`operators.base.Operator.chances`."""
@@ -131,9 +121,12 @@ class _Curves:
         return nested + _SPARE * np.arange(len(own), 0, -1, dtype=np.uint64)[:, None]
 
     def reached(self, steps: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
-        return np.count_nonzero(noise.uint64(steps.shape[1]) < self.cuts(steps), axis=0)
+        """Return how many levels each of n cells reaches: steps have shape (levels, n)."""
+        below = noise.uint64(steps.shape[1]) < self.cuts(steps)
+        return np.asarray(below.sum(axis=0), np.int64)
 
     def chances(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how likely each level or a higher one rings, shape (levels, n)."""
         return self.cuts(steps) / float(_ONE)
 
 
@@ -144,12 +137,14 @@ class _Normal:
     lines: tuple[Quantiles, ...]
 
     def reached(self, steps: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
+        """Return how many levels each cell reaches; see :meth:`_Curves.reached`."""
         drawn, found = noise.normal(steps.shape[1]), np.zeros(steps.shape[1], dtype=np.int64)
         for level, (line, row) in enumerate(zip(self.lines, steps, strict=True)):
             found[drawn.below(line, row)] = level + 1
         return found
 
     def chances(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the law as floats; see :meth:`_Curves.chances`."""
         rows = zip(self.lines, steps, strict=True)
         own = np.stack([float(line.top) + float(line.apart) * row for line, row in rows])
         return np.asarray(scipy.special.ndtr(np.maximum.accumulate(own[::-1])[::-1]))
@@ -257,7 +252,7 @@ def _priced(condition: Condition, aim: Aim) -> Plan:
 def _planned(condition: Condition, aim: Aim) -> SeverityLevels:
     (offsets, asked), plan = offsets_of(condition, aim), _priced(condition, aim)
     missed = [promise_of(each.aim(aim)).max_fnr for each in aim.severities]
-    law: _Law
+    law: _Curves | _Normal
     if aim.gaussian:
         law = _Normal(tuple(Quantiles(quantile_above(beta), _mu(asked)) for beta in missed))
     else:

@@ -12,6 +12,9 @@ costs no privacy.
                                    │     └ denied: nothing moves, and it is said
                                    └ firing: rang twice in a row
 
+A predicate fires at whichever severity; where that changes, it is resolved at the old one and fires
+at the new one, in one window.
+
 A window that was denied, and a predicate that got no answer in a window, neither raise nor resolve:
 they are left out of every count. Once resolved, a predicate begins anew. Of noisy panes nothing is
 said: they are no alarm, and every window over a pane that was denied is denied itself.
@@ -79,6 +82,8 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
         next_start: start of the query's next window; empty in records of older versions.
         ledger: of the decision.
         sequence: of the decision.
+        severity: of its last ring, where its alarm has levels: a label, too. When it changes, the
+            old one is resolved and the new one fires.
     """
 
     notice_id: str
@@ -96,6 +101,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     next_start: str
     ledger: str
     sequence: int
+    severity: str | msgspec.UnsetType = msgspec.UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,6 +114,7 @@ class Cell:
         since: start of the window with which it began to fire; empty where it does not.
         alarm_id: of its last ring.
         through: end of the window that it last rang in; empty where it did not.
+        severity: of its last ring, where its alarm has levels.
     """
 
     rings: tuple[bool, ...] = ()
@@ -115,6 +122,7 @@ class Cell:
     since: str = ""
     alarm_id: str = ""
     through: str = ""
+    severity: str | msgspec.UnsetType = msgspec.UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +194,11 @@ def step(
         cell = before
         if (silence or key in rang) and before.through != end:
             cell = _moved(before, rang.get(key), terms, decision.window_start, end)
-        if cell.since:
-            status: Status = "ongoing" if before.since else "firing"
-            notices.append(said.notice(key, cell, status))
-        elif before.since:
+        goes_on = bool(before.since and cell.since) and before.severity == cell.severity
+        if before.since and not goes_on:
             notices.append(said.notice(key, before, "resolved"))
+        if cell.since:
+            notices.append(said.notice(key, cell, "ongoing" if goes_on else "firing"))
         if cell.since or any(cell.rings):
             cells[key] = cell
     after = State(decision.ledger, decision.sequence, decision.window_start, unclear, cells)
@@ -205,15 +213,16 @@ def fingerprint(query: str, predicate: Mapping[str, str]) -> str:
 def _moved(cell: Cell, alarm: Alarm | None, terms: Lifecycle, start: str, end: str) -> Cell:
     """Return a predicate after it rang in a window that ends then, or was silent in all of it."""
     rings = (*cell.rings, alarm is not None)[-terms.among :]
-    last, through = cell.alarm_id, ""
+    last, through, severity = cell.alarm_id, "", cell.severity
     if alarm is not None:
-        last, through = alarm.alarm_id, end
+        last, through, severity = alarm.alarm_id, end, alarm.severity
     if not cell.since:
-        return Cell(rings, 0, start if sum(rings) >= terms.needed else "", last, through)
+        since = start if sum(rings) >= terms.needed else ""
+        return Cell(rings, 0, since, last, through, severity)
     silent = 0 if alarm is not None else cell.silent + 1
     if silent >= terms.resolve_after:
         return Cell()
-    return Cell(rings, silent, cell.since, last, through)
+    return Cell(rings, silent, cell.since, last, through, severity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,13 +241,14 @@ class _Saying:
         labels = self.terms.labels
         if status == "denied":  # of no predicate: what speaks of one cannot be said
             labels = {name: text for name, text in labels.items() if not problem(text, of_labels)}
+        level = {"severity": cell.severity} if cell.severity else {}
         return Notice(
             notice_id=_digest(b"tocsin.notice", window),
             fingerprint=mark,
             status=status,
             query=decision.query,
             predicate=predicate,
-            labels={name: render(text, of_labels) for name, text in labels.items()},
+            labels={name: render(text, of_labels) for name, text in labels.items()} | level,
             annotations=self._told(key, cell, status),
             alarm_id=cell.alarm_id,
             reason=reason,
@@ -248,6 +258,7 @@ class _Saying:
             next_start=decision.next_start,
             ledger=decision.ledger,
             sequence=decision.sequence,
+            severity=cell.severity,
         )
 
     def _told(self, key: Key, cell: Cell, status: Status) -> dict[str, str]:

@@ -68,6 +68,8 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         step_end: end of that step, exclusive; the alarm leaves at this step's tick.
         promise: ``gdp`` where a Gaussian budget paid; there is no epsilon then.
         rho: what it paid per cell, ``mu^2 / 2``, as a decimal number in a string.
+        severity: the highest severity level that fired, whose max_fnr and tolerance these are; left
+            out for alarms without levels.
     """
 
     alarm_id: str
@@ -85,6 +87,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     step_end: str | msgspec.UnsetType = msgspec.UNSET
     promise: Literal["gdp"] | msgspec.UnsetType = msgspec.UNSET
     rho: str | msgspec.UnsetType = msgspec.UNSET
+    severity: str | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         """Refuse a loss of no kind, or of both."""
@@ -207,6 +210,7 @@ def make_alarm(
     sequence: int,
     window: tuple[int, int] | None = None,
     gaussian: bool = False,
+    severity: str = "",
 ) -> Alarm:
     """Return the alarm of one predicate of one window.
 
@@ -221,6 +225,7 @@ def make_alarm(
         sequence: the decision's number among those of the query in it.
         window: start and end of the window that ``key`` is a step of; ``None`` where it is none.
         gaussian: whether a Gaussian budget paid.
+        severity: the highest level that fired, if any.
     """
     start_ms, end_ms = window or (key.start_ms, key.end_ms)
     step: dict[str, Any] = {} if window is None else _bounds("step", key.start_ms, key.end_ms)
@@ -235,6 +240,7 @@ def make_alarm(
         tolerance=tolerance,
         ledger=ledger,
         sequence=sequence,
+        severity=severity or msgspec.UNSET,
         **loss_fields(epsilon_units, gaussian=gaussian),
         **step,
     )

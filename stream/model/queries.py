@@ -6,7 +6,7 @@ milliseconds since the Unix epoch, statistics are integers (see ``operators.cond
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -287,6 +287,11 @@ class Query:
         if len(written) == 1:
             return decimal(*written.values())
         return {text: decimal(value) for text, value in written.items()}
+
+    def at_severity(self, name: str) -> Query:
+        """Return the alarm as one of its severity levels promises; itself where it has no such."""
+        found = (level.aim(self.aim) for level in self.aim.severities if level.name == name)
+        return replace(self, aim=next(found, self.aim))
 
     def by_comparison(self, tolerances: Sequence[int]) -> dict[str, Fraction]:
         """Return tolerances in the fields' own units, by the text of their comparison.

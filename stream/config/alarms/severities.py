@@ -22,7 +22,6 @@ from stream.config.sql.nodes import SqlProblem
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from operators.conditions.condition import Aim
     from stream.config.alarms.bands import ReadAlarm
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
@@ -78,7 +77,7 @@ def levels_of(
         findings.wrong((*loc, key), message, hint, offset=offset if key == "sql" else None)
     if model.severity is None or asked is None or len(findings.errors) > before:
         return []
-    levels = []
+    levels: list[Level] = []
     for name, written in model.severity.items():
         at = (*loc, "severity", name)
         own = {key: getattr(written, key) for key in ("max_fnr", "max_fpr")}
@@ -140,23 +139,16 @@ def _severities(levels: Sequence[Level], read: Sequence[ReadAlarm]) -> tuple[Sev
     """
     (name,) = read[0].condition.formula.atoms
     sign = 1 if name in read[0].condition.formula.literals else -1
-    first = read[0].condition.atoms[name].thresholds
-    return tuple(
-        Severity(
-            level.name,
-            sign * (each.condition.atoms[name].thresholds - first),
-            **_own(each.aim, read[0].aim),
-        )
-        for level, each in zip(levels, read, strict=True)
-    )
-
-
-def _own(aim: Aim, first: Aim) -> dict[str, object]:
-    """Return what a level promises otherwise than the first one."""
-    said = {name: getattr(aim, name) for name in ("max_fnr", "max_fpr")}
-    same = {name: getattr(first, name) for name in said}
-    said["tolerance"], same["tolerance"] = aim.tolerances[0], first.tolerances[0]
-    return {name: value for name, value in said.items() if value != same[name]}
+    first, base = read[0].aim, read[0].condition.atoms[name].thresholds
+    found = []
+    for level, each in zip(levels, read, strict=True):
+        own, distances = each.aim, sign * (each.condition.atoms[name].thresholds - base)
+        # What is as for the first level moves with it, where plans try other tolerances and rates.
+        fnr = None if own.max_fnr == first.max_fnr else own.max_fnr
+        fpr = None if own.max_fpr == first.max_fpr else own.max_fpr or own.max_fnr
+        tolerance = None if own.tolerances == first.tolerances else own.tolerances[0]
+        found.append(Severity(level.name, distances, fnr, fpr, tolerance))
+    return tuple(found)
 
 
 def _refused(

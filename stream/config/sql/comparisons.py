@@ -120,7 +120,7 @@ class Threshold:
         """The threshold as SQL."""
         if self.number is not None:
             return decimal(self.number)
-        return self.written
+        return self.written or "SEVERITY"
 
 
 @dataclass(frozen=True, slots=True)

@@ -230,7 +230,9 @@ def _is_overdue(standing: Standing, health: Health) -> bool:
 
 
 def _ring(notice: Notice, timezone: str, *, old: bool) -> Ring:
-    values = tuple((_value(field), _value(value)) for field, value in notice.predicate.items())
+    level = {} if not notice.severity else {"severity": notice.severity}
+    said = {**notice.predicate, **level}
+    values = tuple((_value(field), _value(value)) for field, value in said.items())
     since = _local(notice.since, timezone)
     told = tuple(_value(text, _LONGEST_TEXT) for text in notice.annotations.values())
     return Ring(notice.fingerprint, _value(notice.query), values, since, told, old)
