@@ -291,6 +291,16 @@ class Severity:
         frozen.setflags(write=False)
         object.__setattr__(self, "distances", frozen)
 
+    def condition(self, first: Condition) -> Condition:
+        """Return the condition at this level's thresholds.
+
+        Args:
+            first: at the first level's, of one comparison.
+        """
+        (name,), sign = first.atoms, 1 if first.formula.literals == first.formula.atoms else -1
+        bounds = first.atoms[name].thresholds + sign * self.distances
+        return replace(first, atoms={name: replace(first.atoms[name], thresholds=bounds)})
+
     def aim(self, whole: Aim) -> Aim:
         """Return what is promised of this level alone, by an alarm that promises ``whole``."""
         tolerance = whole.tolerances[0] if self.tolerance is None else self.tolerance

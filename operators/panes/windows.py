@@ -232,15 +232,14 @@ def _questions(condition: Condition, aim: Aim) -> list[PaneQuestion]:
     if not aim.severities:
         return [PaneQuestion(test, promise_of(aim), aim.panes, looks=aim.looks)]
     steps_apart(aim, 1)  # levels that are not in order are refused
-    sign = 1 if test.comparison.upward else -1
     first: list[PaneQuestion] = []
     beyond: list[PaneQuestion] = []
     for low, high, promise in crossed(aim):
-        bound = aim.severities[high].distances
-        apart = int((bound - aim.severities[low].distances).min())
+        level = aim.severities[high]
+        apart = int((level.distances - aim.severities[low].distances).min())
         wide = replace(promise, tolerance=promise.tolerance + apart // 2)
-        asked = replace(test, thresholds=test.thresholds + sign * bound)
-        (first if low == high else beyond).append(PaneQuestion(asked, wide, aim.panes))
+        asked = PaneQuestion(_only_test(level.condition(condition)), wide, aim.panes)
+        (first if low == high else beyond).append(asked)
     return first + beyond
 
 

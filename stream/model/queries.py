@@ -289,9 +289,12 @@ class Query:
         return {text: decimal(value) for text, value in written.items()}
 
     def at_severity(self, name: str) -> Query:
-        """Return the alarm as one of its severity levels promises; itself where it has no such."""
-        found = (level.aim(self.aim) for level in self.aim.severities if level.name == name)
-        return replace(self, aim=next(found, self.aim))
+        """Return one of its severity levels as an alarm of its own; itself where it has no such."""
+        level = next((each for each in self.aim.severities if each.name == name), None)
+        if level is None:
+            return self
+        condition = level.condition(self.condition)
+        return replace(self, condition=condition, aim=level.aim(self.aim))
 
     def by_comparison(self, tolerances: Sequence[int]) -> dict[str, Fraction]:
         """Return tolerances in the fields' own units, by the text of their comparison.

@@ -17,10 +17,10 @@ import numpy as np
 from operators.conditions.weights import Weight
 from operators.conditions.widths import Relative
 from operators.registry import mechanism_of
-from stream.decisions.mechanisms import operator_of
+from stream.decisions.mechanisms import operator_of, severity_chances
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -58,12 +58,14 @@ class Curve:
         reference: what a band lies around; 0 for other alarms, and where a feed says it.
         counts: aggregates, rising with ``PERCENTS``: the nearest whole granules.
         chances: probability to ring at each.
+        severity: the level that it is about, and the higher ones; empty for an alarm without.
     """
 
     threshold: Fraction
     reference: Fraction
     counts: tuple[Fraction, ...]
     chances: tuple[float, ...]
+    severity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +91,13 @@ class RingLaw:
 
     Args:
         query: an alarm that :func:`why_not` says nothing of.
+        whole: of a severity level as an alarm of its own, the alarm whose law it has.
+        number: of the level, from 0.
     """
 
     query: Query
+    whole: Query | None = None
+    number: int = 0
     operator: Operator = field(init=False, repr=False)
     _known: dict[tuple[int, int], float] = field(default_factory=dict, init=False, repr=False)
 
@@ -101,7 +107,15 @@ class RingLaw:
         Raises:
             ConfigError: the alarm's aim cannot be kept.
         """
-        object.__setattr__(self, "operator", operator_of(self.query))
+        object.__setattr__(self, "operator", operator_of(self.whole or self.query))
+
+    def severities(self) -> Iterator[tuple[str, RingLaw]]:
+        """Yield the law of every severity level by its name; itself of an alarm without."""
+        levels = self.query.aim.severities
+        for number, level in enumerate(levels):
+            yield level.name, RingLaw(self.query.at_severity(level.name), self.query, number)
+        if not levels:
+            yield "", self
 
     @cached_property
     def thresholds(self) -> NDArray[np.int64]:
@@ -127,7 +141,8 @@ class RingLaw:
         band, atoms = self.query.band, self.query.condition.atoms
         if band is not None:
             return None if isinstance(band.decider.tau, Relative) else band.references
-        return next(iter(atoms.values())).thresholds if len(atoms) == 1 else None
+        alike = len(atoms) == 1 and not (self.whole or self.query).aim.severities
+        return next(iter(atoms.values())).thresholds if alike else None
 
     @property
     def unit(self) -> Fraction:
@@ -180,7 +195,7 @@ class RingLaw:
         asked, back = np.unique(granules - shift, return_inverse=True)
         new = np.array([at for at in asked.tolist() if (like, at) not in self._known], np.int64)
         if new.size:
-            found = self.operator.chances(like, new[np.newaxis])
+            found = severity_chances(self.operator, self.number, like, new[np.newaxis])
             if found is None:
                 return None
             self._known.update(
@@ -337,19 +352,20 @@ def curve_of(law: RingLaw, budget: Budget) -> Ringing | None:
         budget: the wall it lives under.
     """
     query, curves = law.query, []
-    for cell in law.cells():
+    laws = ((name, each, cell) for name, each in law.severities() for cell in each.cells())
+    for severity, each, cell in laws:
         threshold, reference = (
-            int(law.thresholds[cell]) * law.unit,
+            int(each.thresholds[cell]) * law.unit,
             int(law.references[cell]) * law.unit,
         )
         counts = [
             reference + whole(threshold * percent / 100 / law.unit) * law.unit
             for percent in PERCENTS
         ]
-        chances = law.at(cell, counts)
+        chances = each.at(cell, counts)
         if chances is None:
             return None
-        curves.append(Curve(threshold, reference, tuple(counts), chances))
+        curves.append(Curve(threshold, reference, tuple(counts), chances, severity))
     return Ringing(query.id, _basis(query, budget), tuple(curves), query.reference is not None)
 
 

@@ -93,7 +93,8 @@ def _curves_table(worths: Sequence[Worth]) -> Table:
         for curve in () if one.ringing is None else one.ringing.curves:
             pairs = zip(curve.counts, curve.chances, strict=True)
             cells = (f"{decimal(count)}:\n{chance:.2f}" for count, chance in pairs)
-            table.add_row(one.query.id, threshold_text(curve), *cells)
+            named = f"{one.query.id} {curve.severity}".rstrip()
+            table.add_row(named, threshold_text(curve), *cells)
     table.caption = "the count, and how likely a predicate with it rings"
     table.caption_justify = "left"
     return table
@@ -132,6 +133,7 @@ def _false_table(worths: Sequence[Worth]) -> Table:
 def _curve_line(curve: Curve) -> dict[str, object]:
     points = zip(PERCENTS, curve.counts, curve.chances, strict=True)
     return {
+        **({"severity": curve.severity} if curve.severity else {}),
         "threshold": float(curve.threshold),
         "reference": float(curve.reference),
         "points": [

@@ -160,6 +160,8 @@ class Trier:
         decided = decide_many(operator, np.repeat(statistics, task.runs, axis=0), self._noise)
         tally = Tally()
         tally.count(decided.fired, true=true, granted=granted)
+        if decided.reached is not None:
+            tally.count_severities(decided.reached, condition, aim, rows, task.runs)
         tally.charge(decided.units, reached)
         return tally
 

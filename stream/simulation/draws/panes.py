@@ -116,8 +116,9 @@ def tally_of_panes(
         for run, tally in enumerate(every):
             noisy = np.concatenate([kept[run], many.release_many(fresh, noise)])
             if stretch.windows:
-                fired = many.reached_many(noisy, stretch.windows) > 0
-                tally.count(fired, true=true, granted=granted)
+                reached = many.reached_many(noisy, stretch.windows)
+                tally.count(reached > 0, true=true, granted=granted)
+                tally.count_severities(reached, condition, aim, sums)
             kept[run] = noisy[stretch.done :]
     units, total = to_loss_units(operator.plan.epsilon), Tally()
     for tally in every:
