@@ -6,10 +6,11 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+
 from operators.registry import create, mechanism_of, price
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from operators.base import Operator, PaneOperator, Plan, RunOperator
@@ -52,7 +53,8 @@ def severity_chances(
         statistics: shape (statistics, n), int64.
     """
     if number:
-        return cast("SeverityLevels", operator).severities(cell, statistics)[number]
+        every = cast("SeverityLevels", operator).severities(cell, statistics)
+        return np.asarray(every[number])
     return operator.chances(cell, statistics)
 
 
