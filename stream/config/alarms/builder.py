@@ -18,7 +18,7 @@ from stream.config.alarms.contradictions import constant_comparisons, constant_c
 from stream.config.alarms.early import check_early, is_steady, looks_of
 from stream.config.alarms.mechanism_keys import named_wrongly
 from stream.config.alarms.reduction import Function
-from stream.config.alarms.severities import levels_of, read_levels
+from stream.config.alarms.severities import levels_of, read_levels, tell_levels
 from stream.config.alarms.silence import SilenceReader
 from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
@@ -375,6 +375,7 @@ class QueryBuilder:
     def _warn(self, query: Query, loc: Loc) -> None:
         feed = query.feed
         tell_cheaper(query, self.budget, self.findings, loc)
+        tell_levels(query, self.budget, self.findings, loc)
         waited_ms = feed.idle_margin_ms + _IDLE_SLACK_MS
         if feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:
             self.findings.warn(
