@@ -19,6 +19,7 @@ import numpy as np
 from accountant.arguments import (
     EXACT,
     INTEGERS,
+    TEXT,
     WHOLE,
     WHOLES,
     Kind,
@@ -26,6 +27,7 @@ from accountant.arguments import (
     instance_of,
     one_of,
     or_none,
+    several,
 )
 from accountant.errors import ArgumentError
 from operators.conditions.atoms import IntegerTest
@@ -285,8 +287,11 @@ class Severity:
     tolerance: int | None = None
 
     def __post_init__(self) -> None:
-        """Freeze the distances."""
+        """Check the parts and freeze the distances."""
+        expect(TEXT, name=self.name)
         expect(INTEGERS, distances=self.distances)
+        expect(or_none(EXACT), max_fnr=self.max_fnr, max_fpr=self.max_fpr)
+        expect(or_none(WHOLE), tolerance=self.tolerance)
         frozen = self.distances.astype(np.int64)
         frozen.setflags(write=False)
         object.__setattr__(self, "distances", frozen)
@@ -379,6 +384,7 @@ class Aim:
         expect(one_of(*get_args(Refine)), refine=self.refine)
         expect(one_of(*get_args(Promised)), promise=self.promise)
         expect(EXACT, first_share=self.first_share)
+        expect(several(instance_of(Severity)), severities=self.severities)
         if not 0 < self.first_share < 1:
             raise ArgumentError(
                 "the first phase has a part of the rates between 0 and 1, both left out",
