@@ -163,10 +163,8 @@ class PaneWindows:
         panes[0] = statistics[self._row]  # their sum is all that is read
         units = to_loss_units(self.plan.epsilon)
         noisy, cost = self.panes.release(panes, noise), UniformCost(units, self.condition.cells)
-        if self.levels > 1:
-            reached = self._reached(noisy)
-            return Decision(reached > 0, cost, reached)
-        return Decision(self._ever(noisy), cost)
+        reached = self._ever(noisy).astype(np.int64) if self.looks > 1 else self._reached(noisy)
+        return Decision(reached > 0, cost, reached)
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""
