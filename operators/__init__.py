@@ -7,7 +7,7 @@ Each is one file, with its :class:`operators.descriptors.Mechanism` in it, and o
 from operators.base import Band, Decision, Operator, Plan, Promise
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
-from operators.conditions.condition import Aim, Channel, Condition, ThresholdAtom
+from operators.conditions.condition import Aim, Channel, Condition, Severity, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.conditions.score import Score, score_of
 from operators.formulas.probe import Probe
@@ -48,6 +48,7 @@ __all__ = [
     "Score",
     "Scored",
     "SeededSource",
+    "Severity",
     "Svt",
     "SvtPlan",
     "ThresholdAtom",

@@ -96,10 +96,12 @@ class Decision:
     Args:
         fired: shape (cells,), bool: which cells ring.
         cost: realised loss per cell, never above the plan's; ex post, where cells differ.
+        reached: shape (cells,), int64: how many severity levels ring, where there are any.
     """
 
     fired: NDArray[np.bool_]
     cost: CellCosts
+    reached: NDArray[np.int64] | None = None
 
 
 class Operator(Protocol):
@@ -280,14 +282,11 @@ class PaneOperator(Operator, Protocol):
         """
         ...
 
-    def fired(self, noisy: Iterable[NDArray[np.int64]]) -> NDArray[np.bool_]:
-        """Return which cells of a window ring, shape (cells,): free, and without a draw.
+    def reached(self, noisy: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Return how many severity levels (of an alarm without, one) of a window's cells ring.
 
-        Args:
-            noisy: shape (cells,), int64: what was released of each of the window's panes, in order.
-
-        Raises:
-            ValueError: no pane, more of them than the window has, or of another shape or type.
+        Shape (cells,), from ``noisy`` as released of each of its panes, in order: free. A
+        ValueError says that there is no pane, too many, or one of another shape or type.
         """
         ...
 

@@ -22,6 +22,7 @@ __all__ = [
     "EARLY_HINT",
     "FOR_FORMULAS",
     "QUANTIFIER_HINT",
+    "SEVERITY_HINT",
     "WINDOW_KEYS",
     "Maker",
     "Mechanism",
@@ -41,6 +42,9 @@ QUANTIFIER_HINT: Final = "write mechanism: tslm, or an alarm for every group"
 
 EARLY_HINT: Final = "write mechanism: svt or tslm, or TUMBLE instead of CUMULATE"
 """The hint where a mechanism is asked for early alarms and has none."""
+
+SEVERITY_HINT: Final = "write mechanism: tslm or panes, over TUMBLE or HOP, without promise"
+"""The hint where a mechanism is asked for severity levels and has none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +96,8 @@ class Mechanism:
             these and decides from them; what an alarm loses is then the loss of its panes alone.
         early: makes what looks at windows while they fill (``operators.single.looks``); ``None``
             where it cannot.
+        severities: makes operators of alarms with severity levels, for every promise; ``None``
+            where it has none.
         gaussian: makes operators whose own law is Gaussian; ``None`` where there are none.
         converted: makes those that a Gaussian budget pays instead: pure ones, at the price of
             their worst case; ``None`` where there are none.
@@ -116,6 +122,7 @@ class Mechanism:
     sketch: Callable[[Condition, Aim], RunOperator] | None = None
     panes: Callable[[Condition, Aim], PaneOperator] | None = None
     early: Maker | None = None
+    severities: Maker | None = None
     gaussian: Maker | None = None
     converted: Maker | None = None
     first_phase: bool = False
@@ -181,6 +188,12 @@ class Mechanism:
     def _maker(self, condition: Condition, aim: Aim) -> Maker:
         if len(aim.tolerances) != len(condition.formula.atoms):
             raise ArgumentError("an aim has one tolerance for each atom of the formula")
+        if aim.severities:
+            if self.severities is None or aim.looks > 1 or aim.promise != "misses":
+                raise ConfigError(
+                    f"mechanism {self.name!r} has no severity levels for this", hint=SEVERITY_HINT
+                )
+            return self.severities
         if aim.looks > 1:
             if self.early is None:
                 raise ConfigError(

@@ -18,6 +18,7 @@ import numpy as np
 from accountant.arguments import (
     EXACT,
     INTEGERS,
+    TEXT,
     WHOLE,
     WHOLES,
     Kind,
@@ -25,6 +26,7 @@ from accountant.arguments import (
     instance_of,
     one_of,
     or_none,
+    several,
 )
 from accountant.errors import ArgumentError
 from operators.conditions.atoms import IntegerTest
@@ -37,7 +39,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Aim", "Channel", "Condition", "Promised", "ThresholdAtom"]
+__all__ = ["Aim", "Channel", "Condition", "Promised", "Severity", "ThresholdAtom"]
 
 Promised = Literal["misses", "false_alarms"]
 """Which errors are bounded up to the threshold itself, the others only beyond the tolerance."""
@@ -283,6 +285,52 @@ class Condition:
         )
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Severity:
+    """One severity level of an alarm: a threshold and rates of its own.
+
+    Args:
+        name: what its alarms are labelled with.
+        distances: shape (cells,), int64: how far its threshold lies beyond the condition's, in
+            units of the statistic; made read-only.
+        max_fnr: of this level; ``None`` as of the aim, like the two that follow.
+        max_fpr: of this level.
+        tolerance: of this level, in units of the statistic.
+    """
+
+    name: str
+    distances: NDArray[np.int64]
+    max_fnr: Fraction | None = None
+    max_fpr: Fraction | None = None
+    tolerance: int | None = None
+
+    def __post_init__(self) -> None:
+        """Check the parts and freeze the distances."""
+        expect(TEXT, name=self.name)
+        expect(INTEGERS, distances=self.distances)
+        expect(or_none(EXACT), max_fnr=self.max_fnr, max_fpr=self.max_fpr)
+        expect(or_none(WHOLE), tolerance=self.tolerance)
+        frozen = self.distances.astype(np.int64)
+        frozen.setflags(write=False)
+        object.__setattr__(self, "distances", frozen)
+
+    def condition(self, first: Condition) -> Condition:
+        """Return the condition at this level's thresholds.
+
+        Args:
+            first: at the first level's, of one comparison.
+        """
+        (name,), sign = first.atoms, 1 if first.formula.literals == first.formula.atoms else -1
+        bounds = first.atoms[name].thresholds + sign * self.distances
+        return replace(first, atoms={name: replace(first.atoms[name], thresholds=bounds)})
+
+    def aim(self, whole: Aim) -> Aim:
+        """Return what is promised of this level alone, by an alarm that promises ``whole``."""
+        tolerance = whole.tolerances[0] if self.tolerance is None else self.tolerance
+        fnr, fpr = self.max_fnr or whole.max_fnr, self.max_fpr or whole.max_fpr
+        return replace(whole, severities=(), max_fnr=fnr, max_fpr=fpr, tolerances=(tolerance,))
+
+
 @dataclass(frozen=True, slots=True)
 class Aim:
     """What the analyst asked for, per cell, about the bounded statistics of decided windows.
@@ -313,6 +361,8 @@ class Aim:
             so far, all of it about cells beyond the tolerance; ``None`` promises nothing of that.
         asked_in_silence: questions of its longest run, but for those about one cell of the last
             window.
+        severities: levels of the alarm, ascending, the first at the condition's own thresholds;
+            empty where it fires or does not.
     """
 
     max_fnr: Fraction
@@ -330,6 +380,7 @@ class Aim:
     gaussian: bool = False
     max_fnr_in_silence: Fraction | None = None
     asked_in_silence: int = 0
+    severities: tuple[Severity, ...] = ()
 
     def __post_init__(self) -> None:
         """Check what the parts are; mechanisms say what they can keep."""
@@ -341,6 +392,7 @@ class Aim:
         expect(WHOLE, panes=self.panes, pane_units=self.pane_units)
         expect(or_none(instance_of(LevelGrid)), levels=self.levels)
         expect(one_of(*get_args(Promised)), promise=self.promise)
+        expect(several(instance_of(Severity)), severities=self.severities)
 
     def widened(self, tolerances: tuple[int, ...]) -> Aim:
         """Return the aim with other tolerances."""

@@ -285,7 +285,7 @@ def _reach(epsilon: Fraction, boundary: Fraction) -> int:
 def _curve(epsilon: Fraction, boundary: Fraction) -> tuple[NDArray[np.uint64], int]:
     """Return the extremal curve, ``_reach`` or more steps to both sides, and x of its first entry.
 
-    Steps up mirror steps down: ``_up(p) = 2^64 - _down(2^64 - p)``. Where the table ends too early
+    Steps up mirror steps down: ``up(p) = 2^64 - down(2^64 - p)``. Where the table ends too early
     outside, that side is made as the inner side of the mirrored curve.
     """
     reach = _reach(epsilon, boundary)

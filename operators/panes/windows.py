@@ -23,6 +23,7 @@ from operators.panes.pricing import PaneQuestion
 from operators.single.abreast import repeated
 from operators.single.adapter import check_statistics, least_loss, promise_of, steps_of
 from operators.single.converted import converted_plan
+from operators.single.severity import SEVERITIES, crossed, steps_apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -46,14 +47,17 @@ class PaneWindows:
 
     Args:
         condition: of one literal.
-        panes: planned for that literal's test; its one question is the alarm's.
+        panes: planned for that literal's test; its first question is the alarm's, and with severity
+            levels, its first ones are theirs.
         plan: loss of one pane and cell, whatever windows read it; as ``mu^2 / 2`` where a Gaussian
             budget pays.
+        levels: how many questions are severity levels, or 1.
     """
 
     condition: Condition
     panes: Panes
     plan: Plan
+    levels: int = 1
 
     @classmethod
     def planned(cls, condition: Condition, aim: Aim) -> PaneWindows:
@@ -65,13 +69,13 @@ class PaneWindows:
             ConfigError: several comparisons, a promise that cannot be kept, more noises in a sum
                 than are planned for, or noise wider than is drawn.
         """
-        test = _only_test(condition)
-        question = PaneQuestion(test, promise_of(aim), aim.panes, looks=aim.looks)
-        panes = Panes.planned([question], least=aim.pane_units)
+        asked = _questions(condition, aim)
+        panes = Panes.planned(asked, least=aim.pane_units)
         plan = panes.plan
         if aim.gaussian:
-            plan = converted_plan(plan, least_loss(condition, aim))
-        return cls(condition, panes, plan)
+            limit = SEVERITIES.price(condition, aim).limit if aim.severities else None
+            plan = converted_plan(plan, limit or least_loss(condition, aim))
+        return cls(condition, panes, plan, len(aim.severities) or 1)
 
     @property
     def looks(self) -> int:
@@ -85,7 +89,11 @@ class PaneWindows:
         return np.asarray(noisy)
 
     def fired(self, noisy: Iterable[NDArray[np.int64]]) -> NDArray[np.bool_]:
-        """Return which cells of a window ring; see :meth:`operators.base.PaneOperator.fired`."""
+        """Return which cells of a window ring, shape (cells,)."""
+        return self.reached(noisy) > 0
+
+    def reached(self, noisy: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
+        """Return how many levels ring; see :meth:`operators.base.PaneOperator.reached`."""
         total = np.zeros(self.condition.cells, dtype=np.int64)
         fired = rung = np.zeros(self.condition.cells, dtype=np.bool_)
         seen, between = 0, self.panes.terms[0] // self.looks
@@ -100,7 +108,7 @@ class PaneWindows:
                 "a window has its panes, or those of its first steps",
                 hint="give the noisy counts of each of them once, in order",
             )
-        return fired if self.looks > 1 else self.panes.decide(0, total[None])
+        return fired.astype(np.int64) if self.looks > 1 else self._reached(total[None])
 
     def release_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
         """Return the noisy counts of many panes, each as :meth:`release` gives it: to try out.
@@ -114,15 +122,15 @@ class PaneWindows:
         """
         return self.panes.release(statistics[:, self._row], noise)
 
-    def fired_many(self, noisy: NDArray[np.int64], windows: Sequence[range]) -> NDArray[np.bool_]:
-        """Return which cells of many windows ring, each as :meth:`fired` says: to try out.
+    def reached_many(self, noisy: NDArray[np.int64], windows: Sequence[range]) -> NDArray[np.int64]:
+        """Return how many levels of many windows ring, each as :meth:`reached` says: to try out.
 
         Args:
             noisy: shape (panes, cells), int64.
             windows: the rows of ``noisy`` that each is made of, at least one window.
 
         Returns:
-            Shape (windows, cells), bool.
+            Shape (windows, cells), int64.
 
         Raises:
             ValueError: more panes than a window has.
@@ -137,8 +145,12 @@ class PaneWindows:
         running = np.zeros((len(noisy) + 1, noisy.shape[1]), dtype=np.int64)
         np.cumsum(noisy, axis=0, out=running[1:])
         sums = running[[each.stop for each in windows]] - running[[each.start for each in windows]]
-        steps = repeated(self._undivided, len(windows)).quantise(sums.reshape(-1))
-        return (steps >= -self.panes.shifts[0]).reshape(sums.shape)
+        found = np.zeros(sums.shape, dtype=np.int64)
+        for level in range(self.levels):
+            test = repeated(self._undivided(level), len(windows))
+            steps = test.quantise(sums.reshape(-1)).reshape(sums.shape)
+            found[steps >= -self.panes.shifts[level]] = level + 1
+        return found
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide one window with fresh noise for each of its panes: to try an alarm out.
@@ -150,12 +162,22 @@ class PaneWindows:
         panes = np.zeros((self.panes.terms[0], self.condition.cells), dtype=np.int64)
         panes[0] = statistics[self._row]  # their sum is all that is read
         units = to_loss_units(self.plan.epsilon)
-        fired = self._ever(self.panes.release(panes, noise))
-        return Decision(fired, UniformCost(units, self.condition.cells))
+        noisy, cost = self.panes.release(panes, noise), UniformCost(units, self.condition.cells)
+        reached = self._ever(noisy).astype(np.int64) if self.looks > 1 else self._reached(noisy)
+        return Decision(reached > 0, cost, reached)
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""
-        return self.panes.chances(0, steps_of(self._undivided, cell, statistics[self._row]))
+        return np.asarray(self.severities(cell, statistics)[0])
+
+    def severities(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return how likely each level or a higher one rings, shape (levels, n)."""
+        seen = statistics[self._row]
+        every = [
+            self.panes.chances(level, steps_of(self._undivided(level), cell, seen))
+            for level in range(self.levels)
+        ]
+        return np.maximum.accumulate(np.stack(every)[::-1])[::-1]
 
     def first_rings(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how likely each look is the first that rings, shape (looks,), by floats.
@@ -164,26 +186,30 @@ class PaneWindows:
             cell: which one.
             statistics: shape (statistics, looks), int64: what they are at every look.
         """
-        (asked,) = self.panes.questions
-        undivided = replace(asked.test, sensitivity=1)
-        beyond = steps_of(undivided, cell, statistics[self._row])
+        beyond = steps_of(self._undivided(), cell, statistics[self._row])
         between = self.panes.terms[0] // self.looks
         return first_rings(float(self.panes.rate), between, -self.panes.shifts[0] - beyond)
 
     @property
     def errors(self) -> tuple[Fraction, Fraction]:
         """Certified upper bounds of the worst miss and the worst false alarm of a window."""
-        return self.panes.errors(0)
+        misses, false = zip(*map(self.panes.errors, range(len(self.panes.questions))), strict=True)
+        return max(misses), max(false)
 
     def deviation(self, panes: int) -> float:
         """Return how noisy a sum is; see :meth:`operators.base.PaneOperator.deviation`."""
         return LaplaceSum(self.panes.rate, panes).deviation
 
-    @property
-    def _undivided(self) -> IntegerTest:
-        """The test of a window's noisy sum, whose distance to the threshold is not divided."""
-        (asked,) = self.panes.questions
-        return replace(asked.test, sensitivity=1)
+    def _undivided(self, level: int = 0) -> IntegerTest:
+        """Return the test of a window's noisy sum, whose distance is not divided."""
+        return replace(self.panes.questions[level].test, sensitivity=1)
+
+    def _reached(self, noisy: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return which level is the highest whose threshold a window's noisy sum passes, from 1."""
+        found = np.zeros(self.condition.cells, dtype=np.int64)
+        for level in range(self.levels):
+            found[self.panes.decide(level, noisy)] = level + 1
+        return found
 
     @property
     def _row(self) -> int:
@@ -196,6 +222,23 @@ class PaneWindows:
         ends = range(between, len(noisy) + 1, between)
         looks = [self.panes.decide(0, noisy[:end]) for end in ends]
         return np.asarray(np.logical_or.reduce(looks), dtype=np.bool_)
+
+
+def _questions(condition: Condition, aim: Aim) -> list[PaneQuestion]:
+    """Return what an alarm asks of its windows, its levels first."""
+    test = _only_test(condition)
+    if not aim.severities:
+        return [PaneQuestion(test, promise_of(aim), aim.panes, looks=aim.looks)]
+    steps_apart(aim, 1)  # levels that are not in order are refused
+    first: list[PaneQuestion] = []
+    beyond: list[PaneQuestion] = []
+    for low, high, promise in crossed(aim):
+        level = aim.severities[high]
+        apart = int((level.distances - aim.severities[low].distances).min())
+        wide = replace(promise, tolerance=promise.tolerance + apart // 2)
+        asked = PaneQuestion(_only_test(level.condition(condition)), wide, aim.panes)
+        (first if low == high else beyond).append(asked)
+    return first + beyond
 
 
 def _only_test(condition: Condition) -> IntegerTest:
@@ -223,6 +266,7 @@ PANES: Final = Mechanism(
     },
     conditions=_WINDOWS,
     early=_WINDOWS,
+    severities=_WINDOWS,
     converted=_WINDOWS,
     panes=PaneWindows.planned,
     definition=lambda _condition, aim: {"panes": aim.panes, "pane_units": aim.pane_units},

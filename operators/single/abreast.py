@@ -45,10 +45,12 @@ class Decisions:
     Args:
         fired: shape (windows, cells), bool: which cells ring.
         units: shape (windows, cells), int64: realised loss per cell, in loss units.
+        reached: shape (windows, cells), int64: of an alarm with severity levels, how many fire.
     """
 
     fired: NDArray[np.bool_]
     units: NDArray[np.int64]
+    reached: NDArray[np.int64] | None = None
 
     @classmethod
     def of(cls, decisions: Iterable[Decision], windows: int) -> Decisions:

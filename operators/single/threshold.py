@@ -11,6 +11,7 @@ from operators.descriptors import WINDOW_KEYS, Mechanism
 from operators.single import gaussian
 from operators.single.adapter import scored
 from operators.single.looks import each_look
+from operators.single.severity import SEVERITIES
 from operators.single.tslm import Tslm
 
 __all__ = ["TSLM"]
@@ -26,5 +27,6 @@ TSLM: Final = Mechanism(
     early=each_look(_PURE, _GAUSSIAN),
     gaussian=_GAUSSIAN,
     quantifies=True,
+    severities=SEVERITIES,
     colours=("#2563eb", "#6ea8fe"),
 )

@@ -41,6 +41,8 @@ __all__ = [
     "error_rates",
     "extremal_table",
     "planned_steps",
+    "step_down",
+    "step_up",
     "theoretical_limit",
 ]
 
@@ -268,8 +270,8 @@ def extremal_table(
     """
     ratio = exp_neg_bounds(epsilon, _RATE_BITS)[1]
     start = _anchored(anchor)
-    below = _run(start, ratio, _down, reach + _MOST_BEYOND)
-    above = _run(start, ratio, _up, _MOST_BEYOND)
+    below = _run(start, ratio, step_down, reach + _MOST_BEYOND)
+    above = _run(start, ratio, step_up, _MOST_BEYOND)
     table = np.array([*reversed(below), start, *above], dtype=np.uint64)
     return table, -len(below)
 
@@ -287,7 +289,7 @@ def _least_units(steps: int, alpha: Fraction, beta: Fraction, *, start: int) -> 
         ratio = exp_neg_bounds(from_loss_units(units), _RATE_BITS)[1]
         reached = anchor
         for _ in range(steps):
-            following = _down(reached, ratio)
+            following = step_down(reached, ratio)
             if following == reached:
                 break
             reached = following
@@ -301,14 +303,20 @@ def _anchored(anchor: Fraction) -> int:
     return -(-anchor.numerator * _ONE // anchor.denominator)
 
 
-def _down(p: int, ratio: int) -> int:
-    """Return the least neighbour below ``p``: fires at least q p, misses at most (1 - p) / q."""
-    return max(-(-p * ratio >> _RATE_BITS), _ONE - ((_ONE - p) << _RATE_BITS) // ratio)
+def step_down(p: int, ratio: int, one: int = _ONE) -> int:
+    """Return the least neighbour below ``p``: fires at least q p, misses at most (1 - p) / q.
+
+    Args:
+        p: probability of firing, in units of ``1 / one``.
+        ratio: q in units of 2^-128, rounded up.
+        one: probability one.
+    """
+    return max(-(-p * ratio >> _RATE_BITS), one - ((one - p) << _RATE_BITS) // ratio)
 
 
-def _up(p: int, ratio: int) -> int:
-    """Return the largest neighbour above ``p``: the mirror image of ``_down``."""
-    return min((p << _RATE_BITS) // ratio, _ONE + (-(_ONE - p) * ratio >> _RATE_BITS))
+def step_up(p: int, ratio: int, one: int = _ONE) -> int:
+    """Return the largest neighbour above ``p``: the mirror image of :func:`step_down`."""
+    return min((p << _RATE_BITS) // ratio, one + (-(one - p) * ratio >> _RATE_BITS))
 
 
 def _run(start: int, ratio: int, step: Callable[[int, int], int], most: int) -> list[int]:

@@ -262,7 +262,8 @@ def _when(since_ms: int | None, unit: PrivacyUnit, timezone: str) -> str:
 
 
 def _predicate(alarm: Alarm) -> str:
-    return ", ".join(alarm.predicate.values()) or "(all)"
+    level = f" ({alarm.severity})" if alarm.severity else ""
+    return (", ".join(alarm.predicate.values()) or "(all)") + level
 
 
 def _starts(alarm: Alarm, timezone: str) -> str:

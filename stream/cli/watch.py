@@ -52,4 +52,5 @@ def _line(record: Watched, timezone: str) -> str:
     when = f"{clock_text(start_ms, timezone)} to {moment_text(end_ms, timezone)}"
     if isinstance(record, DecisionRecord):
         return f"{when}  {record.query}  denied: {record.reason}"
-    return f"{when}  {record.query}  {', '.join(record.predicate.values()) or '(all)'}"
+    level = f"  {record.severity}" if record.severity else ""
+    return f"{when}  {record.query}  {', '.join(record.predicate.values()) or '(all)'}{level}"

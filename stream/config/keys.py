@@ -16,6 +16,7 @@ from accountant.units import PrivacyUnit
 from operators.conditions.condition import Promised
 from operators.deciders import DECIDER_NAMES
 from operators.registry import DEFAULT, OFFERED
+from stream.config.alarms.severity_keys import SeverityModel
 from stream.config.closed import Closed as _Model
 from stream.config.delivery.keys import (
     AlertmanagerModel,
@@ -316,6 +317,7 @@ class AlarmModel(LifecycleModel):
     decider: _DeciderName | None = None
     bound: BoundModel | None = None
     epsilon: CellEpsilon | None = None
+    severity: dict[Name, SeverityModel] | None = None
     reference: ReferenceModel | None = None
     reference_timeout: DurationMs | None = None
     grace: DurationMs = 30_000
@@ -358,6 +360,7 @@ MODELS: dict[tuple[str, ...], type[BaseModel]] = {
     ("alarms", "*", "reference"): ReferenceModel,
     ("alarms", "*", "bound"): BoundModel,
     ("alarms", "*", "levels"): LevelsModel,
+    ("alarms", "*", "severity", "*"): SeverityModel,
     ("deliver",): DeliverModel,
     ("deliver", "alertmanagers", "*"): AlertmanagerModel,
     ("deliver", "webhooks", "*"): WebhookModel,
@@ -385,6 +388,7 @@ EXAMPLES = {
     "reference": "reference: 200",
     "url": "url: http://localhost:9093",
     "secret": "secret: ${WEBHOOK_SECRET}",
+    "threshold": "threshold: 100",
     "broker": "broker: localhost:1883",
 }
 """How a missing key is written."""

@@ -20,6 +20,7 @@ from accountant.store import decisionchain
 from accountant.store.declaration import made_from
 from stream.custody.published import Number, fields_altered
 from stream.custody.releasedcounts import altered_counts, counts_once, other_counts
+from stream.custody.severities import other_severities, severities_shown
 from stream.decisions.counts import counts_shown
 from stream.decisions.records import alarm_id, alarms_digest, decision_loss_fields, loss_fields
 from stream.decisions.release import (
@@ -208,16 +209,18 @@ class _Comparing:
         whole = self._whole(row)
         found = [one.alarm_id for one in alarms]
         counts = counts_shown(counts_once(self._records.counts_of(number)))
+        severities = severities_shown(alarms)
         more = row.alarm_count or counts is not None or self._releases_counts(row)
         if row.alarms or not more:
             yield from _other_ids(found, released_ids(decision), where, whole=whole)
+            yield from other_severities(alarms, decision, where)
         elif row.alarms_digest is None:
             yield from self._counted(found, row.alarm_count, number, where, _BY_COUNT_ALONE)
         elif not decisions:
             yield from self._counted(found, row.alarm_count, number, where, _WITHOUT_RECORD)
         elif row.alarms_digest not in {
             decisionchain.alarms_digest(
-                encode_released(row.key, _once(alarms), one.unanswered, counts)
+                encode_released(row.key, _once(alarms), one.unanswered, counts, severities)
             )
             for one in decisions
         }:
@@ -345,13 +348,12 @@ def _altered(
         identity = "" if window is None else alarm_id(window, one.predicate)
         again = msgspec.structs.replace(one, alarm_id=identity, **{**_OF_NO_KIND, **lost})
         if query is not None:
-            again = msgspec.structs.replace(
-                again,
-                mechanism=query.mechanism,
-                max_fnr=float(query.aim.max_fnr),
-                tolerance=query.tolerance,
-                held_until=msgspec.UNSET if window is None else held_until(query, window),
-            )
+            level = query.at_severity(one.severity or "")
+            promised = float(level.aim.max_fnr), level.tolerance
+            again = msgspec.structs.replace(again, mechanism=query.mechanism)
+            again = msgspec.structs.replace(again, max_fnr=promised[0], tolerance=promised[1])
+            held = msgspec.UNSET if window is None else held_until(query, window)
+            again = msgspec.structs.replace(again, held_until=held)
             around = None if window is None else window_around(query, window)
             if around is None:
                 again = msgspec.structs.replace(again, **_OF_NO_STEP)
@@ -379,8 +381,7 @@ def _once(alarms: Iterable[Alarm]) -> list[tuple[WindowKey, dict[str, str]]]:
     by_id: dict[str, Alarm] = {}
     for one in alarms:
         by_id.setdefault(one.alarm_id, one)
-    windows = ((_window_of(one), one.predicate) for one in by_id.values())
-    return [(window, predicate) for window, predicate in windows if window is not None]
+    return [(window, one.predicate) for one in by_id.values() if (window := _window_of(one))]
 
 
 def _window_of(alarm: Alarm) -> WindowKey | None:

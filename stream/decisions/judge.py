@@ -181,12 +181,19 @@ class Judge:
         drawn = draw()
         self._step(Step.AFTER_DRAW, key)
         fired = np.flatnonzero(drawn.fired)
+        names = [level.name for level in query.aim.severities]
+        reached = () if not names or drawn.reached is None else drawn.reached[fired].tolist()
         decision = self._ledger.settle(
             key,
             fingerprint=query.fingerprint,
             cost=drawn.cost,
             alarms=encode_fired(
-                query, fired, late=drawn.late, unanswered=drawn.unanswered, counts=drawn.counts
+                query,
+                fired,
+                late=drawn.late,
+                unanswered=drawn.unanswered,
+                counts=drawn.counts,
+                severities=[names[level - 1] for level in reached],
             ),
             alarm_count=len(fired) + len(drawn.late),
             next_start_ms=next_start_ms,
@@ -236,7 +243,8 @@ class Judge:
 
         def draw() -> _Drawn:
             counts = counts_of(query, operator, noisy)
-            return _Drawn(operator.fired(noisy), free, counts=counts)
+            reached = operator.reached(noisy)
+            return _Drawn(reached > 0, free, counts=counts, reached=reached)
 
         return None, draw
 
@@ -277,7 +285,7 @@ class Judge:
                 counted = statistics_of(partials.reference, rows, cells)
                 operator = operator_of(around(query, references_of(query, counted)))
             decided = decide_asked(operator, statistics, held, self._noise)
-            return _Drawn(decided.fired, decided.cost)
+            return _Drawn(decided.fired, decided.cost, reached=decided.reached)
         asked = run.go_on(statistics, before, self._noise, window=index, held=held)
         # Under unit `event`, an event bears the loss of a whole run in whatever window it lies; of
         # steps, in the first that counts it, for all those of its window.
@@ -415,6 +423,7 @@ class _Drawn:
     run: RunAfter | None = None
     noisy: Noisy | None = None
     counts: WindowCounts | None = None
+    reached: NDArray[np.int64] | None = None
 
 
 _Found: TypeAlias = "tuple[str | None, Callable[[], _Drawn]]"

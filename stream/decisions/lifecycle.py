@@ -12,6 +12,9 @@ costs no privacy.
                                    │     └ denied: nothing moves, and it is said
                                    └ firing: rang twice in a row
 
+A predicate fires at whichever severity; where that changes, it is resolved at the old one and fires
+at the new one, in one window.
+
 A window that was denied, and a predicate that got no answer in a window, neither raise nor resolve:
 they are left out of every count. So are windows that end by ``held_until`` of a predicate that
 fired: it was not asked. Once resolved, a predicate begins anew. Of noisy panes nothing is said:
@@ -80,6 +83,8 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
         next_start: start of the query's next window; empty in records of older versions.
         ledger: of the decision.
         sequence: of the decision.
+        severity: of its last ring, where its alarm has levels: a label, too. When it changes, the
+            old one is resolved and the new one fires.
     """
 
     notice_id: str
@@ -97,6 +102,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     next_start: str
     ledger: str
     sequence: int
+    severity: str | msgspec.UnsetType = msgspec.UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +116,7 @@ class Cell:
         alarm_id: of its last ring.
         through: end of the window that it last rang in; empty where it did not.
         held: until when windows are not asked of it; empty for no hold.
+        severity: of its last ring, where its alarm has levels.
     """
 
     rings: tuple[bool, ...] = ()
@@ -118,6 +125,7 @@ class Cell:
     alarm_id: str = ""
     through: str = ""
     held: str = ""
+    severity: str | msgspec.UnsetType = msgspec.UNSET
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,11 +201,11 @@ def step(
         cell = before
         if (key in rang or (silence and end > before.held)) and before.through != end:
             cell = _moved(before, rang.get(key), terms, decision.window_start, end)
-        if cell.since:
-            status: Status = "ongoing" if before.since else "firing"
-            notices.append(said.notice(key, cell, status))
-        elif before.since:
+        goes_on = bool(before.since and cell.since) and before.severity == cell.severity
+        if before.since and not goes_on:
             notices.append(said.notice(key, before, "resolved"))
+        if cell.since:
+            notices.append(said.notice(key, cell, "ongoing" if goes_on else "firing"))
         if cell.since or any(cell.rings):
             cells[key] = cell
     after = State(
@@ -219,16 +227,18 @@ def fingerprint(query: str, predicate: Mapping[str, str]) -> str:
 def _moved(cell: Cell, alarm: Alarm | None, terms: Lifecycle, start: str, end: str) -> Cell:
     """Return a predicate after it rang in a window that ends then, or was silent in all of it."""
     rings = (*cell.rings, alarm is not None)[-terms.among :]
-    last, through, held = cell.alarm_id, "", cell.held
+    held, severity = cell.held, cell.severity
+    last, through = cell.alarm_id, ""
     if alarm is not None:
-        last, through = alarm.alarm_id, end
+        last, through, severity = alarm.alarm_id, end, alarm.severity
         held = "" if alarm.held_until is msgspec.UNSET else max(held, alarm.held_until)
     if not cell.since:
-        return Cell(rings, 0, start if sum(rings) >= terms.needed else "", last, through, held)
+        since = start if sum(rings) >= terms.needed else ""
+        return Cell(rings, 0, since, last, through, held, severity)
     silent = 0 if alarm is not None else cell.silent + 1
     if silent >= terms.resolve_after:
         return Cell()
-    return Cell(rings, silent, cell.since, last, through, held)
+    return Cell(rings, silent, cell.since, last, through, held, severity)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,13 +257,14 @@ class _Saying:
         labels = self.terms.labels
         if status == "denied":  # of no predicate: what speaks of one cannot be said
             labels = {name: text for name, text in labels.items() if not problem(text, of_labels)}
+        level = {"severity": cell.severity} if cell.severity else {}
         return Notice(
             notice_id=_digest(b"tocsin.notice", window),
             fingerprint=mark,
             status=status,
             query=decision.query,
             predicate=predicate,
-            labels={name: render(text, of_labels) for name, text in labels.items()},
+            labels={name: render(text, of_labels) for name, text in labels.items()} | level,
             annotations=self._told(key, cell, status),
             alarm_id=cell.alarm_id,
             reason=reason,
@@ -263,6 +274,7 @@ class _Saying:
             next_start=decision.next_start,
             ledger=decision.ledger,
             sequence=decision.sequence,
+            severity=cell.severity,
         )
 
     def _told(self, key: Key, cell: Cell, status: Status) -> dict[str, str]:

@@ -6,16 +6,30 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, cast
 
+import numpy as np
+
 from operators.registry import create, mechanism_of, price
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from operators.base import Operator, PaneOperator, Plan, RunOperator
     from operators.conditions.condition import Aim
     from operators.single.looks import EarlyAlarms
+    from operators.single.severity import SeverityLevels
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-__all__ = ["as_charged", "early_of", "operator_of", "panes_of", "plans_of", "price_of", "run_of"]
+__all__ = [
+    "as_charged",
+    "early_of",
+    "operator_of",
+    "panes_of",
+    "plans_of",
+    "price_of",
+    "run_of",
+    "severity_chances",
+]
 
 
 def operator_of(query: Query) -> Operator:
@@ -25,6 +39,23 @@ def operator_of(query: Query) -> Operator:
         ConfigError: its aim cannot be kept.
     """
     return create(query.mechanism, query.condition, query.aim, band=query.band)
+
+
+def severity_chances(
+    operator: Operator, number: int, cell: int, statistics: NDArray[np.int64]
+) -> NDArray[np.float64] | None:
+    """Return how likely a severity level of a cell rings, or a higher one.
+
+    Args:
+        operator: of an alarm; without levels, 0 is the number of the alarm itself.
+        number: of the level.
+        cell: as :meth:`Operator.chances`, like what follows.
+        statistics: shape (statistics, n), int64.
+    """
+    if number:
+        every = cast("SeverityLevels", operator).severities(cell, statistics)
+        return np.asarray(every[number])
+    return operator.chances(cell, statistics)
 
 
 def run_of(query: Query) -> RunOperator | None:

@@ -70,6 +70,8 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         rho: what it paid per cell, ``mu^2 / 2``, as a decimal number in a string.
         held_until: of an alarm with ``hold``, that long after ``window_end``: the predicate is not
             asked in later windows that end by then, and stays as it is; else left out.
+        severity: the highest severity level that fired, whose max_fnr and tolerance these are; left
+            out for alarms without levels.
     """
 
     alarm_id: str
@@ -88,6 +90,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     promise: Literal["gdp"] | msgspec.UnsetType = msgspec.UNSET
     rho: str | msgspec.UnsetType = msgspec.UNSET
     held_until: str | msgspec.UnsetType = msgspec.UNSET
+    severity: str | msgspec.UnsetType = msgspec.UNSET
 
     def __post_init__(self) -> None:
         """Refuse a loss of no kind, or of both."""
@@ -211,6 +214,7 @@ def make_alarm(
     window: tuple[int, int] | None = None,
     gaussian: bool = False,
     held_until: str | msgspec.UnsetType = msgspec.UNSET,
+    severity: str = "",
 ) -> Alarm:
     """Return the alarm of one predicate of one window.
 
@@ -226,6 +230,7 @@ def make_alarm(
         window: start and end of the window that ``key`` is a step of; ``None`` where it is none.
         gaussian: whether a Gaussian budget paid.
         held_until: until when its predicate is held, if it is.
+        severity: the highest level that fired, if any.
     """
     start_ms, end_ms = window or (key.start_ms, key.end_ms)
     step: dict[str, Any] = {} if window is None else _bounds("step", key.start_ms, key.end_ms)
@@ -240,6 +245,7 @@ def make_alarm(
         tolerance=tolerance,
         ledger=ledger,
         sequence=sequence,
+        severity=severity or msgspec.UNSET,
         **loss_fields(epsilon_units, gaussian=gaussian),
         **step,
         held_until=held_until,

@@ -44,6 +44,7 @@ __all__ = [
     "released_alarms",
     "released_counts",
     "released_ids",
+    "released_severities",
     "seen_decision",
     "whole_window",
     "window_around",
@@ -67,6 +68,7 @@ class _InRun(msgspec.Struct, frozen=True):
     late: list[_Late] = []
     unanswered: int = 0
     counts: WindowCounts | msgspec.UnsetType = msgspec.UNSET
+    severities: list[str] | msgspec.UnsetType = msgspec.UNSET
 
 
 _STORED = msgspec.json.Decoder(_Predicates | _InRun)
@@ -79,6 +81,7 @@ def encode_fired(
     late: Iterable[tuple[int, int]] = (),
     unanswered: int = 0,
     counts: WindowCounts | None = None,
+    severities: Sequence[str] = (),
 ) -> bytes:
     """Return the predicates that fired as JSON, for the ledger, and what leaves beside them.
 
@@ -88,13 +91,14 @@ def encode_fired(
         late: numbers of earlier windows and of predicates that fired only now.
         unanswered: how many got no answer, as the run of their alarm was spent.
         counts: the noisy counts of the window, where they leave.
+        severities: names of the highest levels of those that fired, where their alarm has any.
     """
     predicates = [query.domain.predicate(index) for index in fired]
     others = [
         _Late(query.domain.predicate(index), *query.calendar.bounds(window))
         for window, index in late
     ]
-    return _encoded(predicates, others, unanswered, counts)
+    return _encoded(predicates, others, unanswered, counts, severities)
 
 
 def encode_released(
@@ -102,6 +106,7 @@ def encode_released(
     released: Sequence[tuple[WindowKey, dict[str, str]]],
     unanswered: int,
     counts: WindowCounts | None = None,
+    severities: Sequence[str] = (),
 ) -> bytes:
     """Return what :func:`encode_fired` returned of a window, from what left.
 
@@ -110,12 +115,13 @@ def encode_released(
         released: window and predicate of each alarm, in the order in which they left.
         unanswered: how many predicates got no answer.
         counts: the counts that left.
+        severities: of the alarms, where they have any.
     """
     own = [predicate for each, predicate in released if each == key]
     late = [
         _Late(predicate, each.start_ms, each.end_ms) for each, predicate in released if each != key
     ]
-    return _encoded(own, late, unanswered, counts)
+    return _encoded(own, late, unanswered, counts, severities)
 
 
 def released_ids(decision: StoredDecision) -> list[str]:
@@ -125,13 +131,17 @@ def released_ids(decision: StoredDecision) -> list[str]:
 
 def alarm_records(query: Query, decision: StoredDecision) -> Iterator[Alarm]:
     """Yield the alarms of a decision: those of older windows, then its own by predicate."""
+    severities = released_severities(decision)
     for key, predicate in released_alarms(decision):
+        severity = severities.get(alarm_id(key, predicate), "")
+        level = query.at_severity(severity)
         yield make_alarm(
             key,
             predicate,
+            severity=severity,
             mechanism=query.mechanism,
-            max_fnr=query.aim.max_fnr,
-            tolerance=query.tolerance,
+            max_fnr=level.aim.max_fnr,
+            tolerance=level.tolerance,
             epsilon_units=decision.epsilon_units,
             ledger=decision.ledger_id,
             sequence=decision.sequence,
@@ -270,13 +280,28 @@ def released_alarms(decision: StoredDecision) -> list[tuple[WindowKey, dict[str,
     return [*late, *((decision.key, predicate) for predicate in stored.fired)]
 
 
+def released_severities(decision: StoredDecision) -> dict[str, str]:
+    """Return the severity of every alarm that has one, by its id."""
+    stored = _stored(decision)
+    names = stored.severities or ()
+    return {
+        alarm_id(decision.key, predicate): name
+        for predicate, name in zip(stored.fired, names, strict=False)
+    }
+
+
 def _encoded(
-    fired: _Predicates, late: list[_Late], unanswered: int, counts: WindowCounts | None
+    fired: _Predicates,
+    late: list[_Late],
+    unanswered: int,
+    counts: WindowCounts | None,
+    severities: Sequence[str],
 ) -> bytes:
-    if not late and not unanswered and counts is None:
+    if not late and not unanswered and counts is None and not severities:
         return msgspec.json.encode(fired)
     kept = msgspec.UNSET if counts is None else counts
-    return msgspec.json.encode(_InRun(fired, late, unanswered, kept))
+    levels = list(severities) or msgspec.UNSET
+    return msgspec.json.encode(_InRun(fired, late, unanswered, kept, levels))
 
 
 def _stored(decision: StoredDecision) -> _InRun:

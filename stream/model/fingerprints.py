@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from operators.conditions.condition import Condition
+    from operators.conditions.condition import Aim, Condition
     from operators.conditions.widths import HalfWidth
     from stream.model.alarms import Budget
     from stream.model.feeds import Domain, Feed, Field
@@ -68,11 +68,9 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
             "max_fpr": _ratio(aim.max_fpr),
             "tolerances": list(aim.tolerances),
             "first_tolerances": list(aim.first_tolerances),
-            # Once written in configurations; ledgers have them pinned.
-            "apportion": "probe" if mechanism.first_phase else "optimal",
-            "refine": "gradual",
             **({} if aim.promise == "misses" else {"promise": aim.promise}),
             **mechanism.definition(query.condition, aim),
+            **_severities(aim),
         },
         "mechanism": query.mechanism,
         **_band(query),
@@ -171,6 +169,22 @@ def _band(query: Query) -> dict[str, Any]:
             **references,
         }
     }
+
+
+def _severities(aim: Aim) -> dict[str, Any]:
+    """Return severity levels; alarms without keep the fingerprints they had."""
+    own = [(each, each.aim(aim)) for each in aim.severities]
+    found = [
+        {
+            "name": level.name,
+            "sha256": _digest_of_numbers(level.distances),
+            "max_fnr": _ratio(one.max_fnr),
+            "max_fpr": _ratio(one.max_fpr),
+            "tolerance": one.tolerances[0],
+        }
+        for level, one in own
+    ]
+    return {"severities": found} if found else {}
 
 
 def _half_width(tau: HalfWidth) -> int | dict[str, str | None]:

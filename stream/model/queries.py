@@ -6,7 +6,7 @@ milliseconds since the Unix epoch, statistics are integers (see ``operators.cond
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -307,6 +307,14 @@ class Query:
         if len(written) == 1:
             return decimal(*written.values())
         return {text: decimal(value) for text, value in written.items()}
+
+    def at_severity(self, name: str) -> Query:
+        """Return one of its severity levels as an alarm of its own; itself where it has no such."""
+        level = next((each for each in self.aim.severities if each.name == name), None)
+        if level is None:
+            return self
+        condition = level.condition(self.condition)
+        return replace(self, condition=condition, aim=level.aim(self.aim))
 
     def by_comparison(self, tolerances: Sequence[int]) -> dict[str, Fraction]:
         """Return tolerances in the fields' own units, by the text of their comparison.

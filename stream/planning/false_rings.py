@@ -149,7 +149,14 @@ def _alike(law: RingLaw) -> list[tuple[int, int]] | None:
     if law.query.usual is None:
         return None
     groups, cells, sizes = np.unique(
-        np.stack([law.thresholds.astype(np.float64), law.references, law.query.usual]),
+        np.stack(
+            [
+                law.thresholds.astype(np.float64),
+                law.references,
+                law.query.usual,
+                *(level.distances for level in law.query.aim.severities),
+            ]
+        ),
         axis=1,
         return_index=True,
         return_counts=True,

@@ -97,7 +97,10 @@ def _alarm(worth: Worth) -> dict[str, Any]:
         "svg": None if ringing is None else curve_drawing(worth),
         "basis": None if ringing is None else ringing.basis,
         "headings": () if ringing is None else headings(ringing),
-        "rows": [(threshold_text(curve), list(_points(curve))) for curve in rows],
+        "rows": [
+            (f"{curve.severity} {threshold_text(curve)}".strip(), list(_points(curve)))
+            for curve in rows
+        ],
     }
 
 

@@ -21,11 +21,11 @@ from operators.conditions.score import score_of
 from operators.conditions.weights import Weight
 from operators.conditions.widths import Relative
 from operators.registry import mechanism_of
-from stream.decisions.mechanisms import operator_of
+from stream.decisions.mechanisms import operator_of, severity_chances
 from stream.model.queries import ALONE, AggregateSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -68,12 +68,14 @@ class Curve:
         counts: aggregates, rising with ``PERCENTS``: the nearest whole granules; or scores, with
             ``SCORES``.
         chances: probability to ring at each.
+        severity: the level that it is about, and the higher ones; empty for an alarm without.
     """
 
     threshold: Fraction
     reference: Fraction
     counts: tuple[Fraction, ...]
     chances: tuple[float, ...]
+    severity: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +104,14 @@ class RingLaw:
     Args:
         query: an alarm that :func:`why_not` says nothing of, and one count or sum says all of.
         steps: of the score of another one, which this one stands for.
+        whole: of a severity level as an alarm of its own, the alarm whose law it has.
+        number: of the level, from 0.
     """
 
     query: Query
     steps: int | None = None
+    whole: Query | None = None
+    number: int = 0
     operator: Operator = field(init=False, repr=False)
     _known: dict[tuple[int, int], float] = field(default_factory=dict, init=False, repr=False)
 
@@ -115,7 +121,15 @@ class RingLaw:
         Raises:
             ConfigError: the alarm's aim cannot be kept.
         """
-        object.__setattr__(self, "operator", operator_of(self.query))
+        object.__setattr__(self, "operator", operator_of(self.whole or self.query))
+
+    def severities(self) -> Iterator[tuple[str, RingLaw]]:
+        """Yield the law of every severity level by its name; itself of an alarm without."""
+        levels = self.query.aim.severities
+        for number, level in enumerate(levels):
+            yield level.name, RingLaw(self.query.at_severity(level.name), None, self.query, number)
+        if not levels:
+            yield "", self
 
     @classmethod
     def of(cls, query: Query) -> RingLaw:
@@ -171,7 +185,8 @@ class RingLaw:
         band, atoms = self.query.band, self.query.condition.atoms
         if band is not None:
             return None if isinstance(band.decider.tau, Relative) else band.references
-        return next(iter(atoms.values())).thresholds if len(atoms) == 1 else None
+        alike = len(atoms) == 1 and not (self.whole or self.query).aim.severities
+        return next(iter(atoms.values())).thresholds if alike else None
 
     @property
     def unit(self) -> Fraction:
@@ -224,7 +239,7 @@ class RingLaw:
         asked, back = np.unique(granules - shift, return_inverse=True)
         new = np.array([at for at in asked.tolist() if (like, at) not in self._known], np.int64)
         if new.size:
-            found = self.operator.chances(like, new[np.newaxis])
+            found = severity_chances(self.operator, self.number, like, new[np.newaxis])
             if found is None:
                 return None
             self._known.update(
@@ -393,9 +408,10 @@ def curve_of(law: RingLaw, budget: Budget) -> Ringing | None:
         budget: the wall it lives under.
     """
     query, curves = law.query, []
-    for cell in law.cells():
+    laws = ((name, each, cell) for name, each in law.severities() for cell in each.cells())
+    for severity, each, cell in laws:
         threshold, reference = (
-            int(law.thresholds[cell]) * law.unit,
+            int(each.thresholds[cell]) * law.unit,
             int(law.references[cell]) * law.unit,
         )
         counts = [
@@ -404,10 +420,10 @@ def curve_of(law: RingLaw, budget: Budget) -> Ringing | None:
         ]
         if law.steps is not None:
             counts = [Fraction(whole(law.steps * part)) for part in SCORES]
-        chances = law.at(cell, counts)
+        chances = each.at(cell, counts)
         if chances is None:
             return None
-        curves.append(Curve(threshold, reference, tuple(counts), chances))
+        curves.append(Curve(threshold, reference, tuple(counts), chances, severity))
     basis, members, relative = _basis(query, budget), query.members, query.reference is not None
     if members.fields and law.steps is None:
         at, of = query.condition.least, f"{len(members)} by {', '.join(members.fields)}"

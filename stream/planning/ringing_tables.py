@@ -106,7 +106,8 @@ def _curves_table(every: Sequence[Ringing]) -> Table:
         for curve in one.curves:
             pairs = zip(curve.counts, curve.chances, strict=True)
             cells = (f"{decimal(count)}:\n{chance:.2f}" for count, chance in pairs)
-            table.add_row(one.query, str(one.steps) if scored else threshold_text(curve), *cells)
+            named = f"{one.query} {curve.severity}".rstrip()
+            table.add_row(named, str(one.steps) if scored else threshold_text(curve), *cells)
     table.caption = "the count, and how likely a predicate with it rings"
     if scored:
         table.caption = (
@@ -156,6 +157,7 @@ def _curve_lines(ringing: Ringing) -> Iterator[dict[str, object]]:
             continue
         counts = zip(PERCENTS, curve.counts, curve.chances, strict=True)
         yield {
+            **({"severity": curve.severity} if curve.severity else {}),
             "threshold": float(curve.threshold),
             "reference": float(curve.reference),
             "points": [

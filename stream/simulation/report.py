@@ -103,6 +103,7 @@ def _measured(one: Measured, results: AlarmResults, advice: Advice) -> dict[str,
         "fnr": _rate(one.fnr),
         "fpr": _rate(one.fpr),
         "uncertain": _rate(one.uncertain),
+        **_severities(one),
         "epsilon_worst": float(one.plan.epsilon),
         "epsilon_limit": one.plan.limit,
         "epsilon_cell": {
@@ -117,6 +118,15 @@ def _measured(one: Measured, results: AlarmResults, advice: Advice) -> dict[str,
         "charged_windows": one.charged,
         **_delays(one, results),
     }
+
+
+def _severities(one: Measured) -> dict[str, Any]:
+    """Return the rates of every severity level; nothing of an alarm without levels."""
+    found = [
+        {"severity": name, "fnr": _rate(missed), "fpr": _rate(false)}
+        for name, (missed, false) in one.severities.items()
+    ]
+    return {"severities": found} if found else {}
 
 
 def _delays(one: Measured, results: AlarmResults) -> dict[str, Any]:

@@ -149,6 +149,14 @@ class Measured:
         return self._rate(self.tally.false_rings, self.tally.false, self.tally.false_spread)
 
     @property
+    def severities(self) -> dict[str, tuple[Rate, Rate]]:
+        """Misses and false rings of every severity level, counting higher ones as it."""
+        return {
+            name: (Rate(one.missed, one.true), Rate(one.false_rings, one.false))
+            for name, one in self.tally.severities.items()
+        }
+
+    @property
     def uncertain(self) -> Rate:
         """Cells between true and false beyond tolerance that rang: either answer is right."""
         return Rate(self.tally.uncertain_rings, self.tally.uncertain)

@@ -134,7 +134,11 @@ def _rates_table(results: AlarmResults) -> RenderableType:
     for one in results.measured:
         rang = one.uncertain.value
         cells = [percent(one.fnr), percent(one.fpr), "-" if rang is None else f"{100 * rang:.3g}"]
-        rows.append(Row(_setting(one, results), cells, _style(one)))
+        names = _setting(one, results)
+        rows.append(Row(names, cells, _style(one)))
+        for level, rates in one.severities.items():
+            named = [f"  {level}", *[""] * (len(names) - 1)]
+            rows.append(Row(named, [*map(percent, rates), ""], _style(one)))
     return FittingTable(*headings, rows, "* as configured; in brackets the 95% interval")
 
 

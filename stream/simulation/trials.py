@@ -178,6 +178,8 @@ class Trier:
             return tally
         decided = decide_many(operator, np.repeat(statistics, task.runs, axis=0), self._noise)
         tally.count(decided.fired, true=true, granted=granted)
+        if decided.reached is not None:
+            tally.count_severities(decided.reached, condition, aim, rows, task.runs)
         tally.charge(decided.units, reached)
         return tally
 

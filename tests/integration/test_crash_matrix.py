@@ -21,8 +21,8 @@ from accountant.units import to_loss_units
 from operators.registry import create, price
 from operators.svt import Svt
 from stream.build import open_ledger
-from stream.decisions.records import decode_count
-from stream.decisions.release import count_records, released_alarms
+from stream.decisions.records import decode_alarm, decode_count
+from stream.decisions.release import alarm_records, count_records, released_alarms
 from tests.support.commands import tocsin
 from tests.support.hostile import produce_live
 from tests.support.matrix import STEPS, Matrix, check_paid_by_run, check_promises
@@ -190,6 +190,38 @@ def with_caps(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Ma
     with watched(scenario) as found:
         found.few = (3, 60_000)
         yield found
+
+
+@pytest.fixture
+def severe(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+    """One draw for two severity levels."""
+    scenario = Scenario(
+        broker,
+        tmp_path,
+        unused_name(),
+        postgres.new_database(),
+        budget=_BUDGET,
+        having="COUNT(DISTINCT person) > SEVERITY",
+        tolerance="2\n    severity: {warning: 5, critical: 8}",
+    )
+    with watched(scenario) as found:
+        yield found
+
+
+def test_levels_are_drawn_once_whatever_is_killed(
+    severe: Matrix, request: pytest.FixtureRequest
+) -> None:
+    """Whatever is sent again says the severity that was stored, and the topics agree with it."""
+    decisions = survived(severe, request, "Severity levels")
+    scenario = severe.scenario
+    (query,) = scenario.alarms().queries.values()
+    stored = {one.alarm_id: one for each in decisions for one in alarm_records(query, each)}
+    sent = [decode_alarm(record.value) for record in scenario.read(f"{scenario.name}.alarms")]
+    assert sent
+    assert {one.severity for one in sent} <= {"warning", "critical"}
+    assert all(stored[one.alarm_id] == one for one in sent)
+    compared = tocsin("ledger", str(scenario.config), "verify", "--topics")
+    assert compared.exit_code == 0, compared.stderr
 
 
 def test_caps_are_not_forgotten_by_who_goes_on(with_caps: Matrix) -> None:

@@ -20,6 +20,7 @@ from stream.config.alarms.early import check_early, is_steady, looks_of
 from stream.config.alarms.hold import hold_of, tell_hold
 from stream.config.alarms.mechanism_keys import named_wrongly
 from stream.config.alarms.reduction import Function
+from stream.config.alarms.severities import levels_of, read_levels, tell_levels
 from stream.config.alarms.silence import SilenceReader
 from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from zoneinfo import ZoneInfo
 
+    from stream.config.alarms.severities import Level
     from stream.config.alarms.statistics import Counting
     from stream.config.alarms.thresholds import Levels
     from stream.config.findings import Findings
@@ -104,13 +106,10 @@ class QueryBuilder:
         for key in ("decide_timeout", "reference_timeout", "max_age"):
             if getattr(model, key) == 0:
                 self.findings.wrong((*loc, key), f"{key} is longer than nothing", "write 10m")
-        try:
-            parsed = self._parsed(model, self.feeds)
-        except SqlProblem as problem:
-            self._at_sql(loc, problem)
+        levels = self._levels(model, left_open, loc)
+        if not levels:
             return None
-        for note in parsed.notes:
-            self.findings.warn((*loc, "sql"), note.message, note.hint, offset=note.offset)
+        model, parsed = levels[0].model, levels[0].parsed
         calendar = self._calendar(parsed, model, loc)
         domain, members = (
             Domain(names, tuple(parsed.feed.fields[name].domain or () for name in names))
@@ -127,7 +126,9 @@ class QueryBuilder:
             return None
         check_early(model, parsed, budget=self.budget, findings=self.findings, loc=loc)
         tables = ThresholdReader(parsed.feed, counted, self.tables, self.findings, loc)
-        read = self._read(parsed, model, tables, loc, left_open)
+        read = read_levels(
+            levels, lambda one: self._read(one, tables, left_open), self.findings, loc
+        )
         usual = usual_of(model, parsed, tables)
         lifecycle = build_lifecycle(model, parsed.group, loc, self.findings)
         check_gaussian(left_open, self.budget, loc, self.findings)
@@ -195,6 +196,17 @@ class QueryBuilder:
             self.findings.wrong((*loc, "mechanism"), error.message, error.hint)
             return None
 
+    def _levels(self, model: AlarmModel, left_open: tuple[str, ...], loc: Loc) -> list[Level]:
+        """Return keys and SQL of an alarm by severity, if any; nothing where they are wrong."""
+        try:
+            parsed = self._parsed(model, self.feeds)
+        except SqlProblem as problem:
+            self._at_sql(loc, problem)
+            return []
+        for note in parsed.notes:
+            self.findings.warn((*loc, "sql"), note.message, note.hint, offset=note.offset)
+        return levels_of(model, parsed, left_open, self.findings, loc)
+
     def _parsed(self, model: AlarmModel, feeds: Mapping[str, Feed]) -> ParsedQuery:
         """Return the SQL of an alarm, read against these feeds.
 
@@ -231,15 +243,11 @@ class QueryBuilder:
         return calendar
 
     def _read(
-        self,
-        parsed: ParsedQuery,
-        model: AlarmModel,
-        tables: ThresholdReader,
-        loc: Loc,
-        left_open: tuple[str, ...],
+        self, level: Level, tables: ThresholdReader, left_open: tuple[str, ...]
     ) -> ReadAlarm | None:
-        """Return what the alarm counts, tests and promises."""
-        before = len(self.findings.errors)
+        """Return what the alarm counts, tests and promises, or one severity level of it."""
+        parsed, model, loc = level.parsed, level.model, level.loc
+        before, tables = len(self.findings.errors), replace(tables, loc=loc)
         asked, mechanism = parsed.band, OFFERED.get(model.mechanism)
         of_bands = mechanism is not None and mechanism.bands is not None
         if asked is not None and of_bands:
@@ -381,6 +389,7 @@ class QueryBuilder:
         feed = query.feed
         tell_cheaper(query, self.budget, self.findings, loc)
         tell_hold(query, self.findings, loc)
+        tell_levels(query, self.budget, self.findings, loc)
         waited_ms = feed.idle_margin_ms + _IDLE_SLACK_MS
         if feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:
             self.findings.warn(

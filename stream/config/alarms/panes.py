@@ -190,7 +190,7 @@ class _Shared:
             id=panes_name(f"{terms} {_pane_length(self.calendar)}"),
             calendar=self.calendar,
             condition=Condition.single(IntegerTest(Comparison.GE, nothing, sensitivity)),
-            aim=replace(dearest.aim, panes=1, pane_units=self.units, looks=1),
+            aim=replace(dearest.aim, panes=1, pane_units=self.units, looks=1, severities=()),
             publish_delay_ms=min(query.publish_delay_ms for query in self.queries),
             decide_timeout_ms=max(query.decide_timeout_ms for query in self.queries),
             max_age_ms=max(query.max_age_ms for query in self.queries),

@@ -49,12 +49,14 @@ class Chance:
         predicate: its name.
         range: the probabilities that are taken.
         place: where that is said.
+        severity: number of the level that rings, or a higher one; 0 of an alarm without.
     """
 
     cell: int
     predicate: str
     range: Range
     place: Place
+    severity: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -74,9 +74,9 @@ class Predicates:
         return whole
 
     def ring(self, loc: Loc, tree: Tree) -> tuple[Chance, ...]:
-        """Return how likely predicates are to ring."""
+        """Return how likely predicates are to ring, or severity levels of them."""
         found = []
-        for cell, name, value, at in self._each(loc, tree, self._query.domain):
+        for cell, name, level, value, at in self._each_severity(loc, tree):
             if not isinstance(value, Scalar):
                 self._findings.wrong(at, "one probability belongs here", WRITTEN)
                 continue
@@ -85,8 +85,23 @@ class Predicates:
             except ValueError as error:
                 self._findings.wrong(at, f"{shown(value)}: {error}", WRITTEN)
                 continue
-            found.append(Chance(cell, name, expected, self._place(at)))
+            found.append(Chance(cell, name, expected, self._place(at), level))
         return tuple(found)
+
+    def _each_severity(self, loc: Loc, tree: Tree) -> Iterator[tuple[int, str, int, Tree, Loc]]:
+        """Yield what is said of predicates as a whole, and of severity levels by their numbers."""
+        known = [level.name for level in self._query.aim.severities]
+        for cell, name, value, at in self._each(loc, tree, self._query.domain):
+            if not known or not isinstance(value, dict):
+                yield cell, name, 0, value, at
+                continue
+            for level, one in value.items():
+                place = (*at, level)
+                if level in known:
+                    yield cell, f"{name} ({level})", known.index(level), one, place
+                else:
+                    message = f"`{level}` is no severity of alarm `{self._query.id}`"
+                    self._findings.wrong(place, message, closest(level, known), key=True)
 
     def _each(self, loc: Loc, tree: Tree, domain: Domain) -> Iterator[tuple[int, str, Tree, Loc]]:
         """Yield predicates: their cells, names, what is said of them, and where."""

@@ -132,6 +132,7 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
         "decider": "how a band is decided; auto takes the most effective one",
         "bound": "what decider: svt asks of its private bound of the values",
         "epsilon": "of a band: loss of one predicate of one window, written as epsilon_max",
+        "severity": "thresholds by name, from the least severe, where HAVING says SEVERITY",
         "reference": "what a band lies around: a number, usual[shop], or {feed: forecast}",
         "reference_timeout": "how long a reference's feed may stand still, then a window is denied",
         "grace": "an event counts if it is appended before window end + grace",
@@ -149,6 +150,12 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
         "rounds": "levels in geometric progression, the first and the last included",
         "refinement": "equal parts that every interval between two of them is cut into",
         "finest_share": "part of max_fnr and max_fpr that the last level may use",
+    },
+    ("alarms", "*", "severity", "*"): {
+        "threshold": "a number, or a public table's value: capacity[room]",
+        "max_fnr": "of this level; the alarm's unless written",
+        "max_fpr": "of this level; the alarm's unless written",
+        "tolerance": "of this level; the alarm's unless written",
     },
     ("alarms", "*", "bound"): {
         "theta": "how many of the events the bound leaves whole, as 0.95",

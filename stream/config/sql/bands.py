@@ -19,6 +19,7 @@ from stream.config.sql.nodes import (
     SqlProblem,
     first_extra,
     is_aggregate,
+    is_word,
     named,
     numeric,
     start,
@@ -135,20 +136,10 @@ def _words(node: exp.Expr) -> Iterator[exp.Expr]:
         part = stack.pop()
         if is_aggregate(part) or isinstance(part, exp.Bracket):
             continue
-        if _is_word(part):
+        if is_word(part, _WORD):
             yield part
         else:
             stack += list(part.iter_expressions())
-
-
-def _is_word(node: exp.Expr) -> bool:
-    return (
-        isinstance(node, exp.Column)
-        and isinstance(node.this, exp.Identifier)
-        and first_extra(node, "this") is None
-        and not node.this.args.get("quoted")
-        and node.name.upper() == _WORD
-    )
 
 
 def _measure(band: exp.Abs, reader: HavingReader) -> Measure:
@@ -157,7 +148,7 @@ def _measure(band: exp.Abs, reader: HavingReader) -> Measure:
     if not isinstance(difference, exp.Sub):
         raise SqlProblem("a band is about a difference to REFERENCE", BAND_SHAPE, start(band))
     sides = [unwrapped(difference.this), unwrapped(difference.expression)]
-    others = [side for side in sides if not _is_word(side)]
+    others = [side for side in sides if not is_word(side, _WORD)]
     if len(others) != 1:
         message = "a band is about one aggregate less REFERENCE"
         raise SqlProblem(message, BAND_SHAPE, start(band))
@@ -185,10 +176,10 @@ def _share(node: exp.Expr) -> tuple[Fraction, bool] | None:
         if values.count(None) == 1:
             of = sides[values.index(None)]
             share = next(value for value in values if value is not None)
-    signed = _is_word(of)
+    signed = is_word(of, _WORD)
     if isinstance(of, exp.Abs) and first_extra(of, "this") is None:
         of = unwrapped(of.this)
-    if not _is_word(of):
+    if not is_word(of, _WORD):
         raise SqlProblem("a half-width is a number, or a share of REFERENCE", _SHARE, start(node))
     if not 0 < share <= 1 or share.denominator > _FINEST_SHARE:
         message = "the share of a half-width is above 0 and at most 1, in steps of a millionth"

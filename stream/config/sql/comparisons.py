@@ -99,7 +99,7 @@ class Threshold:
     Args:
         offset: where it stands.
         number: the number; or
-        table: the public table looked up
+        table: the public table looked up; neither where SEVERITY stands
         field: by this group field.
         written: the lookup as SQL.
     """
@@ -111,11 +111,16 @@ class Threshold:
     written: str = member(default="", compare=False)
 
     @property
+    def of_severity(self) -> bool:
+        """Whether the key ``severity`` says it, level by level."""
+        return self.number is None and not self.table
+
+    @property
     def text(self) -> str:
         """The threshold as SQL."""
         if self.number is not None:
             return decimal(self.number)
-        return self.written
+        return self.written or "SEVERITY"
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,7 @@ from stream.config.sql.nodes import (
     first_extra,
     has_aggregate,
     is_aggregate,
+    is_word,
     keyword,
     named,
     numeric,
@@ -340,14 +341,14 @@ class HavingReader:
         return name
 
     def threshold_of(self, node: exp.Expr) -> Threshold:
-        """Return a number or a public table's value.
+        """Return a number or a public table's value; neither for SEVERITY.
 
         Raises:
             SqlProblem: it is neither.
         """
         offset = start(node)
         value = numeric(node)
-        if value is not None:
+        if value is not None or is_word(node, "SEVERITY"):
             return Threshold(offset, number=value)
         if isinstance(node, exp.Bracket) and len(node.expressions) == 1:
             table, key = node.this, node.expressions[0]

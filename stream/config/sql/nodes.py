@@ -27,6 +27,7 @@ __all__ = [
     "first_extra",
     "has_aggregate",
     "is_aggregate",
+    "is_word",
     "keyword",
     "named",
     "numeric",
@@ -196,6 +197,17 @@ def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
 def is_aggregate(node: exp.Expr) -> bool:
     """Tell whether a node computes an aggregate, filter included."""
     return isinstance(node, exp.AggFunc | exp.Filter | exp.WithinGroup)
+
+
+def is_word(node: exp.Expr, word: str) -> bool:
+    """Tell whether a node is a word that stands for what a key says, such as REFERENCE."""
+    return (
+        isinstance(node, exp.Column)
+        and isinstance(node.this, exp.Identifier)
+        and first_extra(node, "this") is None
+        and not node.this.args.get("quoted")
+        and node.name.upper() == word
+    )
 
 
 def has_aggregate(node: exp.Expr) -> bool:

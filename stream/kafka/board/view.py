@@ -230,7 +230,8 @@ def _is_overdue(standing: Standing, health: Health) -> bool:
 
 
 def _ring(notice: Notice, timezone: str, *, old: bool) -> Ring:
-    values = tuple((_value(field), _value(value)) for field, value in notice.predicate.items())
+    said = notice.predicate | ({"severity": notice.severity} if notice.severity else {})
+    values = tuple((_value(field), _value(value)) for field, value in said.items())
     since = _local(notice.since, timezone)
     told = tuple(_value(text, _LONGEST_TEXT) for text in notice.annotations.values())
     return Ring(notice.fingerprint, _value(notice.query), values, since, told, old)
@@ -353,9 +354,8 @@ def _promise(budget: Budget | None) -> Iterator[tuple[str, str]]:
     elif budget.periods.calendar is not None:
         whose = "all events of one person in one period"
         period = budget.periods.describe().removeprefix("tumbling windows of ")
-    gaussian = budget.gaussian
     yield "epsilon_max", epsilon
-    if gaussian is not None:
+    if (gaussian := budget.gaussian) is not None:
         yield "delta", f"{float(gaussian.delta):g} (promise gdp)"
     yield "unit", f"{budget.unit.value}: {whose}"
     yield "period", period

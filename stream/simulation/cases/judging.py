@@ -160,12 +160,12 @@ def _rings(
 ) -> Iterator[Check]:
     """Yield how likely predicates ring: exactly, or by draws."""
     ring, statistics, references = given.ring, given.statistics, given.references
-    cells = [chance.cell for chance in ring]
+    asked = [(chance.cell, chance.severity) for chance in ring]
     found: list[Bounds | None]
-    if case.sampled is None or not cells:
-        found = [law.bounds(cell, statistics, references) for cell in cells]
+    if case.sampled is None or not asked:
+        found = [law.bounds(cell, statistics, references, level) for cell, level in asked]
     else:
-        found = [*law.estimates(cells, statistics, references, draws=case.sampled)]
+        found = [*law.estimates(asked, statistics, references, draws=case.sampled)]
     for chance, bounds in zip(ring, found, strict=True):
         if bounds is None:
             raise chance.place.error(

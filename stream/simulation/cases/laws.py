@@ -13,7 +13,7 @@ import numpy as np
 
 from operators.noise.source import NoiseSource
 from operators.registry import mechanism_of
-from stream.decisions.mechanisms import operator_of, run_of
+from stream.decisions.mechanisms import operator_of, run_of, severity_chances
 from stream.model.references import around
 from stream.planning.ringing import why_not
 from stream.simulation.results import Rate
@@ -86,7 +86,11 @@ class WindowLaw:
         return why_not(self.query) or "its noisy values have too many outcomes to add up"
 
     def bounds(
-        self, cell: int, statistics: NDArray[np.int64], references: NDArray[np.int64] | None
+        self,
+        cell: int,
+        statistics: NDArray[np.int64],
+        references: NDArray[np.int64] | None,
+        severity: int = 0,
     ) -> Bounds | None:
         """Return how likely a cell rings; ``None`` where no exact law is known.
 
@@ -94,11 +98,12 @@ class WindowLaw:
             cell: which one.
             statistics: shape (statistics, cells), int64, of the window.
             references: shape (cells,), int64, where a feed says them.
+            severity: number of a level: how likely that one rings, or a higher one.
         """
         members = len(self.query.members)
         own = statistics[:, cell * members : (cell + 1) * members]
         seen = own[:, np.newaxis] if members > 1 else own
-        found = self._operator(references).chances(cell, seen)
+        found = severity_chances(self._operator(references), severity, cell, seen)
         if found is None:
             return None
         most = float(np.clip(found[0], 0.0, 1.0))
@@ -107,7 +112,7 @@ class WindowLaw:
 
     def estimates(
         self,
-        cells: Sequence[int],
+        asked: Sequence[tuple[int, int]],
         statistics: NDArray[np.int64],
         references: NDArray[np.int64] | None,
         *,
@@ -118,15 +123,18 @@ class WindowLaw:
         Of a run, every draw is the first window of one of its own.
 
         Args:
-            cells: which ones.
+            asked: which cells, and at which severity.
             statistics: as :meth:`bounds`.
             references: as :meth:`bounds`.
             draws: how many, at least one.
         """
         operator, noise = self._operator(references), NoiseSource()
-        rang = np.zeros(len(cells), dtype=np.int64)
+        cells, levels = np.array(asked, np.intp).T
+        rang = np.zeros(len(asked), dtype=np.int64)
         for _ in range(draws):
-            rang += operator.decide(statistics, noise).fired[list(cells)]
+            found = operator.decide(statistics, noise)
+            reached = found.fired if found.reached is None else found.reached
+            rang += reached[cells] > levels
         return [
             Bounds(*Rate(count, draws).interval_at(CONFIDENCE), draws, count)
             for count in rang.tolist()

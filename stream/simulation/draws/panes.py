@@ -43,9 +43,9 @@ class _ManyPanes(Protocol):
         self, statistics: NDArray[np.int64], noise: NoiseSource
     ) -> NDArray[np.int64]: ...
 
-    def fired_many(
+    def reached_many(
         self, noisy: NDArray[np.int64], windows: Sequence[range]
-    ) -> NDArray[np.bool_]: ...
+    ) -> NDArray[np.int64]: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -116,8 +116,9 @@ def tally_of_panes(
         for run, tally in enumerate(every):
             noisy = np.concatenate([kept[run], many.release_many(fresh, noise)])
             if stretch.windows:
-                fired = many.fired_many(noisy, stretch.windows)
-                tally.count(fired, true=true, granted=granted)
+                reached = many.reached_many(noisy, stretch.windows)
+                tally.count(reached > 0, true=true, granted=granted)
+                tally.count_severities(reached, condition, aim, sums)
             kept[run] = noisy[stretch.done :]
     units, total = to_loss_units(operator.plan.epsilon), Tally()
     for tally in every:

@@ -13,9 +13,12 @@ from accountant.costs.minentropy import min_entropy_levels
 from accountant.units import UNITS_PER_EPSILON
 from stream.simulation.draws.delays import Delays
 from stream.simulation.draws.spread import Spread
+from stream.simulation.draws.truth import may_ring, must_ring
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from operators.conditions.condition import Aim, Condition
 
 __all__ = ["Tally"]
 
@@ -46,6 +49,7 @@ class Tally:
         missed_spread: of misses over runs, where windows share any.
         false_spread: of false rings, likewise.
         delays: of early alarms, how long after their condition first held they rang.
+        severities: of every severity level by its name, what came of it and the higher ones.
     """
 
     windows: int = 0
@@ -63,6 +67,7 @@ class Tally:
     missed_spread: Spread = field(default_factory=Spread)
     false_spread: Spread = field(default_factory=Spread)
     delays: Delays = field(default_factory=Delays)
+    severities: dict[str, Tally] = field(default_factory=dict)
 
     def add(self, other: Tally) -> None:
         """Add another tally of the same setting."""
@@ -81,6 +86,8 @@ class Tally:
         self.missed_spread.add(other.missed_spread)
         self.false_spread.add(other.false_spread)
         self.delays.add(other.delays)
+        for name, tally in other.severities.items():
+            self.severities.setdefault(name, Tally()).add(tally)
 
     def count(
         self,
@@ -109,6 +116,31 @@ class Tally:
         self.false_rings += int(np.count_nonzero(false & fired))
         self.uncertain += int(np.count_nonzero(uncertain))
         self.uncertain_rings += int(np.count_nonzero(uncertain & fired))
+
+    def count_severities(
+        self,
+        reached: NDArray[np.int64],
+        condition: Condition,
+        aim: Aim,
+        statistics: NDArray[np.int64],
+        runs: int = 1,
+    ) -> None:
+        """Count the decisions of windows level by level; nothing of an alarm without levels.
+
+        Args:
+            reached: shape (windows, cells), how many levels rang, each window so many runs.
+            condition: of the alarm.
+            aim: whose levels these are.
+            statistics: shape (statistics, windows, cells), int64.
+            runs: of every window, one after the other.
+        """
+        for number, level in enumerate(aim.severities):
+            asked = level.condition(condition), level.aim(aim), statistics
+            true, granted = (
+                np.repeat(each(*asked), runs, axis=0) for each in (must_ring, may_ring)
+            )
+            before = self.severities.setdefault(level.name, Tally())
+            before.count(reached > number, true=true, granted=granted)
 
     def leave(self, fired: NDArray[np.bool_], *, true: NDArray[np.bool_]) -> None:
         """Count the true cells of a window, counted before, that were not all asked.

@@ -42,7 +42,7 @@ BOTH, ONE = 6, 7
 """Numbers of the decisions in which both rooms rang, and one."""
 
 UNSEEN_WITHOUT_ROWS: Final = {
-    *("alarm mechanism", "alarm max_fnr", "alarm tolerance"),
+    *("alarm mechanism", "alarm max_fnr", "alarm tolerance", "alarm severity"),
     *("decision reason", "decision cells_per_unit", "decision fingerprint"),
     *("decision budget", "decision periods", "decision next_start", "decision unanswered"),
     *("decision whole_start", "decision whole_end"),
@@ -108,7 +108,7 @@ def _changed(record: Record, name: str) -> Record:
         return _of_the_other_promise(record)
     if name in {"window_start", "window_end", "next_start"}:
         now = iso_utc(from_iso_utc(now) + 1 if now else 0)
-    elif name == "draw":
+    elif name in {"draw", "severity"}:
         now = "0" * 40
     elif name in {"step_start", "step_end", "whole_start", "whole_end"}:
         now = iso_utc(0)
@@ -325,6 +325,10 @@ def test_what_left_is_what_is_stored(
     left += [(key(5), query.domain.predicate(index)) for index in (0, 1)]
     assert encode_released(key(5), left, unanswered) == stored
     assert encode_released(key(5), left[1:], unanswered) != stored
+    levels = ["critical", "warning"]
+    stored = encode_fired(query, [0, 1], late=late, unanswered=unanswered, severities=levels)
+    assert encode_released(key(5), left, unanswered, severities=levels) == stored
+    assert encode_released(key(5), left, unanswered, severities=levels[::-1]) != stored
 
 
 def test_every_retry_has_the_same_digest(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache, partial
+from itertools import product
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -317,3 +318,38 @@ def test_broken_lifecycles_of_steps_are_caught(
     """One resolves at a silent step; one forgets that a step before it may have rung unseen."""
     letters = RING + SILENT + LOST
     assert list(disagreements(letters, 4, EVERY_RING, broken, expected_of_steps))
+
+
+SEVERE = {"W": "warning", "C": "critical"}
+
+
+def levelled(past: str, terms: Lifecycle) -> list[list[tuple[str, str | None]]]:
+    """Return status and label of every notice, window by window."""
+    state, said = State(), []
+    for number, what in enumerate(past):
+        rings = [msgspec.structs.replace(rang(number), severity=SEVERE.get(what, ""))] * (
+            what in SEVERE
+        )
+        state, notices = step(state, decided(number, what), rings, terms)
+        said.append([(one.status, one.labels.get("severity")) for one in notices])
+        assert all(one.severity == one.labels.get("severity", msgspec.UNSET) for one in notices)
+    return said
+
+
+@pytest.mark.parametrize("terms", TERMS, ids=lambda t: f"{t.needed}of{t.among}r{t.resolve_after}")
+def test_a_level_that_changes_is_resolved_and_the_new_one_fires(terms: Lifecycle) -> None:
+    """All sequences of five windows fire as rings without a level, one set of labels at a time."""
+    for past in map("".join, product("WC.D", repeat=5)):
+        standing: str | None = None
+        plain = [SILENT if what == SILENT else DENIED if what == DENIED else RING for what in past]
+        for number, notices in enumerate(levelled(past, terms)):
+            for status, label in notices:
+                if status == "firing":
+                    assert standing is None
+                    standing = label
+                elif status in {"ongoing", "resolved"}:
+                    assert label == standing
+                    standing = None if status == "resolved" else label
+            assert (standing is not None) == firing(plain[: number + 1], terms)
+            if standing is not None and past[number] in SEVERE:
+                assert standing == SEVERE[past[number]]

@@ -81,7 +81,7 @@ def test_the_schemas_are_schemas(kind: Any) -> None:
     jsonschema.Draft202012Validator.check_schema(schema(kind))
     assert schema(kind)["additionalProperties"] is False
     pure, gaussian = {"epsilon"}, {"promise", "rho"}
-    left_out = {"step_start", "step_end", "held_until"}
+    left_out = {"step_start", "step_end", "held_until", "severity"}
     if kind == "decision":
         left_out = {"whole_start", "whole_end", "draw"}
         pure, gaussian = pure | {"epsilon_units"}, gaussian | {"rho_units"}

@@ -11,7 +11,9 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
+import msgspec
 import pytest
+from msgspec.structs import replace
 
 from deploy.kafka.runtime import HOST
 from stream.decisions.lifecycle import State, step
@@ -36,10 +38,14 @@ SECRET = b"a secret of many bytes"
 
 
 def told(rooms: Sequence[Sequence[str]], *, denied: int = -1) -> list[list[Notice]]:
-    """Return the notices of windows in which these rooms ring."""
+    """Return the notices of windows in which these rooms ring, at a severity after a slash."""
     state, found = State(), []
     for number, ringing in enumerate(rooms):
-        alarms = [alarm_of(number, {"room-id": room}) for room in ringing]
+        parts = [room.partition("/") for room in ringing]
+        alarms = [
+            replace(alarm_of(number, {"room-id": room}), severity=level or msgspec.UNSET)
+            for room, _, level in parts
+        ]
         decision = decision_of(number, denied=number == denied, alarms=alarms)
         state, notices = step(state, decision, alarms, EVERY_RING)
         found.append(list(notices))
@@ -73,6 +79,14 @@ def test_an_alert_keeps_its_labels_and_ends_when_it_is_resolved() -> None:
     assert {alerts[0]["startsAt"] for alerts in (first, second, third)} == {
         "1970-01-01T00:00:00.000Z"
     }
+
+
+def test_another_severity_is_another_alert() -> None:
+    """In the window in which it changes, the old one ends and the new one begins."""
+    _, changed, silent = posted([["hall/warning"], ["hall/critical"], []])
+    by_level = {one["labels"]["severity"]: from_iso_utc(one["endsAt"]) for one in changed}
+    assert by_level == {"warning": NOW_MS - 5, "critical": 4 * HOUR_MS}
+    assert [one["labels"]["severity"] for one in silent] == ["critical"]
 
 
 def test_what_fires_is_said_again_and_a_denial_has_a_name_of_its_own() -> None:

@@ -1,0 +1,210 @@
+"""Severity levels of an alarm: each is read as an alarm of its own, with its own threshold.
+
+HAVING leaves the threshold to the key ``severity`` with the word SEVERITY. The first level is then
+the alarm that all else is about; the others are how far beyond it their thresholds lie, and what
+they promise.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from accountant.errors import ConfigError
+from accountant.units import to_loss_units
+from operators.conditions.condition import Severity
+from operators.descriptors import SEVERITY_HINT
+from operators.registry import OFFERED, mechanism_of, price
+from stream.config.alarms.reduction import Function, Tree
+from stream.config.alarms.wanted import WRITTEN_HINT, is_searched
+from stream.config.sql.bands import reference_of
+from stream.config.sql.nodes import SqlProblem
+from stream.model.losses import loss_name, rounded_loss
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from stream.config.alarms.bands import ReadAlarm
+    from stream.config.findings import Findings
+    from stream.config.keys import AlarmModel
+    from stream.config.sql.select import ParsedQuery
+    from stream.config.yamlfile import Loc
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
+
+__all__ = ["Level", "levels_of", "read_levels", "tell_levels"]
+
+_SHAPE: Final = "write HAVING COUNT(*) > SEVERITY and severity: {warning: 80, critical: 100}"
+_ADDED_UP: Final = frozenset({Function.COUNT, Function.DISTINCT, Function.SUM})
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level as an alarm of its own.
+
+    Args:
+        name: of the level; "" of an alarm without levels.
+        model: its keys.
+        parsed: its SQL, with the level's threshold.
+        loc: where it stands.
+    """
+
+    name: str
+    model: AlarmModel
+    parsed: ParsedQuery
+    loc: Loc
+
+
+def levels_of(
+    model: AlarmModel,
+    parsed: ParsedQuery,
+    open_: tuple[str, ...],
+    findings: Findings,
+    loc: Loc,
+) -> list[Level]:
+    """Return the levels of an alarm, of one without them itself; none where something is wrong.
+
+    Args:
+        model: the alarm's keys.
+        parsed: its SQL.
+        open_: keys that are left to be found.
+        findings: receives errors.
+        loc: the alarm.
+    """
+    asked = parsed.having.leaf
+    words = [each for each in parsed.having.leaves() if each.threshold.of_severity]
+    if model.severity is None and not words:
+        return [Level("", model, parsed, loc)]
+    before = len(findings.errors)
+    for key, message, hint in _refused(model, parsed, open_):
+        offset = words[0].threshold.offset if words else None
+        findings.wrong((*loc, key), message, hint, offset=offset if key == "sql" else None)
+    if model.severity is None or asked is None or len(findings.errors) > before:
+        return []
+    levels: list[Level] = []
+    for name, written in model.severity.items():
+        at = (*loc, "severity", name)
+        own = {key: getattr(written, key) for key in ("max_fnr", "max_fpr")}
+        own["tolerance"] = None if written.tolerance is None else {"": written.tolerance}
+        try:
+            threshold = reference_of(written.threshold, parsed.reader)
+        except SqlProblem as problem:
+            message = problem.message.replace("a reference is", "the threshold is")
+            findings.wrong((*at, "threshold"), message, problem.hint or _SHAPE)
+            continue
+        if threshold.of_severity:
+            findings.wrong((*at, "threshold"), "SEVERITY is what levels stand for", _SHAPE)
+        threshold = replace(threshold, offset=asked.threshold.offset)
+        update = {key: value for key, value in own.items() if value is not None}
+        having = Tree(replace(asked, threshold=threshold))
+        level = replace(parsed, having=having)
+        levels.append(Level(name, model.model_copy(update=update), level, at if levels else loc))
+    return [] if len(findings.errors) > before else levels
+
+
+def read_levels(
+    levels: Sequence[Level],
+    read: Callable[[Level], ReadAlarm | None],
+    findings: Findings,
+    loc: Loc,
+) -> ReadAlarm | None:
+    """Return an alarm with its levels, if any; ``None`` where something is wrong.
+
+    Args:
+        levels: at least one.
+        read: reads one of them.
+        findings: receives errors of levels that do not go together.
+        loc: the alarm.
+    """
+    every: list[ReadAlarm] = []
+    for level in levels:
+        found = read(level)
+        if found is None:
+            return None
+        every.append(found)
+    first = every[0]
+    if len(every) == 1:
+        return first
+    aim = replace(first.aim, severities=_severities(levels, every))
+    try:
+        mechanism_of(levels[0].model.mechanism).price(first.condition, aim)
+    except ConfigError as error:
+        findings.wrong((*loc, "severity"), error.message, error.hint)
+        return None
+    return replace(first, aim=aim)
+
+
+def tell_levels(query: Query, budget: Budget, findings: Findings, loc: Loc) -> None:
+    """Say what an alarm's levels cost together, and what each would by itself.
+
+    Args:
+        query: the alarm; of one without levels, there is nothing to say.
+        budget: which promise pays.
+        findings: receives the note.
+        loc: the alarm.
+    """
+    names = [level.name for level in query.aim.severities]
+    if not names:
+        return
+    whole, *alone = (
+        rounded_loss(
+            budget.gaussian, to_loss_units(price(one.mechanism, one.condition, one.aim).epsilon)
+        )
+        for one in (query, *map(query.at_severity, names))
+    )
+    each = ", ".join(f"{name} {loss}" for name, loss in zip(names, alone, strict=True))
+    message = f"one draw for all levels: {loss_name(budget.gaussian)} {whole}; by itself, {each}"
+    findings.note((*loc, "severity"), message)
+
+
+def _severities(levels: Sequence[Level], read: Sequence[ReadAlarm]) -> tuple[Severity, ...]:
+    """Return what an alarm is planned for.
+
+    Args:
+        levels: as :func:`levels_of` returns them.
+        read: what each of them counts, tests and promises.
+    """
+    (name,) = read[0].condition.formula.atoms
+    sign = 1 if name in read[0].condition.formula.literals else -1
+    first, base = read[0].aim, read[0].condition.atoms[name].thresholds
+    found = []
+    for level, each in zip(levels, read, strict=True):
+        own, distances = each.aim, sign * (each.condition.atoms[name].thresholds - base)
+        # What is as for the first level moves with it, where plans try other tolerances and rates.
+        fnr = None if own.max_fnr == first.max_fnr else own.max_fnr
+        fpr = None if own.max_fpr == first.max_fpr else own.max_fpr or own.max_fnr
+        tolerance = None if own.tolerances == first.tolerances else own.tolerances[0]
+        found.append(Severity(level.name, distances, fnr, fpr, tolerance))
+    return tuple(found)
+
+
+def _refused(
+    model: AlarmModel, parsed: ParsedQuery, open_: tuple[str, ...]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield key, what is wrong and a hint."""
+    leaves = list(parsed.having.leaves())
+    mechanism = OFFERED.get(model.mechanism)
+    if model.severity is None:
+        yield "sql", "SEVERITY has no levels", _SHAPE
+        return
+    if not any(each.threshold.of_severity for each in leaves):
+        yield "severity", "severity is for a threshold SEVERITY, and HAVING has none", _SHAPE
+        return
+    if len(model.severity) < 2:
+        hint = "write its threshold into HAVING instead of SEVERITY, and remove severity"
+        yield "severity", "one severity level is an alarm without levels", hint
+    if len(leaves) > 1:
+        message = f"severity levels are of one comparison; this HAVING comes to {len(leaves)}"
+        yield "sql", message, _SHAPE
+    function = leaves[0].measure.function
+    if function not in _ADDED_UP:
+        message = f"{function.value} has another statistic for every threshold: levels of it share"
+        yield "sql", f"{message} no noise", "write COUNT or SUM, or one alarm for each level"
+    if mechanism is not None and mechanism.severities is None:
+        yield "mechanism", f"{mechanism.name} has no severity levels", SEVERITY_HINT
+    if parsed.cumulative:
+        yield "sql", "early alarms have no severity levels", "write TUMBLE instead of CUMULATE"
+    if model.promise != "misses":
+        yield "promise", "severity levels promise misses", "leave promise out"
+    if is_searched(model, open_):
+        yield "severity", "severity levels leave nothing to be found by plan", WRITTEN_HINT

@@ -1,0 +1,125 @@
+"""Alarms with severity levels through the whole pipeline: the exact law of neighbouring logs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from accountant.units import from_loss_units
+from operators.noise.certified import exp_neg_bounds
+from operators.single import severity
+from stream.config.alarms.builder import QueryBuilder
+from stream.decisions.records import encode
+from stream.decisions.release import alarm_records
+from tests.support.paned import alarm, configured, opened, replayed, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+ROOMS = ("hall", "lab", "attic")
+LEVELS = "2\n    severity: {warning: 3, critical: {threshold: 8, max_fnr: 0.01}}"
+COUNTS = (4, 0, 9)
+USER = (
+    "unit: user, period: 1d,"
+    " contribution: {predicates_per_window: 2, events_per_cell: 3, windows_per_period: 2}"
+)
+
+
+def written(mechanism: str = "tslm") -> str:
+    """Return an alarm with two levels, of a window a minute."""
+    window = "TUMBLE(ts, INTERVAL '1' MINUTE)"
+    return alarm("full", window, "COUNT(*) > SEVERITY", tolerance=LEVELS, mechanism=mechanism)
+
+
+def laws(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, unit: str, person: tuple[int, ...], times: int
+) -> tuple[list[NDArray[Any]], Fraction, int]:
+    """Return the exact law of every cell of every window, what one cost, and all that was spent."""
+    alarms = configured(folder, written(), rooms=ROOMS, unit=unit)
+    found = []
+    drawn = severity._Curves.reached
+
+    def recorded(self: Any, steps: NDArray[np.int64], noise: Any) -> NDArray[np.int64]:
+        found.append(self.cuts(steps).astype(object))
+        return drawn(self, steps, noise)
+
+    with opened(alarms) as ledger, monkeypatch.context() as patched:
+        patched.setattr(severity._Curves, "reached", recorded)
+        events = rows(folder, COUNTS, ROOMS, person=person, times=times)
+        decisions = list(replayed(alarms, ledger, events))
+        assert ledger.reports.verify() == []
+        (scope,) = ledger.reports.status().scopes.values()
+    (units,) = {one.epsilon_units for one in decisions}
+    ends = np.full((1, len(ROOMS)), 1 << 64, dtype=object)
+    return (
+        [-np.diff(np.concatenate([ends, cuts, 0 * ends]), axis=0) for cuts in found],
+        from_loss_units(units),
+        scope.spent_units,
+    )
+
+
+def worst(there: list[NDArray[Any]], absent: list[NDArray[Any]]) -> tuple[Fraction, int]:
+    """Return the largest ratio of an outcome of a cell, and how many cells have another law."""
+    found, moved = Fraction(1), 0
+    for one, other in zip(there, absent, strict=True):
+        for mine, theirs in zip(one.T.tolist(), other.T.tolist(), strict=True):
+            moved += mine != theirs
+            pairs = zip(mine, theirs, strict=True)
+            found = max(found, *(max(Fraction(a, b), Fraction(b, a)) for a, b in pairs))
+    return found, moved
+
+
+@pytest.mark.parametrize(
+    ("unit", "come", "touched"),
+    [
+        ("unit: event", ((0,), 1), 3),  # one event in each of three rooms, each of them a neighbour
+        (USER, ((0, 1, 2), 5), 4),  # two rooms of two windows, of all that she is in
+        (USER, ((2,), 2), 2),
+    ],
+)
+def test_neighbours_lose_what_the_ledger_charges(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    unit: str,
+    come: tuple[tuple[int, ...], int],
+    touched: int,
+) -> None:
+    """Every cell that a person reaches moves by one step at most, and no more cells than paid."""
+    there, cost, spent = laws(tmp_path / "there", monkeypatch, unit, *come)
+    absent, *_ = laws(tmp_path / "absent", monkeypatch, unit, (), 1)
+    ratio, moved = worst(there, absent)
+    assert ratio <= Fraction(1 << 200, exp_neg_bounds(cost, 200)[1])
+    assert moved == touched
+    if unit is USER:
+        assert moved * cost <= from_loss_units(spent)
+
+
+def test_a_grid_without_the_cap_of_events_is_caught(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also a count moves by as many as a person may add to a cell."""
+    monkeypatch.setattr(QueryBuilder, "_cap", 1)
+    there, cost, _ = laws(tmp_path / "there", monkeypatch, USER, (0, 1, 2), 5)
+    absent, *_ = laws(tmp_path / "absent", monkeypatch, USER, (), 1)
+    assert worst(there, absent)[0] > Fraction(1 << 200, exp_neg_bounds(2 * cost, 200)[1])
+
+
+@pytest.mark.parametrize("mechanism", ["tslm", "panes"])
+def test_alarms_say_the_highest_level_that_fires(tmp_path: Path, mechanism: str) -> None:
+    """One record for a cell and window, with that level's own promise."""
+    alarms = configured(tmp_path, written(mechanism), rooms=ROOMS, until="00:04")
+    with opened(alarms) as ledger:
+        decisions = list(replayed(alarms, ledger, rows(tmp_path, (40, 0, 6, 7), ROOMS)))
+    query = alarms.queries["full"]
+    found = [one for each in decisions for one in alarm_records(query, each)]
+    assert all(b'"severity":' in encode(one) for one in found)
+    critical = [one for one in found if one.severity == "critical"]
+    assert {one.predicate["room"] for one in critical if "00:00:00" in one.window_start} == {*ROOMS}
+    assert {one.max_fnr for one in critical} == {0.01}
+    assert {one.max_fnr for one in found if one.severity == "warning"} <= {0.05}
+    assert len({one.alarm_id for one in found}) == len(found)

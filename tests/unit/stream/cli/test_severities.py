@@ -1,0 +1,80 @@
+"""Severity levels through the commands: one alarm from its file to what is simulated of it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.support.commands import tocsin
+from tests.support.paned import alarm, configured, rows
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LEVELS = "3\n    severity: {warning: 10, critical: {threshold: 30, max_fnr: 0.01, max_fpr: 0.2}}"
+CASES = """\
+alarms: alarms.yaml
+tests:
+  - name: levels are told apart
+    counts: {hall: 31, lab: 20}
+    ring:
+      hall: {warning: ">= 0.99", critical: ">= 0.99"}
+      lab: {warning: ">= 0.95", critical: "< 0.2"}
+  - name: by draws
+    counts: {hall: 31, lab: 20}
+    ring: {hall: {critical: "> 0.9"}, lab: ">= 0.9"}
+    sampled: 400
+  - name: and not mixed up
+    counts: {hall: 20}
+    ring: {hall: {critical: ">= 0.9"}}
+"""
+
+
+@pytest.mark.parametrize("mechanism", ["tslm", "panes"])
+def test_every_command_tells_levels_apart(tmp_path: Path, mechanism: str) -> None:
+    """Plan, test, simulate and replay of one file, as somebody types them."""
+    window = "TUMBLE(ts, INTERVAL '1' MINUTE)"
+    written = alarm("full", window, "COUNT(*) > SEVERITY", tolerance=LEVELS, mechanism=mechanism)
+    configured(tmp_path, written, rooms=("hall", "lab"), until="00:04")
+    file, events = str(tmp_path / "alarms.yaml"), str(rows(tmp_path, (40, 0, 20, 0), ("hall",)))
+
+    planned = tocsin("plan", file, "--json")
+    assert "one draw for all levels: epsilon" in planned.stderr
+    lines: list[dict[str, Any]] = [json.loads(line) for line in planned.stdout.splitlines()]
+    (curves,) = (one["curves"] for one in lines if one.get("record") == "ringing")
+    assert [one["severity"] for one in curves] == ["warning", "critical"]
+    assert [one["threshold"] for one in curves] == [10, 30]
+
+    (tmp_path / "cases.yaml").write_text(CASES)
+    tried = tocsin("test", str(tmp_path / "cases.yaml"))
+    assert "3 tests, 1 failed" in tried.stdout
+    assert "hall (critical)" in tried.stdout
+
+    page = tmp_path / "simulated.json"
+    said = tocsin(
+        *("simulate", file, "--replay", events, "--runs", "300", "--mechanisms", mechanism),
+        *("--json", str(page)),
+    )
+    assert "critical" in said.stdout, said.stderr
+    (found,) = json.loads(page.read_text())["alarms"]
+    (own,) = (one for one in found["settings"] if one["configured"])
+    rates = {one["severity"]: (one["fnr"], one["fpr"]) for one in own["severities"]}
+    assert rates["warning"][0]["of"] == 600  # of two windows
+    assert rates["critical"][0]["of"] == 300
+    assert rates["critical"][0]["value"] < 0.03
+    assert rates["critical"][1]["value"] < 0.2
+
+    replayed = tocsin("run", file, "--replay", events, "--json")
+    published = tmp_path / "published.jsonl"
+    published.write_text(replayed.stdout)
+    left = [json.loads(line) for line in replayed.stdout.splitlines()]
+    alarms = {one["window_start"]: one for one in left if "severity" in one}
+    assert alarms["2024-01-01T00:00:00.000Z"]["severity"] == "critical"
+    assert alarms["2024-01-01T00:02:00.000Z"]["max_fnr"] in {0.05, 0.01}
+    assert tocsin("ledger", file, "verify", "--published", str(published)).exit_code == 0
+    published.write_text(replayed.stdout.replace('"severity":"critical"', '"severity":"warning"'))
+    altered = tocsin("ledger", file, "verify", "--published", str(published))
+    assert altered.exit_code != 0
+    assert "severity" in altered.stdout + altered.stderr
