@@ -33,6 +33,7 @@ __all__ = [
     "MOST_GAUSSIAN_STEPS",
     "Grid",
     "gaussian_limit",
+    "least_mu",
     "planned",
     "priced",
     "quantile_above",
@@ -149,6 +150,17 @@ def gaussian_limit(steps: int, alpha: Fraction, beta: Fraction) -> float:
         beta: bound on missing at s' = 0; alpha + beta < 1.
     """
     return ((upper_quantile(beta) + upper_quantile(alpha)) / steps) ** 2 / 2
+
+
+def least_mu(steps: int, alpha: Fraction, beta: Fraction) -> Fraction:
+    """Return a mu at which normal noise certainly keeps both rates, close to the least.
+
+    Args:
+        steps: k >= 1.
+        alpha: bound on firing at s' = -k.
+        beta: bound on missing at s' = 0; alpha + beta < 1.
+    """
+    return max((quantile_above(beta) + quantile_above(alpha)) / steps, _FINEST)
 
 
 @lru_cache(maxsize=4096)  # a search asks for the same rates time and again

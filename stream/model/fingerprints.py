@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SCHEMA_VERSION", "definition", "definition_json", "fingerprint"]
 
-SCHEMA_VERSION = 2
+SCHEMA_VERSION = 3
 """Raised whenever the same words would mean other decisions."""
 
 

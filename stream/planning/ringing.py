@@ -141,7 +141,7 @@ class RingLaw:
         Raises:
             ConfigError: the alarm's aim cannot be kept.
         """
-        if query.band is not None or _one_added(query):
+        if mechanism_of(query.mechanism).bands is not None or _one_added(query):
             return cls(query)
         condition, aim = query.condition, query.aim
         turned = condition if aim.promise == "misses" else condition.negated

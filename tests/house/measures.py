@@ -28,9 +28,7 @@ PACKAGES: Final = ("stream", "accountant", "operators")
 MOST_ROOMS: Final = 15
 LONGEST_WAY: Final = 7
 MOST_PLACES: Final = 5
-LONG_LINES: Final = 400
-MOST_LONG: Final = 5
-MOST_LINES: Final = 500
+MOST_LINES: Final = 600
 MEDIAN_LINES: Final = 190
 
 DESCRIPTORS: Final = (
@@ -87,9 +85,6 @@ def measures(root: Path, names: Collection[str]) -> Iterator[Measure]:
     yield Measure("circles", len(circles), 0, circles)
     yield _places(packages, names)
     lines = _lines(root, packages)
-    long = {name: count for name, count in lines.items() if count > LONG_LINES}
-    shown = [f"{name}: {count}" for name, count in long.items()]
-    yield Measure(f"files over {LONG_LINES} lines", len(long), MOST_LONG, shown)
     longest = max(lines, key=lambda name: lines[name])
     yield Measure("longest file, lines", lines[longest], MOST_LINES, [longest])
     files = [count for name, count in lines.items() if not name.endswith("__init__.py")]

@@ -200,11 +200,43 @@ def _refused(
     if function not in _ADDED_UP:
         message = f"{function.value} has another statistic for every threshold: levels of it share"
         yield "sql", f"{message} no noise", "write COUNT or SUM, or one alarm for each level"
-    if mechanism is not None and mechanism.severities is None:
-        yield "mechanism", f"{mechanism.name} has no severity levels", SEVERITY_HINT
-    if parsed.cumulative:
-        yield "sql", "early alarms have no severity levels", "write TUMBLE instead of CUMULATE"
-    if model.promise != "misses":
-        yield "promise", "severity levels promise misses", "leave promise out"
-    if is_searched(model, open_):
-        yield "severity", "severity levels leave nothing to be found by plan", WRITTEN_HINT
+    for key, holds, message, hint in (
+        (
+            "mechanism",
+            mechanism is not None and mechanism.severities is None,
+            f"{model.mechanism} has no severity levels",
+            SEVERITY_HINT,
+        ),
+        (
+            "sql",
+            parsed.cumulative,
+            "early alarms have no severity levels",
+            "write TUMBLE instead of CUMULATE",
+        ),
+        (
+            "sql",
+            bool(parsed.members),
+            "a quantifier over groups has no severity levels",
+            "write an alarm for each level",
+        ),
+        (
+            "hold",
+            model.hold is not None,
+            "a held warning would not be asked whether it is critical",
+            "leave out hold, or write an alarm for each level",
+        ),
+        (
+            "promise",
+            model.promise != "misses",
+            "severity levels promise misses",
+            "leave promise out",
+        ),
+        (
+            "severity",
+            is_searched(model, open_),
+            "severity levels leave nothing to be found by plan",
+            WRITTEN_HINT,
+        ),
+    ):
+        if holds:
+            yield key, message, hint

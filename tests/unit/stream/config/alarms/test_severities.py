@@ -101,6 +101,14 @@ def test_levels_inherit_what_they_do_not_say(tmp_path: Path) -> None:
             for name in ("ppwlm", "svt", "probe")
         ),
         (levels(rest="\n    max_fpr: 0.1\n    promise: ⟦false_alarms"), "promise misses", "leave"),
+        (levels(rest="\n    hold: ⟦6h"), "a held warning", "leave out hold"),
+        (
+            levels(having=f"{ASKED}) HAVING COUNT(*) >= 2").replace(
+                "SELECT", "SELECT 1 FROM (SELECT"
+            ),
+            "a quantifier over groups has no",
+            "an alarm for each",
+        ),
         (
             levels(rest="\n    usual: 9\n    false_rings: 1 per week"),
             "nothing to be found",
