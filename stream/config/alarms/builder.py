@@ -24,6 +24,7 @@ from stream.config.alarms.severities import levels_of, read_levels, tell_levels
 from stream.config.alarms.silence import SilenceReader
 from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
+from stream.config.alarms.tolerances import tell_empty
 from stream.config.alarms.usual import usual_of
 from stream.config.alarms.wanted import (
     check_gaussian,
@@ -389,6 +390,7 @@ class QueryBuilder:
         feed = query.feed
         tell_cheaper(query, self.budget, self.findings, loc)
         tell_hold(query, self.findings, loc)
+        tell_empty(query, self.findings, loc)
         tell_levels(query, self.budget, self.findings, loc)
         waited_ms = feed.idle_margin_ms + _IDLE_SLACK_MS
         if feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
+from operators.conditions.score import score_of
 from operators.registry import mechanism_of
 from stream.config.yamlfile import quoted
 from stream.model.numbers import decimal
@@ -14,12 +17,15 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from operators.conditions.condition import Aim
+    from stream.config.findings import Findings
+    from stream.config.yamlfile import Loc
     from stream.model.queries import Query
 
 __all__ = [
     "aim_with",
     "highest_tolerance",
     "mapping_text",
+    "tell_empty",
     "tolerance_text",
 ]
 
@@ -76,3 +82,28 @@ def highest_tolerance(query: Query, atom: str) -> int:
     if not plain or not query.aggregates[bound.statistic].never_negative:
         return _ANY
     return max(int(bound.thresholds.min()) - 1, 0)
+
+
+def tell_empty(query: Query, findings: Findings, loc: Loc) -> None:
+    """Warn where nothing is promised of a predicate of which nothing was counted.
+
+    The sum of nothing is false of an average by one step alone, and a tolerance grants that.
+
+    Args:
+        query: the alarm.
+        findings: receives the warning.
+        loc: the alarm.
+    """
+    condition, tolerances = query.condition, query.aim.tolerances
+    if len(tolerances) != len(condition.formula.atoms):  # a band's
+        return
+    if all(spec.never_negative for spec in query.aggregates):  # told comparison by comparison
+        return
+    score = score_of(condition, tolerances)
+    nothing = np.zeros((condition.statistics, condition.cells), dtype=np.int64)
+    if np.any((score.read(nothing) < 0) & (score.read(nothing) > -score.steps)):
+        findings.warn(
+            (*loc, "tolerance"),
+            "a predicate of which nothing was counted lies within the tolerance, and may ring",
+            'write AND COUNT(*) >= 20, say, with a tolerance of its own: {"COUNT(*) >= 20": 9}',
+        )

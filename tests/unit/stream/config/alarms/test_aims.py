@@ -432,3 +432,23 @@ def test_a_quorum_is_said(
     said = [note.message for note in report.notes if "lie outside max_fnr" in note.message]
     assert [says in each for each in said if says] == [True] * bool(says), said
     assert says or not said
+
+
+@pytest.mark.parametrize(
+    ("having", "tolerance", "told"),
+    [
+        ("AVG(load) > 5", "20", True),
+        ("AVG(load) < 5", "20", True),
+        ("MEDIAN(load) > 5", "5", True),
+        ("AVG(load) > 5", "0", False),
+        ("MAX(load) > 5", "5", False),
+        ("AVG(load) > 5 AND COUNT(*) >= 20", '{"AVG(load) > 5": 20, "COUNT(*) >= 20": 9}', False),
+    ],
+)
+def test_a_predicate_of_nothing_within_the_tolerance_is_told(
+    tmp_path: Path, having: str, tolerance: str, told: bool
+) -> None:
+    """An average of nothing is false by one step alone; a quorum of one's own puts it further."""
+    found = examine(write(tmp_path, alarm(having, f"tolerance: {tolerance}")), environ={})
+    assert not found.errors
+    assert any("nothing was counted" in one.message for one in found.warnings) is told
