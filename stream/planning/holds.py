@@ -25,7 +25,7 @@ class Held(NamedTuple):
         windows: how many are held after one that fired.
         episodes: alarms of one run: so many episodes of up to ``windows + 1`` windows does it
             carry, or as many windows of longer ones; ``None`` where windows are charged one by one,
-            and an episode pays for its first window alone.
+            and an episode costs its predicate the first window alone.
         false: false alarms of a quiet window that is asked, at most.
         shown: part of the quiet windows that is shown as firing in the long run, at most.
         shown_most: the most that any one of them is.
@@ -48,7 +48,7 @@ def holds_of(alarms: Alarms) -> list[Held]:
 def hold_texts(found: list[Held]) -> Iterator[str]:
     """Yield one sentence for each hold."""
     for one in found:
-        takes = "pays for its first window alone"
+        takes = "costs its predicate the first window alone"
         if one.episodes is not None:
             takes = f"takes one of the {one.episodes} alarms of a run"
         yield (

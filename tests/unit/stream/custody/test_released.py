@@ -42,7 +42,7 @@ BOTH, ONE = 6, 7
 """Numbers of the decisions in which both rooms rang, and one."""
 
 UNSEEN_WITHOUT_ROWS: Final = {
-    *("alarm mechanism", "alarm max_fnr", "alarm tolerance", "alarm severity"),
+    *("alarm mechanism", "alarm max_fnr", "alarm tolerance", "alarm severity", "alarm held_until"),
     *("decision reason", "decision cells_per_unit", "decision fingerprint"),
     *("decision budget", "decision periods", "decision next_start", "decision unanswered"),
     *("decision whole_start", "decision whole_end"),
@@ -110,7 +110,7 @@ def _changed(record: Record, name: str) -> Record:
         now = iso_utc(from_iso_utc(now) + 1 if now else 0)
     elif name in {"draw", "severity"}:
         now = "0" * 40
-    elif name in {"step_start", "step_end", "whole_start", "whole_end"}:
+    elif name in {"step_start", "step_end", "whole_start", "whole_end", "held_until"}:
         now = iso_utc(0)
     elif name in {"alarm_id", "alarms_digest", "fingerprint"}:
         now = "0" * 32
