@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from accountant.costs.charges import UniformCost
 from accountant.costs.levels import level_costs
 from accountant.costs.runs import StoredRun
 from accountant.errors import LedgerError
@@ -85,7 +86,9 @@ def continued(
     due = charge.units
     if charge.in_run:
         due = after.rung * terms.alarm_units + (terms.open_units if found is None else 0)
-    if not {*level_costs(cost).levels} <= ({due} if charge.in_run else {0, due}):
+    # Whoever leaves cells out of a window says so cell by cell.
+    due_or_not = {due} if charge.in_run or isinstance(cost, UniformCost) else {0, due}
+    if not due_or_not.issuperset(level_costs(cost).levels):
         raise LedgerError(f"a window of {query!r} did not cost what its run says")
     return StoredRun(
         query=query,

@@ -98,7 +98,8 @@ def _show(
         lines = (
             *(*plan_lines(looked, alarms), *early_lines(early, promise)),
             *pacing_lines(paced, promise),
-            *(*ringing_lines(worth), *lifecycle_lines(steady)),
+            *ringing_lines(worth),
+            *lifecycle_lines(steady),
             *({"record": "hold", **one._asdict()} for one in held),
             *advice_lines(advice),
         )

@@ -291,9 +291,11 @@ class Judge:
         # steps, in the first that counts it, for all those of its window.
         shared = has_runs(query, self._alarms.budget)
         units = asked.units if shared else self._charges[query.id]
-        spent: CellCosts = UniformCost(units, cells)
-        if held is not None and not shared:
-            spent = LevelCosts.of(np.where(held, 0, units))
+        spent: CellCosts = (
+            UniformCost(units, cells)
+            if held is None or shared
+            else LevelCosts.of(np.where(held, 0, units))
+        )
         return _Drawn(asked.fired, spent, asked.late, asked.unanswered, asked.after)
 
     def _run_before(self, query: Query, index: int) -> StoredRun | None:

@@ -261,8 +261,8 @@ def whole_window(query: Query, key: WindowKey) -> tuple[int, int]:
 
 def held_until(query: Query, key: WindowKey) -> str | msgspec.UnsetType:
     """Return until when who fired in a window is held, as records say it; unset without hold."""
-    held = whole_window(query, key)[1] + query.hold_ms
-    return iso_utc(held) if query.hold_ms else msgspec.UNSET
+    end_ms = whole_window(query, key)[1]
+    return iso_utc(end_ms + query.hold_ms) if query.hold_ms else msgspec.UNSET
 
 
 def _periods_ms(budget: Budget, start_ms: int, end_ms: int) -> tuple[int, ...]:
