@@ -31,11 +31,15 @@ if TYPE_CHECKING:
     from operators.noise.boundaries import Cut
 
 __all__ = [
+    "PAPERS_RULE",
     "Reading",
     "Share",
     "apportioned",
     "least_common_rate",
 ]
+
+PAPERS_RULE: Final = {"apportion": "probe"}
+"""What fingerprints have of how rates are shared out."""
 
 _FARTHEST: Final = 1 << 60  # thresholds whose offsets add up with step counts and noise in int64
 

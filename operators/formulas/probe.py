@@ -22,7 +22,7 @@ from operators.conditions.condition import Aim, Condition
 from operators.descriptors import WINDOW_KEYS, Maker, Mechanism
 from operators.formulas.abreast import Walks
 from operators.formulas.chances import walk_chances
-from operators.formulas.literals import apportioned, least_common_rate
+from operators.formulas.literals import PAPERS_RULE, apportioned, least_common_rate
 from operators.formulas.treewalk import Rungs, Scale
 from operators.noise.boundaries import boundaries
 from operators.noise.source import SOURCE
@@ -349,6 +349,7 @@ PROBE: Final = Mechanism(
     name="probe",
     releases="which predicates ring",
     keys=WINDOW_KEYS,
+    definition=lambda _condition, _aim: PAPERS_RULE,
     conditions=_FORMULA,
     converted=converted(_FORMULA, least_loss),
     first_phase=True,

@@ -18,7 +18,7 @@ from operators.conditions.condition import Aim, Condition
 from operators.descriptors import WINDOW_KEYS, Maker, Mechanism
 from operators.formulas.abreast import Walks
 from operators.formulas.chances import walk_chances
-from operators.formulas.literals import apportioned, least_common_rate
+from operators.formulas.literals import PAPERS_RULE, apportioned, least_common_rate
 from operators.formulas.treewalk import Scale
 from operators.noise.source import SOURCE
 from operators.single.adapter import check_statistics, least_loss
@@ -204,7 +204,7 @@ PROBE_ENT: Final = Mechanism(
     name="probe-ent",
     releases="which predicates ring",
     keys=(*WINDOW_KEYS, "levels"),
-    definition=level_definition,
+    definition=lambda condition, aim: {**PAPERS_RULE, **level_definition(condition, aim)},
     conditions=_FORMULA,
     converted=converted(_FORMULA, least_loss),
     first_phase=True,

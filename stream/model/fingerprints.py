@@ -52,7 +52,7 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
     Returns:
         Nested dictionaries of strings, whole numbers and ``None``, ready for JSON.
     """
-    aim, mechanism = query.aim, mechanism_of(query.mechanism)
+    aim = query.aim
     return {
         "schema": SCHEMA_VERSION,
         "query": query.id,
@@ -70,11 +70,11 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
             "max_fpr": _ratio(aim.max_fpr),
             "tolerances": list(aim.tolerances),
             "first_tolerances": list(aim.first_tolerances),
-            # Once written in configurations; ledgers have them pinned.
-            "apportion": "probe" if mechanism.first_phase else "optimal",
+            # Once keys of configurations; ledgers have them pinned.
+            "apportion": "optimal",
             "refine": "gradual",
             **({} if aim.promise == "misses" else {"promise": aim.promise}),
-            **mechanism.definition(query.condition, aim),
+            **mechanism_of(query.mechanism).definition(query.condition, aim),
         },
         "mechanism": query.mechanism,
         **_band(query),

@@ -76,7 +76,8 @@ def price_setter(query: Query, gaussian: Gaussian | None) -> PriceSetter | None:
     condition, tolerances = query.condition, list(query.aim.tolerances)
     names = condition.formula.atoms
     literals = [one for one in condition.formula.literals if atom_of(one) not in condition.guards]
-    if query.band is not None or len(literals) < 2 or mechanism_of(query.mechanism).first_phase:
+    mechanism = mechanism_of(query.mechanism)
+    if len(literals) < 2 or mechanism.conditions is None or mechanism.first_phase:
         return None
     if query.aim.promise != "misses":
         condition = condition.negated
