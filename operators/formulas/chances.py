@@ -118,12 +118,12 @@ class _Rungs:
                     coins.append((at, rungs.coin / _ONE))
             decided = sure or not possible
             after.append((sure, possible) if decided else (rings, not lost))
-        least, most = ([each[which] for each in after] for which in (0, 1))
-        if level < self._scale.last and self._true(least) != self._true(most):
+        known, hopeful = ([each[which] for each in after] for which in (0, 1))
+        if level < self._scale.last and self._true(known) != self._true(hopeful):
             return Answer(start, stop, None, tuple(after))
         chance = 0.0
         for drops in product((False, True), repeat=len(coins)):
-            weight, held = 1.0, list(most)
+            weight, held = 1.0, list(hopeful)
             for (at, drop), drops_it in zip(coins, drops, strict=True):
                 held[at] = not drops_it
                 weight *= drop if drops_it else 1 - drop

@@ -52,7 +52,7 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
     Returns:
         Nested dictionaries of strings, whole numbers and ``None``, ready for JSON.
     """
-    aim, mechanism = query.aim, mechanism_of(query.mechanism)
+    aim = query.aim
     return {
         "schema": SCHEMA_VERSION,
         "query": query.id,
@@ -69,7 +69,7 @@ def definition(query: Query, budget: Budget) -> dict[str, Any]:
             "tolerances": list(aim.tolerances),
             "first_tolerances": list(aim.first_tolerances),
             **({} if aim.promise == "misses" else {"promise": aim.promise}),
-            **mechanism.definition(query.condition, aim),
+            **mechanism_of(query.mechanism).definition(query.condition, aim),
             **_severities(aim),
         },
         "mechanism": query.mechanism,

@@ -77,7 +77,7 @@ def price_setter(query: Query, gaussian: Gaussian | None) -> PriceSetter | None:
     names = condition.formula.atoms
     literals = [one for one in condition.formula.literals if atom_of(one) not in condition.guards]
     mechanism = mechanism_of(query.mechanism)
-    if len(literals) < 2 or mechanism.bands is not None or mechanism.first_phase:
+    if len(literals) < 2 or mechanism.conditions is None or mechanism.first_phase:
         return None
     if query.aim.promise != "misses":
         condition = condition.negated

@@ -40,9 +40,7 @@ __all__ = [
     "Edge",
     "RingLaw",
     "Ringing",
-    "curve",
     "curve_of",
-    "ring_probability",
     "threshold_edge",
     "whole",
     "why_not",
@@ -141,7 +139,7 @@ class RingLaw:
         Raises:
             ConfigError: the alarm's aim cannot be kept.
         """
-        if mechanism_of(query.mechanism).bands is not None or _one_added(query):
+        if mechanism_of(query.mechanism).conditions is None or _one_added(query):
             return cls(query)
         condition, aim = query.condition, query.aim
         turned = condition if aim.promise == "misses" else condition.negated
@@ -351,57 +349,8 @@ def _why_not_of(decider: Decider, query: Query) -> str | None:
     return None
 
 
-def ring_probability(
-    query: Query,
-    budget: Budget,  # noqa: ARG001  # part of the question: what is asked is bounded by its caps
-    count: Fraction | float,
-    *,
-    threshold: Fraction | float | None = None,
-) -> float | None:
-    """Return how likely a cell rings whose true bounded aggregate is ``count``.
-
-    For many counts of one alarm, :class:`RingLaw` plans once.
-
-    Args:
-        query: the alarm.
-        budget: the wall it lives under.
-        count: in the aggregate's own unit, the nearest whole granule being meant; relative to the
-            reference where a feed says it; the score, where one count or sum does not say all.
-        threshold: of which cell, as written; without one, of the median.
-
-    Returns:
-        ``None`` where no exact law is known.
-
-    Raises:
-        ConfigError: the alarm's aim cannot be kept.
-        ValueError: no cell has this threshold.
-    """
-    if why_not(query) is not None:
-        return None
-    law = RingLaw.of(query)
-    cell = law.cell_of(None if threshold is None else Fraction(threshold))
-    found = law.at(cell, [Fraction(count)])
-    return None if found is None else found[0]
-
-
-def curve(query: Query, budget: Budget) -> Ringing | None:
-    """Return how likely an alarm rings at ``PERCENTS`` of its thresholds.
-
-    Args:
-        query: the alarm.
-        budget: the wall it lives under.
-
-    Returns:
-        ``None`` where no exact law is known.
-
-    Raises:
-        ConfigError: the alarm's aim cannot be kept.
-    """
-    return None if why_not(query) is not None else curve_of(RingLaw.of(query), budget)
-
-
 def curve_of(law: RingLaw, budget: Budget) -> Ringing | None:
-    """Return the same of a law that is planned.
+    """Return how likely an alarm rings at ``PERCENTS`` of its thresholds, or by its ``SCORES``.
 
     Args:
         law: of the alarm.

@@ -63,8 +63,8 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
     shown: list[RenderableType] = []
     for one in looked:
         shown += [Fitting(_costs_table(one.plan, alarms)), _verdict(one, alarms.budget.gaussian)]
-        shown += [Text(each.text) for each in one.prices]
-        shown += [Text(each.text) for each in one.panes]
+        shown += [Text(price.text) for price in one.prices]
+        shown += [Text(share.text) for share in one.panes]
         if one.panes and not one.plan.fits and one.plan.worst_units is not None:
             shown.append(Text(_less_text(one.plan.worst_units, alarms.budget.gaussian)))
         shown += map(Text, cap_texts(one.plan, alarms.budget.gaussian))

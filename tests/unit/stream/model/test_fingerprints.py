@@ -67,7 +67,7 @@ def test_the_definition_is_json_without_secrets(tmp_path: Path) -> None:
     query = alarms.queries["fire-code"]
     text = definition_json(query, alarms.budget)
     assert definition_json(replace(query, fingerprint="x"), alarms.budget) == text
-    assert definition(query, alarms.budget)["schema"] == 2
+    assert definition(query, alarms.budget)["schema"] == 3
     assert fingerprint(query, alarms.budget) == query.fingerprint
     assert len(query.fingerprint) == 64
     assert json.loads(text) == definition(query, alarms.budget)

@@ -12,8 +12,9 @@ import pytest
 from operators.conditions.score import score_of
 from stream.config.loading import examine
 from stream.decisions.mechanisms import operator_of
-from stream.planning.ringing import PERCENTS, RingLaw, curve, ring_probability, why_not
+from stream.planning.ringing import PERCENTS, RingLaw, why_not
 from tests.support.planned import Alarm, Config
+from tests.support.ringing import curve, ring_probability
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -32,7 +33,7 @@ def test_twenty_seats_with_a_tolerance_of_nine_ring_at_ten(tmp_path: Path) -> No
     """The known case: 0.35 at 10 people, 0.83 at 16, and every true alarm but for 0.05."""
     alarms = loaded(tmp_path, crowd=CROWD)
     query = alarms.queries["crowd"]
-    at = {count: ring_probability(query, alarms.budget, count) for count in (8, 10, 16, 21)}
+    at = {count: ring_probability(query, count) for count in (8, 10, 16, 21)}
     assert at == {
         8: pytest.approx(0.2131, abs=5e-5),
         10: pytest.approx(0.3455, abs=5e-5),
@@ -127,7 +128,7 @@ def test_where_no_law_is_known_the_reason_is(
     query = alarms.queries["one"]
     assert why_not(query) == why
     assert curve(query, alarms.budget) is None
-    assert ring_probability(query, alarms.budget, 5) is None
+    assert ring_probability(query, 5) is None
 
 
 def test_bands_are_looked_at_from_their_reference_on(tmp_path: Path) -> None:
@@ -159,7 +160,7 @@ def test_of_a_table_the_smallest_the_median_and_the_largest_are_shown(tmp_path: 
     found = curve(query, budget)
     assert found is not None
     assert [each.threshold for each in found.curves] == [8, 20, 120]
-    assert ring_probability(query, budget, 9, threshold=8) == pytest.approx(0.95, abs=1e-3)
-    assert ring_probability(query, budget, 9) == RingLaw(query).at(0, [Fraction(9)])[0]  # type: ignore[index]
+    assert ring_probability(query, 9, threshold=8) == pytest.approx(0.95, abs=1e-3)
+    assert ring_probability(query, 9) == RingLaw(query).at(0, [Fraction(9)])[0]  # type: ignore[index]
     with pytest.raises(ValueError, match="threshold 9"):
-        ring_probability(query, budget, 9, threshold=9)
+        ring_probability(query, 9, threshold=9)

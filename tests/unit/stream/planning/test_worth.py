@@ -21,13 +21,14 @@ from stream.config.loading import examine
 from stream.planning.false_rings import false_rings, windows_in_a_week
 from stream.planning.fitting import Fitting
 from stream.planning.outlook import outlook
-from stream.planning.ringing import RingLaw, ring_probability
+from stream.planning.ringing import RingLaw
 from stream.planning.ringing_tables import rate_text, ringing_tables
 from stream.planning.tables import plan_tables
 from stream.planning.worth import worths
 from stream.windows.calendars import FixedCalendar
 from stream.windows.schedule import Schedule
 from tests.support.planned import Alarm, Config
+from tests.support.ringing import ring_probability
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -142,7 +143,7 @@ def test_usual_may_be_a_table(tmp_path: Path) -> None:
     found = false_rings(RingLaw(query), alarms.budget)
     assert found is not None
     assert (found.least, found.most) == (2, 16)
-    each = [ring_probability(query, alarms.budget, count) or 0 for count in (8, 2, 16)]
+    each = [ring_probability(query, count) or 0 for count in (8, 2, 16)]
     assert found.chance == pytest.approx(max(each))
     assert found.week == pytest.approx(found.windows * sum(each))
 

@@ -26,6 +26,7 @@ from stream.build import open_ledger
 from stream.config.loading import examine, load
 from stream.decisions.mechanisms import plans_of
 from stream.planning.early import early_ways
+from stream.simulation.draws.held import Holding
 from stream.simulation.draws.runs import drawn_run
 from tests.support.commands import HOUR_MS, json_lines, tocsin
 
@@ -266,7 +267,8 @@ def test_a_simulated_run_has_one_answer_a_window() -> None:
     """Also of the windows that a spent run leaves unasked."""
     of = Condition.single(IntegerTest(Comparison.GT, np.full(6, 5, np.int64), 1))
     run = Svt.planned(replace(of, members=3), Aim(Fraction(1, 20), (1,), alarms=1))
-    drawn = drawn_run(run, [np.full((1, 6), 99, np.int64)] * 3, NoiseSource())
+    holding = Holding.of(None, 3, 2)
+    drawn = drawn_run(run, [np.full((1, 6), 99, np.int64)] * 3, NoiseSource(), holding, 0)
     assert [each.shape for each in drawn.fired] == [(2,)] * 3
     assert np.sum(drawn.fired) == 1
 
