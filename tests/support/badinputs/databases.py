@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from accountant.store.schema import VERSION
 from tests.support.badinputs.shapes import GOOD, Call
 
 if TYPE_CHECKING:
@@ -15,7 +16,11 @@ if TYPE_CHECKING:
 __all__ = ["DATABASES"]
 
 _RUN, _STATUS = "run alarms.yaml --replay badges.jsonl", "ledger alarms.yaml status"
-_VERSION = "CREATE TABLE tocsin_version (version_num TEXT)"
+_VERSION = (
+    "CREATE TABLE tocsin_ledger (id INTEGER PRIMARY KEY, ledger_id TEXT, hash_key BLOB,"
+    " clock_ms INTEGER, created_ms INTEGER, schema_version TEXT)"
+)
+_AT = "INSERT INTO tocsin_ledger VALUES (1, 'l', x'00', 0, 0, '{}')".format
 
 
 def _database(*statements: str) -> Callable[[Path], object]:
@@ -44,18 +49,17 @@ DATABASES: tuple[Call, ...] = (
         for words in (_RUN, _STATUS)
         for phrase, code, prepare in (
             ("it holds other tables", 2, _database("CREATE TABLE users (name TEXT)")),
-            ("it holds other tables", 2, _database(_VERSION)),
             ("it is no SQLite database", 2, _text),
             ("must exist and be writable", 4, lambda folder: (folder / "ledger.db").mkdir()),
             (
-                "use the version of Tocsin that wrote it",
+                "use the version of Tocsin that made it",
                 2,
-                _database(_VERSION, "INSERT INTO tocsin_version VALUES ('9999')"),
+                _database(_VERSION, _AT("9999")),
             ),
             (
                 "restore a copy of it",
                 4,
-                _database(_VERSION, "INSERT INTO tocsin_version VALUES ('0011')"),
+                _database(_VERSION, _AT(VERSION)),
             ),
         )
     ),

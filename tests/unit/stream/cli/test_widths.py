@@ -94,7 +94,7 @@ def _tables(printed: str) -> Iterator[list[str]]:
 
 
 COMMANDS = {
-    "plan": (("plan", "FILE"), 3),
+    "plan": (("plan", "FILE"), 4),
     "run": (("run", "FILE", "--replay", "EVENTS"), 1),
     "count": (("count", "FILE", "--replay", "EVENTS"), 4),
     "status": (("ledger", "FILE", "status"), 1),

@@ -38,10 +38,10 @@ SECRET = b"a secret of many bytes"
 
 
 def told(rooms: Sequence[Sequence[str]], *, denied: int = -1) -> list[list[Notice]]:
-    """Return the notices of windows in which these rooms ring, at a severity after a slash."""
+    """Return the notices of windows in which these rooms ring, at a severity after an @."""
     state, found = State(), []
     for number, ringing in enumerate(rooms):
-        parts = [room.partition("/") for room in ringing]
+        parts = [room.partition("@") for room in ringing]
         alarms = [
             replace(alarm_of(number, {"room-id": room}), severity=level or msgspec.UNSET)
             for room, _, level in parts
@@ -83,7 +83,7 @@ def test_an_alert_keeps_its_labels_and_ends_when_it_is_resolved() -> None:
 
 def test_another_severity_is_another_alert() -> None:
     """In the window in which it changes, the old one ends and the new one begins."""
-    _, changed, silent = posted([["hall/warning"], ["hall/critical"], []])
+    _, changed, silent = posted([["hall@warning"], ["hall@critical"], []])
     by_level = {one["labels"]["severity"]: from_iso_utc(one["endsAt"]) for one in changed}
     assert by_level == {"warning": NOW_MS - 5, "critical": 4 * HOUR_MS}
     assert [one["labels"]["severity"] for one in silent] == ["critical"]
