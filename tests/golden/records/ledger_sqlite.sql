@@ -450,13 +450,13 @@ CREATE TABLE tocsin_writers (
 	started_ms BIGINT NOT NULL, 
 	PRIMARY KEY (writer)
 );
-CREATE INDEX tocsin_adopted_by_window ON tocsin_adopted ("query", start_ms);
 CREATE INDEX tocsin_adopted_by_end ON tocsin_adopted (scope, end_ms);
-CREATE INDEX tocsin_links_told ON tocsin_links (scope, link) WHERE told IS NOT NULL;
+CREATE INDEX tocsin_adopted_by_window ON tocsin_adopted ("query", start_ms);
 CREATE INDEX tocsin_links_by_window ON tocsin_links ("query", start_ms, end_ms);
-CREATE INDEX tocsin_charges_pending ON tocsin_charges (scope) WHERE state = 'pending';
-CREATE INDEX tocsin_charges_capped ON tocsin_charges (scope, end_ms) WHERE windows_per_period IS NOT NULL;
+CREATE INDEX tocsin_links_told ON tocsin_links (scope, link) WHERE told IS NOT NULL;
 CREATE INDEX tocsin_charges_by_end ON tocsin_charges (scope, end_ms);
+CREATE INDEX tocsin_charges_capped ON tocsin_charges (scope, end_ms) WHERE windows_per_period IS NOT NULL;
+CREATE INDEX tocsin_charges_pending ON tocsin_charges (scope) WHERE state = 'pending';
 CREATE INDEX tocsin_charges_open ON tocsin_charges (scope) WHERE state = 'reserved';
 CREATE INDEX tocsin_decisions_outbox ON tocsin_decisions ("query", sequence) WHERE NOT published;
 COMMIT;
