@@ -22,7 +22,7 @@ from operators.descriptors import Maker
 from operators.single.adapter import asked, least_loss
 from operators.single.converted import converted_plan
 from operators.single.looks import EarlyAlarms
-from operators.single.tslm import error_rates, planned_steps
+from operators.single.tslm import room_of
 from operators.svt.planning import planned_terms
 from operators.svt.terms import log_at_least, threshold_law
 
@@ -107,11 +107,8 @@ def early_terms(condition: Condition, aim: Aim) -> SvtPlan:
         ConfigError: a promise that cannot be kept, is met by guessing or spans too many steps.
     """
     score, promise = asked(condition, aim)
-    alpha, beta = error_rates(promise)
     return planned_terms(
-        planned_steps(score.test, promise),
-        alpha,
-        beta,
+        *room_of(score.test, promise),
         alarms=1,
         questions=aim.looks,
         monotone=condition.monotone,

@@ -24,7 +24,7 @@ from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
 from operators.single.adapter import asked, check_statistics
 from operators.single.gaussian import gaussian_limit
 from operators.single.pure import gaussian_units
-from operators.single.tslm import error_rates, planned_steps, theoretical_limit
+from operators.single.tslm import room_of, theoretical_limit
 from operators.svt.early import EARLY_RUNS, early_terms
 from operators.svt.endurance import asked_last, endurance, missed_in_silence
 from operators.svt.planning import planned_terms
@@ -118,8 +118,7 @@ class Svt:
     def _on(cls, condition: Condition, aim: Aim, *, certified: bool) -> Svt:
         _check_counts(aim)
         score, promise = asked(condition, aim)
-        alpha, beta = error_rates(promise)
-        steps = planned_steps(score.test, promise)
+        steps, alpha, beta = room_of(score.test, promise)
         planned = partial(
             planned_terms,
             steps,
