@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -84,6 +84,11 @@ class PaneQuestion:
             terms: noises in the sum of a window.
         """
         return (LaplaceSum if self.looks == 1 else LaplaceWalk)(rate, terms)
+
+    @property
+    def undivided(self) -> IntegerTest:
+        """The test of a window's noisy sum, whose distance to the threshold is not divided."""
+        return replace(self.test, sensitivity=1)
 
     @property
     def overlap(self) -> int:
