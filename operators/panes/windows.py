@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.costs.charges import UniformCost
-from accountant.errors import ArgumentError, ConfigError
+from accountant.errors import ArgumentError
 from accountant.units import to_loss_units
 from operators.base import Decision
 from operators.descriptors import CONDITION_KEYS, FOR_FORMULAS, Maker, Mechanism
@@ -21,9 +21,9 @@ from operators.panes.looks import first_rings
 from operators.panes.mechanism import Panes
 from operators.panes.pricing import PaneQuestion
 from operators.single.abreast import repeated
-from operators.single.adapter import check_statistics, least_loss, promise_of, steps_of
+from operators.single.adapter import check_statistics, least_loss, only_test, promise_of, steps_of
 from operators.single.converted import converted_plan
-from operators.single.severity import SEVERITIES, crossed, steps_apart
+from operators.single.severity import SEVERITIES, crossed, nested, steps_apart
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Plan
-    from operators.conditions.atoms import IntegerTest
     from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
 
@@ -151,11 +150,12 @@ class PaneWindows:
     def severities(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how likely each level or a higher one rings, shape (levels, n)."""
         seen = statistics[self._row]
-        every = [
-            self.panes.chances(level, steps_of(question.undivided, cell, seen))
-            for level, question in enumerate(self._asked)
-        ]
-        return np.maximum.accumulate(np.stack(every)[::-1])[::-1]
+        return nested(
+            [
+                self.panes.chances(level, steps_of(question.undivided, cell, seen))
+                for level, question in enumerate(self._asked)
+            ]
+        )
 
     def first_rings(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how likely each look is the first that rings, shape (looks,), by floats.
@@ -219,30 +219,18 @@ class PaneWindows:
 
 def _questions(condition: Condition, aim: Aim) -> list[PaneQuestion]:
     """Return what an alarm asks of its windows, its levels first."""
-    test = _only_test(condition)
+    test, _ = only_test(condition, "panes decide one comparison, and", FOR_FORMULAS)
     if not aim.severities:
         return [PaneQuestion(test, promise_of(aim), aim.panes, looks=aim.looks)]
     steps_apart(aim, 1)  # levels that are not in order are refused
-    first: list[PaneQuestion] = []
-    beyond: list[PaneQuestion] = []
-    for low, high, promise in crossed(aim):
+    found = []
+    for low, high, promise in sorted(crossed(aim), key=lambda each: each[0] < each[1]):
         level = aim.severities[high]
         apart = int((level.distances - aim.severities[low].distances).min())
         wide = replace(promise, tolerance=promise.tolerance + apart // 2)
-        asked = PaneQuestion(_only_test(level.condition(condition)), wide, aim.panes)
-        (first if low == high else beyond).append(asked)
-    return first + beyond
-
-
-def _only_test(condition: Condition) -> IntegerTest:
-    """Return the test of a condition of one literal: sums of panes are of one statistic."""
-    literals = condition.formula.literals
-    if len(literals) > 1:
-        raise ConfigError(
-            f"panes decide one comparison, and this condition comes to {len(literals)} tests",
-            hint=FOR_FORMULAS,
-        )
-    return condition.test(literals[0])
+        own = level.condition(condition).test(condition.formula.literals[0])
+        found.append(PaneQuestion(own, wide, aim.panes))
+    return found
 
 
 _WINDOWS: Final = Maker(PaneWindows.planned)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from accountant.arguments import INTEGERS, expect
-from accountant.errors import ArgumentError
+from accountant.errors import ArgumentError, ConfigError
 from operators.base import Promise
 from operators.conditions.formula import atom_of
 from operators.conditions.score import score_of
@@ -36,6 +36,7 @@ __all__ = [
     "asked",
     "check_statistics",
     "least_loss",
+    "only_test",
     "promise_of",
     "scored",
     "steps_of",
@@ -166,6 +167,24 @@ def least_loss(condition: Condition, aim: Aim) -> float:
 def promise_of(aim: Aim) -> Promise:
     """Return an aim over one atom as the promise of an integer test."""
     return Promise(aim.max_fnr, aim.tolerances[0], aim.max_fpr)
+
+
+def only_test(condition: Condition, what: str, hint: str) -> tuple[IntegerTest, int]:
+    """Return the one test of a condition, and which statistic it reads.
+
+    Args:
+        condition: when a cell should ring.
+        what: takes one comparison, in words.
+        hint: what to write instead.
+
+    Raises:
+        ConfigError: several comparisons.
+    """
+    one, *more = condition.formula.literals
+    if more:
+        count = len(more) + 1
+        raise ConfigError(f"{what} this condition comes to {count} tests", hint=hint)
+    return condition.test(one), condition.atoms[atom_of(one)].statistic
 
 
 def steps_of(test: IntegerTest, cell: int, statistic: NDArray[np.int64]) -> NDArray[np.int64]:
