@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import pairwise, starmap
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import scipy
@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from operators.noise.source import NoiseSource
 
 __all__ = ["SEVERITIES", "SeverityLevels", "crossed", "nested", "steps_apart"]
-
-_Value = TypeVar("_Value", bound=np.generic)
 
 MOST_SEVERITIES: Final = 7
 _FAR: Final = 1 << 60
@@ -159,10 +157,16 @@ class _Normal:
         return np.asarray(scipy.special.ndtr(nested(own)))
 
 
-def nested(own: list[NDArray[_Value]]) -> NDArray[_Value]:
-    """Return what is said of each level or a higher one, the largest, from what is of each."""
-    found: NDArray[_Value] = np.maximum.accumulate(own[::-1])[::-1]
-    return found
+def nested(own: list[NDArray[Any]]) -> NDArray[Any]:
+    """Return, level by level, the largest of what is said of it and of all higher ones.
+
+    Args:
+        own: of every level, shape (n,).
+
+    Returns:
+        Shape (levels, n).
+    """
+    return np.asarray(np.maximum.accumulate(own[::-1])[::-1])
 
 
 def crossed(aim: Aim) -> Iterator[tuple[int, int, Promise]]:

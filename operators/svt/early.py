@@ -89,8 +89,7 @@ class RunLooks:
 
     def by_last(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the chance that one of the looks rings; see ``Looker.by_last``."""
-        steps = self.score.of(cell, statistics)
-        return np.array([self.terms.first_ring(step) for step in steps.tolist()], np.float64)
+        return self.terms.first_rings(self.score.of(cell, statistics))
 
 
 def early_terms(condition: Condition, aim: Aim) -> SvtPlan:

@@ -13,14 +13,12 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.arguments import expect, instance_of
 from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter, RunTerms
 from accountant.errors import ArgumentError, ConfigError
 from accountant.units import from_loss_units
 from operators.base import Decision, Plan, RunOutlook, RunStep
-from operators.conditions.condition import Aim, Condition
-from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
+from operators.descriptors import CONDITION_KEYS, Maker, Mechanism, check_asked
 from operators.single.adapter import asked, check_statistics
 from operators.single.gaussian import gaussian_limit
 from operators.single.pure import gaussian_units
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
 
     from accountant.costs.runs import StoredRun
     from operators.base import Endurance
+    from operators.conditions.condition import Aim, Condition
     from operators.conditions.score import Score
     from operators.noise.source import NoiseSource
     from operators.svt.run import RunDecision
@@ -97,8 +96,7 @@ class Svt:
             ConfigError: alarms or questions out of range; a promise that cannot
                 be kept, is met by guessing or spans too many steps.
         """
-        expect(instance_of(Condition), condition=condition)
-        expect(instance_of(Aim), aim=aim)
+        check_asked(condition, aim)
         return cls._on(condition, aim, certified=True)
 
     @classmethod
@@ -273,9 +271,7 @@ class Svt:
         As often as it is asked, with the window or, put back, with later ones. See
         :meth:`operators.base.Operator.chances`.
         """
-        steps = self.score.of(cell, statistics)
-        found = [self.terms.first_ring(step) for step in steps.tolist()]
-        return np.array(found, dtype=np.float64)
+        return self.terms.first_rings(self.score.of(cell, statistics))
 
 
 def _charged(terms: SvtPlan, *, gaussian: bool) -> RunTerms:
