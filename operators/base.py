@@ -13,6 +13,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Protocol
 
 from accountant.arguments import EXACT, INTEGERS, WHOLE, expect, or_none
+from operators.conditions.atoms import freeze
 from operators.conditions.widths import half_widths
 
 if TYPE_CHECKING:
@@ -389,9 +390,7 @@ class Band:
         """Freeze the references."""
         expect(INTEGERS, references=self.references)
         expect(EXACT, unit=self.unit)
-        frozen = self.references.copy()
-        frozen.setflags(write=False)
-        object.__setattr__(self, "references", frozen)
+        freeze(self, "references")
 
     @property
     def half_widths(self) -> NDArray[np.int64]:

@@ -26,6 +26,7 @@ __all__ = [
     "WINDOW_KEYS",
     "Maker",
     "Mechanism",
+    "check_asked",
 ]
 
 CONDITION_KEYS: Final = ("max_fpr", "tolerance")
@@ -45,6 +46,16 @@ EARLY_HINT: Final = "write mechanism: svt or tslm, or TUMBLE instead of CUMULATE
 
 SEVERITY_HINT: Final = "write mechanism: tslm or panes, over TUMBLE or HOP, without promise"
 """The hint where a mechanism is asked for severity levels and has none."""
+
+
+def check_asked(condition: Condition, aim: Aim) -> None:
+    """Refuse what is no condition, or no aim, before either is asked anything.
+
+    Raises:
+        ValueError: as expected of arguments.
+    """
+    expect(instance_of(Condition), condition=condition)
+    expect(instance_of(Aim), aim=aim)
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,8 +160,7 @@ class Mechanism:
             ConfigError: a condition it does not take, or an aim it cannot keep.
             ValueError: not one tolerance per atom.
         """
-        expect(instance_of(Condition), condition=condition)
-        expect(instance_of(Aim), aim=aim)
+        check_asked(condition, aim)
         self.check_members(condition)
         if self.bands is not None and band is not None:
             return self.bands(condition, aim, band)
@@ -168,8 +178,7 @@ class Mechanism:
             ConfigError: as :meth:`operator`.
             ValueError: as :meth:`operator`.
         """
-        expect(instance_of(Condition), condition=condition)
-        expect(instance_of(Aim), aim=aim)
+        check_asked(condition, aim)
         self.check_members(condition)
         if self.bands is not None:
             return self.operator(condition, aim, band).plan

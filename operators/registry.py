@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from accountant.arguments import TEXT, expect, instance_of
+from accountant.arguments import TEXT, expect
 from accountant.errors import ConfigError
-from operators.conditions.condition import Aim, Condition
 from operators.deciders.mechanism import DECIDER
+from operators.descriptors import check_asked
 from operators.formulas.mirrored import Mirrored, mirrored
 from operators.formulas.probe import PROBE
 from operators.formulas.probe_ent import PROBE_ENT
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from operators.base import Band, Operator, Plan
+    from operators.conditions.condition import Aim, Condition
     from operators.descriptors import Mechanism
 
 __all__ = [
@@ -99,7 +100,7 @@ def create(
         ValueError: not one tolerance per atom.
     """
     found = _allowed(mechanism, experimental=experimental)
-    _check(condition, aim)
+    check_asked(condition, aim)
     if aim.promise == "false_alarms":
         return Mirrored(found.operator(*mirrored(condition, aim), band))
     return found.operator(condition, aim, band)
@@ -119,19 +120,13 @@ def price(mechanism: str, condition: Condition, aim: Aim, *, band: Band | None =
         ValueError: not one tolerance per atom.
     """
     found = _allowed(mechanism, experimental=False)
-    _check(condition, aim)
+    check_asked(condition, aim)
     if aim.promise == "false_alarms":
         return found.price(*mirrored(condition, aim), band)
     return found.price(condition, aim, band)
 
 
 _HINT: Final = f"write one of: {', '.join((*MECHANISMS, *RUN_MECHANISMS))}"
-
-
-def _check(condition: Condition, aim: Aim) -> None:
-    """Refuse what is no condition, or no aim, before either is asked anything."""
-    expect(instance_of(Condition), condition=condition)
-    expect(instance_of(Aim), aim=aim)
 
 
 def _allowed(name: str, *, experimental: bool) -> Mechanism:

@@ -19,7 +19,7 @@ from operators.conditions.comparison import Comparison
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["IntegerTest"]
+__all__ = ["IntegerTest", "freeze"]
 
 _LOWEST = np.int64(np.iinfo(np.int64).min)
 _HIGHEST = np.int64(np.iinfo(np.int64).max)
@@ -62,9 +62,7 @@ class IntegerTest:
                 "sensitivity is a whole number of at least 1 that fits int64",
                 hint="write by how much one neighbour moves the statistic: 1 for persons",
             )
-        frozen = self.thresholds.copy()
-        frozen.setflags(write=False)
-        object.__setattr__(self, "thresholds", frozen)
+        freeze(self, "thresholds")
 
     def __eq__(self, other: object) -> bool:
         """Compare by value."""
@@ -157,6 +155,18 @@ class IntegerTest:
                 "statistics are int64, one per threshold",
                 hint="give one row of int64, as long as `thresholds`",
             )
+
+
+def freeze(of: object, name: str) -> None:
+    """Give a frozen dataclass an array of its own that nobody can write to.
+
+    Args:
+        of: the dataclass.
+        name: of its field, an array.
+    """
+    frozen = getattr(of, name).copy()
+    frozen.setflags(write=False)
+    object.__setattr__(of, name, frozen)
 
 
 def _difference(a: NDArray[np.int64], b: NDArray[np.int64]) -> NDArray[np.int64]:

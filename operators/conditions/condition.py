@@ -29,7 +29,7 @@ from accountant.arguments import (
     several,
 )
 from accountant.errors import ArgumentError
-from operators.conditions.atoms import IntegerTest
+from operators.conditions.atoms import IntegerTest, freeze
 from operators.conditions.comparison import Comparison
 from operators.conditions.formula import Formula, atom_of
 from operators.conditions.levels import LevelGrid
@@ -73,9 +73,7 @@ class ThresholdAtom:
             )
         if self.thresholds.dtype != np.int64:
             raise ArgumentError("thresholds are int64")
-        frozen = self.thresholds.copy()
-        frozen.setflags(write=False)
-        object.__setattr__(self, "thresholds", frozen)
+        freeze(self, "thresholds")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

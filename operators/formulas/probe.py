@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.arguments import EXACT, expect, instance_of, or_none
+from accountant.arguments import EXACT, expect, or_none
 from accountant.errors import ArgumentError, ConfigError
 from accountant.units import from_loss_units
 from operators.base import Plan, Promise
-from operators.conditions.condition import Aim, Condition
-from operators.descriptors import WINDOW_KEYS, Maker, Mechanism
+from operators.descriptors import WINDOW_KEYS, Maker, Mechanism, check_asked
 from operators.formulas.abreast import Walks
 from operators.formulas.chances import walk_chances
 from operators.formulas.literals import apportioned, least_common_rate
@@ -34,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Decision
+    from operators.conditions.condition import Aim, Condition
     from operators.formulas.literals import Reading, Share
     from operators.noise.boundaries import Cut
     from operators.noise.source import NoiseSource
@@ -105,8 +105,7 @@ class Probe:
                 first tolerances.
             ValueError: not one first tolerance per atom; a part outside (0, 1).
         """
-        expect(instance_of(Condition), condition=condition)
-        expect(instance_of(Aim), aim=aim)
+        check_asked(condition, aim)
         expect(or_none(EXACT), fresh=fresh)
         if fresh is not None and not 0 < fresh < 1:
             raise ArgumentError(
@@ -124,8 +123,7 @@ class Probe:
     @classmethod
     def priced(cls, condition: Condition, aim: Aim) -> Plan:
         """Return the plan of :meth:`planned` without the boundaries."""
-        expect(instance_of(Condition), condition=condition)
-        expect(instance_of(Aim), aim=aim)
+        check_asked(condition, aim)
         return _plan(condition, aim, _layouts(condition, aim, None))
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:

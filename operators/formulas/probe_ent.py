@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from accountant.arguments import expect, instance_of
+from accountant.arguments import expect
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Plan
-from operators.conditions.condition import Aim, Condition
-from operators.descriptors import WINDOW_KEYS, Maker, Mechanism
+from operators.descriptors import WINDOW_KEYS, Maker, Mechanism, check_asked
 from operators.formulas.abreast import Walks
 from operators.formulas.chances import walk_chances
 from operators.formulas.literals import apportioned, least_common_rate
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Decision
+    from operators.conditions.condition import Aim, Condition
     from operators.formulas.literals import Share
     from operators.noise.boundaries import Cut
     from operators.noise.source import NoiseSource
@@ -84,8 +84,7 @@ class ProbeEnt:
         Raises:
             ConfigError: an aim that cannot be kept, is met by guessing, or spans too many steps.
         """
-        expect(instance_of(Condition), condition=condition)
-        expect(instance_of(Aim), aim=aim)
+        check_asked(condition, aim)
         grid = grid or Grid.asked(aim.levels, _REFINEMENT)
         levels = _levels(condition, aim, grid)
         scales = tuple(
@@ -96,8 +95,7 @@ class ProbeEnt:
     @classmethod
     def priced(cls, condition: Condition, aim: Aim) -> Plan:
         """Return the plan of :meth:`planned` without the boundaries."""
-        expect(instance_of(Condition), condition=condition)
-        expect(instance_of(Aim), aim=aim)
+        check_asked(condition, aim)
         return _plan(condition, aim, _levels(condition, aim, Grid.asked(aim.levels, _REFINEMENT)))
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:

@@ -29,7 +29,25 @@ _FAR: Final = 1 << 52  # floats hold every whole number up to here; no tail is f
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceSum:
+class _Noises:
+    """So many discrete Laplaces of one rate."""
+
+    rate: Fraction
+    terms: int
+
+    def __post_init__(self) -> None:
+        """Check the parts."""
+        expect(EXACT, rate=self.rate)
+        expect(WHOLE, terms=self.terms)
+        if self.rate <= 0 or self.terms < 1:
+            raise ArgumentError(
+                "a sum of noises has a rate above 0 and at least one term",
+                hint="write LaplaceSum(rate=Fraction(1, 10), terms=12)",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class LaplaceSum(_Noises):
     """``S = Z_1 + ... + Z_m``, the Z independent with ``P[z] = (1 - q) / (1 + q) q^abs(z)``.
 
     Args:
@@ -41,13 +59,6 @@ class LaplaceSum:
 
     Source: negative binomials (Pfaff's transformation of their series); see the proof page.
     """
-
-    rate: Fraction
-    terms: int
-
-    def __post_init__(self) -> None:
-        """Check the parts."""
-        _check(self.rate, self.terms)
 
     @property
     def deviation(self) -> float:
@@ -88,7 +99,7 @@ class LaplaceSum:
 
 
 @dataclass(frozen=True, slots=True)
-class LaplaceWalk:
+class LaplaceWalk(_Noises):
     """``M = max(S_1, ..., S_m)`` of the sums of the first 1, ..., m of m discrete Laplaces.
 
     Args:
@@ -100,13 +111,6 @@ class LaplaceWalk:
 
     Source: a geometric overshoot is forgotten, so walks are reflected exactly; see the proof page.
     """
-
-    rate: Fraction
-    terms: int
-
-    def __post_init__(self) -> None:
-        """Check the parts."""
-        _check(self.rate, self.terms)
 
     def tail(self, at: int) -> tuple[Fraction, Fraction]:
         """Return certified bounds of ``P[M >= at]``, from below and from above.
@@ -144,16 +148,6 @@ class LaplaceWalk:
             climbs = float(law.floats(np.array([1.0, 2.0])).sum())
         below = 1 - LaplaceSum(self.rate, 1).tails(1 - np.minimum(near, 0)) * (1 - climbs)
         return np.where(near > 0, found, below)[back]
-
-
-def _check(rate: Fraction, terms: int) -> None:
-    expect(EXACT, rate=rate)
-    expect(WHOLE, terms=terms)
-    if rate <= 0 or terms < 1:
-        raise ArgumentError(
-            "a sum of noises has a rate above 0 and at least one term",
-            hint="write LaplaceSum(rate=Fraction(1, 10), terms=12)",
-        )
 
 
 def _both(law: _Apart, at: int) -> tuple[Fraction, Fraction]:

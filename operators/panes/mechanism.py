@@ -7,7 +7,7 @@ noisy panes is free: windows of any length, several thresholds, any combination.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from operators.conditions.atoms import IntegerTest
     from operators.noise.source import NoiseSource
 
 __all__ = ["Panes"]
@@ -161,7 +160,7 @@ class Panes:
                 "a window has at most as many nodes as its question needs",
                 hint="give the noisy nodes of Tree.cover, one row for each",
             )
-        return _exact(asked.test).quantise(noisy.sum(axis=0, dtype=np.int64)) >= -shift
+        return asked.undivided.quantise(noisy.sum(axis=0, dtype=np.int64)) >= -shift
 
     def chances(self, question: int, steps: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how likely a cell fires, of a window with all its noises, as a float.
@@ -239,10 +238,5 @@ def _check_alike(questions: Sequence[PaneQuestion], tree: Tree) -> None:
 
 
 def _limit(question: PaneQuestion) -> float:
-    alpha, beta = error_rates(question.promise)
-    return theoretical_limit(question.test.steps(question.promise.tolerance), alpha, beta)
-
-
-def _exact(test: IntegerTest) -> IntegerTest:
-    """Return the test of a window's noisy sum, whose distance to the threshold is not divided."""
-    return replace(test, sensitivity=1)
+    promise = question.promise
+    return theoretical_limit(question.test.steps(promise.tolerance), *error_rates(promise))

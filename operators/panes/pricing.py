@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from accountant.arguments import WHOLE, expect, instance_of
+from accountant.arguments import WHOLE, expect
 from accountant.errors import ArgumentError, ConfigError
 from accountant.units import from_loss_units
-from operators.base import Promise
-from operators.conditions.atoms import IntegerTest
 from operators.panes.law import LaplaceSum, LaplaceWalk
 from operators.search import least
-from operators.single.tslm import error_rates, planned_steps
+from operators.single.tslm import error_rates, room_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from fractions import Fraction
+
+    from operators.base import Promise
+    from operators.conditions.atoms import IntegerTest
 
 __all__ = ["MOST_TERMS", "PaneQuestion", "least_units", "shift_at"]
 
@@ -59,11 +60,8 @@ class PaneQuestion:
 
     def __post_init__(self) -> None:
         """Check the parts."""
-        expect(instance_of(IntegerTest), test=self.test)
-        expect(instance_of(Promise), promise=self.promise)
+        room_of(self.test, self.promise)
         expect(WHOLE, panes=self.panes, step=self.step, looks=self.looks)
-        error_rates(self.promise)
-        planned_steps(self.test, self.promise)
         if self.panes < 1 or self.step < 1:
             raise ArgumentError(
                 "a window has at least one pane, and the next starts one later",
@@ -86,6 +84,11 @@ class PaneQuestion:
             terms: noises in the sum of a window.
         """
         return (LaplaceSum if self.looks == 1 else LaplaceWalk)(rate, terms)
+
+    @property
+    def undivided(self) -> IntegerTest:
+        """The test of a window's noisy sum, whose distance to the threshold is not divided."""
+        return replace(self.test, sensitivity=1)
 
     @property
     def overlap(self) -> int:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.costs.charges import UniformCost
-from accountant.errors import ArgumentError, ConfigError
+from accountant.errors import ArgumentError
 from accountant.units import to_loss_units
 from operators.base import Decision
 from operators.descriptors import CONDITION_KEYS, FOR_FORMULAS, Maker, Mechanism
@@ -21,18 +21,17 @@ from operators.panes.looks import first_rings
 from operators.panes.mechanism import Panes
 from operators.panes.pricing import PaneQuestion
 from operators.single.abreast import repeated
-from operators.single.adapter import check_statistics, least_loss, promise_of, steps_of
+from operators.single.adapter import check_statistics, least_loss, only_test, promise_of, steps_of
 from operators.single.converted import converted_plan
-from operators.single.severity import SEVERITIES, crossed, steps_apart
+from operators.single.severity import SEVERITIES, crossed, nested, steps_apart
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from fractions import Fraction
 
     from numpy.typing import NDArray
 
     from operators.base import Plan
-    from operators.conditions.atoms import IntegerTest
     from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
 
@@ -88,27 +87,10 @@ class PaneWindows:
         (noisy,) = self.panes.release(statistics[self._row][None], noise)
         return np.asarray(noisy)
 
-    def fired(self, noisy: Iterable[NDArray[np.int64]]) -> NDArray[np.bool_]:
-        """Return which cells of a window ring, shape (cells,)."""
-        return self.reached(noisy) > 0
-
     def reached(self, noisy: Iterable[NDArray[np.int64]]) -> NDArray[np.int64]:
         """Return how many levels ring; see :meth:`operators.base.PaneOperator.reached`."""
-        total = np.zeros(self.condition.cells, dtype=np.int64)
-        fired = rung = np.zeros(self.condition.cells, dtype=np.bool_)
-        seen, between = 0, self.panes.terms[0] // self.looks
-        for each in noisy:
-            total += each
-            seen += 1
-            if self.looks > 1 and seen % between == 0:
-                fired = self.panes.decide(0, total[None]) & ~rung
-                rung = rung | fired
-        if not 0 < seen <= self.panes.terms[0] or (self.looks > 1 and seen % between):
-            raise ArgumentError(
-                "a window has its panes, or those of its first steps",
-                hint="give the noisy counts of each of them once, in order",
-            )
-        return fired.astype(np.int64) if self.looks > 1 else self._reached(total[None])
+        *before, last = self._seen(noisy)
+        return np.where(np.any(before, axis=0), 0, last)
 
     def release_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
         """Return the noisy counts of many panes, each as :meth:`release` gives it: to try out.
@@ -145,25 +127,20 @@ class PaneWindows:
         running = np.zeros((len(noisy) + 1, noisy.shape[1]), dtype=np.int64)
         np.cumsum(noisy, axis=0, out=running[1:])
         sums = running[[each.stop for each in windows]] - running[[each.start for each in windows]]
-        found = np.zeros(sums.shape, dtype=np.int64)
-        for level in range(self.levels):
-            test = repeated(self._undivided(level), len(windows))
-            steps = test.quantise(sums.reshape(-1)).reshape(sums.shape)
-            found[steps >= -self.panes.shifts[level]] = level + 1
-        return found
+        return self._passed(sums)
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
         """Decide one window with fresh noise for each of its panes: to try an alarm out.
 
-        Its law is that of a released window; what is released is decided by :meth:`fired`. The cost
-        is that of one pane.
+        Its law is that of a released window; what is released is decided by :meth:`reached`. The
+        cost is that of one pane.
         """
         check_statistics(self.condition, statistics)
         panes = np.zeros((self.panes.terms[0], self.condition.cells), dtype=np.int64)
         panes[0] = statistics[self._row]  # their sum is all that is read
         units = to_loss_units(self.plan.epsilon)
         noisy, cost = self.panes.release(panes, noise), UniformCost(units, self.condition.cells)
-        reached = self._ever(noisy).astype(np.int64) if self.looks > 1 else self._reached(noisy)
+        reached = np.maximum.reduce(list(self._seen(noisy)))
         return Decision(reached > 0, cost, reached)
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -173,11 +150,12 @@ class PaneWindows:
     def severities(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how likely each level or a higher one rings, shape (levels, n)."""
         seen = statistics[self._row]
-        every = [
-            self.panes.chances(level, steps_of(self._undivided(level), cell, seen))
-            for level in range(self.levels)
-        ]
-        return np.maximum.accumulate(np.stack(every)[::-1])[::-1]
+        return nested(
+            [
+                self.panes.chances(level, steps_of(question.undivided, cell, seen))
+                for level, question in enumerate(self._asked)
+            ]
+        )
 
     def first_rings(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how likely each look is the first that rings, shape (looks,), by floats.
@@ -186,9 +164,8 @@ class PaneWindows:
             cell: which one.
             statistics: shape (statistics, looks), int64: what they are at every look.
         """
-        beyond = steps_of(self._undivided(), cell, statistics[self._row])
-        between = self.panes.terms[0] // self.looks
-        return first_rings(float(self.panes.rate), between, -self.panes.shifts[0] - beyond)
+        beyond = steps_of(self._asked[0].undivided, cell, statistics[self._row])
+        return first_rings(float(self.panes.rate), self._between, -self.panes.shifts[0] - beyond)
 
     @property
     def errors(self) -> tuple[Fraction, Fraction]:
@@ -200,56 +177,60 @@ class PaneWindows:
         """Return how noisy a sum is; see :meth:`operators.base.PaneOperator.deviation`."""
         return LaplaceSum(self.panes.rate, panes).deviation
 
-    def _undivided(self, level: int = 0) -> IntegerTest:
-        """Return the test of a window's noisy sum, whose distance is not divided."""
-        return replace(self.panes.questions[level].test, sensitivity=1)
-
-    def _reached(self, noisy: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return which level is the highest whose threshold a window's noisy sum passes, from 1."""
-        found = np.zeros(self.condition.cells, dtype=np.int64)
-        for level in range(self.levels):
-            found[self.panes.decide(level, noisy)] = level + 1
+    def _passed(self, sums: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the highest level whose threshold noisy sums pass, from 1, by (windows, cells)."""
+        found = np.zeros(sums.shape, dtype=np.int64)
+        for level, question in enumerate(self._asked):
+            steps = repeated(question.undivided, len(sums)).quantise(sums.reshape(-1))
+            found[steps.reshape(sums.shape) >= -self.panes.shifts[level]] = level + 1
         return found
+
+    def _seen(self, noisy: Iterable[NDArray[np.int64]]) -> Iterator[NDArray[np.int64]]:
+        """Yield how many levels every look at a window, or at its first steps, finds passed."""
+        total = np.zeros((1, self.condition.cells), dtype=np.int64)
+        panes = 0
+        for panes, each in enumerate(noisy, 1):
+            total += each
+            if panes % self._between == 0:
+                yield self._passed(total)[0]
+        if not 0 < panes <= self.panes.terms[0] or (self.looks > 1 and panes % self._between):
+            raise ArgumentError(
+                "a window has its panes, or those of its first steps",
+                hint="give the noisy counts of each of them once, in order",
+            )
+        if panes % self._between:
+            yield self._passed(total)[0]
+
+    @property
+    def _between(self) -> int:
+        """Panes from one look to the next."""
+        return self.panes.terms[0] // self.looks
+
+    @property
+    def _asked(self) -> tuple[PaneQuestion, ...]:
+        """What is asked for the alarm, level by level."""
+        return self.panes.questions[: self.levels]
 
     @property
     def _row(self) -> int:
         """Which statistic the test reads."""
         return self.condition.atoms[self.condition.formula.atoms[0]].statistic
 
-    def _ever(self, noisy: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return which cells ring at any look."""
-        between = self.panes.terms[0] // self.looks
-        ends = range(between, len(noisy) + 1, between)
-        looks = [self.panes.decide(0, noisy[:end]) for end in ends]
-        return np.asarray(np.logical_or.reduce(looks), dtype=np.bool_)
-
 
 def _questions(condition: Condition, aim: Aim) -> list[PaneQuestion]:
     """Return what an alarm asks of its windows, its levels first."""
-    test = _only_test(condition)
+    test, _ = only_test(condition, "panes decide one comparison, and", FOR_FORMULAS)
     if not aim.severities:
         return [PaneQuestion(test, promise_of(aim), aim.panes, looks=aim.looks)]
     steps_apart(aim, 1)  # levels that are not in order are refused
-    first: list[PaneQuestion] = []
-    beyond: list[PaneQuestion] = []
-    for low, high, promise in crossed(aim):
+    found = []
+    for low, high, promise in sorted(crossed(aim), key=lambda each: each[0] < each[1]):
         level = aim.severities[high]
         apart = int((level.distances - aim.severities[low].distances).min())
         wide = replace(promise, tolerance=promise.tolerance + apart // 2)
-        asked = PaneQuestion(_only_test(level.condition(condition)), wide, aim.panes)
-        (first if low == high else beyond).append(asked)
-    return first + beyond
-
-
-def _only_test(condition: Condition) -> IntegerTest:
-    """Return the test of a condition of one literal: sums of panes are of one statistic."""
-    literals = condition.formula.literals
-    if len(literals) > 1:
-        raise ConfigError(
-            f"panes decide one comparison, and this condition comes to {len(literals)} tests",
-            hint=FOR_FORMULAS,
-        )
-    return condition.test(literals[0])
+        own = level.condition(condition).test(condition.formula.literals[0])
+        found.append(PaneQuestion(own, wide, aim.panes))
+    return found
 
 
 _WINDOWS: Final = Maker(PaneWindows.planned)

@@ -9,7 +9,7 @@ bit (``tests/unit/operators/test_abreast.py``).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar, cast, runtime_checkable
 
 import numpy as np
 
@@ -25,15 +25,14 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Channel
     from operators.noise.source import NoiseSource
 
-    _Decide: TypeAlias = Callable[[NDArray[np.int64], NoiseSource], Decision]
-
 __all__ = [
     "Decides",
     "DecidesMany",
     "Decisions",
+    "EachByItself",
     "decide_many",
-    "each_by_itself",
     "repeated",
+    "retested",
     "steps_of_many",
 ]
 
@@ -74,6 +73,9 @@ class Decides(Protocol):
         ...
 
 
+_Cells = TypeVar("_Cells", bound=Decides)
+
+
 @runtime_checkable
 class DecidesMany(Protocol):
     """An operator that decides many windows for less than one by one."""
@@ -105,15 +107,33 @@ def repeated(test: IntegerTest, windows: int) -> IntegerTest:
     return replace(test, thresholds=np.tile(test.thresholds, windows))
 
 
-def each_by_itself(wide: _Decide, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
-    """Decide the cells of all windows as if they were one window's.
+def retested(operator: _Cells, change: Callable[[IntegerTest], IntegerTest]) -> _Cells:
+    """Return what decides as an operator of one test does, of the cells of another.
 
     Args:
-        wide: decides as many cells, each by itself.
-        statistics: shape (windows, cells), int64.
-        noise: the cryptographic source.
+        operator: a dataclass with a ``test``.
+        change: makes the other test of its own.
     """
-    return Decisions.of([wide(statistics.reshape(-1), noise)], len(statistics))
+    whole = cast("Any", operator)
+    found: _Cells = replace(whole, test=change(whole.test))
+    return found
+
+
+class EachByItself:
+    """Operators of one test that decide the cells of all windows as if they were one window's."""
+
+    __slots__ = ()
+
+    def decide_many(self: Decides, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
+        """Decide many windows; see :class:`operators.single.abreast.DecidesMany`.
+
+        Args:
+            statistics: shape (windows, cells), int64.
+            noise: the cryptographic source.
+        """
+        windows = len(statistics)
+        wide = retested(self, lambda test: repeated(test, windows))
+        return Decisions.of([wide.decide(statistics.reshape(-1), noise)], windows)
 
 
 def steps_of_many(channel: Channel, statistics: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
 from accountant.arguments import INTEGERS, expect
-from accountant.errors import ArgumentError
+from accountant.errors import ArgumentError, ConfigError
 from operators.base import Promise
 from operators.conditions.formula import atom_of
 from operators.conditions.score import score_of
 from operators.descriptors import Maker
-from operators.single.abreast import decide_many
+from operators.single.abreast import decide_many, retested
 from operators.single.gaussian import gaussian_limit
-from operators.single.tslm import error_rates, planned_steps, theoretical_limit
+from operators.single.tslm import error_rates, room_of, theoretical_limit
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from operators.conditions.score import Score
     from operators.noise.source import NoiseSource
     from operators.single.abreast import Decisions
-    from operators.single.tslm import Tslm
 
 __all__ = [
     "CellOperator",
@@ -37,6 +36,7 @@ __all__ = [
     "asked",
     "check_statistics",
     "least_loss",
+    "only_test",
     "promise_of",
     "scored",
     "steps_of",
@@ -113,8 +113,8 @@ class Scored:
 
     def among(self, cells: NDArray[np.intp]) -> Scored:
         """Return what decides some cells; see :func:`operators.single.held.among`."""
-        whole = cast("Tslm", self.operator)  # or another that decides a test
-        return replace(self, operator=replace(whole, test=whole.test.at(cells)), cells=cells)
+        operator = retested(self.operator, lambda test: test.at(cells))
+        return replace(self, operator=operator, cells=cells)
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law of one cell; see :meth:`operators.base.Operator.chances`."""
@@ -161,12 +161,30 @@ def least_loss(condition: Condition, aim: Aim) -> float:
     """
     score, promise = asked(condition, aim)
     least = gaussian_limit if aim.gaussian else theoretical_limit
-    return least(planned_steps(score.test, promise), *error_rates(promise))
+    return least(*room_of(score.test, promise))
 
 
 def promise_of(aim: Aim) -> Promise:
     """Return an aim over one atom as the promise of an integer test."""
     return Promise(aim.max_fnr, aim.tolerances[0], aim.max_fpr)
+
+
+def only_test(condition: Condition, what: str, hint: str) -> tuple[IntegerTest, int]:
+    """Return the one test of a condition, and which statistic it reads.
+
+    Args:
+        condition: when a cell should ring.
+        what: takes one comparison, in words.
+        hint: what to write instead.
+
+    Raises:
+        ConfigError: several comparisons.
+    """
+    one, *more = condition.formula.literals
+    if more:
+        count = len(more) + 1
+        raise ConfigError(f"{what} this condition comes to {count} tests", hint=hint)
+    return condition.test(one), condition.atoms[atom_of(one)].statistic
 
 
 def steps_of(test: IntegerTest, cell: int, statistic: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -17,17 +17,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.arguments import expect, instance_of
 from accountant.costs.normal import normal_bounds
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units, to_loss_units
-from operators.base import Plan, Promise
-from operators.conditions.atoms import IntegerTest
+from operators.base import Plan
 from operators.search import least
-from operators.single.tslm import Tslm, error_rates, planned_steps
+from operators.single.tslm import Tslm, room_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+    from operators.base import Promise
+    from operators.conditions.atoms import IntegerTest
 
 __all__ = [
     "MOST_GAUSSIAN_STEPS",
@@ -123,8 +124,6 @@ def planned(test: IntegerTest, promise: Promise) -> Tslm:
     Raises:
         ConfigError: a promise that cannot be kept, is met by guessing, or spans too many steps.
     """
-    expect(instance_of(IntegerTest), test=test)
-    expect(instance_of(Promise), promise=promise)
     plan = priced(test, promise)
     table, lowest = _grid(test, promise).table()
     table.setflags(write=False)
@@ -134,9 +133,7 @@ def planned(test: IntegerTest, promise: Promise) -> Tslm:
 
 def priced(test: IntegerTest, promise: Promise) -> Plan:
     """Return the plan of :func:`planned` without its table; losses are ``mu^2 / 2``."""
-    expect(instance_of(IntegerTest), test=test)
-    expect(instance_of(Promise), promise=promise)
-    limit = gaussian_limit(planned_steps(test, promise), *error_rates(promise))
+    limit = gaussian_limit(*room_of(test, promise))
     units = _grid(test, promise).units
     return Plan(mechanism="tslm", epsilon=from_loss_units(units), limit=limit)
 
@@ -184,8 +181,7 @@ def upper_quantile(rate: Fraction) -> float:
 
 
 def _grid(test: IntegerTest, promise: Promise) -> Grid:
-    alpha, beta = error_rates(promise)
-    steps = planned_steps(test, promise)
+    steps, alpha, beta = room_of(test, promise)
     if steps > MOST_GAUSSIAN_STEPS:
         raise ConfigError(
             f"a tolerance of {promise.tolerance} spans {steps} steps of one neighbour; at most"

@@ -165,15 +165,15 @@ class EarlyAlarms:
         if not self.continues(before, window):
             raise ArgumentError("a step follows the step before it, or opens its window")
         opens = window % self.looks == 0
-        if opens or before is None:
-            state = self._opened(window, noise)
+        running = None if opens else before
+        if running is None:
+            state, left = self._opened(window, noise), self.terms.alarms
         else:
-            state = LookState.from_bytes(before.state)
+            state, left = LookState.from_bytes(running.state), running.left
         done = state.rung if held is None else state.rung | held
         fired = self.looker.look(statistics, state.shared, noise) & ~done
         state = LookState(window, done | fired, state.shared)
         rung = int(np.count_nonzero(fired))
-        left = self.terms.alarms if opens or before is None else before.left
         return RunStep(
             fired=fired,
             late=(),
@@ -183,7 +183,7 @@ class EarlyAlarms:
                 state.to_bytes(),
                 left - rung,
                 rung,
-                None if opens else before,
+                running,
                 self.terms,
                 ended=before if opens else None,
             ),

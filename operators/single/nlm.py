@@ -6,30 +6,29 @@ is missed up to half of the time: it does NOT keep ``max_fnr``. Proof: ``docs/pr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from accountant.arguments import expect, instance_of
+from accountant.arguments import expect
 from accountant.costs.charges import UniformCost
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Decision, Plan, Promise
-from operators.conditions.atoms import IntegerTest
 from operators.descriptors import Mechanism
 from operators.noise.certified import exp_neg_bounds
 from operators.noise.likely import laplace_at_most
 from operators.noise.source import SOURCE
 from operators.search import least
-from operators.single.abreast import each_by_itself, repeated
+from operators.single.abreast import EachByItself
 from operators.single.adapter import scored
-from operators.single.tslm import error_rates, planned_steps, theoretical_limit
+from operators.single.tslm import room_of, theoretical_limit
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from operators.conditions.atoms import IntegerTest
     from operators.noise.source import NoiseSource
-    from operators.single.abreast import Decisions
 
 __all__ = ["NLM", "Nlm"]
 
@@ -37,7 +36,7 @@ _RATE_BITS: Final = 128
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Nlm:
+class Nlm(EachByItself):
     """Fire iff ``s' + DLap(t) >= 0``, with s' the step count of ``IntegerTest.quantise``.
 
     Guarantee: per cell, t-differentially private for neighbouring statistics (at most
@@ -75,10 +74,7 @@ class Nlm:
         Raises:
             ConfigError: a promise that cannot be kept or is met by guessing.
         """
-        expect(instance_of(IntegerTest), test=test)
-        expect(instance_of(Promise), promise=promise)
-        alpha, beta = error_rates(promise)
-        steps = planned_steps(test, promise)
+        steps, alpha, beta = room_of(test, promise)
         units = _least_units(-(-steps // 2), min(alpha, beta))
         limit = theoretical_limit(steps, alpha, beta)
         plan = Plan(mechanism=NLM.name, epsilon=from_loss_units(units), limit=limit)
@@ -91,11 +87,6 @@ class Nlm:
         drawn = noise.discrete_laplace(self.plan.epsilon, steps.size)
         fired = drawn > ~steps  # z >= -s', without the overflow of negating the lowest integer
         return Decision(fired=fired, cost=UniformCost(units=self.units, cells=self.test.cells))
-
-    def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
-        """Decide many windows; see :func:`operators.single.abreast.each_by_itself`."""
-        wide = replace(self, test=repeated(self.test, len(statistics)))
-        return each_by_itself(wide.decide, statistics, noise)
 
     def chances(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law; see :meth:`operators.single.adapter.CellOperator.chances`."""

@@ -7,27 +7,27 @@ where it stopped (``operators.single.ladder``). The proof is in ``docs/proofs/pr
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Final, Self
 
-from accountant.arguments import expect, instance_of
+from accountant.arguments import expect
 from accountant.costs.levels import LevelCosts
 from accountant.units import from_loss_units
 from operators.base import Decision, Plan, Promise
-from operators.conditions.atoms import IntegerTest
 from operators.descriptors import WINDOW_KEYS, Mechanism
 from operators.noise.source import SOURCE
-from operators.single.abreast import each_by_itself, repeated
+from operators.single.abreast import EachByItself
 from operators.single.adapter import least_loss, scored
 from operators.single.choosing import level_of_most_entropy, walk_by_entropy
 from operators.single.converted import converted
 from operators.single.ladder import Grid, Ladder, level_definition
-from operators.single.tslm import error_rates, planned_steps, theoretical_limit
+from operators.single.tslm import room_of, theoretical_limit
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from operators.conditions.atoms import IntegerTest
     from operators.noise.source import NoiseSource
     from operators.single.abreast import Decisions
 
@@ -35,7 +35,7 @@ __all__ = ["DPPWLM", "PPWLM", "Dppwlm", "Ppwlm"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ppwlm:
+class Ppwlm(EachByItself):
     """Refine the noise level by level until a cell is decided; every level is read.
 
     Guarantee: per cell and for every transcript, neighbouring statistics (at most ``sensitivity``
@@ -75,13 +75,10 @@ class Ppwlm:
         Raises:
             ConfigError: a promise that cannot be kept, is met by guessing, or spans too many steps.
         """
-        expect(instance_of(IntegerTest), test=test)
-        expect(instance_of(Promise), promise=promise)
-        alpha, beta = error_rates(promise)
-        steps = planned_steps(test, promise)
-        ladder = Ladder.planned(steps, alpha, beta, grid or Grid(refinement=cls.refinement))
+        room = room_of(test, promise)
+        ladder = Ladder.planned(*room, grid or Grid(refinement=cls.refinement))
         epsilon = from_loss_units(ladder.units[-1])
-        plan = Plan(cls.name, epsilon, theoretical_limit(steps, alpha, beta))
+        plan = Plan(cls.name, epsilon, theoretical_limit(*room))
         return cls(test=test, plan=plan, ladder=ladder)
 
     def decide(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decision:
@@ -90,11 +87,6 @@ class Ppwlm:
         values, drops = self.ladder.noisy(self.test.quantise(statistics), noise)
         fired, stopped = self.ladder.walk(values, drops, self.following)
         return Decision(fired=fired, cost=LevelCosts(self.ladder.units, stopped))
-
-    def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
-        """Decide many windows; see :func:`operators.single.abreast.each_by_itself`."""
-        wide = replace(self, test=repeated(self.test, len(statistics)))
-        return each_by_itself(wide.decide, statistics, noise)
 
     def chances(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law; see :meth:`operators.single.adapter.CellOperator.chances`.

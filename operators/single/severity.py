@@ -8,9 +8,10 @@ off one grid of the sensitivity. The proof is in ``docs/proofs/score.md``, *Seve
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from itertools import pairwise, starmap
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import scipy
@@ -19,17 +20,16 @@ from accountant.costs.charges import UniformCost
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units, to_loss_units
 from operators.base import Decision, Plan, Promise
-from operators.conditions.formula import atom_of
 from operators.descriptors import Maker
 from operators.noise.certified import exp_neg_bounds
 from operators.noise.normal import Quantiles
 from operators.single.abreast import Decisions
-from operators.single.adapter import check_statistics, promise_of, steps_of
+from operators.single.adapter import check_statistics, only_test, promise_of
 from operators.single.gaussian import gaussian_limit, least_mu, quantile_above
 from operators.single.tslm import MOST_STEPS, Tslm, error_rates, step_down, step_up
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
 
-__all__ = ["SEVERITIES", "SeverityLevels", "crossed", "offsets_of", "steps_apart"]
+__all__ = ["SEVERITIES", "SeverityLevels", "crossed", "nested", "steps_apart"]
 
 MOST_SEVERITIES: Final = 7
 _FAR: Final = 1 << 60
@@ -86,10 +86,20 @@ class SeverityLevels:
 
     def _reached(self, statistics: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
         check_statistics(self.condition, statistics[0])
+        windows, _, cells = statistics.shape
+        steps = self._steps(np.tile(np.arange(cells), windows), statistics)
+        return self.law.reached(steps, noise).reshape(windows, cells)
+
+    def _steps(self, cells: NDArray[np.intp], statistics: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how many steps n cells are above each level, shape (levels, n).
+
+        Args:
+            cells: shape (n,): which.
+            statistics: shape (statistics, n), or by window.
+        """
         test, row = _test_of(self.condition)
-        near = np.stack([test.quantise(each[row]) for each in statistics])
-        steps = np.clip(near, -_FAR, _FAR) - self.offsets[:, None]
-        return self.law.reached(steps.reshape(len(steps), -1), noise).reshape(near.shape)
+        near = test.at(cells).quantise(statistics[..., row, :].reshape(-1))
+        return np.clip(near, -_FAR, _FAR) - self.offsets[:, cells]
 
     def chances(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how likely any level rings; see :meth:`operators.base.Operator.chances`."""
@@ -97,9 +107,7 @@ class SeverityLevels:
 
     def severities(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return how likely each level or a higher one rings, shape (levels, n)."""
-        test, row = _test_of(self.condition)
-        near = np.clip(steps_of(test, cell, statistics[row]), -_FAR, _FAR)
-        return self.law.chances(near - self.offsets[:, [cell]])
+        return self.law.chances(self._steps(np.full(statistics.shape[1], cell), statistics))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -117,8 +125,7 @@ class _Curves:
         """Return what a draw lies below for each level or a higher one to ring: they fall."""
         rows = zip(steps, self.tables, strict=True)
         own = [table[np.clip(row - low, 0, table.size - 1)] for row, (table, low) in rows]
-        nested = np.maximum.accumulate(np.stack(own)[::-1])[::-1]
-        return nested + _SPARE * np.arange(len(own), 0, -1, dtype=np.uint64)[:, None]
+        return nested(own) + _SPARE * np.arange(len(own), 0, -1, dtype=np.uint64)[:, None]
 
     def reached(self, steps: NDArray[np.int64], noise: NoiseSource) -> NDArray[np.int64]:
         """Return how many levels each of n cells reaches: steps have shape (levels, n)."""
@@ -146,8 +153,20 @@ class _Normal:
     def chances(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the law as floats; see :meth:`_Curves.chances`."""
         rows = zip(self.lines, steps, strict=True)
-        own = np.stack([float(line.top) + float(line.apart) * row for line, row in rows])
-        return np.asarray(scipy.special.ndtr(np.maximum.accumulate(own[::-1])[::-1]))
+        own = [float(line.top) + float(line.apart) * row for line, row in rows]
+        return np.asarray(scipy.special.ndtr(nested(own)))
+
+
+def nested(own: list[NDArray[Any]]) -> NDArray[Any]:
+    """Return, level by level, the largest of what is said of it and of all higher ones.
+
+    Args:
+        own: of every level, shape (n,).
+
+    Returns:
+        Shape (levels, n).
+    """
+    return np.asarray(np.maximum.accumulate(own[::-1])[::-1])
 
 
 def crossed(aim: Aim) -> Iterator[tuple[int, int, Promise]]:
@@ -171,7 +190,9 @@ def crossed(aim: Aim) -> Iterator[tuple[int, int, Promise]]:
                 yield low, high, Promise(beta, promise.tolerance, alpha)
 
 
-def offsets_of(condition: Condition, aim: Aim) -> tuple[NDArray[np.int64], list[Promise]]:
+def _asked(
+    condition: Condition, aim: Aim
+) -> tuple[NDArray[np.int64], list[tuple[int, Fraction, Fraction]]]:
     """Return how many steps each level lies above the first, and all that is promised of steps.
 
     Thresholds are rounded down to the grid of the sensitivity that the first one lies on: what is
@@ -183,28 +204,25 @@ def offsets_of(condition: Condition, aim: Aim) -> tuple[NDArray[np.int64], list[
         aim: with severities.
 
     Returns:
-        Shape (levels, cells), int64, and promises of so many steps.
+        Shape (levels, cells), int64, and steps, alpha and beta of everything promised.
 
     Raises:
         ConfigError: several comparisons, levels that are not in order in some cell, or a tolerance
             that rounding takes whole.
     """
-    test, _ = _test_of(condition)
-    sensitivity, names = test.sensitivity, [each.name for each in aim.severities]
-    distances = np.stack([each.distances for each in aim.severities])
-    offsets = steps_apart(aim, sensitivity)
-    asked = []
+    sensitivity, levels = _test_of(condition)[0].sensitivity, aim.severities
+    offsets, rooms = steps_apart(aim, sensitivity), []
     for low, high, promise in crossed(aim):
-        quiet = (distances[low] - (2 * promise.tolerance + 1)) // sensitivity
+        quiet = (levels[low].distances - (2 * promise.tolerance + 1)) // sensitivity
         steps = int((offsets[high] - quiet).min())
         if steps < 1:
             raise ConfigError(
-                f"severity {names[low]} is off the steps of {sensitivity} from {names[0]}, by all"
-                " of its tolerance",
+                f"severity {levels[low].name} is off the steps of {sensitivity} from"
+                f" {levels[0].name}, by all of its tolerance",
                 hint=f"let levels lie whole multiples of {sensitivity} apart, or widen tolerance",
             )
-        asked.append(replace(promise, steps=min(steps, MOST_STEPS)))
-    return offsets, asked
+        rooms.append((min(steps, MOST_STEPS), *error_rates(promise)))
+    return offsets, rooms
 
 
 def steps_apart(aim: Aim, step: int) -> NDArray[np.int64]:
@@ -217,20 +235,20 @@ def steps_apart(aim: Aim, step: int) -> NDArray[np.int64]:
     Raises:
         ConfigError: levels that are not in order, or not a step apart, in some cell.
     """
-    names = [each.name for each in aim.severities]
-    distances = np.stack([each.distances for each in aim.severities])
-    if not 2 <= len(names) <= MOST_SEVERITIES:
+    levels = aim.severities
+    distances = np.stack([each.distances for each in levels])
+    if not 2 <= len(levels) <= MOST_SEVERITIES:
         raise ConfigError(
-            f"an alarm has 2 to {MOST_SEVERITIES} severity levels, not {len(names)}",
+            f"an alarm has 2 to {MOST_SEVERITIES} severity levels, not {len(levels)}",
             hint="write severity: {warning: 80, critical: 100}, or a threshold without the key",
         )
     if max(distances.max(), *(2 * each.tolerance for _, _, each in crossed(aim))) >= _FAR:
         raise ConfigError("severity levels lie too far apart", hint="write smaller numbers")
     offsets = distances // step
-    for at in range(1, len(names)):
-        if (distances[at - 1] < 0).any() or (offsets[at] <= offsets[at - 1]).any():
+    for (low, below), (high, above) in pairwise(zip(levels, offsets, strict=True)):
+        if (low.distances < 0).any() or (above <= below).any():
             raise ConfigError(
-                f"severity {names[at]} does not imply {names[at - 1]}: for every predicate it"
+                f"severity {high.name} does not imply {low.name}: for every predicate it"
                 f" lies {step} or more beyond it",
                 hint="write levels from the least severe to the most severe",
             )
@@ -239,22 +257,27 @@ def steps_apart(aim: Aim, step: int) -> NDArray[np.int64]:
 
 def _priced(condition: Condition, aim: Aim) -> Plan:
     """Return the plan of levels: the dearest of all that is asked of one curve."""
-    asked = offsets_of(condition, aim)[1]
+    rooms = _asked(condition, aim)[1]
     if aim.gaussian:
-        limit = max(gaussian_limit(each.steps or 0, *error_rates(each)) for each in asked)
-        return Plan("tslm", from_loss_units(to_loss_units(_mu(asked) ** 2 / 2)), limit)
+        units = to_loss_units(max(starmap(least_mu, rooms)) ** 2 / 2)
+        return Plan("tslm", from_loss_units(units), max(starmap(gaussian_limit, rooms)))
     test, _ = _test_of(condition)
-    plans = [Tslm.priced(test, _narrowed(each)) for each in asked]
+    # The spare units are within the rates: the exact curves promise less of both.
+    plans = [
+        Tslm.priced(test, Promise(beta - _WITHIN, 0, alpha - _WITHIN, steps))
+        for steps, alpha, beta in rooms
+    ]
     epsilon = max(_LEAST, *(plan.epsilon for plan in plans))
     return Plan("tslm", epsilon, max(plan.limit for plan in plans))
 
 
 def _planned(condition: Condition, aim: Aim) -> SeverityLevels:
-    (offsets, asked), plan = offsets_of(condition, aim), _priced(condition, aim)
-    missed = [promise_of(each.aim(aim)).max_fnr for each in aim.severities]
+    (offsets, rooms), plan = _asked(condition, aim), _priced(condition, aim)
+    missed = [each.aim(aim).max_fnr for each in aim.severities]
     law: _Curves | _Normal
     if aim.gaussian:
-        law = _Normal(tuple(Quantiles(quantile_above(beta), _mu(asked)) for beta in missed))
+        mu = max(starmap(least_mu, rooms))
+        law = _Normal(tuple(Quantiles(quantile_above(beta), mu) for beta in missed))
     else:
         whole = _ONE - _SPARE * (len(missed) + 1)
         ratio = exp_neg_bounds(plan.epsilon, _BITS)[1]
@@ -266,16 +289,6 @@ SEVERITIES: Final = Maker(_planned, _priced)
 """How levels are planned for the extremal curve, whichever budget pays."""
 
 
-def _mu(asked: list[Promise]) -> Fraction:
-    return max(least_mu(each.steps or 0, *error_rates(each)) for each in asked)
-
-
-def _narrowed(promise: Promise) -> Promise:
-    """Return what the exact curves promise, so that the spare units are within the rates."""
-    alpha, beta = error_rates(promise)
-    return replace(promise, max_fnr=beta - _WITHIN, max_fpr=alpha - _WITHIN)
-
-
 def _table(miss: Fraction, ratio: int, whole: int) -> tuple[NDArray[np.uint64], int]:
     """Return the curve that misses so much at step 0, as parts of ``whole``, until it is flat.
 
@@ -285,26 +298,21 @@ def _table(miss: Fraction, ratio: int, whole: int) -> tuple[NDArray[np.uint64], 
         whole: what probability one is, in units of 2^-64.
     """
     one = 1 << _BITS
-    start = point = -(-(1 - miss).numerator * one // miss.denominator)
-    below = [point * whole >> _BITS]
-    while below[-1] > 0:
-        point = step_down(point, ratio, one)
-        below.append(point * whole >> _BITS)
-    point, entries = start, below[::-1]
-    while entries[-1] < whole - 1:
-        point = step_up(point, ratio, one)
-        entries.append(point * whole >> _BITS)
-    table = np.array(entries, dtype=np.uint64)
+    start = -(-(1 - miss).numerator * one // miss.denominator)
+
+    def run(step: Callable[[int, int, int], int], last: int) -> list[int]:
+        point, found = start, [start * whole >> _BITS]
+        while found[-1] != last:
+            point = step(point, ratio, one)
+            found.append(point * whole >> _BITS)
+        return found
+
+    below, above = run(step_down, 0), run(step_up, whole - 1)
+    table = np.array([*below[:0:-1], *above], dtype=np.uint64)
     table.setflags(write=False)
     return table, 1 - len(below)
 
 
 def _test_of(condition: Condition) -> tuple[IntegerTest, int]:
-    """Return the one test of a condition, and which statistic it reads."""
-    literals = condition.formula.literals
-    if len(literals) > 1:
-        raise ConfigError(
-            f"severity levels are of one comparison; this condition comes to {len(literals)} tests",
-            hint="write one comparison, as HAVING COUNT(*) > SEVERITY",
-        )
-    return condition.test(literals[0]), condition.atoms[atom_of(literals[0])].statistic
+    hint = "write one comparison, as HAVING COUNT(*) > SEVERITY"
+    return only_test(condition, "severity levels are of one comparison;", hint)

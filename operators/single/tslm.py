@@ -9,7 +9,7 @@ two neighbouring entries satisfy the definition in exact integers. The proof is 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -25,7 +25,7 @@ from operators.conditions.atoms import IntegerTest
 from operators.noise.certified import exp_neg_bounds
 from operators.noise.source import SOURCE
 from operators.search import least, passing_zero
-from operators.single.abreast import each_by_itself, repeated
+from operators.single.abreast import EachByItself
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.noise.source import NoiseSource
-    from operators.single.abreast import Decisions
 
 __all__ = [
     "MOST_STEPS",
@@ -41,6 +40,7 @@ __all__ = [
     "error_rates",
     "extremal_table",
     "planned_steps",
+    "room_of",
     "step_down",
     "step_up",
     "theoretical_limit",
@@ -56,7 +56,7 @@ _MOST_BEYOND: Final = 100_000  # entries further out; constant from there on, wh
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Tslm:
+class Tslm(EachByItself):
     """The extremal curve of one integer test, as a table of dyadic probabilities.
 
     ``P[fire | s'] = probabilities[s' - lowest] / 2^64`` inside the table, and as at its nearer end
@@ -98,12 +98,9 @@ class Tslm:
         Raises:
             ConfigError: a promise that cannot be kept, is met by guessing, or spans too many steps.
         """
-        expect(instance_of(IntegerTest), test=test)
-        expect(instance_of(Promise), promise=promise)
         plan = cls.priced(test, promise)
         units = to_loss_units(plan.epsilon)
-        _, beta = error_rates(promise)
-        steps = planned_steps(test, promise)
+        steps, _, beta = room_of(test, promise)
         table, lowest = extremal_table(1 - beta, plan.epsilon, reach=steps)
         table.setflags(write=False)
         return cls(test=test, plan=plan, units=units, probabilities=table, lowest=lowest)
@@ -111,12 +108,9 @@ class Tslm:
     @classmethod
     def priced(cls, test: IntegerTest, promise: Promise) -> Plan:
         """Return the plan of :meth:`planned` without its table, which takes far longer to make."""
-        expect(instance_of(IntegerTest), test=test)
-        expect(instance_of(Promise), promise=promise)
-        alpha, beta = error_rates(promise)
-        steps = planned_steps(test, promise)
-        limit = theoretical_limit(steps, alpha, beta)
-        units = _least_units(steps, alpha, beta, start=round(limit * UNITS_PER_EPSILON))
+        room = room_of(test, promise)
+        limit = theoretical_limit(*room)
+        units = _least_units(*room, start=round(limit * UNITS_PER_EPSILON))
         return Plan(mechanism="tslm", epsilon=from_loss_units(units), limit=limit)
 
     def law(self, statistics: NDArray[np.int64]) -> NDArray[np.uint64]:
@@ -145,15 +139,25 @@ class Tslm:
         fired = noise.bernoulli(self.law(statistics))
         return Decision(fired=fired, cost=UniformCost(units=self.units, cells=self.test.cells))
 
-    def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
-        """Decide many windows; see :func:`operators.single.abreast.each_by_itself`."""
-        wide = replace(self, test=repeated(self.test, len(statistics)))
-        return each_by_itself(wide.decide, statistics, noise)
-
     def _at(self, steps: NDArray[np.int64]) -> NDArray[np.uint64]:
         index = np.clip(steps, self.lowest, self.lowest + self.probabilities.size - 1)
         index -= self.lowest
         return self.probabilities[index]
+
+
+def room_of(test: IntegerTest, promise: Promise) -> tuple[int, Fraction, Fraction]:
+    """Check a promise and return what its price follows from: steps, alpha and beta.
+
+    Args:
+        test: the integer test.
+        promise: what the analyst asked for.
+
+    Raises:
+        ConfigError: as :func:`error_rates` and :func:`planned_steps`.
+    """
+    expect(instance_of(IntegerTest), test=test)
+    alpha, beta = error_rates(promise)
+    return planned_steps(test, promise), alpha, beta
 
 
 def planned_steps(test: IntegerTest, promise: Promise) -> int:

@@ -22,7 +22,7 @@ from operators.descriptors import Maker
 from operators.single.adapter import asked, least_loss
 from operators.single.converted import converted_plan
 from operators.single.looks import EarlyAlarms
-from operators.single.tslm import error_rates, planned_steps
+from operators.single.tslm import room_of
 from operators.svt.planning import planned_terms
 from operators.svt.terms import log_at_least, threshold_law
 
@@ -89,8 +89,7 @@ class RunLooks:
 
     def by_last(self, cell: int, statistics: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the chance that one of the looks rings; see ``Looker.by_last``."""
-        steps = self.score.of(cell, statistics)
-        return np.array([self.terms.first_ring(step) for step in steps.tolist()], np.float64)
+        return self.terms.first_rings(self.score.of(cell, statistics))
 
 
 def early_terms(condition: Condition, aim: Aim) -> SvtPlan:
@@ -107,11 +106,8 @@ def early_terms(condition: Condition, aim: Aim) -> SvtPlan:
         ConfigError: a promise that cannot be kept, is met by guessing or spans too many steps.
     """
     score, promise = asked(condition, aim)
-    alpha, beta = error_rates(promise)
     return planned_terms(
-        planned_steps(score.test, promise),
-        alpha,
-        beta,
+        *room_of(score.test, promise),
         alarms=1,
         questions=aim.looks,
         monotone=condition.monotone,

@@ -13,18 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.arguments import expect, instance_of
 from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter, RunTerms
 from accountant.errors import ArgumentError, ConfigError
 from accountant.units import from_loss_units
 from operators.base import Decision, Plan, RunOutlook, RunStep
-from operators.conditions.condition import Aim, Condition
-from operators.descriptors import CONDITION_KEYS, Maker, Mechanism
+from operators.descriptors import CONDITION_KEYS, Maker, Mechanism, check_asked
 from operators.single.adapter import asked, check_statistics
 from operators.single.gaussian import gaussian_limit
 from operators.single.pure import gaussian_units
-from operators.single.tslm import error_rates, planned_steps, theoretical_limit
+from operators.single.tslm import room_of, theoretical_limit
 from operators.svt.early import EARLY_RUNS, early_terms
 from operators.svt.endurance import asked_last, endurance, missed_in_silence
 from operators.svt.planning import planned_terms
@@ -39,6 +37,7 @@ if TYPE_CHECKING:
 
     from accountant.costs.runs import StoredRun
     from operators.base import Endurance
+    from operators.conditions.condition import Aim, Condition
     from operators.conditions.score import Score
     from operators.noise.source import NoiseSource
     from operators.svt.run import RunDecision
@@ -97,8 +96,7 @@ class Svt:
             ConfigError: alarms or questions out of range; a promise that cannot
                 be kept, is met by guessing or spans too many steps.
         """
-        expect(instance_of(Condition), condition=condition)
-        expect(instance_of(Aim), aim=aim)
+        check_asked(condition, aim)
         return cls._on(condition, aim, certified=True)
 
     @classmethod
@@ -118,8 +116,7 @@ class Svt:
     def _on(cls, condition: Condition, aim: Aim, *, certified: bool) -> Svt:
         _check_counts(aim)
         score, promise = asked(condition, aim)
-        alpha, beta = error_rates(promise)
-        steps = planned_steps(score.test, promise)
+        steps, alpha, beta = room_of(score.test, promise)
         planned = partial(
             planned_terms,
             steps,
@@ -274,9 +271,7 @@ class Svt:
         As often as it is asked, with the window or, put back, with later ones. See
         :meth:`operators.base.Operator.chances`.
         """
-        steps = self.score.of(cell, statistics)
-        found = [self.terms.first_ring(step) for step in steps.tolist()]
-        return np.array(found, dtype=np.float64)
+        return self.terms.first_rings(self.score.of(cell, statistics))
 
 
 def _charged(terms: SvtPlan, *, gaussian: bool) -> RunTerms:

@@ -68,7 +68,11 @@ def planned_terms(
     Raises:
         ValueError: numbers out of range, or a rate finer than 1e-40.
     """
-    search = _search(steps, alpha, beta, alarms, questions, monotone=monotone, either=either)
+    if steps < 1 or alarms < 1 or questions < 1:
+        raise ArgumentError("a run has steps, alarms and questions, at least one of each")
+    if min(alpha / questions, beta) < _LEAST_RATE or alpha + beta >= 1:
+        raise ArgumentError("rates of errors are at least 1e-40 and add up to less than 1")
+    search = _Search(steps, alpha / questions, beta, alarms, monotone, either)
     correction = search.best_correction()
     units = search.least_units(correction) if certified else search.likely_units(correction)
     open_units, alarm_units = units
@@ -82,23 +86,6 @@ def planned_terms(
         put_back=put_back,
         one_sided=True,
     )
-
-
-def _search(
-    steps: int,
-    alpha: Fraction,
-    beta: Fraction,
-    alarms: int,
-    questions: int,
-    *,
-    monotone: bool,
-    either: bool,
-) -> _Search:
-    if steps < 1 or alarms < 1 or questions < 1:
-        raise ArgumentError("a run has steps, alarms and questions, at least one of each")
-    if min(alpha / questions, beta) < _LEAST_RATE or alpha + beta >= 1:
-        raise ArgumentError("rates of errors are at least 1e-40 and add up to less than 1")
-    return _Search(steps, alpha / questions, beta, alarms, monotone, either)
 
 
 @dataclass(frozen=True, slots=True)

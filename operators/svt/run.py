@@ -17,6 +17,7 @@ import numpy as np
 
 from accountant.arguments import INTEGERS, WHOLE, expect, instance_of
 from accountant.errors import ArgumentError
+from operators.conditions.atoms import freeze
 from operators.noise.source import SOURCE
 from operators.single.stored import read_state
 from operators.svt.terms import SvtPlan
@@ -66,9 +67,7 @@ class RunState:
             raise ArgumentError("a run has rung, and may ring, no fewer than 0 times")
         if self.queue.ndim != 2 or self.queue.shape[1] != 4 or self.queue.dtype != np.int64:
             raise ArgumentError("a queue has four int64 columns")
-        frozen = self.queue.copy()
-        frozen.setflags(write=False)
-        object.__setattr__(self, "queue", frozen)
+        freeze(self, "queue")
 
     def __eq__(self, other: object) -> bool:
         """Compare by value."""

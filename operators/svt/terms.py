@@ -188,6 +188,10 @@ class SvtPlan:
         surely = -math.expm1(-slow * (first - needed))
         return surely + (1 - surely) * float(-np.expm1(silent) @ asked)
 
+    def first_rings(self, steps: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return :meth:`first_ring` of many step counts, shape (n,)."""
+        return np.array([self.first_ring(step) for step in steps.tolist()], np.float64)
+
     def cost_units(self, opening: bool, rung: int, before: int = 0) -> int:
         """Return what a stretch of the run cost, in loss units; stretches add up exactly.
 

@@ -89,7 +89,7 @@ def first_looks(counts: tuple[int, ...], *, released: bool) -> Law:
     """Return the law of the look that rings first, by the code under test, noise in a box."""
     values = np.array(list(product(BOX, repeat=LOOKS)), dtype=np.int64).T
     decides = windows(values.shape[1])
-    fired = np.stack([decides.fired(values[: look + 1]) for look in range(LOOKS)])
+    fired = np.stack([decides.reached(values[: look + 1]) > 0 for look in range(LOOKS)])
     assert fired.sum(axis=0).max() == 1  # once in a window, or not at all
     first = np.where(fired.any(axis=0), fired.argmax(axis=0), LOOKS).tolist()
 
@@ -175,7 +175,7 @@ def test_rings_are_as_frequent_as_the_law_says(between: int) -> None:
     whole = np.repeat(counts, runs, axis=1)
     noisy = decides.panes.release(whole, SeededSource(7))
     ends = range(between, looks * between + 1, between)
-    fired = np.stack([decides.fired(noisy[:end]) for end in ends]).mean(axis=1)
+    fired = np.stack([decides.reached(noisy[:end]) for end in ends]).mean(axis=1)
     sums = np.cumsum(counts[::between], axis=0).T
     expected = decides.first_rings(0, sums)
     assert np.abs(fired - expected).max() < 4 * np.sqrt(0.25 / runs)

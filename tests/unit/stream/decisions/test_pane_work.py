@@ -43,10 +43,10 @@ def calls(folder: Path, cells: int, panes: int) -> int:
         try:
             found = stored.over(query, *bounds)
             assert not isinstance(found, str)
-            fired = operator.fired(found)
+            reached = operator.reached(found)
         finally:
             sys.setprofile(None)
-    assert fired.shape == (cells,)
+    assert reached.shape == (cells,)
     return seen["call"] + seen["c_call"]
 
 

@@ -85,7 +85,7 @@ def released(alarms: Alarms, name: str, over: OverPanes) -> NDArray[np.bool_]:
         noise = OneByOne(b"run %d" % run)
         noisy = np.stack([drawing.release(each, noise) for each in counts()])
         found.append(
-            np.stack([reading.fired(noisy[rows.start : rows.stop]) for rows in over.windows])
+            np.stack([reading.reached(noisy[rows.start : rows.stop]) > 0 for rows in over.windows])
         )
     return np.stack(found)
 
@@ -155,11 +155,12 @@ def test_windows_with_panes_of_their_own_are_found_out(
     fresh = OneByOne(b"run 0")
     anew = np.stack(
         [
-            operator.fired(
+            operator.reached(
                 np.stack(
                     [operator.release(each, fresh) for each in counts()[rows.start : rows.stop]]
                 )
             )
+            > 0
             for rows in over.windows
         ]
     )
