@@ -280,7 +280,11 @@ class Store:
                     f"the database {self.name} is not a ledger: it holds other tables",
                     hint="name a file of its own in `ledger`; nothing was written",
                 )
-            metadata.create_all(connection, checkfirst=False)
+            for table in metadata.sorted_tables:
+                connection.execute(sa.schema.CreateTable(table))
+                # In one order: of indexes that are as good, SQLite takes the one made last.
+                for index in sorted(table.indexes, key=lambda one: str(one.name)):
+                    connection.execute(sa.schema.CreateIndex(index))
             if not self._sqlite:
                 # Compressing a long vector of cells takes twenty times as long as storing it.
                 for column in ("cell_index", "cell_value"):

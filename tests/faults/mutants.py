@@ -78,7 +78,7 @@ def _charged_after_the_draw() -> _Changes:
 
     def draw_first(self: judge.Judge, query: Any, key: Any) -> None:
         partials = judge.WindowPartials.of(self._ledger.counts.partials(key))
-        self._draw(query, query.calendar.first_starting_at(key.start_ms), partials, None)
+        self._draw(query, key, query.calendar.first_starting_at(key.start_ms), partials, None)
         admit(self, query, key)
 
     return [(judge.Judge, "_admit_through", draw_first)]

@@ -259,13 +259,12 @@ def _seen(storage: Storage, watch: Watch) -> list[tuple[Any, str, Any]]:
     def disk_of(ledger: Any) -> Disk | None:
         return storage.disk_of(str(ledger._store.file))
 
-    def drawn(self: judge.Judge, query: Any, index: int, partials: Any, before: Any) -> Any:
-        found = draw(self, query, index, partials, before)
-        start_ms, end_ms = query.calendar.bounds(index)
+    def drawn(self: judge.Judge, query: Any, key: Any, *given: Any) -> Any:
+        found = draw(self, query, key, *given)
+        _, partials, _ = given
         counts = judge.statistics_of(partials.own, 1, len(query.domain))[0]
         disk = disk_of(self._ledger)
         if disk is not None:
-            key = judge.WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)
             fired = [at for at, rings in enumerate(found.fired) if rings]
             watch.drawn(disk, key, tuple(counts.tolist()), fired)
         return found

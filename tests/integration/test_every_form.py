@@ -141,7 +141,7 @@ def price(alarms: Alarms, name: str) -> int:
 
 _OF_WINDOWS = {
     *("for_", "of", "resolve_after", "labels", "annotations"),
-    *("active", "share", "usual", "false_rings", "max_delay"),
+    *("active", "hold", "share", "usual", "false_rings", "max_delay"),
     *("grace", "publish_delay", "decide_timeout", "max_age"),
 }
 """Keys of every alarm: when it is asked, what it may spend, and what becomes of its rings."""

@@ -84,6 +84,11 @@ FORMS: Final = {
         surely=False,
     ),
     "printed": _in(_BOTH, f"{_RARELY}; tolerance: 4; mechanism: tslm", "atrium"),
+    "severities": _in(
+        "COUNT(*) > SEVERITY",
+        f"{_RARELY}; tolerance: 4; severity: {{warning: 20, critical: 60}}",
+        "atrium",
+    ),
     "steps": _in("COUNT(*) > 20", f"{_RARELY}; tolerance: 4; mechanism: ppwlm", "atrium"),
     "phases": _in(_BOTH, f"{_RARELY}; tolerance: 2; mechanism: probe", "atrium"),
     "promise": _in("COUNT(*) > 15", f"{_RARELY}; tolerance: 3; promise: false_alarms", "atrium"),

@@ -120,8 +120,10 @@ def instrument(journal: Journal, fuse: Fuse) -> None:
 
         return call
 
-    def recorded_look(self: EarlyAlarms, statistics: Any, *given: Any, window: int) -> Any:
-        asked = go_on(self, statistics, *given, window=window)
+    def recorded_look(
+        self: EarlyAlarms, statistics: Any, *given: Any, window: int, held: Any
+    ) -> Any:
+        asked = go_on(self, statistics, *given, window=window, held=held)
         fired = asked.fired.nonzero()[0].tolist()
         journal.write("look", number=window, counts=statistics[0].tolist(), fired=fired)
         return asked
