@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from rich.table import Table
 
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit, to_loss_units
@@ -151,27 +150,21 @@ def early_tables(ways: Sequence[EarlyWay], gaussian: Gaussian | None = None) -> 
     """
     if not ways:
         return []
-    table = Table(
-        title="early alarms: how long after passing the threshold they ring\n"
-        "where the count grows evenly to so many per cent of it",
-        title_justify="left",
-    )
-    table.add_column("alarm", overflow="fold")
-    table.add_column("decided")
-    table.add_column(loss_name(gaussian), justify="right")
-    for end in _ENDS:
-        table.add_column(f"{end}%", justify="right")
-    for way in ways:
-        when = f"{way.mechanism}, every step" if way.early else f"{way.mechanism}, at the end"
-        table.add_row(
+    rows = [
+        (
             way.query,
-            f"{when} *" if way.used else when,
+            f"{way.mechanism}, {'every step' if way.early else 'at the end'}{' *' * way.used}",
             rounded_loss(gaussian, to_loss_units(way.epsilon)),
             *(delay_text(way.delays_ms[end]) if end in way.delays_ms else "" for end in _ENDS),
         )
-    table.caption = "* as configured"
-    table.caption_justify = "left"
-    return [Fitting(table)]
+        for way in ways
+    ]
+    title = (
+        "early alarms: how long after passing the threshold they ring\n"
+        "where the count grows evenly to so many per cent of it"
+    )
+    right = (loss_name(gaussian), *(f"{end}%" for end in _ENDS))
+    return [Fitting.of(title, ("alarm", "decided"), right, rows, "* as configured")]
 
 
 def early_lines(

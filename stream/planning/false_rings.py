@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from stream.planning.ringing import RingLaw
     from stream.windows.calendars import Calendar
 
-__all__ = ["FalseRings", "false_chances", "false_rings", "windows_in_a_week"]
+__all__ = ["FalseRings", "false_rings", "windows_in_a_week"]
 
 _WEEK_MS: Final = 7 * 86_400_000
 _WEEKS: Final = 54
@@ -51,6 +51,7 @@ class FalseRings:
         week: false rings expected in it where every window is exactly as usual.
         varying: the same where counts vary about it as independent arrivals do (Poisson); ``None``
             for other aggregates, or where that takes too long to add up.
+        alike: how many predicates are alike, and how likely each rings falsely where all is usual.
     """
 
     least: float
@@ -59,6 +60,7 @@ class FalseRings:
     windows: int
     week: float
     varying: float | None
+    alike: tuple[tuple[int, float], ...]
 
     @property
     def day(self) -> float:
@@ -83,49 +85,29 @@ def false_rings(law: RingLaw, budget: Budget) -> FalseRings | None:
     query, alike = law.query, _alike(law)
     if query.usual is None or alike is None:
         return None
-    chance = exactly = 0.0
+    chance, found = 0.0, []
     varying: float | None = 0.0
     for cell, size in alike:
         usual = float(query.usual[cell])
-        here = law.chances(cell, np.array([whole(usual / law.unit)], np.int64))
+        granules = np.array([whole(usual / law.unit)], np.int64)
+        here = law.chances(cell, granules)
         if here is None:
             return None
         chance = max(chance, float(here[0]))
-        exactly += size * float(_false(law, cell, np.array([whole(usual / law.unit)], np.int64))[0])
+        found.append((size, float(_false(law, cell, granules)[0])))
         spread = _spread(law, cell, usual)
         varying = None if varying is None or spread is None else varying + size * spread
-    calendar = query.calendar
-    # An early alarm rings once in a window, at whichever step.
-    whole_windows = calendar.windows if isinstance(calendar, CumulativeCalendar) else calendar
-    windows = windows_in_a_week(whole_windows)
+    windows = windows_in_a_week(query.calendar)
     most = _most_rings(query, budget, windows)
     return FalseRings(
         least=float(query.usual.min()),
         most=float(query.usual.max()),
         chance=chance,
         windows=windows,
-        week=min(most, windows * exactly),
+        week=min(most, windows * sum(size * falsely for size, falsely in found)),
         varying=None if varying is None else min(most, windows * varying),
+        alike=tuple(found),
     )
-
-
-def false_chances(law: RingLaw) -> list[tuple[int, float]] | None:
-    """Return how many predicates are alike, and how likely each rings falsely where all is usual.
-
-    Args:
-        law: of the alarm.
-
-    Returns:
-        ``None`` as :func:`false_rings` does.
-    """
-    usual, alike = law.query.usual, _alike(law)
-    if usual is None or alike is None:
-        return None
-    granules = [np.array([whole(float(usual[cell]) / law.unit)], np.int64) for cell, _ in alike]
-    if any(law.chances(cell, at) is None for (cell, _), at in zip(alike, granules, strict=True)):
-        return None
-    pairs = zip(alike, granules, strict=True)
-    return [(size, float(_false(law, cell, at)[0])) for (cell, size), at in pairs]
 
 
 def windows_in_a_week(calendar: Calendar) -> int:

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from operators.registry import mechanism_of
-from stream.planning.false_rings import false_chances
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -178,16 +177,13 @@ def _any_false(terms: Lifecycle, false: float) -> float:
 
 def _fired_week(worth: Worth, *, independent: bool) -> float | None:
     """Return how often an alarm fires falsely in a week where all is as usual."""
-    terms, usual, law = worth.query.lifecycle, worth.false, worth.law
-    if usual is None or law is None:
+    terms, usual = worth.query.lifecycle, worth.false
+    if usual is None:
         return None
     if not independent:
         return usual.week / terms.needed  # no ring counts towards two firings
-    chances = false_chances(law)
-    if chances is None:
-        return None
     total = 0.0
-    for size, chance in chances:
+    for size, chance in usual.alike:
         often = firings(terms, chance, usual.windows)
         if often is None:
             return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from accountant.units import PrivacyUnit
 from operators.registry import mechanism_of
 from stream.decisions.mechanisms import plans_of
 from stream.planning.budget import budget_plan
@@ -115,7 +116,7 @@ def starving(alarms: Alarms, planned: BudgetPlan) -> Iterator[str]:
 def _refusal(
     plan: ScopePlan, queries: Sequence[Query], budget: Budget, whole: Played | None
 ) -> Refusal | None:
-    """Return the first refusal: counted, or where shares make it another, played."""
-    if any(query.share for query in queries):
+    """Return the first refusal: played, or of people, but where shares make it another, counted."""
+    if budget.unit is PrivacyUnit.EVENT or any(query.share for query in queries):
         return None if whole is None else whole.refused
     return first_refusal(plan, queries, budget)

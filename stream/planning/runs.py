@@ -15,7 +15,7 @@ from operators.conditions.score import score_of
 from operators.registry import DEFAULT, price
 from stream.decisions.mechanisms import run_of
 from stream.model.alarms import cells_per_unit
-from stream.planning.budget import period_table
+from stream.planning.budget import periods_of
 from stream.planning.occupancy import ActiveWindows
 
 if TYPE_CHECKING:
@@ -131,11 +131,9 @@ def _step(query: Query) -> Fraction:
 
 def _most_windows(query: Query, budget: Budget) -> int | None:
     """Return the windows of the fullest period, or of a lifetime's declared history."""
-    if budget.periods is None:
-        return None
-    if budget.periods.calendar is not None:
-        return int(period_table(budget.periods).windows(query.calendar).max())
-    if query.feed.history is None:
+    if (table := periods_of(budget)) is not None:
+        return int(table.windows(query.calendar).max())
+    if budget.periods is None or query.feed.history is None:
         return None
     from_ms, until_ms = query.feed.history
     windows = ActiveWindows(query.calendar, from_ms, until_ms)

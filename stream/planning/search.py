@@ -8,42 +8,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["rounded", "rounded_index", "smallest"]
+__all__ = ["largest", "rounded", "rounded_index", "smallest"]
 
 _PER_DECADE = 900
 
 
-def smallest(
-    fits: Callable[[int], bool], low: int, high: int, guess: int | None = None
-) -> int | None:
+def smallest(fits: Callable[[int], bool], low: int, high: int, *, near: bool = False) -> int | None:
     """Return the smallest number in ``(low, high]`` that fits, where all above it fit too.
 
     Args:
-        fits: asked about numbers in ``(low, high]`` only; few times where the guess is near.
+        fits: asked about numbers in ``(low, high]`` only.
         low: does not fit.
         high: the largest number looked at.
-        guess: where to begin; ``high`` if left out.
+        near: whether it is looked for from ``low`` on, in steps that double; else from both ends.
 
     Returns:
         The number, or ``None`` when not even ``high`` fits. Both it and the number before it were
         asked about, unless that is ``low``.
     """
-    if high <= low:
+    stride = 1 if near else high - low
+    while low < high and not fits(found := min(low + stride, high)):
+        low, stride = found, 2 * stride
+    if low >= high:
         return None
-    found = min(max(high if guess is None else guess, low + 1), high)
-    stride = 1
-    if fits(found):
-        while guess is not None and found - stride > low and fits(found - stride):
-            found, stride = found - stride, 2 * stride
-        low = max(low, found - stride) if guess is not None else low
-    else:
-        while True:
-            low, found = found, min(found + stride, high)
-            if found == low:
-                return None
-            if fits(found):
-                break
-            stride *= 2
     while found - low > 1:
         middle = (low + found) // 2
         if fits(middle):
@@ -51,6 +38,23 @@ def smallest(
         else:
             low = middle
     return found
+
+
+def largest(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the largest number in ``(low, high]`` that fits, where all below it do; else ``low``.
+
+    Args:
+        fits: asked about numbers in ``(low, high]`` only.
+        low: is not asked about.
+        high: the largest number looked at.
+    """
+    while low < high:
+        middle = (low + high + 1) // 2
+        if fits(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
 
 
 def rounded(index: int) -> Fraction:

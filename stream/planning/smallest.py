@@ -17,10 +17,10 @@ from accountant.budget.loads import loads_of, room_units, worst_of
 from accountant.budget.plan import epsilon_needed
 from accountant.errors import ConfigError
 from accountant.units import to_loss_units
-from operators.registry import mechanism_of
 from stream.config.alarms.tolerances import aim_with, highest_tolerance, tolerance_text
 from stream.decisions.mechanisms import price_of
 from stream.model.alarms import has_runs
+from stream.model.holds import in_runs
 from stream.model.numbers import decimal
 from stream.planning.budget import alarm_costs
 from stream.planning.changes import Change, ChangeKind
@@ -30,7 +30,7 @@ from stream.planning.switching import another_mechanism
 from stream.planning.usefulness import poor_rates, poor_tolerances
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from accountant.budget.plan import ScopePlan
     from operators.base import Plan
@@ -69,7 +69,7 @@ def smallest_changes(
     everyone = range(len(queries))
     for chosen in [*([at] for at in everyone), *([list(everyone)] if len(queries) > 1 else [])]:
         changes += [bench.tolerance(chosen), bench.max_fnr(chosen), bench.window(chosen)]
-        if any(_keeps_runs(queries[at]) for at in chosen):
+        if any(in_runs(queries[at]) for at in chosen):
             changes.append(bench.alarms_per_period(chosen))
         if len(chosen) == 1:
             other = another_mechanism(chosen[0], plan, queries, plans, budget)
@@ -102,96 +102,84 @@ class _Bench:
 
     def tolerance(self, chosen: Sequence[int]) -> Change:
         """Widen tolerances; where there are several, by one factor of three digits."""
+        highest = {at: self._highest_tolerances(at) for at in chosen}
+        low, most = 0, rounded_index(Fraction(2 * _MOST_STEPS))
         one = len(chosen) == 1 and len(self._queries[chosen[0]].texts) == 1
-        widened = self._one_tolerance(*chosen) if one else self._tolerances(chosen)
-        values, amount, poor = {}, 0.0, ""
-        for at, tolerances in widened.items():
-            query = self._queries[at]
-            if tolerances != query.aim.tolerances:
-                poor = poor or poor_tolerances(query, tolerances)
-                values[query.id] = tolerance_text(query, tolerances)
-                amount += max(
-                    (2 * new + 1) / (2 * old + 1) - 1
-                    for new, old in zip(tolerances, query.aim.tolerances, strict=True)
+        if one:
+            ((low,), (most,)) = self._queries[chosen[0]].aim.tolerances, highest[chosen[0]]
+
+        def widened(number: int) -> dict[int, Aim]:
+            return {
+                at: aim_with(
+                    self._queries[at],
+                    (number,) if one else self._widened(at, rounded(number), highest[at]),
                 )
-        return self._change(ChangeKind.TOLERANCE, chosen, values, amount, poor)
+                for at in chosen
+            }
+
+        def growth(aim: Aim, own: Aim) -> float:
+            pairs = zip(aim.tolerances, own.tolerances, strict=True)
+            return max((2 * new + 1) / (2 * old + 1) - 1 for new, old in pairs)
+
+        return self._smallest(
+            ChangeKind.TOLERANCE,
+            chosen,
+            (widened, low, most),
+            lambda query, aim: tolerance_text(query, aim.tolerances),
+            growth,
+            poor=lambda query, aim: poor_tolerances(query, aim.tolerances),
+        )
 
     def max_fnr(self, chosen: Sequence[int]) -> Change:
         """Raise max_fnr of some alarms; of several, of all that lie below one number."""
         aims = {at: self._queries[at].aim for at in chosen}
         highest = {at: _highest_rate(aim) for at, aim in aims.items()}
 
-        def raised(index: int) -> dict[int, Fraction]:
+        def raised(index: int) -> dict[int, Aim]:
             return {
-                at: max(aim.max_fnr, min(rounded(index), rounded(highest[at])))
+                at: replace(aim, max_fnr=max(aim.max_fnr, rounded(min(index, highest[at]))))
                 for at, aim in aims.items()
             }
-
-        def fits(index: int) -> bool:
-            return self._fits(
-                {at: replace(aims[at], max_fnr=rate) for at, rate in raised(index).items()}
-            )
-
-        def planned(index: int) -> int | None:
-            at = chosen[0]
-            return self._units_of(at, replace(aims[at], max_fnr=raised(index)[at]))
 
         lowest = min(aim.max_fnr for aim in aims.values())
         low = rounded_index(lowest)
         low -= rounded(low) > lowest
-        most = max(highest.values())
-        units, room = self._worst, self._wall
-        if len(chosen) == 1:
-            units, room = self._units[chosen[0]], self._room(chosen[0]) or 0
-        found = None
-        if room and low < most:
-            guess = min(rounded_index(_rate_between((lowest, units), None, room)), most)
-            if len(chosen) == 1 and (tried := planned(guess)):  # correct the first guess
-                second = (rounded(guess), tried)
-                guess = rounded_index(_rate_between((lowest, units), second, room))
-            found = smallest(fits, low, most, guess)
-        values, amount = {}, 0.0
-        for at, rate in raised(found).items() if found is not None else ():
-            if rate > aims[at].max_fnr:
-                values[self._queries[at].id] = decimal(rate)
-                amount += float(rate / aims[at].max_fnr) - 1
-        poor = poor_rates(map(Fraction, values.values()))
-        return self._change(ChangeKind.MAX_FNR, chosen, values, amount, poor)
+        return self._smallest(
+            ChangeKind.MAX_FNR,
+            chosen,
+            (raised, low, max(highest.values())),
+            lambda _, aim: decimal(aim.max_fnr),
+            lambda aim, own: float(aim.max_fnr / own.max_fnr) - 1,
+            poor=lambda _, aim: poor_rates([aim.max_fnr]),
+        )
 
     def window(self, chosen: Sequence[int]) -> Change:
         """Lengthen the windows of some alarms (of hopping ones, the steps) by whole multiples."""
         possible = len(chosen) > 1 or self._room(chosen[0]) is not None
         found = self._trials.smallest(chosen, self._first_multiple(chosen)) if possible else {}
         values = {
-            self._queries[at].id: window_text(each.calendar, self._queries[at].feed.time)
-            for at, each in found.items()
+            self._queries[at].id: window_text(longer, self._queries[at].feed.time)
+            for at, (_, longer) in found.items()
         }
-        amount = sum(each.times - 1 for each in found.values())
+        amount = sum(times - 1 for times, _ in found.values())
         return self._change(ChangeKind.WINDOW, chosen, values, amount)
 
     def alarms_per_period(self, chosen: Sequence[int]) -> Change:
         """Take alarms from the runs of some alarms; of several, from all that have most."""
-        chosen_aims = {at: self._queries[at].aim for at in chosen}
-        aims = {at: aim for at, aim in chosen_aims.items() if _keeps_runs(self._queries[at])}
+        aims = {at: self._queries[at].aim for at in chosen if in_runs(self._queries[at])}
         most = max(aim.alarms for aim in aims.values())
 
-        def fits(fewer: int) -> bool:
-            left = most - fewer
-            return self._fits(
-                {at: replace(aim, alarms=min(aim.alarms, left)) for at, aim in aims.items()}
-            )
+        def fewer(number: int) -> dict[int, Aim]:
+            left = most - number
+            return {at: replace(aim, alarms=min(aim.alarms, left)) for at, aim in aims.items()}
 
-        units, room = self._worst, self._wall
-        if len(chosen) == 1:
-            units, room = self._units[chosen[0]], self._room(chosen[0]) or 0
-        found = smallest(fits, 0, most - 1, most - most * room // units) if room else None
-        values, amount = {}, 0.0
-        for at, aim in aims.items() if found is not None else ():
-            left = most - (found or 0)
-            if left < aim.alarms:
-                values[self._queries[at].id] = str(left)
-                amount += aim.alarms / left - 1
-        return self._change(ChangeKind.ALARMS, chosen, values, amount)
+        return self._smallest(
+            ChangeKind.ALARMS,
+            chosen,
+            (fewer, 0, most - 1),
+            lambda _, aim: str(aim.alarms),
+            lambda aim, own: own.alarms / aim.alarms - 1,
+        )
 
     def epsilon_max(self) -> Change:
         """Raise the wall itself, to four decimals."""
@@ -213,44 +201,42 @@ class _Bench:
         alarms = tuple(self._queries[at].id for at in chosen)
         return Change(kind, alarms, values, amount if values else math.inf, poor)
 
-    def _one_tolerance(self, at: int) -> dict[int, tuple[int, ...]]:
-        query, (highest,) = self._queries[at], self._highest_tolerances(at)
+    def _smallest(
+        self,
+        kind: ChangeKind,
+        chosen: Sequence[int],
+        search: tuple[Callable[[int], Mapping[int, Aim]], int, int],
+        text: Callable[[Query, Aim], str],
+        growth: Callable[[Aim, Aim], float],
+        *,
+        poor: Callable[[Query, Aim], str] = lambda _query, _aim: "",
+    ) -> Change:
+        """Return the change to the first aims with which the budget carries its alarms.
 
-        def fits(tolerance: int) -> bool:
-            return self._fits({at: aim_with(query, (tolerance,))})
-
-        guess = self._guessed_tolerance(at)
-        if guess is None:
-            return {}
-        found = smallest(fits, query.aim.tolerances[0], highest, guess)
-        return {} if found is None else {at: (found,)}
-
-    def _tolerances(self, chosen: Sequence[int]) -> dict[int, tuple[int, ...]]:
-        highest = {at: self._highest_tolerances(at) for at in chosen}
-
-        def widened(index: int) -> dict[int, tuple[int, ...]]:
-            return {at: self._widened(at, rounded(index), highest[at]) for at in chosen}
-
-        def worst(index: int) -> int | None:
-            return self._worst_with(
-                {
-                    at: aim_with(self._queries[at], tolerances)
-                    for at, tolerances in widened(index).items()
-                }
-            )
-
-        def fits(index: int) -> bool:
-            found = worst(index)
-            return found is not None and found <= self._wall
-
-        if not self._wall:
-            return {}
-        most = rounded_index(Fraction(2 * _MOST_STEPS))
-        guess = min(rounded_index(Fraction(self._worst, self._wall)), most)
-        if tried := worst(guess):  # losses fall about as the factor grows: correct the first guess
-            guess = rounded_index(rounded(guess) * tried / self._wall)
-        found = smallest(fits, 0, most, guess)
-        return {} if found is None else widened(found)
+        Args:
+            kind: what is changed.
+            chosen: positions of the alarms.
+            search: the aims by a number, one that is too low and the largest that is looked at.
+            text: what to write for an alarm's aim.
+            growth: by what share of itself a number of an aim has grown from the alarm's own.
+            poor: what is wrong with an aim; empty where nothing is.
+        """
+        aims, low, high = search
+        found = None
+        if self._wall and (len(chosen) > 1 or self._room(chosen[0])):
+            found = smallest(lambda number: self._fits(aims(number)), low, high, near=True)
+        changed = [
+            (self._queries[at], aim)
+            for at, aim in ({} if found is None else aims(found)).items()
+            if aim != self._queries[at].aim
+        ]
+        return self._change(
+            kind,
+            chosen,
+            {query.id: text(query, aim) for query, aim in changed},
+            sum(growth(aim, query.aim) for query, aim in changed),
+            next((told for query, aim in changed if (told := poor(query, aim))), ""),
+        )
 
     def _first_multiple(self, chosen: Sequence[int]) -> int:
         """Return a multiple of windows below which nothing can fit.
@@ -269,19 +255,14 @@ class _Bench:
         return max(2, self._units[chosen[0]] // (room + 1))
 
     def _fits(self, aims: Mapping[int, Aim]) -> bool:
-        """Whether the budget carries its alarms with some other aims."""
-        worst = self._worst_with(aims)
-        return worst is not None and worst <= self._wall
-
-    def _worst_with(self, aims: Mapping[int, Aim]) -> int | None:
-        """Return the worst case with some other aims; ``None`` if one cannot be kept."""
+        """Whether the budget carries its alarms with some other aims; not if one cannot be kept."""
         units = list(self._units)
         for at, aim in aims.items():
             planned = self._units_of(at, aim)
             if planned is None:
-                return None
+                return False
             units[at] = planned
-        return worst_of(self._loads, units)
+        return worst_of(self._loads, units) <= self._wall
 
     def _units_of(self, at: int, aim: Aim) -> int | None:
         """Return what one cell costs under another aim; ``None`` if it cannot be kept."""
@@ -322,26 +303,6 @@ class _Bench:
             for width, most in zip(widths, highest, strict=True)
         )
 
-    def _guessed_tolerance(self, at: int) -> int | None:
-        """Return about the one tolerance that is needed; ``None`` when none will do.
-
-        Loss falls about as the uncertain region widens; one trial corrects the first guess.
-        """
-        room = self._room(at)
-        if room is None:
-            return None
-        highest = self._highest_tolerances(at)
-        guess = self._widened(at, Fraction(self._units[at], room), highest)
-        tried = self._units_of(at, aim_with(self._queries[at], guess))
-        if not tried:
-            return guess[0]
-        width = Fraction(2 * guess[0] + 1) * tried / room
-        return min(math.ceil((width - 1) / 2), highest[0])
-
-
-def _keeps_runs(query: Query) -> bool:
-    return mechanism_of(query.mechanism).run is not None and query.aim.looks == 1
-
 
 def _alike(queries: Sequence[Query], units: Sequence[int]) -> list[int]:
     """Return, per alarm, the first one that costs the same under the same aim.
@@ -368,24 +329,6 @@ def _alike(queries: Sequence[Query], units: Sequence[int]) -> list[int]:
         if costs.setdefault((*kind, query.aim), units[at]) != units[at]:
             contradicted.add(kind)
     return [at if kind in contradicted else firsts[kind] for at, kind in enumerate(kinds)]
-
-
-def _rate_between(
-    first: tuple[Fraction, int], second: tuple[Fraction, int] | None, room: int
-) -> Fraction:
-    """Return about the max_fnr that costs ``room``: losses are about linear in its log odds.
-
-    Args:
-        first: a max_fnr and what it costs.
-        second: another one; a toss of a coin, which costs nothing, if left out.
-        room: what it may cost.
-    """
-    (rate, units), (other, more) = first, second or (_HALF, 0)
-    if not 0 < rate < _HALF or not 0 < other <= _HALF or units == more:
-        return _HALF
-    low, high = (math.log(float((1 - each) / each)) for each in (rate, other))
-    odds = low + (high - low) * ((room - units) / (more - units))
-    return Fraction(1 / (1 + math.exp(min(max(odds, 0.0), 30.0))))
 
 
 def _highest_rate(aim: Aim) -> int:

@@ -8,15 +8,13 @@ stretched so far that windows leave gaps, or that under a schedule they cover le
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
-
-import numpy as np
 
 from accountant.budget.loads import loads_of, worst_of
 from accountant.units import PrivacyUnit
 from stream.config.sql.text import name_in_sql
-from stream.planning.budget import REFERENCE_MS, period_table
+from stream.planning.budget import REFERENCE_MS, periods_of
 from stream.planning.occupancy import ActiveWindows, active_spans
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar
@@ -28,11 +26,9 @@ if TYPE_CHECKING:
     from accountant.records import BudgetTerms
     from stream.model.alarms import Budget
     from stream.model.queries import Query
-    from stream.planning.budget import PeriodTable
     from stream.windows.calendars import Calendar
 
 __all__ = [
-    "Stretched",
     "WindowTrials",
     "covered_share",
     "duration_text",
@@ -44,19 +40,6 @@ _DAY_MS = 86_400_000
 _YEAR = (REFERENCE_MS, REFERENCE_MS + 366 * _DAY_MS)
 _MOST_TRIALS = 500
 _UNITS = ((3_600_000, "HOUR"), (60_000, "MINUTE"), (1_000, "SECOND"))
-
-
-@dataclass(frozen=True, slots=True)
-class Stretched:
-    """A calendar with longer windows or steps.
-
-    Args:
-        calendar: the new one.
-        times: how many times as long they are.
-    """
-
-    calendar: Calendar
-    times: int
 
 
 class WindowTrials:
@@ -81,18 +64,14 @@ class WindowTrials:
         self._costs = costs
         self._unit = budget.unit
         self._budget, self._queries = budget, queries
-        self._table: PeriodTable | None = None
-        if budget.periods is not None and budget.periods.calendar is not None:
-            self._table = period_table(budget.periods)
+        self._table = periods_of(budget)
+        if self._table is not None:
             self._counts = [self._table.charged(query.calendar, budget, query) for query in queries]
             self._losses = [cost.epsilon_units * cost.cells_per_unit for cost in costs]
-            # Exact: sums may pass 64 bits.
-            totals = np.zeros(len(self._table.starts_ms), dtype=object)
-            for counts, loss in zip(self._counts, self._losses, strict=True):
-                totals += counts.astype(object) * loss
-            self._totals = totals
+            units = {cost.query: cost.epsilon_units for cost in costs}
+            self._totals = self._table.losses(queries, units, budget)
 
-    def smallest(self, chosen: Sequence[int], first: int) -> Mapping[int, Stretched]:
+    def smallest(self, chosen: Sequence[int], first: int) -> Mapping[int, tuple[int, Calendar]]:
         """Return the smallest common stretch of some alarms after which the budget carries all.
 
         Args:
@@ -100,18 +79,17 @@ class WindowTrials:
             first: multiple to begin with, 2 or more.
 
         Returns:
-            New windows of the alarms that have to change; empty when no stretch is enough.
+            Multiples and new windows of the alarms that have to change; empty when no stretch is
+            enough.
         """
         most = {at: self._most(at) for at in chosen}
         for times in range(first, min(max(most.values()), first + _MOST_TRIALS) + 1):
-            longer = {
-                at: stretched(self._calendars[at], min(times, most[at]))
-                for at in chosen
-                if most[at] > 1
-            }
-            calendars = {at: each.calendar for at, each in longer.items()}
-            if self._fits(calendars) and all(map(self._covers, calendars, calendars.values())):
-                return longer
+            tried = {at: min(times, most[at]) for at in chosen if most[at] > 1}
+            longer = {at: stretched(self._calendars[at], each) for at, each in tried.items()}
+            if self._fits(longer) and all(
+                covered_share(calendar, self._calendars[at]) >= 1 for at, calendar in longer.items()
+            ):
+                return {at: (tried[at], longer[at]) for at in tried}
         return {}
 
     def _most(self, at: int) -> int:
@@ -145,10 +123,6 @@ class WindowTrials:
             totals += more.astype(object) * self._losses[at]
         return bool(totals.max() <= self._wall)
 
-    def _covers(self, at: int, calendar: Calendar) -> bool:
-        """Whether other windows of an alarm cover as much time as its own, over a year."""
-        return covered_share(calendar, self._calendars[at]) >= 1
-
 
 def covered_share(calendar: Calendar, before: Calendar) -> float:
     """Return how much time windows cover over a year, as a part of what others cover."""
@@ -160,7 +134,7 @@ def covered_share(calendar: Calendar, before: Calendar) -> float:
     return covered / covered_before if covered_before else 1.0
 
 
-def stretched(calendar: Calendar, times: int) -> Stretched:
+def stretched(calendar: Calendar, times: int) -> Calendar:
     """Return tumbling windows ``times`` as long, or hopping ones with steps so much longer.
 
     Raises:
@@ -169,10 +143,10 @@ def stretched(calendar: Calendar, times: int) -> Stretched:
     size, step = _size_and_step(calendar)
     new_size, new_step = (size * times if size == step else size), step * times
     if isinstance(calendar, FixedCalendar):
-        return Stretched(replace(calendar, size_ms=new_size, step_ms=new_step), times)
+        return replace(calendar, size_ms=new_size, step_ms=new_step)
     if isinstance(calendar, LocalCalendar):
-        return Stretched(replace(calendar, size_days=new_size, step_days=new_step), times)
-    return Stretched(calendar, 1)
+        return replace(calendar, size_days=new_size, step_days=new_step)
+    return calendar
 
 
 def window_text(calendar: Calendar, time: str) -> str:

@@ -130,9 +130,7 @@ def _whose(case: Case) -> str:
 
 
 def _usual(case: Case) -> list[Fraction]:
-    (name,) = case.query.condition.formula.atoms
-    unit = case.query.aggregates[case.query.condition.atoms[name].statistic].per_unit
-    return [int(each) * unit for each in set(case.usual.tolist())]
+    return [int(each) * case.per_unit for each in set(case.usual.tolist())]
 
 
 def _outcome(one: Advice, case: Case) -> Iterator[str]:
