@@ -15,10 +15,11 @@ import numpy as np
 from operators.conditions.weights import Weight
 from operators.registry import mechanism_of
 from stream.model.alarms import has_runs
+from stream.model.holds import in_runs
 from stream.planning.budget import REFERENCE_MS
 from stream.planning.occupancy import ActiveWindows
 from stream.planning.ringing import whole
-from stream.windows.cumulative import CumulativeCalendar
+from stream.windows.cumulative import whole_windows
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -115,8 +116,7 @@ def windows_in_a_week(calendar: Calendar) -> int:
 
     Windows that are looked at in steps are one each.
     """
-    if isinstance(calendar, CumulativeCalendar):
-        calendar = calendar.windows
+    calendar = whole_windows(calendar)
     edges = [REFERENCE_MS + week * _WEEK_MS for week in range(_WEEKS)]
     active = ActiveWindows(calendar, edges[0], edges[-1])
     numbers = [calendar.first_starting_at(edge) for edge in edges]
@@ -175,7 +175,7 @@ def _most_rings(query: Query, budget: Budget, windows: int) -> float:
 
     A run of early alarms is one predicate's in one window: what it may ring bounds nothing.
     """
-    if mechanism_of(query.mechanism).run is None or query.aim.looks > 1:
+    if not in_runs(query):
         return math.inf
     if not has_runs(query, budget):
         return query.aim.alarms * windows

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from operators.registry import mechanism_of
+from stream.model.holds import in_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -127,10 +128,8 @@ def _of(worth: Worth) -> Steadied:
     terms = query.lifecycle
     miss, usual = float(query.aim.max_fnr), worth.false
     false = _promised(query) if usual is None else usual.chance
-    mechanism = mechanism_of(query.mechanism)
     # Looks at a window share noise, and no other window has any of it.
-    apart = mechanism.run is None or query.aim.looks > 1
-    independent = apart and mechanism.panes is None
+    independent = not in_runs(query) and mechanism_of(query.mechanism).panes is None
     if independent:
         missed = 1 - reaches(terms.needed, terms.among, 1 - miss)
         cut = miss**terms.resolve_after

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accountant.units import PrivacyUnit
-from operators.registry import mechanism_of
 from stream.decisions.mechanisms import plans_of
+from stream.model.holds import in_runs
 from stream.planning.budget import budget_plan
 from stream.planning.changes import recommended
 from stream.planning.panes import pane_shares
@@ -86,9 +86,7 @@ def outlook(alarms: Alarms) -> tuple[ScopeOutlook, ...]:
                     if (found := price_setter(query, alarms.budget.gaussian)) is not None
                 ),
                 runs=tuple(
-                    run_outlook(query, alarms.budget)
-                    for query in queries
-                    if mechanism_of(query.mechanism).run is not None and query.aim.looks == 1
+                    run_outlook(query, alarms.budget) for query in queries if in_runs(query)
                 ),
             )
         )

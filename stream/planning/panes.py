@@ -18,7 +18,7 @@ from stream.model.alarms import cells_per_unit
 from stream.model.losses import told_loss
 from stream.planning.budget import REFERENCE_MS, PeriodTable, periods_of
 from stream.windows.calendars import FixedCalendar
-from stream.windows.cumulative import CumulativeCalendar
+from stream.windows.cumulative import whole_windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -149,9 +149,7 @@ def pane_shares(queries: Sequence[Query], budget: Budget) -> tuple[PaneShare, ..
 def _apart(query: Query, budget: Budget) -> int:
     """Return what a unit would lose by an alarm whose windows are each decided alone."""
     epsilon = DEFAULT.price(query.condition, query.aim).epsilon
-    calendar = query.calendar
-    if isinstance(calendar, CumulativeCalendar):
-        calendar = calendar.windows  # what looks at every step is priced for all of them
+    calendar = whole_windows(query.calendar)  # a look at every step is priced for all of them
     alone = replace(query, panes="", mechanism=DEFAULT.name, calendar=calendar)
     return to_loss_units(epsilon) * _counted(alone, budget)
 

@@ -100,7 +100,7 @@ def _walked_user(
         shape = shapes[key.query]
         if judge.answer(charge, shape) is not Answer.RESERVED:
             return Refusal(key.query, key.start_ms, key.end_ms, since_ms, granted)
-        held = Held(key.start_ms, key.end_ms, charge.loss_units, shape)
-        judge.hold(Standing(held, open=False, periods=charge.periods))
+        worst = Held(key.start_ms, key.end_ms, charge.loss_units, shape)
+        judge.hold(Standing(worst, open=False, periods=charge.periods))
         granted[key.query] += 1
     return None

@@ -260,19 +260,11 @@ class RingLaw:
         shown = (order[0], order[(order.size - 1) // 2], order[-1])
         return tuple({int(self.thresholds[cell]): int(cell) for cell in shown}.values())
 
-    def cell_of(self, threshold: Fraction | None) -> int:
-        """Return a cell of this threshold, in the aggregate's own unit; the median one's without.
-
-        Raises:
-            ValueError: no cell has it.
-        """
-        if threshold is None:
-            order = np.argsort(self.thresholds, kind="stable")
-            return int(order[(order.size - 1) // 2])
-        found = np.flatnonzero(self.thresholds == int(threshold / self.unit))
-        if not found.size:
-            raise ValueError(f"no predicate of {self.query.id!r} has the threshold {threshold}")
-        return int(found[0])
+    @property
+    def median_cell(self) -> int:
+        """A cell of the median threshold."""
+        order = np.argsort(self.thresholds, kind="stable")
+        return int(order[(order.size - 1) // 2])
 
 
 @dataclass(frozen=True, slots=True)

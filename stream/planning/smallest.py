@@ -97,8 +97,6 @@ class _Bench:
         self._worst = worst_of(self._loads, self._units)
         self._trials = WindowTrials(plan.terms, queries, costs, budget)
         self._runs = [has_runs(query, budget) for query in queries]
-        self._alike = _alike(queries, self._units)
-        self._planned: dict[tuple[int, Aim], int | None] = {}
 
     def tolerance(self, chosen: Sequence[int]) -> Change:
         """Widen tolerances; where there are several, by one factor of three digits."""
@@ -269,14 +267,10 @@ class _Bench:
         query = self._queries[at]
         if aim == query.aim:
             return self._units[at]
-        key = (self._alike[at], aim)
-        if key not in self._planned:
-            try:
-                plan = price_of(query, aim)
-                self._planned[key] = to_loss_units(plan.epsilon)
-            except ConfigError:
-                self._planned[key] = None
-        return self._planned[key]
+        try:
+            return to_loss_units(price_of(query, aim).epsilon)
+        except ConfigError:
+            return None
 
     def _room(self, at: int) -> int | None:
         """Return the most that one cell of an alarm may cost; ``None`` when 0 is too much."""
@@ -302,33 +296,6 @@ class _Bench:
             min(math.ceil((width - 1) / 2), most)
             for width, most in zip(widths, highest, strict=True)
         )
-
-
-def _alike(queries: Sequence[Query], units: Sequence[int]) -> list[int]:
-    """Return, per alarm, the first one that costs the same under the same aim.
-
-    Alarms that differ in their thresholds alone are taken to, unless they contradict it here: the
-    worst case is over all statistics, wherever the threshold lies among them.
-    """
-    firsts: dict[tuple[object, ...], int] = {}
-    costs: dict[tuple[object, ...], int] = {}
-    contradicted: set[tuple[object, ...]] = set()
-    kinds = []
-    for at, query in enumerate(queries):
-        condition = query.condition
-        channels = tuple((each.statistic, tuple(each.offsets)) for each in condition.channels)
-        kind = (
-            query.mechanism,
-            str(condition.formula),
-            condition.sensitivities,
-            condition.monotone,
-            channels,
-        )
-        kinds.append(kind)
-        firsts.setdefault(kind, at)
-        if costs.setdefault((*kind, query.aim), units[at]) != units[at]:
-            contradicted.add(kind)
-    return [at if kind in contradicted else firsts[kind] for at, kind in enumerate(kinds)]
 
 
 def _highest_rate(aim: Aim) -> int:

@@ -303,7 +303,7 @@ def _changes_table(changes: Sequence[Change]) -> Fitting:
     for change in changes:
         if change.alarms:
             groups.setdefault(change.alarms, {})[change.kind] = change
-    rows = []
+    rows: list[tuple[str | Text, ...]] = []
     for alarms, kinds in groups.items():
         if len(groups) > MOST_LISTED and not any(one.possible for one in kinds.values()):
             continue

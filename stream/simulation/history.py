@@ -10,7 +10,7 @@ from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, takewhile
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -167,7 +167,8 @@ def count_history(
     return {query.id: _stacked(query, keys[query.id], found) for query in every}
 
 
-class _Window(NamedTuple):
+@dataclass(frozen=True, slots=True, eq=False)
+class _Window:
     """One window's statistics other than zero, partitions added up."""
 
     index: NDArray[np.int64]

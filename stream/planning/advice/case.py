@@ -23,7 +23,7 @@ from stream.model.alarms import cells_per_unit, scope_of, windows_cap
 from stream.planning.budget import alarm_costs, period_table, periods_of
 from stream.planning.usefulness import useful_tolerance
 from stream.windows.calendars import FixedCalendar, LocalCalendar
-from stream.windows.cumulative import CumulativeCalendar
+from stream.windows.cumulative import whole_windows
 from stream.windows.periods import Periods
 
 if TYPE_CHECKING:
@@ -261,9 +261,7 @@ def _windows(query: Query, budget: Budget, wanted: FalseRings) -> tuple[int, int
 
     Windows that are looked at in steps are one each.
     """
-    calendar = query.calendar
-    if isinstance(calendar, CumulativeCalendar):
-        calendar = calendar.windows
+    calendar = whole_windows(query.calendar)
     schedule = calendar.schedule
     zone = "UTC" if schedule is None else schedule.timezone
     spans = period_table(Periods(LocalCalendar(wanted.days, wanted.days, zone)))

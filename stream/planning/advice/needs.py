@@ -248,9 +248,11 @@ def _caps(case: Case) -> Iterator[Need]:
         return
     for kind in (NeedKind.PREDICATES, NeedKind.EVENTS):
         cap: int = getattr(case.budget.contribution, kind)
-        for below, kept in _first(
-            lambda below, kind=kind: case.with_caps(**{kind: -below}), -cap, -1
-        ):
+
+        def capped(below: int, kind: NeedKind = kind) -> Case:
+            return case.with_caps(**{kind: -below})
+
+        for below, kept in _first(capped, -cap, -1):
             yield _counting_less(kind, -below, kept)
 
 

@@ -21,7 +21,8 @@ from operators.registry import DEFAULT, OFFERED, create, mechanism_of
 from stream.config.alarms.panes import no_panes_for, pane_count
 from stream.config.alarms.tolerances import aim_with
 from stream.model.alarms import cells_per_unit
-from stream.planning.advice.candidates import Candidate, in_runs
+from stream.model.holds import in_runs
+from stream.planning.advice.candidates import Candidate
 from stream.planning.advice.ways import takes_caps, ways
 from stream.planning.search import largest, rounded, rounded_index
 from stream.planning.usefulness import MOST_RATE
