@@ -227,19 +227,14 @@ def _kinds_of_periods(
     table = periods_of(budget)
     if table is None or not queries:
         return [None] * len(queries), [(1,) if each else None for each in runs]
-    counted = {(query.calendar, False): table.windows(query.calendar) for query in queries}
-    for query, each in zip(queries, runs, strict=True):
-        if each:
-            counted[query.calendar, True] = table.runs(query.calendar)
-    kinds = np.unique(np.stack(list(counted.values())), axis=1)
-    found = {key: tuple(row) for key, row in zip(counted, kinds.tolist(), strict=True)}
-    return (
-        [found[query.calendar, False] for query in queries],
-        [
-            found[query.calendar, True] if each else None
-            for query, each in zip(queries, runs, strict=True)
-        ],
-    )
+    rows = [table.windows(query.calendar) for query in queries]
+    rows += [
+        table.runs(query.calendar) if each else rows[0]
+        for query, each in zip(queries, runs, strict=True)
+    ]
+    found = [tuple(row) for row in np.unique(np.stack(rows), axis=1).tolist()]
+    counted = zip(found[len(queries) :], runs, strict=True)
+    return list(found[: len(queries)]), [row if each else None for row, each in counted]
 
 
 def _is_steady(calendar: Calendar) -> bool:

@@ -185,7 +185,7 @@ def _panes_line(share: PaneShare, plan: ScopePlan, gaussian: Gaussian | None) ->
         loss: epsilon_text(share.units),
         f"tslm_{loss}": epsilon_text(share.apart_units),
         f"run_{loss}": _told(share.run_units),
-        f"tree_{loss}": _told(share.tree and share.tree.units),
+        f"tree_{loss}": None if share.tree is None else _told(share.tree.units),
         "alarms": [
             {
                 "alarm": one.alarm,

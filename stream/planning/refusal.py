@@ -19,6 +19,7 @@ from accountant.units import to_loss_units
 from stream.planning.budget import periods_of
 from stream.planning.search import largest
 from stream.planning.series import ONE_PERIOD, Spans
+from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -30,8 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Refusal", "first_refusal"]
 
-_DAY_MS = 86_400_000
-_TEN_YEARS_MS = 3_653 * _DAY_MS
+_TEN_YEARS_MS = 3_653 * DAY_MS
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from accountant.budget.loads import loads_of, room_units, worst_of
+from accountant.budget.loads import loads_of, worst_of
 from accountant.budget.plan import epsilon_needed
 from accountant.errors import ConfigError
 from accountant.units import to_loss_units
@@ -153,7 +153,7 @@ class _Bench:
 
     def window(self, chosen: Sequence[int]) -> Change:
         """Lengthen the windows of some alarms (of hopping ones, the steps) by whole multiples."""
-        possible = len(chosen) > 1 or self._room(chosen[0]) is not None
+        possible = self._possible(chosen)
         found = self._trials.smallest(chosen, self._first_multiple(chosen)) if possible else {}
         values = {
             self._queries[at].id: window_text(longer, self._queries[at].feed.time)
@@ -221,7 +221,7 @@ class _Bench:
         """
         aims, low, high = search
         found = None
-        if self._wall and (len(chosen) > 1 or self._room(chosen[0])):
+        if self._possible(chosen):
             found = smallest(lambda number: self._fits(aims(number)), low, high, near=True)
         changed = [
             (self._queries[at], aim)
@@ -247,10 +247,7 @@ class _Bench:
             return 2
         if any(each.schedule is not None or each.overlap > 1 for each in calendars):
             return 2
-        if len(chosen) > 1:
-            return max(2, self._worst // (self._wall + 1))
-        room = self._room(chosen[0]) or 0
-        return max(2, self._units[chosen[0]] // (room + 1))
+        return max(2, self._worst // (self._wall + 1))
 
     def _fits(self, aims: Mapping[int, Aim]) -> bool:
         """Whether the budget carries its alarms with some other aims; not if one cannot be kept."""
@@ -272,10 +269,10 @@ class _Bench:
         except ConfigError:
             return None
 
-    def _room(self, at: int) -> int | None:
-        """Return the most that one cell of an alarm may cost; ``None`` when 0 is too much."""
-        room = room_units(self._loads, self._units, at, self._wall)
-        return room or None
+    def _possible(self, chosen: Sequence[int]) -> bool:
+        """Whether the budget would carry its alarms if some of them cost next to nothing."""
+        least = [1 if at in chosen else units for at, units in enumerate(self._units)]
+        return worst_of(self._loads, least) <= self._wall
 
     def _highest_tolerances(self, at: int) -> tuple[int, ...]:
         """Return per atom the largest tolerance that is looked at and allowed."""

@@ -18,6 +18,7 @@ from stream.planning.budget import REFERENCE_MS, periods_of
 from stream.planning.occupancy import ActiveWindows, active_spans
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar
+from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,8 +37,7 @@ __all__ = [
     "window_text",
 ]
 
-_DAY_MS = 86_400_000
-_YEAR = (REFERENCE_MS, REFERENCE_MS + 366 * _DAY_MS)
+_YEAR = (REFERENCE_MS, REFERENCE_MS + 366 * DAY_MS)
 _MOST_TRIALS = 500
 _UNITS = ((3_600_000, "HOUR"), (60_000, "MINUTE"), (1_000, "SECOND"))
 
@@ -100,7 +100,7 @@ class WindowTrials:
             return max(1, size // step)
         if self._table is None:
             return 1
-        length_ms = size * _DAY_MS if isinstance(calendar, LocalCalendar) else size
+        length_ms = size * DAY_MS if isinstance(calendar, LocalCalendar) else size
         limit_ms = self._table.longest_ms
         if calendar.schedule is not None:
             starts_ms, ends_ms = active_spans(calendar.schedule, *_YEAR)
@@ -170,7 +170,7 @@ def duration_text(length_ms: int) -> str:
     """Return a length of time in its two largest units, as ``2 d 5 h``."""
     parts: list[str] = []
     rest_ms = length_ms
-    for unit_ms, name in ((_DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")):
+    for unit_ms, name in ((DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")):
         number, rest_ms = divmod(rest_ms, unit_ms)
         if number:
             parts.append(f"{number} {name}")

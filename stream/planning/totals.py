@@ -7,12 +7,13 @@ stays for many periods loses as much again in each.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from accountant.units import to_loss_units
 from stream.planning.budget import periods_of
+from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from stream.planning.budget import PeriodTable
 
 __all__ = ["Totals", "period_losses", "totals"]
-
-_DAY_MS: Final = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +89,7 @@ def totals(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Totals 
 
 def _fullest(table: PeriodTable, losses: NDArray[np.float64], days: int) -> tuple[int, int]:
     """Return the largest sum over periods that begin within so many days, and how many cost."""
-    starts, span_ms = table.starts_ms, days * _DAY_MS
+    starts, span_ms = table.starts_ms, days * DAY_MS
     stops = np.searchsorted(starts, starts + span_ms)
     sums, costs = (
         np.concatenate([[0.0], np.cumsum(each)]) for each in (losses, (losses > 0).astype(float))
