@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-__all__ = ["EarlyWay", "early_lines", "early_tables", "early_ways"]
+__all__ = ["EarlyWay", "early_lines", "early_tables", "early_ways", "mean_ring_ms"]
 
 _ENDS: Final = (120, 150, 200, 400)
 """Per cent of the threshold at which the window of an example ends."""
@@ -86,7 +86,10 @@ def _ways_of(query: Query) -> Iterator[EarlyWay]:
         except ConfigError:  # its own way could be planned; another may not
             continue
         if early is not None:
-            delays = {end: _delay(early, *growth, calendar) for end, growth in growths.items()}
+            delays = {
+                end: mean_ring_ms(early, statistics, calendar.step_ms) - passed_ms
+                for end, (statistics, passed_ms) in growths.items()
+            }
             used = name == query.mechanism
             # Of people in the first of their panes, an event pays for two.
             twice = mechanism.panes is not None and not query.aggregates[0].adds_up
@@ -130,15 +133,19 @@ def _growths(
     return found
 
 
-def _delay(
-    early: EarlyAlarms | PaneOperator,
-    statistics: NDArray[np.int64],
-    passed_ms: float,
-    calendar: CumulativeCalendar,
+def mean_ring_ms(
+    early: EarlyAlarms | PaneOperator, statistics: NDArray[np.int64], step_ms: int
 ) -> float:
+    """Return how long after its window's begin a cell rings first, on average; at its end without.
+
+    Args:
+        early: decides it at every look.
+        statistics: of the cell, shape (statistics, looks), int64.
+        step_ms: from one look to the next.
+    """
     chances = early.first_rings(0, statistics)
-    ends_ms = calendar.step_ms * np.arange(1, calendar.steps + 1)
-    return float(chances @ ends_ms + (1 - chances.sum()) * calendar.size_ms) - passed_ms
+    ends_ms = step_ms * np.arange(1, statistics.shape[1] + 1)
+    return float(chances @ ends_ms + (1 - chances.sum()) * ends_ms[-1])
 
 
 def early_tables(ways: Sequence[EarlyWay], gaussian: Gaussian | None = None) -> list[Fitting]:

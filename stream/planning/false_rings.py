@@ -22,8 +22,6 @@ from stream.planning.ringing import whole
 from stream.windows.cumulative import whole_windows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from stream.model.alarms import Budget
     from stream.model.queries import Query
     from stream.planning.ringing import RingLaw
@@ -95,7 +93,7 @@ def false_rings(law: RingLaw, budget: Budget) -> FalseRings | None:
         if here is None:
             return None
         chance = max(chance, float(here[0]))
-        found.append((size, float(_false(law, cell, granules)[0])))
+        found.append((size, 0.0 if law.due(cell, granules)[0] else float(here[0])))
         spread = _spread(law, cell, usual)
         varying = None if varying is None or spread is None else varying + size * spread
     windows = windows_in_a_week(query.calendar)
@@ -148,14 +146,6 @@ def _alike(law: RingLaw) -> list[tuple[int, int]] | None:
     return list(zip(cells.tolist(), sizes.tolist(), strict=True))
 
 
-def _false(law: RingLaw, cell: int, granules: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how likely a cell rings falsely at these aggregates: not at all where it is due."""
-    chances = law.chances(cell, granules)
-    if chances is None:
-        raise ValueError("a law that is known at one count is known at all")
-    return np.where(law.due(cell, granules), 0.0, chances)
-
-
 def _spread(law: RingLaw, cell: int, usual: float) -> float | None:
     """Return how likely a cell rings falsely whose count is Poisson about what is usual."""
     if law.query.aggregates[0].kind not in _COUNTS or law.query.reference is not None:
@@ -167,7 +157,10 @@ def _spread(law: RingLaw, cell: int, usual: float) -> float | None:
         return None
     logs = np.array([k * math.log(usual) - math.lgamma(k + 1) if usual else -k for k in counts])
     masses = np.exp(logs - logs.max()) if usual else (counts == 0).astype(np.float64)
-    return float(_false(law, cell, counts) @ masses / masses.sum())
+    chances = law.chances(cell, counts)
+    if chances is None:
+        return None
+    return float(np.where(law.due(cell, counts), 0.0, chances) @ masses / masses.sum())
 
 
 def _most_rings(query: Query, budget: Budget, windows: int) -> float:

@@ -3,7 +3,7 @@
 Given the counts, answers of different windows are independent wherever each window is decided by
 noise of its own, as by ``tslm``: figures are then exact, from a chain over what a lifecycle
 remembers. Where windows share noise, as those of a run or over panes, they are bounds that hold
-whatever depends on what (:func:`_any_missed`, :func:`_any_false`).
+whatever depends on what, by Markov.
 """
 
 from __future__ import annotations
@@ -134,12 +134,13 @@ def _of(worth: Worth) -> Steadied:
         missed = 1 - reaches(terms.needed, terms.among, 1 - miss)
         cut = miss**terms.resolve_after
     else:
-        missed, cut = _any_missed(terms, miss), miss
+        # However windows depend on each other: so many misses on average, by Markov.
+        missed, cut = min(1.0, terms.among * miss / (terms.among - terms.needed + 1)), miss
     fired = None
     if false is not None:
-        fired = (
-            reaches(terms.needed, terms.among, false) if independent else _any_false(terms, false)
-        )
+        fired = min(1.0, terms.among * false / terms.needed)  # likewise
+        if independent:
+            fired = reaches(terms.needed, terms.among, false)
     rings = None if usual is None else usual.week
     return Steadied(
         query.id,
@@ -162,16 +163,6 @@ def _promised(query: Query) -> float | None:
     if query.aim.max_fpr is not None:
         return float(query.aim.max_fpr)
     return float(query.aim.max_fnr) if len(query.texts) == 1 else None
-
-
-def _any_missed(terms: Lifecycle, miss: float) -> float:
-    """Bound misses however windows depend on each other: so many misses on average, by Markov."""
-    return min(1.0, terms.among * miss / (terms.among - terms.needed + 1))
-
-
-def _any_false(terms: Lifecycle, false: float) -> float:
-    """Bound false firing likewise."""
-    return min(1.0, terms.among * false / terms.needed)
 
 
 def _fired_week(worth: Worth, *, independent: bool) -> float | None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["largest", "rounded", "rounded_index", "smallest"]
+__all__ = ["index_within", "largest", "rounded", "rounded_index", "smallest"]
 
 _PER_DECADE = 900
 
@@ -61,6 +61,12 @@ def rounded(index: int) -> Fraction:
     """Return number ``index`` of those with three significant digits: 1 is number 0, 1.01 is 1."""
     decade, digits = divmod(index, _PER_DECADE)
     return Fraction(100 + digits, 100) * Fraction(10) ** decade
+
+
+def index_within(value: Fraction) -> int:
+    """Return the index of the largest number of three significant digits that is <= ``value``."""
+    index = rounded_index(value)
+    return index - (rounded(index) > value)
 
 
 def rounded_index(value: Fraction) -> int:

@@ -16,16 +16,16 @@ from typing import TYPE_CHECKING
 from accountant.budget.loads import loads_of, worst_of
 from accountant.budget.plan import epsilon_needed
 from accountant.errors import ConfigError
-from accountant.units import to_loss_units
+from accountant.units import PrivacyUnit, to_loss_units
 from stream.config.alarms.tolerances import aim_with, highest_tolerance, tolerance_text
 from stream.decisions.mechanisms import price_of
 from stream.model.alarms import has_runs
 from stream.model.holds import in_runs
 from stream.model.numbers import decimal
-from stream.planning.budget import alarm_costs
+from stream.planning.budget import alarm_costs, periods_of
 from stream.planning.changes import Change, ChangeKind
-from stream.planning.search import rounded, rounded_index, smallest
-from stream.planning.stretching import WindowTrials, window_text
+from stream.planning.search import index_within, rounded, rounded_index, smallest
+from stream.planning.stretching import covered_share, longest_stretch, stretched, window_text
 from stream.planning.switching import another_mechanism
 from stream.planning.usefulness import poor_rates, poor_tolerances
 
@@ -37,10 +37,12 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Aim
     from stream.model.alarms import Budget
     from stream.model.queries import Query
+    from stream.windows.calendars import Calendar
 
 __all__ = ["smallest_changes"]
 
 _MOST_STEPS = 10_000
+_MOST_TRIALS = 500
 _HALF = Fraction(1, 2)
 
 
@@ -90,13 +92,16 @@ class _Bench:
         self._scope = plan.terms.scope
         self._wall = plan.terms.epsilon_max_units
         self._gaussian = budget.gaussian
-        self._queries = queries
-        self._units = [to_loss_units(plans[query.id].epsilon) for query in queries]
-        costs = alarm_costs(self._scope, queries, plans, budget)
-        self._loads = loads_of(budget.unit, costs)
+        self._budget, self._queries = budget, queries
+        self._costs = alarm_costs(self._scope, queries, plans, budget)
+        self._units = [cost.epsilon_units for cost in self._costs]
+        self._loads = loads_of(budget.unit, self._costs)
         self._worst = worst_of(self._loads, self._units)
-        self._trials = WindowTrials(plan.terms, queries, costs, budget)
-        self._runs = [has_runs(query, budget) for query in queries]
+        self._table = periods_of(budget)
+        if self._table is not None:
+            units = {cost.query: cost.epsilon_units for cost in self._costs}
+            self._totals = self._table.losses(queries, units, budget)
+            self._counts = [self._table.charged(query.calendar, budget, query) for query in queries]
 
     def tolerance(self, chosen: Sequence[int]) -> Change:
         """Widen tolerances; where there are several, by one factor of three digits."""
@@ -140,8 +145,7 @@ class _Bench:
             }
 
         lowest = min(aim.max_fnr for aim in aims.values())
-        low = rounded_index(lowest)
-        low -= rounded(low) > lowest
+        low = index_within(lowest)
         return self._smallest(
             ChangeKind.MAX_FNR,
             chosen,
@@ -153,13 +157,22 @@ class _Bench:
 
     def window(self, chosen: Sequence[int]) -> Change:
         """Lengthen the windows of some alarms (of hopping ones, the steps) by whole multiples."""
-        possible = self._possible(chosen)
-        found = self._trials.smallest(chosen, self._first_multiple(chosen)) if possible else {}
-        values = {
-            self._queries[at].id: window_text(longer, self._queries[at].feed.time)
-            for at, (_, longer) in found.items()
-        }
-        amount = sum(times - 1 for times, _ in found.values())
+        values, amount = {}, 0
+        own = {at: self._queries[at].calendar for at in chosen}
+        most = {at: longest_stretch(calendar, self._table) for at, calendar in own.items()}
+        first = self._first_multiple(chosen)
+        last = min(max(most.values()), first + _MOST_TRIALS) if self._possible(chosen) else 0
+        for times in range(first, last + 1):
+            tried = {at: min(times, most[at]) for at in chosen if most[at] > 1}
+            longer = {at: stretched(own[at], each) for at, each in tried.items()}
+            if self._fits_over(longer) and all(
+                covered_share(calendar, own[at]) >= 1 for at, calendar in longer.items()
+            ):
+                for at, calendar in longer.items():
+                    query = self._queries[at]
+                    values[query.id] = window_text(calendar, query.feed.time)
+                amount = sum(tried.values()) - len(tried)
+                break
         return self._change(ChangeKind.WINDOW, chosen, values, amount)
 
     def alarms_per_period(self, chosen: Sequence[int]) -> Change:
@@ -243,7 +256,7 @@ class _Bench:
         that of n that touch a period at least n / m are left.
         """
         calendars = [self._queries[at].calendar for at in chosen]
-        if any(self._runs[at] for at in chosen):
+        if any(has_runs(self._queries[at], self._budget) for at in chosen):
             return 2
         if any(each.schedule is not None or each.overlap > 1 for each in calendars):
             return 2
@@ -252,22 +265,28 @@ class _Bench:
     def _fits(self, aims: Mapping[int, Aim]) -> bool:
         """Whether the budget carries its alarms with some other aims; not if one cannot be kept."""
         units = list(self._units)
-        for at, aim in aims.items():
-            planned = self._units_of(at, aim)
-            if planned is None:
-                return False
-            units[at] = planned
+        try:
+            for at, aim in aims.items():
+                units[at] = to_loss_units(price_of(self._queries[at], aim).epsilon)
+        except ConfigError:
+            return False
         return worst_of(self._loads, units) <= self._wall
 
-    def _units_of(self, at: int, aim: Aim) -> int | None:
-        """Return what one cell costs under another aim; ``None`` if it cannot be kept."""
-        query = self._queries[at]
-        if aim == query.aim:
-            return self._units[at]
-        try:
-            return to_loss_units(price_of(query, aim).epsilon)
-        except ConfigError:
-            return None
+    def _fits_over(self, changed: Mapping[int, Calendar]) -> bool:
+        """Whether the budget carries its alarms over some other windows."""
+        if self._budget.unit is PrivacyUnit.EVENT:
+            costs = list(self._costs)
+            for at, calendar in changed.items():
+                costs[at] = replace(costs[at], overlap=calendar.charged)
+            return worst_of(loads_of(self._budget.unit, costs), self._units) <= self._wall
+        if self._table is None:
+            return False
+        totals = self._totals.copy()
+        for at, calendar in changed.items():
+            charged = self._table.charged(calendar, self._budget, self._queries[at])
+            more = (charged - self._counts[at]).astype(object)
+            totals += more * self._units[at] * self._costs[at].cells_per_unit
+        return bool(totals.max() <= self._wall)
 
     def _possible(self, chosen: Sequence[int]) -> bool:
         """Whether the budget would carry its alarms if some of them cost next to nothing."""

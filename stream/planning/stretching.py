@@ -11,117 +11,47 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from accountant.budget.loads import loads_of, worst_of
-from accountant.units import PrivacyUnit
 from stream.config.sql.text import name_in_sql
-from stream.planning.budget import REFERENCE_MS, periods_of
+from stream.planning.budget import REFERENCE_MS
 from stream.planning.occupancy import ActiveWindows, active_spans
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from accountant.budget.loads import AlarmCost
-    from accountant.records import BudgetTerms
-    from stream.model.alarms import Budget
-    from stream.model.queries import Query
+    from stream.planning.budget import PeriodTable
     from stream.windows.calendars import Calendar
 
 __all__ = [
-    "WindowTrials",
     "covered_share",
     "duration_text",
+    "longest_stretch",
     "stretched",
     "window_text",
 ]
 
 _YEAR = (REFERENCE_MS, REFERENCE_MS + 366 * DAY_MS)
-_MOST_TRIALS = 500
 _UNITS = ((3_600_000, "HOUR"), (60_000, "MINUTE"), (1_000, "SECOND"))
 
 
-class WindowTrials:
-    """The alarms of one budget, whose windows are stretched on trial.
+def longest_stretch(calendar: Calendar, periods: PeriodTable | None) -> int:
+    """Return the largest multiple of windows, or of hopping ones' steps, that can be of use.
 
     Args:
-        terms: the budget.
-        queries: its alarms.
-        costs: the same as the planner sees them.
-        budget: unit, periods and caps.
+        calendar: the windows.
+        periods: those of the budget; ``None`` where there are none that end.
     """
-
-    def __init__(
-        self,
-        terms: BudgetTerms,
-        queries: Sequence[Query],
-        costs: Sequence[AlarmCost],
-        budget: Budget,
-    ) -> None:
-        self._wall = terms.epsilon_max_units
-        self._calendars = [query.calendar for query in queries]
-        self._costs = costs
-        self._unit = budget.unit
-        self._budget, self._queries = budget, queries
-        self._table = periods_of(budget)
-        if self._table is not None:
-            self._counts = [self._table.charged(query.calendar, budget, query) for query in queries]
-            self._losses = [cost.epsilon_units * cost.cells_per_unit for cost in costs]
-            units = {cost.query: cost.epsilon_units for cost in costs}
-            self._totals = self._table.losses(queries, units, budget)
-
-    def smallest(self, chosen: Sequence[int], first: int) -> Mapping[int, tuple[int, Calendar]]:
-        """Return the smallest common stretch of some alarms after which the budget carries all.
-
-        Args:
-            chosen: positions of the alarms.
-            first: multiple to begin with, 2 or more.
-
-        Returns:
-            Multiples and new windows of the alarms that have to change; empty when no stretch is
-            enough.
-        """
-        most = {at: self._most(at) for at in chosen}
-        for times in range(first, min(max(most.values()), first + _MOST_TRIALS) + 1):
-            tried = {at: min(times, most[at]) for at in chosen if most[at] > 1}
-            longer = {at: stretched(self._calendars[at], each) for at, each in tried.items()}
-            if self._fits(longer) and all(
-                covered_share(calendar, self._calendars[at]) >= 1 for at, calendar in longer.items()
-            ):
-                return {at: (tried[at], longer[at]) for at in tried}
-        return {}
-
-    def _most(self, at: int) -> int:
-        """Return the largest multiple that can be of use."""
-        calendar = self._calendars[at]
-        size, step = _size_and_step(calendar)
-        if size != step:
-            return max(1, size // step)
-        if self._table is None:
-            return 1
-        length_ms = size * DAY_MS if isinstance(calendar, LocalCalendar) else size
-        limit_ms = self._table.longest_ms
-        if calendar.schedule is not None:
-            starts_ms, ends_ms = active_spans(calendar.schedule, *_YEAR)
-            limit_ms = min(limit_ms, int((ends_ms - starts_ms).max(initial=0)))
-        return max(1, limit_ms // length_ms)
-
-    def _fits(self, changed: Mapping[int, Calendar]) -> bool:
-        if self._unit is PrivacyUnit.EVENT:
-            costs = list(self._costs)
-            for at, calendar in changed.items():
-                costs[at] = replace(costs[at], overlap=calendar.charged)
-            units = [cost.epsilon_units for cost in costs]
-            return worst_of(loads_of(self._unit, costs), units) <= self._wall
-        if self._table is None:
-            return False
-        totals = self._totals.copy()
-        for at, calendar in changed.items():
-            charged = self._table.charged(calendar, self._budget, self._queries[at])
-            more = charged - self._counts[at]
-            totals += more.astype(object) * self._losses[at]
-        return bool(totals.max() <= self._wall)
+    size, step = _size_and_step(calendar)
+    if size != step:
+        return max(1, size // step)
+    if periods is None:
+        return 1
+    length_ms = size * DAY_MS if isinstance(calendar, LocalCalendar) else size
+    limit_ms = periods.longest_ms
+    if calendar.schedule is not None:
+        starts_ms, ends_ms = active_spans(calendar.schedule, *_YEAR)
+        limit_ms = min(limit_ms, int((ends_ms - starts_ms).max(initial=0)))
+    return max(1, limit_ms // length_ms)
 
 
 def covered_share(calendar: Calendar, before: Calendar) -> float:

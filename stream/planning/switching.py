@@ -20,7 +20,7 @@ from stream.decisions.mechanisms import price_of
 from stream.model.numbers import decimal
 from stream.planning.budget import alarm_costs, periods_of
 from stream.planning.changes import Change, ChangeKind
-from stream.planning.search import largest, rounded, rounded_index
+from stream.planning.search import index_within, largest, rounded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,7 +88,6 @@ def _in_runs(query: Query, mechanism: Mechanism, alarms: int, asked: int) -> Que
     """Return the alarm in runs whose quiet cells use up few alarms, however near they are."""
     aim = query.aim
     rate = min(aim.max_fpr or aim.max_fnr, _SPENT_ON_NOTHING * alarms / max(asked, 1))
-    index = rounded_index(max(rate, _LEAST_RATE))
-    fpr = rounded(index if rounded(index) <= rate else index - 1)
+    fpr = rounded(index_within(max(rate, _LEAST_RATE)))
     tried = aim_with(query, aim.tolerances, mechanism.name)
     return replace(query, mechanism=mechanism.name, aim=replace(tried, max_fpr=fpr, alarms=alarms))

@@ -217,7 +217,6 @@ def _lines(results: AlarmResults) -> Iterable[tuple[str, list[Measured], str]]:
 
 def _at_configured_tolerance(results: AlarmResults) -> list[Measured]:
     """Return one setting per mechanism, as near to the configuration as was tried."""
-    nearest: dict[str, Measured] = {}
     asked = results.query.aim
 
     def distance(one: Measured) -> tuple[float, float]:
@@ -226,11 +225,11 @@ def _at_configured_tolerance(results: AlarmResults) -> list[Measured]:
             abs(float(one.setting.aim.max_fnr - asked.max_fnr)),
         )
 
-    for one in results.measured:
-        mechanism = one.setting.mechanism
-        if mechanism not in nearest or distance(one) < distance(nearest[mechanism]):
-            nearest[mechanism] = one
-    return [nearest[mechanism] for mechanism in MECHANISM_COLOURS if mechanism in nearest]
+    tried = (
+        [one for one in results.measured if one.setting.mechanism == mechanism]
+        for mechanism in MECHANISM_COLOURS
+    )
+    return [min(each, key=distance) for each in tried if each]
 
 
 def _svg(draw: Callable[[Axes], None], name: str) -> str:
@@ -243,8 +242,8 @@ def _svg(draw: Callable[[Axes], None], name: str) -> str:
         draw(axes)
         handles, labels = axes.get_legend_handles_labels()
         if once := dict(zip(labels, handles, strict=True)):
-            below = "outside lower center"
-            figure.legend(list(once.values()), list(once), loc=below, ncols=_COLUMNS)
+            handles, labels = list(once.values()), list(once)
+            figure.legend(handles, labels, loc="outside lower center", ncols=_COLUMNS)
         written = io.StringIO()
         figure.savefig(written, format="svg", metadata={"Date": None})
     return _inline(written.getvalue(), name)

@@ -24,7 +24,7 @@ from stream.model.alarms import cells_per_unit
 from stream.model.holds import in_runs
 from stream.planning.advice.candidates import Candidate
 from stream.planning.advice.ways import takes_caps, ways
-from stream.planning.search import largest, rounded, rounded_index
+from stream.planning.search import index_within, largest, rounded, rounded_index
 from stream.planning.usefulness import MOST_RATE
 
 if TYPE_CHECKING:
@@ -204,8 +204,7 @@ def _rates(case: Case) -> range:
     """Return the indexes of rates of false alarms that are looked at, ascending."""
     written, room = case.query.aim.max_fpr, 1 - case.query.aim.max_fnr
     most = min(MOST_RATE, room * Fraction(9, 10)) if written is None else written
-    last = rounded_index(most)
-    return range(rounded_index(_LEAST_RATE), last + (rounded(last) <= most))
+    return range(rounded_index(_LEAST_RATE), index_within(most) + 1)
 
 
 def _by_window(case: Case, mechanism: Mechanism, *, useful: bool = True) -> Candidate | None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Self
+from typing import TYPE_CHECKING, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["Adding"]
 
@@ -15,7 +18,8 @@ class Adding:
 
     def add(self, other: Self) -> None:
         """Add what came of other draws."""
-        for name in self.__slots__:
+        names: Iterable[str] = self.__slots__
+        for name in names:
             own, more = getattr(self, name), getattr(other, name)
             if isinstance(own, Adding):
                 own.add(more)
