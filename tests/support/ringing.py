@@ -25,9 +25,12 @@ def ring_probability(
     law = RingLaw.of(query)
     cell = law.median_cell
     if threshold is not None:
-        (cell, *_) = np.flatnonzero(law.thresholds == int(Fraction(threshold) / law.unit)).tolist()
-    found = law.at(cell, [Fraction(count)])
-    return None if found is None else found[0]
+        found = np.flatnonzero(law.thresholds == int(Fraction(threshold) / law.unit)).tolist()
+        if not found:
+            raise ValueError(f"no predicate of {query.id!r} has the threshold {threshold}")
+        cell = found[0]
+    chances = law.at(cell, [Fraction(count)])
+    return None if chances is None else chances[0]
 
 
 def curve(query: Query, budget: Budget) -> Ringing | None:
