@@ -15,7 +15,7 @@ from accountant.units import PrivacyUnit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["AlarmCost", "Load", "kept_of", "loads_of", "room_units", "worst_of"]
+__all__ = ["AlarmCost", "Load", "kept_of", "loads_of", "worst_of"]
 
 Load: TypeAlias = tuple[int, ...]
 """Cells (or runs) of each alarm, in order, that one privacy unit can reach together."""
@@ -128,29 +128,6 @@ def kept_of(loads: Sequence[Load], alarms: Sequence[AlarmCost]) -> int:
         ),
         default=0,
     )
-
-
-def room_units(loads: Sequence[Load], units: Sequence[int], at: int, wall: int) -> int | None:
-    """Return the most that one cell of an alarm may cost for every load to stay under the wall.
-
-    Args:
-        loads: cells of each alarm.
-        units: loss of one cell of each alarm, in loss units.
-        at: position of the alarm; its own entry of ``units`` is not read.
-        wall: in loss units.
-
-    Returns:
-        The largest such loss, at most the wall; ``None`` when not even 0 will do.
-    """
-    others = [*units[:at], 0, *units[at + 1 :]]
-    room = wall
-    for load in loads:
-        left = wall - worst_of([load], others)
-        if left < 0:
-            return None
-        if load[at]:
-            room = min(room, left // load[at])
-    return room
 
 
 def _row_loads(alarms: Sequence[AlarmCost]) -> tuple[Load, ...]:

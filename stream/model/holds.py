@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from operators.registry import mechanism_of
 from stream.windows.calendars import LocalCalendar
-from stream.windows.cumulative import CumulativeCalendar
+from stream.windows.cumulative import whole_windows
 from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
@@ -18,13 +18,13 @@ __all__ = ["held_windows", "in_runs", "least_hold_ms", "shown_falsely"]
 
 def least_hold_ms(calendar: Calendar) -> int:
     """Return the shortest hold that holds the next window, and all that share events with one."""
-    whole = _whole(calendar)
+    whole = whole_windows(calendar)
     return max(whole.wait_ms, whole.longest_ms - whole.wait_ms)
 
 
 def held_windows(query: Query) -> int:
     """Return in how many windows after one that fired a cell is held, schedule aside."""
-    whole = _whole(query.calendar)
+    whole = whole_windows(query.calendar)
     days = whole.step_days * DAY_MS if isinstance(whole, LocalCalendar) else 0
     return query.hold_ms // (days or whole.wait_ms)
 
@@ -48,7 +48,3 @@ def shown_falsely(query: Query) -> tuple[float, float]:
     if in_runs(query):
         return (min(1.0, false * (1 + held)),) * 2
     return false * (1 + held) / (1 + false * held), 1 - (1 - false) ** (1 + held)
-
-
-def _whole(calendar: Calendar) -> Calendar:
-    return calendar.windows if isinstance(calendar, CumulativeCalendar) else calendar

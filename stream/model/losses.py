@@ -19,6 +19,7 @@ __all__ = [
     "loss_name",
     "rounded_loss",
     "shown_epsilon",
+    "told_loss",
     "wall_fields",
     "wall_text",
     "worth_text",
@@ -80,6 +81,11 @@ def rounded_loss(gaussian: Gaussian | None, units: float) -> str:
     """Return a loss to three decimals; of rho, which is small, to four digits."""
     loss = float(from_loss_units(int(units)))
     return f"{loss:.3f}" if gaussian is None else f"{loss:.4g}"
+
+
+def told_loss(gaussian: Gaussian | None, units: float) -> str:
+    """Return the same for a sentence, where rho is named."""
+    return f"{'' if gaussian is None else 'rho '}{rounded_loss(gaussian, units)}"
 
 
 def worth_text(gaussian: Gaussian | None, units: int) -> str:

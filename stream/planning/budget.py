@@ -44,6 +44,7 @@ __all__ = [
     "alarm_costs",
     "budget_plan",
     "period_table",
+    "periods_of",
     "planned_shape",
 ]
 
@@ -159,6 +160,22 @@ class PeriodTable:
         windows, most = self.windows(calendar), windows_cap(query, budget)
         return windows if most is None else np.minimum(windows, most)
 
+    def losses(
+        self, queries: Sequence[Query], units: Mapping[str, int], budget: Budget
+    ) -> NDArray[np.object_]:
+        """Return what each period may cost a person at worst, shape (n,), whole loss units.
+
+        Args:
+            queries: the alarms on one budget.
+            units: loss of one cell, by alarm, in loss units.
+            budget: unit and caps.
+        """
+        totals = np.zeros(len(self.starts_ms), dtype=object)  # exact: sums may pass 64 bits
+        for query in queries:
+            each = units[query.id] * cells_per_unit(query, budget)
+            totals += self.charged(query.calendar, budget, query).astype(object) * each
+        return totals
+
     @property
     def longest_ms(self) -> int:
         """Length of the longest period."""
@@ -193,6 +210,12 @@ def period_table(periods: Periods) -> PeriodTable:
     return PeriodTable(calendar, starts_ms, ends_ms)
 
 
+def periods_of(budget: Budget) -> PeriodTable | None:
+    """Return a budget's periods; ``None`` under unit ``event``, and for a lifetime without end."""
+    periods = budget.periods
+    return None if periods is None or periods.calendar is None else period_table(periods)
+
+
 def _kinds_of_periods(
     queries: Sequence[Query], budget: Budget
 ) -> tuple[list[tuple[int, ...] | None], list[tuple[int, ...] | None]]:
@@ -201,22 +224,17 @@ def _kinds_of_periods(
     Periods of one kind are one. No runs are counted where windows are charged by themselves.
     """
     runs = [has_runs(query, budget) for query in queries]
-    if budget.periods is None or budget.periods.calendar is None or not queries:
+    table = periods_of(budget)
+    if table is None or not queries:
         return [None] * len(queries), [(1,) if each else None for each in runs]
-    table = period_table(budget.periods)
-    counted = {(query.calendar, False): table.windows(query.calendar) for query in queries}
-    for query, each in zip(queries, runs, strict=True):
-        if each:
-            counted[query.calendar, True] = table.runs(query.calendar)
-    kinds = np.unique(np.stack(list(counted.values())), axis=1)
-    found = {key: tuple(row) for key, row in zip(counted, kinds.tolist(), strict=True)}
-    return (
-        [found[query.calendar, False] for query in queries],
-        [
-            found[query.calendar, True] if each else None
-            for query, each in zip(queries, runs, strict=True)
-        ],
-    )
+    rows = [table.windows(query.calendar) for query in queries]
+    rows += [
+        table.runs(query.calendar) if each else rows[0]
+        for query, each in zip(queries, runs, strict=True)
+    ]
+    found = [tuple(row) for row in np.unique(np.stack(rows), axis=1).tolist()]
+    counted = zip(found[len(queries) :], runs, strict=True)
+    return list(found[: len(queries)]), [row if each else None for row, each in counted]
 
 
 def _is_steady(calendar: Calendar) -> bool:

@@ -58,7 +58,7 @@ def curve_drawing(worth: Worth) -> str:
     if worth.law is None or worth.ringing is None:
         raise ValueError("only a law that is known is drawn")
     law = worth.law
-    cell = law.cell_of(None)
+    cell = law.median_cell
     zone = threshold_edge(law, cell)
     usual = None if law.query.usual is None else float(law.query.usual[cell])
     if law.steps is None:

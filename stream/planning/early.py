@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from rich.table import Table
 
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit, to_loss_units
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-__all__ = ["EarlyWay", "early_lines", "early_tables", "early_ways"]
+__all__ = ["EarlyWay", "early_lines", "early_tables", "early_ways", "mean_ring_ms"]
 
 _ENDS: Final = (120, 150, 200, 400)
 """Per cent of the threshold at which the window of an example ends."""
@@ -87,7 +86,10 @@ def _ways_of(query: Query) -> Iterator[EarlyWay]:
         except ConfigError:  # its own way could be planned; another may not
             continue
         if early is not None:
-            delays = {end: _delay(early, *growth, calendar) for end, growth in growths.items()}
+            delays = {
+                end: mean_ring_ms(early, statistics, calendar.step_ms) - passed_ms
+                for end, (statistics, passed_ms) in growths.items()
+            }
             used = name == query.mechanism
             # Of people in the first of their panes, an event pays for two.
             twice = mechanism.panes is not None and not query.aggregates[0].adds_up
@@ -131,15 +133,19 @@ def _growths(
     return found
 
 
-def _delay(
-    early: EarlyAlarms | PaneOperator,
-    statistics: NDArray[np.int64],
-    passed_ms: float,
-    calendar: CumulativeCalendar,
+def mean_ring_ms(
+    early: EarlyAlarms | PaneOperator, statistics: NDArray[np.int64], step_ms: int
 ) -> float:
+    """Return how long after its window's begin a cell rings first, on average; at its end without.
+
+    Args:
+        early: decides it at every look.
+        statistics: of the cell, shape (statistics, looks), int64.
+        step_ms: from one look to the next.
+    """
     chances = early.first_rings(0, statistics)
-    ends_ms = calendar.step_ms * np.arange(1, calendar.steps + 1)
-    return float(chances @ ends_ms + (1 - chances.sum()) * calendar.size_ms) - passed_ms
+    ends_ms = step_ms * np.arange(1, statistics.shape[1] + 1)
+    return float(chances @ ends_ms + (1 - chances.sum()) * ends_ms[-1])
 
 
 def early_tables(ways: Sequence[EarlyWay], gaussian: Gaussian | None = None) -> list[Fitting]:
@@ -151,27 +157,21 @@ def early_tables(ways: Sequence[EarlyWay], gaussian: Gaussian | None = None) -> 
     """
     if not ways:
         return []
-    table = Table(
-        title="early alarms: how long after passing the threshold they ring\n"
-        "where the count grows evenly to so many per cent of it",
-        title_justify="left",
-    )
-    table.add_column("alarm", overflow="fold")
-    table.add_column("decided")
-    table.add_column(loss_name(gaussian), justify="right")
-    for end in _ENDS:
-        table.add_column(f"{end}%", justify="right")
-    for way in ways:
-        when = f"{way.mechanism}, every step" if way.early else f"{way.mechanism}, at the end"
-        table.add_row(
+    rows = [
+        (
             way.query,
-            f"{when} *" if way.used else when,
+            f"{way.mechanism}, {'every step' if way.early else 'at the end'}{' *' * way.used}",
             rounded_loss(gaussian, to_loss_units(way.epsilon)),
             *(delay_text(way.delays_ms[end]) if end in way.delays_ms else "" for end in _ENDS),
         )
-    table.caption = "* as configured"
-    table.caption_justify = "left"
-    return [Fitting(table)]
+        for way in ways
+    ]
+    title = (
+        "early alarms: how long after passing the threshold they ring\n"
+        "where the count grows evenly to so many per cent of it"
+    )
+    right = (loss_name(gaussian), *(f"{end}%" for end in _ENDS))
+    return [Fitting.of(title, ("alarm", "decided"), right, rows, "* as configured")]
 
 
 def early_lines(

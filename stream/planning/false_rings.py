@@ -15,20 +15,19 @@ import numpy as np
 from operators.conditions.weights import Weight
 from operators.registry import mechanism_of
 from stream.model.alarms import has_runs
+from stream.model.holds import in_runs
 from stream.planning.budget import REFERENCE_MS
 from stream.planning.occupancy import ActiveWindows
 from stream.planning.ringing import whole
-from stream.windows.cumulative import CumulativeCalendar
+from stream.windows.cumulative import whole_windows
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from stream.model.alarms import Budget
     from stream.model.queries import Query
     from stream.planning.ringing import RingLaw
     from stream.windows.calendars import Calendar
 
-__all__ = ["FalseRings", "false_chances", "false_rings", "windows_in_a_week"]
+__all__ = ["FalseRings", "false_rings", "windows_in_a_week"]
 
 _WEEK_MS: Final = 7 * 86_400_000
 _WEEKS: Final = 54
@@ -51,6 +50,7 @@ class FalseRings:
         week: false rings expected in it where every window is exactly as usual.
         varying: the same where counts vary about it as independent arrivals do (Poisson); ``None``
             for other aggregates, or where that takes too long to add up.
+        alike: how many predicates are alike, and how likely each rings falsely where all is usual.
     """
 
     least: float
@@ -59,6 +59,7 @@ class FalseRings:
     windows: int
     week: float
     varying: float | None
+    alike: tuple[tuple[int, float], ...]
 
     @property
     def day(self) -> float:
@@ -83,49 +84,29 @@ def false_rings(law: RingLaw, budget: Budget) -> FalseRings | None:
     query, alike = law.query, _alike(law)
     if query.usual is None or alike is None:
         return None
-    chance = exactly = 0.0
+    chance, found = 0.0, []
     varying: float | None = 0.0
     for cell, size in alike:
         usual = float(query.usual[cell])
-        here = law.chances(cell, np.array([whole(usual / law.unit)], np.int64))
+        granules = np.array([whole(usual / law.unit)], np.int64)
+        here = law.chances(cell, granules)
         if here is None:
             return None
         chance = max(chance, float(here[0]))
-        exactly += size * float(_false(law, cell, np.array([whole(usual / law.unit)], np.int64))[0])
+        found.append((size, 0.0 if law.due(cell, granules)[0] else float(here[0])))
         spread = _spread(law, cell, usual)
         varying = None if varying is None or spread is None else varying + size * spread
-    calendar = query.calendar
-    # An early alarm rings once in a window, at whichever step.
-    whole_windows = calendar.windows if isinstance(calendar, CumulativeCalendar) else calendar
-    windows = windows_in_a_week(whole_windows)
+    windows = windows_in_a_week(query.calendar)
     most = _most_rings(query, budget, windows)
     return FalseRings(
         least=float(query.usual.min()),
         most=float(query.usual.max()),
         chance=chance,
         windows=windows,
-        week=min(most, windows * exactly),
+        week=min(most, windows * sum(size * falsely for size, falsely in found)),
         varying=None if varying is None else min(most, windows * varying),
+        alike=tuple(found),
     )
-
-
-def false_chances(law: RingLaw) -> list[tuple[int, float]] | None:
-    """Return how many predicates are alike, and how likely each rings falsely where all is usual.
-
-    Args:
-        law: of the alarm.
-
-    Returns:
-        ``None`` as :func:`false_rings` does.
-    """
-    usual, alike = law.query.usual, _alike(law)
-    if usual is None or alike is None:
-        return None
-    granules = [np.array([whole(float(usual[cell]) / law.unit)], np.int64) for cell, _ in alike]
-    if any(law.chances(cell, at) is None for (cell, _), at in zip(alike, granules, strict=True)):
-        return None
-    pairs = zip(alike, granules, strict=True)
-    return [(size, float(_false(law, cell, at)[0])) for (cell, size), at in pairs]
 
 
 def windows_in_a_week(calendar: Calendar) -> int:
@@ -133,8 +114,7 @@ def windows_in_a_week(calendar: Calendar) -> int:
 
     Windows that are looked at in steps are one each.
     """
-    if isinstance(calendar, CumulativeCalendar):
-        calendar = calendar.windows
+    calendar = whole_windows(calendar)
     edges = [REFERENCE_MS + week * _WEEK_MS for week in range(_WEEKS)]
     active = ActiveWindows(calendar, edges[0], edges[-1])
     numbers = [calendar.first_starting_at(edge) for edge in edges]
@@ -166,14 +146,6 @@ def _alike(law: RingLaw) -> list[tuple[int, int]] | None:
     return list(zip(cells.tolist(), sizes.tolist(), strict=True))
 
 
-def _false(law: RingLaw, cell: int, granules: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return how likely a cell rings falsely at these aggregates: not at all where it is due."""
-    chances = law.chances(cell, granules)
-    if chances is None:
-        raise ValueError("a law that is known at one count is known at all")
-    return np.where(law.due(cell, granules), 0.0, chances)
-
-
 def _spread(law: RingLaw, cell: int, usual: float) -> float | None:
     """Return how likely a cell rings falsely whose count is Poisson about what is usual."""
     if law.query.aggregates[0].kind not in _COUNTS or law.query.reference is not None:
@@ -185,7 +157,10 @@ def _spread(law: RingLaw, cell: int, usual: float) -> float | None:
         return None
     logs = np.array([k * math.log(usual) - math.lgamma(k + 1) if usual else -k for k in counts])
     masses = np.exp(logs - logs.max()) if usual else (counts == 0).astype(np.float64)
-    return float(_false(law, cell, counts) @ masses / masses.sum())
+    chances = law.chances(cell, counts)
+    if chances is None:
+        return None
+    return float(np.where(law.due(cell, counts), 0.0, chances) @ masses / masses.sum())
 
 
 def _most_rings(query: Query, budget: Budget, windows: int) -> float:
@@ -193,7 +168,7 @@ def _most_rings(query: Query, budget: Budget, windows: int) -> float:
 
     A run of early alarms is one predicate's in one window: what it may ring bounds nothing.
     """
-    if mechanism_of(query.mechanism).run is None or query.aim.looks > 1:
+    if not in_runs(query):
         return math.inf
     if not has_runs(query, budget):
         return query.aim.alarms * windows

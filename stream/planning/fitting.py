@@ -10,6 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 
 __all__ = ["Fitting"]
@@ -31,6 +33,34 @@ class Fitting:
     """
 
     table: Table
+
+    @classmethod
+    def of(
+        cls,
+        title: str,
+        left: Sequence[str],
+        right: Iterable[str],
+        rows: Iterable[Sequence[RenderableType]],
+        caption: str = "",
+    ) -> Fitting:
+        """Return a table.
+
+        Args:
+            title: above it; "" for none.
+            left: headings of its first columns, the first of which is folded where it must be.
+            right: of those after them, which are aligned to the right.
+            rows: a cell a column.
+            caption: below; "" for none.
+        """
+        table = Table(title=title or None, caption=caption or None)
+        table.title_justify = table.caption_justify = "left"
+        for heading in left:
+            table.add_column(heading, overflow="ellipsis" if table.columns else "fold")
+        for heading in right:
+            table.add_column(heading, justify="right")
+        for row in rows:
+            table.add_row(*row)
+        return cls(table)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the table, or its words."""

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from stream.decisions.mechanisms import plans_of
 from stream.model.alarms import Overrun
 from stream.planning.budget import budget_plan
 from stream.planning.playing import played
@@ -72,7 +71,7 @@ def objections(alarms: Alarms, planned: BudgetPlan | None = None) -> tuple[Objec
         alarms: the configuration.
         planned: its budgets; planned here when left out.
     """
-    planned = budget_plan(alarms, plans_of(alarms)) if planned is None else planned
+    planned = planned or budget_plan(alarms)
     overruns = [one for plan in planned.scopes for one in _overruns(plan, alarms)]
     useless = [one for query in alarms.queries.values() for one in _useless(query)]
     return (*overruns, *useless)

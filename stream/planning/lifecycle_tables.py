@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
 from stream.planning.fitting import Fitting
@@ -29,31 +28,15 @@ def lifecycle_tables(found: Sequence[Steadied]) -> list[RenderableType]:
     """
     if not found:
         return []
-    table = Table(title="what lifecycles do to errors, for nothing", title_justify="left")
-    table.add_column("alarm", overflow="fold")
-    for heading in ("fires\nafter", "resolved\nafter"):
-        table.add_column(heading)
-    for heading in ("misses", "ends\nearly", "false", "false\na week"):
-        table.add_column(heading, justify="right")
-    for one in found:
-        weekly = ""
-        if one.rings_week is not None and one.fired_week is not None:
-            weekly = f"{rate_text(one.rings_week)}\nto {rate_text(one.fired_week)}"
-        table.add_row(
-            one.query,
-            _rule(one.terms),
-            f"{one.terms.resolve_after} silent",
-            f"{one.miss:.3g}\nto {one.missed:.3g}",
-            f"{one.cut:.3g}",
-            "" if one.false is None else f"{one.false:.3g}\nto {one.fired:.3g}",
-            weekly,
-        )
-    table.caption = (
+    table = Fitting.of(
+        "what lifecycles do to errors, for nothing",
+        ("alarm", "fires\nafter", "resolved\nafter"),
+        ("misses", "ends\nearly", "false", "false\na week"),
+        map(_row, found),
         "of one window, to: within as many as are looked at (misses: of a condition that lasts as"
-        " long); ends early: so many misses in a row"
+        " long); ends early: so many misses in a row",
     )
-    table.caption_justify = "left"
-    shown: list[RenderableType] = [Fitting(table)]
+    shown: list[RenderableType] = [table]
     turned = [one.query for one in found if one.promise != "misses"]
     if turned:
         said = "false alarms are promised up to the threshold, so misses are of conditions that"
@@ -87,6 +70,21 @@ def lifecycle_lines(found: Sequence[Steadied]) -> Iterator[dict[str, object]]:
             if one.fired_week is None
             else {"rings": one.rings_week, "fires": one.fired_week},
         }
+
+
+def _row(one: Steadied) -> Sequence[str]:
+    weekly = ""
+    if one.rings_week is not None and one.fired_week is not None:
+        weekly = f"{rate_text(one.rings_week)}\nto {rate_text(one.fired_week)}"
+    return (
+        one.query,
+        _rule(one.terms),
+        f"{one.terms.resolve_after} silent",
+        f"{one.miss:.3g}\nto {one.missed:.3g}",
+        f"{one.cut:.3g}",
+        "" if one.false is None else f"{one.false:.3g}\nto {one.fired:.3g}",
+        weekly,
+    )
 
 
 def _rule(terms: Lifecycle) -> str:

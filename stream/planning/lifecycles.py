@@ -3,7 +3,7 @@
 Given the counts, answers of different windows are independent wherever each window is decided by
 noise of its own, as by ``tslm``: figures are then exact, from a chain over what a lifecycle
 remembers. Where windows share noise, as those of a run or over panes, they are bounds that hold
-whatever depends on what (:func:`_any_missed`, :func:`_any_false`).
+whatever depends on what, by Markov.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from operators.registry import mechanism_of
-from stream.planning.false_rings import false_chances
+from stream.model.holds import in_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -128,20 +128,19 @@ def _of(worth: Worth) -> Steadied:
     terms = query.lifecycle
     miss, usual = float(query.aim.max_fnr), worth.false
     false = _promised(query) if usual is None else usual.chance
-    mechanism = mechanism_of(query.mechanism)
     # Looks at a window share noise, and no other window has any of it.
-    apart = mechanism.run is None or query.aim.looks > 1
-    independent = apart and mechanism.panes is None
+    independent = not in_runs(query) and mechanism_of(query.mechanism).panes is None
     if independent:
         missed = 1 - reaches(terms.needed, terms.among, 1 - miss)
         cut = miss**terms.resolve_after
     else:
-        missed, cut = _any_missed(terms, miss), miss
+        # However windows depend on each other: so many misses on average, by Markov.
+        missed, cut = min(1.0, terms.among * miss / (terms.among - terms.needed + 1)), miss
     fired = None
     if false is not None:
-        fired = (
-            reaches(terms.needed, terms.among, false) if independent else _any_false(terms, false)
-        )
+        fired = min(1.0, terms.among * false / terms.needed)  # likewise
+        if independent:
+            fired = reaches(terms.needed, terms.among, false)
     rings = None if usual is None else usual.week
     return Steadied(
         query.id,
@@ -166,28 +165,15 @@ def _promised(query: Query) -> float | None:
     return float(query.aim.max_fnr) if len(query.texts) == 1 else None
 
 
-def _any_missed(terms: Lifecycle, miss: float) -> float:
-    """Bound misses however windows depend on each other: so many misses on average, by Markov."""
-    return min(1.0, terms.among * miss / (terms.among - terms.needed + 1))
-
-
-def _any_false(terms: Lifecycle, false: float) -> float:
-    """Bound false firing likewise."""
-    return min(1.0, terms.among * false / terms.needed)
-
-
 def _fired_week(worth: Worth, *, independent: bool) -> float | None:
     """Return how often an alarm fires falsely in a week where all is as usual."""
-    terms, usual, law = worth.query.lifecycle, worth.false, worth.law
-    if usual is None or law is None:
+    terms, usual = worth.query.lifecycle, worth.false
+    if usual is None:
         return None
     if not independent:
         return usual.week / terms.needed  # no ring counts towards two firings
-    chances = false_chances(law)
-    if chances is None:
-        return None
     total = 0.0
-    for size, chance in chances:
+    for size, chance in usual.alike:
         often = firings(terms, chance, usual.windows)
         if often is None:
             return None

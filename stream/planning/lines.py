@@ -53,6 +53,11 @@ def plan_lines(looked: Sequence[ScopeOutlook], alarms: Alarms) -> Iterator[dict[
             yield _change_line(change, one)
 
 
+def _told(units: int | None) -> str | None:
+    """Return loss units as records have them; ``None`` where there is no end of them."""
+    return None if units is None else epsilon_text(units)
+
+
 def _alarm_line(alarm: AlarmPlan, plan: ScopePlan, alarms: Alarms) -> dict[str, object]:
     query = alarms.running[alarm.query]
     return {
@@ -67,10 +72,10 @@ def _alarm_line(alarm: AlarmPlan, plan: ScopePlan, alarms: Alarms) -> dict[str, 
         "limit": alarm.limit,
         "ratio": alarm.ratio,
         "cells": alarm.cells,
-        "worst": None if alarm.worst_units is None else epsilon_text(alarm.worst_units),
+        "worst": _told(alarm.worst_units),
         "windows_fit": alarm.windows_fit,
         "contribution": contribution_rule(query, alarms.budget),
-        "share": None if not alarm.share_units else epsilon_text(alarm.share_units),
+        "share": _told(alarm.share_units or None),
         **cap_line(alarm),
     }
 
@@ -92,7 +97,7 @@ def _budget_line(one: ScopeOutlook, gaussian: Gaussian | None) -> dict[str, obje
         "unit": plan.terms.unit.value,
         **wall_fields(gaussian, plan.terms.epsilon_max_units),
         "period": plan.terms.period,
-        "worst": None if plan.worst_units is None else epsilon_text(plan.worst_units),
+        "worst": _told(plan.worst_units),
         **epsilon_fields(gaussian, "worst", plan.worst_units),
         "bound": plan.bound,
         "exact": plan.exact,
@@ -166,7 +171,7 @@ def _run_line(run: RunOutlook, plan: ScopePlan, gaussian: Gaussian | None) -> di
         "missed_in_near_silence": run.silent_near,
         **({} if run.silent_limit is None else {"max_fnr_in_silence": float(run.silent_limit)}),
         f"tslm_{loss_name(gaussian)}": f"{float(run.window_epsilon):.12f}",
-        "tslm_worst": None if run.windows_units is None else epsilon_text(run.windows_units),
+        "tslm_worst": _told(run.windows_units),
     }
 
 
@@ -179,8 +184,8 @@ def _panes_line(share: PaneShare, plan: ScopePlan, gaussian: Gaussian | None) ->
         "windows": share.windows,
         loss: epsilon_text(share.units),
         f"tslm_{loss}": epsilon_text(share.apart_units),
-        f"run_{loss}": None if share.run_units is None else epsilon_text(share.run_units),
-        f"tree_{loss}": None if share.tree is None else epsilon_text(share.tree.units),
+        f"run_{loss}": _told(share.run_units),
+        f"tree_{loss}": None if share.tree is None else _told(share.tree.units),
         "alarms": [
             {
                 "alarm": one.alarm,

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from operators.registry import mechanism_of
+from accountant.units import PrivacyUnit
 from stream.decisions.mechanisms import plans_of
+from stream.model.holds import in_runs
 from stream.planning.budget import budget_plan
 from stream.planning.changes import recommended
 from stream.planning.panes import pane_shares
@@ -85,9 +86,7 @@ def outlook(alarms: Alarms) -> tuple[ScopeOutlook, ...]:
                     if (found := price_setter(query, alarms.budget.gaussian)) is not None
                 ),
                 runs=tuple(
-                    run_outlook(query, alarms.budget)
-                    for query in queries
-                    if mechanism_of(query.mechanism).run is not None and query.aim.looks == 1
+                    run_outlook(query, alarms.budget) for query in queries if in_runs(query)
                 ),
             )
         )
@@ -115,7 +114,7 @@ def starving(alarms: Alarms, planned: BudgetPlan) -> Iterator[str]:
 def _refusal(
     plan: ScopePlan, queries: Sequence[Query], budget: Budget, whole: Played | None
 ) -> Refusal | None:
-    """Return the first refusal: counted, or where shares make it another, played."""
-    if any(query.share for query in queries):
+    """Return the first refusal: played, or of people, but where shares make it another, counted."""
+    if budget.unit is PrivacyUnit.EVENT or any(query.share for query in queries):
         return None if whole is None else whole.refused
     return first_refusal(plan, queries, budget)

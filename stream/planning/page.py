@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
-from accountant.units import PrivacyUnit, from_loss_units
+from accountant.units import from_loss_units
 from stream.model.losses import loss_name, rounded_loss, wall_text, worth_text
-from stream.planning.budget import REFERENCE_MS, period_table
+from stream.planning.budget import REFERENCE_MS, periods_of
 from stream.planning.drawings import Bar, bars_drawing, curve_drawing
 from stream.planning.pages import template_of
 from stream.planning.ringing_tables import headings, rate_text, threshold_text
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from accountant.loss.gaussian import Gaussian
     from stream.model.alarms import Alarms
+    from stream.planning.budget import PeriodTable
     from stream.planning.outlook import ScopeOutlook
     from stream.planning.worth import Worth
 
@@ -113,29 +114,24 @@ def _budget(one: ScopeOutlook, alarms: Alarms) -> _BudgetSection:
     """Return the bars of one budget: of its periods in a week, or of its alarms."""
     terms = one.plan.terms
     wall = float(from_loss_units(terms.epsilon_max_units))
-    periods, gaussian = alarms.budget.periods, alarms.budget.gaussian
-    name = loss_name(gaussian)
-    if terms.unit is PrivacyUnit.EVENT or periods is None or periods.calendar is None:
+    table, gaussian = periods_of(alarms.budget), alarms.budget.gaussian
+    if table is None:
         bars = [
             Bar(str(at), float(alarm.epsilon)) for at, alarm in enumerate(one.plan.alarms, start=1)
         ]
-        caption = "One bar per alarm, in the order of the file: one of its windows at worst."
-        return _BudgetSection(
-            one, bars_drawing(bars, wall, f"alarms of {terms.scope}", name), caption, gaussian
+        of, told = "alarms", "alarm, in the order of the file: one of its windows at worst."
+    else:
+        bars = _bars(one, alarms, table)
+        of, told = (
+            "periods",
+            "budget period of a week: all windows of all alarms, each at its worst.",
         )
-    bars = _bars(one, alarms)
-    caption = "One bar per budget period of a week: all windows of all alarms, each at its worst."
-    return _BudgetSection(
-        one, bars_drawing(bars, wall, f"periods of {terms.scope}", name), caption, gaussian
-    )
+    svg = bars_drawing(bars, wall, f"{of} of {terms.scope}", loss_name(gaussian))
+    return _BudgetSection(one, svg, f"One bar per {told}", gaussian)
 
 
-def _bars(one: ScopeOutlook, alarms: Alarms) -> list[Bar]:
+def _bars(one: ScopeOutlook, alarms: Alarms, table: PeriodTable) -> list[Bar]:
     """Return what each period of a week may cost a person, as many as are legible."""
-    budget = alarms.budget
-    if budget.periods is None:
-        raise ValueError("a budget without periods has no bars")
-    table = period_table(budget.periods)
     calendar = table.calendar
     zone = load_zone(calendar.timezone) if isinstance(calendar, LocalCalendar) else UTC
     daily = isinstance(calendar, LocalCalendar) and calendar.size_days == 1
@@ -146,7 +142,7 @@ def _bars(one: ScopeOutlook, alarms: Alarms) -> list[Bar]:
     in_a_week = int((table.starts_ms < REFERENCE_MS + _WEEK_MS).sum())
     shown = max(1, min(_MOST_BARS, in_a_week))
     queries = [alarms.running[alarm.query] for alarm in one.plan.alarms]
-    units = period_losses(table, queries, budget, one.plan.terms.epsilon_max_units)
+    units = period_losses(table, one.plan, queries, alarms.budget)
     total = [float(from_loss_units(int(each))) for each in units[first : first + shown]]
     names = [f"{day:%a}" for day in days[first:]] if daily else map(str, range(1, shown + 1))
     return [Bar(label, epsilon) for label, epsilon in zip(names, total, strict=False)]

@@ -1,4 +1,4 @@
-"""How pages are written from templates: everything is escaped, nothing may be missing."""
+"""How texts are written from templates: nothing may be missing; of pages everything is escaped."""
 
 from __future__ import annotations
 
@@ -9,22 +9,31 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 if TYPE_CHECKING:
     from jinja2 import Template
 
-__all__ = ["template_of"]
+__all__ = ["environment", "template_of"]
 
 
 def template_of(room: str, name: str) -> Template:
-    """Return a template.
+    """Return the template of a page.
 
     Args:
         room: the package whose folder ``templates`` holds it.
         name: of the file.
     """
-    pages = Environment(
+    return environment(room, escape=True).get_template(name)
+
+
+def environment(room: str, *, escape: bool) -> Environment:
+    """Return what templates are rendered in.
+
+    Args:
+        room: the package whose folder ``templates`` holds them.
+        escape: whether everything is escaped, as in HTML.
+    """
+    return Environment(
         loader=PackageLoader(room),
-        autoescape=True,
+        autoescape=escape,  # noqa: S701 -- off for YAML, where every answer goes through a filter
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    return pages.get_template(name)

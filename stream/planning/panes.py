@@ -15,10 +15,10 @@ from operators.single.adapter import promise_of
 from stream.decisions.counts import deviation_of
 from stream.decisions.mechanisms import as_charged, panes_of, price_of
 from stream.model.alarms import cells_per_unit
-from stream.model.losses import rounded_loss
-from stream.planning.budget import REFERENCE_MS, PeriodTable, period_table
+from stream.model.losses import told_loss
+from stream.planning.budget import REFERENCE_MS, PeriodTable, periods_of
 from stream.windows.calendars import FixedCalendar
-from stream.windows.cumulative import CumulativeCalendar
+from stream.windows.cumulative import whole_windows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -97,20 +97,17 @@ class PaneShare:
         shared = "share" if len(self.alarms) > 1 else "has"
         return (
             f"{names} {shared} noisy panes, {self.panes} ({self.windows}):"
-            f" {self.pays.format(self._shown(self.units))}; window by window, {DEFAULT.name} would"
-            f" take {self._shown(self.apart_units)}"
+            f" {self.pays.format(told_loss(self.gaussian, self.units))};"
+            f" window by window, {DEFAULT.name} would"
+            f" take {told_loss(self.gaussian, self.apart_units)}"
             f" ({self.times:.1f} times as much)"
             + "".join(self._otherwise())
             + "".join(map(_released, self.alarms))
         )
 
-    def _shown(self, units: int) -> str:
-        loss = rounded_loss(self.gaussian, units)
-        return loss if self.gaussian is None else f"rho {loss}"
-
     def _otherwise(self) -> Iterator[str]:
         if self.run_units is not None:
-            cost = self._shown(self.run_units)
+            cost = told_loss(self.gaussian, self.run_units)
             yield f", {RUNS.name} {cost} for a run of so many alarms as it is written"
         if self.tree is not None:
             branching = self.tree.tree.branching if self.tree.tree else 1
@@ -152,9 +149,7 @@ def pane_shares(queries: Sequence[Query], budget: Budget) -> tuple[PaneShare, ..
 def _apart(query: Query, budget: Budget) -> int:
     """Return what a unit would lose by an alarm whose windows are each decided alone."""
     epsilon = DEFAULT.price(query.condition, query.aim).epsilon
-    calendar = query.calendar
-    if isinstance(calendar, CumulativeCalendar):
-        calendar = calendar.windows  # what looks at every step is priced for all of them
+    calendar = whole_windows(query.calendar)  # a look at every step is priced for all of them
     alone = replace(query, panes="", mechanism=DEFAULT.name, calendar=calendar)
     return to_loss_units(epsilon) * _counted(alone, budget)
 
@@ -207,8 +202,8 @@ def _windows(query: Query, budget: Budget) -> int:
 
 
 def _periods(budget: Budget) -> PeriodTable:
-    if budget.periods is not None and budget.periods.calendar is not None:
-        return period_table(budget.periods)
+    if (table := periods_of(budget)) is not None:
+        return table
     ends_ms = np.array([REFERENCE_MS + _YEAR_MS])
     return PeriodTable(FixedCalendar(_YEAR_MS, _YEAR_MS), ends_ms - _YEAR_MS, ends_ms)
 
@@ -219,8 +214,7 @@ def _pays(query: Query, budget: Budget) -> str:
         return "an event pays {}, once"
     windows = _windows(query, budget)
     panes = "one pane" if windows == 1 else f"{windows} panes"
-    lasting = budget.periods is None or budget.periods.calendar is None
-    return f"a person pays {{}} for {panes} of a {'year' if lasting else 'period'}"
+    return f"a person pays {{}} for {panes} of a {'period' if periods_of(budget) else 'year'}"
 
 
 def _errors(query: Query) -> Errors:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stream.decisions.records import epsilon_text
-from stream.model.losses import loss_name, rounded_loss
+from stream.model.losses import rounded_loss, told_loss
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,18 +23,15 @@ def cap_texts(plan: ScopePlan, gaussian: Gaussian | None) -> Iterator[str]:
         plan: the budget's.
         gaussian: what it promises; ``None`` where that is a pure epsilon.
     """
-    counted = "" if gaussian is None else f"{loss_name(gaussian)} "
     for alarm in plan.alarms:
         if alarm.windows_cap is None or alarm.worst_units is None or alarm.uncapped_units is None:
             continue
         windows = "one window" if alarm.windows_cap == 1 else f"{alarm.windows_cap} windows"
-        paid, whole = (
-            rounded_loss(gaussian, units) for units in (alarm.worst_units, alarm.uncapped_units)
-        )
-        saved = f"{counted}{paid} a period instead of {whole}"
+        saved = f" instead of {rounded_loss(gaussian, alarm.uncapped_units)}"
         if alarm.worst_units == alarm.uncapped_units:
-            saved = f"{counted}{paid} a period, as without it: no period has more windows"
-        yield f"{alarm.query}: a person counts in {windows} of a period at most: {saved}"
+            saved = ", as without it: no period has more windows"
+        paid = f"{told_loss(gaussian, alarm.worst_units)} a period{saved}"
+        yield f"{alarm.query}: a person counts in {windows} of a period at most: {paid}"
 
 
 def cap_line(alarm: AlarmPlan) -> dict[str, object]:

@@ -27,6 +27,7 @@ from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held
 from accountant.records import Answer
 from accountant.units import PrivacyUnit, to_loss_units
+from stream.planning.budget import periods_of
 from stream.planning.refusal import Refusal
 from stream.planning.series import WEEK_MS, Spans
 
@@ -106,22 +107,23 @@ def played(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Played 
         judge = EventFilter(wall, [])
         play = _Play(judge, spans.inside(since_ms, until_ms), (), since_ms, until_ms)
         return play.all_granted() if fits else play.run(most)
+    starts: Sequence[int] = (0,)
     shares = {one.query: Keeper(one.share_units) for one in plan.alarms if one.share_units}
     judge = UserFilter(wall, {}, {}, Keepers(shares))
-    if budget.periods is None or budget.periods.calendar is None:
+    table = periods_of(budget)
+    if table is None:
         if not all(query.feed.history for query in queries):
             return None
         since_ms, until_ms = spans.span(0)
-        play = _Play(judge, spans.inside(since_ms, until_ms), (0,), since_ms, until_ms)
-        return play.all_granted() if fits else play.run(MOST_STEPS)
-    since_ms, until_ms = spans.dearest_period(budget.periods)
-    calendar = budget.periods.calendar
-    series = spans.touching(calendar, since_ms, until_ms)
-    if fits:
-        return _Play(judge, series, (), since_ms, until_ms).all_granted()
-    starts = _period_starts(calendar, min(one.begins_ms for one in series), since_ms)
-    series = spans.touching(calendar, starts[0], until_ms)
-    return _Play(judge, series, starts, since_ms, until_ms).run(MOST_STEPS)
+        series = spans.inside(since_ms, until_ms)
+    else:
+        since_ms, until_ms = spans.dearest_period(table)
+        series = spans.touching(table.calendar, since_ms, until_ms)
+        if not fits:
+            starts = _period_starts(table.calendar, min(one.begins_ms for one in series), since_ms)
+            series = spans.touching(table.calendar, starts[0], until_ms)
+    play = _Play(judge, series, starts, since_ms, until_ms)
+    return play.all_granted() if fits else play.run(MOST_STEPS)
 
 
 class _Play:

@@ -12,7 +12,7 @@ from operators.conditions.score import score_of
 from operators.registry import mechanism_of
 from stream.config.alarms.tolerances import aim_with, highest_tolerance
 from stream.decisions.mechanisms import as_charged, price_of
-from stream.model.losses import loss_name, rounded_loss
+from stream.model.losses import told_loss
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
@@ -59,9 +59,8 @@ class PriceSetter:
         told = f"{self.query}: {named} {'alone sets' if many == 1 else 'together set'} the price"
         if self.epsilon is None:
             return told
-        loss = rounded_loss(self.gaussian, to_loss_units(self.epsilon))
-        kind = "" if self.gaussian is None else f"{loss_name(self.gaussian)} "
-        return f"{told}: with {wider} it would be {kind}{loss}"
+        loss = told_loss(self.gaussian, to_loss_units(self.epsilon))
+        return f"{told}: with {wider} it would be {loss}"
 
 
 def price_setter(query: Query, gaussian: Gaussian | None) -> PriceSetter | None:

@@ -23,6 +23,7 @@ from operators.conditions.widths import Relative
 from operators.registry import mechanism_of
 from stream.decisions.mechanisms import operator_of, severity_chances
 from stream.model.queries import ALONE, AggregateSpec
+from stream.planning.usefulness import ADDED_UP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -52,7 +53,6 @@ PERCENTS: Final = (0, 25, 50, 75, 90, 100, 110)
 SCORES: Final = tuple(Fraction(part, 4) for part in (-8, -4, -2, -1, 0, 1, 2))
 """Where the curve of a score is looked at, in its steps: 0 just holds, -1 is beyond tolerances."""
 
-_ADDED: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS, Weight.SUM, Weight.LINEAR})
 _EVERY: Final = "every predicate"
 
 
@@ -260,19 +260,11 @@ class RingLaw:
         shown = (order[0], order[(order.size - 1) // 2], order[-1])
         return tuple({int(self.thresholds[cell]): int(cell) for cell in shown}.values())
 
-    def cell_of(self, threshold: Fraction | None) -> int:
-        """Return a cell of this threshold, in the aggregate's own unit; the median one's without.
-
-        Raises:
-            ValueError: no cell has it.
-        """
-        if threshold is None:
-            order = np.argsort(self.thresholds, kind="stable")
-            return int(order[(order.size - 1) // 2])
-        found = np.flatnonzero(self.thresholds == int(threshold / self.unit))
-        if not found.size:
-            raise ValueError(f"no predicate of {self.query.id!r} has the threshold {threshold}")
-        return int(found[0])
+    @property
+    def median_cell(self) -> int:
+        """A cell of the median threshold."""
+        order = np.argsort(self.thresholds, kind="stable")
+        return int(order[(order.size - 1) // 2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -337,14 +329,14 @@ def why_not(query: Query) -> str | None:
 def _one_added(query: Query) -> bool:
     """Tell whether an alarm is about one count or sum."""
     used = {atom.statistic for atom in query.condition.atoms.values()}
-    return len(used) == 1 and query.aggregates[used.pop()].kind in _ADDED
+    return len(used) == 1 and query.aggregates[used.pop()].kind in ADDED_UP
 
 
 def _why_not_of(decider: Decider, query: Query) -> str | None:
     """Return the same of a band."""
     if query.reference is not None and isinstance(decider.tau, Relative):
         return "how wide its band is follows from a reference that is counted"
-    if len(decider.statistics) > 1 or query.aggregates[0].kind not in _ADDED:
+    if len(decider.statistics) > 1 or query.aggregates[0].kind not in ADDED_UP:
         return f"{decider.name} looks at more than one number"
     return None
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rich.table import Table
 from rich.text import Text
 
 from stream.model.numbers import decimal
@@ -12,7 +11,7 @@ from stream.planning.fitting import Fitting
 from stream.planning.ringing import PERCENTS, SCORES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from rich.console import RenderableType
 
@@ -33,24 +32,19 @@ def ringing_tables(worths: Sequence[Worth]) -> list[RenderableType]:
         worths: of all alarms.
     """
     shown: list[RenderableType] = []
-    known = [one for one in worths if one.ringing is not None]
+    known = [one.ringing for one in worths if one.ringing is not None]
     for scored in (False, True):
-        rows = [
-            one.ringing
-            for one in known
-            if one.ringing and (one.ringing.steps is not None) is scored
-        ]
-        shown += [Fitting(_curves_table(rows))] if rows else []
-    if known:
-        bases = dict.fromkeys(one.ringing.basis for one in known if one.ringing is not None)
-        for basis in bases:
-            named = [one.query.id for one in known if one.ringing and one.ringing.basis == basis]
-            if basis != "every predicate":
-                shown.append(Text(f"{', '.join(named)}: {basis}"))
+        rows = [one for one in known if (one.steps is not None) is scored]
+        shown += [_curves_table(rows)] if rows else []
+    bases: dict[str, list[str]] = {}
+    for one in known:
+        bases.setdefault(one.basis, []).append(one.query)
+    bases.pop("every predicate", None)
+    shown += [Text(f"{', '.join(named)}: {basis}") for basis, named in bases.items()]
     shown += [Text(f"{one.query.id}: not computed: {one.why_not}") for one in worths if one.why_not]
-    told = [one for one in known if one.false is not None]
+    told = [(one.query.id, one.false) for one in worths if one.false is not None]
     if told:
-        shown.append(Fitting(_false_table(told)))
+        shown.append(_false_table(told))
     return shown
 
 
@@ -94,58 +88,48 @@ def headings(ringing: Ringing) -> tuple[str, ...]:
     return tuple(f"{float(part):g} k" if part else "0" for part in SCORES)
 
 
-def _curves_table(every: Sequence[Ringing]) -> Table:
-    scored = every[0].steps is not None
-    where = "by the score of the condition" if scored else "at so many per cent of the threshold"
-    table = Table(title=f"probability to ring, {where}", title_justify="left")
-    table.add_column("alarm", overflow="fold")
-    table.add_column("steps k" if scored else "threshold", justify="right")
-    for heading in headings(every[0]):
-        table.add_column(heading, justify="right")
+def _curves_table(every: Sequence[Ringing]) -> Fitting:
+    rows, scored = [], every[0].steps is not None
     for one in every:
         for curve in one.curves:
             pairs = zip(curve.counts, curve.chances, strict=True)
             cells = (f"{decimal(count)}:\n{chance:.2f}" for count, chance in pairs)
             named = f"{one.query} {curve.severity}".rstrip()
-            table.add_row(named, str(one.steps) if scored else threshold_text(curve), *cells)
-    table.caption = "the count, and how likely a predicate with it rings"
+            rows.append((named, str(one.steps) if scored else threshold_text(curve), *cells))
+    where, first = "at so many per cent of the threshold", "threshold"
+    caption = "the count, and how likely a predicate with it rings"
     if scored:
-        table.caption = (
+        where, first = "by the score of the condition", "steps k"
+        caption = (
             "the score, and how likely a predicate with it rings: 0 where the condition just holds,"
             " -k where it is false with every tolerance granted"
         )
-    table.caption_justify = "left"
-    return table
+    title, right = f"probability to ring, {where}", (first, *headings(every[0]))
+    return Fitting.of(title, ("alarm",), right, rows, caption)
 
 
-def _false_table(worths: Sequence[Worth]) -> Table:
-    table = Table(title="false rings where all is as usual", title_justify="left")
-    table.add_column("alarm", overflow="fold")
-    for heading in (
-        "usual",
-        "rings\nwith",
-        "windows\na week",
-        "a day",
-        "a week",
-        "a day if\nvarying",
-    ):
-        table.add_column(heading, justify="right")
-    for one in worths:
-        if (false := one.false) is None:
-            continue
-        same = false.least == false.most
-        table.add_row(
-            one.query.id,
-            f"{false.least:g}" if same else f"{false.least:g} to\n{false.most:g}",
+def _false_table(told: Iterable[tuple[str, FalseRings]]) -> Fitting:
+    rows = [
+        (
+            name,
+            f"{false.least:g}"
+            if false.least == false.most
+            else f"{false.least:g} to\n{false.most:g}",
             f"{false.chance:.3f}",
             f"{false.windows}",
             rate_text(false.day),
             rate_text(false.week),
             "" if false.varying is None else rate_text(false.varying / 7),
         )
-    table.caption = "varying: counts as independent arrivals make them (Poisson)"
-    table.caption_justify = "left"
-    return table
+        for name, false in told
+    ]
+    return Fitting.of(
+        "false rings where all is as usual",
+        ("alarm",),
+        ("usual", "rings\nwith", "windows\na week", "a day", "a week", "a day if\nvarying"),
+        rows,
+        "varying: counts as independent arrivals make them (Poisson)",
+    )
 
 
 def _curve_lines(ringing: Ringing) -> Iterator[dict[str, object]]:

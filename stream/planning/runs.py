@@ -15,7 +15,7 @@ from operators.conditions.score import score_of
 from operators.registry import DEFAULT, price
 from stream.decisions.mechanisms import run_of
 from stream.model.alarms import cells_per_unit
-from stream.planning.budget import period_table
+from stream.planning.budget import periods_of
 from stream.planning.occupancy import ActiveWindows
 
 if TYPE_CHECKING:
@@ -42,20 +42,21 @@ class RunOutlook:
         correction: added to the threshold; may be negative.
         windows: most windows in a period, or in the declared history of a lifetime; ``None``
             without end, and under unit ``event``.
-        questions: about their cells, every one asked as often as it may be; ``None`` likewise.
-        negatives: expected before an alarm, ``questions / alarms`` rounded up; ``None`` likewise.
-        alpha: with probability ``1 - beta`` a run that meets so many negatives and rings all its
-            alarms answers all right that lie at least alpha from the threshold; ``None`` likewise.
         beta: the alarm's ``max_fnr``.
-        silent: probability that a cell at its threshold is missed in the last window, given that
-            every other question of the run was answered with silence and was about a cell beyond
-            the tolerance; ``None`` likewise.
-        silent_near: the same if all these cells were just below their thresholds: at worst.
         silent_limit: the alarm's ``max_fnr_in_silence``, which ``silent`` keeps; ``None`` for none.
         window_epsilon: loss of a cell of one window if each were decided by itself, by tslm with
             the same promise.
         windows_units: what that would cost the worst-off privacy unit, in loss units: over as many
             windows, or at one instant under unit ``event``; ``None`` without end.
+        questions: about their cells, every one asked as often as it may be; ``None`` where
+            ``windows`` is, like all that follow.
+        negatives: expected before an alarm, ``questions / alarms`` rounded up.
+        alpha: with probability ``1 - beta`` a run that meets so many negatives and rings all its
+            alarms answers all right that lie at least alpha from the threshold.
+        silent: probability that a cell at its threshold is missed in the last window, given that
+            every other question of the run was answered with silence and was about a cell beyond
+            the tolerance.
+        silent_near: the same if all these cells were just below their thresholds: at worst.
 
     Source: SVT-Exp, Definition 3 (accuracy); MIDE, Algorithm 1 (tslm).
     """
@@ -66,15 +67,15 @@ class RunOutlook:
     question_scale: float
     correction: float
     windows: int | None
-    questions: int | None
-    negatives: int | None
-    alpha: float | None
     beta: Fraction
-    silent: float | None
-    silent_near: float | None
     silent_limit: Fraction | None
     window_epsilon: Fraction
     windows_units: int | None
+    questions: int | None = None
+    negatives: int | None = None
+    alpha: float | None = None
+    silent: float | None = None
+    silent_near: float | None = None
 
 
 def run_outlook(query: Query, budget: Budget) -> RunOutlook:
@@ -92,33 +93,36 @@ def run_outlook(query: Query, budget: Budget) -> RunOutlook:
     run, step = run_of(query), _step(query)
     if run is None:
         raise ValueError("only a mechanism with runs has an outlook on them")
-    looked = run.outlook
-    windows = _most_windows(query, budget)
-    cells = None if windows is None else windows * len(query.domain)
+    looked, windows = run.outlook, _most_windows(query, budget)
     alone = price(DEFAULT.name, query.condition, aim)
-    before = None if cells is None else (cells - 1) * looked.questions
     reached = query.calendar.charged if budget.unit is PrivacyUnit.EVENT else windows
     per_window = cells_per_unit(replace(query, mechanism=DEFAULT.name), budget)
     each = per_window * to_loss_units(alone.epsilon)
-    return RunOutlook(
+    found = RunOutlook(
         query=query.id,
         alarms=looked.alarms,
         threshold_scale=float(step * looked.threshold_scale),
         question_scale=float(step * looked.question_scale),
         correction=float(step * looked.correction),
         windows=windows,
-        questions=None if cells is None else cells * looked.questions,
-        negatives=None if cells is None else -(-cells * looked.questions // looked.alarms),
-        # Asked for by cells: each is taken to be asked as often as it may be.
-        alpha=None
-        if cells is None
-        else float(step) * run.accuracy(math.ceil(cells / looked.alarms), float(aim.max_fnr)),
         beta=aim.max_fnr,
-        silent=None if before is None else run.missed_in_silence(before, beyond=True),
-        silent_near=None if before is None else run.missed_in_silence(before),
         silent_limit=aim.max_fnr_in_silence,
         window_epsilon=alone.epsilon,
         windows_units=None if reached is None else reached * each,
+    )
+    if windows is None:
+        return found
+    cells = windows * len(query.domain)
+    before = (cells - 1) * looked.questions
+    # Asked for by cells: each is taken to be asked as often as it may be.
+    alpha = run.accuracy(math.ceil(cells / looked.alarms), float(aim.max_fnr))
+    return replace(
+        found,
+        questions=cells * looked.questions,
+        negatives=-(-cells * looked.questions // looked.alarms),
+        alpha=float(step) * alpha,
+        silent=run.missed_in_silence(before, beyond=True),
+        silent_near=run.missed_in_silence(before),
     )
 
 
@@ -131,11 +135,9 @@ def _step(query: Query) -> Fraction:
 
 def _most_windows(query: Query, budget: Budget) -> int | None:
     """Return the windows of the fullest period, or of a lifetime's declared history."""
-    if budget.periods is None:
-        return None
-    if budget.periods.calendar is not None:
-        return int(period_table(budget.periods).windows(query.calendar).max())
-    if query.feed.history is None:
+    if (table := periods_of(budget)) is not None:
+        return int(table.windows(query.calendar).max())
+    if budget.periods is None or query.feed.history is None:
         return None
     from_ms, until_ms = query.feed.history
     windows = ActiveWindows(query.calendar, from_ms, until_ms)

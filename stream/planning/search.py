@@ -8,42 +8,29 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["rounded", "rounded_index", "smallest"]
+__all__ = ["index_within", "largest", "rounded", "rounded_index", "smallest"]
 
 _PER_DECADE = 900
 
 
-def smallest(
-    fits: Callable[[int], bool], low: int, high: int, guess: int | None = None
-) -> int | None:
+def smallest(fits: Callable[[int], bool], low: int, high: int, *, near: bool = False) -> int | None:
     """Return the smallest number in ``(low, high]`` that fits, where all above it fit too.
 
     Args:
-        fits: asked about numbers in ``(low, high]`` only; few times where the guess is near.
+        fits: asked about numbers in ``(low, high]`` only.
         low: does not fit.
         high: the largest number looked at.
-        guess: where to begin; ``high`` if left out.
+        near: whether it is looked for from ``low`` on, in steps that double; else from both ends.
 
     Returns:
         The number, or ``None`` when not even ``high`` fits. Both it and the number before it were
         asked about, unless that is ``low``.
     """
-    if high <= low:
+    stride = 1 if near else high - low
+    while low < high and not fits(found := min(low + stride, high)):
+        low, stride = found, 2 * stride
+    if low >= high:
         return None
-    found = min(max(high if guess is None else guess, low + 1), high)
-    stride = 1
-    if fits(found):
-        while guess is not None and found - stride > low and fits(found - stride):
-            found, stride = found - stride, 2 * stride
-        low = max(low, found - stride) if guess is not None else low
-    else:
-        while True:
-            low, found = found, min(found + stride, high)
-            if found == low:
-                return None
-            if fits(found):
-                break
-            stride *= 2
     while found - low > 1:
         middle = (low + found) // 2
         if fits(middle):
@@ -53,10 +40,33 @@ def smallest(
     return found
 
 
+def largest(fits: Callable[[int], bool], low: int, high: int) -> int:
+    """Return the largest number in ``(low, high]`` that fits, where all below it do; else ``low``.
+
+    Args:
+        fits: asked about numbers in ``(low, high]`` only.
+        low: is not asked about.
+        high: the largest number looked at.
+    """
+    while low < high:
+        middle = (low + high + 1) // 2
+        if fits(middle):
+            low = middle
+        else:
+            high = middle - 1
+    return low
+
+
 def rounded(index: int) -> Fraction:
     """Return number ``index`` of those with three significant digits: 1 is number 0, 1.01 is 1."""
     decade, digits = divmod(index, _PER_DECADE)
     return Fraction(100 + digits, 100) * Fraction(10) ** decade
+
+
+def index_within(value: Fraction) -> int:
+    """Return the index of the largest number of three significant digits that is <= ``value``."""
+    index = rounded_index(value)
+    return index - (rounded(index) > value)
 
 
 def rounded_index(value: Fraction) -> int:

@@ -11,19 +11,19 @@ from accountant.costs.charges import Charge, PeriodCap, UniformCost, WindowKey
 from accountant.units import PrivacyUnit
 from stream.decisions.registration import shape_of
 from stream.model.alarms import cells_per_unit, has_runs, windows_cap
-from stream.planning.budget import REFERENCE_MS, period_table
+from stream.planning.budget import REFERENCE_MS
 from stream.planning.occupancy import ActiveWindows, run_breaks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from accountant.regions.shapes import Shape
     from stream.model.alarms import Budget
     from stream.model.queries import Query
+    from stream.planning.budget import PeriodTable
     from stream.windows.calendars import Calendar
-    from stream.windows.periods import Periods
 
 __all__ = ["ONE_PERIOD", "WEEK_MS", "Series", "Spans"]
 
@@ -83,26 +83,15 @@ class Series:
         index = self._passed(time_ms) - 1
         if index < self.first or not self.query.calendar.active(index):
             return None
-        charge = self.charge_of(index)
-        return charge if charge.key.end_ms == time_ms else None
-
-    def __iter__(self) -> Iterator[Charge]:
-        """Yield the windows in order."""
-        calendar = self.query.calendar
-        index = calendar.next_active(self.first)
-        while index < self.stop:
-            yield self.charge_of(index)
-            index = calendar.next_active(index + 1)
+        one, key = self.charge, self.key_of(index)
+        cost = one.cost if self._opens(index) else UniformCost(0, one.cost.cells)
+        if key.end_ms != time_ms:
+            return None
+        return Charge(key, cost, one.cells_per_unit, one.periods)
 
     def _passed(self, time_ms: int) -> int:
         """Return the number of the first walked window that ends after an instant."""
         return min(max(self.windows.first_ending_after(time_ms), self.first), self.stop)
-
-    def charge_of(self, index: int) -> Charge:
-        """Return what a window asks for."""
-        one = self.charge
-        cost = one.cost if self._opens(index) else UniformCost(0, one.cost.cells)
-        return Charge(self.key_of(index), cost, one.cells_per_unit, one.periods)
 
     def _opens(self, index: int) -> bool:
         """Whether a window pays, for itself or for the run that it opens.
@@ -164,15 +153,9 @@ class Spans:
             return REFERENCE_MS, REFERENCE_MS + length_ms
         return min(one[0] for one in histories), max(one[1] for one in histories)
 
-    def dearest_period(self, periods: Periods) -> tuple[int, int]:
+    def dearest_period(self, table: PeriodTable) -> tuple[int, int]:
         """Return the first period that costs a person most."""
-        table = period_table(periods)
-        totals = np.zeros(len(table.starts_ms), dtype=object)  # exact: sums may pass 64 bits
-        for query in self.queries:
-            loss = self.units[query.id] * cells_per_unit(query, self.budget)
-            charged = table.charged(query.calendar, self.budget, query)
-            totals += charged.astype(object) * loss
-        at = int(totals.argmax())
+        at = int(table.losses(self.queries, self.units, self.budget).argmax())
         return int(table.starts_ms[at]), int(table.ends_ms[at])
 
     @property

@@ -8,146 +8,50 @@ stretched so far that windows leave gaps, or that under a schedule they cover le
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from accountant.budget.loads import loads_of, worst_of
-from accountant.units import PrivacyUnit
 from stream.config.sql.text import name_in_sql
-from stream.planning.budget import REFERENCE_MS, period_table
+from stream.planning.budget import REFERENCE_MS
 from stream.planning.occupancy import ActiveWindows, active_spans
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar
+from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from accountant.budget.loads import AlarmCost
-    from accountant.records import BudgetTerms
-    from stream.model.alarms import Budget
-    from stream.model.queries import Query
     from stream.planning.budget import PeriodTable
     from stream.windows.calendars import Calendar
 
 __all__ = [
-    "Stretched",
-    "WindowTrials",
     "covered_share",
     "duration_text",
+    "longest_stretch",
     "stretched",
     "window_text",
 ]
 
-_DAY_MS = 86_400_000
-_YEAR = (REFERENCE_MS, REFERENCE_MS + 366 * _DAY_MS)
-_MOST_TRIALS = 500
+_YEAR = (REFERENCE_MS, REFERENCE_MS + 366 * DAY_MS)
 _UNITS = ((3_600_000, "HOUR"), (60_000, "MINUTE"), (1_000, "SECOND"))
 
 
-@dataclass(frozen=True, slots=True)
-class Stretched:
-    """A calendar with longer windows or steps.
+def longest_stretch(calendar: Calendar, periods: PeriodTable | None) -> int:
+    """Return the largest multiple of windows, or of hopping ones' steps, that can be of use.
 
     Args:
-        calendar: the new one.
-        times: how many times as long they are.
+        calendar: the windows.
+        periods: those of the budget; ``None`` where there are none that end.
     """
-
-    calendar: Calendar
-    times: int
-
-
-class WindowTrials:
-    """The alarms of one budget, whose windows are stretched on trial.
-
-    Args:
-        terms: the budget.
-        queries: its alarms.
-        costs: the same as the planner sees them.
-        budget: unit, periods and caps.
-    """
-
-    def __init__(
-        self,
-        terms: BudgetTerms,
-        queries: Sequence[Query],
-        costs: Sequence[AlarmCost],
-        budget: Budget,
-    ) -> None:
-        self._wall = terms.epsilon_max_units
-        self._calendars = [query.calendar for query in queries]
-        self._costs = costs
-        self._unit = budget.unit
-        self._budget, self._queries = budget, queries
-        self._table: PeriodTable | None = None
-        if budget.periods is not None and budget.periods.calendar is not None:
-            self._table = period_table(budget.periods)
-            self._counts = [self._table.charged(query.calendar, budget, query) for query in queries]
-            self._losses = [cost.epsilon_units * cost.cells_per_unit for cost in costs]
-            # Exact: sums may pass 64 bits.
-            totals = np.zeros(len(self._table.starts_ms), dtype=object)
-            for counts, loss in zip(self._counts, self._losses, strict=True):
-                totals += counts.astype(object) * loss
-            self._totals = totals
-
-    def smallest(self, chosen: Sequence[int], first: int) -> Mapping[int, Stretched]:
-        """Return the smallest common stretch of some alarms after which the budget carries all.
-
-        Args:
-            chosen: positions of the alarms.
-            first: multiple to begin with, 2 or more.
-
-        Returns:
-            New windows of the alarms that have to change; empty when no stretch is enough.
-        """
-        most = {at: self._most(at) for at in chosen}
-        for times in range(first, min(max(most.values()), first + _MOST_TRIALS) + 1):
-            longer = {
-                at: stretched(self._calendars[at], min(times, most[at]))
-                for at in chosen
-                if most[at] > 1
-            }
-            calendars = {at: each.calendar for at, each in longer.items()}
-            if self._fits(calendars) and all(map(self._covers, calendars, calendars.values())):
-                return longer
-        return {}
-
-    def _most(self, at: int) -> int:
-        """Return the largest multiple that can be of use."""
-        calendar = self._calendars[at]
-        size, step = _size_and_step(calendar)
-        if size != step:
-            return max(1, size // step)
-        if self._table is None:
-            return 1
-        length_ms = size * _DAY_MS if isinstance(calendar, LocalCalendar) else size
-        limit_ms = self._table.longest_ms
-        if calendar.schedule is not None:
-            starts_ms, ends_ms = active_spans(calendar.schedule, *_YEAR)
-            limit_ms = min(limit_ms, int((ends_ms - starts_ms).max(initial=0)))
-        return max(1, limit_ms // length_ms)
-
-    def _fits(self, changed: Mapping[int, Calendar]) -> bool:
-        if self._unit is PrivacyUnit.EVENT:
-            costs = list(self._costs)
-            for at, calendar in changed.items():
-                costs[at] = replace(costs[at], overlap=calendar.charged)
-            units = [cost.epsilon_units for cost in costs]
-            return worst_of(loads_of(self._unit, costs), units) <= self._wall
-        if self._table is None:
-            return False
-        totals = self._totals.copy()
-        for at, calendar in changed.items():
-            charged = self._table.charged(calendar, self._budget, self._queries[at])
-            more = charged - self._counts[at]
-            totals += more.astype(object) * self._losses[at]
-        return bool(totals.max() <= self._wall)
-
-    def _covers(self, at: int, calendar: Calendar) -> bool:
-        """Whether other windows of an alarm cover as much time as its own, over a year."""
-        return covered_share(calendar, self._calendars[at]) >= 1
+    size, step = _size_and_step(calendar)
+    if size != step:
+        return max(1, size // step)
+    if periods is None:
+        return 1
+    length_ms = size * DAY_MS if isinstance(calendar, LocalCalendar) else size
+    limit_ms = periods.longest_ms
+    if calendar.schedule is not None:
+        starts_ms, ends_ms = active_spans(calendar.schedule, *_YEAR)
+        limit_ms = min(limit_ms, int((ends_ms - starts_ms).max(initial=0)))
+    return max(1, limit_ms // length_ms)
 
 
 def covered_share(calendar: Calendar, before: Calendar) -> float:
@@ -160,7 +64,7 @@ def covered_share(calendar: Calendar, before: Calendar) -> float:
     return covered / covered_before if covered_before else 1.0
 
 
-def stretched(calendar: Calendar, times: int) -> Stretched:
+def stretched(calendar: Calendar, times: int) -> Calendar:
     """Return tumbling windows ``times`` as long, or hopping ones with steps so much longer.
 
     Raises:
@@ -169,10 +73,10 @@ def stretched(calendar: Calendar, times: int) -> Stretched:
     size, step = _size_and_step(calendar)
     new_size, new_step = (size * times if size == step else size), step * times
     if isinstance(calendar, FixedCalendar):
-        return Stretched(replace(calendar, size_ms=new_size, step_ms=new_step), times)
+        return replace(calendar, size_ms=new_size, step_ms=new_step)
     if isinstance(calendar, LocalCalendar):
-        return Stretched(replace(calendar, size_days=new_size, step_days=new_step), times)
-    return Stretched(calendar, 1)
+        return replace(calendar, size_days=new_size, step_days=new_step)
+    return calendar
 
 
 def window_text(calendar: Calendar, time: str) -> str:
@@ -196,7 +100,7 @@ def duration_text(length_ms: int) -> str:
     """Return a length of time in its two largest units, as ``2 d 5 h``."""
     parts: list[str] = []
     rest_ms = length_ms
-    for unit_ms, name in ((_DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")):
+    for unit_ms, name in ((DAY_MS, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s")):
         number, rest_ms = divmod(rest_ms, unit_ms)
         if number:
             parts.append(f"{number} {name}")

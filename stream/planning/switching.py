@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from accountant.budget.plan import plan_budget
 from accountant.errors import ConfigError
-from accountant.units import PrivacyUnit
 from operators.registry import OFFERED, mechanism_of
 from stream.config.alarms.tolerances import aim_with
 from stream.decisions.mechanisms import price_of
 from stream.model.numbers import decimal
-from stream.planning.budget import alarm_costs, period_table
+from stream.planning.budget import alarm_costs, periods_of
 from stream.planning.changes import Change, ChangeKind
-from stream.planning.search import rounded, rounded_index
+from stream.planning.search import index_within, largest, rounded
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -59,14 +59,15 @@ def another_mechanism(
         The change; ``None`` where no run fits or runs are no question: under unit ``event``, in a
         period without end, for conditions of several tests, or if it has them.
     """
-    query, periods = queries[at], budget.periods
-    if budget.unit is PrivacyUnit.EVENT or periods is None or periods.calendar is None:
+    query, table = queries[at], periods_of(budget)
+    if table is None:
         return None
     if not mechanism_of(query.mechanism).by_window or len(query.condition.formula.literals) != 1:
         return None
-    asked = int(period_table(periods).windows(query.calendar).max()) * len(query.domain)
+    asked = int(table.windows(query.calendar).max()) * len(query.domain)
 
-    def fits(changed: Query) -> bool:
+    def fits(mechanism: Mechanism, alarms: int) -> bool:
+        changed = _in_runs(query, mechanism, alarms, asked)
         try:
             priced = {**plans, query.id: price_of(changed)}
         except ConfigError:
@@ -76,16 +77,9 @@ def another_mechanism(
         return plan_budget([plan.terms], costs).fits
 
     for mechanism in (one for one in OFFERED.values() if one.run is not None):
-        low, high = 0, _MOST_ALARMS
-        while low < high:
-            middle = (low + high + 1) // 2
-            if fits(_in_runs(query, mechanism, middle, asked)):
-                low = middle
-            else:
-                high = middle - 1
-        if low:
-            fpr = _in_runs(query, mechanism, low, asked).aim.max_fpr or _LEAST_RATE
-            words = f"{mechanism.name}, alarms_per_period: {low}, max_fpr: {decimal(fpr)}"
+        if most := largest(partial(fits, mechanism), 0, _MOST_ALARMS):
+            fpr = _in_runs(query, mechanism, most, asked).aim.max_fpr or _LEAST_RATE
+            words = f"{mechanism.name}, alarms_per_period: {most}, max_fpr: {decimal(fpr)}"
             return Change(ChangeKind.MECHANISM, (query.id,), {query.id: words}, _UNWELCOME)
     return None
 
@@ -94,7 +88,6 @@ def _in_runs(query: Query, mechanism: Mechanism, alarms: int, asked: int) -> Que
     """Return the alarm in runs whose quiet cells use up few alarms, however near they are."""
     aim = query.aim
     rate = min(aim.max_fpr or aim.max_fnr, _SPENT_ON_NOTHING * alarms / max(asked, 1))
-    index = rounded_index(max(rate, _LEAST_RATE))
-    fpr = rounded(index if rounded(index) <= rate else index - 1)
+    fpr = rounded(index_within(max(rate, _LEAST_RATE)))
     tried = aim_with(query, aim.tolerances, mechanism.name)
     return replace(query, mechanism=mechanism.name, aim=replace(tried, max_fpr=fpr, alarms=alarms))

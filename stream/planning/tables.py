@@ -8,15 +8,14 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from rich.table import Table
 from rich.text import Text
 
 from accountant.budget.plan import epsilon_needed
 from accountant.budget.sharing import MOST_LISTED, NO_ROW
 from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, to_loss_units
 from stream.decisions.records import epsilon_text
-from stream.model.losses import loss_name, rounded_loss, wall_text, worth_text
-from stream.planning.budget import REFERENCE_MS
+from stream.model.losses import loss_name, rounded_loss, told_loss, wall_text, worth_text
+from stream.planning.budget import REFERENCE_MS, periods_of
 from stream.planning.changes import ChangeKind
 from stream.planning.fitting import Fitting
 from stream.planning.period_caps import cap_texts
@@ -62,7 +61,7 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
     """
     shown: list[RenderableType] = []
     for one in looked:
-        shown += [Fitting(_costs_table(one.plan, alarms)), _verdict(one, alarms.budget.gaussian)]
+        shown += [_costs_table(one.plan, alarms), _verdict(one, alarms.budget.gaussian)]
         shown += [Text(price.text) for price in one.prices]
         shown += [Text(share.text) for share in one.panes]
         if one.panes and not one.plan.fits and one.plan.worst_units is not None:
@@ -71,7 +70,7 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
         if one.totals is not None:
             shown.append(Text(_totals_text(one.totals, alarms.budget.gaussian)))
         if one.runs:
-            shown.append(Fitting(_runs_table(one.runs, alarms)))
+            shown.append(_runs_table(one.runs, alarms))
         if one.plan.sharing is not None and len(one.plan.alarms) > 1:
             few = len(one.plan.alarms)
             shown += _sharing_tables(one.plan.sharing, few, alarms.budget.gaussian)
@@ -79,40 +78,41 @@ def plan_tables(looked: Sequence[ScopeOutlook], alarms: Alarms) -> list[Renderab
             shown.append(Text(_refusal_text(one, alarms)))
         if one.played is not None and (one.played.fewer or not one.played.whole):
             shown.append(Text(_played_text(one.played, _looked_at(one, alarms), alarms.timezone)))
-            shown += [Fitting(_played_table(one.played))] if one.played.fewer else []
+            shown += [_played_table(one.played)] if one.played.fewer else []
         if one.changes:
-            shown += [Fitting(_changes_table(one.changes)), Text(_recommendation(one))]
+            shown += [_changes_table(one.changes), Text(_recommendation(one))]
     return shown
 
 
-def _costs_table(plan: ScopePlan, alarms: Alarms) -> Table:
-    terms = plan.terms
+def _costs_table(plan: ScopePlan, alarms: Alarms) -> Fitting:
+    terms, gaussian = plan.terms, alarms.budget.gaussian
     renewed = f", period: {terms.period}" if terms.period else ""
-    table = Table(
-        title=f"budget {terms.scope}: {wall_text(alarms.budget.gaussian, terms.epsilon_max_units)}"
-        f" per {terms.unit.value}{renewed}",
-        title_justify="left",
-    )
-    table.add_column("alarm", overflow="fold")
-    table.add_column("mechanism")
-    # Broken here, since a narrow terminal would rather break names of alarms.
-    loss = loss_name(alarms.budget.gaussian)
-    for heading in (loss, "limit", "ratio", "cells", f"per\n{_span(plan)}", "windows\nfit"):
-        table.add_column(heading, justify="right")
-    for alarm in plan.alarms:
-        table.add_row(
+    rows = [
+        (
             alarm.query,
             alarms.running[alarm.query].mechanism,
-            rounded_loss(alarms.budget.gaussian, to_loss_units(alarm.epsilon)),
-            rounded_loss(alarms.budget.gaussian, alarm.limit * UNITS_PER_EPSILON),
+            rounded_loss(gaussian, to_loss_units(alarm.epsilon)),
+            rounded_loss(gaussian, alarm.limit * UNITS_PER_EPSILON),
             f"{alarm.ratio:.3f}",
             "no end" if alarm.cells is None else _charged(alarm.cells, alarm),
-            "no end"
-            if alarm.worst_units is None
-            else rounded_loss(alarms.budget.gaussian, alarm.worst_units),
+            _ended(gaussian, alarm.worst_units),
             "all" if alarm.windows_fit is None else _charged(alarm.windows_fit, alarm),
         )
-    return table
+        for alarm in plan.alarms
+    ]
+    wall = wall_text(gaussian, terms.epsilon_max_units)
+    # Broken here, since a narrow terminal would rather break names of alarms.
+    right = ("limit", "ratio", "cells", f"per\n{_span(plan)}", "windows\nfit")
+    return Fitting.of(
+        f"budget {terms.scope}: {wall} per {terms.unit.value}{renewed}",
+        ("alarm", "mechanism"),
+        (loss_name(gaussian), *right),
+        rows,
+    )
+
+
+def _ended(gaussian: Gaussian | None, units: int | None) -> str:
+    return "no end" if units is None else rounded_loss(gaussian, units)
 
 
 def _charged(number: int, alarm: AlarmPlan) -> str:
@@ -122,35 +122,29 @@ def _charged(number: int, alarm: AlarmPlan) -> str:
     return f"{number} run" if number == 1 else f"{number} runs"
 
 
-def _runs_table(runs: Sequence[RunOutlook], alarms: Alarms) -> Table:
+def _runs_table(runs: Sequence[RunOutlook], alarms: Alarms) -> Fitting:
     charged = "once" if alarms.budget.unit is PrivacyUnit.USER else "in every window"
     gaussian = alarms.budget.gaussian
-    table = Table(title=f"runs under one noisy threshold, charged {charged}", title_justify="left")
-    table.add_column("alarm", overflow="fold")
-    # Two numbers to a cell: one line would be too long for a terminal.
-    for heading in (
-        "alarms",
-        "threshold\nquestion\nnoise",
-        "correction",
-        "questions\nnegatives",
-        "right\nfrom",
-        "missed if\nsilent",
-        "by\ntslm" if gaussian is None else "rho by\ntslm",
-    ):
-        table.add_column(heading, justify="right")
-    for run in runs:
-        questions = f"{run.questions}\n{run.negatives}"
-        table.add_row(
+    rows = [
+        (
             run.query,
             str(run.alarms),
             f"{run.threshold_scale:.4g}\n{run.question_scale:.4g}",
             f"{run.correction:.6g}",
-            "no end" if run.questions is None else questions,
+            "no end" if run.questions is None else f"{run.questions}\n{run.negatives}",
             "" if run.alpha is None else f"{run.alpha:.6g}",
             "" if run.silent is None else _silences(run),
-            "no end" if run.windows_units is None else rounded_loss(gaussian, run.windows_units),
+            _ended(gaussian, run.windows_units),
         )
-    return table
+        for run in runs
+    ]
+    # Two numbers to a cell: one line would be too long for a terminal.
+    headings = (
+        *("alarms", "threshold\nquestion\nnoise", "correction", "questions\nnegatives"),
+        *("right\nfrom", "missed if\nsilent", "by\ntslm" if gaussian is None else "rho by\ntslm"),
+    )
+    title = f"runs under one noisy threshold, charged {charged}"
+    return Fitting.of(title, ("alarm",), headings, rows)
 
 
 def _silences(run: RunOutlook) -> str:
@@ -174,17 +168,15 @@ def _verdict(one: ScopeOutlook, gaussian: Gaussian | None) -> Text:
             verdict = ("fits at first", "yellow")
     else:
         how = plan.bound if plan.cells is None else f"{plan.bound}: a person reaches {plan.cells}"
-        worst = rounded_loss(gaussian, plan.worst_units) + worth_text(gaussian, plan.worst_units)
-        counted = "" if gaussian is None else f"{name} "
-        head = f"worst case {counted}{worst} of {wall} ({how})"
+        worst = told_loss(gaussian, plan.worst_units) + worth_text(gaussian, plan.worst_units)
+        head = f"worst case {worst} of {wall} ({how})"
     return Text.assemble(head, ": ", verdict)
 
 
 def _totals_text(totals: Totals, gaussian: Gaussian | None) -> str:
     """Return what periods add up to for who is in all of them."""
-    counted = "" if gaussian is None else f"{loss_name(gaussian)} "
     week, year = (
-        f"{counted}{rounded_loss(gaussian, units)}{worth_text(gaussian, units)}"
+        f"{told_loss(gaussian, units)}{worth_text(gaussian, units)}"
         for units in (totals.week_units, totals.year_units)
     )
     return (
@@ -199,20 +191,18 @@ def _sharing_tables(
     shown: list[RenderableType] = []
     counted = "" if gaussian is None else f"{loss_name(gaussian)} "
     if sharing.pairs:
-        table = Table(title="which alarms share rows", title_justify="left")
-        for heading in ("alarms", "share rows"):
-            table.add_column(heading)
-        for heading in (f"{counted}sum", "worst row", "saved"):
-            table.add_column(heading, justify="right")
-        for pair in sharing.pairs:
-            table.add_row(
+        rows = [
+            (
                 f"{pair.left}, {pair.right}",
                 Text("yes" if pair.shared else f"no: {_why(pair)}"),
                 rounded_loss(gaussian, pair.plain_units),
                 rounded_loss(gaussian, pair.composed_units),
                 f"{float(pair.saving):.0%}",
             )
-        shown.append(Fitting(table))
+            for pair in sharing.pairs
+        ]
+        left, right = ("alarms", "share rows"), (f"{counted}sum", "worst row", "saved")
+        shown.append(Fitting.of("which alarms share rows", left, right, rows))
     overlap = sharing.overlap
     pairs = f", {sharing.shared} pairs share rows, {sharing.separate} do not"
     shown.append(
@@ -243,8 +233,7 @@ def _refusal_text(one: ScopeOutlook, alarms: Alarms) -> str:
         start = _local(refusal.start_ms, load_zone(alarms.timezone))
         when = f"{start:%A} {moment_text(refusal.start_ms, alarms.timezone).split(' ', 1)[1]}"
         return f"first refused: a window of {refusal.query}, {when}, {after}"
-    periods = alarms.budget.periods
-    if periods is None or periods.calendar is None:
+    if periods_of(alarms.budget) is None:
         length = duration_text(refusal.start_ms - refusal.since_ms)
         date = (
             ""
@@ -265,25 +254,23 @@ def _played_text(whole: Played, where: str, timezone: str) -> str:
     return f"in {where}, if all windows end at their worst{far}:{granted}"
 
 
-def _played_table(whole: Played) -> Table:
+def _played_table(whole: Played) -> Fitting:
     """Return the alarms that get fewer windows than they ask for, the worst off first."""
-    table = Table()
-    table.add_column("alarm with too few windows", overflow="fold")
-    for heading in ("asks for", "gets"):
-        table.add_column(heading, justify="right")
     fewer = sorted(whole.fewer.items(), key=lambda each: each[1].granted / each[1].asked)
-    for name, windows in fewer:
-        gets = Text("none", "bold red") if not windows.granted else Text(f"{windows.granted}")
-        table.add_row(name, f"{windows.asked}", gets)
-    if others := len(whole.alarms) - len(fewer):
-        table.caption = "the other gets all" if others == 1 else f"the other {others} get all"
-        table.caption_justify = "left"
-    return table
+    none = Text("none", "bold red")
+    rows = [
+        (name, f"{one.asked}", f"{one.granted}" if one.granted else none) for name, one in fewer
+    ]
+    others, caption = len(whole.alarms) - len(fewer), ""
+    if others:
+        caption = "the other gets all" if others == 1 else f"the other {others} get all"
+    left, right = ("alarm with too few windows",), ("asks for", "gets")
+    return Fitting.of("", left, right, rows, caption)
 
 
 def _looked_at(one: ScopeOutlook, alarms: Alarms) -> str:
     """Return where a refusal was looked for; see :mod:`stream.planning.refusal`."""
-    if alarms.budget.periods is not None and alarms.budget.periods.calendar is not None:
+    if periods_of(alarms.budget) is not None:
         return "the fullest period"
     if all(alarms.running[alarm.query].feed.history for alarm in one.plan.alarms):
         return "the declared history"
@@ -292,7 +279,8 @@ def _looked_at(one: ScopeOutlook, alarms: Alarms) -> str:
 
 def _clock(refusal: Refusal, alarms: Alarms) -> str:
     """Return when a window starts, by the clock of its period."""
-    calendar = alarms.budget.periods.calendar if alarms.budget.periods else None
+    table = periods_of(alarms.budget)
+    calendar = None if table is None else table.calendar
     start_ms = max(refusal.start_ms, refusal.since_ms)  # it may have begun in an earlier period
     if not isinstance(calendar, LocalCalendar):
         into = duration_text(start_ms - refusal.since_ms)
@@ -308,28 +296,24 @@ def _local(time_ms: int, zone: tzinfo) -> datetime:
     return datetime.fromtimestamp(time_ms / 1000, zone)
 
 
-def _changes_table(changes: Sequence[Change]) -> Table:
+def _changes_table(changes: Sequence[Change]) -> Fitting:
     """Return what each alarm, and all of them, would have to be changed to."""
-    table = Table(title="smallest change that makes it fit", title_justify="left")
-    table.add_column("of")
     kinds_shown = [kind for kind in _KINDS if any(one.kind is kind for one in changes)]
-    for kind in kinds_shown:
-        table.add_column(kind.value)
     groups: dict[tuple[str, ...], dict[ChangeKind, Change]] = {}
     for change in changes:
         if change.alarms:
             groups.setdefault(change.alarms, {})[change.kind] = change
-    hidden = 0
+    rows: list[tuple[str | Text, ...]] = []
     for alarms, kinds in groups.items():
         if len(groups) > MOST_LISTED and not any(one.possible for one in kinds.values()):
-            hidden += 1
             continue
         name = alarms[0] if len(alarms) == 1 else "all together"
         cells = (_cell(kinds[kind]) if kind in kinds else "" for kind in kinds_shown)
-        table.add_row(name, *map(Text, cells))  # [room] is no style
-    if hidden:
-        table.caption = f"{hidden} alarms for which no change alone is enough"
-    return table
+        rows.append((name, *map(Text, cells)))  # [room] is no style
+    hidden = len(groups) - len(rows)
+    caption = f"{hidden} alarms for which no change alone is enough" if hidden else ""
+    title = "smallest change that makes it fit"
+    return Fitting.of(title, ("of", *kinds_shown), (), rows, caption)
 
 
 def _cell(change: Change) -> str:

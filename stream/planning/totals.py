@@ -7,14 +7,13 @@ stays for many periods loses as much again in each.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.units import PrivacyUnit, to_loss_units
-from stream.decisions.mechanisms import as_charged, price_of
-from stream.model.alarms import cells_per_unit
-from stream.planning.budget import period_table
+from accountant.units import to_loss_units
+from stream.planning.budget import periods_of
+from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,8 +26,6 @@ if TYPE_CHECKING:
     from stream.planning.budget import PeriodTable
 
 __all__ = ["Totals", "period_losses", "totals"]
-
-_DAY_MS: Final = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +46,7 @@ class Totals:
 
 
 def period_losses(
-    table: PeriodTable, queries: Sequence[Query], budget: Budget, wall_units: int
+    table: PeriodTable, plan: ScopePlan, queries: Sequence[Query], budget: Budget
 ) -> NDArray[np.float64]:
     """Return what each period may cost one person, in loss units, as shape (n,).
 
@@ -58,18 +55,13 @@ def period_losses(
 
     Args:
         table: the periods.
-        queries: the alarms on one budget.
+        plan: of one budget.
+        queries: the alarms on it.
         budget: unit and contribution bounds.
-        wall_units: ``epsilon_max``, in loss units.
     """
-    found = np.zeros(len(table.starts_ms))
-    for query in queries:
-        charged = table.charged(query.calendar, budget, query)
-        each = to_loss_units(as_charged(query, price_of(query)).epsilon) * cells_per_unit(
-            query, budget
-        )
-        found += charged.astype(np.float64) * each
-    return np.minimum(found, wall_units)
+    units = {alarm.query: to_loss_units(alarm.epsilon) for alarm in plan.alarms}
+    losses = table.losses(queries, units, budget).astype(np.float64)
+    return np.minimum(losses, plan.terms.epsilon_max_units)
 
 
 def totals(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Totals | None:
@@ -87,19 +79,17 @@ def totals(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Totals 
         ``None`` where nothing adds up: an event is in its own windows only, whatever the year, and
         a lifetime is one period.
     """
-    if budget.unit is PrivacyUnit.EVENT or budget.periods is None:
+    table = periods_of(budget)
+    if table is None:
         return None
-    if budget.periods.calendar is None:
-        return None
-    table = period_table(budget.periods)
-    losses = period_losses(table, queries, budget, plan.terms.epsilon_max_units)
+    losses = period_losses(table, plan, queries, budget)
     (week_units, week), (year_units, year) = (_fullest(table, losses, days) for days in (7, 365))
     return Totals(week, year, week_units, year_units)
 
 
 def _fullest(table: PeriodTable, losses: NDArray[np.float64], days: int) -> tuple[int, int]:
     """Return the largest sum over periods that begin within so many days, and how many cost."""
-    starts, span_ms = table.starts_ms, days * _DAY_MS
+    starts, span_ms = table.starts_ms, days * DAY_MS
     stops = np.searchsorted(starts, starts + span_ms)
     sums, costs = (
         np.concatenate([[0.0], np.cumsum(each)]) for each in (losses, (losses > 0).astype(float))

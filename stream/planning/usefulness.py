@@ -13,12 +13,13 @@ if TYPE_CHECKING:
 
     from stream.model.queries import Query
 
-__all__ = ["MOST_RATE", "poor_rates", "poor_tolerances", "useful_tolerance"]
+__all__ = ["ADDED_UP", "MOST_RATE", "poor_rates", "poor_tolerances", "useful_tolerance"]
 
 MOST_RATE: Final = Fraction(1, 5)
 """An alarm that errs more often than this is a poor one."""
 
-_ADDED_UP: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS, Weight.SUM, Weight.LINEAR})
+ADDED_UP: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS, Weight.SUM, Weight.LINEAR})
+"""What aggregates add up whose one number says all."""
 
 
 def useful_tolerance(query: Query, name: str) -> int:
@@ -37,7 +38,7 @@ def useful_tolerance(query: Query, name: str) -> int:
     atom, most = query.condition.atoms[name], highest_tolerance(query, name)
     after = name in query.condition.formula.literals  # s > c is s >= c + 1
     least = int(atom.thresholds.min()) - after
-    if query.aggregates[atom.statistic].kind not in _ADDED_UP or least <= 0:
+    if query.aggregates[atom.statistic].kind not in ADDED_UP or least <= 0:
         return most
     return min(most, least // 3)
 

@@ -90,14 +90,17 @@ def try_out(
     if runs < 1 or workers < 1:
         raise ValueError("there is at least one run and one worker")
     if workers == 1:
-        trier = Trier(bench, NoiseSource())
-        return _all(_Alone(trier), bench, runs, on_draws)
+        _WORKER["trier"] = Trier(bench, NoiseSource())
+        try:
+            return _all(_Crew(), bench, runs, on_draws)
+        finally:
+            del _WORKER["trier"]
     with _uninterrupted():
         pool = ProcessPoolExecutor(
             workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(bench,)
         )
     try:
-        return _all(_Pooled(pool, workers), bench, runs, on_draws)
+        return _all(_Crew(pool, workers), bench, runs, on_draws)
     except BrokenExecutor as error:
         raise DependencyError(
             "a process of the simulation ended before its time",
@@ -108,12 +111,8 @@ def try_out(
             pool.shutdown(cancel_futures=True)
 
 
-def _all(
-    crew: _Alone | _Pooled, bench: Bench, runs: int, on_draws: Callable[[int, int], None]
-) -> list[Tried]:
-    plans: list[Plan | str] = [""] * len(bench.settings)
-    for setting, plan in crew.plan(range(len(bench.settings))):
-        plans[setting] = plan
+def _all(crew: _Crew, bench: Bench, runs: int, on_draws: Callable[[int, int], None]) -> list[Tried]:
+    plans = dict(crew.each(_plan, range(len(bench.settings))))
     tasks = [
         task
         for at in range(len(bench.settings))
@@ -123,41 +122,25 @@ def _all(
     tallies = [Tally() for _ in bench.settings]
     done, total = 0, sum(task.draws for task in tasks)
     on_draws(done, total)
-    for task, tally in crew.run(tasks):
+    for task, tally in crew.each(_run, tasks):
         tallies[task.setting].add(tally)
         done += task.draws
         on_draws(done, total)
-    return [Tried(plan, tally) for plan, tally in zip(plans, tallies, strict=True)]
+    return [Tried(plans[at], tally) for at, tally in enumerate(tallies)]
 
 
 @dataclass(frozen=True, slots=True)
-class _Alone:
-    """Works in this process."""
+class _Crew:
+    """Works in this process, or hands work to those of a pool, a little ahead of them."""
 
-    trier: Trier
+    pool: ProcessPoolExecutor | None = None
+    workers: int = 1
 
-    def plan(self, settings: Iterable[int]) -> Iterator[tuple[int, Plan | str]]:
-        return ((setting, self.trier.plan(setting)) for setting in settings)
-
-    def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Tally]]:
-        return ((task, self.trier.run(task)) for task in tasks)
-
-
-@dataclass(frozen=True, slots=True)
-class _Pooled:
-    """Hands work to other processes, a little ahead of them."""
-
-    pool: ProcessPoolExecutor
-    workers: int
-
-    def plan(self, settings: Iterable[int]) -> Iterator[tuple[int, Plan | str]]:
-        return self._map(_plan, settings)
-
-    def run(self, tasks: Iterable[Task]) -> Iterator[tuple[Task, Tally]]:
-        return self._map(_run, tasks)
-
-    def _map(self, work: Callable[[A], T], arguments: Iterable[A]) -> Iterator[tuple[A, T]]:
+    def each(self, work: Callable[[A], T], arguments: Iterable[A]) -> Iterator[tuple[A, T]]:
         """Yield arguments with what came of them, in any order."""
+        if self.pool is None:
+            yield from ((argument, work(argument)) for argument in arguments)
+            return
         left = iter(arguments)
         running: dict[Future[T], A] = {}
         while True:

@@ -6,7 +6,7 @@ are those that ``tocsin run --replay`` would decide. No ledger is opened. What c
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import defaultdict
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import islice, takewhile
@@ -16,13 +16,14 @@ import numpy as np
 
 from accountant.errors import ConfigError
 from operators.noise.source import NoiseSource
+from stream.decisions.judge import statistics_of
 from stream.model.references import feeds_in_use
-from stream.replay.lanes import source_of
+from stream.replay.lanes import read_until, source_of
 from stream.replay.replay import windows_of
 from stream.replay.uncharged import HASH_KEY_BYTES, uncharged_lanes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from accountant.records import Partial
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
-    from stream.replay.lanes import Lane
 
 __all__ = ["MOST_ENTRIES", "MOST_WINDOWS", "CountedAlarm", "count_history"]
 
@@ -39,8 +39,6 @@ MOST_WINDOWS: Final = 100_000
 """Windows of one alarm that are simulated without an explicit limit."""
 MOST_ENTRIES: Final = 50_000_000
 """Statistics other than zero, over all windows and alarms, that are held in memory."""
-
-_SATURATION: Final = (1 << 62) - 1  # as decided windows are added up
 
 
 @dataclass(frozen=True, eq=False)
@@ -143,59 +141,45 @@ def count_history(
     every = [*alarms.queries.values(), *shared]
     total = sum(map(len, keys.values()))
     found: dict[WindowKey, _Window] = {}
-    arrived: Counter[WindowKey] = Counter()
-    entries = done = 0
+    by_name, entries = {query.id: query for query in every}, 0
     for feed in feeds_in_use(alarms):
         queries = [query for query in every if query.feed.name == feed.name]
-        wanted = frozenset(key for query in queries for key in keys[query.id])
-        source = source_of(feed, files, alarms)
         lanes = uncharged_lanes(
             feed,
-            source,
+            source_of(feed, files, alarms),
             queries,
             alarms.budget,
             keys,
             hash_key=NoiseSource().token(HASH_KEY_BYTES),
             on_events=on_events,
         )
-        for partial in _read(lanes, wanted):
-            window = found.get(partial.key)
-            found[partial.key] = _Window.of(partial) if window is None else window.plus(partial)
-            entries += len(partial.index)
+        arrived: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
+        for key in sorted(key for query in queries for key in keys[query.id]):
+            read_until(key, lanes, arrived)
+            found[key] = _Window.of(arrived.pop(key), by_name[key.query])
+            entries += len(found[key].index)
+            on_windows(len(found), total)
             if entries > MOST_ENTRIES:
                 raise ConfigError(
                     f"the windows hold more than {MOST_ENTRIES} counts, too many to simulate",
                     hint="simulate fewer windows with --limit, or one alarm with --alarm",
                 )
-            arrived[partial.key] += 1
-            if arrived[partial.key] == len(lanes):
-                done += 1
-                on_windows(done, total)
     return {query.id: _stacked(query, keys[query.id], found) for query in every}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Window:
-    """One window's statistics, partitions added up."""
+    """One window's statistics other than zero, partitions added up."""
 
     index: NDArray[np.int64]
     value: NDArray[np.int64]
     complete: bool
 
     @classmethod
-    def of(cls, partial: Partial) -> _Window:
-        value = np.clip(partial.value, -_SATURATION, _SATURATION)
-        return cls(partial.index, value, partial.complete)
-
-    def plus(self, partial: Partial) -> _Window:
-        """Add another partition, saturating; people live in one partition each."""
-        index, where = np.unique(np.concatenate((self.index, partial.index)), return_inverse=True)
-        total = np.zeros(len(index), dtype=np.int64)
-        total[where[: len(self.index)]] = self.value
-        more = np.zeros(len(index), dtype=np.int64)
-        more[where[len(self.index) :]] = np.clip(partial.value, -_SATURATION, _SATURATION)
-        total = np.clip(total + more, -_SATURATION, _SATURATION)
-        return _Window(index, total, self.complete and partial.complete)
+    def of(cls, partials: Sequence[Partial], query: Query) -> _Window:
+        total = statistics_of(partials, len(query.aggregates), len(query.counted)).reshape(-1)
+        index = np.flatnonzero(total)
+        return cls(index, total[index], all(one.complete for one in partials))
 
 
 def _windows(query: Query, limit: int | None) -> list[WindowKey]:
@@ -230,22 +214,9 @@ def _beneath(
     return [key for key in through if key.start_ms >= since_ms]
 
 
-def _read(lanes: Sequence[Lane], wanted: frozenset[WindowKey]) -> Iterator[Partial]:
-    """Yield every lane's count of every window that is asked for."""
-    for lane in lanes:
-        left = set(wanted)
-        while left and not lane.ended:
-            for partial in lane.advance():
-                if partial.key in left:
-                    left.remove(partial.key)
-                    yield partial
-
-
 def _stacked(
     query: Query, keys: Sequence[WindowKey], found: Mapping[WindowKey, _Window]
 ) -> CountedAlarm:
-    if any(key not in found for key in keys):
-        raise RuntimeError("a file ended before the last window of the history")
     looks = query.aim.looks
     whole = [
         key

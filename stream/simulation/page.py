@@ -20,16 +20,13 @@ from stream.simulation.plots import (
 )
 from stream.simulation.results import AUDIENCE
 from stream.simulation.tables import (
-    NOTHING_TRUE,
-    SPENT,
-    broken,
     delay_ms,
     delay_steps,
     facts,
     own_tolerance,
-    spent,
     tolerance_cell,
     untried_lines,
+    warnings_on,
 )
 from stream.windows.shown import delay_text
 
@@ -61,19 +58,13 @@ def html_page(simulation: Simulation) -> str:
 
 def _section(results: AlarmResults, simulation: Simulation, at: int) -> dict[str, Any]:
     """Return what the template says of one alarm, the one of number ``at`` on the page."""
-    notes = [
-        f"{which} missed more than max_fnr allows: please report this." for which in broken(results)
-    ]
-    notes += [f"{which} {SPENT}." for which in spent(results)]
-    if results.measured and not results.measured[0].tally.true:
-        notes.insert(0, f"{_sentence(NOTHING_TRUE)}: the miss rate cannot be measured.")
     several = len(results.query.aim.tolerances) > 1
     return {
         "results": results,
         "advice": advice_on(results),
         "facts": facts(results, simulation),
         "own_tolerance": own_tolerance(results) if several else None,
-        "notes": notes,
+        "notes": [f"{note.plain}." for note in warnings_on(results)],
         "figures": _figures(results, at) if results.measured else [],
         "untried": untried_lines(results),
     }

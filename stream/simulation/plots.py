@@ -88,8 +88,7 @@ def loss_plot(results: AlarmResults, *, name: str) -> str:
         name: unique on the page.
     """
 
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
+    def draw(axes: Axes) -> None:
         for one in _at_configured_tolerance(results):
             losses = one.losses
             lost = (0.0, *losses.epsilons)
@@ -105,7 +104,6 @@ def loss_plot(results: AlarmResults, *, name: str) -> str:
         axes.set_xlabel("realised loss of a cell (epsilon)")
         axes.set_xlim(left=0)
         axes.set_ylim(0, 105)
-        _legend(figure)
 
     return _svg(draw, name)
 
@@ -118,8 +116,7 @@ def entropy_plot(results: AlarmResults, *, name: str) -> str:
         name: unique on the page.
     """
 
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
+    def draw(axes: Axes) -> None:
         factors = sorted({float(one.setting.factor) for one in results.measured})
         for mechanism, line, dash in _lines(results):
             axes.plot(
@@ -136,7 +133,6 @@ def entropy_plot(results: AlarmResults, *, name: str) -> str:
         axes.margins(x=0.1)
         lowest = min(one.entropy for one in results.measured)
         axes.set_ylim(max(0.0, lowest - 0.1), 1.02)
-        _legend(figure)
 
     return _svg(draw, name)
 
@@ -150,15 +146,13 @@ def _rates_plot(
 ) -> str:
     """Return a measured rate and what was promised of it."""
 
-    def draw(figure: Figure) -> None:
-        axes = figure.subplots()
+    def draw(axes: Axes) -> None:
         _rates(axes, results, rate_of)
         axes.set_title(title)
         for bound in dict.fromkeys(bounds):
             _bound(axes, float(bound), f"at most {100 * float(bound):g}%")
         axes.set_xlabel("mean loss of a cell (epsilon)")
         axes.set_ylim(bottom=0)
-        _legend(figure)
 
     return _svg(draw, name)
 
@@ -223,7 +217,6 @@ def _lines(results: AlarmResults) -> Iterable[tuple[str, list[Measured], str]]:
 
 def _at_configured_tolerance(results: AlarmResults) -> list[Measured]:
     """Return one setting per mechanism, as near to the configuration as was tried."""
-    nearest: dict[str, Measured] = {}
     asked = results.query.aim
 
     def distance(one: Measured) -> tuple[float, float]:
@@ -232,30 +225,25 @@ def _at_configured_tolerance(results: AlarmResults) -> list[Measured]:
             abs(float(one.setting.aim.max_fnr - asked.max_fnr)),
         )
 
-    for one in results.measured:
-        mechanism = one.setting.mechanism
-        if mechanism not in nearest or distance(one) < distance(nearest[mechanism]):
-            nearest[mechanism] = one
-    return [nearest[mechanism] for mechanism in MECHANISM_COLOURS if mechanism in nearest]
+    tried = (
+        [one for one in results.measured if one.setting.mechanism == mechanism]
+        for mechanism in MECHANISM_COLOURS
+    )
+    return [min(each, key=distance) for each in tried if each]
 
 
-def _legend(figure: Figure) -> None:
-    """Name every mechanism once, below the panels."""
-    once: dict[Any, Any] = {}
-    for axes in figure.axes:
-        handles, labels = axes.get_legend_handles_labels()
-        once.update(zip(labels, handles, strict=True))
-    if once:
-        figure.legend(list(once.values()), list(once), loc="outside lower center", ncols=_COLUMNS)
-
-
-def _svg(draw: Callable[[Figure], None], name: str) -> str:
+def _svg(draw: Callable[[Axes], None], name: str) -> str:
+    """Return a drawing in which every mechanism is named once, below."""
     with rc_context(_STYLE):
         figure = Figure(figsize=_SIZE, layout="constrained")
+        axes = figure.subplots()
         figure.patch.set_alpha(0)
-        draw(figure)
-        for axes in figure.axes:
-            axes.patch.set_alpha(0)
+        axes.patch.set_alpha(0)
+        draw(axes)
+        handles, labels = axes.get_legend_handles_labels()
+        if once := dict(zip(labels, handles, strict=True)):
+            handles, labels = list(once.values()), list(once)
+            figure.legend(handles, labels, loc="outside lower center", ncols=_COLUMNS)
         written = io.StringIO()
         figure.savefig(written, format="svg", metadata={"Date": None})
     return _inline(written.getvalue(), name)

@@ -26,7 +26,16 @@ if TYPE_CHECKING:
     from stream.simulation.history import CountedAlarm
     from stream.simulation.settings import Setting, Untried
 
-__all__ = ["AUDIENCE", "CONFIDENCE", "AlarmResults", "Losses", "Measured", "Rate", "Simulation"]
+__all__ = [
+    "AUDIENCE",
+    "CONFIDENCE",
+    "AlarmResults",
+    "Losses",
+    "Measured",
+    "Rate",
+    "Simulation",
+    "rates_of",
+]
 
 AUDIENCE: Final = (
     "custodian only: computed from private data without noise; it must not be published"
@@ -79,6 +88,11 @@ class Rate:
         if self.count < self.of:
             high = float(betaincinv(count + 1, of - count, 1 - each_side))
         return low, high
+
+
+def rates_of(tally: Tally) -> tuple[Rate, Rate]:
+    """Return misses of true cells, and rings of false ones, of independent draws."""
+    return Rate(tally.missed, tally.true), Rate(tally.false_rings, tally.false)
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +165,7 @@ class Measured:
     @property
     def severities(self) -> dict[str, tuple[Rate, Rate]]:
         """Misses and false rings of every severity level, counting higher ones as it."""
-        return {
-            name: (Rate(one.missed, one.true), Rate(one.false_rings, one.false))
-            for name, one in self.tally.severities.items()
-        }
+        return {name: rates_of(one) for name, one in self.tally.severities.items()}
 
     @property
     def uncertain(self) -> Rate:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.text import Text
@@ -14,7 +15,7 @@ from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.shown import clock_text, delay_text, moment_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable, Sequence
 
     from rich.console import RenderableType
 
@@ -22,24 +23,20 @@ if TYPE_CHECKING:
     from stream.simulation.settings import Setting
 
 __all__ = [
-    "DELAYS",
     "NOTHING_TRUE",
-    "SPENT",
-    "broken",
     "delay_ms",
     "delay_steps",
     "facts",
     "own_tolerance",
     "percent",
     "simulation_tables",
-    "spent",
     "tolerance_cell",
     "untried_lines",
+    "warnings_on",
 ]
 
-NOTHING_TRUE = "no true alarm in this history"
+NOTHING_TRUE = "No true alarm in this history"
 SPENT = "ran until its run was spent, and what came after that was missed unasked"
-DELAYS = "How long after its condition first held it rang"
 
 
 def simulation_tables(simulation: Simulation) -> list[RenderableType]:
@@ -53,7 +50,10 @@ def simulation_tables(simulation: Simulation) -> list[RenderableType]:
         if results.measured:
             shown += [Text("How often it is wrong", style="bold"), _rates_table(results)]
             if results.counted.looks > 1:
-                shown += [Text(DELAYS, style="bold"), _delays_table(results)]
+                shown += [
+                    Text("How long after its condition first held it rang", style="bold"),
+                    _delays_table(results),
+                ]
             shown += [Text("What a cell loses (epsilon)", style="bold")]
             shown += [_costs_table(results, simulation)]
         shown += _notes(results)
@@ -129,31 +129,34 @@ def _named(found: Iterable[Measured]) -> list[str]:
 
 
 def _rates_table(results: AlarmResults) -> RenderableType:
-    headings = _setting_headings(results), ["true missed %", "false rang %", "uncertain\nrang %"]
-    rows = []
-    for one in results.measured:
+    headings = ["true missed %", "false rang %", "uncertain\nrang %"]
+
+    def cells(one: Measured) -> list[str]:
         rang = one.uncertain.value
-        cells = [percent(one.fnr), percent(one.fpr), "-" if rang is None else f"{100 * rang:.3g}"]
-        names = _setting(one, results)
-        rows.append(Row(names, cells, _style(one)))
+        return [percent(one.fnr), percent(one.fpr), "-" if rang is None else f"{100 * rang:.3g}"]
+
+    table = _table(results, headings, cells, "* as configured; in brackets the 95% interval")
+    rows = []
+    for one, row in zip(results.measured, table.rows, strict=True):
+        rows.append(row)
         for level, rates in one.severities.items():
-            named = [f"  {level}", *[""] * (len(names) - 1)]
-            rows.append(Row(named, [*map(percent, rates), ""], _style(one)))
-    return FittingTable(*headings, rows, "* as configured; in brackets the 95% interval")
+            named = [f"  {level}", *[""] * (len(row.names) - 1)]
+            rows.append(Row(named, [*map(percent, rates), ""], row.style))
+    return replace(table, rows=rows)
 
 
 def _delays_table(results: AlarmResults) -> RenderableType:
     headings = ["rang be-\nfore % (false)", "median", "95%", "longest", "mean"]
-    rows = []
-    for one in results.measured:
+
+    def cells(one: Measured) -> list[str]:
         spans = [delay_ms(steps, results) for steps in delay_steps(one)]
-        cells = ["-" if span is None else delay_text(span) for span in spans]
-        rows.append(Row(_setting(one, results), [percent(one.before), *cells], _style(one)))
+        return [percent(one.before), *("-" if each is None else delay_text(each) for each in spans)]
+
     caption = (
         "from the end of the first step at which the condition held in truth to the end of the one"
         " that rang, of true cells that rang no earlier; what was missed is above"
     )
-    return FittingTable(_setting_headings(results), headings, rows, caption)
+    return _table(results, headings, cells, caption)
 
 
 def delay_steps(one: Measured) -> tuple[float | None, ...]:
@@ -183,34 +186,39 @@ def _costs_table(results: AlarmResults, simulation: Simulation) -> RenderableTyp
     headings += ["event"] * overlapping
     headings += [f"dear-\nest {reached}"] * by_person
     headings += [*["min-\nentr."] * several, "fits"]
-    rows = []
-    for one in results.measured:
+
+    def cells(one: Measured) -> list[str]:
         losses = one.losses
         epsilons = [float(one.plan.epsilon), losses.mean]
         epsilons += [losses.quantile(0.5), losses.quantile(0.95), losses.most]
         epsilons += [one.charged * float(one.plan.epsilon)] * overlapping
         epsilons += [one.dearest.mean] * by_person
-        cells = [f"{each:.3g}" for each in epsilons]
-        cells += [*[f"{one.entropy:.3f}"] * several, "yes" if one.fits else "no"]
-        rows.append(Row(_setting(one, results), cells, _style(one)))
-    return FittingTable(_setting_headings(results), headings, rows, caption)
+        told = [f"{each:.3g}" for each in epsilons]
+        return [*told, *[f"{one.entropy:.3f}"] * several, "yes" if one.fits else "no"]
+
+    return _table(results, headings, cells, caption)
 
 
-def _setting_headings(results: AlarmResults) -> list[str]:
-    return ["mechanism", "tole-\nrance", *["max_fnr"] * _several_rates(results)]
-
-
-def _setting(one: Measured, results: AlarmResults) -> list[str]:
-    end = ", end" * one.setting.at_end(results.query)
-    cells = [
-        one.setting.mechanism + end + " *" * one.setting.configured,
-        tolerance_cell(one.setting, results),
-    ]
-    return cells + [f"{float(one.setting.aim.max_fnr):g}"] * _several_rates(results)
-
-
-def _several_rates(results: AlarmResults) -> bool:
-    return len({one.setting.aim.max_fnr for one in results.measured}) > 1
+def _table(
+    results: AlarmResults,
+    headings: Sequence[str],
+    cells: Callable[[Measured], Sequence[str]],
+    caption: str,
+) -> FittingTable:
+    """Return a table with a row for every setting that was tried."""
+    several = len({one.setting.aim.max_fnr for one in results.measured}) > 1
+    rows = []
+    for one in results.measured:
+        setting = one.setting
+        end = ", end" * setting.at_end(results.query)
+        names = [
+            setting.mechanism + end + " *" * setting.configured,
+            tolerance_cell(setting, results),
+            *[f"{float(setting.aim.max_fnr):g}"] * several,
+        ]
+        rows.append(Row(names, cells(one), _style(one)))
+    names = ["mechanism", "tole-\nrance", *["max_fnr"] * several]
+    return FittingTable(names, headings, rows, caption)
 
 
 def _style(one: Measured) -> str:
@@ -220,14 +228,17 @@ def _style(one: Measured) -> str:
 
 
 def _notes(results: AlarmResults) -> list[RenderableType]:
-    notes: list[RenderableType] = []
+    untried = [Text(f"not tried: {line}", style="dim") for line in untried_lines(results)]
+    return [*warnings_on(results), Text(advice_on(results).text), *untried]
+
+
+def warnings_on(results: AlarmResults) -> list[Text]:
+    """Return what is wrong with what was found, or could not be."""
+    found = []
     if results.measured and not results.measured[0].tally.true:
-        notes.append(Text(f"{NOTHING_TRUE}: how many would be missed cannot be measured"))
-    notes += [
+        found.append(Text(f"{NOTHING_TRUE}: how many would be missed cannot be measured"))
+    found += [
         Text(f"{which} missed more than max_fnr allows: please report this", style="bold red")
         for which in broken(results)
     ]
-    notes += [Text(f"{which} {SPENT}") for which in spent(results)]
-    notes.append(Text(advice_on(results).text))
-    notes += [Text(f"not tried: {line}", style="dim") for line in untried_lines(results)]
-    return notes
+    return found + [Text(f"{which} {SPENT}") for which in spent(results)]

@@ -16,16 +16,15 @@ import numpy as np
 from accountant.errors import ConfigError
 from operators.registry import create, mechanism_of
 from operators.single.abreast import decide_many
-from stream.simulation.draws import panes
 from stream.simulation.draws.held import Holding
 from stream.simulation.draws.looks import tally_of_looks
 from stream.simulation.draws.panes import tally_of_panes
-from stream.simulation.draws.runs import DRAWS_PER_TASK, drawn_run
+from stream.simulation.draws.runs import drawn_run
 from stream.simulation.draws.tally import Tally
 from stream.simulation.draws.truth import may_ring, must_ring
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -40,6 +39,7 @@ __all__ = ["Bench", "Task", "Trier", "tasks_of"]
 
 _DRAWS_PER_TASK: Final = 512  # a task ends within about a second, so that Ctrl-C does too
 _CELLS_PER_TASK: Final = 400_000
+_DRAWS_TOGETHER: Final = 8  # of windows that share noise, but for very long histories likewise
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,18 +75,19 @@ class Bench:
             runs: draws per window.
         """
         tried = self.settings[setting]
+        together: Sequence[range]
         if tried.over_panes:
-            windows = range(len(self.panes[tried.alarm].windows))
-            return list(_whole(windows, setting, runs, panes.DRAWS_PER_TASK))
-        if tried.alarm in self.holds:
-            windows = range(self.counted[tried.alarm].windows)
-            return list(_whole(windows, setting, runs, DRAWS_PER_TASK))
-        if not tried.in_runs:
+            together = [range(len(self.panes[tried.alarm].windows))]
+        elif tried.alarm in self.holds:
+            together = [range(self.counted[tried.alarm].windows)]
+        elif tried.in_runs:
+            together = self.stretches[tried.alarm]
+        else:
             return tasks_of(self.counted[tried.alarm], setting, runs)
         return [
-            task
-            for windows in self.stretches[tried.alarm]
-            for task in _whole(windows, setting, runs, DRAWS_PER_TASK)
+            Task(setting, windows.start, windows.stop, min(_DRAWS_TOGETHER, runs - done))
+            for windows in together
+            for done in range(0, runs, _DRAWS_TOGETHER)
         ]
 
 
@@ -243,9 +244,3 @@ def tasks_of(counted: CountedAlarm, setting: int, runs: int) -> list[Task]:
         for window in range(counted.windows)
         for done in range(0, runs, draws)
     ]
-
-
-def _whole(windows: range, setting: int, runs: int, at_once: int) -> Iterator[Task]:
-    """Yield tasks of the same windows: so many draws at once, as windows share some."""
-    for done in range(0, runs, at_once):
-        yield Task(setting, windows.start, windows.stop, min(at_once, runs - done))

@@ -26,9 +26,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from stream.windows.calendars import Calendar
     from stream.windows.schedule import Schedule
 
-__all__ = ["CumulativeCalendar"]
+__all__ = ["CumulativeCalendar", "whole_windows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,3 +142,8 @@ class CumulativeCalendar:
     def _tiles(self) -> FixedCalendar:
         """The steps, each by what it adds."""
         return FixedCalendar(self.step_ms, self.step_ms)
+
+
+def whole_windows(calendar: Calendar) -> Calendar:
+    """Return the windows that are looked at in steps; any other calendar is its own."""
+    return calendar.windows if isinstance(calendar, CumulativeCalendar) else calendar

@@ -5,6 +5,8 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from stream.planning.ringing import Ringing, RingLaw, curve_of, why_not
 
 if TYPE_CHECKING:
@@ -21,9 +23,14 @@ def ring_probability(
     if why_not(query) is not None:
         return None
     law = RingLaw.of(query)
-    cell = law.cell_of(None if threshold is None else Fraction(threshold))
-    found = law.at(cell, [Fraction(count)])
-    return None if found is None else found[0]
+    cell = law.median_cell
+    if threshold is not None:
+        found = np.flatnonzero(law.thresholds == int(Fraction(threshold) / law.unit)).tolist()
+        if not found:
+            raise ValueError(f"no predicate of {query.id!r} has the threshold {threshold}")
+        cell = found[0]
+    chances = law.at(cell, [Fraction(count)])
+    return None if chances is None else chances[0]
 
 
 def curve(query: Query, budget: Budget) -> Ringing | None:

@@ -7,13 +7,14 @@ from functools import cached_property
 from typing import TYPE_CHECKING
 
 from operators.registry import mechanism_of
+from stream.model.holds import in_runs
 from stream.planning.usefulness import poor_rates, poor_tolerances
 
 if TYPE_CHECKING:
     from stream.model.queries import Query
     from stream.planning.advice.case import Case
 
-__all__ = ["Candidate", "in_runs"]
+__all__ = ["Candidate"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,8 +100,3 @@ class Candidate:
         aim = self.query.aim
         rates = poor_rates([aim.max_fnr, *([] if aim.max_fpr is None else [aim.max_fpr])])
         return tuple(filter(None, (rates, poor_tolerances(self.query, aim.tolerances))))
-
-
-def in_runs(query: Query) -> bool:
-    """Tell whether a whole run of windows is charged once: by steps, a window is a run."""
-    return mechanism_of(query.mechanism).run is not None and query.aim.looks == 1

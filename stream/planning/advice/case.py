@@ -20,23 +20,25 @@ from stream.config.alarms.panes import shared_anew
 from stream.config.alarms.tolerances import aim_with
 from stream.decisions.mechanisms import plans_of
 from stream.model.alarms import cells_per_unit, scope_of, windows_cap
-from stream.planning.budget import alarm_costs, period_table
+from stream.planning.budget import alarm_costs, period_table, periods_of
 from stream.planning.usefulness import useful_tolerance
 from stream.windows.calendars import FixedCalendar, LocalCalendar
-from stream.windows.cumulative import CumulativeCalendar
+from stream.windows.cumulative import whole_windows
 from stream.windows.periods import Periods
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from numpy.typing import NDArray
 
-    from accountant.units import Contribution
+    from operators.conditions.condition import ThresholdAtom
     from stream.model.alarms import Alarms, Budget
     from stream.model.queries import Query
     from stream.model.wanted import FalseRings
     from stream.windows.calendars import Calendar
     from stream.windows.schedule import Schedule
 
-__all__ = ["Case", "case_of", "usual_statistics"]
+__all__ = ["Case", "case_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -85,22 +87,35 @@ class Case:
 
         In units of the statistic.
         """
-        (name,) = self.query.condition.formula.atoms
-        bounds = self.query.condition.atoms[name].thresholds
+        bounds = self.atom.thresholds
         away = bounds - self.usual if self.upward else self.usual - (bounds - 1)
         return int(away.min())
 
     @property
     def upward(self) -> bool:
         """Whether it rings above its threshold."""
+        return self.name in self.query.condition.formula.literals
+
+    @property
+    def name(self) -> str:
+        """Of its one atom."""
         (name,) = self.query.condition.formula.atoms
-        return name in self.query.condition.formula.literals
+        return name
+
+    @property
+    def atom(self) -> ThresholdAtom:
+        """Its one comparison."""
+        return self.query.condition.atoms[self.name]
+
+    @property
+    def per_unit(self) -> Fraction:
+        """One unit of the statistic that it compares, in the aggregate's own unit."""
+        return self.query.aggregates[self.atom.statistic].per_unit
 
     @property
     def useful_tolerance(self) -> int:
         """Largest tolerance that leaves a useful alarm, in units of the statistic."""
-        (name,) = self.query.condition.formula.atoms
-        return useful_tolerance(self.query, name)
+        return useful_tolerance(self.query, self.name)
 
     def reached(self, mechanism: str) -> int | None:
         """Return how many losses of the mechanism's plan one privacy unit takes in a period.
@@ -143,11 +158,8 @@ class Case:
 
     def with_cells(self, cells: int) -> Case:
         """Return the case with the first so many cells alone."""
-        condition = self.query.condition
-        (name,) = condition.formula.atoms
-        atom = replace(condition.atoms[name], thresholds=condition.atoms[name].thresholds[:cells])
-        query = replace(self.query, condition=replace(condition, atoms={name: atom}))
-        return replace(self, query=query, usual=self.usual[:cells])
+        few = self._with_thresholds(self.atom.thresholds[:cells])
+        return replace(few, usual=self.usual[:cells])
 
     def with_schedule(self, schedule: Schedule) -> Case:
         """Return the case with windows at other times, in which as much is usual."""
@@ -156,9 +168,10 @@ class Case:
             return self
         return self.with_calendar(replace(calendar, schedule=schedule))
 
-    def with_caps(self, caps: Contribution) -> Case:
+    def with_caps(self, **changed: int) -> Case:
         """Return the case with other caps, under which as much is usual."""
         condition, before = self.query.condition, self.budget.contribution
+        caps = replace(before, **changed)
         moved = tuple(
             old
             if spec.kind is Weight.DISTINCT_UNITS
@@ -180,20 +193,18 @@ class Case:
         Args:
             further: in units of the statistic.
         """
-        condition = self.query.condition
-        (name,) = condition.formula.atoms
-        atom = condition.atoms[name]
-        moved = replace(atom, thresholds=atom.thresholds + np.int64(further))
-        query = replace(self.query, condition=replace(condition, atoms={name: moved}))
-        return replace(self, query=query)
+        return self._with_thresholds(self.atom.thresholds + np.int64(further))
+
+    def _with_thresholds(self, thresholds: NDArray[np.int64]) -> Case:
+        atoms = {self.name: replace(self.atom, thresholds=thresholds)}
+        condition = replace(self.query.condition, atoms=atoms)
+        return replace(self, query=replace(self.query, condition=condition))
 
     @property
     def _runs(self) -> int:
         """Runs that touch the fullest period."""
-        periods = self.budget.periods
-        if periods is None or periods.calendar is None:
-            return 1
-        return int(period_table(periods).runs(self.query.calendar).max())
+        table = periods_of(self.budget)
+        return 1 if table is None else int(table.runs(self.query.calendar).max())
 
 
 def case_of(query: Query, alarms: Alarms) -> Case | str:
@@ -205,11 +216,11 @@ def case_of(query: Query, alarms: Alarms) -> Case | str:
     """
     if query.false_rings is None or query.usual is None:
         return "it does not say what is usual and how many false rings are borne"
-    if (
-        mechanism_of(query.mechanism).bands is not None
-        or len(query.condition.formula.literals) != 1
-    ):
+    condition = query.condition
+    if mechanism_of(query.mechanism).bands is not None or len(condition.formula.literals) != 1:
         return "false rings are counted for alarms of one comparison"
+    (atom,) = condition.atoms.values()
+    per_unit = float(query.aggregates[atom.statistic].per_unit)
     span, period = _windows(query, alarms.budget, query.false_rings)
     queries = {name: each for name, each in alarms.queries.items() if name != query.id}
     standing = shared_anew(replace(alarms, queries=queries))
@@ -217,26 +228,13 @@ def case_of(query: Query, alarms: Alarms) -> Case | str:
         query=query,
         budget=alarms.budget,
         wanted=query.false_rings,
-        usual=usual_statistics(query),
+        usual=np.rint(query.usual / per_unit).astype(np.int64),
         room_units=_room(query, standing),
         span_windows=span,
         period_windows=period,
         timezone=alarms.timezone,
         standing=standing,
     )
-
-
-def usual_statistics(query: Query) -> NDArray[np.int64]:
-    """Return what every cell usually counts, shape (cells,), int64, in units of the statistic.
-
-    Raises:
-        ValueError: the alarm does not say what is usual.
-    """
-    if query.usual is None:
-        raise ValueError("an alarm without a usual aggregate has no usual statistics")
-    (name,) = query.condition.formula.atoms
-    per_unit = query.aggregates[query.condition.atoms[name].statistic].per_unit
-    return np.rint(query.usual / float(per_unit)).astype(np.int64)
 
 
 def _room(query: Query, alarms: Alarms) -> int:
@@ -263,13 +261,10 @@ def _windows(query: Query, budget: Budget, wanted: FalseRings) -> tuple[int, int
 
     Windows that are looked at in steps are one each.
     """
-    calendar = query.calendar
-    if isinstance(calendar, CumulativeCalendar):
-        calendar = calendar.windows
+    calendar = whole_windows(query.calendar)
     schedule = calendar.schedule
     zone = "UTC" if schedule is None else schedule.timezone
     spans = period_table(Periods(LocalCalendar(wanted.days, wanted.days, zone)))
     most = int(spans.windows(calendar).max())
-    if budget.periods is None or budget.periods.calendar is None:
-        return most, None
-    return most, int(period_table(budget.periods).windows(calendar).max())
+    table = periods_of(budget)
+    return most, None if table is None else int(table.windows(calendar).max())

@@ -27,7 +27,6 @@ from stream.planning.usefulness import MOST_RATE
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from accountant.units import Contribution
     from stream.planning.advice.candidates import Candidate
     from stream.planning.advice.case import Case
 
@@ -78,11 +77,8 @@ def needs(case: Case) -> list[Need]:
     Args:
         case: what is asked, for which nothing keeps all.
     """
-    tried = (
-        *(_epsilon, _window, _windows, _cap, _threshold, _cells, _predicates, _events),
-        *(_false_rings, _max_fnr),
-    )
-    return [need for one in tried for need in one(case)]
+    changes = (_epsilon, _window, _windows, _cap, _threshold, _cells, _caps, _false_rings, _max_fnr)
+    return [need for change in changes for need in change(case)]
 
 
 def options(case: Case, best: Candidate) -> list[Need]:
@@ -95,7 +91,6 @@ def options(case: Case, best: Candidate) -> list[Need]:
         case: what is asked.
         best: what keeps it as it is.
     """
-    caps = best.case.budget.contribution
     left = tuple(k for k in case.query.open if k not in {"mechanism", "alarms_per_period"})
     aim = replace(best.case.query.aim, alarms=best.query.aim.alarms)
     query = replace(best.case.query, mechanism=best.mechanism, open=left, aim=aim, panes="")
@@ -106,8 +101,8 @@ def options(case: Case, best: Candidate) -> list[Need]:
         *_longer(alike, best),
         *_hours(alike, most_shortened(alike.query.calendar) // 2),
         *(() if best.cap else _cap(case)),
-        *_capped(alike, NeedKind.PREDICATES, replace(caps, predicates_per_window=1)),
-        *_capped(alike, NeedKind.EVENTS, replace(caps, events_per_cell=1)),
+        *_capped(alike, NeedKind.PREDICATES),
+        *_capped(alike, NeedKind.EVENTS),
     ]
     return [one for one in found if one.candidate.keeps]
 
@@ -116,14 +111,10 @@ def _tighter(case: Case, best: Candidate) -> Iterator[Need]:
     """Yield the least tolerance that is enough, where it is open."""
     if "tolerance" not in case.query.open:
         return
-
-    def keeps(tolerance: int) -> bool:
-        return _keeping(case.with_tolerance(tolerance)) is not None
-
     widest = best.query.aim.tolerances[0]
-    least = smallest(keeps, -1, widest)
-    kept = None if least in {None, widest} else _keeping(case.with_tolerance(least or 0))
-    if kept is not None:
+    for least, kept in _first(case.with_tolerance, -1, widest):
+        if least == widest:
+            return
         value = tolerance_text(kept.query, kept.query.aim.tolerances)
         yield Need(NeedKind.TOLERANCE, value, f"tolerance: {value}, the least that fits", kept)
 
@@ -136,13 +127,14 @@ def _longer(case: Case, best: Candidate) -> Iterator[Need]:
             return
 
 
-def _capped(case: Case, kind: NeedKind, caps: Contribution) -> Iterator[Need]:
+def _capped(case: Case, kind: NeedKind) -> Iterator[Need]:
     """Yield a cap of 1, where it is another now and changes what is charged."""
-    if case.budget.unit is PrivacyUnit.EVENT or caps == case.budget.contribution:
+    fewer = case.with_caps(**{kind: 1})
+    if case.budget.unit is PrivacyUnit.EVENT or fewer.budget == case.budget:
         return
-    found, before = _keeping(case.with_caps(caps)), cheapest(case)
+    found, before = _keeping(fewer), cheapest(case)
     if found is not None and (before is None or found.worst_units != before.worst_units):
-        yield Need(kind, "1", f"{kind.value}: 1, which counts less of a person", found)
+        yield _counting_less(kind, 1, found)
 
 
 def _keeping(case: Case) -> Candidate | None:
@@ -191,7 +183,7 @@ def _windows_longer(case: Case) -> Iterator[Need]:
     """Yield longer windows that keep all, shortest first."""
     calendar = case.query.calendar
     for times in _LONGER if case.period_windows else ():
-        longer = case.with_calendar(stretched(calendar, times).calendar)
+        longer = case.with_calendar(stretched(calendar, times))
         if not longer.span_windows or longer.query.calendar == calendar:
             return
         if (found := _keeping(longer)) is not None:
@@ -208,23 +200,15 @@ def _windows(case: Case) -> Iterator[Need]:
     shorter = most_shortened(case.query.calendar)
     if shorter and case.period_windows:
 
-        def fits(fewer: int) -> bool:
-            schedule = shortened(case.query.calendar, fewer, case.timezone)
-            return _keeping(case.with_schedule(schedule)) is not None
+        def shorten(fewer: int) -> Case:
+            return case.with_schedule(shortened(case.query.calendar, fewer, case.timezone))
 
-        if (found := smallest(fits, 0, shorter)) is not None:
-            yield from _hours(case, found)
+        for fewer, _ in _first(shorten, 0, shorter):
+            yield from _hours(case, fewer)
         return
-
-    def keeps(fewer: int) -> bool:
-        return _keeping(case.with_windows(most - fewer)) is not None
-
-    if (found := smallest(keeps, 0, most - 1)) is not None:
-        left = most - found
-        kept = _keeping(case.with_windows(left))
-        if kept is not None:
-            text = f"fewer active hours: {left} windows a period where there are {most}"
-            yield Need(NeedKind.WINDOWS, str(left), text, kept)
+    for fewer, kept in _first(lambda fewer: case.with_windows(most - fewer), 0, most - 1):
+        text = f"fewer active hours: {most - fewer} windows a period where there are {most}"
+        yield Need(NeedKind.WINDOWS, str(most - fewer), text, kept)
 
 
 def _hours(case: Case, fewer: int) -> Iterator[Need]:
@@ -243,67 +227,37 @@ def _hours(case: Case, fewer: int) -> Iterator[Need]:
 
 
 def _threshold(case: Case) -> Iterator[Need]:
-    (name,) = case.query.condition.formula.atoms
-    atom = case.query.condition.atoms[name]
-    least = int(atom.thresholds.min())
-    unit = case.query.aggregates[atom.statistic].per_unit
-    if not case.upward or least <= 0 or len(set(atom.thresholds.tolist())) > 1:
+    least, *others = set(case.atom.thresholds.tolist())
+    if not case.upward or least <= 0 or others:
         return
-
-    def keeps(further: int) -> bool:
-        return _keeping(case.with_threshold(further)) is not None
-
-    found = smallest(keeps, 0, least * (_MOST_THRESHOLDS - 1), 1)
-    kept = None if found is None else _keeping(case.with_threshold(found))
-    if found is not None and kept is not None:
-        value = decimal((least + found) * unit)
+    for found, kept in _first(case.with_threshold, 0, least * (_MOST_THRESHOLDS - 1), near=True):
+        value = decimal((least + found) * case.per_unit)
         yield Need(NeedKind.THRESHOLD, value, f"a threshold that {value} is the first over", kept)
 
 
 def _cells(case: Case) -> Iterator[Need]:
-    def keeps(fewer: int) -> bool:
-        return _keeping(case.with_cells(case.cells - fewer)) is not None
-
-    found = smallest(keeps, 0, case.cells - 1)
-    kept = None if found is None else _keeping(case.with_cells(case.cells - found))
-    if found is not None and kept is not None:
-        left = case.cells - found
-        text = f"fewer predicates: {left} where there are {case.cells}"
-        yield Need(NeedKind.CELLS, str(left), text, kept)
+    cells = case.cells
+    for fewer, kept in _first(lambda fewer: case.with_cells(cells - fewer), 0, cells - 1):
+        text = f"fewer predicates: {cells - fewer} where there are {cells}"
+        yield Need(NeedKind.CELLS, str(cells - fewer), text, kept)
 
 
-def _predicates(case: Case) -> Iterator[Need]:
-    caps = case.budget.contribution
-    yield from _smaller(
-        case,
-        NeedKind.PREDICATES,
-        caps.predicates_per_window,
-        lambda cap: replace(caps, predicates_per_window=cap),
-    )
-
-
-def _events(case: Case) -> Iterator[Need]:
-    caps = case.budget.contribution
-    yield from _smaller(
-        case, NeedKind.EVENTS, caps.events_per_cell, lambda cap: replace(caps, events_per_cell=cap)
-    )
-
-
-def _smaller(
-    case: Case, kind: NeedKind, cap: int, caps_of: Callable[[int], Contribution]
-) -> Iterator[Need]:
-    """Yield the largest smaller cap that is enough."""
+def _caps(case: Case) -> Iterator[Need]:
+    """Yield the largest smaller cap of each kind that is enough."""
     if case.budget.unit is PrivacyUnit.EVENT:
         return
+    for kind in (NeedKind.PREDICATES, NeedKind.EVENTS):
+        cap: int = getattr(case.budget.contribution, kind)
 
-    def capped(fewer: int) -> Candidate | None:
-        return _keeping(case.with_caps(caps_of(cap - fewer)))
+        def capped(below: int, kind: NeedKind = kind) -> Case:
+            return case.with_caps(**{kind: -below})
 
-    found = smallest(lambda fewer: capped(fewer) is not None, 0, cap - 1)
-    kept = None if found is None else capped(found)
-    if found is not None and kept is not None:
-        value = str(cap - found)
-        yield Need(kind, value, f"{kind.value}: {value}, which counts less of a person", kept)
+        for below, kept in _first(capped, -cap, -1):
+            yield _counting_less(kind, -below, kept)
+
+
+def _counting_less(kind: NeedKind, cap: int, kept: Candidate) -> Need:
+    return Need(kind, str(cap), f"{kind.value}: {cap}, which counts less of a person", kept)
 
 
 def _false_rings(case: Case) -> Iterator[Need]:
@@ -311,12 +265,9 @@ def _false_rings(case: Case) -> Iterator[Need]:
         return replace(case, wanted=FalseRings(rounded(index), case.wanted.span))
 
     low = rounded_index(case.wanted.number)
-    found = _first_rate(borne, low, low + 4 * 900)
-    if found is not None:
-        kept = borne(found[0])
-        yield Need(
-            NeedKind.FALSE_RINGS, kept.wanted.text, f"false_rings: {kept.wanted.text}", found[1]
-        )
+    for _, kept in _first(borne, low, low + 4 * 900):
+        value = kept.case.wanted.text
+        yield Need(NeedKind.FALSE_RINGS, value, f"false_rings: {value}", kept)
 
 
 def _max_fnr(case: Case) -> Iterator[Need]:
@@ -327,16 +278,19 @@ def _max_fnr(case: Case) -> Iterator[Need]:
     if case.query.aim.max_fnr >= MOST_RATE:
         return
     low, high = rounded_index(case.query.aim.max_fnr), rounded_index(MOST_RATE)
-    found = _first_rate(missing, low, high)
-    if found is not None:
-        value = decimal(rounded(found[0]))
-        yield Need(NeedKind.MAX_FNR, value, f"max_fnr: {value}", found[1])
+    for index, kept in _first(missing, low, high):
+        value = decimal(rounded(index))
+        yield Need(NeedKind.MAX_FNR, value, f"max_fnr: {value}", kept)
 
 
-def _first_rate(
-    changed: Callable[[int], Case], low: int, high: int
-) -> tuple[int, Candidate] | None:
-    """Return the first index above ``low`` after which something keeps all, with that."""
-    found = smallest(lambda index: _keeping(changed(index)) is not None, low, high)
+def _first(
+    changed: Callable[[int], Case], low: int, high: int, *, near: bool = False
+) -> Iterator[tuple[int, Candidate]]:
+    """Yield the first number above ``low`` after which something keeps all, with that; or nothing.
+
+    See :func:`stream.planning.search.smallest`.
+    """
+    found = smallest(lambda number: _keeping(changed(number)) is not None, low, high, near=near)
     kept = None if found is None else _keeping(changed(found))
-    return None if found is None or kept is None else (found, kept)
+    if found is not None and kept is not None:
+        yield found, kept

@@ -21,9 +21,10 @@ from operators.registry import DEFAULT, OFFERED, create, mechanism_of
 from stream.config.alarms.panes import no_panes_for, pane_count
 from stream.config.alarms.tolerances import aim_with
 from stream.model.alarms import cells_per_unit
-from stream.planning.advice.candidates import Candidate, in_runs
+from stream.model.holds import in_runs
+from stream.planning.advice.candidates import Candidate
 from stream.planning.advice.ways import takes_caps, ways
-from stream.planning.search import rounded, rounded_index
+from stream.planning.search import index_within, largest, rounded, rounded_index
 from stream.planning.usefulness import MOST_RATE
 
 if TYPE_CHECKING:
@@ -138,8 +139,7 @@ def capped(case: Case) -> Candidate | None:
     cap = case.room_units // (whole.units * cells_per_unit(whole.query, case.budget))
     if not cap:
         return None
-    caps = replace(case.budget.contribution, windows_per_period=cap)
-    return replace(whole, case=case.with_caps(caps))
+    return replace(whole, case=case.with_caps(windows_per_period=cap))
 
 
 def _tried(case: Case) -> Iterator[tuple[Case, Mechanism]]:
@@ -204,20 +204,7 @@ def _rates(case: Case) -> range:
     """Return the indexes of rates of false alarms that are looked at, ascending."""
     written, room = case.query.aim.max_fpr, 1 - case.query.aim.max_fnr
     most = min(MOST_RATE, room * Fraction(9, 10)) if written is None else written
-    last = rounded_index(most)
-    return range(rounded_index(_LEAST_RATE), last + (rounded(last) <= most))
-
-
-def _largest(keeps: Callable[[int], bool], rates: range) -> int | None:
-    """Return the largest index that keeps what is wanted, where all below it do; or ``None``."""
-    low, high = rates.start - 1, rates.stop - 1
-    while low < high:
-        middle = (low + high + 1) // 2
-        if keeps(middle):
-            low = middle
-        else:
-            high = middle - 1
-    return None if low < rates.start else low
+    return range(rounded_index(_LEAST_RATE), index_within(most) + 1)
 
 
 def _by_window(case: Case, mechanism: Mechanism, *, useful: bool = True) -> Candidate | None:
@@ -232,8 +219,8 @@ def _by_window(case: Case, mechanism: Mechanism, *, useful: bool = True) -> Cand
         return rings is not None and rings <= case.borne
 
     try:
-        found = _largest(keeps, rates)
-        return _judged(case, mechanism.name, aim_at(rates.start if found is None else found))
+        found = largest(keeps, rates.start - 1, rates.stop - 1)
+        return _judged(case, mechanism.name, aim_at(max(found, rates.start)))
     except ConfigError:
         return None
 
@@ -249,15 +236,11 @@ def _judged(case: Case, mechanism: str, aim: Aim) -> Candidate:
 
 def _rings(case: Case, operator: Operator) -> float | None:
     """Return the expected false rings of a span, where all cells count what is usual."""
-    (name,) = case.query.condition.formula.atoms
-    atom = case.query.condition.atoms[name]
-    pairs = np.stack([atom.thresholds, case.usual])
+    pairs, window = np.stack([case.atom.thresholds, case.usual]), _usual_window(case)
     _, firsts, cells = np.unique(pairs, axis=1, return_index=True, return_counts=True)
     total = 0.0
     for cell, alike in zip(firsts.tolist(), cells.tolist(), strict=True):
-        statistics = np.zeros((case.query.condition.statistics, 1), np.int64)
-        statistics[atom.statistic] = case.usual[cell]
-        chances = operator.chances(cell, statistics)
+        chances = operator.chances(cell, window[:, [cell]])
         if chances is None:
             return None
         total += alike * float(chances[0])
@@ -271,14 +254,12 @@ def _by_runs(case: Case, mechanism: Mechanism, *, useful: bool) -> Iterator[Cand
     if _alarms_written(case):
         numbers: list[int] = [case.query.aim.alarms]
     else:
-        low, high = 1, MOST_ALARMS
-        while low < high:
-            middle = (low + high + 1) // 2
-            tried = _run_of(case, mechanism, middle, useful=useful)
-            if tried is not None and tried.fits:
-                low = middle
-            else:
-                high = middle - 1
+
+        def fits(alarms: int) -> bool:
+            tried = _run_of(case, mechanism, alarms, useful=useful)
+            return tried is not None and tried.fits
+
+        low = largest(fits, 1, MOST_ALARMS)
         numbers = sorted({1, low, min(low + 1, MOST_ALARMS)})
     for alarms in numbers:
         one = _run_of(case, mechanism, alarms, useful=useful)
@@ -296,6 +277,7 @@ def _run_of(
         return None
     aim_at, condition = _aims(case, mechanism, tolerance), case.query.condition
     most, statistics = float(case.query.aim.max_fnr), _usual_window(case)
+    rates = _rates(case)
     best: tuple[int, Aim] | None = None
     for part in _PARTS:
         fnr = case.query.aim.max_fnr * part
@@ -309,8 +291,8 @@ def _run_of(
             return rings <= case.borne and lasts.missed <= most
 
         try:
-            found = _largest(keeps, _rates(case))
-            if found is None:
+            found = largest(keeps, rates.start - 1, rates.stop - 1)
+            if found < rates.start:
                 continue
             units = to_loss_units(sketch(condition, asked(found)).plan.epsilon)
         except ConfigError:
@@ -344,8 +326,6 @@ def _judged_run(case: Case, mechanism: Mechanism, aim: Aim) -> Candidate:
 
 def _usual_window(case: Case) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     """Return the statistics of a usual window, shape (statistics, cells)."""
-    condition = case.query.condition
-    (name,) = condition.formula.atoms
-    statistics = np.zeros((condition.statistics, condition.cells), np.int64)
-    statistics[condition.atoms[name].statistic] = case.usual
+    statistics = np.zeros((case.query.condition.statistics, case.cells), np.int64)
+    statistics[case.atom.statistic] = case.usual
     return statistics

@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
+from stream.model.holds import in_runs
 from stream.model.lifecycles import EVERY_RING
-from stream.planning.advice.candidates import in_runs
 from stream.planning.stretching import window_text
 from stream.windows.calendars import FixedCalendar
 from stream.windows.cumulative import CumulativeCalendar

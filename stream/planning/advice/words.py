@@ -130,9 +130,7 @@ def _whose(case: Case) -> str:
 
 
 def _usual(case: Case) -> list[Fraction]:
-    (name,) = case.query.condition.formula.atoms
-    unit = case.query.aggregates[case.query.condition.atoms[name].statistic].per_unit
-    return [int(each) * unit for each in set(case.usual.tolist())]
+    return [int(each) * case.per_unit for each in set(case.usual.tolist())]
 
 
 def _outcome(one: Advice, case: Case) -> Iterator[str]:
@@ -159,13 +157,14 @@ def _outcome(one: Advice, case: Case) -> Iterator[str]:
 def _best_lines(one: Advice, best: Candidate) -> Iterator[str]:
     yield f"best: {_name(best)}; write"
     yield from (f"    {key}: {value}" for key, value in to_write(best).items())
-    yield from _elsewhere(best)
+    if best.case.windows:
+        yield f"    in sql: {best.case.windows}"
+    if best.cap:
+        yield f"    in budget, contribution: windows_per_period: {best.cap}"
     alone = [each for each in one.alternatives if not each.runs and each.quiet and not each.cap]
-    least = min(alone, key=lambda each: each.units, default=None)
-    runs = min(
-        (each for each in one.alternatives if each.runs and each.keeps),
-        key=lambda each: each.units,
-        default=None,
+    in_runs = [each for each in one.alternatives if each.runs and each.keeps]
+    least, runs = (
+        min(each, key=lambda found: found.units, default=None) for each in (alone, in_runs)
     )
     if best.runs:
         if least is not None:
@@ -198,14 +197,6 @@ def _best_lines(one: Advice, best: Candidate) -> Iterator[str]:
             f"{_name(runs)} would do it for {_decimals(runs.worst_units)} a period, but is silent"
             " once its alarms are spent"
         )
-
-
-def _elsewhere(best: Candidate) -> Iterator[str]:
-    """Yield what to write besides the keys of the alarm."""
-    if best.case.windows:
-        yield f"    in sql: {best.case.windows}"
-    if best.cap:
-        yield f"    in budget, contribution: windows_per_period: {best.cap}"
 
 
 def _changes(changes: Sequence[Need]) -> Iterator[str]:

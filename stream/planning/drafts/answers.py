@@ -65,12 +65,12 @@ class Answers:
     unit: str
     per: str
     values: tuple[str, ...]
-    measured: Measured
     threshold: int
     usual: int
     window: str
-    protects: PrivacyUnit
-    epsilon: str
+    measured: Measured = Measured.EVENTS
+    protects: PrivacyUnit = PrivacyUnit.USER
+    epsilon: str = "4"
     active: str = ""
     timezone: str = "UTC"
     bootstrap: str = "localhost:9092"
@@ -81,7 +81,7 @@ class Answers:
     largest: int = 0
     places: int = 1
     times: int = 1
-    period: str = ""
+    period: str = "1d"
     max_fnr: str = "0.05"
     since: str = "2025-03-03"
     until: str = ""
@@ -118,10 +118,7 @@ TEMPLATES: Final = {
         usual=60,
         window="1h",
         active="Mon-Fri 07:00-22:00",
-        protects=PrivacyUnit.USER,
         places=2,
-        epsilon="4",
-        period="1d",
     ),
     "shop": Answers(
         alarm="rush",
@@ -138,10 +135,8 @@ TEMPLATES: Final = {
         threshold=30_000,
         usual=12_000,
         window="1d",
-        protects=PrivacyUnit.USER,
         places=2,
         times=2,
-        epsilon="4",
         period="1w",
     ),
     "sensors": Answers(
@@ -152,13 +147,13 @@ TEMPLATES: Final = {
         unit="sensor",
         per="gate",
         values=("north", "south", "east", "west"),
-        measured=Measured.EVENTS,
         threshold=200,
         usual=80,
         window="15m",
         active="Mon-Sun 06:00-22:00",
         protects=PrivacyUnit.EVENT,
         epsilon="1",
+        period="",
     ),
     "web": Answers(
         alarm="flood",
@@ -169,15 +164,11 @@ TEMPLATES: Final = {
         whom="visitor",
         per="endpoint",
         values=("/login", "/search", "/cart", "/pay"),
-        measured=Measured.EVENTS,
         threshold=2_000,
         usual=300,
         window="1h",
-        protects=PrivacyUnit.USER,
         places=2,
         times=10,
-        epsilon="4",
-        period="1d",
     ),
 }
 """What is watched, by the name of the template: people per room, sales per shop, passages that

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from accountant.errors import ConfigError
 from stream.planning.drafts.answers import Measured
+from stream.planning.search import largest
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
@@ -105,12 +106,8 @@ def _certain(draft: Draft) -> int:
 
 def _quiet(draft: Draft, cells: int) -> int:
     """Return the largest figure at which hardly one of so many cells rings; 1 where none is."""
-    least, quiet = 1, draft.answers.threshold
-    while quiet - least > 1:
-        middle = (least + quiet) // 2
-        rare = draft.rings_at(middle) * cells <= _FALSE
-        least, quiet = (middle, quiet) if rare else (least, middle)
-    return least
+    highest = draft.answers.threshold - 1
+    return largest(lambda figure: draft.rings_at(figure) * cells <= _FALSE, 1, highest)
 
 
 def _refuse_large(answers: Answers, figure: int) -> None:

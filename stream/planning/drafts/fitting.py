@@ -39,7 +39,7 @@ _LONGER: Final = ("30m", "1h", "2h", "4h", "8h", "1d", "2d", "1w")
 _ROUND_FROM: Final = 200
 _LEAST_RATE: Final = 1e-18  # laws are tables in units of 2^-64
 _LEAST_ROOM: Final = 2  # a tolerance of one, twice
-_FIRST_STEPS: Final = 8
+
 _MOST_STEPS: Final = 5_000  # beyond, an alarm costs next to nothing, and planning it takes long
 
 
@@ -95,8 +95,7 @@ def drafted(answers: Answers) -> Draft:
             hint="an alarm for what is usual says nothing: raise the threshold",
         )
     until, first = _with_windows(answers)
-    guess = _FIRST_STEPS * answers.by_one
-    least = smallest(lambda tolerance: _planned(first, tolerance).fits, -1, most, guess)
+    least = smallest(lambda tolerance: _planned(first, tolerance).fits, -1, most, near=True)
     if least is None:
         raise BudgetError(
             f"epsilon {answers.epsilon} is not enough to tell {answers.threshold} from the usual"

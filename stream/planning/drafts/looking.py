@@ -105,13 +105,12 @@ class Looked:
     @property
     def unit(self) -> str | None:
         """The field that most likely says whom an event belongs to: its name, or many values."""
-        kinds = (FieldType.STRING, FieldType.INTEGER)
         named = [
             name
             for name, seen in self.fields.items()
-            if seen.kind in kinds and any(word in name.lower() for word in _PEOPLE)
+            if seen.kind in _LISTED and any(word in name.lower() for word in _PEOPLE)
         ]
-        many = [seen for seen in self.fields.values() if seen.kind in kinds and seen.distinct > 1]
+        many = [seen for seen in self.fields.values() if seen.kind in _LISTED and seen.distinct > 1]
         if named or not many:
             return named[0] if named else None
         return max(many, key=lambda seen: seen.distinct).name

@@ -9,15 +9,16 @@ import re
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
-
 from accountant.errors import ConfigError
 from stream.config.sql.text import name_in_sql
 from stream.config.yamlfile import quoted
 from stream.events.columns import MAX_STRING_BYTES
 from stream.planning.drafts.answers import Measured
+from stream.planning.pages import environment
 
 if TYPE_CHECKING:
+    from jinja2 import Environment
+
     from stream.planning.drafts.answers import Answers
 
 __all__ = [
@@ -192,14 +193,7 @@ def _unread(text: str) -> str:
 
 
 def _texts() -> Environment:
-    made = Environment(
-        loader=PackageLoader("stream.planning.drafts"),
-        autoescape=False,  # noqa: S701 -- YAML, not HTML: every answer goes through a filter
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-    )
+    made = environment("stream.planning.drafts", escape=False)
     filters: dict[str, Any] = {"key": _key, "word": _word, "text": _text, "unread": _unread}
     made.filters.update(filters)
     return made

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rich.table import Table
 from rich.text import Text
 
 from accountant.units import from_loss_units
@@ -36,28 +35,30 @@ def cap_tables(choices: Sequence[CapChoices]) -> list[RenderableType]:
     """
     if not choices:
         return [Text(NO_CAPS)]
-    return [Fitting(_table(each)) for each in choices]
+    return [_table(each) for each in choices]
 
 
-def _table(choices: CapChoices) -> Table:
-    query = choices.query
-    table = Table(title=f"{query.id}: windows_per_period against tolerance", title_justify="left")
+def _table(choices: CapChoices) -> Fitting:
+    query, rows = choices.query, []
     now = tolerance_text(query, query.aim.tolerances)
-    table.add_column("cap", justify="right")
-    table.add_column(f"epsilon a period\nat tolerance {now}", justify="right")
-    table.add_column("tolerance for\nthe present epsilon", justify="right", overflow="fold")
-    table.add_column("epsilon\na period", justify="right")
     for each in choices.choices:
         name = f"none: {choices.windows}" if each.cap is None else str(each.cap)
         bought = "none" if each.bought is None else tolerance_text(query, each.bought.tolerances)
         spent = "" if each.bought is None else _shown(each.bought_units)
-        table.add_row(f"{name} *" if each.used else name, _shown(each.units), bought, spent)
-    table.caption = (
+        rows.append((f"{name} *" if each.used else name, _shown(each.units), bought, spent))
+    return Fitting.of(
+        f"{query.id}: windows_per_period against tolerance",
+        (),
+        (
+            "cap",
+            f"epsilon a period\nat tolerance {now}",
+            "tolerance for\nthe present epsilon",
+            "epsilon\na period",
+        ),
+        rows,
         "* as configured; a person counts in the first so many windows of a period: what that does"
-        " to the counts is said by `tocsin simulate --caps`"
+        " to the counts is said by `tocsin simulate --caps`",
     )
-    table.caption_justify = "left"
-    return table
 
 
 def cap_lines(choices: Sequence[CapChoices]) -> Iterator[dict[str, object]]:

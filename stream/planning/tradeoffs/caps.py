@@ -12,12 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from accountant.errors import ConfigError
-from accountant.units import PrivacyUnit, to_loss_units
+from accountant.units import to_loss_units
 from operators.registry import mechanism_of
 from stream.config.alarms.tolerances import aim_with, highest_tolerance
 from stream.decisions.mechanisms import price_of
 from stream.model.alarms import cells_per_unit, has_runs, windows_cap
-from stream.planning.budget import period_table
+from stream.planning.budget import periods_of
 from stream.planning.search import smallest
 
 if TYPE_CHECKING:
@@ -77,10 +77,9 @@ def cap_choices(alarms: Alarms) -> tuple[CapChoices, ...]:
         ConfigError: an aim that cannot be kept.
     """
     budget = alarms.budget
-    periods = budget.periods
-    if budget.unit is not PrivacyUnit.USER or periods is None or periods.calendar is None:
+    table = periods_of(budget)
+    if table is None:
         return ()
-    table = period_table(periods)
     return tuple(
         _choices(query, int(table.windows(query.calendar).max()), budget)
         for query in alarms.queries.values()
@@ -111,18 +110,17 @@ def _choices(query: Query, windows: int, budget: Budget) -> CapChoices:
     found = []
     for cap in (*caps, None):
         paid = reached * min(cap or windows, windows)
-        bought = _least(query, each, present // paid)
+        bought = _least(query, present // paid)
         spent = 0 if bought is None else paid * to_loss_units(price_of(query, bought).epsilon)
         used = cap == own or (cap is None and own == windows)
         found.append(CapChoice(cap, each * paid, bought, spent, used))
     return CapChoices(query, windows, present, tuple(found))
 
 
-def _least(query: Query, now_units: int, room: int) -> Aim | None:
+def _least(query: Query, room: int) -> Aim | None:
     """Return the aim with the least tolerance whose cell costs no more than ``room`` loss units.
 
-    Of several comparisons all tolerances grow and shrink in proportion to what is written. Loss
-    falls about as the uncertain region widens, which says where to look first.
+    Of several comparisons all tolerances grow and shrink in proportion to what is written.
     """
     now, names = query.aim.tolerances, query.condition.formula.atoms
     shares = now if any(now) else (1,) * len(now)
@@ -142,8 +140,5 @@ def _least(query: Query, now_units: int, room: int) -> Aim | None:
         except ConfigError:
             return False
 
-    if not room:
-        return None
-    guess = ((2 * max(now) + 1) * now_units // room - 1) // 2
-    found = smallest(fits, -1, min(most, _MOST), guess)
+    found = smallest(fits, -1, min(most, _MOST), near=True) if room else None
     return None if found is None else aim(found)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
 from accountant.units import to_loss_units
 from stream.model.losses import loss_name, rounded_loss
 from stream.model.numbers import decimal
@@ -28,31 +26,25 @@ def pacing_tables(pacings: Sequence[Pacing], gaussian: Gaussian | None = None) -
         pacings: of all alarms.
         gaussian: what the budget promises; ``None`` for a pure one.
     """
-    return [Fitting(_table(each, gaussian)) for each in pacings]
+    return [_table(each, gaussian) for each in pacings]
 
 
-def _table(pacing: Pacing, gaussian: Gaussian | None) -> Table:
-    table = Table(
-        title=f"{pacing.query}: how often to look at {delay_text(pacing.window_ms)}",
-        title_justify="left",
-    )
-    kinds = list(dict.fromkeys((way.mechanism, way.windows) for way in pacing.ways))
-    table.add_column("looks", justify="right")
-    table.add_column("every", justify="right")
-    for mechanism, windows in kinds:
-        table.add_column(f"{mechanism}\n{windows}", justify="right")
+def _table(pacing: Pacing, gaussian: Gaussian | None) -> Fitting:
+    kinds, rows = list(dict.fromkeys((way.mechanism, way.windows) for way in pacing.ways)), []
     for looks in dict.fromkeys(way.looks for way in pacing.ways):
         ways = [way for way in pacing.ways if way.looks == looks]
         known = {(way.mechanism, way.windows): way for way in ways}
         cells = (_cell(known[kind], gaussian) if kind in known else "" for kind in kinds)
-        table.add_row(str(looks), delay_text(ways[0].step_ms), *cells)
-    table.caption = (
+        rows.append((str(looks), delay_text(ways[0].step_ms), *cells))
+    return Fitting.of(
+        f"{pacing.query}: how often to look at {delay_text(pacing.window_ms)}",
+        (),
+        ("looks", "every", *map("\n".join, kinds)),
+        rows,
         f"{loss_name(gaussian)} of an event, and how long after a jump it rings, on average: the"
         f" count goes to {decimal(pacing.jumps_to)}, a tolerance beyond the first that should ring,"
-        " as the window begins, and stays; * as configured; <= no more than this"
+        " as the window begins, and stays; * as configured; <= no more than this",
     )
-    table.caption_justify = "left"
-    return table
 
 
 def _cell(way: Paced, gaussian: Gaussian | None) -> str:

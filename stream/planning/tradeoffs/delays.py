@@ -21,6 +21,7 @@ from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
 from operators.registry import DEFAULT, OFFERED, create
 from stream.decisions.mechanisms import early_of
+from stream.planning.early import mean_ring_ms
 from stream.windows.calendars import FixedCalendar
 from stream.windows.cumulative import CumulativeCalendar
 
@@ -142,9 +143,7 @@ def _ways_of(
         aim = replace(query.aim, looks=looks, panes=1, pane_units=0)
         early = early_of(replace(query, mechanism=name, aim=aim))
         if early is not None:
-            chances = early.first_rings(0, np.repeat(seen, looks, axis=1))
-            ends = step_ms * np.arange(1, looks + 1)
-            delay_ms = float(chances @ ends + (1 - chances.sum()) * size_ms)
+            delay_ms = mean_ring_ms(early, np.repeat(seen, looks, axis=1), step_ms)
             epsilon = early.plan.epsilon
             used = own and query.aim.looks > 1
             yield Paced(name, "CUMULATE", looks, step_ms, epsilon, delay_ms, True, used)

@@ -93,14 +93,13 @@ def counted_under_caps(
     alarms = replace(alarms, queries=queries)
     caps = sorted({one.cap for each in choices for one in each.choices if one.cap is not None})
     zone = load_zone(alarms.timezone)
+    left_out: dict[tuple[str, int | None], LeftOut]
     left_out = {(name, cap): LeftOut(Counter(), Counter()) for name in names for cap in caps}
     counted: dict[int | None, dict[str, CountedAlarm]] = {}
     for done, cap in enumerate((None, *caps)):
         on_pass(done, len(caps) + 1)
 
         def note(key: WindowKey, taken: int, dropped: int, cap: int | None = cap) -> None:
-            if cap is None:
-                return
             hour = datetime.fromtimestamp(key.start_ms / 1000, UTC).astimezone(zone).hour
             left_out[key.query, cap].taken[hour] += taken
             left_out[key.query, cap].dropped[hour] += dropped

@@ -53,7 +53,7 @@ def _rates(one: CapTrials) -> RenderableType:
             units = trial.choice.units if judged is trial.present else trial.choice.bought_units
             names = [_name(trial), tolerance_text(one.choices.query, judged.aim.tolerances)]
             cells = [f"{float(from_loss_units(units)):.3g}", _dropped(trial)]
-            cells += [percent(judged.fnr), percent(judged.fpr)]
+            cells += map(percent, judged.rates)
             rows.append(Row(names, cells, "bold" if trial.choice.used else ""))
     headings = ["epsilon a\nperiod", "events\ndropped %", "true missed %", "false rang %"]
     return FittingTable(["cap", "tole-\nrance"], headings, rows, _CAPTION)
@@ -108,11 +108,12 @@ def _trial(one: CapTrials, trial: CapTrial) -> dict[str, Any]:
 
 
 def _judged(one: CapTrials, judged: Judged, units: int) -> dict[str, Any]:
+    fnr, fpr = judged.rates
     return {
         "tolerance": tolerance_text(one.choices.query, judged.aim.tolerances),
         "epsilon_period": float(from_loss_units(units)),
-        "fnr": _rate(judged.fnr),
-        "fpr": _rate(judged.fpr),
+        "fnr": _rate(fnr),
+        "fpr": _rate(fpr),
     }
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from stream.model.alarms import cells_per_unit
 from stream.simulation.crew import try_out
-from stream.simulation.results import Rate
+from stream.simulation.results import rates_of
 from stream.simulation.settings import Setting
 from stream.simulation.trials import Bench
 
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from stream.simulation.caps.counting import CappedCounts, LeftOut
     from stream.simulation.draws.tally import Tally
     from stream.simulation.history import CountedAlarm
+    from stream.simulation.results import Rate
 
 __all__ = ["CapTrial", "CapTrials", "Judged", "tried_under_caps"]
 
@@ -42,14 +43,9 @@ class Judged:
     tally: Tally
 
     @property
-    def fnr(self) -> Rate:
-        """Cells that are true without the cap, and did not ring."""
-        return Rate(self.tally.missed, self.tally.true)
-
-    @property
-    def fpr(self) -> Rate:
-        """Cells that are false without the cap beyond their tolerance, and rang."""
-        return Rate(self.tally.false_rings, self.tally.false)
+    def rates(self) -> tuple[Rate, Rate]:
+        """Misses of cells that are true without the cap, and false rings of those that are not."""
+        return rates_of(self.tally)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

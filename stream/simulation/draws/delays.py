@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from stream.simulation.draws.adding import Adding
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -15,7 +17,7 @@ __all__ = ["Delays"]
 
 
 @dataclass(slots=True)
-class Delays:
+class Delays(Adding):
     """Of cells of windows in which the condition held at some look; delays add up.
 
     Args:
@@ -25,11 +27,6 @@ class Delays:
 
     before: int = 0
     steps: Counter[int] = field(default_factory=Counter)
-
-    def add(self, other: Delays) -> None:
-        """Add those of other draws."""
-        self.before += other.before
-        self.steps.update(other.steps)
 
     def count(self, rang: NDArray[np.int64], held: NDArray[np.int64], looks: int) -> None:
         """Count some windows.

@@ -27,10 +27,7 @@ if TYPE_CHECKING:
     from stream.model.queries import Query
     from stream.simulation.history import CountedAlarm
 
-__all__ = ["DRAWS_PER_TASK", "OverPanes", "over_panes", "tally_of_panes"]
-
-DRAWS_PER_TASK: Final = 8
-"""Draws of all panes in a task: it ends within about a second, but for very long histories."""
+__all__ = ["OverPanes", "over_panes", "tally_of_panes"]
 
 _FAR: Final = 1 << 52  # what a pane counts ends here, for its operator too
 _ENTRIES: Final = 1 << 20  # statistics of panes that are held at once

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     from stream.simulation.draws.held import Holding
     from stream.simulation.history import CountedAlarm
 
-__all__ = ["DRAWS_PER_TASK", "DrawnRun", "drawn_run", "stretches_of"]
-
-DRAWS_PER_TASK: Final = 8
-"""Runs of one stretch in a task: it ends within about a second."""
+__all__ = ["DrawnRun", "drawn_run", "stretches_of"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from stream.simulation.draws.adding import Adding
+
 __all__ = ["Spread"]
 
 
 @dataclass(slots=True)
-class Spread:
+class Spread(Adding):
     """Sums over runs, each of which is independent of the others; spreads add up.
 
     Of run r, x is how often something happened in it and n how often it could have.
@@ -29,13 +31,6 @@ class Spread:
         """Count one run."""
         if of:
             self.add(Spread(1, happened * happened, happened * of, of * of))
-
-    def add(self, other: Spread) -> None:
-        """Add other runs."""
-        self.runs += other.runs
-        self.squares += other.squares
-        self.products += other.products
-        self.sizes += other.sizes
 
     def shared(self, count: int, of: int) -> float:
         """Return by how much the draws count for less than independent ones: at least 1.

@@ -11,6 +11,7 @@ import numpy as np
 
 from accountant.costs.minentropy import min_entropy_levels
 from accountant.units import UNITS_PER_EPSILON
+from stream.simulation.draws.adding import Adding
 from stream.simulation.draws.delays import Delays
 from stream.simulation.draws.spread import Spread
 from stream.simulation.draws.truth import may_ring, must_ring
@@ -26,7 +27,7 @@ _NODES: Final = 1_000  # of the min-entropy search: the bracket is closed to a f
 
 
 @dataclass(slots=True)
-class Tally:
+class Tally(Adding):
     """What came of the draws of one setting; tallies add up.
 
     A cell counts as *true* where its condition holds, as *false* where it does not even hold with
@@ -68,26 +69,6 @@ class Tally:
     false_spread: Spread = field(default_factory=Spread)
     delays: Delays = field(default_factory=Delays)
     severities: dict[str, Tally] = field(default_factory=dict)
-
-    def add(self, other: Tally) -> None:
-        """Add another tally of the same setting."""
-        self.windows += other.windows
-        self.true += other.true
-        self.missed += other.missed
-        self.unasked += other.unasked
-        self.unasked_missed += other.unasked_missed
-        self.false += other.false
-        self.false_rings += other.false_rings
-        self.uncertain += other.uncertain
-        self.uncertain_rings += other.uncertain_rings
-        self.losses.update(other.losses)
-        self.dearest.update(other.dearest)
-        self.entropy += other.entropy
-        self.missed_spread.add(other.missed_spread)
-        self.false_spread.add(other.false_spread)
-        self.delays.add(other.delays)
-        for name, tally in other.severities.items():
-            self.severities.setdefault(name, Tally()).add(tally)
 
     def count(
         self,

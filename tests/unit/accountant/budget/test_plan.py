@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import accountant.regions.shapes
 from accountant.budget.filter import BudgetFilter, EventFilter, UserFilter
-from accountant.budget.loads import AlarmCost, loads_of, room_units, worst_of
+from accountant.budget.loads import AlarmCost
 from accountant.budget.plan import epsilon_needed, plan_budget
 from accountant.budget.sharing import MOST_LISTED, NO_ROW
 from accountant.budget.standings import Standing
@@ -172,22 +172,6 @@ def test_event_plan_is_safe_with_too_many_regions(alarms: list[AlarmCost], wall:
             granted = [grants(judge, charge, shape) for charge, shape in order]
             assert all(granted) or not plan.fits
     accountant.regions.shapes.row_classes.cache_clear()
-
-
-@given(covering, st.integers(0, 40), st.data())
-def test_room_is_the_most_that_fits(
-    alarms: list[AlarmCost], wall: int, data: st.DataObject
-) -> None:
-    """An alarm may cost its room, and not one unit more."""
-    at = data.draw(st.integers(0, len(alarms) - 1))
-    loads = loads_of(PrivacyUnit.EVENT, alarms)
-    units = [one.epsilon_units for one in alarms]
-    fitting = [
-        room
-        for room in range(wall + 1)
-        if worst_of(loads, [*units[:at], room, *units[at + 1 :]]) <= wall
-    ]
-    assert room_units(loads, units, at, wall) == max(fitting, default=None)
 
 
 def test_disjoint_windows_cost_once_under_unit_event() -> None:

@@ -37,7 +37,7 @@ from stream.planning.budget import (
 from stream.planning.changes import ChangeKind
 from stream.planning.occupancy import ActiveWindows
 from stream.planning.outlook import outlook
-from stream.planning.search import rounded, rounded_index, smallest
+from stream.planning.search import largest, rounded, rounded_index, smallest
 from stream.planning.stretching import duration_text
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
@@ -600,9 +600,9 @@ def test_kinds_of_periods_hold_the_most_windows(period: LocalCalendar) -> None:
     st.integers(0, 60),
     st.integers(0, 60),
     st.integers(-5, 70),
-    st.one_of(st.none(), st.integers(-5, 70)),
+    st.booleans(),
 )
-def test_smallest_finds_the_edge(low: int, span: int, edge: int, guess: int | None) -> None:
+def test_smallest_finds_the_edge(low: int, span: int, edge: int, near: bool) -> None:
     """Wherever it begins, the search ends at the first number that fits, asking inside only."""
     high = low + span
 
@@ -611,7 +611,10 @@ def test_smallest_finds_the_edge(low: int, span: int, edge: int, guess: int | No
         return number >= edge
 
     expected = max(edge, low + 1)
-    assert smallest(at_least, low, high, guess) == (expected if expected <= high else None)
+    assert smallest(at_least, low, high, near=near) == (expected if expected <= high else None)
+    assert largest(lambda number: not at_least(number), low, high) == (
+        max(min(high, edge - 1), low)
+    )
 
 
 @given(st.fractions(min_value=Fraction(1, 10**12), max_value=10**6))

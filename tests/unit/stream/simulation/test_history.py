@@ -16,16 +16,17 @@ def test_partitions_are_added_up_saturating() -> None:
     limit = (1 << 62) - 1
     for _ in range(50):
         total = [0] * 6
-        window = None
+        parts = []
         for _ in range(3):
             index = np.flatnonzero(random.random(6) < 0.5)
             value = random.choice([-(1 << 62), -3, 2, 1 << 62], len(index)).astype(np.int64)
             part: Any = type("P", (), {"index": index, "value": value, "complete": True})
-            window = history._Window.of(part) if window is None else window.plus(part)
+            parts.append(part)
             for at, each in zip(index.tolist(), value.tolist(), strict=True):
                 clamped = min(max(each, -limit), limit)
                 total[at] = min(max(total[at] + clamped, -limit), limit)
-        assert window is not None
+        query: Any = type("Q", (), {"aggregates": range(2), "counted": range(3)})
+        window = history._Window.of(parts, query)
         dense = np.zeros(6, np.int64)
         dense[window.index] = window.value
         assert dense.tolist() == total

@@ -166,12 +166,12 @@ def test_people_who_are_left_out_are_missed(tmp_path: Path) -> None:
     for trial in trials.values():
         for judged in (trial.present, trial.bought):
             assert judged is not None
-            assert judged.fnr.of == 40 * truth.sum()
-    assert (trials[None].present.fnr.value or 0) < 0.05
-    assert (trials[1].present.fnr.value or 0) > 0.8
+            assert judged.rates[0].of == 40 * truth.sum()
+    assert (trials[None].present.rates[0].value or 0) < 0.05
+    assert (trials[1].present.rates[0].value or 0) > 0.8
     blind = replace(one, uncapped=one.capped[1])  # the broken twin: nobody is missed by its counts
     (wrong,) = tried_under_caps(alarms, [blind], 40)
-    assert wrong.trials[0].present.fnr.of < trials[1].present.fnr.of
+    assert wrong.trials[0].present.rates[0].of < trials[1].present.rates[0].of
 
 
 def test_the_tolerance_that_is_bought_is_tried_as_well(tmp_path: Path) -> None:
