@@ -58,7 +58,7 @@ def mark_spent(load: Callable[[], Alarms], saved: tuple[Path, ...], *, forget: b
     with open_ledger(alarms) as opened:
         refuse_moved(alarms, opened)  # before a whole topic is read
         if saved:
-            seen = published_in(saved, alarms)
+            seen = published_in(saved)
             charged, compared = take_over(alarms, opened, seen), len(seen)
         else:
             charged, compared = _from_kafka(alarms, opened, forget=forget)
@@ -139,7 +139,7 @@ def _claim_files(
             "all the same, say --forget-what-is-gone: what these people lost is not counted",
         )
     _confirm(alarms, yes=yes)
-    seen = published_in(saved, alarms) if saved else []
+    seen = published_in(saved) if saved else []
     charged = take_over(alarms, opened, seen)
     for path in claims.take_over():
         click.echo(f"note: {path} is in a folder where this user cannot write", err=True)

@@ -47,8 +47,15 @@ __all__ = ["Comparison", "compare", "published_by"]
 
 _OF_NO_KIND: Final[dict[str, Any]] = dict.fromkeys(("epsilon", "promise", "rho"), msgspec.UNSET)
 _OF_NO_STEP: Final[dict[str, Any]] = dict.fromkeys(("step_start", "step_end"), msgspec.UNSET)
+_OF_CONFIGURATION: Final = [
+    "cells_per_unit",
+    "budget",
+    "periods",
+    "next_start",
+    "whole_start",
+    "whole_end",
+]
 _BY_RECORD_ALONE: Final = "the ledger has no row of them: compared with their own records alone"
-_BY_COUNT_ALONE: Final = "nothing tells which rang, as an older version decided them: counted only"
 _WITHOUT_COUNTS: Final = "compacted, and counts are not shown from there on: alarms counted only"
 _WITHOUT_RECORD: Final = "compacted, and their decision records are not shown: counted only"
 
@@ -181,7 +188,7 @@ class _Comparing:
         for record in decisions:
             wrong = sorted(
                 name
-                for name, said in self._said(decision, query, record).items()
+                for name, said in self._said(decision, query).items()
                 if getattr(record, name) != said
             )
             if wrong:
@@ -214,8 +221,6 @@ class _Comparing:
         if row.alarms or not more:
             yield from _other_ids(found, released_ids(decision), where, whole=whole)
             yield from other_severities(alarms, decision, where)
-        elif row.alarms_digest is None:
-            yield from self._counted(found, row.alarm_count, number, where, _BY_COUNT_ALONE)
         elif not decisions:
             yield from self._counted(found, row.alarm_count, number, where, _WITHOUT_RECORD)
         elif row.alarms_digest not in {
@@ -229,7 +234,7 @@ class _Comparing:
                 return
             what = "alarms" if counts is None else "alarms and counts"
             yield f"{where}: its {what} are not those that it released, in their order"
-        elif any(one.alarms_digest not in {"", alarms_digest(found)} for one in decisions):
+        elif any(one.alarms_digest != alarms_digest(found) for one in decisions):
             yield f"{where}: its decision record was altered: alarms_digest"
 
     def _without_rows(self, numbers: Iterable[Number]) -> Iterator[str]:
@@ -256,9 +261,6 @@ class _Comparing:
                 alarms, {each: getattr(record, each) for each in _OF_NO_KIND}, None, where
             )
             found = [one.alarm_id for one in alarms]
-            if not record.alarms_digest:
-                yield from self._counted(found, record.alarms, number, where, _BY_COUNT_ALONE)
-                continue
             self._beside[number.query, _BY_RECORD_ALONE] += 1
             if alarms_digest(found) != record.alarms_digest:
                 yield f"{where}: its alarms are not those of its record"
@@ -297,20 +299,18 @@ class _Comparing:
             record.outcome == decision.outcome.value,
             record.loss_units == decision.epsilon_units,
             record.alarms == decision.alarm_count,
-            record.draw in {decision.draw, msgspec.UNSET},
+            (record.draw or None) == decision.draw,
         )
         return not all(same) and not self._unknown(record)
 
     def _unknown(self, record: DecisionRecord) -> bool:
         try:
-            seen = seen_decision(record, self._alarms)
+            seen = seen_decision(record)
         except ValueError:
             return True
-        return seen is not None and bool(self._ledger.upkeep.unknown_decisions([seen]))
+        return bool(self._ledger.upkeep.unknown_decisions([seen]))
 
-    def _said(
-        self, decision: StoredDecision, query: Query | None, record: DecisionRecord
-    ) -> dict[str, object]:
+    def _said(self, decision: StoredDecision, query: Query | None) -> dict[str, object]:
         """Return what a decision's record says, as far as that is known."""
         gaussian = self._gaussian.get(decision.key.query, False)
         said: dict[str, object] = {
@@ -322,19 +322,13 @@ class _Comparing:
             **_OF_NO_KIND,
             **decision_loss_fields(decision.epsilon_units, gaussian=gaussian),
             "fingerprint": decision.fingerprint,
+            "draw": decision.draw or msgspec.UNSET,
         }
-        known = bool(decision.alarms) or not decision.alarm_count
-        if known and record.alarms_digest:
+        if decision.alarms or not decision.alarm_count:
             said["alarms_digest"] = alarms_digest(released_ids(decision))
-        if record.draw is not msgspec.UNSET:
-            said["draw"] = decision.draw
         if query is not None:
             again = decision_record(query, self._alarms, decision)
-            names = ["cells_per_unit"]
-            names += ["budget", "periods", "next_start"] if record.budget else []
-            names += ["unanswered"] if decision.alarms else []
-            of_step = record.whole_start, record.whole_end
-            names += ["whole_start", "whole_end"] if any(of_step) else []
+            names = [*_OF_CONFIGURATION, *(["unanswered"] if decision.alarms else [])]
             said |= {name: getattr(again, name) for name in names}
         return said
 

@@ -120,7 +120,7 @@ def due_ms(decision: DecisionRecord, published_ms: int) -> int:
 def _patience_ms(window: Notice | DecisionRecord) -> tuple[int, int]:
     """Return how long a next window that follows at once is waited for, and the pause before it."""
     start, end = from_iso_utc(window.window_start), from_iso_utc(window.window_end)
-    following = from_iso_utc(window.next_start) if window.next_start else end
+    following = from_iso_utc(window.next_start)
     step = max(min(following, end) - start, 0)
     slack = min(max(step // 2, _LEAST_SLACK_MS), _MOST_SLACK_MS)
     return step + slack, max(following - end, 0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -189,25 +188,6 @@ def test_an_alarm_that_was_removed_spent_all_the_same(
     seen, _ = _seen(alarms, monkeypatch, {"hourly": HOURS}, decided=HOURS, add=removed)
     assert ("removed", HOURS - 1) in seen
     assert {name for name, _ in seen} == {"removed", "hourly", "slow"}
-
-
-def test_records_of_older_versions_are_read_by_the_configuration(
-    alarms: Alarms, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They do not say what they drew on."""
-
-    def old(ledger: Ledger) -> list[bytes]:
-        values = []
-        for name in ("hourly", "removed"):
-            record = json.loads(_decision(9_000, name, 1, ledger=ledger.ledger_id))
-            for field in ("budget", "periods", "next_start"):
-                del record[field]
-            values.append(json.dumps(record).encode())
-        return values
-
-    seen, _ = _seen(alarms, monkeypatch, {"hourly": HOURS}, decided=HOURS, add=old)
-    assert ("hourly", 8_999) in seen
-    assert "removed" not in {name for name, _ in seen}
 
 
 def test_a_ledger_that_is_up_to_date_reads_the_newest_records(
