@@ -14,7 +14,7 @@ from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.records import alarms_digest, encode, make_decision
 from stream.decisions.registration import registration, scopes_of, terms_of
-from stream.kafka import guard
+from stream.kafka import guard, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,10 +141,10 @@ def _seen(
         add: returns values that stand behind all others on the topic.
     """
     topic = _Topic()
-    monkeypatch.setattr(guard, "AIOKafkaConsumer", lambda **_: topic)
-    monkeypatch.setattr(guard, "admin_client", lambda _: nullcontext())
+    monkeypatch.setattr(whole, "AIOKafkaConsumer", lambda **_: topic)
+    monkeypatch.setattr(whole, "admin_client", lambda _: nullcontext())
     facts = SimpleNamespace(partitions=1)
-    monkeypatch.setattr(guard, "describe", lambda _, names: dict.fromkeys(names, facts))
+    monkeypatch.setattr(whole, "describe", lambda _, names: dict.fromkeys(names, facts))
     decided_ms = None if decided is None else decided * HOUR_MS
     monkeypatch.setattr(Upkeep, "last_decided_ms", lambda _: decided_ms)
     compared: list[SeenDecision] = []
