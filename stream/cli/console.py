@@ -33,7 +33,6 @@ from stream.windows.shown import clock_text, moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from types import TracebackType
     from typing import Self
 
     from rich.console import Console, RenderableType
@@ -97,12 +96,7 @@ class ReplayView:
         self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Draw once more and leave nothing but the text below."""
         self._live.stop()
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from accountant.errors import LedgerError
 from stream.build import open_ledger, wall_clock_ms
+from stream.cli.options import YES, published
 from stream.cli.shared import paths_by_feed, require_ledger_file
 from stream.custody.restoring import published_in, refuse_moved, take_over
 from stream.model.alarms import require_kafka
@@ -19,6 +19,7 @@ from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
     from stream.model.alarms import Alarms
@@ -33,13 +34,8 @@ _FORGET = click.option(
 )
 
 
-_PUBLISHED = click.option(
-    "--published",
-    "saved",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE.jsonl",
-    help="What `tocsin run --json` printed, instead of the decisions topic; repeatable.",
+_PUBLISHED = published(
+    "What `tocsin run --json` printed, instead of the decisions topic; repeatable."
 )
 
 
@@ -75,7 +71,7 @@ def mark_spent(load: Callable[[], Alarms], saved: tuple[Path, ...], *, forget: b
 )
 @_PUBLISHED
 @_FORGET
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@YES
 @click.pass_obj
 def claim(
     load: Callable[[], Alarms],
@@ -154,7 +150,7 @@ def _confirm(alarms: Alarms, *, yes: bool) -> None:
 
 
 @click.command("set-clock")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@YES
 @click.pass_obj
 def set_clock(load: Callable[[], Alarms], *, yes: bool) -> None:
     """Put the ledger's mark of time back to this machine's clock.
