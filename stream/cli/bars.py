@@ -22,8 +22,8 @@ __all__ = ["bar"]
 
 
 @contextmanager
-def bar(description: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on standard error; yield what moves it."""
+def bar(description: str, *, lasting: bool = False) -> Iterator[Callable[[int, int], None]]:
+    """Show a progress bar on standard error, there when all is done or not; yield what moves it."""
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -31,7 +31,7 @@ def bar(description: str) -> Iterator[Callable[[int, int], None]]:
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    with Progress(*columns, console=Console(stderr=True), transient=not lasting) as progress:
         task = progress.add_task(description, total=None)
 
         def update(done: int, total: int) -> None:

@@ -31,6 +31,6 @@ def dump(file: Path, feed: str, path: Path, *, force: bool) -> None:
     """
     check_output(path, force=force)
     alarms = load_alarms(file)
-    with private_file(path, force=force) as opened, bar(f"reading {feed}") as shown:
+    with private_file(path, force=force) as opened, bar(f"reading {feed}", lasting=True) as shown:
         count = write_dump(alarms, feed, opened, shown)
     click.echo(f"{count} records in {path}")

@@ -29,6 +29,6 @@ def replay(file: Path, paths: tuple[str, ...], *, to_kafka: bool) -> None:
         raise click.UsageError("say --to-kafka; without Kafka, use `tocsin run FILE --replay PATH`")
     alarms = load_alarms(file)
     for feed, files in paths_by_feed(alarms, paths).items():
-        with bar(f"writing {feed}") as shown:
+        with bar(f"writing {feed}", lasting=True) as shown:
             write_history(alarms, feed, files, shown)
         click.echo(f"{feed}: written")

@@ -56,6 +56,7 @@ _OF_CONFIGURATION: Final = [
     "whole_end",
 ]
 _BY_RECORD_ALONE: Final = "the ledger has no row of them: compared with their own records alone"
+_BY_COUNT_ALONE: Final = "nothing tells which rang: alarms counted only"
 _WITHOUT_COUNTS: Final = "compacted, and counts are not shown from there on: alarms counted only"
 _WITHOUT_RECORD: Final = "compacted, and their decision records are not shown: counted only"
 
@@ -188,7 +189,7 @@ class _Comparing:
         for record in decisions:
             wrong = sorted(
                 name
-                for name, said in self._said(decision, query).items()
+                for name, said in self._said(decision, query, record).items()
                 if getattr(record, name) != said
             )
             if wrong:
@@ -234,7 +235,7 @@ class _Comparing:
                 return
             what = "alarms" if counts is None else "alarms and counts"
             yield f"{where}: its {what} are not those that it released, in their order"
-        elif any(one.alarms_digest != alarms_digest(found) for one in decisions):
+        elif any(one.alarms_digest not in {"", alarms_digest(found)} for one in decisions):
             yield f"{where}: its decision record was altered: alarms_digest"
 
     def _without_rows(self, numbers: Iterable[Number]) -> Iterator[str]:
@@ -261,6 +262,9 @@ class _Comparing:
                 alarms, {each: getattr(record, each) for each in _OF_NO_KIND}, None, where
             )
             found = [one.alarm_id for one in alarms]
+            if not record.alarms_digest:
+                yield from self._counted(found, record.alarms, number, where, _BY_COUNT_ALONE)
+                continue
             self._beside[number.query, _BY_RECORD_ALONE] += 1
             if alarms_digest(found) != record.alarms_digest:
                 yield f"{where}: its alarms are not those of its record"
@@ -310,7 +314,9 @@ class _Comparing:
             return True
         return bool(self._ledger.upkeep.unknown_decisions([seen]))
 
-    def _said(self, decision: StoredDecision, query: Query | None) -> dict[str, object]:
+    def _said(
+        self, decision: StoredDecision, query: Query | None, record: DecisionRecord
+    ) -> dict[str, object]:
         """Return what a decision's record says, as far as that is known."""
         gaussian = self._gaussian.get(decision.key.query, False)
         said: dict[str, object] = {
@@ -324,7 +330,7 @@ class _Comparing:
             "fingerprint": decision.fingerprint,
             "draw": decision.draw or msgspec.UNSET,
         }
-        if decision.alarms or not decision.alarm_count:
+        if record.alarms_digest and (decision.alarms or not decision.alarm_count):
             said["alarms_digest"] = alarms_digest(released_ids(decision))
         if query is not None:
             again = decision_record(query, self._alarms, decision)

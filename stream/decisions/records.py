@@ -114,7 +114,8 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         outcome: ``decided``, or ``denied`` (nothing was drawn).
         reason: why it was denied; ``None`` when decided.
         alarms: how many alarms it released.
-        alarms_digest: hex digest of which (:func:`alarms_digest`).
+        alarms_digest: hex digest of which (:func:`alarms_digest`); empty where only what they cost
+            is known, of a decision that was taken over.
         unanswered: predicates that got no answer, as the run of their alarm was spent.
         epsilon: loss charged per cell at worst, as a decimal number in a string; of a run, what
             this window added to its loss.
@@ -276,7 +277,7 @@ def make_decision(
         key: query and window.
         denied: the reason for a denial; ``None`` when it was decided.
         alarms: how many alarms it released.
-        alarms_digest: of their ids.
+        alarms_digest: of their ids; empty where they are not known.
         unanswered: how many predicates got no answer.
         epsilon_units: loss units charged per cell at worst.
         cells_per_unit: cells of the window that one privacy unit can reach.

@@ -184,11 +184,12 @@ def decision_record(query: Query, alarms: Alarms, decision: StoredDecision) -> D
     """
     key, budget, calendar = decision.key, alarms.budget, query.calendar
     following = calendar.next_active(calendar.first_starting_at(key.start_ms + 1))
+    known = bool(decision.alarms) or not decision.alarm_count
     return make_decision(
         key,
         denied=decision.reason,
         alarms=decision.alarm_count,
-        alarms_digest=alarms_digest(released_ids(decision)),
+        alarms_digest=alarms_digest(released_ids(decision)) if known else "",
         unanswered=_stored(decision).unanswered,
         epsilon_units=decision.epsilon_units,
         cells_per_unit=cells_per_unit(query, budget),

@@ -257,7 +257,6 @@ class Replay:
             self._denied[decision.reason] += 1
 
     def _lanes(self) -> dict[str, list[Lane]]:
-        metrics = self.runtime.metrics
         last_cut_ms: defaultdict[str, int] = defaultdict(int)
         for key in self._todo:
             query = self._alarms.running[key.query]
@@ -266,37 +265,31 @@ class Replay:
                 last_cut_ms[feed.name] = max(last_cut_ms[feed.name], cut_ms)
         return {
             feed.name: self._sources[feed.name].lanes(
-                self._readers(feed),
+                partial(self._reader, feed),
                 {q.id: self._cursors[q.id] for q in counted_on(feed, self._alarms)[0]},
-                last_cut_ms=last_cut_ms[feed.name],
-                hash_key=self._ledger.hash_key,
-                on_read=partial(metrics.events_read, feed.name),
-                on_drops=partial(metrics.events_dropped, feed.name),
+                last_cut_ms[feed.name],
             )
             for feed in self._feeds
             if feed.name in last_cut_ms
         }
 
-    def _readers(self, feed: Feed) -> list[PartitionReader]:
-        partitions = self._sources[feed.name].partitions
+    def _reader(self, feed: Feed, partition: int, partitions: int) -> PartitionReader:
+        metrics = self.runtime.metrics
         queries, budget = counted_on(feed, self._alarms)
-        return [
-            PartitionReader(
-                feed=feed,
-                partition=partition,
-                partitions=partitions,
-                topic_id=_topic_id(feed),
-                queries=queries,
-                budget=budget,
-                hash_key=self._ledger.hash_key,
-                on_read=partial(self.runtime.metrics.events_read, feed.name),
-                on_drops=partial(self.runtime.metrics.events_dropped, feed.name),
-                on_taken=partial(self.runtime.metrics.rows_taken, feed.name),
-                on_people=self.runtime.metrics.people_counted,
-                public=feed.name in public_feeds(self._alarms),
-            )
-            for partition in range(partitions)
-        ]
+        return PartitionReader(
+            feed=feed,
+            partition=partition,
+            partitions=partitions,
+            topic_id=_topic_id(feed),
+            queries=queries,
+            budget=budget,
+            hash_key=self._ledger.hash_key,
+            public=feed.name in public_feeds(self._alarms),
+            on_read=partial(metrics.events_read, feed.name),
+            on_drops=partial(metrics.events_dropped, feed.name),
+            on_taken=partial(metrics.rows_taken, feed.name),
+            on_people=metrics.people_counted,
+        )
 
 
 def windows_of(query: Query) -> Iterator[WindowKey]:
