@@ -34,6 +34,7 @@ __all__ = [
     "complain",
     "complaining",
     "echo_json",
+    "finding_json",
     "load_alarms",
     "paths_by_feed",
     "refuse_objected",
@@ -73,6 +74,20 @@ def complain(error: TocsinError, *, kind: str = "error") -> None:
 def echo_json(record: Mapping[str, Any]) -> None:
     """Write one JSON object as one line."""
     click.echo(json.dumps(record, separators=(",", ":"), ensure_ascii=False))
+
+
+def finding_json(error: TocsinError, level: str) -> dict[str, object]:
+    """Return what is wrong, and where, as one object."""
+    place = error if isinstance(error, ConfigError) else ConfigError("")
+    return {
+        "record": "finding",
+        "file": place.file,
+        "line": place.line,
+        "column": place.column,
+        "level": level,
+        "message": error.message,
+        "hint": error.hint,
+    }
 
 
 def load_alarms(file: Path, *, quiet: bool = False) -> Alarms:

@@ -12,9 +12,9 @@ from accountant.errors import ConfigError, TocsinError
 from stream.cli.gate import FILES
 from stream.cli.given import refuse_strange, refuse_twice
 from stream.cli.options import JSON_LINES
-from stream.cli.shared import BAD_INPUT, FILE, complain, echo_json
+from stream.cli.shared import BAD_INPUT, FILE, complain, echo_json, finding_json
 from stream.cli.surveying import say_read
-from stream.cli.verdicts import error_json, junit, lines_of, summary, verdict_json
+from stream.cli.verdicts import junit, lines_of, summary, verdict_json
 from stream.config.cases.reading import read_cases
 from stream.simulation.cases.judging import judged
 from stream.simulation.outputs import check_output, write_private
@@ -134,6 +134,6 @@ def _placed(error: TocsinError, case: Case) -> TocsinError:
 
 def _complain(error: TocsinError, *, as_json: bool) -> None:
     if as_json:
-        echo_json(error_json(error))
+        echo_json(finding_json(error, "error"))
     else:
         complain(error)

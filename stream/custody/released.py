@@ -346,23 +346,19 @@ def _altered(
     for one in alarms:
         window = _window_of(one)
         identity = "" if window is None else alarm_id(window, one.predicate)
-        again = msgspec.structs.replace(one, alarm_id=identity, **{**_OF_NO_KIND, **lost})
+        said: dict[str, Any] = {"alarm_id": identity, **_OF_NO_KIND, **lost}
         if query is not None:
             level = query.at_severity(one.severity or "")
-            promised = float(level.aim.max_fnr), level.tolerance
-            again = msgspec.structs.replace(again, mechanism=query.mechanism)
-            again = msgspec.structs.replace(again, max_fnr=promised[0], tolerance=promised[1])
+            said |= {"mechanism": query.mechanism, "max_fnr": float(level.aim.max_fnr)}
             held = msgspec.UNSET if window is None else held_until(query, window)
-            again = msgspec.structs.replace(again, held_until=held)
+            said |= {"tolerance": level.tolerance, "held_until": held}
             around = None if window is None else window_around(query, window)
-            if around is None:
-                again = msgspec.structs.replace(again, **_OF_NO_STEP)
-            else:
-                start, end = map(iso_utc, around)
-                again = msgspec.structs.replace(again, window_start=start, window_end=end)
-        if again != one:
-            wrong = ", ".join(fields_altered(one, again))
-            yield f"{where}: alarm {one.alarm_id} was altered: {wrong}"
+            bounds = dict(
+                zip(("window_start", "window_end"), map(iso_utc, around or ()), strict=False)
+            )
+            said |= bounds or _OF_NO_STEP
+        if wrong := fields_altered(one, msgspec.structs.replace(one, **said)):
+            yield f"{where}: alarm {one.alarm_id} was altered: {', '.join(wrong)}"
 
 
 def _other_ids(

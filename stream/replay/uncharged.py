@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, Unpack
 
+from operators.noise.source import NoiseSource
 from stream.counting.partition import PartitionReader
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ def uncharged_lanes(
     budget: Budget,
     keys: Mapping[str, Sequence[WindowKey]],
     *,
-    hash_key: bytes,
+    hash_key: bytes = b"",
     public: bool = False,
     **told: Unpack[Told],
 ) -> list[Lane]:
@@ -43,10 +44,11 @@ def uncharged_lanes(
         queries: what is counted of them.
         budget: its contribution bounds hold.
         keys: per query id its windows, at least one, in order.
-        hash_key: ``HASH_KEY_BYTES`` secret bytes.
+        hash_key: ``HASH_KEY_BYTES`` secret bytes; where there are none, new ones.
         public: as :class:`PartitionReader` has it.
         told: as there.
     """
+    hash_key = hash_key or NoiseSource().token(HASH_KEY_BYTES)
 
     def make(partition: int, partitions: int) -> PartitionReader:
         return PartitionReader(

@@ -15,11 +15,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.errors import ConfigError
-from operators.noise.source import NoiseSource
 from stream.model.references import feeds_in_use
 from stream.replay.lanes import source_of
 from stream.replay.replay import windows_of
-from stream.replay.uncharged import HASH_KEY_BYTES, uncharged_lanes
+from stream.replay.uncharged import uncharged_lanes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -155,7 +154,6 @@ def count_history(
             queries,
             alarms.budget,
             keys,
-            hash_key=NoiseSource().token(HASH_KEY_BYTES),
             on_events=on_events,
         )
         for partial in _read(lanes, wanted):
