@@ -59,14 +59,12 @@ class ReplaySummary:
         before: how many of them were decided before this run.
         decided: windows decided by this run.
         denied: windows denied by this run, by reason.
-        alarms: alarms of this run, by query.
     """
 
     windows: int
     before: int
     decided: int
     denied: Mapping[str, int]
-    alarms: Mapping[str, int]
 
 
 class Replay:
@@ -139,7 +137,6 @@ class Replay:
         self._left: list[WindowKey] = []
         self._outcomes: Counter[Outcome] = Counter()
         self._denied: Counter[str] = Counter()
-        self._rang: Counter[str] = Counter()
 
     def run(self) -> Generator[StoredDecision, None, None]:
         """Decide every window that is left and yield the decisions, in the order of requests.
@@ -206,7 +203,6 @@ class Replay:
             before=self.before,
             decided=self._outcomes[Outcome.DECIDED],
             denied=dict(self._denied),
-            alarms={query_id: self._rang[query_id] for query_id in self._alarms.running},
         )
 
     def _left_over(self) -> Iterator[StoredDecision]:
@@ -252,7 +248,6 @@ class Replay:
 
     def _count(self, decision: StoredDecision) -> None:
         self._outcomes[decision.outcome] += 1
-        self._rang[decision.key.query] += decision.alarm_count
         if decision.reason is not None:
             self._denied[decision.reason] += 1
 

@@ -6,7 +6,7 @@ import asyncio
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -58,16 +58,18 @@ class Parcel:
     ends_ms: int
 
 
-class Target(Protocol):
+class Target:
     """Somewhere to deliver to. Calls come one after another, in the order of the windows."""
 
     name: str
-    resend_s: float
-    together: bool
+    resend_s = 1e9
+    """How often it is told again what holds: never, unless it says so."""
+    together = False
     """Whether the parcels of a window go in one call of ``send``."""
 
-    def wants(self, notice: Notice) -> bool:
-        """Tell whether it takes notices of this status."""
+    def wants(self, _notice: Notice) -> bool:
+        """Tell whether it takes notices of this status: of all, unless it says so."""
+        return True
 
     def remember(self, parcel: Parcel) -> None:
         """Take note of a parcel that was delivered before this process started."""
@@ -79,6 +81,7 @@ class Target(Protocol):
             AwayError: try again.
             RefusedError: never try again.
         """
+        raise NotImplementedError
 
     async def refresh(self) -> None:
         """Say again what holds, about every ``resend_s``.
