@@ -92,9 +92,9 @@ def count_windows(
     def add(key: WindowKey, lost: Capped) -> None:
         capped[key] += lost
 
-    lanes, references = {}, public_feeds(alarms)
+    lanes, public_names = {}, public_feeds(alarms)
     for feed in feeds_in_use(alarms):
-        public = feed.name in references
+        public = feed.name in public_names
         source, told = source_of(feed, files, alarms), None if public else add
         lanes[feed.name] = uncharged_lanes(
             feed, source, *counted_on(feed, alarms), keys, on_capped=told, public=public
