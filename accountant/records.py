@@ -356,7 +356,7 @@ class SeenDecision:
         next_start_ms: start of the query's next window: the cursor moves there when it is adopted.
         cells_per_unit: cells of the window that one privacy unit reaches.
         periods: budget periods the window touches; empty under unit ``event``.
-        draw: of a pane, as its record says it; ``None`` of others, and in older records.
+        draw: of a pane, as its record says it; ``None`` of others.
         gaussian: whether a Gaussian budget was charged.
     """
 

@@ -36,10 +36,9 @@ def unknown(tx: Transaction, seen: Sequence[SeenDecision], *, ledger_id: str) ->
         first = min(one.start_ms for one in mine)
         last = max(one.start_ms for one in mine)
         known = tx.decisions.between(query, first, last, ledger_id=ledger_id)
-        # Records of older versions do not say which draw of a pane they are about.
-        released = {(*_released(one), draw) for one in known for draw in (one.draw, None)}
+        released = set(map(_released, known))
         for one in mine:
-            if (*_released(one), one.draw) in released or one.digest in adopted:
+            if _released(one) in released or one.digest in adopted:
                 continue
             if one.ledger_id != ledger_id or not _archived(tx, one):
                 found[one.digest] = one
@@ -125,5 +124,5 @@ def _archived(tx: Transaction, seen: SeenDecision) -> bool:
 def _released(decision: StoredDecision | SeenDecision) -> tuple[object, ...]:
     return (
         *(decision.ledger_id, decision.sequence, decision.key),
-        *(decision.outcome, decision.epsilon_units, decision.alarm_count),
+        *(decision.outcome, decision.epsilon_units, decision.alarm_count, decision.draw),
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.shared import CONFIG
+from stream.cli.shared import FILE
 from stream.config.delivery.reading import read_board
 from stream.kafka.board.board import show
 from stream.logs.clients import redirect
@@ -21,7 +21,7 @@ __all__ = ["board"]
 
 
 @click.command()
-@click.argument("file", type=CONFIG)
+@click.argument("file", type=FILE)
 def board(file: Path) -> None:
     """Show analysts what rings, on a web page, until told to end.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.shared import CONFIG
+from stream.cli.shared import FILE
 from stream.config.bridge.reading import read_bridge
 from stream.kafka.bridge.bridge import carry
 from stream.logs.clients import redirect
@@ -21,7 +21,7 @@ __all__ = ["bridge"]
 
 
 @click.command()
-@click.argument("file", type=CONFIG)
+@click.argument("file", type=FILE)
 def bridge(file: Path) -> None:
     """Bring sensors' messages from MQTT to a feed, at least once, until told to end.
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stream.cli.gate import FILES, examined, show, worst
+from stream.cli.options import JSON_LINES
 from stream.cli.shared import echo_json
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ __all__ = ["check"]
 
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@JSON_LINES
 def check(files: tuple[Path, ...], *, as_json: bool) -> None:
     """Check a configuration; say every error with its place and what to write instead."""
     found = []

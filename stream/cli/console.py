@@ -33,7 +33,6 @@ from stream.windows.shown import clock_text, moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from types import TracebackType
     from typing import Self
 
     from rich.console import Console, RenderableType
@@ -97,12 +96,7 @@ class ReplayView:
         self._live.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Draw once more and leave nothing but the text below."""
         self._live.stop()
 
@@ -234,24 +228,16 @@ def _bar(scope: ScopeStatus) -> Text:
     whose = "event" if scope.unit is PrivacyUnit.EVENT else "person"
     gaussian = Gaussian.read(scope.promise)
     spent = rounded_loss(gaussian, scope.spent_units)
+    wall = f"{float(from_loss_units(scope.epsilon_max_units)):.3f}"
     if gaussian is not None:
+        wall = wall_text(gaussian, scope.epsilon_max_units)
         spent = f"rho {spent}{worth_text(gaussian, scope.spent_units)}"
     return Text.assemble(
         f"budget {scope.scope}  ",
         ("█" * full, colour),
         ("░" * (_BAR_CELLS - full), "dim"),
-        f"  {spent} of {_wall(scope, gaussian)} ({round(100 * share)}%), worst-off {whose}",
+        f"  {spent} of {wall} ({round(100 * share)}%), worst-off {whose}",
     )
-
-
-def _wall(scope: ScopeStatus, gaussian: Gaussian | None) -> str:
-    if gaussian is None:
-        return _decimals(scope.epsilon_max_units)
-    return wall_text(gaussian, scope.epsilon_max_units)
-
-
-def _decimals(units: int) -> str:
-    return f"{float(from_loss_units(units)):.3f}"
 
 
 def _when(since_ms: int | None, unit: PrivacyUnit, timezone: str) -> str:

@@ -13,7 +13,8 @@ from rich.console import Console
 
 from stream.cli.counts import CountsFile, counts_table, feed_json, lost_table, window_json
 from stream.cli.moments import TIME, typed_ms
-from stream.cli.shared import CONFIG, chosen_alarms, echo_json, load_alarms, paths_by_feed
+from stream.cli.options import ALARMS, LIMIT, given_files
+from stream.cli.shared import FILE, chosen_alarms, echo_json, load_alarms, paths_by_feed
 from stream.cli.surveying import say_read
 from stream.model.references import feeds_in_use
 from stream.replay.exact import count_windows, spanning
@@ -36,31 +37,22 @@ _PRIVATE = (
 
 
 @click.command()
-@click.argument("file", type=CONFIG)
-@click.option(
-    "--replay",
-    "replayed",
-    multiple=True,
-    metavar="[FEED=]PATH...",
-    help="Count Parquet, CSV or JSON lines, or a dump of a topic.",
-)
-@click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]")
+@click.argument("file", type=FILE)
+@given_files("Count Parquet, CSV or JSON lines, or a dump of a topic.")
 @click.option("--topic", is_flag=True, help="Count what the feeds' topics hold now.")
-@click.option("--alarm", "names", multiple=True, metavar="NAME", help="Only this one; repeatable.")
+@ALARMS
 @click.option(
     "--since",
     metavar=TIME,
     help="Windows from here on, by the clocks of `timezone`; default: the history's.",
 )
 @click.option("--until", metavar=TIME, help="Windows that end by then; default: the same.")
-@click.option(
-    "--limit", type=click.IntRange(1), metavar="WINDOWS", help="Only so many windows per alarm."
-)
+@LIMIT
 @click.option("--json", "as_json", is_flag=True, help="Cells, windows and feeds, one a line.")
 @click.option(
     "--parquet",
     "parquet",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="PATH",
     help="Write the cells here instead of showing them.",
 )

@@ -21,7 +21,6 @@ from stream.windows.shown import clock_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from types import TracebackType
 
     from stream.model.queries import AggregateSpec, Query
     from stream.replay.exact import CountedWindow
@@ -50,14 +49,14 @@ class Cell:
     """One predicate of one window, in units of its statistics.
 
     Args:
-        index: its number in the domain.
+        predicate: values by field.
         statistics: one each.
         thresholds: one for every test of the condition.
         reference: of a band; ``None`` for any other alarm.
         true: whether the condition holds; ``None`` for bands.
     """
 
-    index: int
+    predicate: dict[str, str]
     statistics: tuple[int, ...]
     thresholds: tuple[int, ...]
     reference: int | None
@@ -77,7 +76,7 @@ def cells_of(query: Query, window: CountedWindow) -> Iterator[Cell]:
         shown = shown | (window.references != 0)
     for cell in np.flatnonzero(shown).tolist():
         yield Cell(
-            cell,
+            query.counted.predicate(cell),
             tuple(window.statistics[:, cell].tolist()),
             tuple(int(each[cell]) for each in thresholds),
             None if window.references is None else int(window.references[cell]),
@@ -101,7 +100,7 @@ def counts_table(query: Query, windows: Sequence[CountedWindow], timezone: str) 
         start = clock_text(window.key.start_ms, timezone)
         start += "" if window.complete else " (incomplete)"
         for cell in cells_of(query, window):
-            predicate = ", ".join(query.counted.predicate(cell.index).values()) or "(all)"
+            predicate = ", ".join(cell.predicate.values()) or "(all)"
             last: tuple[str, ...] = (_tests(query, cell), "yes" if cell.true else "")
             if cell.reference is not None:
                 last = (decimal(cell.reference * band_of(query).unit),)
@@ -140,14 +139,7 @@ def window_json(query: Query, window: CountedWindow) -> Iterator[dict[str, Any]]
         "window_end": iso_utc(window.key.end_ms),
     }
     for cell in cells_of(query, window):
-        yield {
-            **place,
-            "predicate": query.counted.predicate(cell.index),
-            "statistics": list(cell.statistics),
-            "thresholds": list(cell.thresholds),
-            "reference": cell.reference,
-            "true": cell.true,
-        }
+        yield {**place, **asdict(cell)}
     yield {**place, "complete": window.complete, "left_out": asdict(window.capped)}
 
 
@@ -177,12 +169,7 @@ class CountsFile:
         """Return the writer."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Write what is waiting, and the footer."""
         self._flush()
         self._writer.close()
@@ -190,17 +177,13 @@ class CountsFile:
     def add(self, query: Query, window: CountedWindow) -> None:
         """Add one window."""
         for cell in cells_of(query, window):
-            predicate = query.counted.predicate(cell.index)
             self._waiting.append(
                 {
+                    **asdict(cell),
                     "alarm": query.id,
                     "window_start": window.key.start_ms,
                     "window_end": window.key.end_ms,
-                    "predicate": json.dumps(predicate, ensure_ascii=False),
-                    "statistics": list(cell.statistics),
-                    "thresholds": list(cell.thresholds),
-                    "reference": cell.reference,
-                    "true": cell.true,
+                    "predicate": json.dumps(cell.predicate, ensure_ascii=False),
                     "complete": window.complete,
                 }
             )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.shared import CONFIG
+from stream.cli.shared import FILE
 from stream.config.delivery.reading import read_subscription
 from stream.kafka.delivery.deliver import deliver as bring
 from stream.logs.clients import redirect
@@ -21,7 +21,7 @@ __all__ = ["deliver"]
 
 
 @click.command()
-@click.argument("file", type=CONFIG)
+@click.argument("file", type=FILE)
 @click.option(
     "--from-beginning",
     is_flag=True,

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from accountant.errors import BudgetError, ConfigError
-from stream.cli.shared import BAD_INPUT, complain, echo_json
+from stream.cli.shared import BAD_INPUT, complain, echo_json, finding_json
 from stream.config.loading import examine
 from stream.planning.gates import objections
 
@@ -64,15 +64,7 @@ class Examined:
     def lines(self) -> Iterator[dict[str, object]]:
         """Yield an object for every finding."""
         for level, error in self._findings():
-            yield {
-                "record": "finding",
-                "file": error.file,
-                "line": error.line,
-                "column": error.column,
-                "level": level,
-                "message": error.message,
-                "hint": error.hint,
-            }
+            yield finding_json(error, level)
 
     def verdict(self) -> dict[str, object]:
         """Return one object about the whole file."""

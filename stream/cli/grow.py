@@ -9,7 +9,8 @@ import click
 
 from stream.build import open_ledger, wall_clock_ms
 from stream.cli.moments import TIME, typed_ms
-from stream.cli.shared import CONFIG, load_alarms, require_ledger_file
+from stream.cli.options import YES
+from stream.cli.shared import FILE, load_alarms, require_ledger_file
 from stream.cli.suggestions import feed_names
 from stream.kafka.growth import SETTLE_MS, denied_by
 from stream.kafka.growth import grow as more_partitions
@@ -29,7 +30,7 @@ _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000}
 
 
 @click.command()
-@click.argument("file", type=CONFIG)
+@click.argument("file", type=FILE)
 @click.argument("feed", shell_complete=feed_names)
 @click.option(
     "--partitions",
@@ -50,7 +51,7 @@ _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000}
     show_default=True,
     help="How long sensors may take to learn of new partitions, and what they sent to arrive.",
 )
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@YES
 def grow(file: Path, feed: str, *, partitions: int, at: str | None, settle: str, yes: bool) -> None:
     """Give FEED more partitions, under the same ledger and budget.
 

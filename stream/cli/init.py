@@ -15,6 +15,7 @@ import click
 
 from accountant.errors import ConfigError
 from stream.cli.asking import Asking
+from stream.cli.shared import FILE
 from stream.planning.drafts.answers import TEMPLATES
 from stream.planning.drafts.cases import CASES, cases_text
 from stream.planning.drafts.events import made_up
@@ -39,13 +40,12 @@ if TYPE_CHECKING:
 __all__ = ["init"]
 
 _WHOLE: Final = click.IntRange(min=1)
-_FILE: Final = click.Path(path_type=Path, dir_okay=False)
 
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False), default=Path())
 @click.option("--template", type=click.Choice(list(TEMPLATES)), help="What is watched.")
-@click.option("--sample", type=_FILE, help="Look at these events: .jsonl, .csv or .parquet.")
+@click.option("--sample", type=FILE, help="Look at these events: .jsonl, .csv or .parquet.")
 @click.option("--from-topic", metavar="TOPIC", help="Look at the last events of this topic.")
 @click.option("--bootstrap", metavar="HOST:PORT", help="Where Kafka is.")
 @click.option("--topic", help="That the feed is read from.")

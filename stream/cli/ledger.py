@@ -17,6 +17,7 @@ from stream.build import wall_clock_ms
 from stream.cli.console import losses_table, status_tables
 from stream.cli.main import Suggesting
 from stream.cli.moments import TIME, past_ms
+from stream.cli.options import JSON_LINES, YES, published
 from stream.cli.past import (
     archive,
     compact,
@@ -25,7 +26,7 @@ from stream.cli.past import (
     warn_of_orphans,
 )
 from stream.cli.restore import claim, mark_spent, set_clock
-from stream.cli.shared import BAD_INPUT, CONFIG, echo_json, load_alarms
+from stream.cli.shared import BAD_INPUT, FILE, echo_json, load_alarms
 from stream.cli.suggestions import alarm_names
 from stream.custody.anchors import anchor_line, base_problems, chain_ends, read_anchors
 from stream.custody.archive import moved_in
@@ -54,7 +55,7 @@ _CONNECT_S = 30.0
 
 
 @click.group(cls=Suggesting)
-@click.argument("file", type=CONFIG)
+@click.argument("file", type=FILE)
 @click.pass_context
 def ledger(ctx: click.Context, file: Path) -> None:
     """Look at the ledger of a configuration, or settle what it refuses.
@@ -65,7 +66,7 @@ def ledger(ctx: click.Context, file: Path) -> None:
 
 
 @ledger.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@JSON_LINES
 @click.pass_obj
 def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
     """Show how much of every budget is spent, and how far every alarm is."""
@@ -133,14 +134,7 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
     metavar="DIRECTORY",
     help="Where decisions were moved to: every file there is followed, too.",
 )
-@click.option(
-    "--published",
-    "saved",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE.jsonl",
-    help="What `tocsin run --json` printed: compared with what was decided; repeatable.",
-)
+@published("What `tocsin run --json` printed: compared with what was decided; repeatable.")
 @click.option(
     "--topics", is_flag=True, help="Compare the topics of what left with what was decided."
 )
@@ -264,7 +258,7 @@ def export(load: Callable[[], Alarms], folder: Path | None) -> None:
 
 @ledger.command()
 @click.argument("alarm")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@YES
 @click.pass_obj
 def retire(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
     """End an alarm that was removed from the configuration, for good.

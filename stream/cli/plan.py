@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
@@ -10,7 +9,8 @@ from rich.console import Console
 
 from accountant.errors import BudgetError
 from stream.cli.gate import FILES, examined, worst
-from stream.cli.shared import echo_json
+from stream.cli.options import JSON_LINES
+from stream.cli.shared import FILE, echo_json
 from stream.planning.advice.advice import advise, as_advised
 from stream.planning.advice.records import advice_lines
 from stream.planning.advice.words import advice_shown
@@ -30,6 +30,8 @@ from stream.planning.worth import worths
 from stream.simulation.outputs import check_output, write_private
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from stream.model.alarms import Alarms
 
 __all__ = ["plan"]
@@ -37,11 +39,11 @@ __all__ = ["plan"]
 
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@JSON_LINES
 @click.option(
     "--html",
     "page",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="PATH",
     help="Draw it on a page, too.",
 )

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import click
-from rich.console import Console
-from rich.progress import Progress, TaskID
 
-from stream.cli.shared import CONFIG, load_alarms, paths_by_feed
+from stream.cli.bars import bar
+from stream.cli.shared import FILE, load_alarms, paths_by_feed
 from stream.cli.suggestions import event_files
 from stream.kafka.history import replay as write_history
 
@@ -20,7 +18,7 @@ __all__ = ["replay"]
 
 
 @click.command()
-@click.argument("file", type=CONFIG)
+@click.argument("file", type=FILE)
 @click.argument(
     "paths", nargs=-1, required=True, metavar="[FEED=]PATH...", shell_complete=event_files
 )
@@ -31,19 +29,6 @@ def replay(file: Path, paths: tuple[str, ...], *, to_kafka: bool) -> None:
         raise click.UsageError("say --to-kafka; without Kafka, use `tocsin run FILE --replay PATH`")
     alarms = load_alarms(file)
     for feed, files in paths_by_feed(alarms, paths).items():
-        with Progress(console=Console(stderr=True)) as progress:
-            shown = _Bar(progress, progress.add_task(f"writing {feed}", total=None))
-            write_history(alarms, feed, files, shown.update)
+        with bar(f"writing {feed}", lasting=True) as shown:
+            write_history(alarms, feed, files, shown)
         click.echo(f"{feed}: written")
-
-
-@dataclass(frozen=True, slots=True)
-class _Bar:
-    """One bar of a progress display."""
-
-    progress: Progress
-    task: TaskID
-
-    def update(self, done: int, total: int) -> None:
-        """Show so many of so many."""
-        self.progress.update(self.task, completed=done, total=total)

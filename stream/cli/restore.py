@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from accountant.errors import LedgerError
 from stream.build import open_ledger, wall_clock_ms
+from stream.cli.options import YES, published
 from stream.cli.shared import paths_by_feed, require_ledger_file
 from stream.custody.restoring import published_in, refuse_moved, take_over
 from stream.model.alarms import require_kafka
@@ -19,6 +19,7 @@ from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
     from stream.model.alarms import Alarms
@@ -33,13 +34,8 @@ _FORGET = click.option(
 )
 
 
-_PUBLISHED = click.option(
-    "--published",
-    "saved",
-    multiple=True,
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE.jsonl",
-    help="What `tocsin run --json` printed, instead of the decisions topic; repeatable.",
+_PUBLISHED = published(
+    "What `tocsin run --json` printed, instead of the decisions topic; repeatable."
 )
 
 
@@ -58,7 +54,7 @@ def mark_spent(load: Callable[[], Alarms], saved: tuple[Path, ...], *, forget: b
     with open_ledger(alarms) as opened:
         refuse_moved(alarms, opened)  # before a whole topic is read
         if saved:
-            seen = published_in(saved, alarms)
+            seen = published_in(saved)
             charged, compared = take_over(alarms, opened, seen), len(seen)
         else:
             charged, compared = _from_kafka(alarms, opened, forget=forget)
@@ -75,7 +71,7 @@ def mark_spent(load: Callable[[], Alarms], saved: tuple[Path, ...], *, forget: b
 )
 @_PUBLISHED
 @_FORGET
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@YES
 @click.pass_obj
 def claim(
     load: Callable[[], Alarms],
@@ -139,7 +135,7 @@ def _claim_files(
             "all the same, say --forget-what-is-gone: what these people lost is not counted",
         )
     _confirm(alarms, yes=yes)
-    seen = published_in(saved, alarms) if saved else []
+    seen = published_in(saved) if saved else []
     charged = take_over(alarms, opened, seen)
     for path in claims.take_over():
         click.echo(f"note: {path} is in a folder where this user cannot write", err=True)
@@ -154,7 +150,7 @@ def _confirm(alarms: Alarms, *, yes: bool) -> None:
 
 
 @click.command("set-clock")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@YES
 @click.pass_obj
 def set_clock(load: Callable[[], Alarms], *, yes: bool) -> None:
     """Put the ledger's mark of time back to this machine's clock.

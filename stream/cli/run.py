@@ -13,8 +13,8 @@ from rich.console import Console
 from accountant.errors import ConfigError
 from stream.build import open_ledger
 from stream.cli.console import ReplayView, alarms_table, budget_bars
-from stream.cli.shared import CONFIG, load_alarms, paths_by_feed, refuse_objected
-from stream.cli.suggestions import event_files
+from stream.cli.options import given_files
+from stream.cli.shared import FILE, load_alarms, paths_by_feed, refuse_objected
 from stream.cli.surveying import refuse_unusable, say_read
 from stream.cli.workers import Place, check_workers, run_workers, worker_settings
 from stream.decisions.mechanisms import plans_of
@@ -53,16 +53,8 @@ _UNCLAIMED = (
 
 
 @click.command()
-@click.argument("file", type=CONFIG)
-@click.option(
-    "--replay",
-    "replayed",
-    multiple=True,
-    metavar="[FEED=]PATH...",
-    shell_complete=event_files,
-    help="Replay Parquet, CSV or JSON lines instead of reading Kafka.",
-)
-@click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]", shell_complete=event_files)
+@click.argument("file", type=FILE)
+@given_files("Replay Parquet, CSV or JSON lines instead of reading Kafka.")
 @click.option(
     "--json", "as_json", is_flag=True, help="Decisions, alarms and released counts, one a line."
 )

@@ -29,11 +29,12 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BAD_INPUT",
-    "CONFIG",
+    "FILE",
     "chosen_alarms",
     "complain",
     "complaining",
     "echo_json",
+    "finding_json",
     "load_alarms",
     "paths_by_feed",
     "refuse_objected",
@@ -42,8 +43,8 @@ __all__ = [
 
 BAD_INPUT = 2
 """Exit code of a command that found what it complains about."""
-CONFIG = click.Path(path_type=Path, dir_okay=False)
-"""Type of the FILE argument; whether it can be read is said by the configuration's own errors."""
+FILE = click.Path(path_type=Path, dir_okay=False)
+"""Type of what names a file; whether a configuration can be read is said by its own errors."""
 
 _SQLITE = "sqlite:///"
 
@@ -75,14 +76,26 @@ def echo_json(record: Mapping[str, Any]) -> None:
     click.echo(json.dumps(record, separators=(",", ":"), ensure_ascii=False))
 
 
-def load_alarms(file: Path, *, quiet: bool = False, notes: bool = False) -> Alarms:
+def finding_json(error: TocsinError, level: str) -> dict[str, object]:
+    """Return what is wrong, and where, as one object."""
+    place = error if isinstance(error, ConfigError) else ConfigError("")
+    return {
+        "record": "finding",
+        "file": place.file,
+        "line": place.line,
+        "column": place.column,
+        "level": level,
+        "message": error.message,
+        "hint": error.hint,
+    }
+
+
+def load_alarms(file: Path, *, quiet: bool = False) -> Alarms:
     """Return a checked configuration; its warnings go to standard error.
 
     Args:
         file: as the user named it.
         quiet: leave the warnings out.
-        notes: say what was chosen in the author's place, too, and take alarms that are only wanted:
-            for commands that run none.
 
     Raises:
         ConfigError: it cannot be used; every error but the last is written before.
@@ -91,14 +104,11 @@ def load_alarms(file: Path, *, quiet: bool = False, notes: bool = False) -> Alar
     if not quiet:
         for warning in report.warnings:
             complain(warning, kind="warning")
-    if notes:
-        for note in (*report.notes, *report.open):
-            complain(note, kind="note")
     if report.alarms is None:
         for error in report.errors[:-1]:
             complain(error)
         raise report.errors[-1]
-    if report.open and not notes:
+    if report.open:
         raise report.open[0]
     return report.alarms
 

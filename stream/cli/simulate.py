@@ -4,26 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
 
 from accountant.errors import ConfigError
 from operators.registry import mechanism_of
-from stream.cli.shared import CONFIG, chosen_alarms, load_alarms, paths_by_feed
-from stream.cli.suggestions import alarm_names, event_files
+from stream.cli.bars import bar
+from stream.cli.options import ALARMS, LIMIT, given_files
+from stream.cli.shared import FILE, chosen_alarms, load_alarms, paths_by_feed
 from stream.model.numbers import number
 from stream.planning.tradeoffs.cap_tables import NO_CAPS
 from stream.planning.tradeoffs.caps import cap_choices
@@ -39,8 +30,9 @@ from stream.simulation.tables import simulation_tables
 from stream.simulation.trying import Trying
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from fractions import Fraction
+    from pathlib import Path
 
     from stream.model.alarms import Alarms
     from stream.simulation.caps.trying import CapTrials
@@ -48,8 +40,6 @@ if TYPE_CHECKING:
     from stream.simulation.trials import Bench
 
 __all__ = ["simulate"]
-
-_FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 class _Numbers(click.ParamType):
@@ -96,25 +86,9 @@ class _Mechanisms(click.ParamType):
 
 
 @click.command()
-@click.argument("file", type=CONFIG)
-@click.option(
-    "--replay",
-    "replayed",
-    multiple=True,
-    required=True,
-    metavar="[FEED=]PATH...",
-    shell_complete=event_files,
-    help="History: Parquet, CSV or JSON lines, or a dump of a topic.",
-)
-@click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]", shell_complete=event_files)
-@click.option(
-    "--alarm",
-    "names",
-    multiple=True,
-    metavar="NAME",
-    shell_complete=alarm_names,
-    help="Only this one; repeatable.",
-)
+@click.argument("file", type=FILE)
+@given_files("History: Parquet, CSV or JSON lines, or a dump of a topic.", required=True)
+@ALARMS
 @click.option("--runs", type=click.IntRange(1), default=100, show_default=True)
 @click.option(
     "--mechanisms",
@@ -141,14 +115,12 @@ class _Mechanisms(click.ParamType):
     show_default="one per processor, where that pays",
     help="Processes.",
 )
-@click.option(
-    "--limit", type=click.IntRange(1), metavar="WINDOWS", help="Only so many windows per alarm."
-)
+@LIMIT
 @click.option(
     "--caps", is_flag=True, help="Try windows_per_period out, too; counts once more for each cap."
 )
-@click.option("--json", "json_file", type=_FILE, metavar="PATH", help="Write the results here.")
-@click.option("--html", "html_file", type=_FILE, metavar="PATH", help="Write a page with plots.")
+@click.option("--json", "json_file", type=FILE, metavar="PATH", help="Write the results here.")
+@click.option("--html", "html_file", type=FILE, metavar="PATH", help="Write a page with plots.")
 @click.option("--force", is_flag=True, help="Replace these files where they exist.")
 def simulate(
     file: Path,
@@ -181,7 +153,7 @@ def simulate(
     alarms = load_alarms(file)
     chosen = _chosen(alarms, names)
     files = paths_by_feed(chosen, (*replayed, *more))
-    with _bar("counting") as counted_windows:
+    with bar("counting") as counted_windows:
         counted = count_history(chosen, files, limit=limit, on_windows=counted_windows)
     trying = Trying.of(chosen, mechanisms, factors, rates)
     bench = trying.bench(chosen, counted)
@@ -189,7 +161,7 @@ def simulate(
     def crew(bench: Bench) -> int:
         return workers or paying_workers(bench, runs, os.cpu_count() or 1)
 
-    with _bar("deciding") as decided_windows:
+    with bar("deciding") as decided_windows:
         tried = try_out(bench, runs, workers=crew(bench), on_draws=decided_windows)
     simulation = trying.results(alarms, counted, tried, runs)
     under = _under_caps(chosen, files, runs, limit, crew) if caps else []
@@ -217,9 +189,9 @@ def _under_caps(
     choices = cap_choices(alarms)
     if not choices:
         raise ConfigError(NO_CAPS, hint="leave --caps out")
-    with _bar("counting under caps") as counted_passes:
+    with bar("counting under caps") as counted_passes:
         counted = counted_under_caps(alarms, files, choices, limit=limit, on_pass=counted_passes)
-    with _bar("deciding under caps") as decided_windows:
+    with bar("deciding under caps") as decided_windows:
         return tried_under_caps(alarms, counted, runs, workers=crew, on_draws=decided_windows)
 
 
@@ -266,22 +238,3 @@ def _page() -> Callable[[Simulation], str]:
             hint="pip install 'tocsin[simulate]', or leave --html out",
         ) from error
     return html_page
-
-
-@contextmanager
-def _bar(description: str) -> Iterator[Callable[[int, int], None]]:
-    """Show a progress bar on standard error; yield what moves it."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(description, total=None)
-
-        def update(done: int, total: int) -> None:
-            progress.update(task, completed=done, total=total)
-
-        yield update

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
@@ -12,14 +11,17 @@ import click
 from accountant.errors import ConfigError, TocsinError
 from stream.cli.gate import FILES
 from stream.cli.given import refuse_strange, refuse_twice
-from stream.cli.shared import BAD_INPUT, complain, echo_json
+from stream.cli.options import JSON_LINES
+from stream.cli.shared import BAD_INPUT, FILE, complain, echo_json, finding_json
 from stream.cli.surveying import say_read
-from stream.cli.verdicts import error_json, junit, lines_of, summary, verdict_json
+from stream.cli.verdicts import junit, lines_of, summary, verdict_json
 from stream.config.cases.reading import read_cases
 from stream.simulation.cases.judging import judged
 from stream.simulation.outputs import check_output, write_private
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from stream.config.cases.cases import Case
     from stream.simulation.cases.judging import Verdict
     from stream.simulation.cases.laws import WindowLaw
@@ -48,11 +50,11 @@ class Tried:
 @click.command()
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
 @click.option("--verbose", "-v", is_flag=True, help="Show what came out of tests that pass, too.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@JSON_LINES
 @click.option(
     "--junit",
     "report",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=FILE,
     metavar="PATH",
     help="Write a report in JUnit's XML, too.",
 )
@@ -132,6 +134,6 @@ def _placed(error: TocsinError, case: Case) -> TocsinError:
 
 def _complain(error: TocsinError, *, as_json: bool) -> None:
     if as_json:
-        echo_json(error_json(error))
+        echo_json(finding_json(error, "error"))
     else:
         complain(error)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accountant.errors import DependencyError
-from stream.cli.shared import BAD_INPUT, CONFIG, load_alarms
+from stream.cli.shared import BAD_INPUT, FILE, load_alarms
 from stream.kafka.topics import cautions, check
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ __all__ = ["topics"]
 
 
 @click.command()
-@click.argument("file", type=CONFIG)
+@click.argument("file", type=FILE)
 @click.option("--apply", "create", is_flag=True, help="Create the topics that are missing.")
 @click.option(
     "--partitions", type=click.IntRange(1), default=4, show_default=True, help="Of new feed topics."

@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 from typing import TYPE_CHECKING, Any, Final
 
-from accountant.errors import ConfigError
 from stream.windows.instants import iso_utc
 from stream.windows.shown import clock_text
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from stream.simulation.cases.judging import Check, Verdict
     from stream.simulation.cases.laws import Bounds
 
-__all__ = ["chance_text", "error_json", "junit", "lines_of", "summary", "verdict_json"]
+__all__ = ["chance_text", "junit", "lines_of", "summary", "verdict_json"]
 
 _DIGITS: Final = (4, 6, 9, 12, 17)
 _WORDS: Final = {
@@ -77,20 +76,6 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
             }
             for check in verdict.checks
         ],
-    }
-
-
-def error_json(error: TocsinError) -> dict[str, Any]:
-    """Return why a test cannot be tried as one object."""
-    place = error if isinstance(error, ConfigError) else ConfigError("")
-    return {
-        "record": "finding",
-        "file": place.file,
-        "line": place.line,
-        "column": place.column,
-        "level": "error",
-        "message": error.message,
-        "hint": error.hint,
     }
 
 

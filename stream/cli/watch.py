@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.shared import CONFIG, load_alarms
+from stream.cli.options import JSON_LINES
+from stream.cli.shared import FILE, load_alarms
 from stream.decisions.records import DecisionRecord, encode
 from stream.kafka.watch import watch as follow
 from stream.windows.instants import from_iso_utc
@@ -22,8 +23,8 @@ __all__ = ["watch"]
 
 
 @click.command()
-@click.argument("file", type=CONFIG)
-@click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
+@click.argument("file", type=FILE)
+@JSON_LINES
 @click.option("--from-beginning", is_flag=True, help="Start with the oldest records kept.")
 @click.option(
     "--group",

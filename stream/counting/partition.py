@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from stream.model.feeds import Feed
     from stream.model.queries import Query
 
-__all__ = ["PartitionReader", "ReadStart", "slice_start_ms"]
+__all__ = ["PartitionReader", "ReadStart", "Told", "slice_start_ms"]
 
 
 _MOST_UNMARKED = 1_000_000
@@ -59,6 +59,34 @@ class ReadStart:
     live_from_ms: int | None = None
 
 
+class Told(TypedDict, total=False):
+    """Who is told of what a reader reads; all of it is the custodian's alone.
+
+    Args:
+        on_read: told how many events were read, dropped ones included; a record that cannot be read
+            at all is one. Rows given to ``count_batch`` are not among them.
+        on_drops: told how many of them were dropped for which reason, each once however many
+            queries there are.
+        on_counted: told what became of every row that could be read, batch by batch: the partition,
+            the rows, and shape (rows,).
+        on_capped: told of every partial, before it is yielded, what caps left out of it; ``None``
+            saves the memory that this takes.
+        on_taken: told of the rows that windows take, as :class:`FeedCounters` has it.
+        on_people: told of every partial under a cap over a period, before it is yielded, how many
+            people are in its window, and how many of them do not count.
+        on_events: likewise told how many events its window takes, and how many of them are of
+            people who do not count; ``None`` saves the memory that this takes.
+    """
+
+    on_read: Callable[[int], None]
+    on_drops: Callable[[Mapping[str, int]], None]
+    on_counted: Callable[[int, Batch, NDArray[np.uint8]], None]
+    on_capped: Callable[[WindowKey, Capped], None] | None
+    on_taken: OnTaken | None
+    on_people: Callable[[WindowKey, int, int], None]
+    on_events: Callable[[WindowKey, int, int], None] | None
+
+
 class PartitionReader:
     """Counts every query of a feed over one partition.
 
@@ -70,23 +98,10 @@ class PartitionReader:
         queries: the feed's queries.
         budget: unit and caps.
         hash_key: key of the unit and id hashes, from the ledger.
-        on_read: told how many events were read, dropped ones included; a record that cannot be read
-            at all is one (custodian only). Rows given to ``count_batch`` are not among them.
-        on_drops: told how many of them were dropped for which reason, each once however many
-            queries there are (custodian only).
-        on_counted: told what became of every row that could be read, batch by batch, shape (rows,)
-            (custodian only).
-        on_capped: told of every partial, before it is yielded, what caps left out of it (custodian
-            only); ``None`` saves the memory that this takes.
-        on_people: told of every partial under a cap over a period, before it is yielded, how many
-            people are in its window, and how many of them do not count (custodian only).
-        on_events: likewise told how many events its window takes, and how many of them are of
-            people who do not count (custodian only); ``None`` saves the memory that this takes.
-        on_taken: told of the rows that windows take, as :class:`FeedCounters` has it (custodian
-            only).
         public: whether its counts are the references of alarms on other feeds.
         growths: how it got more of them, in order. Of windows with records of before and after one
             there is no partial, nor of windows from before this partition was there.
+        told: of what it reads.
     """
 
     def __init__(
@@ -99,15 +114,9 @@ class PartitionReader:
         queries: Sequence[Query],
         budget: Budget,
         hash_key: bytes,
-        on_read: Callable[[int], None],
-        on_drops: Callable[[Mapping[str, int]], None],
-        on_counted: Callable[[Batch, NDArray[np.uint8]], None] = lambda _batch, _fates: None,
-        on_capped: Callable[[WindowKey, Capped], None] | None = None,
-        on_taken: OnTaken | None = None,
-        on_people: Callable[[WindowKey, int, int], None] = lambda _key, _met, _beyond: None,
-        on_events: Callable[[WindowKey, int, int], None] | None = None,
         public: bool = False,
         growths: Sequence[Growth] = (),
+        **told: Unpack[Told],
     ) -> None:
         self.feed = feed
         self.partition = partition
@@ -119,14 +128,10 @@ class PartitionReader:
             each: Decoder(feed, partition=partition, partitions=each, hash_key=hash_key)
             for each in (partitions, *(growth.partitions for growth in growths))
         }
-        self._on_read = on_read
-        self._on_drops = on_drops
-        self._on_counted = on_counted
-        self._on_capped = on_capped
-        self._on_people = on_people
-        self._on_events = on_events
-        whole = on_capped is not None or on_events is not None
-        self._counters = FeedCounters(queries, budget, whole=whole, on_taken=on_taken)
+        self.hash_key = hash_key
+        self._told = told
+        whole = bool(told.get("on_capped") or told.get("on_events"))
+        self._counters = FeedCounters(queries, budget, whole=whole, on_taken=told.get("on_taken"))
         self._states = {
             query.id: QueryProgress(query, self._counters.of(query.id), budget) for query in queries
         }
@@ -195,9 +200,17 @@ class PartitionReader:
     def count_batch(self, batch: Batch) -> None:
         """Count rows that a file reader decoded already (embedded shell)."""
         fates = self._counters.count(batch)
-        self._on_counted(batch, fates)
+        if tell := self._told.get("on_counted"):
+            tell(self.partition, batch, fates)
         if drops := drops_of(fates):
-            self._on_drops(drops)
+            self.take_note(0, drops)
+
+    def take_note(self, read: int, drops: Mapping[str, int]) -> None:
+        """Tell of events that were read, and of those among them that are dropped."""
+        if read and (tell := self._told.get("on_read")):
+            tell(read)
+        if told := self._told.get("on_drops"):
+            told(drops)
 
     def arrived_through(self, time_ms: int) -> None:
         """Take note that every record that arrived before ``time_ms`` was read (idle, file end)."""
@@ -248,20 +261,20 @@ class PartitionReader:
     def _partial(self, state: QueryProgress) -> Partial:
         vector = state.counter.cut(state.index)
         key = WindowKey(end_ms=state.end_ms, query=state.query.id, start_ms=state.start_ms)
-        if (people := state.counter.people(state.index)) is not None:
-            self._on_people(key, *people)
-        events = state.counter.events(state.index)
-        if self._on_events is not None and events is not None:
-            self._on_events(key, *events)
-        if self._on_capped is not None:
-            self._on_capped(key, state.counter.capped(state.index))
+        usage, told = state.counter.usage(state.index), self._told
+        if usage is not None and (tell := told.get("on_people")):
+            tell(key, usage.met, usage.beyond)
+        if usage is not None and (tell := told.get("on_events")):
+            tell(key, usage.events, usage.events_beyond)
+        if capped := told.get("on_capped"):
+            capped(key, state.counter.capped(state.index))
         return Partial(
             key=key,
             partition=self.stored_partition,
             fingerprint=state.query.fingerprint,
             topic_id=self._topic_id,
             complete=self._complete(state.read_ms),
-            used=state.counter.used(state.index),
+            used=None if usage is None else usage.encoded(),
             cells=len(state.query.aggregates) * len(state.query.counted),
             index=vector.index,
             value=vector.value,
@@ -283,8 +296,7 @@ class PartitionReader:
     def _count(self, records: Records) -> None:
         for partitions, run in self._routed(records):
             for batch, drops in self._decoders[partitions].batches(run):
-                self._on_read(len(batch) + sum(drops.values()))
-                self._on_drops(drops)
+                self.take_note(len(batch) + sum(drops.values()), drops)
                 self.count_batch(self._dated(batch))
 
     def _routed(self, records: Records) -> Iterator[tuple[int, Records]]:
@@ -330,8 +342,7 @@ class PartitionReader:
                 partition=self.partition,
             )
             if mark is None:
-                self._on_read(1)
-                self._on_drops({Drop.UNDECODABLE.value: 1})
+                self.take_note(1, {Drop.UNDECODABLE.value: 1})
                 continue
             if mark.time_ms <= self._mark_ms:
                 continue
@@ -356,8 +367,7 @@ class PartitionReader:
             return
         # Windows before the first mark are incomplete then, and say so.
         self._start = replace(self._start, whole=False, live_from_ms=None)
-        self._on_read(kept)
-        self._on_drops({Drop.UNMARKED.value: kept})
+        self.take_note(kept, {Drop.UNMARKED.value: kept})
         self._unmarked.clear()
 
     def _count_unmarked(self) -> None:

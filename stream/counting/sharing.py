@@ -65,10 +65,8 @@ class SharedCounter:
         self._most = windows_cap(queries[0], budget)
         self._next = 0
         self._usage = Usage(self._most or 1)
-        self._used: dict[int, Usage] = {}
+        self._through: dict[int, Usage] = {}
         self._before: dict[int, Usage] = {}
-        self._people: dict[int, tuple[int, int]] = {}
-        self._events: dict[int, tuple[int, int]] = {}
 
     def begin(self, index: int, used: bytes = b"") -> None:
         """Start with a window, where there is a cap over a period; called before the first row.
@@ -101,23 +99,13 @@ class SharedCounter:
             self._cut_next()
         return self._cuts[index]
 
-    def used(self, index: int) -> bytes | None:
-        """Return what people used up through a window that was cut; ``None`` without such a cap."""
-        return None if self._most is None else self._used[index].encoded()
+    def usage(self, index: int) -> Usage | None:
+        """Return what people used up through a window that was cut, and how many were in it.
 
-    def people(self, index: int) -> tuple[int, int] | None:
-        """Return how many people are in a window that was cut, and how many do not count in it.
-
-        ``None`` without a cap over a period.
+        Its events are all that the window takes where whole rows are kept. ``None`` without a cap
+        over a period.
         """
-        return self._people.get(index)
-
-    def events(self, index: int) -> tuple[int, int] | None:
-        """Return how many events a window that was cut takes, and how many of people beyond a cap.
-
-        All of them where whole rows are kept. ``None`` without a cap over a period.
-        """
-        return self._events.get(index)
+        return self._through.get(index)
 
     def capped(self, index: int) -> Capped:
         """Return what ``WindowCounter.capped`` does, of a window that was cut."""
@@ -137,7 +125,7 @@ class SharedCounter:
         if self._most is not None:
             floor = min(floor, self._next)
         self._counter.forget_before(floor)
-        for kept in (self._cuts, self._used, self._before, self._people, self._events):
+        for kept in (self._cuts, self._through, self._before):
             for at in [at for at in kept if at < floor]:
                 del kept[at]
 
@@ -146,12 +134,10 @@ class SharedCounter:
         self._before[at] = self._usage.copy()
         self._usage.forget_last()
         self._cuts[at] = self._counter.cut(at, self._usage)
-        self._people[at] = self._usage.met, self._usage.beyond
-        self._events[at] = self._usage.events, self._usage.events_beyond
         self._next = self._calendar.next_active(at + 1)
         if self._periods is not None:
             self._usage.forget_before(self._periods.touched(*self._calendar.bounds(self._next))[0])
-        self._used[at] = self._usage.copy()
+        self._through[at] = self._usage.copy()
 
 
 class FeedCounters:

@@ -13,6 +13,7 @@ registered. What was used up is as confidential as counts are.
 
 from __future__ import annotations
 
+from copy import copy
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -103,9 +104,7 @@ class Usage:
 
     def copy(self) -> Usage:
         """Return one that goes on by itself."""
-        other = Usage(self._most)
-        other._people, other._windows = self._people, self._windows  # its own kind
-        return other
+        return copy(self)  # its arrays are replaced, never written to
 
     def __len__(self) -> int:
         """For how many people and periods it tells."""

@@ -47,8 +47,16 @@ __all__ = ["Comparison", "compare", "published_by"]
 
 _OF_NO_KIND: Final[dict[str, Any]] = dict.fromkeys(("epsilon", "promise", "rho"), msgspec.UNSET)
 _OF_NO_STEP: Final[dict[str, Any]] = dict.fromkeys(("step_start", "step_end"), msgspec.UNSET)
+_OF_CONFIGURATION: Final = [
+    "cells_per_unit",
+    "budget",
+    "periods",
+    "next_start",
+    "whole_start",
+    "whole_end",
+]
 _BY_RECORD_ALONE: Final = "the ledger has no row of them: compared with their own records alone"
-_BY_COUNT_ALONE: Final = "nothing tells which rang, as an older version decided them: counted only"
+_BY_COUNT_ALONE: Final = "nothing tells which rang: alarms counted only"
 _WITHOUT_COUNTS: Final = "compacted, and counts are not shown from there on: alarms counted only"
 _WITHOUT_RECORD: Final = "compacted, and their decision records are not shown: counted only"
 
@@ -214,8 +222,6 @@ class _Comparing:
         if row.alarms or not more:
             yield from _other_ids(found, released_ids(decision), where, whole=whole)
             yield from other_severities(alarms, decision, where)
-        elif row.alarms_digest is None:
-            yield from self._counted(found, row.alarm_count, number, where, _BY_COUNT_ALONE)
         elif not decisions:
             yield from self._counted(found, row.alarm_count, number, where, _WITHOUT_RECORD)
         elif row.alarms_digest not in {
@@ -297,16 +303,16 @@ class _Comparing:
             record.outcome == decision.outcome.value,
             record.loss_units == decision.epsilon_units,
             record.alarms == decision.alarm_count,
-            record.draw in {decision.draw, msgspec.UNSET},
+            (record.draw or None) == decision.draw,
         )
         return not all(same) and not self._unknown(record)
 
     def _unknown(self, record: DecisionRecord) -> bool:
         try:
-            seen = seen_decision(record, self._alarms)
+            seen = seen_decision(record)
         except ValueError:
             return True
-        return seen is not None and bool(self._ledger.upkeep.unknown_decisions([seen]))
+        return bool(self._ledger.upkeep.unknown_decisions([seen]))
 
     def _said(
         self, decision: StoredDecision, query: Query | None, record: DecisionRecord
@@ -322,19 +328,13 @@ class _Comparing:
             **_OF_NO_KIND,
             **decision_loss_fields(decision.epsilon_units, gaussian=gaussian),
             "fingerprint": decision.fingerprint,
+            "draw": decision.draw or msgspec.UNSET,
         }
-        known = bool(decision.alarms) or not decision.alarm_count
-        if known and record.alarms_digest:
+        if record.alarms_digest and (decision.alarms or not decision.alarm_count):
             said["alarms_digest"] = alarms_digest(released_ids(decision))
-        if record.draw is not msgspec.UNSET:
-            said["draw"] = decision.draw
         if query is not None:
             again = decision_record(query, self._alarms, decision)
-            names = ["cells_per_unit"]
-            names += ["budget", "periods", "next_start"] if record.budget else []
-            names += ["unanswered"] if decision.alarms else []
-            of_step = record.whole_start, record.whole_end
-            names += ["whole_start", "whole_end"] if any(of_step) else []
+            names = [*_OF_CONFIGURATION, *(["unanswered"] if decision.alarms else [])]
             said |= {name: getattr(again, name) for name in names}
         return said
 
@@ -346,23 +346,19 @@ def _altered(
     for one in alarms:
         window = _window_of(one)
         identity = "" if window is None else alarm_id(window, one.predicate)
-        again = msgspec.structs.replace(one, alarm_id=identity, **{**_OF_NO_KIND, **lost})
+        said: dict[str, Any] = {"alarm_id": identity, **_OF_NO_KIND, **lost}
         if query is not None:
             level = query.at_severity(one.severity or "")
-            promised = float(level.aim.max_fnr), level.tolerance
-            again = msgspec.structs.replace(again, mechanism=query.mechanism)
-            again = msgspec.structs.replace(again, max_fnr=promised[0], tolerance=promised[1])
+            said |= {"mechanism": query.mechanism, "max_fnr": float(level.aim.max_fnr)}
             held = msgspec.UNSET if window is None else held_until(query, window)
-            again = msgspec.structs.replace(again, held_until=held)
+            said |= {"tolerance": level.tolerance, "held_until": held}
             around = None if window is None else window_around(query, window)
-            if around is None:
-                again = msgspec.structs.replace(again, **_OF_NO_STEP)
-            else:
-                start, end = map(iso_utc, around)
-                again = msgspec.structs.replace(again, window_start=start, window_end=end)
-        if again != one:
-            wrong = ", ".join(fields_altered(one, again))
-            yield f"{where}: alarm {one.alarm_id} was altered: {wrong}"
+            bounds = dict(
+                zip(("window_start", "window_end"), map(iso_utc, around or ()), strict=False)
+            )
+            said |= bounds or _OF_NO_STEP
+        if wrong := fields_altered(one, msgspec.structs.replace(one, **said)):
+            yield f"{where}: alarm {one.alarm_id} was altered: {', '.join(wrong)}"
 
 
 def _other_ids(

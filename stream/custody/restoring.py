@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from accountant.errors import DataError, LedgerError
+from accountant.records import SeenDecision
 from accountant.units import PrivacyUnit
 from stream.decisions.records import decode_alarm, decode_count, decode_decision
 from stream.decisions.registration import registration, scopes_of, terms_of
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
-    from accountant.records import SeenDecision
     from stream.decisions.records import Alarm, CountRecord, Record
     from stream.model.alarms import Alarms
 
@@ -60,17 +60,21 @@ def take_over(alarms: Alarms, opened: Ledger, seen: Sequence[SeenDecision]) -> i
     return adopted
 
 
-def published_in(paths: Sequence[Path], alarms: Alarms) -> list[SeenDecision]:
+def published_in(paths: Sequence[Path]) -> list[SeenDecision]:
     """Return the decisions that saved output of ``tocsin run --json`` shows; no more is charged.
 
     Args:
         paths: of files with one record a line.
-        alarms: the configuration, for records of older versions.
 
     Raises:
         DataError: a line is no record of Tocsin, or no file shows a decision.
     """
-    found = [one for path in paths for one in _published_in(path, alarms)]
+    found = [
+        one
+        for path in paths
+        for one in _lines_of(path, lambda line: seen_decision(decode_decision(line)))
+        if isinstance(one, SeenDecision)
+    ]
     if not found:
         raise DataError(
             f"{', '.join(map(str, paths))}: no decision was published there",
@@ -85,30 +89,11 @@ def records_in(path: Path) -> Iterator[Record]:
     Raises:
         DataError: a line is no record of Tocsin.
     """
-    for _, found in _lines_of(path, decode_decision):
-        yield found
+    yield from _lines_of(path, decode_decision)
 
 
-def _published_in(path: Path, alarms: Alarms) -> Iterator[SeenDecision]:
-    def read(line: bytes) -> tuple[SeenDecision | None]:
-        return (seen_decision(decode_decision(line), alarms),)
-
-    for place, found in _lines_of(path, read):
-        if not isinstance(found, tuple):
-            continue
-        if found[0] is None:
-            raise DataError(
-                f"{place}: a decision of an older version about an alarm that is not in "
-                "the configuration: what it drew on is not known",
-                hint="run this with the configuration that it was published under",
-            )
-        yield found[0]
-
-
-def _lines_of(
-    path: Path, read: Callable[[bytes], _Read]
-) -> Iterator[tuple[str, _Read | Alarm | CountRecord]]:
-    """Yield every line's place and what it holds: what ``read`` makes of it, or no decision."""
+def _lines_of(path: Path, read: Callable[[bytes], _Read]) -> Iterator[_Read | Alarm | CountRecord]:
+    """Yield what every line holds: what ``read`` makes of it, or no decision."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:
@@ -116,9 +101,9 @@ def _lines_of(
     for number, line in enumerate(lines, start=1):
         place = f"{path}:{number}"
         try:
-            yield place, read(line)
+            yield read(line)
         except (DataError, ValueError):
-            yield place, _alarm_or_count(line, place)
+            yield _alarm_or_count(line, place)
 
 
 def _alarm_or_count(line: bytes, place: str) -> Alarm | CountRecord:

@@ -80,7 +80,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
         since: start of the window, or of the step, with which it began to fire; empty of a denial.
         window_start: ISO 8601 UTC with milliseconds, inclusive.
         window_end: exclusive.
-        next_start: start of the query's next window; empty in records of older versions.
+        next_start: start of the query's next window.
         ledger: of the decision.
         sequence: of the decision.
         severity: of its last ring, where its alarm has levels: a label, too. When it changes, the

@@ -136,7 +136,7 @@ def decoded(counts: bytes, cells: int) -> NDArray[np.int64]:
         counts: of one pane, as :class:`StoredPanes` encodes them.
         cells: how many there are; how wide each of them is follows from it.
     """
-    # Ends where the counts do: the token follows, which panes of older versions lack.
+    # Ends where the counts do: the token follows, which is no part of them.
     whole = zlib.decompressobj().decompress(counts)
     return np.frombuffer(whole, dtype=f"<i{len(whole) // cells}").astype(np.int64)
 

@@ -114,8 +114,8 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         outcome: ``decided``, or ``denied`` (nothing was drawn).
         reason: why it was denied; ``None`` when decided.
         alarms: how many alarms it released.
-        alarms_digest: hex digest of which (:func:`alarms_digest`); empty in the records of older
-            versions.
+        alarms_digest: hex digest of which (:func:`alarms_digest`); empty where only what they cost
+            is known, of a decision that was taken over.
         unanswered: predicates that got no answer, as the run of their alarm was spent.
         epsilon: loss charged per cell at worst, as a decimal number in a string; of a run, what
             this window added to its loss.
@@ -124,7 +124,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         ledger: id of the ledger that recorded it.
         sequence: its number among those of the query in that ledger.
         fingerprint: hex digest of the configuration that decided it.
-        budget: what it drew on; empty in the records of older versions, as the two that follow.
+        budget: what it drew on.
         periods: starts of the budget periods it touches, under unit ``user``.
         next_start: start of the query's next window.
     """
@@ -135,17 +135,17 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     outcome: Literal["decided", "denied"]
     reason: str | None
     alarms: int
-    alarms_digest: str = ""
-    unanswered: int = 0
+    alarms_digest: str
+    unanswered: int
     epsilon: str | msgspec.UnsetType = msgspec.UNSET
     epsilon_units: int | msgspec.UnsetType = msgspec.UNSET
     cells_per_unit: int
     ledger: str
     sequence: int
     fingerprint: str
-    budget: str = ""
-    periods: tuple[str, ...] = ()
-    next_start: str = ""
+    budget: str
+    periods: tuple[str, ...]
+    next_start: str
     whole_start: str | msgspec.UnsetType = msgspec.UNSET
     whole_end: str | msgspec.UnsetType = msgspec.UNSET
     draw: str | msgspec.UnsetType = msgspec.UNSET
@@ -277,7 +277,7 @@ def make_decision(
         key: query and window.
         denied: the reason for a denial; ``None`` when it was decided.
         alarms: how many alarms it released.
-        alarms_digest: of their ids; empty where they are not known any more.
+        alarms_digest: of their ids; empty where they are not known.
         unanswered: how many predicates got no answer.
         epsilon_units: loss units charged per cell at worst.
         cells_per_unit: cells of the window that one privacy unit can reach.
@@ -314,7 +314,7 @@ def make_decision(
         budget=budget,
         periods=tuple(map(iso_utc, periods_ms)),
         next_start=iso_utc(next_start_ms),
-        draw=msgspec.UNSET if draw is None else draw,
+        draw=draw or msgspec.UNSET,
         **whole,
     )
 

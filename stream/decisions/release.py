@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from accountant.records import StoredDecision
     from stream.decisions.records import Alarm, CountRecord
-    from stream.model.alarms import Alarms, Budget
+    from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
 __all__ = [
@@ -182,7 +182,8 @@ def decision_record(query: Query, alarms: Alarms, decision: StoredDecision) -> D
 
     A ledger that lost it is put right from the record alone, whatever is configured by then.
     """
-    key = decision.key
+    key, budget, calendar = decision.key, alarms.budget, query.calendar
+    following = calendar.next_active(calendar.first_starting_at(key.start_ms + 1))
     known = bool(decision.alarms) or not decision.alarm_count
     return make_decision(
         key,
@@ -191,59 +192,41 @@ def decision_record(query: Query, alarms: Alarms, decision: StoredDecision) -> D
         alarms_digest=alarms_digest(released_ids(decision)) if known else "",
         unanswered=_stored(decision).unanswered,
         epsilon_units=decision.epsilon_units,
-        cells_per_unit=cells_per_unit(query, alarms.budget),
+        cells_per_unit=cells_per_unit(query, budget),
         ledger=decision.ledger_id,
         sequence=decision.sequence,
         fingerprint=decision.fingerprint,
         budget=scope_of(query, alarms),
-        periods_ms=_periods_ms(alarms.budget, key.start_ms, key.end_ms),
-        next_start_ms=_next_start_ms(query, key.start_ms),
+        periods_ms=budget.periods.touched(key.start_ms, key.end_ms) if budget.periods else (),
+        next_start_ms=calendar.bounds(following)[0],
         window=window_around(query, key),
         draw=decision.draw,
         gaussian=query.aim.gaussian,
     )
 
 
-def seen_decision(record: DecisionRecord, alarms: Alarms) -> SeenDecision | None:
+def seen_decision(record: DecisionRecord) -> SeenDecision:
     """Return a published decision as the ledger reads it.
-
-    Records of older versions do not say what they drew on: it is looked up in the configuration,
-    and ``None`` is returned where that does not have the alarm.
 
     Raises:
         ValueError: its times are not ones that Tocsin writes.
     """
-    start_ms, end_ms = from_iso_utc(record.window_start), from_iso_utc(record.window_end)
-    if record.budget:
-        scope, next_start_ms = record.budget, from_iso_utc(record.next_start)
-        periods = tuple(map(from_iso_utc, record.periods))
-    else:
-        query = alarms.running.get(record.query)
-        if query is None:
-            return None
-        scope, next_start_ms = scope_of(query, alarms), _next_start_ms(query, start_ms)
-        periods = _periods_ms(alarms.budget, start_ms, end_ms)
     return SeenDecision(
         ledger_id=record.ledger,
         query=record.query,
-        scope=scope,
-        start_ms=start_ms,
-        end_ms=end_ms,
+        scope=record.budget,
+        start_ms=from_iso_utc(record.window_start),
+        end_ms=from_iso_utc(record.window_end),
         sequence=record.sequence,
         outcome=Outcome(record.outcome),
         epsilon_units=record.loss_units,
         alarm_count=record.alarms,
-        next_start_ms=next_start_ms,
+        next_start_ms=from_iso_utc(record.next_start),
         cells_per_unit=record.cells_per_unit,
-        periods=periods,
-        draw=None if isinstance(record.draw, msgspec.UnsetType) else record.draw,
+        periods=tuple(map(from_iso_utc, record.periods)),
+        draw=record.draw or None,
         gaussian=record.promise is not msgspec.UNSET,
     )
-
-
-def _next_start_ms(query: Query, start_ms: int) -> int:
-    following = query.calendar.first_starting_at(start_ms + 1)
-    return query.calendar.bounds(query.calendar.next_active(following))[0]
 
 
 def window_around(query: Query, key: WindowKey) -> tuple[int, int] | None:
@@ -263,10 +246,6 @@ def held_until(query: Query, key: WindowKey) -> str | msgspec.UnsetType:
     """Return until when who fired in a window is held, as records say it; unset without hold."""
     end_ms = whole_window(query, key)[1]
     return iso_utc(end_ms + query.hold_ms) if query.hold_ms else msgspec.UNSET
-
-
-def _periods_ms(budget: Budget, start_ms: int, end_ms: int) -> tuple[int, ...]:
-    return budget.periods.touched(start_ms, end_ms) if budget.periods else ()
 
 
 def released_alarms(decision: StoredDecision) -> list[tuple[WindowKey, dict[str, str]]]:

@@ -121,32 +121,23 @@ class EventFiles:
             part = self._table.slice(first, batch_rows).combine_chunks()
             yield part.to_batches()[0]
 
-    def batches(
-        self, *, hash_key: bytes, partitions: int = 1, batch_rows: int = BATCH_ROWS
-    ) -> Iterator[tuple[int, Batch]]:
-        """Iterate over ``(partition, batch)`` in event-time order, as if read from a log.
+    def batches(self, *, hash_key: bytes, batch_rows: int = BATCH_ROWS) -> Iterator[Batch]:
+        """Iterate over the rows in event-time order, as if read from a log of one partition.
 
-        A row's offset is its number in event-time order, over all partitions; its append time is
-        its event time. Within a stretch of ``batch_rows`` rows, partitions come one after another,
-        and empty ones are left out.
+        A row's offset is its number in event-time order; its append time is its event time.
 
         Args:
             hash_key: 16 to 64 secret bytes, as for ``stream.events.decoder.Decoder``.
-            partitions: how many partitions to spread units over.
-            batch_rows: rows per stretch.
+            batch_rows: rows per batch.
         """
-        batcher = Batcher(self._feed, partitions=partitions, hash_key=hash_key)
+        batcher = Batcher(self._feed, partitions=1, hash_key=hash_key)
         offset = 0
         for rows in self.record_batches(batch_rows=batch_rows):
             numbers = np.arange(offset, offset + rows.num_rows, dtype=np.int64)
             offset += rows.num_rows
-            homes = batcher.route(rows.columns) if partitions > 1 else np.zeros_like(numbers)
-            for partition in np.unique(homes).tolist():
-                mine = homes == partition
-                part = rows if mine.all() else rows.filter(pa.array(mine))
-                times = part.column(self._feed.time).to_numpy()
-                batch, _ = batcher.admit(part.columns, offset=numbers[mine], append_ms=times)
-                yield partition, batch
+            times = rows.column(self._feed.time).to_numpy()
+            batch, _ = batcher.admit(rows.columns, offset=numbers, append_ms=times)
+            yield batch
 
 
 def read_stretches(path: Path, feed: Feed) -> Iterator[Stretch]:

@@ -7,6 +7,7 @@ The configuration's ``kafka.security`` may hold ``security_protocol``, ``sasl_me
 from __future__ import annotations
 
 import asyncio
+from ssl import create_default_context
 from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka.errors import KafkaError
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from aiokafka import AIOKafkaConsumer
 
     from stream.model.alarms import KafkaSettings
+    from stream.model.bridges import Sensors
+    from stream.model.deliveries import Broker
 
 __all__ = [
     "FETCH",
@@ -30,12 +33,15 @@ __all__ = [
     "admin_arguments",
     "aiokafka_arguments",
     "faust_credentials",
+    "mqtt_arguments",
     "no_mqtt",
     "stop_consumer",
 ]
 
 FETCH: Final = {"max_partition_fetch_bytes": 8 << 20}
 """How whoever reads whole logs fetches: arguments of aiokafka's consumer."""
+
+_MQTT_S: Final = 10.0
 
 KAFKA_AWAY: Final = (KafkaError, AdminError, ConnectionError, TimeoutError)
 """What the clients raise where Kafka cannot be reached, or refuses."""
@@ -93,6 +99,19 @@ async def stop_consumer(consumer: AIOKafkaConsumer) -> None:
         if task is not None and task.cancelling():
             raise
         await consumer._client.close()  # noqa: SLF001  # what `stop` had still to do
+
+
+def mqtt_arguments(settings: Broker | Sensors) -> dict[str, Any]:
+    """Return keyword arguments for the client of MQTT."""
+    secure = create_default_context(cafile=settings.cafile) if settings.cafile else None
+    return {
+        "hostname": settings.address[0],
+        "port": settings.address[1],
+        "username": settings.username or None,
+        "password": settings.password or None,
+        "tls_context": secure,
+        "timeout": _MQTT_S,
+    }
 
 
 def no_mqtt() -> DependencyError:

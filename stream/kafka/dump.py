@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import IO, TYPE_CHECKING, Any
 
-from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
-
-from accountant.errors import ConfigError, DependencyError, LogChangedError
 from stream.events.records import Record
-from stream.kafka.clients import FETCH, aiokafka_arguments, stop_consumer
 from stream.kafka.columns import LOG_APPEND_TIME
-from stream.kafka.headers import tolerate_headers
-from stream.kafka.topics import admin_client, describe
+from stream.kafka.topics import feed_of
+from stream.kafka.whole import read_whole
 from stream.model.alarms import require_kafka
 from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from stream.model.alarms import Alarms, KafkaSettings
+    from stream.kafka.whole import Whole
+    from stream.model.alarms import Alarms
 
 __all__ = ["dump"]
-
-_POLL_MS = 500
-_MOST_RECORDS = 20_000  # at once: a fraction of a second's work
-_SILENT_S = 60.0  # a client goes on asking a broker that is gone
 
 
 def dump(
@@ -51,71 +42,21 @@ def dump(
         DependencyError: Kafka cannot be reached, or deleted records before they were read.
         LogChangedError: there is no such topic.
     """
-    feed = alarms.feeds.get(feed_name)
-    if feed is None:
-        raise ConfigError(
-            f"there is no feed {feed_name!r}",
-            file=alarms.file,
-            hint=f"one of {', '.join(alarms.feeds)}",
-        )
-    kafka = require_kafka(alarms)
-    with admin_client(kafka) as client:
-        facts = describe(client, [feed.topic]).get(feed.topic)
-    if facts is None:
-        raise LogChangedError(
-            f"topic {feed.topic!r} does not exist",
-            hint="create it with `tocsin topics FILE --apply`",
-        )
-    info = DumpInfo(feed.topic, facts.partitions)
-    try:
-        with LogWriter(file, info) as writer:
-            return asyncio.run(_copy(kafka, info, writer, progress))
-    except (KafkaError, ConnectionError, TimeoutError) as error:
-        raise DependencyError(
-            f"topic {feed.topic!r} cannot be read to its end ({type(error).__name__})",
-            hint="check that Kafka is up, that this user may read the topic, and its retention",
-        ) from error
+    feed = feed_of(alarms, feed_name)
 
-
-async def _copy(
-    kafka: KafkaSettings,
-    info: DumpInfo,
-    writer: LogWriter,
-    progress: Callable[[int, int], None],
-) -> int:
-    tolerate_headers()
-    consumer = AIOKafkaConsumer(
-        group_id=None,
-        enable_auto_commit=False,
-        auto_offset_reset="none",  # what retention takes meanwhile is missed, never skipped
-        isolation_level="read_committed",
-        **FETCH,
-        **aiokafka_arguments(kafka),
-    )
-    places = [TopicPartition(info.topic, number) for number in range(info.partitions)]
-    written = 0
-    async with asyncio.timeout(_SILENT_S) as silent:
-        try:
-            await consumer.start()
-            consumer.assign(places)
-            begin = await consumer.beginning_offsets(places)
-            ends = await consumer.end_offsets(places)
-            for place in places:
-                consumer.seek(place, begin[place])
-            first, last = sum(begin.values()), sum(ends.values())
-            read = dict(begin)
-            while any(read[place] < ends[place] for place in places):
-                batches = await consumer.getmany(timeout_ms=_POLL_MS, max_records=_MOST_RECORDS)
-                for place, records in batches.items():
-                    silent.reschedule(asyncio.get_running_loop().time() + _SILENT_S)
-                    writer.write(_logged(place.partition, record) for record in records)
-                    written += len(records)
+    async def copy(whole: Whole) -> int:
+        written, read = 0, dict(whole.begins)
+        first, last = sum(whole.begins.values()), sum(whole.ends.values())
+        with LogWriter(file, DumpInfo(feed.topic, len(whole.ends))) as writer:
+            async for place, records in whole.records():
+                writer.write(_logged(place.partition, record) for record in records)
+                written += len(records)
                 # Positions also pass marks of transactions, which are no records.
-                read = {place: await consumer.position(place) for place in places}
+                read[place] = await whole.consumer.position(place)
                 progress(sum(read.values()) - first, max(last - first, 1))
-        finally:
-            await stop_consumer(consumer)
-    return written
+        return written
+
+    return read_whole(require_kafka(alarms), feed.topic, copy)
 
 
 def _logged(partition: int, record: Any) -> LoggedRecord:

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
-
-from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
+from typing import TYPE_CHECKING, Literal
 
 from accountant.errors import (
     DataError,
-    DependencyError,
     LedgerRolledBackError,
     LogChangedError,
 )
 from stream.decisions.records import decode_decision
 from stream.decisions.release import seen_decision
-from stream.kafka.clients import aiokafka_arguments, stop_consumer
 from stream.kafka.topics import admin_client, describe, plan, problems
+from stream.kafka.whole import read_whole
 from stream.kafka.witness import Witness
 from stream.model.alarms import require_kafka
 from stream.windows.shown import moment_text
@@ -29,6 +25,7 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
     from accountant.records import LogIdentity, SeenDecision
     from stream.kafka.clock import HeldClock
+    from stream.kafka.whole import Whole
     from stream.model.alarms import Alarms, KafkaSettings
 
 __all__ = [
@@ -43,7 +40,6 @@ __all__ = [
 
 _NEWEST = 1_000
 _CLOCKS_MS = 3_600_000  # how far the clocks of brokers may be apart
-_SILENT_S = 60.0  # a client goes on asking a broker that is gone
 
 
 def check_feeds(alarms: Alarms) -> dict[str, LogIdentity]:
@@ -221,21 +217,7 @@ def read_records(
         "counts": kafka.counts_topic,
         "decisions": kafka.decisions_topic,
     }
-    topic = topics[kind]
-    with admin_client(kafka) as client:
-        facts = describe(client, [topic]).get(topic)
-    if facts is None:
-        raise LogChangedError(
-            f"topic {topic!r} does not exist, so what was released is not known",
-            hint=f"correct kafka.{kind}_topic, or create it with `tocsin topics FILE --apply`",
-        )
-    try:
-        return asyncio.run(_read(kafka, topic, facts.partitions, since_ms, take))
-    except (KafkaError, OSError) as error:
-        raise DependencyError(
-            f"the {kind} topic cannot be read ({type(error).__name__})",
-            hint="check that Kafka is up and that this user may read the topic",
-        ) from error
+    return read_whole(kafka, topics[kind], lambda whole: _read_from(whole, since_ms, take))
 
 
 def _since_ms(alarms: Alarms, ledger: Ledger) -> int:
@@ -266,59 +248,24 @@ def _seen(value: bytes | None, alarms: Alarms, ledgers: Collection[str]) -> Seen
     try:
         record = decode_decision(value or b"")
         mine = record.ledger in ledgers or record.query in alarms.running
-        return seen_decision(record, alarms) if mine else None
+        return seen_decision(record) if mine else None
     except (DataError, ValueError):
         return None
 
 
-async def _read(
-    kafka: KafkaSettings,
-    topic: str,
-    partitions: int,
-    since_ms: int,
-    take: Callable[[bytes | None], None],
-) -> int:
-    consumer = AIOKafkaConsumer(
-        group_id=None,
-        enable_auto_commit=False,
-        isolation_level="read_committed",
-        **aiokafka_arguments(kafka),
-    )
-    async with asyncio.timeout(_SILENT_S) as silent:
-        try:
-            await consumer.start()
-            places = [TopicPartition(topic, number) for number in range(partitions)]
-            return await _read_from(consumer, places, since_ms, take, silent)
-        finally:
-            await stop_consumer(consumer)
-
-
-async def _read_from(
-    consumer: Any,
-    places: list[TopicPartition],
-    since_ms: int,
-    take: Callable[[bytes | None], None],
-    silent: asyncio.Timeout,
-) -> int:
+async def _read_from(whole: Whole, since_ms: int, take: Callable[[bytes | None], None]) -> int:
     """Hand every record since an instant, and the newest of every partition, to ``take``.
 
     Returns:
         When the oldest record that was read of a topic whose beginning is gone was published.
     """
-    consumer.assign(places)
-    begin = await consumer.beginning_offsets(places)
-    end = await consumer.end_offsets(places)
-    since = await consumer.offsets_for_times(dict.fromkeys(places, since_ms))
-    newest = {place: max(begin[place], end[place] - _NEWEST) for place in places}
-    for place in places:
-        at = since.get(place)
-        consumer.seek(place, newest[place] if at is None else min(at.offset, newest[place]))
-    first_ms = {place: 2**62 if begin[place] else 0 for place in places}
-    while any([await consumer.position(place) < end[place] for place in places]):
-        batches = await consumer.getmany(timeout_ms=500)
-        for place, records in batches.items():
-            silent.reschedule(asyncio.get_running_loop().time() + _SILENT_S)
-            for record in records:
-                first_ms[place] = min(first_ms[place], record.timestamp)
-                take(record.value)
+    since = await whole.consumer.offsets_for_times(dict.fromkeys(whole.ends, since_ms))
+    first_ms = {place: 2**62 if begin else 0 for place, begin in whole.begins.items()}
+    for place, end in whole.ends.items():
+        newest, at = max(whole.begins[place], end - _NEWEST), since.get(place)
+        whole.consumer.seek(place, newest if at is None else min(at.offset, newest))
+    async for place, records in whole.records():
+        for record in records:
+            first_ms[place] = min(first_ms[place], record.timestamp)
+            take(record.value)
     return max(first_ms.values())

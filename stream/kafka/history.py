@@ -13,16 +13,17 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaProducer
 from aiokafka.errors import KafkaError
 
 from accountant.errors import ConfigError, DependencyError
 from stream.events.decoder import Batcher
 from stream.events.files import EventFiles
 from stream.events.marks import Mark, encode_mark, verified_mark
-from stream.kafka.clients import aiokafka_arguments, stop_consumer
+from stream.kafka.clients import aiokafka_arguments
 from stream.kafka.guard import check_feeds
-from stream.kafka.headers import tolerate_headers
+from stream.kafka.topics import feed_of
+from stream.kafka.whole import opened
 from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock, Codec
 from stream.model.references import counted_on
@@ -32,8 +33,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     import numpy as np
+    from aiokafka import TopicPartition
     from numpy.typing import NDArray
 
+    from stream.kafka.whole import Whole
     from stream.model.alarms import Alarms
     from stream.model.feeds import Feed
 
@@ -216,28 +219,14 @@ class _Writer:
 
     async def _resume_ms(self) -> int | None:
         """Return the last mark committed to every partition, ``None`` on a fresh topic."""
-        tolerate_headers()
-        consumer = AIOKafkaConsumer(
-            group_id=None,
-            enable_auto_commit=False,
-            isolation_level="read_committed",
-            **aiokafka_arguments(self._kafka),
-        )
-        try:
-            await consumer.start()
-            places = [TopicPartition(self._feed.topic, p) for p in range(self._partitions)]
-            consumer.assign(places)
-            begin = await consumer.beginning_offsets(places)
-            end = await consumer.end_offsets(places)
-            marks = [await self._last_mark(consumer, p, begin[p], end[p]) for p in places]
-        finally:
-            await stop_consumer(consumer)
+        async with opened(self._kafka, self._feed.topic, self._partitions) as whole:
+            marks = [await self._last_mark(whole, place) for place in whole.ends]
         known = [mark for mark in marks if mark is not None]
         return min(known) if len(known) == len(marks) and known else None
 
-    async def _last_mark(self, consumer: Any, place: Any, begin: int, end: int) -> int | None:
+    async def _last_mark(self, whole: Whole, place: TopicPartition) -> int | None:
         """Search backwards for the last mark of a partition."""
-        upper = end
+        consumer, begin, upper = whole.consumer, whole.begins[place], whole.ends[place]
         while upper > begin:
             lower = max(begin, upper - _TAIL_RECORDS)
             consumer.seek(place, lower)
@@ -259,13 +248,7 @@ class _Writer:
 
 
 def _replayable(alarms: Alarms, feed_name: str) -> Feed:
-    feed = alarms.feeds.get(feed_name)
-    if feed is None:
-        raise ConfigError(
-            f"there is no feed {feed_name!r}",
-            file=alarms.file,
-            hint=f"one of {', '.join(alarms.feeds)}",
-        )
+    feed = feed_of(alarms, feed_name)
     if feed.clock is not Clock.PUNCTUATION or feed.history is None or not feed.punctuation_key:
         raise ConfigError(
             f"feed {feed_name!r} cannot be replayed to Kafka",

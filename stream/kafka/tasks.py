@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Iterable
 
-__all__ = ["cancelled", "every", "first", "innermost", "told"]
+__all__ = ["cancelled", "every", "first", "told"]
 
 
 async def first(*tasks: Coroutine[Any, Any, None]) -> None:
@@ -35,14 +35,6 @@ async def every(tasks: Iterable[Coroutine[Any, Any, None]]) -> None:
     for outcome in await asyncio.gather(*tasks, return_exceptions=True):
         if outcome is not None:
             raise outcome
-
-
-def innermost(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """Return what ended a group of tasks: the others ended because of it."""
-    error: BaseException = group
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    return error
 
 
 async def told() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 from kafka.errors import KafkaError
 
-from accountant.errors import DependencyError
+from accountant.errors import ConfigError, DependencyError
 from accountant.records import LogIdentity
 from stream.kafka.clients import admin_arguments
 from stream.kafka.reach import require_kafka_there
@@ -31,6 +31,7 @@ __all__ = [
     "check",
     "create",
     "describe",
+    "feed_of",
     "plan",
     "problems",
 ]
@@ -146,6 +147,21 @@ def cautions(alarms: Alarms) -> list[str]:
         f"(docs/custodian/privacy.md, ACLs), or set the brokers' {_OPEN_TRANSACTIONS} to less"
     )
     return [caution]
+
+
+def feed_of(alarms: Alarms, name: str) -> Feed:
+    """Return a feed by its name.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    if name not in alarms.feeds:
+        raise ConfigError(
+            f"there is no feed {name!r}",
+            file=alarms.file,
+            hint=f"one of {', '.join(alarms.feeds)}",
+        )
+    return alarms.feeds[name]
 
 
 @contextmanager

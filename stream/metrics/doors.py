@@ -27,8 +27,6 @@ class Doors:
         inner: makes the protocol that answers.
         lifetime_s: how long a connection may last after it has asked; ``None`` for as long as it is
             answered.
-        most: connections at once.
-        patience_s: how long one may take to ask, headers and all.
     """
 
     def __init__(
@@ -36,13 +34,9 @@ class Doors:
         inner: Callable[[], asyncio.Protocol],
         *,
         lifetime_s: float | None = None,
-        most: int = _MOST,
-        patience_s: float = _PATIENCE_S,
     ) -> None:
         self.lifetime_s = lifetime_s
-        self.patience_s = patience_s
         self._inner = inner
-        self._most = most
         self._open = 0
         self._waiting: dict[_Door, None] = {}
 
@@ -52,7 +46,7 @@ class Doors:
 
     def entered(self, door: _Door) -> None:
         """Count one in, at the price of the one that has waited longest."""
-        if self._open >= self._most:
+        if self._open >= _MOST:
             next(iter(self._waiting), door).shut()
         self._open += 1
         self._waiting[door] = None
@@ -88,7 +82,7 @@ class _Door(asyncio.Protocol):
         """Let it in, for a while."""
         assert isinstance(transport, asyncio.Transport)  # noqa: S101  # for the type checker
         self._transport = transport
-        self._limit = asyncio.get_running_loop().call_later(self._doors.patience_s, self.shut)
+        self._limit = asyncio.get_running_loop().call_later(_PATIENCE_S, self.shut)
         self._inner.connection_made(transport)
         self._doors.entered(self)
 

@@ -7,7 +7,7 @@ its first event shows no increase.
 
 from __future__ import annotations
 
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final
 
@@ -61,20 +61,15 @@ class Public:
     def __init__(
         self, registry: CollectorRegistry, alarms: Alarms, plans: Mapping[str, Plan]
     ) -> None:
-        self.decisions = Counter(
-            "tocsin_decisions_total",
-            "Decisions published.",
-            ["query", "outcome"],
-            registry=registry,
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        self.decisions = counter(
+            "tocsin_decisions_total", "Decisions published.", ["query", "outcome"]
         )
-        self.alarms = Counter(
-            "tocsin_alarms_total", "Alarms published.", ["query"], registry=registry
-        )
-        self.window_end = Gauge(
+        self.alarms = counter("tocsin_alarms_total", "Alarms published.", ["query"])
+        self.window_end = gauge(
             "tocsin_window_end_timestamp_seconds",
             "End of the last published window, seconds since the Unix epoch; 0 before the first.",
             ["query"],
-            registry=registry,
         )
         self.rang = RangFamilies({query.id: query.domain for query in alarms.queries.values()})
         registry.register(self.rang)
@@ -82,25 +77,19 @@ class Public:
         self.counts = CountFamilies({query.id: query.domain for query in counted})
         if counted:
             registry.register(self.counts)
-        plan_epsilon = Gauge(
+        plan_epsilon = gauge(
             "tocsin_plan_epsilon",
             "Privacy loss of one cell of one window at worst, from configuration;"
             " at tocsin_budget_delta.",
             ["query"],
-            registry=registry,
         )
-        epsilon_max = Gauge(
-            "tocsin_budget_epsilon_max", "The wall, from configuration.", registry=registry
-        )
-        delta = Gauge(
+        epsilon_max = gauge("tocsin_budget_epsilon_max", "The wall, from configuration.")
+        delta = gauge(
             "tocsin_budget_delta",
             "At what delta every epsilon here holds, and the kind of promise: 0 for a pure one.",
             ["promise"],
-            registry=registry,
         )
-        build = Gauge(
-            "tocsin_build_info", "Always 1; the version is a label.", ["version"], registry=registry
-        )
+        build = gauge("tocsin_build_info", "Always 1; the version is a label.", ["version"])
         gaussian = alarms.budget.gaussian
         for query in alarms.running:
             for outcome in Outcome:
@@ -122,44 +111,40 @@ class Custodian:
     def __init__(
         self, registry: CollectorRegistry, alarms: Alarms, monotonic_s: Callable[[], float]
     ) -> None:
+        counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
+        histogram = partial(Histogram, registry=registry)
         self.partitions = PartitionFamilies(monotonic_s)
         registry.register(self.partitions)
         self.journal = JournalFamilies()
         registry.register(self.journal)
-        self.ready = Gauge(
+        self.ready = gauge(
             "tocsin_ready",
             "1 if the worker can do its work as far as this goes, else 0.",
             ["check"],
-            registry=registry,
         )
-        self.stopping = Gauge(
+        self.stopping = gauge(
             "tocsin_stopping_timestamp_seconds",
             "When an error began to end this worker, seconds since the Unix epoch; 0 for not.",
-            registry=registry,
         )
-        self.spent = Gauge(
+        self.spent = gauge(
             "tocsin_budget_spent_epsilon",
             "Loss of the worst-off privacy unit held against the wall, reservations included.",
             ["scope"],
-            registry=registry,
         )
-        self.period_spent = Gauge(
+        self.period_spent = gauge(
             "tocsin_budget_period_spent_epsilon",
             "The same for the budget period that it is now; unit user only.",
             ["scope"],
-            registry=registry,
         )
-        self.reserved = Gauge(
+        self.reserved = gauge(
             "tocsin_budget_reserved_epsilon",
             "Loss of the worst-off privacy unit if nothing but open reservations counted.",
             ["scope"],
-            registry=registry,
         )
-        self.pending = Gauge(
+        self.pending = gauge(
             "tocsin_budget_pending_windows",
             "Windows whose answer waits for the end of earlier ones.",
             ["scope"],
-            registry=registry,
         )
         domains = {query.id: query.domain for query in alarms.running.values()}
         self.losses = LossFamilies(domains, alarms.budget)
@@ -168,87 +153,68 @@ class Custodian:
         registry.register(self.seen)
         self.caps = CapFamilies(alarms)
         registry.register(self.caps)
-        self.events = Counter(
+        self.events = counter(
             "tocsin_events_total",
             "Events read, those read again after a restart included.",
             ["feed"],
-            registry=registry,
         )
-        self.dropped = Counter(
+        self.dropped = counter(
             "tocsin_events_dropped_total",
             "Events that no alarm can use, by what is wrong with them.",
             ["feed", "reason"],
-            registry=registry,
         )
-        self.dropped_share = Gauge(
+        self.dropped_share = gauge(
             "tocsin_events_dropped_share",
             "Share of the events read within the last 15 minutes that no alarm can use.",
             ["feed"],
-            registry=registry,
         )
         self.shares = {feed: RecentShare(monotonic_s) for feed in alarms.feeds}
-        self.last_event = Gauge(
+        self.last_event = gauge(
             "tocsin_last_event_timestamp_seconds",
             "Append time of the newest record read, seconds since the Unix epoch; 0 before it.",
             ["feed"],
-            registry=registry,
         )
-        self.decision_seconds = Histogram(
-            "tocsin_decision_seconds",
-            "Time to decide one window.",
-            buckets=_DECISION_BUCKETS_S,
-            registry=registry,
+        self.decision_seconds = histogram(
+            "tocsin_decision_seconds", "Time to decide one window.", buckets=_DECISION_BUCKETS_S
         )
-        self.cut_to_alarm_seconds = Histogram(
+        self.cut_to_alarm_seconds = histogram(
             "tocsin_cut_to_alarm_seconds",
             "Time from a window's cut to its release.",
             buckets=_CUT_TO_ALARM_BUCKETS_S,
-            registry=registry,
         )
-        self.partials = Counter(
+        self.partials = counter(
             "tocsin_partials_stored_total",
             "Partials handed to the ledger, by what became of them.",
             ["query", "status"],
-            registry=registry,
         )
-        self.denied = Counter(
-            "tocsin_denied_total", "Windows denied.", ["query", "reason"], registry=registry
-        )
-        self.denied_at = Gauge(
+        self.denied = counter("tocsin_denied_total", "Windows denied.", ["query", "reason"])
+        self.denied_at = gauge(
             "tocsin_denied_timestamp_seconds",
             "When the ledger last denied a window, seconds since the Unix epoch; 0 for never.",
             ["query", "reason"],
-            registry=registry,
         )
-        self.decided_at = Gauge(
+        self.decided_at = gauge(
             "tocsin_decided_timestamp_seconds",
             "When the ledger last decided a window, seconds since the Unix epoch; 0 for never.",
             ["query"],
-            registry=registry,
         )
-        self.window_due = Gauge(
+        self.window_due = gauge(
             "tocsin_window_due_timestamp_seconds",
             "When the oldest undecided window is to leave, seconds since the Unix epoch.",
             ["query"],
-            registry=registry,
         )
-        self.unpublished = Gauge(
-            "tocsin_unpublished_decisions",
-            "Decisions stored that have not left yet.",
-            ["query"],
-            registry=registry,
+        self.unpublished = gauge(
+            "tocsin_unpublished_decisions", "Decisions stored that have not left yet.", ["query"]
         )
-        self.alarms_left = Gauge(
+        self.alarms_left = gauge(
             "tocsin_run_alarms_left",
             "Alarms that the newest run of windows can still give.",
             ["query"],
-            registry=registry,
         )
-        self.sequence = Gauge(
+        self.sequence = gauge(
             "tocsin_ledger_sequence",
             "Number of the query's last decision in the ledger.",
             ["query"],
-            registry=registry,
         )
         for feed in alarms.feeds:
             self.events.labels(feed)

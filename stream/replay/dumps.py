@@ -19,7 +19,6 @@ from stream.events.decoder import Record
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
-    from types import TracebackType
 
 __all__ = ["DUMP_VERSION", "DumpInfo", "LogWriter", "LoggedRecord", "dump_info", "read_log"]
 
@@ -94,12 +93,7 @@ class LogWriter:
         """Return the writer."""
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Close the file."""
         self.close()
 

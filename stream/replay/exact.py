@@ -13,7 +13,6 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
-from operators.noise.source import NoiseSource
 from operators.registry import mechanism_of
 from stream.counting.bounding import Capped
 from stream.decisions.judge import statistics_of
@@ -29,10 +28,10 @@ from stream.model.references import (
 )
 from stream.replay.lanes import read_until, source_of
 from stream.replay.replay import windows_of
-from stream.replay.uncharged import HASH_KEY_BYTES, uncharged_lanes
+from stream.replay.uncharged import uncharged_lanes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     import numpy as np
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from accountant.records import Partial
     from stream.model.alarms import Alarms
     from stream.model.feeds import Feed
-    from stream.replay.lanes import Lane
 
 __all__ = ["CountedWindow", "count_windows", "spanning"]
 
@@ -94,11 +92,13 @@ def count_windows(
     def add(key: WindowKey, lost: Capped) -> None:
         capped[key] += lost
 
-    lanes = {
-        feed.name: _lanes(feed, alarms, files, keys, None if public else add)
-        for feed in feeds_in_use(alarms)
-        for public in [feed.name in public_feeds(alarms)]
-    }
+    lanes, public_names = {}, public_feeds(alarms)
+    for feed in feeds_in_use(alarms):
+        public = feed.name in public_names
+        source, told = source_of(feed, files, alarms), None if public else add
+        lanes[feed.name] = uncharged_lanes(
+            feed, source, *counted_on(feed, alarms), keys, on_capped=told, public=public
+        )
     arrived: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
     for key in sorted(key for found in keys.values() for key in found):
         query = alarms.queries[key.query]
@@ -156,24 +156,3 @@ def _spanning(feed: Feed, since_ms: int | None, until_ms: int | None) -> Feed:
     if end_ms <= start_ms:
         raise ConfigError("--since lies behind --until", hint="write the earlier one as --since")
     return replace(feed, history=(start_ms, end_ms))
-
-
-def _lanes(
-    feed: Feed,
-    alarms: Alarms,
-    files: Mapping[str, Sequence[Path]],
-    keys: Mapping[str, Sequence[WindowKey]],
-    on_capped: Callable[[WindowKey, Capped], None] | None,
-) -> list[Lane]:
-    """Begin to read a feed from the first window on."""
-    queries, budget = counted_on(feed, alarms)
-    return uncharged_lanes(
-        feed,
-        source_of(feed, files, alarms),
-        queries,
-        budget,
-        keys,
-        hash_key=NoiseSource().token(HASH_KEY_BYTES),
-        on_capped=on_capped,
-        public=feed.name in public_feeds(alarms),
-    )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import chain, islice, takewhile
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.model.feeds import Feed
 
+    MakeReader: TypeAlias = Callable[[int, int], PartitionReader]
+
 __all__ = [
     "DumpSource",
     "FileSource",
@@ -46,56 +48,29 @@ _RECORDS = 8_192
 _DUMP_MARK = b"tocsin.logdump.version"
 
 
-class Lane(Protocol):
-    """One partition of one feed, read forward."""
+class Lane:
+    """One partition of one feed, read forward.
 
-    @property
-    def partition(self) -> int:
+    Args:
+        reader: of the partition, begun.
+        last_cut_ms: cut of the last window that will be asked for; reading ends there.
+    """
+
+    def __init__(self, reader: PartitionReader, last_cut_ms: int) -> None:
+        self._reader = reader
+        self._last_cut_ms = last_cut_ms
+        self.partition = reader.stored_partition
         """Its number, as its partials are stored."""
-        ...
-
-    @property
-    def ended(self) -> bool:
+        self.ended = False
         """Whether everything was read: no further partial will come."""
-        ...
 
     def advance(self) -> Iterator[Partial]:
         """Read a stretch and yield the partials of windows that are complete by now."""
-        ...
+        self._read()
+        yield from self._reader.partials()
 
-
-class Source(Protocol):
-    """The files of one feed."""
-
-    @property
-    def partitions(self) -> int:
-        """Into how many partitions its events fall."""
-        ...
-
-    def lanes(
-        self,
-        readers: Sequence[PartitionReader],
-        cursors: Mapping[str, int],
-        *,
-        last_cut_ms: int,
-        hash_key: bytes,
-        on_read: Callable[[int], None],
-        on_drops: Callable[[Mapping[str, int]], None],
-    ) -> list[Lane]:
-        """Begin reading.
-
-        Args:
-            readers: one per partition, in order; not begun.
-            cursors: per query id the start (ms) of its oldest undecided window.
-            last_cut_ms: cut of the last window that will be asked for; reading ends there.
-            hash_key: key of the unit and id hashes.
-            on_read: told how many events were read that the readers do not decode (custodian only).
-            on_drops: told how many of them were dropped for which reason (custodian only).
-
-        Raises:
-            DataError: a file cannot be read, or is not what its feed declares.
-        """
-        ...
+    def _read(self) -> None:
+        raise NotImplementedError
 
 
 def open_source(feed: Feed, paths: Sequence[Path]) -> Source:
@@ -187,22 +162,24 @@ class FileSource:
 
     def lanes(
         self,
-        readers: Sequence[PartitionReader],
+        make: Callable[[int, int], PartitionReader],
         cursors: Mapping[str, int],
-        *,
         last_cut_ms: int,
-        hash_key: bytes,
-        on_read: Callable[[int], None],
-        on_drops: Callable[[Mapping[str, int]], None],
     ) -> list[Lane]:
-        """Read and order the files, and begin."""
-        events = EventFiles(self.feed, self.paths)
-        on_read(len(events) + sum(events.drops.values()))
-        on_drops(events.drops)
-        (reader,) = readers
+        """Read and order the files, and begin.
+
+        Args:
+            make: returns the reader of a partition, of so many; not begun.
+            cursors: per query id the start (ms) of its oldest undecided window.
+            last_cut_ms: cut of the last window that will be asked for; reading ends there.
+
+        Raises:
+            DataError: a file cannot be read, or is not what its feed declares.
+        """
+        reader, events = make(0, 1), EventFiles(self.feed, self.paths)
+        reader.take_note(len(events) + sum(events.drops.values()), events.drops)
         reader.begin(cursors, ReadStart(whole=True))
-        batches = (batch for _, batch in events.batches(hash_key=hash_key))
-        return [_FileLane(reader, batches, last_cut_ms)]
+        return [_FileLane(reader, events.batches(hash_key=reader.hash_key), last_cut_ms)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,38 +201,32 @@ class DumpSource:
 
     def lanes(
         self,
-        readers: Sequence[PartitionReader],
+        make: Callable[[int, int], PartitionReader],
         cursors: Mapping[str, int],
-        *,
         last_cut_ms: int,
-        hash_key: bytes,
-        on_read: Callable[[int], None],
-        on_drops: Callable[[Mapping[str, int]], None],
     ) -> list[Lane]:
-        """Begin every partition at the first record that was retained."""
-        del hash_key, on_read, on_drops  # the readers decode, and tell what they read themselves
-        return [self._lane(reader, cursors, last_cut_ms=last_cut_ms) for reader in readers]
-
-    def _lane(
-        self, reader: PartitionReader, cursors: Mapping[str, int], *, last_cut_ms: int
-    ) -> Lane:
-        logged = read_log(self.path, partition=reader.partition)
-        records = (one.record for one in logged)
-        first = next(records, None)
-        reader.begin(cursors, ReadStart(whole=first is None or first.offset == 0))
-        whole = records if first is None else chain((first,), records)
-        return _DumpLane(reader, whole, last_cut_ms)
+        """Begin every partition at the first record that was retained; as of files."""
+        lanes: list[Lane] = []
+        for partition in range(self.partitions):
+            reader = make(partition, self.partitions)
+            records = (one.record for one in read_log(self.path, partition=partition))
+            first = next(records, None)
+            reader.begin(cursors, ReadStart(whole=first is None or first.offset == 0))
+            whole = records if first is None else chain((first,), records)
+            lanes.append(_DumpLane(reader, whole, last_cut_ms))
+        return lanes
 
 
-class _FileLane:
+Source: TypeAlias = FileSource | DumpSource
+"""The files of one feed."""
+
+
+class _FileLane(Lane):
     def __init__(self, reader: PartitionReader, batches: Iterator[Batch], last_cut_ms: int) -> None:
-        self._reader = reader
+        super().__init__(reader, last_cut_ms)
         self._batches = batches
-        self._last_cut_ms = last_cut_ms
-        self.partition = reader.stored_partition
-        self.ended = False
 
-    def advance(self) -> Iterator[Partial]:
+    def _read(self) -> None:
         batch = next(self._batches, None)
         through_ms = self._last_cut_ms
         if batch is not None:
@@ -264,26 +235,21 @@ class _FileLane:
         # Events may be dated up to the year 9999: what lies behind the last cut counts nowhere.
         self.ended = through_ms == self._last_cut_ms
         self._reader.arrived_through(through_ms)
-        yield from self._reader.partials()
 
 
-class _DumpLane:
+class _DumpLane(Lane):
     def __init__(
         self, reader: PartitionReader, records: Iterator[Record], last_cut_ms: int
     ) -> None:
-        self._reader = reader
+        super().__init__(reader, last_cut_ms)
         self._records = records
-        self._last_cut_ms = last_cut_ms
-        self.partition = reader.stored_partition
-        self.ended = False
 
-    def advance(self) -> Iterator[Partial]:
+    def _read(self) -> None:
         records = list(takewhile(self._in_time, islice(self._records, _RECORDS)))
         self._reader.read(records)
         if len(records) < _RECORDS:
             self._reader.arrived_through(self._last_cut_ms)
             self.ended = True
-        yield from self._reader.partials()
 
     def _in_time(self, record: Record) -> bool:
         """Tell whether a record may still count, or end a window that is asked for."""

@@ -59,14 +59,12 @@ class ReplaySummary:
         before: how many of them were decided before this run.
         decided: windows decided by this run.
         denied: windows denied by this run, by reason.
-        alarms: alarms of this run, by query.
     """
 
     windows: int
     before: int
     decided: int
     denied: Mapping[str, int]
-    alarms: Mapping[str, int]
 
 
 class Replay:
@@ -139,7 +137,6 @@ class Replay:
         self._left: list[WindowKey] = []
         self._outcomes: Counter[Outcome] = Counter()
         self._denied: Counter[str] = Counter()
-        self._rang: Counter[str] = Counter()
 
     def run(self) -> Generator[StoredDecision, None, None]:
         """Decide every window that is left and yield the decisions, in the order of requests.
@@ -206,7 +203,6 @@ class Replay:
             before=self.before,
             decided=self._outcomes[Outcome.DECIDED],
             denied=dict(self._denied),
-            alarms={query_id: self._rang[query_id] for query_id in self._alarms.running},
         )
 
     def _left_over(self) -> Iterator[StoredDecision]:
@@ -252,12 +248,10 @@ class Replay:
 
     def _count(self, decision: StoredDecision) -> None:
         self._outcomes[decision.outcome] += 1
-        self._rang[decision.key.query] += decision.alarm_count
         if decision.reason is not None:
             self._denied[decision.reason] += 1
 
     def _lanes(self) -> dict[str, list[Lane]]:
-        metrics = self.runtime.metrics
         last_cut_ms: defaultdict[str, int] = defaultdict(int)
         for key in self._todo:
             query = self._alarms.running[key.query]
@@ -266,37 +260,31 @@ class Replay:
                 last_cut_ms[feed.name] = max(last_cut_ms[feed.name], cut_ms)
         return {
             feed.name: self._sources[feed.name].lanes(
-                self._readers(feed),
+                partial(self._reader, feed),
                 {q.id: self._cursors[q.id] for q in counted_on(feed, self._alarms)[0]},
-                last_cut_ms=last_cut_ms[feed.name],
-                hash_key=self._ledger.hash_key,
-                on_read=partial(metrics.events_read, feed.name),
-                on_drops=partial(metrics.events_dropped, feed.name),
+                last_cut_ms[feed.name],
             )
             for feed in self._feeds
             if feed.name in last_cut_ms
         }
 
-    def _readers(self, feed: Feed) -> list[PartitionReader]:
-        partitions = self._sources[feed.name].partitions
+    def _reader(self, feed: Feed, partition: int, partitions: int) -> PartitionReader:
+        metrics = self.runtime.metrics
         queries, budget = counted_on(feed, self._alarms)
-        return [
-            PartitionReader(
-                feed=feed,
-                partition=partition,
-                partitions=partitions,
-                topic_id=_topic_id(feed),
-                queries=queries,
-                budget=budget,
-                hash_key=self._ledger.hash_key,
-                on_read=partial(self.runtime.metrics.events_read, feed.name),
-                on_drops=partial(self.runtime.metrics.events_dropped, feed.name),
-                on_taken=partial(self.runtime.metrics.rows_taken, feed.name),
-                on_people=self.runtime.metrics.people_counted,
-                public=feed.name in public_feeds(self._alarms),
-            )
-            for partition in range(partitions)
-        ]
+        return PartitionReader(
+            feed=feed,
+            partition=partition,
+            partitions=partitions,
+            topic_id=_topic_id(feed),
+            queries=queries,
+            budget=budget,
+            hash_key=self._ledger.hash_key,
+            public=feed.name in public_feeds(self._alarms),
+            on_read=partial(metrics.events_read, feed.name),
+            on_drops=partial(metrics.events_dropped, feed.name),
+            on_taken=partial(metrics.rows_taken, feed.name),
+            on_people=metrics.people_counted,
+        )
 
 
 def windows_of(query: Query) -> Iterator[WindowKey]:

@@ -15,12 +15,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.errors import ConfigError
-from operators.noise.source import NoiseSource
 from stream.decisions.judge import statistics_of
 from stream.model.references import feeds_in_use
 from stream.replay.lanes import read_until, source_of
 from stream.replay.replay import windows_of
-from stream.replay.uncharged import HASH_KEY_BYTES, uncharged_lanes
+from stream.replay.uncharged import uncharged_lanes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -150,7 +149,6 @@ def count_history(
             queries,
             alarms.budget,
             keys,
-            hash_key=NoiseSource().token(HASH_KEY_BYTES),
             on_events=on_events,
         )
         arrived: defaultdict[WindowKey, list[Partial]] = defaultdict(list)

@@ -28,7 +28,7 @@ from accountant.store import files, headfile, store
 from operators.noise.source import KeyedNoise
 from stream import build
 from stream.decisions import judge
-from stream.kafka import guard, ingest, places, publish, refusals, witness, worker
+from stream.kafka import guard, ingest, places, publish, refusals, whole, witness, worker
 from stream.kafka.clock import HeldClock
 from tests.faults.clients import Consumer, Groups, Producer
 from tests.faults.schedule import PROCESS, Killed
@@ -166,9 +166,15 @@ def world_of(
         (publish, "AIOKafkaProducer", producer),
         (witness, "AIOKafkaConsumer", consumer),
         (witness, "AIOKafkaProducer", producer),
-        (guard, "AIOKafkaConsumer", consumer),
-        (guard, "admin_client", lambda _: _admin(schedule, broker)),
-        (guard, "describe", lambda _, names: {name: broker.facts[name] for name in names}),
+        (whole, "AIOKafkaConsumer", consumer),
+        *(
+            each
+            for module in (guard, whole)
+            for each in (
+                (module, "admin_client", lambda _: _admin(schedule, broker)),
+                (module, "describe", lambda _, names: {one: broker.facts[one] for one in names}),
+            )
+        ),
         (worker, "host", crew.host),
         (worker, "_app", lambda tasks: tasks),
         (worker, "serve", lambda *_: nullcontext()),

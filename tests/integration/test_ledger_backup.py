@@ -56,8 +56,7 @@ def published(alarms: Alarms, decisions: list[StoredDecision]) -> list[SeenDecis
     """Return decisions as they are read back from the decisions topic."""
     query = alarms.queries["crowd"]
     records = [encode(decision_record(query, alarms, one)) for one in decisions]
-    seen = [seen_decision(decode_decision(record), alarms) for record in records]
-    return [one for one in seen if one is not None]
+    return [seen_decision(decode_decision(record)) for record in records]
 
 
 def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path: Path) -> None:

@@ -6,8 +6,6 @@ import asyncio
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import msgspec
-
 from stream.decisions.lifecycle import State, step
 from stream.kafka.delivery.mqtt import MqttTarget
 from stream.kafka.delivery.parcels import Parcel, ends_ms
@@ -51,7 +49,7 @@ def notices(predicate: Mapping[str, str]) -> list[Notice]:
     """Return what is said while a predicate rings twice, gets no answer three times, and is silent.
 
     Without an answer are a denied window, one in which a run was spent, and one whose alarms are
-    not all there; the last decision is of a version that did not say when the next window begins.
+    not all there.
 
     Args:
         predicate: the group's values by field.
@@ -62,8 +60,6 @@ def notices(predicate: Mapping[str, str]) -> list[Notice]:
         decision = decision_of(
             number, denied=hour.denied, unanswered=hour.unanswered, alarms=alarms
         )
-        if number == len(_HOURS) - 1:
-            decision = msgspec.structs.replace(decision, next_start="")
         state, said = step(state, decision, alarms, _TERMS, whole=hour.whole)
         found += said
     return found

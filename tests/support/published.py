@@ -49,6 +49,7 @@ def decision_of(
         sequence=number,
         fingerprint="f",
         budget="user",
+        periods=(),
         next_start=iso_utc((number + 1) * HOUR_MS),
     )
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 
 from accountant.units import PrivacyUnit
 from stream.config.loading import load
-from stream.events.hashing import ByteStrings
 from stream.events.partitioning import partitions_of
 from stream.model.feeds import Codec, Partitioner
+from tests.support.byte_strings import byte_strings
 from tests.support.decoding import ipc
 
 if TYPE_CHECKING:
@@ -246,7 +246,7 @@ def wrong_types(event: Event) -> Iterator[bytes]:
 @cache
 def home(person: bytes, partitions: int) -> int:
     """Return the partition of a person."""
-    strings = ByteStrings.from_list([person])
+    strings = byte_strings([person])
     return int(partitions_of(strings, Partitioner.MURMUR2, partitions)[0])
 
 

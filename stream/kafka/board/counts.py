@@ -29,16 +29,12 @@ class Noisy:
     """The counts of one window.
 
     Args:
-        ledger: of its decision.
-        sequence: of its decision.
         start_ms: inclusive, in milliseconds since the epoch.
         end_ms: exclusive.
         deviation: standard deviation of the noise in each, in their own unit.
         counts: by predicate.
     """
 
-    ledger: str
-    sequence: int
     start_ms: int
     end_ms: int
     deviation: float
@@ -78,8 +74,6 @@ class Counts:
             yield (
                 query,
                 Noisy(
-                    first.ledger,
-                    first.sequence,
                     from_iso_utc(first.window_start),
                     from_iso_utc(first.window_end),
                     first.standard_deviation,

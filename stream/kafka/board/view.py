@@ -359,16 +359,15 @@ def _promise(budget: Budget | None) -> Iterator[tuple[str, str]]:
         yield "delta", f"{float(gaussian.delta):g} (promise gdp)"
     yield "unit", f"{budget.unit.value}: {whose}"
     yield "period", period
-    words = (
-        f"With {whose} or without, nothing that these alarms say is more than e^{epsilon} times "
-        "as likely, whatever else is known. A window that would go beyond is denied."
+    doubt = (
+        ""
+        if gaussian is None
+        else f", but for {float(gaussian.delta):g} of probability, by Gaussian privacy;"
     )
-    if gaussian is not None:
-        words = (
-            f"With {whose} or without, nothing that these alarms say is more than e^{epsilon} times"
-            f" as likely, but for {float(gaussian.delta):g} of probability, by Gaussian privacy;"
-            " whatever else is known. A window that would go beyond is denied."
-        )
+    words = (
+        f"With {whose} or without, nothing that these alarms say is more than e^{epsilon} times"
+        f" as likely{doubt or ','} whatever else is known. A window that would go beyond is denied."
+    )
     yield "promise", words
 
 

@@ -18,7 +18,7 @@ from stream.kafka.bridge.page import BridgeMetrics, shown
 from stream.kafka.bridge.session import Session
 from stream.kafka.bridge.store import Store
 from stream.kafka.presence import Presence
-from stream.kafka.tasks import innermost, told
+from stream.kafka.tasks import first, told
 from stream.logs.lines import Line
 
 if TYPE_CHECKING:
@@ -59,12 +59,5 @@ async def _carry(setup: BridgeSetup, buffer: Buffer, metrics: BridgeMetrics, log
     intake = Intake(bridge, store, session, mqtt, metrics=metrics, log=log)
     outlet = Outlet(setup.kafka, bridge.topic, store, kafka)
     log.info(Line.BRIDGING)
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            work = [tasks.create_task(intake.run()), tasks.create_task(outlet.run())]
-            await told()
-            log.info(Line.STOPPING)
-            for task in work:
-                task.cancel()
-    except BaseExceptionGroup as group:
-        raise innermost(group) from None
+    await first(intake.run(), outlet.run(), told())
+    log.info(Line.STOPPING)

@@ -9,13 +9,12 @@ The broker is told how large a packet may be, so that what is larger never comes
 from __future__ import annotations
 
 import asyncio
-import ssl
 import time
 from typing import TYPE_CHECKING, Any, Final
 
 from stream.events.mqtt_events import MOST_EVENT_BYTES, Message, event_of, route_of
 from stream.kafka.bridge.store import packed
-from stream.kafka.clients import no_mqtt
+from stream.kafka.clients import mqtt_arguments, no_mqtt
 from stream.logs.lines import Line
 
 try:
@@ -36,7 +35,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Intake"]
 
-_PATIENCE_S: Final = 10.0
 _PAUSE_S: Final = 1.0
 _FOR_EVER_S: Final = 0xFFFFFFFF  # what MQTT 5 writes for a session without an end
 _MOST_OPEN: Final = 64  # messages that the broker sends before it waits for acknowledgements
@@ -104,18 +102,11 @@ class Intake:
         properties.ReceiveMaximum = _MOST_OPEN
         properties.MaximumPacketSize = _MOST_BYTES
         client = aiomqtt.Client(
-            settings.address[0],
-            settings.address[1],
             identifier=self._session.client,
             protocol=aiomqtt.ProtocolVersion.V5,
             clean_start=False,
             properties=properties,
-            username=settings.username or None,
-            password=settings.password or None,
-            tls_context=ssl.create_default_context(cafile=settings.cafile)
-            if settings.cafile
-            else None,
-            timeout=_PATIENCE_S,
+            **mqtt_arguments(settings),
         )
         inner = client._client  # noqa: SLF001  # aiomqtt has none of this
         inner.manual_ack_set(True)  # it acknowledges what it received

@@ -17,7 +17,7 @@ from stream.kafka.delivery.parcels import DeadLetters, Parcel, ends_ms
 from stream.kafka.delivery.reading import Reading, readable
 from stream.kafka.presence import Presence
 from stream.kafka.reach import require_kafka_there
-from stream.kafka.tasks import innermost, told
+from stream.kafka.tasks import first, told
 from stream.logs.lines import Line
 
 if TYPE_CHECKING:
@@ -101,19 +101,10 @@ class _Deliverer:
             now_ms = time.time_ns() // 1_000_000
             await reading.start(now_ms, delivery.read_back_ms, from_beginning=from_beginning)
             self._log.info(Line.DELIVERING)
-            async with asyncio.TaskGroup() as tasks:
-                work = [
-                    tasks.create_task(self._follow(reading)),
-                    tasks.create_task(self._commit(reading)),
-                    *(tasks.create_task(courier.run()) for courier in self._couriers),
-                ]
-                await told()
-                self._log.info(Line.STOPPING)
-                for task in work:
-                    task.cancel()
+            couriers = (courier.run() for courier in self._couriers)
+            await first(self._follow(reading), self._commit(reading), *couriers, told())
+            self._log.info(Line.STOPPING)
             await self._commit_once(reading)
-        except BaseExceptionGroup as group:
-            raise innermost(group) from None
         finally:
             await reading.stop()
 

@@ -10,13 +10,12 @@
 from __future__ import annotations
 
 import re
-import ssl
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from stream.kafka.clients import no_mqtt
-from stream.kafka.delivery.parcels import AwayError, RefusedError, body
+from stream.kafka.clients import mqtt_arguments, no_mqtt
+from stream.kafka.delivery.parcels import AwayError, RefusedError, Target, body
 from stream.model.characters import UNFIT
 
 try:
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["MqttTarget", "escaped", "topic_of"]
 
-_PATIENCE_S: Final = 10.0
 _LONGEST_TOPIC: Final = 65_535  # bytes
 _TRIES: Final = 3
 _SPECIAL: Final = re.compile(f"[%+#/{UNFIT}]")
@@ -64,7 +62,7 @@ def topic_of(first: str, notice: Notice) -> str:
     return "/".join((first, kind, escaped(notice.query), *values))
 
 
-class MqttTarget:
+class MqttTarget(Target):
     """One broker; what is retained there is written again after every connection.
 
     A broker that takes other messages and hangs up on one, time after time, refuses that one.
@@ -73,7 +71,6 @@ class MqttTarget:
         settings: where it is.
     """
 
-    together = False
     resend_s = 5.0
     """Between two words of being online: within them, a broker that was restarted is noticed."""
 
@@ -84,10 +81,6 @@ class MqttTarget:
         self._standing: dict[str, Parcel] = {}
         self._announced: set[str] = set()
         self._hung_up: tuple[str, int] = ("", 0)
-
-    def wants(self, _notice: Notice) -> bool:
-        """Take all."""
-        return True
 
     def remember(self, parcel: Parcel) -> None:
         """Keep the last state of every topic, to write it again."""
@@ -122,15 +115,8 @@ class MqttTarget:
             return self._client
         settings = self._settings
         client = aiomqtt.Client(
-            settings.address[0],
-            settings.address[1],
-            username=settings.username or None,
-            password=settings.password or None,
             will=aiomqtt.Will(self._status, b"offline", qos=1, retain=True),
-            tls_context=ssl.create_default_context(cafile=settings.cafile)
-            if settings.cafile
-            else None,
-            timeout=_PATIENCE_S,
+            **mqtt_arguments(settings),
         )
         try:
             await client.__aenter__()

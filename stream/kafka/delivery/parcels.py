@@ -6,7 +6,7 @@ import asyncio
 import os
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -58,16 +58,18 @@ class Parcel:
     ends_ms: int
 
 
-class Target(Protocol):
+class Target:
     """Somewhere to deliver to. Calls come one after another, in the order of the windows."""
 
     name: str
-    resend_s: float
-    together: bool
+    resend_s = 1e9
+    """How often it is told again what holds: never, unless it says so."""
+    together = False
     """Whether the parcels of a window go in one call of ``send``."""
 
-    def wants(self, notice: Notice) -> bool:
-        """Tell whether it takes notices of this status."""
+    def wants(self, _notice: Notice) -> bool:
+        """Tell whether it takes notices of this status: of all, unless it says so."""
+        return True
 
     def remember(self, parcel: Parcel) -> None:
         """Take note of a parcel that was delivered before this process started."""
@@ -79,6 +81,7 @@ class Target(Protocol):
             AwayError: try again.
             RefusedError: never try again.
         """
+        raise NotImplementedError
 
     async def refresh(self) -> None:
         """Say again what holds, about every ``resend_s``.
@@ -120,7 +123,7 @@ def due_ms(decision: DecisionRecord, published_ms: int) -> int:
 def _patience_ms(window: Notice | DecisionRecord) -> tuple[int, int]:
     """Return how long a next window that follows at once is waited for, and the pause before it."""
     start, end = from_iso_utc(window.window_start), from_iso_utc(window.window_end)
-    following = from_iso_utc(window.next_start) if window.next_start else end
+    following = from_iso_utc(window.next_start)
     step = max(min(following, end) - start, 0)
     slack = min(max(step // 2, _LEAST_SLACK_MS), _MOST_SLACK_MS)
     return step + slack, max(following - end, 0)

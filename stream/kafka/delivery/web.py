@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import aiohttp
 import msgspec
 
-from stream.kafka.delivery.parcels import AwayError, RefusedError, body
+from stream.kafka.delivery.parcels import AwayError, RefusedError, Target, body
 from stream.windows.instants import from_iso_utc, iso_utc
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ __all__ = ["AlertmanagerTarget", "WebhookTarget", "signature"]
 
 _PATIENCE: Final = aiohttp.ClientTimeout(total=10.0)
 _LATER: Final = frozenset({408, 425, 429})
-_NEVER_S: Final = 1e9
 _MOMENT_MS: Final = 60_000  # longer than Alertmanager waits before it tells anybody
 _DENIED: Final = "TocsinWindowDenied"
 
@@ -35,11 +34,19 @@ def _now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
-class _Poster:
-    """Posts JSON to one address."""
+class _Poster(Target):
+    """Posts JSON to one address.
 
-    def __init__(self, url: str) -> None:
+    Args:
+        name: of the target.
+        url: the address.
+        now_ms: the wall clock.
+    """
+
+    def __init__(self, name: str, url: str, now_ms: Callable[[], int]) -> None:
+        self.name = name
         self._url = url
+        self._now_ms = now_ms
         self._session: aiohttp.ClientSession | None = None
 
     async def post(self, content: bytes, headers: Mapping[str, str]) -> None:
@@ -70,7 +77,7 @@ class _Poster:
             await self._session.close()
 
 
-class AlertmanagerTarget:
+class AlertmanagerTarget(_Poster):
     """Alerts with an end: they lapse when no window is heard of, and are renewed while they fire.
 
     Args:
@@ -81,15 +88,9 @@ class AlertmanagerTarget:
     together = True
 
     def __init__(self, settings: Alertmanager, now_ms: Callable[[], int] = _now_ms) -> None:
-        self.name = f"alertmanager-{settings.name}"
+        super().__init__(f"alertmanager-{settings.name}", f"{settings.url}/api/v2/alerts", now_ms)
         self.resend_s = settings.resend_ms / 1000
-        self._poster = _Poster(f"{settings.url}/api/v2/alerts")
-        self._now_ms = now_ms
         self._standing: dict[str, Parcel] = {}
-
-    def wants(self, _notice: Notice) -> bool:
-        """Take all."""
-        return True
 
     def remember(self, parcel: Parcel) -> None:
         """Say it again at the next refresh, as long as it stands."""
@@ -105,7 +106,7 @@ class AlertmanagerTarget:
         # What has ended by itself before it could be delivered is said all the same, for a moment.
         until_ms = now_ms + _MOMENT_MS
         alerts = [self._alert(parcel, max(parcel.ends_ms, until_ms)) for parcel in parcels]
-        await self._poster.post(msgspec.json.encode(alerts), {})
+        await self.post(msgspec.json.encode(alerts), {})
         for parcel in parcels:
             self.remember(parcel)
 
@@ -117,11 +118,7 @@ class AlertmanagerTarget:
         }
         if self._standing:
             alerts = [self._alert(one, one.ends_ms) for one in self._standing.values()]
-            await self._poster.post(msgspec.json.encode(alerts), {})
-
-    async def close(self) -> None:
-        """Close the connection."""
-        await self._poster.close()
+            await self.post(msgspec.json.encode(alerts), {})
 
     def _alert(self, parcel: Parcel, ends_ms: int) -> dict[str, object]:
         notice, now_ms = parcel.notice, self._now_ms()
@@ -142,7 +139,7 @@ class AlertmanagerTarget:
         }
 
 
-class WebhookTarget:
+class WebhookTarget(_Poster):
     """Notices as JSON, signed as Standard Webhooks have it.
 
     Args:
@@ -150,21 +147,13 @@ class WebhookTarget:
         now_ms: the wall clock.
     """
 
-    together = False
-    resend_s = _NEVER_S
-
     def __init__(self, settings: Webhook, now_ms: Callable[[], int] = _now_ms) -> None:
-        self.name = f"webhook-{settings.name}"
-        self._poster = _Poster(settings.url)
+        super().__init__(f"webhook-{settings.name}", settings.url, now_ms)
         self._secret = settings.secret
-        self._now_ms = now_ms
 
     def wants(self, notice: Notice) -> bool:
         """Take what is new: nobody wants to be told in every window."""
         return notice.status != "ongoing"
-
-    def remember(self, _parcel: Parcel) -> None:
-        """Forget it: the receiver remembers."""
 
     async def send(self, parcels: Sequence[Parcel]) -> None:
         """Post each by itself."""
@@ -176,14 +165,7 @@ class WebhookTarget:
                 "webhook-timestamp": stamp,
                 "webhook-signature": signature(self._secret, mark, stamp, content),
             }
-            await self._poster.post(content, headers)
-
-    async def refresh(self) -> None:
-        """Say nothing again."""
-
-    async def close(self) -> None:
-        """Close the connection."""
-        await self._poster.close()
+            await self.post(content, headers)
 
 
 def signature(secret: bytes, mark: str, stamp: str, content: bytes) -> str:

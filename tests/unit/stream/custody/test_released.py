@@ -206,32 +206,6 @@ def test_who_only_counts_sees_no_alarm_of_another_room(
     assert _unseen(*decided) == {"alarm of another room"}
 
 
-def _older(records: Iterable[Record]) -> list[Record]:
-    return [
-        msgspec.structs.replace(one, alarms_digest="", budget="", periods=(), next_start="")
-        if isinstance(one, DecisionRecord)
-        else one
-        for one in records
-    ]
-
-
-def test_records_of_older_versions_are_compared(changing: Decided, tmp_path: Path) -> None:
-    """With what the ledger holds; where it holds nothing, that is said, and alarms are counted."""
-    alarms, ledger, records = changing
-    older = _older(records)
-    assert _compare(alarms, ledger, older)[0] == []
-    assert _unseen(alarms, ledger, older) <= {
-        *("decision alarms_digest", "decision budget", "decision periods", "decision next_start")
-    }
-    ledger.upkeep.compact("feed:badges", LATE)
-    archive(ledger, tmp_path / "archive", LATE)
-    problems, notes = _compare(alarms, ledger, older)
-    assert problems == []
-    assert any("2 decision(s) not covered: nothing tells which rang" in one for one in notes)
-    assert "alarm of another room" in _unseen(alarms, ledger, older)
-    assert "alarm removed" not in _unseen(alarms, ledger, older)
-
-
 def test_a_part_of_what_was_published_is_no_problem(
     decided: Decided,
 ) -> None:
@@ -279,8 +253,7 @@ def test_what_another_timeline_released_is_held_against_its_own_record(
     decision = msgspec.structs.replace(decision, alarms=1, alarms_digest=digest)
     published = [*beside, decision, alarm]
     assert _compare(alarms, ledger, published)[0] != []
-    seen = seen_decision(decision, alarms)
-    assert seen is not None
+    seen = seen_decision(decision)
     assert ledger.upkeep.mark_spent([seen]) == 1
     problems, notes = _compare(alarms, ledger, published)
     assert problems == []

@@ -134,12 +134,12 @@ def test_saved_output_with_counts_is_read_and_charges_none(
     decided: Decided, tmp_path: Path
 ) -> None:
     """As `run --json` prints it; what is no record at all is still refused."""
-    alarms, _, records = decided
+    _, _, records = decided
     path = tmp_path / "published.jsonl"
     path.write_bytes(b"".join(encode(one) + b"\n" for one in records))
     assert list(records_in(path)) == records
     decisions = [one for one in records if isinstance(one, DecisionRecord)]
-    assert len(published_in([path], alarms)) == len(decisions)
+    assert len(published_in([path])) == len(decisions)
     shown = Records()
     shown.take_count(b"{}")
     assert dict(shown.unreadable) == {"count": 1}

@@ -210,16 +210,6 @@ def test_alarm_ids_differ() -> None:
     assert alarm_id(KEY, {"room": "2.14"}) == "0ceb7aa765b3ba0150958d74f4b51653"
 
 
-def test_records_of_older_versions_are_read() -> None:
-    """Before the digest, and before what charging a decision again takes."""
-    content = json.loads(encode(a_decision()))
-    del content["alarms_digest"]
-    assert decode_decision(json.dumps(content).encode()).alarms_digest == ""
-    for name in ("budget", "periods", "next_start"):
-        del content[name]
-    assert decode_decision(json.dumps(content).encode()).query == KEY.query
-
-
 def test_what_stands_for_alarms_is_had_without_tocsin() -> None:
     """By ``jq -r .alarm_id | sort -u | b2sum -l 128``; copies and order change nothing."""
     ids = [alarm_id(KEY, {"room": name}) for name in ("2.14", "2.15", "2.16")]

@@ -17,10 +17,10 @@ from stream.events import arrow_events
 from stream.events import decoder as decoding
 from stream.events.columns import MAX_STRING_BYTES
 from stream.events.decoder import Batch, Decoder, Drop, Record
-from stream.events.hashing import ByteStrings
 from stream.events.partitioning import partitions_of
 from stream.model.feeds import Clock, Codec, Field, FieldType, Partitioner
 from stream.windows.instants import TIME_END_MS
+from tests.support.byte_strings import byte_strings
 from tests.support.decoding import (
     KINDS,
     NOON_MS,
@@ -290,9 +290,7 @@ def test_rows_count_in_one_partition(partitioner: Partitioner, kind: FieldType) 
     if kind is FieldType.STRING:
         people = [f"person-{number}" for number in people]
     fields = {"person": Field("person", kind), "ts": Field("ts", FieldType.TIMESTAMP)}
-    homes = partitions_of(
-        ByteStrings.from_list([str(person).encode() for person in people]), partitioner, 3
-    )
+    homes = partitions_of(byte_strings([str(person).encode() for person in people]), partitioner, 3)
     message = ipc({"person": pa.array(people), "ts": pa.array(range(40))})
     units: dict[Codec, list[bytes]] = {Codec.JSON: [], Codec.ARROW: []}
     for partition in range(3):

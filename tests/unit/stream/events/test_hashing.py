@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from stream.events import hashing
 from stream.events.hashing import ByteStrings, KeyedHash
+from tests.support.byte_strings import byte_strings
 
 WORD = (1 << 64) - 1
 KEY = bytes(range(32))
@@ -66,7 +67,7 @@ def test_published_vectors() -> None:
     chosen = keyed(
         int.from_bytes(bytes(range(8)), "little"), int.from_bytes(bytes(range(8, 16)), "little")
     )
-    hashed = chosen(ByteStrings.from_list([b"", b"\x00"]))
+    hashed = chosen(byte_strings([b"", b"\x00"]))
     assert hashed[0].tobytes().hex() == "a3817f04ba25a8e66df67214c7550293"
     assert hashed[1].tobytes().hex() == "da87c1d86b99af44347659119b22fc45"
 
@@ -75,16 +76,16 @@ def test_published_vectors() -> None:
 @given(st.lists(st.binary(max_size=40), max_size=30), st.integers(0, WORD), st.integers(0, WORD))
 def test_columns_agree_with_one_string_at_a_time(values: list[bytes], k0: int, k1: int) -> None:
     """Hashing a column of mixed lengths gives each string's own hash, in the column's order."""
-    hashed = keyed(k0, k1)(ByteStrings.from_list(values))
+    hashed = keyed(k0, k1)(byte_strings(values))
     assert [row.tobytes() for row in hashed] == [scalar_siphash(value, k0, k1) for value in values]
 
 
 def test_chunks_do_not_show(monkeypatch: pytest.MonkeyPatch) -> None:
     """Cutting a column into chunks, also in the middle of a run of lengths, changes nothing."""
     values = [b"x" * (number % 37) + bytes([number % 251]) for number in range(500)]
-    whole = KeyedHash(KEY, purpose=b"test")(ByteStrings.from_list(values))
+    whole = KeyedHash(KEY, purpose=b"test")(byte_strings(values))
     monkeypatch.setattr(hashing, "_CHUNK", 7)
-    assert np.array_equal(whole, KeyedHash(KEY, purpose=b"test")(ByteStrings.from_list(values)))
+    assert np.array_equal(whole, KeyedHash(KEY, purpose=b"test")(byte_strings(values)))
 
 
 def test_slices_of_arrow_columns() -> None:
@@ -93,12 +94,12 @@ def test_slices_of_arrow_columns() -> None:
     chosen = KeyedHash(KEY, purpose=b"test")
     values = [text.encode() for text in array.slice(1, 3).to_pylist()]
     sliced = chosen(ByteStrings.from_arrow(array.slice(1, 3)))
-    assert np.array_equal(sliced, chosen(ByteStrings.from_list(values)))
+    assert np.array_equal(sliced, chosen(byte_strings(values)))
 
 
 def test_key_and_purpose_separate_hashes() -> None:
     """Another key or another purpose gives unrelated hashes."""
-    strings = ByteStrings.from_list([b"alice"])
+    strings = byte_strings([b"alice"])
     hashes = {
         KeyedHash(key, purpose=purpose)(strings).tobytes()
         for key in (KEY, bytes(32))

@@ -10,9 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.partitioner.default import murmur2 as kafka_murmur2
 
-from stream.events.hashing import ByteStrings
 from stream.events.partitioning import crc32, murmur2, partitions_of
 from stream.model.feeds import Partitioner
+from tests.support.byte_strings import byte_strings
 
 KEYS = st.lists(st.binary(max_size=70), max_size=40)
 
@@ -22,14 +22,14 @@ KEYS = st.lists(st.binary(max_size=70), max_size=40)
 def test_murmur2_is_kafkas(keys: list[bytes]) -> None:
     """Every key hashes as kafka-python's own murmur2 hashes it."""
     expected = [kafka_murmur2(key) & 0xFFFFFFFF for key in keys]
-    assert murmur2(ByteStrings.from_list(keys)).tolist() == expected
+    assert murmur2(byte_strings(keys)).tolist() == expected
 
 
 @settings(max_examples=100, deadline=None)
 @given(KEYS)
 def test_crc32_is_zlibs(keys: list[bytes]) -> None:
     """Every key hashes as zlib hashes it."""
-    assert crc32(ByteStrings.from_list(keys)).tolist() == [zlib.crc32(key) for key in keys]
+    assert crc32(byte_strings(keys)).tolist() == [zlib.crc32(key) for key in keys]
 
 
 @pytest.mark.parametrize(
@@ -45,14 +45,14 @@ def test_crc32_is_zlibs(keys: list[bytes]) -> None:
 )
 def test_vectors_of_the_java_client(key: bytes, hashed: int) -> None:
     """The Java client's own test vectors come out, as signed 32-bit numbers."""
-    assert murmur2(ByteStrings.from_list([key])).view(np.int32).tolist() == [hashed]
+    assert murmur2(byte_strings([key])).view(np.int32).tolist() == [hashed]
 
 
 @settings(max_examples=50, deadline=None)
 @given(KEYS, st.integers(1, 1000))
 def test_partitions(keys: list[bytes], partitions: int) -> None:
     """``toPositive`` clears the sign bit; crc32 is taken as unsigned, as librdkafka does."""
-    strings = ByteStrings.from_list(keys)
+    strings = byte_strings(keys)
     by_murmur = partitions_of(strings, Partitioner.MURMUR2, partitions)
     by_crc = partitions_of(strings, Partitioner.CRC32, partitions)
     assert by_murmur.tolist() == [(kafka_murmur2(k) & 0x7FFFFFFF) % partitions for k in keys]
@@ -62,6 +62,6 @@ def test_partitions(keys: list[bytes], partitions: int) -> None:
 def test_taking_the_absolute_value_is_caught() -> None:
     """``abs`` in place of ``toPositive``, a classic mistake, sends some key elsewhere."""
     keys = [f"person-{number}".encode() for number in range(50)]
-    wrong = np.abs(murmur2(ByteStrings.from_list(keys)).view(np.int32).astype(np.int64)) % 4
-    right = partitions_of(ByteStrings.from_list(keys), Partitioner.MURMUR2, 4)
+    wrong = np.abs(murmur2(byte_strings(keys)).view(np.int32).astype(np.int64)) % 4
+    right = partitions_of(byte_strings(keys), Partitioner.MURMUR2, 4)
     assert (wrong != right).any()

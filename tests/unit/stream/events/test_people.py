@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from stream.events import people
-from stream.events.hashing import ByteStrings, KeyedHash
+from stream.events.hashing import KeyedHash
 from stream.events.partitioning import partitions_of
 from stream.events.people import People
 from stream.model.feeds import Partitioner
+from tests.support.byte_strings import byte_strings
 from tests.support.decoding import hashings
 
 KEY = bytes(range(32))
@@ -35,7 +36,7 @@ def test_what_was_met_before_shows_nowhere(batches: list[list[str]], most: int) 
         given_out = []
         for batch in batches:
             units, homes = met.units(pa.array(batch, pa.string()))
-            strings = ByteStrings.from_list([name.encode() for name in batch])
+            strings = byte_strings([name.encode() for name in batch])
             hashed = KeyedHash(KEY, purpose=b"tocsin.unit")(strings)
             assert units.hashes().tolist() == hashed.tolist()
             routed = partitions_of(strings, Partitioner.MURMUR2, PARTITIONS)

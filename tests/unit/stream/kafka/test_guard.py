@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
@@ -15,7 +14,7 @@ from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.records import alarms_digest, encode, make_decision
 from stream.decisions.registration import registration, scopes_of, terms_of
-from stream.kafka import guard
+from stream.kafka import guard, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,10 +141,10 @@ def _seen(
         add: returns values that stand behind all others on the topic.
     """
     topic = _Topic()
-    monkeypatch.setattr(guard, "AIOKafkaConsumer", lambda **_: topic)
-    monkeypatch.setattr(guard, "admin_client", lambda _: nullcontext())
+    monkeypatch.setattr(whole, "AIOKafkaConsumer", lambda **_: topic)
+    monkeypatch.setattr(whole, "admin_client", lambda _: nullcontext())
     facts = SimpleNamespace(partitions=1)
-    monkeypatch.setattr(guard, "describe", lambda _, names: dict.fromkeys(names, facts))
+    monkeypatch.setattr(whole, "describe", lambda _, names: dict.fromkeys(names, facts))
     decided_ms = None if decided is None else decided * HOUR_MS
     monkeypatch.setattr(Upkeep, "last_decided_ms", lambda _: decided_ms)
     compared: list[SeenDecision] = []
@@ -189,25 +188,6 @@ def test_an_alarm_that_was_removed_spent_all_the_same(
     seen, _ = _seen(alarms, monkeypatch, {"hourly": HOURS}, decided=HOURS, add=removed)
     assert ("removed", HOURS - 1) in seen
     assert {name for name, _ in seen} == {"removed", "hourly", "slow"}
-
-
-def test_records_of_older_versions_are_read_by_the_configuration(
-    alarms: Alarms, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """They do not say what they drew on."""
-
-    def old(ledger: Ledger) -> list[bytes]:
-        values = []
-        for name in ("hourly", "removed"):
-            record = json.loads(_decision(9_000, name, 1, ledger=ledger.ledger_id))
-            for field in ("budget", "periods", "next_start"):
-                del record[field]
-            values.append(json.dumps(record).encode())
-        return values
-
-    seen, _ = _seen(alarms, monkeypatch, {"hourly": HOURS}, decided=HOURS, add=old)
-    assert ("hourly", 8_999) in seen
-    assert "removed" not in {name for name, _ in seen}
 
 
 def test_a_ledger_that_is_up_to_date_reads_the_newest_records(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from stream.kafka.board.counts import Counts
-from tests.support.published import count_of
+from tests.support.published import HOUR_MS, count_of
 
 LAB, HALL = {"room": "lab"}, {"room": "hall"}
 
@@ -18,7 +18,7 @@ def test_the_last_windows_counts_are_known() -> None:
     assert not counts.take(count_of(1, HALL, -2.5))
     assert not counts.take(count_of(0, LAB, 9.0))
     ((query, known),) = counts.all()
-    assert (query, known.sequence, known.deviation) == ("crowd", 1, 5.5)
+    assert (query, known.start_ms, known.deviation) == ("crowd", HOUR_MS, 5.5)
     assert known.counts == {(("room", "lab"),): 5.0, (("room", "hall"),): -2.5}
     assert counts.take(count_of(2, HALL, 3.0))
     ((_, known),) = counts.all()

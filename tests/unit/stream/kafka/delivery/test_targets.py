@@ -17,7 +17,8 @@ from msgspec.structs import replace
 
 from deploy.kafka.runtime import HOST
 from stream.decisions.lifecycle import State, step
-from stream.kafka.delivery import mqtt, web
+from stream.kafka import clients
+from stream.kafka.delivery import web
 from stream.kafka.delivery.mqtt import MqttTarget, escaped, topic_of
 from stream.kafka.delivery.parcels import AwayError, Parcel, RefusedError
 from stream.kafka.delivery.web import AlertmanagerTarget, WebhookTarget
@@ -209,7 +210,7 @@ def test_what_a_broker_never_takes_is_refused_and_the_rest_goes_on(
 
     Mosquitto itself refuses it: packets of more than 2,000 bytes end a connection here.
     """
-    monkeypatch.setattr(mqtt, "_PATIENCE_S", 1.0)
+    monkeypatch.setattr(clients, "_MQTT_S", 1.0)
     broker = Mosquitto(tmp_path / "mosquitto", most_bytes=2_000)
     broker.start()
     long, large, fine = (told([[room]])[0][0] for room in ("a" * 70_000, "b" * 3_000, "hall"))

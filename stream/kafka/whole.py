@@ -1,0 +1,111 @@
+"""A topic read from where its partitions begin to where they end now, in no group."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+from aiokafka import AIOKafkaConsumer, TopicPartition
+
+from accountant.errors import DependencyError, LogChangedError
+from stream.kafka.clients import FETCH, KAFKA_AWAY, aiokafka_arguments, stop_consumer
+from stream.kafka.headers import tolerate_headers
+from stream.kafka.topics import admin_client, describe
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable
+
+    from stream.model.alarms import KafkaSettings
+
+__all__ = ["Whole", "opened", "read_whole"]
+
+T = TypeVar("T")
+
+_POLL_MS: Final = 500
+_MOST_RECORDS: Final = 20_000  # at once: a fraction of a second's work
+_SILENT_S: Final = 60.0  # a client goes on asking a broker that is gone
+
+
+@dataclass(frozen=True, slots=True)
+class Whole:
+    """A topic that is being read.
+
+    Args:
+        consumer: aiokafka's, at the beginning of every partition.
+        begins: the oldest offset that is kept, by partition.
+        ends: the next one.
+        silent: runs out where nothing comes for a while.
+    """
+
+    consumer: Any
+    begins: dict[TopicPartition, int]
+    ends: dict[TopicPartition, int]
+    silent: asyncio.Timeout
+
+    async def records(self) -> AsyncIterator[tuple[TopicPartition, list[Any]]]:
+        """Yield records from where the consumer stands up to the ends, and some behind them."""
+        while any([await self.consumer.position(at) < end for at, end in self.ends.items()]):
+            batches = await self.consumer.getmany(timeout_ms=_POLL_MS, max_records=_MOST_RECORDS)
+            for place, records in batches.items():
+                self.silent.reschedule(asyncio.get_running_loop().time() + _SILENT_S)
+                yield place, records
+
+
+@asynccontextmanager
+async def opened(kafka: KafkaSettings, topic: str, partitions: int) -> AsyncIterator[Whole]:
+    """Yield what is committed of a topic, at the beginning of every partition.
+
+    Raises:
+        KafkaError, TimeoutError: it cannot be read.
+    """
+    tolerate_headers()
+    consumer = AIOKafkaConsumer(
+        group_id=None,
+        enable_auto_commit=False,
+        auto_offset_reset="none",  # what retention takes meanwhile is missed, never skipped
+        isolation_level="read_committed",
+        **FETCH,
+        **aiokafka_arguments(kafka),
+    )
+    places = [TopicPartition(topic, number) for number in range(partitions)]
+    async with asyncio.timeout(_SILENT_S) as silent:
+        try:
+            await consumer.start()
+            consumer.assign(places)
+            begins = await consumer.beginning_offsets(places)
+            ends = await consumer.end_offsets(places)
+            for place in places:
+                consumer.seek(place, begins[place])
+            yield Whole(consumer, begins, ends, silent)
+        finally:
+            await stop_consumer(consumer)
+
+
+def read_whole(kafka: KafkaSettings, topic: str, read: Callable[[Whole], Awaitable[T]]) -> T:
+    """Return what somebody makes of a topic.
+
+    Raises:
+        DependencyError: Kafka cannot be reached, or deleted records before they were read.
+        LogChangedError: there is no such topic.
+    """
+    with admin_client(kafka) as client:
+        facts = describe(client, [topic]).get(topic)
+    if facts is None:
+        raise LogChangedError(
+            f"topic {topic!r} does not exist",
+            hint="correct its name, or create it with `tocsin topics FILE --apply`",
+        )
+
+    async def reading() -> T:
+        async with opened(kafka, topic, facts.partitions) as whole:
+            return await read(whole)
+
+    try:
+        return asyncio.run(reading())
+    except KAFKA_AWAY as error:
+        raise DependencyError(
+            f"topic {topic!r} cannot be read to its end ({type(error).__name__})",
+            hint="check that Kafka is up, that this user may read the topic, and its retention",
+        ) from error
