@@ -12,7 +12,7 @@ import difflib
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -24,7 +24,6 @@ from stream.model.wanted import SPANS, FalseRings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from enum import StrEnum
 
 __all__ = [
     "Address",
@@ -52,6 +51,8 @@ __all__ = [
     "whole_of",
     "wrong",
 ]
+
+W = TypeVar("W", bound=str)
 
 _DURATION = re.compile(r"([0-9]+)\s*(ms|s|m|h|d|w)")
 _MILLISECONDS = {
@@ -114,18 +115,17 @@ def article(word: str) -> str:
     return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
 
 
-def choice(kind: type[StrEnum]) -> Callable[[Any], StrEnum]:
-    """Return a validator that takes one word of an enumeration."""
+def choice(known: Iterable[W]) -> Callable[[Any], W]:
+    """Return a validator that takes one of some words, or one word of an enumeration."""
+    words = {str(each): each for each in known}
 
-    def check(value: Any) -> StrEnum:
+    def check(value: Any) -> W:
         word = _text(value)
-        try:
-            return kind(word)
-        except ValueError:
-            known = " | ".join(member.value for member in kind)
-            near = closest(word, [member.value for member in kind])
-            hint = f"write {known}; {near}" if near.startswith("did") else f"write {known}"
-            raise wrong(f"{shown(value)} is not one of {known}", hint) from None
+        if word in words:
+            return words[word]
+        near, hint = closest(word, words), f"write {' | '.join(words)}"
+        hint += f"; {near}" if near.startswith("did") else ""
+        raise wrong(f"{shown(value)} is not one of {' | '.join(words)}", hint)
 
     return check
 

@@ -49,7 +49,6 @@ class AimReader:
         counting: what it counts and tests.
         reader: reads comparisons as its HAVING was read.
         findings: receives errors and warnings.
-        loc: the alarm.
         open: keys that are left to be found.
     """
 
@@ -57,7 +56,6 @@ class AimReader:
     counting: Counting
     reader: HavingReader
     findings: Findings
-    loc: Loc
     open: tuple[str, ...] = ()
 
     def read(self) -> tuple[Aim, FirstTolerances] | None:
@@ -97,14 +95,14 @@ class AimReader:
             number = getattr(self.model, key)
             if number is not None and not 1 <= number <= most:
                 message = f"{key} is a whole number from 1 to {most:,}"
-                self.findings.wrong((*self.loc, key), message, f"write {key}: 10")
+                self.findings.wrong(key, message, f"write {key}: 10")
         for key, message, hint in misplaced_keys(self.model):
-            self.findings.wrong((*self.loc, key), message, hint)
+            self.findings.wrong(key, message, hint)
         literals = self.counting.condition.formula.literals
         mechanism = OFFERED.get(self.model.mechanism)
         if mechanism is not None and mechanism.panes is not None and len(literals) > 1:
             self.findings.wrong(
-                (*self.loc, "mechanism"),
+                "mechanism",
                 f"{mechanism.name} decides one comparison; this HAVING comes to {len(literals)}"
                 " tests",
                 FOR_FORMULAS,
@@ -116,7 +114,7 @@ class AimReader:
         atoms = self.counting.atoms
         given: list[int | None] = [None] * len(atoms)
         if "" in written and len(written) == 1:
-            value, at = written[""], (*self.loc, key)
+            value, at = written[""], (key,)
             if value and len(self._measured_in()) > 1:
                 message = f"one {key} does for comparisons that count in one unit; these count in"
                 self.findings.wrong(at, f"{message} several", self._one_each(value))
@@ -127,7 +125,7 @@ class AimReader:
             return given
         exactly: set[int] = set()
         for text, value in written.items():
-            at = (*self.loc, key, text)
+            at = (key, text)
             named, precise = self._named(text, at)
             for atom in named:
                 if atom in exactly and not precise:
@@ -252,16 +250,13 @@ class AimReader:
     def _place_of(self, atom: int) -> Loc:
         """Return where an atom's tolerance is written."""
         written = self.model.tolerance
-        at = (*self.loc, "tolerance")
-        if "" in written:
-            return at
-        fallback = at
-        for text in written:
+        fallback: Loc = ("tolerance",)
+        for text in written if "" not in written else ():
             named, precise = self._meant(text)
             if atom in named and precise:
-                return (*at, text)
+                return ("tolerance", text)
             if atom in named:
-                fallback = (*at, text)
+                fallback = ("tolerance", text)
         return fallback
 
     def _levels(self) -> LevelGrid | None:
@@ -273,14 +268,14 @@ class AimReader:
         try:
             Grid.asked(levels, 1)
         except ConfigError as error:
-            self.findings.wrong((*self.loc, "levels"), error.message, error.hint)
+            self.findings.wrong("levels", error.message, error.hint)
         return levels
 
     def _warn(self, aim: Aim) -> None:
         atoms = self.counting.atoms
         if aim.promise == "false_alarms" and aim.max_fpr is not None:
             self.findings.note(
-                (*self.loc, "promise"),
+                "promise",
                 "false alarms are promised up to the threshold, max_fpr"
                 f" {float(aim.max_fpr):g}: misses are not; max_fnr {float(aim.max_fnr):g} is"
                 " about cells beyond twice the tolerance from it",
@@ -293,7 +288,7 @@ class AimReader:
         if zero and "tolerance" not in self.open:
             whose = f" for {', '.join(zero)}" if len(atoms) > 1 else ""
             self.findings.warn(
-                (*self.loc, "tolerance"),
+                "tolerance",
                 f"tolerance 0{whose} asks to tell neighbouring values apart, which costs most",
                 "write how far below the threshold an alarm is welcome, as tolerance: 5",
             )
@@ -308,7 +303,7 @@ class AimReader:
                 takes, rows = f"{quorum} rows for {atom.text}", "of these"
             if quorum > 1:
                 self.findings.note(
-                    (*self.loc, "sql"),
+                    "sql",
                     "an aggregate of nothing is NULL and must not ring, so it takes"
                     f" {takes}: predicates with fewer {rows} lie outside max_fnr",
                 )

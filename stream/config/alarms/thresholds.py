@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from stream.config.findings import Findings
     from stream.config.sql.comparisons import Asked, Threshold
     from stream.config.tables import Table
-    from stream.config.yamlfile import Loc
     from stream.model.feeds import Domain, Feed
 
 __all__ = ["Levels", "Profiles", "ThresholdReader"]
@@ -113,14 +112,12 @@ class ThresholdReader:
         domain: its predicates.
         tables: public tables by name.
         findings: receives errors.
-        loc: the alarm.
     """
 
     feed: Feed
     domain: Domain
     tables: Mapping[str, Table]
     findings: Findings
-    loc: Loc
 
     def read(self, asked: Asked) -> Levels | None:
         """Return the thresholds of a comparison, or ``None`` where one does not fit."""
@@ -250,4 +247,4 @@ class ThresholdReader:
 
     def _at_sql(self, asked: Asked, message: str, hint: str) -> None:
         offset = asked.threshold.offset
-        self.findings.wrong((*self.loc, "sql"), message, hint, offset=offset)
+        self.findings.wrong("sql", message, hint, offset=offset)

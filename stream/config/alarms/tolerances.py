@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from operators.conditions.condition import Aim
     from stream.config.findings import Findings
-    from stream.config.yamlfile import Loc
     from stream.model.queries import Query
 
 __all__ = [
@@ -84,7 +83,7 @@ def highest_tolerance(query: Query, atom: str) -> int:
     return max(int(bound.thresholds.min()) - 1, 0)
 
 
-def tell_empty(query: Query, findings: Findings, loc: Loc) -> None:
+def tell_empty(query: Query, findings: Findings) -> None:
     """Warn where nothing is promised of a predicate of which nothing was counted.
 
     The sum of nothing is false of an average by one step alone, and a tolerance grants that.
@@ -92,7 +91,6 @@ def tell_empty(query: Query, findings: Findings, loc: Loc) -> None:
     Args:
         query: the alarm.
         findings: receives the warning.
-        loc: the alarm.
     """
     condition, tolerances = query.condition, query.aim.tolerances
     if len(tolerances) != len(condition.formula.atoms):  # a band's
@@ -103,7 +101,7 @@ def tell_empty(query: Query, findings: Findings, loc: Loc) -> None:
     nothing = np.zeros((condition.statistics, condition.cells), dtype=np.int64)
     if np.any((score.read(nothing) < 0) & (score.read(nothing) > -score.steps)):
         findings.warn(
-            (*loc, "tolerance"),
+            "tolerance",
             "a predicate of which nothing was counted lies within the tolerance, and may ring",
             'write AND COUNT(*) >= 20, say, with a tolerance of its own: {"COUNT(*) >= 20": 9}',
         )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from accountant.errors import ConfigError
 from stream.config.budgets import build_budget
@@ -17,10 +17,10 @@ from stream.config.closed import Closed
 from stream.config.declarations import build_kafka
 from stream.config.delivery.building import build_board, build_delivery, build_lifecycle
 from stream.config.delivery.keys import BoardModel, DeliverModel, LifecycleModel
-from stream.config.keys import EXAMPLES, MODELS, BudgetModel, KafkaModel, LogModel, ReleaseWord
+from stream.config.keys import BudgetModel, KafkaModel, LogModel, ReleaseWord
 from stream.config.loading import examine, zone_of
 from stream.config.scalars import Name, Text  # noqa: TC001  # pydantic reads them
-from stream.config.smallfile import KAFKA_EXAMPLE, read_small
+from stream.config.smallfile import read_small
 from stream.config.yamlfile import load_document
 from stream.logs.settings import LogSettings
 from stream.model.alarms import require_kafka
@@ -56,16 +56,6 @@ class _SmallFile(Closed):
     board: BoardModel = BoardModel()
     budget: BudgetModel | None = None
     alarms: dict[Name, _SmallAlarm] = Field(default_factory=dict)
-
-
-_PARTS: Final = {"kafka", "deliver", "board", "budget"}
-_MODELS: Final[dict[tuple[str, ...], type[BaseModel]]] = {
-    **{place: model for place, model in MODELS.items() if _PARTS.intersection(place[:1])},
-    (): _SmallFile,
-    ("log",): LogModel,
-    ("alarms", "*"): _SmallAlarm,
-}
-_EXAMPLES: Final = {**EXAMPLES, "kafka": KAFKA_EXAMPLE}
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,14 +121,18 @@ def _of_alarms(path: Path, environ: Mapping[str, str]) -> _File:
 
 
 def _of_small(document: Document, path: Path) -> _File:
-    model, findings = read_small(document, path, _SmallFile, _MODELS, _EXAMPLES)
+    model, findings = read_small(document, path, _SmallFile, {})
     zone = zone_of(model.timezone, findings)
     kafka = build_kafka(model.kafka, {}, findings)
     delivery = build_delivery(model.deliver, findings)
     board = build_board(model.board, findings)
-    budget = None if model.budget is None else build_budget(model.budget, zone.key, findings)
+    budget = (
+        None
+        if model.budget is None
+        else build_budget(model.budget, zone.key, findings.under("budget"))
+    )
     lifecycles = {
-        name: build_lifecycle(alarm, None, ("alarms", name), findings)
+        name: build_lifecycle(alarm, None, findings.under("alarms", name))
         for name, alarm in model.alarms.items()
     }
     if findings.errors or kafka is None:
