@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
 from stream.config.places import bootstrap_problem, ledger_url
-from stream.config.scalars import article, closest
+from stream.config.scalars import closest
 from stream.config.security import check_security
 from stream.config.tables import canonical, read_domain
 from stream.logs.settings import LogSettings
 from stream.model.addresses import is_loopback
 from stream.model.alarms import KafkaSettings, Settings
+from stream.model.contributions import article
 from stream.model.feeds import Clock, Codec, Feed, Field, FieldType
 from stream.model.numbers import decimal, whole_steps
 from stream.windows.instants import instant_ms

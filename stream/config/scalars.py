@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
 __all__ = [
+    "MILLISECONDS",
     "Address",
     "CellEpsilon",
     "Duration",
@@ -40,7 +41,6 @@ __all__ = [
     "Text",
     "TopicName",
     "Whole",
-    "article",
     "choice",
     "clip_of",
     "closest",
@@ -55,7 +55,7 @@ __all__ = [
 W = TypeVar("W", bound=str)
 
 _DURATION = re.compile(r"([0-9]+)\s*(ms|s|m|h|d|w)")
-_MILLISECONDS = {
+MILLISECONDS = {
     "ms": 1,
     "s": 1_000,
     "m": 60_000,
@@ -63,6 +63,7 @@ _MILLISECONDS = {
     "d": 86_400_000,
     "w": 604_800_000,
 }
+"""Units of durations, the shortest first."""
 _OCTAL = re.compile(r"[+-]?0[0-9]+")
 _RINGS = re.compile(r"(\S+)\s+(?:per|a)\s+(\S+)")
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
@@ -108,11 +109,6 @@ def closest(word: str, known: Iterable[str]) -> str:
     if not known:
         return ""
     return f"known here: {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
-
-
-def article(word: str) -> str:
-    """Return a word with its indefinite article."""
-    return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
 
 
 def choice(known: Iterable[W]) -> Callable[[Any], W]:
@@ -305,9 +301,9 @@ def _duration(value: Any) -> Duration:
     if match is None:
         raise wrong(f"{shown(value)} is not a duration", _DURATION_HINT)
     digits, unit = match.groups()
-    count = int(digits) if len(digits) <= LONGEST_NUMBER else _MILLISECONDS["w"]
-    milliseconds = count * _MILLISECONDS[unit]
-    if milliseconds > 3660 * _MILLISECONDS["d"]:
+    count = int(digits) if len(digits) <= LONGEST_NUMBER else MILLISECONDS["w"]
+    milliseconds = count * MILLISECONDS[unit]
+    if milliseconds > 3660 * MILLISECONDS["d"]:
         raise wrong(f"{shown(value)} is longer than ten years", "write a shorter duration")
     return Duration(milliseconds, {"d": count, "w": 7 * count}.get(unit, 0))
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from operators.conditions.comparison import Comparison
 from stream.config.alarms.reduction import LARGEST_SCALE, Function, Tree
-from stream.config.scalars import article, closest
+from stream.config.scalars import closest
 from stream.config.sql.comparisons import Asked, Key, Measure, Threshold
 from stream.config.sql.linear import Linear, is_linear, linear_measure, linear_of
 from stream.config.sql.nodes import (
@@ -35,6 +35,7 @@ from stream.config.sql.nodes import (
 )
 from stream.config.sql.text import select_of
 from stream.config.sql.where import WhereReader
+from stream.model.contributions import article
 from stream.model.feeds import Field, FieldType
 
 if TYPE_CHECKING:

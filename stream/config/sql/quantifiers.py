@@ -63,7 +63,7 @@ def inner_of(select: exp.Select) -> exp.Select | None:
     Raises:
         SqlProblem: it is no plain SELECT, or what stands around it counts no groups.
     """
-    clause = select.args.get("from_") or select.args.get("from")
+    clause = select.args.get("from_")
     if clause is None or not isinstance(clause.this, exp.Subquery):
         return None
     inner = clause.this.this
@@ -75,7 +75,7 @@ def inner_of(select: exp.Select) -> exp.Select | None:
         what = "an alias" if extra[0] == "alias" else extra[0].upper()
         at = start(extra[1] or clause.this)
         raise SqlProblem(f"the inner query stands without {what}", "remove it", at)
-    extra = first_extra(select, "expressions", "from", "from_", "group", "having")
+    extra = first_extra(select, "expressions", "from_", "group", "having")
     if extra is not None:
         name = _INSIDE.get(extra[0], extra[0].upper().rstrip("_"))
         at = start(extra[1]) if extra[1] is not None else 0

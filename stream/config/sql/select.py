@@ -65,7 +65,6 @@ _CLAUSES = {
     "sort": "SORT BY",
     "limit": "LIMIT",
     "offset": "OFFSET",
-    "with": "WITH",
     "with_": "WITH",
     "qualify": "QUALIFY",
     "windows": "WINDOW",
@@ -174,7 +173,7 @@ class _Reader:
     def read(self) -> ParsedQuery:
         """Return the query."""
         select = self.select
-        allowed = ("expressions", "from", "from_", "where", "group", "having")
+        allowed = ("expressions", "from_", "where", "group", "having")
         extra = first_extra(select, *allowed)
         if extra is not None:
             name, node = extra
@@ -222,7 +221,7 @@ class _Reader:
         return 0 if node is None else start(node)
 
     def _feed(self, feeds: Mapping[str, Feed]) -> Feed:
-        clause = self.select.args.get("from_") or self.select.args.get("from")
+        clause = self.select.args.get("from_")
         if clause is None:
             raise SqlProblem("FROM is missing", SHAPE, 0)
         table = clause.this

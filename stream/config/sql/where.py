@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from operators.conditions.comparison import Comparison
-from stream.config.scalars import article, closest
+from stream.config.scalars import closest
 from stream.config.sql.nodes import (
     COMPARISONS,
     SqlProblem,
@@ -26,6 +26,7 @@ from stream.config.sql.nodes import (
     start,
     unwrapped,
 )
+from stream.model.contributions import article
 from stream.model.feeds import Field, FieldType
 from stream.model.filters import And, Compare, FieldValue, IsIn, IsNull, Not, Or, Where
 from stream.windows.instants import instant_ms
