@@ -197,9 +197,7 @@ def _topic(value: Any) -> str:
 
 
 def _exact(value: Any) -> Fraction:
-    text = _text(value)
-    _refuse_octal(value)
-    found = number(text)
+    text, found = _number(value)
     if found is None:
         hint = "write a number, as 0.05 or 1/20"
         percent = number(text.removesuffix("%")) if text.endswith("%") else None
@@ -211,12 +209,16 @@ def _exact(value: Any) -> Fraction:
     return found
 
 
-def _refuse_octal(value: Scalar) -> None:
-    """Refuse ``040``, which is 40 to people and 32 to readers of YAML."""
-    text = value.text.strip()
+def _number(value: Any) -> tuple[str, Fraction | None]:
+    """Return a text, and the number that it is, if it is one.
+
+    ``040`` is refused, which is 40 to people and 32 to readers of YAML.
+    """
+    text = _text(value)
     if value.kind == "int" and _OCTAL.fullmatch(text):
         plain = text.lstrip("+-0") or "0"
         raise wrong(f"{shown(value)} begins with 0: YAML takes it as octal", f"write {plain}")
+    return text, number(text)
 
 
 def whole_of(value: Any) -> int:
@@ -237,9 +239,7 @@ def _probability(value: Any) -> Fraction:
 
 
 def _delta(value: Any) -> Fraction:
-    text = _text(value)
-    _refuse_octal(value)
-    found = number(text)
+    _, found = _number(value)
     if found is None or not Fraction(1, 10**18) <= found <= Fraction(1, 1000):
         raise wrong(
             f"{shown(value)} is no delta: a number from 1e-18 to 0.001, far below one in as many"
@@ -260,9 +260,7 @@ def _epsilon(key: str) -> Callable[[Any], Fraction]:
     """Return a validator of the privacy loss that a key holds."""
 
     def check(value: Any) -> Fraction:
-        text = _text(value)
-        _refuse_octal(value)
-        found = number(text)
+        text, found = _number(value)
         if value.kind == "float" and found is not None and found > 0:
             raise wrong(
                 f"{key} is a bare float, which YAML readers round", f'quote it: {key}: "{text}"'

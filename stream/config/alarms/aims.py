@@ -17,17 +17,18 @@ from operators.conditions.levels import LevelGrid
 from operators.conditions.score import quorate
 from operators.conditions.weights import Weight
 from operators.descriptors import FOR_FORMULAS
-from operators.registry import OFFERED
+from operators.registry import mechanism_of
 from operators.single.ladder import Grid
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
 from stream.config.alarms.mechanism_keys import misplaced_keys
 from stream.config.alarms.reduction import LARGEST_STATISTIC
-from stream.config.alarms.tolerances import mapping_text
+from stream.config.alarms.tolerances import mapping_text, room_of
 from stream.config.sql.nodes import SqlProblem
 from stream.model.numbers import decimal, whole_steps
 from stream.model.queries import FirstTolerances
 
 if TYPE_CHECKING:
+    from operators.descriptors import Mechanism
     from stream.config.alarms.statistics import Counting
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
@@ -71,8 +72,6 @@ class AimReader:
         first, levels = _default_first(self.counting), self._levels()
         if len(self.findings.errors) > before:
             return None
-        mechanism = OFFERED.get(self.model.mechanism)
-        looks_twice = mechanism is not None and mechanism.first_phase
         alarms, often = self.model.alarms_per_period, self.model.append
         run: dict[str, Any] = {"alarms": alarms, "questions": often}
         aim = Aim(
@@ -81,13 +80,18 @@ class AimReader:
             max_fpr=self.model.max_fpr,
             max_fnr_in_silence=self.model.max_fnr_in_silence,
             promise=self.model.promise,
-            first_tolerances=first.beside(tolerances) if looks_twice else (),
+            first_tolerances=first.beside(tolerances) if self._mechanism.first_phase else (),
             put_back=self.model.append_to == "run",
             levels=levels,
             **{name: value for name, value in run.items() if value is not None},
         )
         self._warn(aim)
         return aim, first
+
+    @property
+    def _mechanism(self) -> Mechanism:
+        """What decides it."""
+        return mechanism_of(self.model.mechanism)
 
     def _check_keys(self) -> None:
         """Refuse numbers out of range, keys that the mechanism does not read, tests too many."""
@@ -99,12 +103,11 @@ class AimReader:
         for key, message, hint in misplaced_keys(self.model):
             self.findings.wrong(key, message, hint)
         literals = self.counting.condition.formula.literals
-        mechanism = OFFERED.get(self.model.mechanism)
-        if mechanism is not None and mechanism.panes is not None and len(literals) > 1:
+        if self._mechanism.panes is not None and len(literals) > 1:
             self.findings.wrong(
                 "mechanism",
-                f"{mechanism.name} decides one comparison; this HAVING comes to {len(literals)}"
-                " tests",
+                f"{self._mechanism.name} decides one comparison; this HAVING comes to"
+                f" {len(literals)} tests",
                 FOR_FORMULAS,
             )
 
@@ -114,13 +117,13 @@ class AimReader:
         atoms = self.counting.atoms
         given: list[int | None] = [None] * len(atoms)
         if "" in written and len(written) == 1:
-            value, at = written[""], (key,)
+            value = written[""]
             if value and len(self._measured_in()) > 1:
                 message = f"one {key} does for comparisons that count in one unit; these count in"
-                self.findings.wrong(at, f"{message} several", self._one_each(value))
+                self.findings.wrong(key, f"{message} several", self._one_each(value))
                 return given
             for atom, counted in enumerate(atoms):
-                if not counted.guard and not self._amount_is_wrong(value, atom, at):
+                if not counted.guard and not self._amount_is_wrong(value, atom, (key,)):
                     given[atom] = int(value / self.counting.spec_of(atom).per_unit)
             return given
         exactly: set[int] = set()
@@ -215,18 +218,13 @@ class AimReader:
         return bool(hint)
 
     def _room(self, atom: int) -> int | None:
-        """Return the largest tolerance by which an empty cell is not free to ring.
-
-        Below 0 where it rings anyway; ``None`` where an empty cell bounds nothing: the statistic
-        may be negative, or only the atom's negation is asked for.
-        """
         condition = self.counting.condition
-        name, mechanism = condition.formula.atoms[atom], OFFERED.get(self.model.mechanism)
-        if name in condition.extremes and not (mechanism and mechanism.first_phase):
-            return None  # it asks for a quorum
-        if name not in condition.formula.literals or not self.counting.spec_of(atom).never_negative:
-            return None
-        return int(condition.atoms[name].thresholds.min()) - 1
+        return room_of(
+            condition,
+            condition.formula.atoms[atom],
+            self.counting.spec_of(atom),
+            looks_twice=self._mechanism.first_phase,
+        )
 
     def _check_room(self, atom: int, tolerance: int) -> None:
         room, text = self._room(atom), self.counting.atoms[atom].text

@@ -94,6 +94,7 @@ class QueryBuilder:
         check_promise(model, left_open, self.findings)
         if (wrong := named_wrongly(model.mechanism)) is not None:
             self.findings.wrong("mechanism", *wrong)
+            return None
         if model.max_fnr + (model.max_fpr or model.max_fnr) >= 1:
             self.findings.wrong(
                 "max_fnr" if model.max_fpr is None else "max_fpr",
@@ -243,8 +244,7 @@ class QueryBuilder:
         """Return what the alarm counts, tests and promises, or one severity level of it."""
         parsed, model, findings = level.parsed, level.model, level.findings
         before, tables = len(findings.errors), replace(tables, findings=findings)
-        asked, mechanism = parsed.band, OFFERED.get(model.mechanism)
-        of_bands = mechanism is not None and mechanism.bands is not None
+        asked, of_bands = parsed.band, mechanism_of(model.mechanism).bands is not None
         if asked is not None and of_bands:
             return BandReader(
                 model=model,

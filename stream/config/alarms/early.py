@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from operators.descriptors import EARLY_HINT
-from operators.registry import OFFERED
+from operators.registry import mechanism_of
 from stream.windows.cumulative import CumulativeCalendar
 
 if TYPE_CHECKING:
@@ -41,16 +41,15 @@ def check_early(
     """
     if not parsed.cumulative:
         return
-    mechanism = OFFERED.get(model.mechanism)
-    of_panes = mechanism is not None and mechanism.panes is not None
-    if budget.unit is not PrivacyUnit.EVENT and not of_panes:
+    mechanism = mechanism_of(model.mechanism)
+    if budget.unit is not PrivacyUnit.EVENT and mechanism.panes is None:
         findings.wrong(
             "sql",
             "early alarms are for budget unit: event; a person would be charged for every step",
             "write TUMBLE instead of CUMULATE, unit: event, or mechanism: panes",
             offset=parsed.window_offset,
         )
-    if mechanism is not None and mechanism.early is None:
+    if mechanism.early is None:
         message = f"{mechanism.name} decides a window when it is over, and not step by step"
         findings.wrong("mechanism", message, EARLY_HINT)
     if model.promise != "misses":

@@ -14,7 +14,7 @@ from accountant.errors import ConfigError
 from accountant.units import to_loss_units
 from operators.conditions.condition import Severity
 from operators.descriptors import SEVERITY_HINT
-from operators.registry import OFFERED, mechanism_of, price
+from operators.registry import mechanism_of, price
 from stream.config.alarms.reduction import Function, Tree
 from stream.config.alarms.wanted import WRITTEN_HINT, is_searched
 from stream.config.sql.bands import reference_of
@@ -178,7 +178,6 @@ def _refused(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield key, what is wrong and a hint."""
     leaves = list(parsed.having.leaves())
-    mechanism = OFFERED.get(model.mechanism)
     if model.severity is None:
         yield "sql", "SEVERITY has no levels", _SHAPE
         return
@@ -198,7 +197,7 @@ def _refused(
     for key, holds, message, hint in (
         (
             "mechanism",
-            mechanism is not None and mechanism.severities is None,
+            mechanism_of(model.mechanism).severities is None,
             f"{model.mechanism} has no severity levels",
             SEVERITY_HINT,
         ),

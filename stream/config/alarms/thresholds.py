@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.errors import ConfigError
 from operators.conditions.comparison import Comparison
 from stream.config.alarms.reduction import LARGEST_STATISTIC, Function
+from stream.config.reading import Place
 from stream.config.scalars import closest
 from stream.config.tables import canonical
 from stream.model.numbers import decimal, whole_steps
@@ -184,9 +184,8 @@ class ThresholdReader:
                 value, message, hint = convert(cell.value)
                 column = cell.column
             if message:
-                self.findings.errors.append(
-                    ConfigError(message, file=table.file, line=cell.line, column=column, hint=hint)
-                )
+                place = Place(table.file, cell.line, column)
+                self.findings.errors.append(place.error(message, hint))
             if at is not None:
                 found[at] = value
         missing = [key for index, key in enumerate(keys) if index not in found]

@@ -12,6 +12,7 @@ from pydantic import Field
 
 from stream.config.closed import Closed
 from stream.config.declarations import build_kafka, check_token
+from stream.config.delivery.building import cafile_of
 from stream.config.keys import KafkaModel, LogModel
 from stream.config.scalars import (  # pydantic reads them
     Address,  # noqa: TC001
@@ -101,9 +102,6 @@ def read_bridge(path: Path, *, environ: Mapping[str, str]) -> BridgeSetup:
 
 def _bridge(model: BridgeModel, findings: Findings) -> Bridge:
     sensors = model.mqtt
-    if sensors.cafile is not None and not (findings.folder / sensors.cafile).is_file():
-        message = "cafile names no file that can be read"
-        findings.wrong(("bridge", "mqtt", "cafile"), message, "write the path of a PEM file")
     if not 1 <= model.buffer_mib <= _MOST_MIB:
         message = "a buffer holds 1 MiB to 1 TiB"
         findings.wrong(("bridge", "buffer_mib"), message, "write buffer_mib: 64")
@@ -116,7 +114,7 @@ def _bridge(model: BridgeModel, findings: Findings) -> Bridge:
             sensors.client or "",
             sensors.username or "",
             sensors.password or "",
-            str(findings.folder / sensors.cafile) if sensors.cafile else "",
+            cafile_of(sensors.cafile, findings.under("bridge", "mqtt")),
         ),
         topic=model.topic,
         unit=model.unit,

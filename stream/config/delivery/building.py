@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stream.config.delivery.keys import BoardModel, DeliverModel, LifecycleModel
     from stream.config.findings import Findings
 
-__all__ = ["build_board", "build_delivery", "build_lifecycle"]
+__all__ = ["build_board", "build_delivery", "build_lifecycle", "cafile_of"]
 
 _MOST_WINDOWS: Final = 1_000
 _SHORTEST_SECRET: Final = 16
@@ -91,7 +91,7 @@ def build_delivery(model: DeliverModel | None, findings: Findings) -> Delivery |
                 one.discovery or "",
                 one.username or "",
                 one.password or "",
-                str(findings.folder / one.cafile) if one.cafile else "",
+                cafile_of(one.cafile, findings.under("deliver", "mqtt", name)),
             )
             for name, one in model.mqtt.items()
         ),
@@ -108,6 +108,17 @@ def build_board(model: BoardModel, findings: Findings) -> Board:
         hint = "use 16 random characters, or leave it out where everybody who comes may read"
         findings.wrong(("board", "token"), "the token is shorter than 16 bytes", hint)
     return Board(model.listen, model.token or "", model.windows, model.predicates, model.read_back)
+
+
+def cafile_of(written: str | None, findings: Findings) -> str:
+    """Return the path of the authorities of a broker's certificate; empty for none."""
+    if written is None:
+        return ""
+    path = findings.folder / written
+    if not path.is_file():
+        message = "cafile names no file that can be read"
+        findings.wrong("cafile", message, "write the path of a PEM file")
+    return str(path)
 
 
 def _check_addresses(model: DeliverModel, findings: Findings) -> None:
@@ -131,10 +142,6 @@ def _check_secrets(model: DeliverModel, findings: Findings) -> None:
             hint = "whoever guesses it can send alarms of their own: use 16 random characters"
             at = ("webhooks", name, "secret")
             findings.wrong(at, "the secret is shorter than 16 bytes", hint)
-    for name, broker in model.mqtt.items():
-        if broker.cafile is not None and not (findings.folder / broker.cafile).is_file():
-            message = "cafile names no file that can be read"
-            findings.wrong(("mqtt", name, "cafile"), message, "write the path of a PEM file")
 
 
 def _is_url(text: str) -> bool:

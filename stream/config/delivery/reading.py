@@ -6,7 +6,6 @@ analyst writes it without the custodian's secrets, and needs none of the variabl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from pydantic import Field
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stream.config.yamlfile import Document
-    from stream.model.alarms import Budget
-    from stream.model.boards import Board
     from stream.model.deliveries import Delivery
 
 __all__ = ["read_board", "read_subscription"]
@@ -58,17 +55,6 @@ class _SmallFile(Closed):
     alarms: dict[Name, _SmallAlarm] = Field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
-class _File:
-    """What either kind of file says."""
-
-    name: str
-    subscription: Subscription
-    delivery: Delivery | None
-    board: Board
-    budget: Budget | None
-
-
 def read_subscription(path: Path, *, environ: Mapping[str, str]) -> DeliverSetup:
     """Return what ``tocsin deliver`` runs on.
 
@@ -79,11 +65,11 @@ def read_subscription(path: Path, *, environ: Mapping[str, str]) -> DeliverSetup
     Raises:
         ConfigError: the first thing that is wrong with it.
     """
-    found = _read(path, environ)
-    if found.delivery is None:
+    setup, delivery = _read(path, environ)
+    if delivery is None:
         message = "this configuration does not say where alarms are delivered"
-        raise ConfigError(message, file=found.name, line=1, column=1, hint=_MISSING)
-    return DeliverSetup(found.subscription, found.delivery)
+        raise ConfigError(message, file=str(path), line=1, column=1, hint=_MISSING)
+    return DeliverSetup(setup.subscription, delivery)
 
 
 def read_board(path: Path, *, environ: Mapping[str, str]) -> BoardSetup:
@@ -96,17 +82,16 @@ def read_board(path: Path, *, environ: Mapping[str, str]) -> BoardSetup:
     Raises:
         ConfigError: the first thing that is wrong with it.
     """
-    found = _read(path, environ)
-    return BoardSetup(found.subscription, found.board, found.budget)
+    return _read(path, environ)[0]
 
 
-def _read(path: Path, environ: Mapping[str, str]) -> _File:
+def _read(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, Delivery | None]:
     document = load_document(path, environ=environ)
     whole = isinstance(document.tree, dict) and "feeds" in document.tree
     return _of_alarms(path, environ) if whole else _of_small(document, path)
 
 
-def _of_alarms(path: Path, environ: Mapping[str, str]) -> _File:
+def _of_alarms(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, Delivery | None]:
     report = examine(path, environ=environ)
     alarms = report.alarms
     if alarms is None:
@@ -117,10 +102,10 @@ def _of_alarms(path: Path, environ: Mapping[str, str]) -> _File:
     }
     counted = frozenset(name for name, query in alarms.running.items() if query.releases_counts)
     subscription = Subscription(kafka, alarms.timezone, lifecycles, alarms.settings.log, counted)
-    return _File(alarms.file, subscription, alarms.delivery, alarms.board, alarms.budget)
+    return BoardSetup(subscription, alarms.board, alarms.budget), alarms.delivery
 
 
-def _of_small(document: Document, path: Path) -> _File:
+def _of_small(document: Document, path: Path) -> tuple[BoardSetup, Delivery | None]:
     model, findings = read_small(document, path, _SmallFile, {})
     zone = zone_of(model.timezone, findings)
     kafka = build_kafka(model.kafka, {}, findings)
@@ -140,4 +125,4 @@ def _of_small(document: Document, path: Path) -> _File:
     log = LogSettings(model.log.level, model.log.format)
     counted = frozenset(name for name, alarm in model.alarms.items() if alarm.release == "counts")
     subscription = Subscription(kafka, zone.key, lifecycles, log, counted)
-    return _File(document.file, subscription, delivery, board, budget)
+    return BoardSetup(subscription, board, budget), delivery
