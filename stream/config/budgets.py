@@ -28,7 +28,7 @@ def build_budget(model: BudgetModel, timezone: str, findings: Findings) -> Budge
         _check_event_budget(model, findings)
     elif model.period is None:
         findings.wrong(
-            ("budget",),
+            (),
             "unit `user` needs a period: how long one person's events are protected together",
             "write period: 1d, or period: lifetime",
         )
@@ -55,20 +55,20 @@ def _gaussian(model: BudgetModel, findings: Findings) -> Gaussian | None:
     if model.promise is PromiseKind.PURE:
         if model.delta is not None:
             message = "a pure promise never fails: there is no delta"
-            findings.wrong(("budget", "delta"), message, "remove it, or write promise: gdp")
+            findings.wrong("delta", message, "remove it, or write promise: gdp")
         return None
     if model.delta is None:
         message = "promise: gdp needs a delta: probability on top of the factor e^epsilon_max"
-        findings.wrong(("budget", "promise"), message, 'write delta: "1e-6"')
+        findings.wrong("promise", message, 'write delta: "1e-6"')
         return None
     if model.epsilon_max > LARGEST_EPSILON:
         message = f"epsilon_max is above {LARGEST_EPSILON}, the most that promise: gdp plans for"
-        findings.wrong(("budget", "epsilon_max"), message, 'write epsilon_max: "4"')
+        findings.wrong("epsilon_max", message, 'write epsilon_max: "4"')
         return None
     promise = Gaussian(model.epsilon_max, model.delta)
     if not promise.wall_units:
         message = "no loss at all is so small that it keeps this epsilon_max and delta"
-        findings.wrong(("budget", "epsilon_max"), message, 'write epsilon_max: "4"')
+        findings.wrong("epsilon_max", message, 'write epsilon_max: "4"')
         return None
     return promise
 
@@ -76,13 +76,13 @@ def _gaussian(model: BudgetModel, findings: Findings) -> Gaussian | None:
 def _check_event_budget(model: BudgetModel, findings: Findings) -> None:
     if isinstance(model.period, Duration):
         findings.wrong(
-            ("budget", "period"),
+            "period",
             "under unit `event` nothing is renewed: an event's loss is never reset",
             "remove period, or write period: lifetime; disjoint windows cost nothing more",
         )
     if model.contribution is not None:
         findings.wrong(
-            ("budget", "contribution"),
+            "contribution",
             "contribution caps belong to unit `user`",
             "remove it, or write unit: user",
             key=True,
@@ -92,15 +92,9 @@ def _check_event_budget(model: BudgetModel, findings: Findings) -> None:
 def _caps(model: BudgetModel, findings: Findings) -> Contribution | None:
     if model.contribution is None:
         return Contribution()
-    given = model.contribution
-    caps = {
-        "predicates_per_window": given.predicates_per_window,
-        "events_per_cell": given.events_per_cell,
-    }
-    few = given.windows_per_period
-    written = caps if few is None else {**caps, "windows_per_period": few}
-    outside = [name for name, cap in written.items() if not 1 <= cap <= _LARGEST_CAP]
+    caps = model.contribution.model_dump(exclude_none=True)
+    outside = [name for name, cap in caps.items() if not 1 <= cap <= _LARGEST_CAP]
     for name in outside:
         message = f"{name} is a whole number from 1 to {_LARGEST_CAP}"
-        findings.wrong(("budget", "contribution", name), message, f"write {name}: 1")
-    return None if outside else Contribution(**caps, windows_per_period=few)
+        findings.wrong(("contribution", name), message, f"write {name}: 1")
+    return None if outside else Contribution(**caps)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any, ClassVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
 from stream.config.yamlfile import Scalar
 
-__all__ = ["Closed"]
+__all__ = ["Closed", "models_of"]
 
 
 class Closed(BaseModel):
@@ -22,3 +22,24 @@ class Closed(BaseModel):
     @classmethod
     def _short(cls, value: Any) -> Any:
         return {cls.short: value} if cls.short and isinstance(value, Scalar) else value
+
+
+def models_of(
+    model: type[BaseModel], place: tuple[str, ...] = ()
+) -> dict[tuple[str, ...], type[BaseModel]]:
+    """Return which model reads which mapping of a file.
+
+    Args:
+        model: of the mapping at ``place``.
+        place: keys from the root; ``*`` stands for a name the user chose, or for the place in a
+            list.
+    """
+    found = {place: model}
+    for name, field in model.model_fields.items():
+        at, kind = (*place, field.alias or name), field.annotation
+        while inside := get_args(kind):  # what is optional stands before None
+            several = get_origin(kind) in (dict, list)
+            at, kind = ((*at, "*"), inside[-1]) if several else (at, inside[0])
+        if isinstance(kind, type) and issubclass(kind, BaseModel):
+            found |= models_of(kind, at)
+    return found

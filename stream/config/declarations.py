@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
 from stream.config.places import bootstrap_problem, ledger_url
-from stream.config.scalars import article, closest
+from stream.config.scalars import closest
 from stream.config.security import check_security
 from stream.config.tables import canonical, read_domain
 from stream.logs.settings import LogSettings
 from stream.model.addresses import is_loopback
 from stream.model.alarms import KafkaSettings, Settings
+from stream.model.contributions import article
 from stream.model.feeds import Clock, Codec, Feed, Field, FieldType
 from stream.model.numbers import decimal, whole_steps
 from stream.windows.instants import instant_ms
@@ -46,25 +47,25 @@ def build_feeds(
     if not models:
         findings.wrong(("feeds",), "there is no feed", "declare one: feeds: {badges: {...}}")
     for name, model in models.items():
-        loc = ("feeds", name)
+        of = findings.under("feeds", name)
         if model.topic in topics:
-            findings.wrong(
-                (*loc, "topic"),
+            of.wrong(
+                "topic",
                 f"`{topics[model.topic]}` reads this topic already",
                 "a topic belongs to one feed: declare it once and filter with WHERE",
             )
         topics.setdefault(model.topic, name)
         fields = {
-            field: _field(field, spec, (*loc, "fields", field), findings)
+            field: _field(field, spec, of.under("fields", field))
             for field, spec in model.fields.items()
         }
         if not fields:
-            findings.wrong((*loc, "fields"), "the feed has no fields", "declare its fields")
-        _check_names(fields, model, loc, findings)
-        _check_roles(fields, model, loc, findings)
+            of.wrong("fields", "the feed has no fields", "declare its fields")
+        _check_names(fields, model, of)
+        _check_roles(fields, model, of)
         if not model.allowed_skew < 2**40 > model.broker_skew:
-            findings.wrong(loc, "a skew is too long", "write minutes", key=True)
-        key = _marks(model, loc, findings)
+            of.wrong((), "a skew is too long", "write minutes", key=True)
+        key = _marks(model, of)
         feeds[name] = Feed(
             name=name,
             topic=model.topic,
@@ -78,7 +79,7 @@ def build_feeds(
             allowed_skew_ms=model.allowed_skew,
             broker_skew_ms=model.broker_skew,
             idle_margin_ms=model.idle_margin,
-            history=_history(model, zone, loc, findings),
+            history=_history(model, zone, of),
             punctuation_ms=60_000 if model.punctuation is None else model.punctuation.every,
             punctuation_key=key,
         )
@@ -107,7 +108,7 @@ def build_kafka(
         hint = "write 6s or more, within the broker's limits"
         findings.wrong(("kafka", "session_timeout"), "the session timeout is under a second", hint)
     security = model.security.model_dump(exclude_none=True)
-    check_security(security, findings)
+    check_security(security, findings.under("kafka", "security"))
     return KafkaSettings(
         bootstrap=",".join(part.strip() for part in model.bootstrap.split(",")),
         group=model.group,
@@ -141,60 +142,58 @@ def build_settings(model: FileModel, stem: str, findings: Findings) -> Settings:
     )
 
 
-def _field(name: str, model: FieldModel, loc: Loc, findings: Findings) -> Field:
+def _field(name: str, model: FieldModel, findings: Findings) -> Field:
     kind = model.type
     if kind is None:
         if model.domain is None:
             known = " | ".join(FieldType)
-            findings.wrong(loc, f"`{name}` has no type", f"write {name}: {known}", key=True)
+            findings.wrong((), f"`{name}` has no type", f"write {name}: {known}", key=True)
             return Field(name, FieldType.STRING)
         kind = FieldType.STRING
-    domain = None if model.domain is None else _domain(model.domain, kind, loc, findings)
+    domain = None if model.domain is None else _domain(model.domain, kind, findings)
     step, lo, hi = model.granule, None, None
     if (model.clip is not None or step is not None) and kind not in _NUMBERS:
         part = "clip" if model.clip is not None else "granule"
         message = f"`{name}` is {article(kind.value)}: only numbers are summed"
-        findings.wrong((*loc, part), message, "declare type: integer or type: float", key=True)
+        findings.wrong(part, message, "declare type: integer or type: float", key=True)
         return Field(name, kind, domain)
     if step is None and kind is FieldType.INTEGER:
         step = _ONE
     if step is not None and (step <= 0 or (kind is FieldType.INTEGER and step.denominator != 1)):
         hint = "write granule: 1" if kind is FieldType.INTEGER else 'write granule: "0.01"'
         what = "a whole number" if kind is FieldType.INTEGER else "a number"
-        findings.wrong((*loc, "granule"), f"a granule here is {what} above 0", hint)
+        findings.wrong("granule", f"a granule here is {what} above 0", hint)
         step = None
     if step is not None and not _SMALLEST_FLOAT <= step <= _LARGEST_FLOAT:
         message = "this granule is outside the range of floats, which values are divided as"
-        findings.wrong((*loc, "granule"), message, "write one from 1e-307 to 1e308")
+        findings.wrong("granule", message, "write one from 1e-307 to 1e308")
         step = None
     if model.clip is not None:
         lo, hi = model.clip
-        _check_clip(lo, hi, step, (*loc, "clip"), findings)
+        _check_clip(lo, hi, step, findings)
     domain_file = model.domain if isinstance(model.domain, str) else None
     return Field(name, kind, domain, lo, hi, step, domain_file, fixed=model.fixed == "true")
 
 
-def _check_clip(
-    lo: Fraction, hi: Fraction, step: Fraction | None, loc: Loc, findings: Findings
-) -> None:
+def _check_clip(lo: Fraction, hi: Fraction, step: Fraction | None, findings: Findings) -> None:
     if lo == hi == 0:
-        findings.wrong(loc, "the clip leaves nothing to sum", "write clip: [0, 100]")
+        findings.wrong("clip", "the clip leaves nothing to sum", "write clip: [0, 100]")
     if step is None:
         return
     for bound in (lo, hi):
         steps, hint = whole_steps(bound, step)
         if hint:
             message = f"{decimal(bound)} is not a multiple of the granule {decimal(step)}"
-            findings.wrong(loc, message, hint)
+            findings.wrong("clip", message, hint)
         elif abs(steps) > _LARGEST_CLIP:
             message = f"{decimal(bound)} is more than 2^31 granules of {decimal(step)}"
-            findings.wrong(loc, message, "narrow the clip or use a coarser granule")
+            findings.wrong("clip", message, "narrow the clip or use a coarser granule")
 
 
 def _domain(
-    declared: tuple[str, ...] | str, kind: FieldType, loc: Loc, findings: Findings
+    declared: tuple[str, ...] | str, kind: FieldType, findings: Findings
 ) -> tuple[str, ...] | None:
-    at = (*loc, "domain")
+    at = "domain"
     if kind not in _IDENTIFIERS:
         message = f"{article(kind.value)} has no domain"
         findings.wrong(at, message, "use type: string or type: integer", key=True)
@@ -218,29 +217,27 @@ def _domain(
             hint = "remove it, or declare the field as string"
             if kind is FieldType.STRING:
                 hint = "write another value, in the events as well"
-            findings.wrong((*at, index), f"`{text[:40]}` {error}", hint)
+            findings.wrong((at, index), f"`{text[:40]}` {error}", hint)
             continue
         if value in values:
-            findings.wrong((*at, index), f"`{value[:40]}` is listed twice", "remove one of them")
+            findings.wrong((at, index), f"`{value[:40]}` is listed twice", "remove one of them")
         values[value] = None
     return tuple(values)
 
 
-def _check_names(fields: Iterable[str], model: FeedModel, loc: Loc, findings: Findings) -> None:
+def _check_names(fields: Iterable[str], model: FeedModel, findings: Findings) -> None:
     """Refuse names that the reader of JSON cannot look for."""
     for name in fields if model.codec is Codec.JSON else ():
         if any(sign in '"\\' or sign < " " for sign in name):
             findings.wrong(
-                (*loc, "fields", name),
+                ("fields", name),
                 "the name of a JSON field has no quotes, backslashes or control characters",
                 "write the events with another name, or declare codec: arrow",
                 key=True,
             )
 
 
-def _check_roles(
-    fields: Mapping[str, Field], model: FeedModel, loc: Loc, findings: Findings
-) -> None:
+def _check_roles(fields: Mapping[str, Field], model: FeedModel, findings: Findings) -> None:
     roles = [("time", model.time, (FieldType.TIMESTAMP,)), ("unit", model.unit, _IDENTIFIERS)]
     if model.id is not None:
         roles.append(("id", model.id, _IDENTIFIERS))
@@ -250,15 +247,13 @@ def _check_roles(
             hint = closest(name, fields)
             if not hint.startswith("did"):
                 hint = f"declare it: fields: {{{name}: {kinds[0].value}}}"
-            findings.wrong((*loc, role), f"`{name}` is not among the feed's fields", hint)
+            findings.wrong(role, f"`{name}` is not among the feed's fields", hint)
         elif fields[name].type not in kinds:
             message = f"`{name}` is {article(fields[name].type.value)}; {role} is {article(wanted)}"
-            findings.wrong((*loc, role), message, f"declare {name}: {kinds[0].value}")
+            findings.wrong(role, message, f"declare {name}: {kinds[0].value}")
 
 
-def _history(
-    model: FeedModel, zone: ZoneInfo, loc: Loc, findings: Findings
-) -> tuple[int, int] | None:
+def _history(model: FeedModel, zone: ZoneInfo, findings: Findings) -> tuple[int, int] | None:
     if model.history is None:
         return None
     span: list[int] = []
@@ -267,36 +262,36 @@ def _history(
             span.append(instant_ms(text, zone))
         except ValueError as error:
             hint = "write 2011-06-01, 2011-06-01T08:30:00 or 2011-06-01T06:30:00Z"
-            findings.wrong((*loc, "history", key), f"this instant {error}", hint)
+            findings.wrong(("history", key), f"this instant {error}", hint)
     if len(span) < 2:
         return None
     if span[0] >= span[1]:
         hint = "write from before until; until itself is not included"
-        findings.wrong((*loc, "history"), "the history is empty", hint, key=True)
+        findings.wrong("history", "the history is empty", hint, key=True)
     return span[0], span[1]
 
 
-def _marks(model: FeedModel, loc: Loc, findings: Findings) -> bytes | None:
+def _marks(model: FeedModel, findings: Findings) -> bytes | None:
     """Return the key of the punctuation marks, where the feed has them."""
     if model.clock is Clock.APPEND_TIME:
         if model.punctuation is not None:
             hint = "write clock: punctuation, or remove this"
             message = "punctuation marks belong to clock: punctuation"
-            findings.wrong((*loc, "punctuation"), message, hint, key=True)
+            findings.wrong("punctuation", message, hint, key=True)
         return None
     if model.punctuation is None:
         findings.wrong(
-            (*loc, "clock"),
+            "clock",
             "clock: punctuation needs the key that authenticates the marks",
             'write punctuation: {every: 1m, key: "${TOCSIN_MARKS_KEY}"}',
         )
         return None
     if not model.punctuation.every:
-        findings.wrong((*loc, "punctuation", "every"), "marks need a grid", "write every: 1m")
+        findings.wrong(("punctuation", "every"), "marks need a grid", "write every: 1m")
     key = model.punctuation.key.encode()
     if len(key) < _SHORTEST_KEY:
         hint = "whoever knows it can end windows early: use 16 random characters or more"
-        findings.wrong((*loc, "punctuation", "key"), "the key is shorter than 16 bytes", hint)
+        findings.wrong(("punctuation", "key"), "the key is shorter than 16 bytes", hint)
     return key
 
 

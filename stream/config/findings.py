@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -25,6 +25,7 @@ class Findings:
         warnings: what its author may not have meant.
         notes: what was chosen in its author's place, and why.
         open: why it can be checked and planned, but not be run.
+        at: where the part of the file is that is looked at; places are told from there.
     """
 
     document: Document
@@ -33,27 +34,36 @@ class Findings:
     warnings: list[ConfigError] = field(default_factory=list)
     notes: list[ConfigError] = field(default_factory=list)
     open: list[ConfigError] = field(default_factory=list)
+    at: Loc = ()
+
+    def under(self, *steps: str | int) -> Findings:
+        """Return the same findings, for a part of what is looked at."""
+        return replace(self, at=(*self.at, *steps))
 
     def wrong(
         self,
-        loc: Loc,
+        place: str | Loc,
         message: str,
-        hint: str = "",
+        hint: str,
         *,
         key: bool = False,
         offset: int | None = None,
     ) -> None:
-        """Note an error at a value (see ``Document.error``)."""
-        self.errors.append(self.document.error(loc, message, hint, key=key, offset=offset))
+        """Note an error at a value: a key, or the steps to it (see ``Document.error``)."""
+        self.errors.append(self._error(place, message, hint, key=key, offset=offset))
 
-    def warn(self, loc: Loc, message: str, hint: str = "", *, offset: int | None = None) -> None:
+    def warn(self, place: str | Loc, message: str, hint: str, *, offset: int | None = None) -> None:
         """Note a warning at a value."""
-        self.warnings.append(self.document.error(loc, message, hint, offset=offset))
+        self.warnings.append(self._error(place, message, hint, offset=offset))
 
-    def note(self, loc: Loc, message: str) -> None:
+    def note(self, place: str | Loc, message: str) -> None:
         """Note what was chosen at a value."""
-        self.notes.append(self.document.error(loc, message))
+        self.notes.append(self._error(place, message))
 
-    def leave_open(self, loc: Loc, message: str, hint: str) -> None:
-        """Note at a key that something is left to be found."""
-        self.open.append(self.document.error(loc, message, hint, key=True))
+    def leave_open(self, message: str, hint: str) -> None:
+        """Note that something of this part is left to be found."""
+        self.open.append(self._error((), message, hint, key=True))
+
+    def _error(self, place: str | Loc, message: str, hint: str = "", **where: Any) -> ConfigError:
+        steps = (place,) if isinstance(place, str) else place
+        return self.document.error((*self.at, *steps), message, hint, **where)

@@ -16,15 +16,13 @@ from accountant.units import PrivacyUnit
 from operators.conditions.condition import Promised
 from operators.deciders import DECIDER_NAMES
 from operators.registry import DEFAULT, OFFERED
-from stream.config.alarms.severity_keys import SeverityModel
+from stream.config.alarms.severity_keys import SeverityModel  # noqa: TC001  # pydantic reads it
 from stream.config.closed import Closed as _Model
+from stream.config.closed import models_of
 from stream.config.delivery.keys import (
-    AlertmanagerModel,
     BoardModel,
     DeliverModel,
     LifecycleModel,
-    MqttModel,
-    WebhookModel,
 )
 from stream.config.scalars import (
     Address,
@@ -44,12 +42,9 @@ from stream.config.scalars import (
     Whole,
     choice,
     clip_of,
-    closest,
     domain_of,
     period_of,
-    shown,
     verbatim,
-    wrong,
 )
 from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
@@ -60,7 +55,6 @@ from stream.model.feeds import Clock, Codec, FieldType, Partitioner
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pydantic import BaseModel
 
 __all__ = [
     "AUTO",
@@ -68,42 +62,17 @@ __all__ = [
     "EXAMPLES",
     "MODELS",
     "AlarmModel",
-    "Amounts",
-    "AppendTo",
-    "BoundModel",
     "BudgetModel",
-    "ContributionModel",
     "FeedModel",
     "FieldModel",
     "FileModel",
-    "HistoryModel",
     "KafkaModel",
-    "LevelsModel",
     "LogModel",
-    "MetricsModel",
-    "PunctuationModel",
-    "ReferenceModel",
     "Release",
     "ReleaseWord",
-    "TableModel",
 ]
 
 _DAY_MS = 86_400_000
-
-
-def _word_of(known: tuple[str, ...]) -> Callable[[Any], str]:
-    """Return a validator that takes one of these words."""
-
-    def check(value: Any) -> str:
-        word = value.text.strip() if isinstance(value, Scalar) else ""
-        if word in known:
-            return word
-        said = shown(value) if isinstance(value, Scalar) else "this"
-        near, words = closest(word, known), " | ".join(known)
-        hint = f"write {words}; {near}" if near.startswith("did") else f"write {words}"
-        raise wrong(f"{said} is not one of {words}", hint)
-
-    return check
 
 
 def _by_text(value: Any) -> Any:
@@ -129,15 +98,15 @@ _Domain = Annotated[
     tuple[str, ...] | str, PlainValidator(domain_of), WithJsonSchema(shapes.LIST_OR_FILE)
 ]
 _Clip = Annotated[tuple[Any, Any], PlainValidator(clip_of), WithJsonSchema(shapes.PAIR)]
-_Truth = Annotated[str, PlainValidator(_word_of(("true", "false"))), WithJsonSchema(shapes.TRUTH)]
+_Truth = Annotated[str, PlainValidator(choice(("true", "false"))), WithJsonSchema(shapes.TRUTH)]
 _Period = Annotated[Duration | str, PlainValidator(period_of), WithJsonSchema(shapes.PERIOD)]
 _DECIDERS = ("auto", *DECIDER_NAMES)
 _DeciderName = Annotated[
-    str, PlainValidator(_word_of(_DECIDERS)), WithJsonSchema(shapes.words(_DECIDERS))
+    str, PlainValidator(choice(_DECIDERS)), WithJsonSchema(shapes.words(_DECIDERS))
 ]
 
 Release = Literal["alarms", "counts"]
-ReleaseWord = Annotated[Release, PlainValidator(_word_of(get_args(Release)))]
+ReleaseWord = Annotated[Release, PlainValidator(choice(get_args(Release)))]
 """What leaves of an alarm's windows: which predicates ring, or their noisy counts, too."""
 
 AppendTo = Literal["window", "run"]
@@ -297,7 +266,7 @@ class AlarmModel(LifecycleModel):
     max_fnr: Probability
     max_fpr: Probability | None = None
     max_fnr_in_silence: Probability | None = None
-    promise: Annotated[Promised, PlainValidator(_word_of(get_args(Promised)))] = "misses"
+    promise: Annotated[Promised, PlainValidator(choice(get_args(Promised)))] = "misses"
     share: Share | None = None
     usual: Text | None = None
     false_rings: FalseRingsText | None = None
@@ -312,7 +281,7 @@ class AlarmModel(LifecycleModel):
     levels: LevelsModel | None = None
     alarms_per_period: Whole | None = None
     append: Whole | None = None
-    append_to: Annotated[AppendTo, PlainValidator(_word_of(get_args(AppendTo)))] | None = None
+    append_to: Annotated[AppendTo, PlainValidator(choice(get_args(AppendTo)))] | None = None
     release: ReleaseWord = "alarms"
     decider: _DeciderName | None = None
     bound: BoundModel | None = None
@@ -343,31 +312,8 @@ class FileModel(_Model):
     board: BoardModel = BoardModel()
 
 
-MODELS: dict[tuple[str, ...], type[BaseModel]] = {
-    (): FileModel,
-    ("kafka",): KafkaModel,
-    ("kafka", "security"): SecurityModel,
-    ("metrics",): MetricsModel,
-    ("log",): LogModel,
-    ("tables", "*"): TableModel,
-    ("feeds", "*"): FeedModel,
-    ("feeds", "*", "fields", "*"): FieldModel,
-    ("feeds", "*", "history"): HistoryModel,
-    ("feeds", "*", "punctuation"): PunctuationModel,
-    ("budget",): BudgetModel,
-    ("budget", "contribution"): ContributionModel,
-    ("alarms", "*"): AlarmModel,
-    ("alarms", "*", "reference"): ReferenceModel,
-    ("alarms", "*", "bound"): BoundModel,
-    ("alarms", "*", "levels"): LevelsModel,
-    ("alarms", "*", "severity", "*"): SeverityModel,
-    ("deliver",): DeliverModel,
-    ("deliver", "alertmanagers", "*"): AlertmanagerModel,
-    ("deliver", "webhooks", "*"): WebhookModel,
-    ("deliver", "mqtt", "*"): MqttModel,
-    ("board",): BoardModel,
-}
-"""Which model reads which mapping; ``*`` stands for a name the user chose."""
+MODELS = models_of(FileModel)
+"""Which model reads which mapping."""
 
 EXAMPLES = {
     "feeds": "feeds: {badges: {topic: building.badges, ...}}",

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from pathlib import Path
     from zoneinfo import ZoneInfo
 
+    from stream.model.queries import Query
+
 __all__ = ["Report", "check", "examine", "load", "zone_of"]
 
 
@@ -119,7 +121,7 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
         return None
     zone = zone_of(model.timezone, findings)
     feeds = build_feeds(model.feeds, zone, findings)
-    budget = build_budget(model.budget, zone.key, findings)
+    budget = build_budget(model.budget, zone.key, findings.under("budget"))
     kafka = build_kafka(model.kafka, feeds, findings)
     settings = build_settings(model, path.stem, findings)
     delivery = build_delivery(model.deliver, findings)
@@ -129,12 +131,15 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
         findings.wrong(("alarms",), "there is no alarm", f"declare one: {EXAMPLES['alarms']}")
     if budget is None or findings.errors:
         return None
-    builder = QueryBuilder(feeds, tables, budget, zone, zone.key, findings)
-    queries = {name: builder.build(name, alarm) for name, alarm in model.alarms.items()}
+    queries: dict[str, Query] = {}
+    for name, alarm in model.alarms.items():
+        builder = QueryBuilder(feeds, tables, budget, zone, findings.under("alarms", name))
+        if (query := builder.build(name, alarm)) is not None:
+            queries[name] = query
     alarms = Alarms(
         file=document.file,
         feeds=feeds,
-        queries={name: query for name, query in queries.items() if query is not None},
+        queries=queries,
         budget=budget,
         kafka=kafka,
         settings=settings,
@@ -155,8 +160,7 @@ def _with_open_ones_apart(alarms: Alarms, findings: Findings) -> Alarms:
     wanted = {name: query for name, query in alarms.queries.items() if query.open}
     for name, query in wanted.items():
         what = " and ".join(key for key in query.open if key in OPEN_WORDS)
-        findings.leave_open(
-            ("alarms", name),
+        findings.under("alarms", name).leave_open(
             f"alarm `{name}` says what is wanted and leaves {what} open",
             f"run `tocsin plan {alarms.file}`, and write in what it says",
         )

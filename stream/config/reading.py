@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import errno
 import stat
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
+
+from accountant.errors import ConfigError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["read_whole"]
+__all__ = ["Place", "decoded", "read_whole"]
 
 _KINDS: Final = (
     (stat.S_ISFIFO, "a pipe, not a file"),
@@ -18,6 +21,43 @@ _KINDS: Final = (
     (stat.S_ISBLK, "a device, not a file"),
 )
 _GIVEN: Final = ("/dev/stdin", "/dev/fd/", "/proc/")  # what a shell hands over, as in <(command)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where something stands.
+
+    Args:
+        file: its name, as the user wrote it.
+        line: from 1.
+        column: from 1.
+    """
+
+    file: str
+    line: int = 1
+    column: int = 1
+
+    @classmethod
+    def within(cls, file: str, text: str, at: int) -> Place:
+        """Return the place of a character of a file's text."""
+        return cls(file, text.count("\n", 0, at) + 1, at - text.rfind("\n", 0, at))
+
+    def error(self, message: str, hint: str = "") -> ConfigError:
+        """Return what is wrong with it."""
+        return ConfigError(message, file=self.file, line=self.line, column=self.column, hint=hint)
+
+
+def decoded(held: bytes, file: str) -> str:
+    """Return the text of a file.
+
+    Raises:
+        ConfigError: it is not UTF-8.
+    """
+    try:
+        return held.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        place = Place.within(file, held.decode("latin-1"), error.start)
+        raise place.error("the file is not UTF-8 text", "save it as UTF-8") from error
 
 
 def read_whole(path: Path) -> bytes:

@@ -12,7 +12,7 @@ import difflib
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 from pydantic_core import PydanticCustomError
@@ -24,9 +24,9 @@ from stream.model.wanted import SPANS, FalseRings
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
-    from enum import StrEnum
 
 __all__ = [
+    "MILLISECONDS",
     "Address",
     "CellEpsilon",
     "Duration",
@@ -41,7 +41,6 @@ __all__ = [
     "Text",
     "TopicName",
     "Whole",
-    "article",
     "choice",
     "clip_of",
     "closest",
@@ -53,8 +52,10 @@ __all__ = [
     "wrong",
 ]
 
+W = TypeVar("W", bound=str)
+
 _DURATION = re.compile(r"([0-9]+)\s*(ms|s|m|h|d|w)")
-_MILLISECONDS = {
+MILLISECONDS = {
     "ms": 1,
     "s": 1_000,
     "m": 60_000,
@@ -62,6 +63,7 @@ _MILLISECONDS = {
     "d": 86_400_000,
     "w": 604_800_000,
 }
+"""Units of durations, the shortest first."""
 _OCTAL = re.compile(r"[+-]?0[0-9]+")
 _RINGS = re.compile(r"(\S+)\s+(?:per|a)\s+(\S+)")
 _NAME = re.compile(r"[a-zA-Z0-9._-]+")
@@ -109,23 +111,17 @@ def closest(word: str, known: Iterable[str]) -> str:
     return f"known here: {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
 
 
-def article(word: str) -> str:
-    """Return a word with its indefinite article."""
-    return f"{'an' if word[:1] in 'aeiou' else 'a'} {word}"
+def choice(known: Iterable[W]) -> Callable[[Any], W]:
+    """Return a validator that takes one of some words, or one word of an enumeration."""
+    words = {str(each): each for each in known}
 
-
-def choice(kind: type[StrEnum]) -> Callable[[Any], StrEnum]:
-    """Return a validator that takes one word of an enumeration."""
-
-    def check(value: Any) -> StrEnum:
+    def check(value: Any) -> W:
         word = _text(value)
-        try:
-            return kind(word)
-        except ValueError:
-            known = " | ".join(member.value for member in kind)
-            near = closest(word, [member.value for member in kind])
-            hint = f"write {known}; {near}" if near.startswith("did") else f"write {known}"
-            raise wrong(f"{shown(value)} is not one of {known}", hint) from None
+        if word in words:
+            return words[word]
+        near, hint = closest(word, words), f"write {' | '.join(words)}"
+        hint += f"; {near}" if near.startswith("did") else ""
+        raise wrong(f"{shown(value)} is not one of {' | '.join(words)}", hint)
 
     return check
 
@@ -201,9 +197,7 @@ def _topic(value: Any) -> str:
 
 
 def _exact(value: Any) -> Fraction:
-    text = _text(value)
-    _refuse_octal(value)
-    found = number(text)
+    text, found = _number(value)
     if found is None:
         hint = "write a number, as 0.05 or 1/20"
         percent = number(text.removesuffix("%")) if text.endswith("%") else None
@@ -215,12 +209,16 @@ def _exact(value: Any) -> Fraction:
     return found
 
 
-def _refuse_octal(value: Scalar) -> None:
-    """Refuse ``040``, which is 40 to people and 32 to readers of YAML."""
-    text = value.text.strip()
+def _number(value: Any) -> tuple[str, Fraction | None]:
+    """Return a text, and the number that it is, if it is one.
+
+    ``040`` is refused, which is 40 to people and 32 to readers of YAML.
+    """
+    text = _text(value)
     if value.kind == "int" and _OCTAL.fullmatch(text):
         plain = text.lstrip("+-0") or "0"
         raise wrong(f"{shown(value)} begins with 0: YAML takes it as octal", f"write {plain}")
+    return text, number(text)
 
 
 def whole_of(value: Any) -> int:
@@ -241,9 +239,7 @@ def _probability(value: Any) -> Fraction:
 
 
 def _delta(value: Any) -> Fraction:
-    text = _text(value)
-    _refuse_octal(value)
-    found = number(text)
+    _, found = _number(value)
     if found is None or not Fraction(1, 10**18) <= found <= Fraction(1, 1000):
         raise wrong(
             f"{shown(value)} is no delta: a number from 1e-18 to 0.001, far below one in as many"
@@ -264,9 +260,7 @@ def _epsilon(key: str) -> Callable[[Any], Fraction]:
     """Return a validator of the privacy loss that a key holds."""
 
     def check(value: Any) -> Fraction:
-        text = _text(value)
-        _refuse_octal(value)
-        found = number(text)
+        text, found = _number(value)
         if value.kind == "float" and found is not None and found > 0:
             raise wrong(
                 f"{key} is a bare float, which YAML readers round", f'quote it: {key}: "{text}"'
@@ -305,9 +299,9 @@ def _duration(value: Any) -> Duration:
     if match is None:
         raise wrong(f"{shown(value)} is not a duration", _DURATION_HINT)
     digits, unit = match.groups()
-    count = int(digits) if len(digits) <= LONGEST_NUMBER else _MILLISECONDS["w"]
-    milliseconds = count * _MILLISECONDS[unit]
-    if milliseconds > 3660 * _MILLISECONDS["d"]:
+    count = int(digits) if len(digits) <= LONGEST_NUMBER else MILLISECONDS["w"]
+    milliseconds = count * MILLISECONDS[unit]
+    if milliseconds > 3660 * MILLISECONDS["d"]:
         raise wrong(f"{shown(value)} is longer than ten years", "write a shorter duration")
     return Duration(milliseconds, {"d": count, "w": 7 * count}.get(unit, 0))
 

@@ -24,7 +24,6 @@ _MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 _OTHER_WORDS: Final = {"TLS": "SSL", "MTLS": "SSL", "SASL": "SASL_SSL", "NONE": "PLAINTEXT"}
 _FILES: Final = ("ssl_cafile", "ssl_certfile", "ssl_keyfile")
 _SASL: Final = ("sasl_mechanism", "sasl_username", "sasl_password")
-_AT: Final = ("kafka", "security")
 
 
 def check_security(security: Mapping[str, str], findings: Findings) -> None:
@@ -32,36 +31,37 @@ def check_security(security: Mapping[str, str], findings: Findings) -> None:
 
     Args:
         security: as written, without what was left out.
-        findings: of the file.
+        findings: of this part of the file.
     """
     protocol = security.get("security_protocol", "PLAINTEXT")
     if protocol not in _PROTOCOLS:
         words = ", ".join(_PROTOCOLS)
         near = _OTHER_WORDS.get(protocol.upper().replace("-", "_").split("V")[0])
         hint = f"did you mean `{near}`?" if near else closest(protocol, _PROTOCOLS)
-        loc = (*_AT, "security_protocol")
-        findings.wrong(loc, f"security_protocol is one of {words}", hint)
+        findings.wrong("security_protocol", f"security_protocol is one of {words}", hint)
         return
     _check_sasl(protocol, security, findings)
     _check_tls(protocol, security, findings)
 
 
+def _refused(
+    protocol: str, security: Mapping[str, str], keys: tuple[str, ...], better: str, at: Findings
+) -> None:
+    """Refuse the first key that plays no part."""
+    for key in [key for key in keys if key in security][:1]:
+        message = f"{key} plays no part under security_protocol {protocol}"
+        at.wrong(key, message, f"write security_protocol: {better}, or remove it", key=True)
+
+
 def _check_sasl(protocol: str, security: Mapping[str, str], findings: Findings) -> None:
-    given = [key for key in _SASL if key in security]
     if not protocol.startswith("SASL"):
-        if given:
-            better = "SASL_SSL" if protocol == "SSL" else "SASL_PLAINTEXT or SASL_SSL"
-            findings.wrong(
-                (*_AT, given[0]),
-                f"{given[0]} plays no part under security_protocol {protocol}",
-                f"write security_protocol: {better}, or remove it",
-                key=True,
-            )
+        better = "SASL_SSL" if protocol == "SSL" else "SASL_PLAINTEXT or SASL_SSL"
+        _refused(protocol, security, _SASL, better, findings)
         return
     missing = [key for key in _SASL if key not in security]
     if missing:
         findings.wrong(
-            (*_AT, "security_protocol"),
+            "security_protocol",
             f"{protocol} needs {' and '.join(missing)}",
             "write sasl_mechanism: PLAIN, sasl_username: NAME, sasl_password: ${KAFKA_PASSWORD}",
         )
@@ -69,33 +69,26 @@ def _check_sasl(protocol: str, security: Mapping[str, str], findings: Findings) 
     if mechanism not in _MECHANISMS:
         words = ", ".join(_MECHANISMS)
         hint = closest(mechanism, _MECHANISMS)
-        findings.wrong((*_AT, "sasl_mechanism"), f"sasl_mechanism is one of {words}", hint)
+        findings.wrong("sasl_mechanism", f"sasl_mechanism is one of {words}", hint)
 
 
 def _check_tls(protocol: str, security: Mapping[str, str], findings: Findings) -> None:
-    given = [key for key in _FILES if key in security]
     if not protocol.endswith("SSL"):
-        if given:
-            better = "SASL_SSL" if protocol.startswith("SASL") else "SSL"
-            findings.wrong(
-                (*_AT, given[0]),
-                f"{given[0]} plays no part under security_protocol {protocol}",
-                f"write security_protocol: {better}, or remove it",
-                key=True,
-            )
+        better = "SASL_SSL" if protocol.startswith("SASL") else "SSL"
+        _refused(protocol, security, _FILES, better, findings)
         return
     before = len(findings.errors)
-    for key in given:
+    for key in [key for key in _FILES if key in security]:
         try:
             readable = Path(security[key]).is_file()
         except (OSError, ValueError):
             readable = False
         if not readable:
             message = f"{key} names no file that can be read"
-            findings.wrong((*_AT, key), message, "write the path of a PEM file")
+            findings.wrong(key, message, "write the path of a PEM file")
     if "ssl_keyfile" in security and "ssl_certfile" not in security:
         message = "a key without its certificate"
-        findings.wrong((*_AT, "ssl_keyfile"), message, "write ssl_certfile: CERTIFICATE.pem, too")
+        findings.wrong("ssl_keyfile", message, "write ssl_certfile: CERTIFICATE.pem, too")
     if len(findings.errors) == before:
         _try_files(security, findings)
 
@@ -108,7 +101,7 @@ def _try_files(security: Mapping[str, str], findings: Findings) -> None:
         except OSError:  # an SSLError is one
             message = "ssl_cafile holds no certificate"
             hint = "write the path of the authority's certificate, in PEM"
-            findings.wrong((*_AT, "ssl_cafile"), message, hint)
+            findings.wrong("ssl_cafile", message, hint)
     if "ssl_certfile" in security:
         try:
             # A key that is locked is asked for its password later, by the client.
@@ -120,7 +113,7 @@ def _try_files(security: Mapping[str, str], findings: Findings) -> None:
         except OSError:
             message = "ssl_certfile and ssl_keyfile are not a certificate and its key"
             hint = "write the paths of two PEM files that belong together"
-            findings.wrong((*_AT, "ssl_certfile"), message, hint)
+            findings.wrong("ssl_certfile", message, hint)
 
 
 class _LockedError(Exception):

@@ -6,18 +6,19 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from stream.config.closed import models_of
 from stream.config.explaining import explained
 from stream.config.findings import Findings
+from stream.config.keys import EXAMPLES
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from pathlib import Path
 
     from stream.config.yamlfile import Document
 
-__all__ = ["KAFKA_EXAMPLE", "read_small"]
+__all__ = ["read_small"]
 
-KAFKA_EXAMPLE: Final = "kafka: {bootstrap: localhost:9092}"
+_KAFKA: Final = {"kafka": "kafka: {bootstrap: localhost:9092}"}
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -26,8 +27,7 @@ def read_small(
     document: Document,
     path: Path,
     whole: type[M],
-    models: Mapping[tuple[str, ...], type[BaseModel]],
-    examples: Mapping[str, str],
+    examples: dict[str, str],
 ) -> tuple[M, Findings]:
     """Return a small file's model, and where further errors go.
 
@@ -35,8 +35,7 @@ def read_small(
         document: as loaded.
         path: of the file.
         whole: the model of all of it.
-        models: by place, those of its parts.
-        examples: by key, what to write.
+        examples: by key, what to write, where that is another thing than in a file of alarms.
 
     Raises:
         ConfigError: the first thing that is wrong with it.
@@ -47,4 +46,6 @@ def read_small(
     try:
         return whole.model_validate(document.tree), findings
     except ValidationError as error:
-        raise explained(document, error, models, examples)[0] from None
+        raise explained(document, error, models_of(whole), EXAMPLES | _KAFKA | examples)[
+            0
+        ] from None

@@ -8,11 +8,10 @@ from __future__ import annotations
 import csv
 import io
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from accountant.errors import ConfigError
-from stream.config.reading import read_whole
+from stream.config.reading import Place, decoded, read_whole
 from stream.config.scalars import closest
 from stream.model.characters import UNFIT
 from stream.model.feeds import FieldType
@@ -93,25 +92,25 @@ def read_domain(path: Path, kind: FieldType) -> tuple[str, ...]:
         ConfigError: a value is repeated or of another type; or there is none.
     """
     first: dict[str, int] = {}
-    for line, raw in enumerate(_text(path).split("\n"), start=1):
+    for line, raw in enumerate(decoded(read_whole(path), str(path)).split("\n"), start=1):
         value = raw.strip()
         if not value:
             continue
-        place = _Place(str(path), line, raw.index(value) + 1)
+        place = Place(str(path), line, raw.index(value) + 1)
         try:
             known = canonical(value, kind)
         except ValueError as error:
             hint = "remove it, or declare the field as string"
             if kind is FieldType.STRING:
                 hint = "write another value, in the events as well"
-            raise _error(f"`{value[:40]}` {error}", hint, place) from None
+            raise place.error(f"`{value[:40]}` {error}", hint) from None
         if known in first:
             hint = f"remove one of them; the first stands on line {first[known]}"
-            raise _error(f"`{value[:40]}` is listed twice", hint, place)
+            raise place.error(f"`{value[:40]}` is listed twice", hint)
         first[known] = line
     if not first:
-        place = _Place(str(path), 1, 1)
-        raise _error("the domain is empty", "write one public value per line", place)
+        place = Place(str(path))
+        raise place.error("the domain is empty", "write one public value per line")
     return tuple(first)
 
 
@@ -127,47 +126,38 @@ def read_table(path: Path, *, key: str | None = None, value: str | None = None) 
         OSError: the file cannot be read.
         ConfigError: a column is missing, a number is none, or a key is repeated.
     """
-    text = _text(path)
+    text = decoded(read_whole(path), str(path))
     lines = list(io.StringIO(text, newline=""))
     rows = _rows(text, str(path))
     header_line, header = next(rows, (1, []))
-    place = _Place(str(path), header_line, 1)
+    place = Place(str(path), header_line)
     if len(header) < 2:
-        raise _error("a table has two columns or more", "begin with a header: room,capacity", place)
+        raise place.error("a table has two columns or more", "begin with a header: room,capacity")
     if value is None and number(header[1]) is not None:
         hint = "begin with a header such as room,capacity"
-        raise _error("the first row is no header: its second column is a number", hint, place)
+        raise place.error("the first row is no header: its second column is a number", hint)
     key_at = _column(header, key, 0, place)
     value_at = _column(header, value, 1, place)
     cells: dict[str, Cell] = {}
     for line, row in rows:
         raw = lines[line - 1] if line <= len(lines) else ""
-        place = _Place(str(path), line, 1)
+        place = Place(str(path), line)
         if len(row) <= max(key_at, value_at):
             hint = f"write {len(header)} columns, as in the header"
-            raise _error("the row is too short", hint, place)
+            raise place.error("the row is too short", hint)
         name, figure = row[key_at].strip(), row[value_at].strip()
         column = max(0, raw.rfind(figure) if value_at > key_at else raw.find(figure)) + 1
         if not name:
-            raise _error("the key is empty", f"write a {header[key_at]}", place)
+            raise place.error("the key is empty", f"write a {header[key_at]}")
         if name in cells:
             hint = f"remove one of them; the first stands on line {cells[name].line}"
-            raise _error(f"`{name[:40]}` is listed twice", hint, place)
+            raise place.error(f"`{name[:40]}` is listed twice", hint)
         exact = number(figure)
         if exact is None:
             hint = "write a number such as 120"
-            raise _error(f"`{figure[:40]}` is not a number", hint, replace(place, column=column))
+            raise Place(str(path), line, column).error(f"`{figure[:40]}` is not a number", hint)
         cells[name] = Cell(exact, line, column)
     return Table(str(path), cells)
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """A place in a file."""
-
-    file: str
-    line: int
-    column: int
 
 
 def _rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
@@ -180,27 +170,14 @@ def _rows(text: str, file: str) -> Iterator[tuple[int, list[str]]]:
                 yield begins, row
             begins = reader.line_num + 1
     except csv.Error as error:
-        place = _Place(file, begins, 1)
-        raise _error(f"not CSV: {error}", "check quotes and commas", place) from None
+        place = Place(file, begins)
+        raise place.error(f"not CSV: {error}", "check quotes and commas") from None
 
 
-def _column(header: list[str], name: str | None, default: int, place: _Place) -> int:
+def _column(header: list[str], name: str | None, default: int, place: Place) -> int:
     if name is None:
         return default
     names = [cell.strip() for cell in header]
     if name not in names:
-        raise _error(f"the table has no column `{name}`", closest(name, names), place)
+        raise place.error(f"the table has no column `{name}`", closest(name, names))
     return names.index(name)
-
-
-def _text(path: Path) -> str:
-    try:
-        return read_whole(path).decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        line = bytes(error.object[: error.start]).count(b"\n") + 1
-        place = _Place(str(path), line, 1)
-        raise _error("the file is not UTF-8 text", "save it as UTF-8", place) from None
-
-
-def _error(message: str, hint: str, place: _Place) -> ConfigError:
-    return ConfigError(message, file=place.file, line=place.line, column=place.column, hint=hint)

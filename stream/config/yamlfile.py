@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 
 import yaml
 
-from accountant.errors import ConfigError
-from stream.config.reading import read_whole
+from stream.config.reading import Place, decoded, read_whole
 from stream.config.variables import REFERENCE, SecretFileError, read_secret
 
 if TYPE_CHECKING:
     import re
     from collections.abc import Mapping
+
+    from accountant.errors import ConfigError
 
 __all__ = ["Document", "Loc", "Scalar", "Tree", "load_document", "quoted"]
 
@@ -107,15 +108,12 @@ class Document:
             key: point at the key instead of the value.
             offset: point at this character inside a scalar.
         """
-        line, column = self.position(loc, key=key, offset=offset)
-        return ConfigError(message, file=self.file, line=line, column=column, hint=hint)
+        return self.place(loc, key=key, offset=offset).error(message, hint)
 
-    def position(
-        self, loc: Loc, *, key: bool = False, offset: int | None = None
-    ) -> tuple[int, int]:
-        """Return the 1-based line and column of a value, its key, or a character inside it."""
+    def place(self, loc: Loc, *, key: bool = False, offset: int | None = None) -> Place:
+        """Return the place of a value, its key, or a character inside it."""
         if self.root is None:
-            return 1, 1
+            return Place(self.file)
         node, mark, tree, complete = self.root, self.root.start_mark, self.tree, True
         for step in loc:
             found = self._child(node, step)
@@ -128,11 +126,10 @@ class Document:
             elif isinstance(tree, list):
                 tree = tree[int(step)]
         if complete and offset is not None and isinstance(tree, Scalar):
-            return _inside(node, self.text, tree, offset)
+            return Place.within(self.file, self.text, _inside(node, self.text, tree, offset))
         # A missing part is reported at the key of the mapping that lacks it.
         inner = isinstance(node, yaml.ScalarNode) if not complete else not key
-        mark = node.start_mark if inner else mark
-        return mark.line + 1, mark.column + 1
+        return _marked(self.file, node.start_mark if inner else mark)
 
     def _child(self, node: yaml.Node, step: str | int) -> tuple[yaml.Mark, yaml.Node] | None:
         """Return the mark of a child's key (or of the child, in a sequence) and the child."""
@@ -170,28 +167,16 @@ def load_document(
         ConfigError: the file cannot be read, or is not YAML of the kind we take.
     """
     file = str(path)
+    whole = Place(file)
     try:
         held = read_whole(path) if given is None else given
-        if len(held) > _MOST_BYTES:
-            hint = "put a domain in a file of its own, one value a line: room: {domain: rooms.txt}"
-            raise ConfigError(
-                "the file is longer than 512 KiB", file=file, line=1, column=1, hint=hint
-            )
-        text = held.decode("utf-8-sig")
     except OSError as error:
         reason = error.strerror or "cannot be read"
-        raise ConfigError(
-            f"cannot read the file: {reason}", file=file, line=1, column=1, hint="check its path"
-        ) from error
-    except UnicodeDecodeError as error:
-        before = bytes(error.object[: error.start])
-        raise ConfigError(
-            "the file is not UTF-8 text",
-            file=file,
-            line=before.count(b"\n") + 1,
-            column=error.start - (before.rfind(b"\n") + 1) + 1,
-            hint="save it as UTF-8",
-        ) from error
+        raise whole.error(f"cannot read the file: {reason}", "check its path") from error
+    if len(held) > _MOST_BYTES:
+        hint = "put a domain in a file of its own, one value a line: room: {domain: rooms.txt}"
+        raise whole.error("the file is longer than 512 KiB", hint)
+    text = decoded(held, file)
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         reader = _Reader(file, environ)
@@ -199,26 +184,14 @@ def load_document(
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = f"{error.problem or error.context}"
-        raise ConfigError(
-            f"not valid YAML: {problem}",
-            file=file,
-            line=mark.line + 1 if mark else 1,
-            column=mark.column + 1 if mark else 1,
-            hint=next((hint for said, hint in _HINTS.items() if said in problem), _HINT),
-        ) from error
+        hint = next((hint for said, hint in _HINTS.items() if said in problem), _HINT)
+        place = _marked(file, mark) if mark else whole
+        raise place.error(f"not valid YAML: {problem}", hint) from error
     except yaml.reader.ReaderError as error:
-        before_text = text[: error.position]
-        raise ConfigError(
-            "not valid YAML: a control character",
-            file=file,
-            line=before_text.count("\n") + 1,
-            column=error.position - (before_text.rfind("\n") + 1) + 1,
-            hint="remove it",
-        ) from error
+        place = Place.within(file, text, error.position)
+        raise place.error("not valid YAML: a control character", "remove it") from error
     except RecursionError as error:
-        raise ConfigError(
-            "the file is nested too deeply", file=file, line=1, column=1, hint="write it flat"
-        ) from error
+        raise whole.error("the file is nested too deeply", "write it flat") from error
     return Document(file=file, text=text, root=root, tree=tree, errors=tuple(reader.errors))
 
 
@@ -336,19 +309,21 @@ class _Reader:
         self.errors.append(self._error(node, message, hint))
 
     def _error(self, node: yaml.Node, message: str, hint: str) -> ConfigError:
-        line, column = node.start_mark.line + 1, node.start_mark.column + 1
-        return ConfigError(message, file=self.file, line=line, column=column, hint=hint)
+        return _marked(self.file, node.start_mark).error(message, hint)
 
 
-def _inside(node: yaml.Node, text: str, scalar: Scalar, offset: int) -> tuple[int, int]:
-    """Return line and column of a character of a scalar's text."""
+def _marked(file: str, mark: yaml.Mark) -> Place:
+    return Place(file, mark.line + 1, mark.column + 1)
+
+
+def _inside(node: yaml.Node, text: str, scalar: Scalar, offset: int) -> int:
+    """Return where in the file's text a character of a scalar's text stands."""
     offset = max(0, min(offset, len(scalar.text) - 1))
     if scalar.origin is not None:
         offset = scalar.origin[offset] if scalar.origin else 0
     start = node.start_mark.index
     raw = text[start : node.end_mark.index]
-    at = start + _place(raw, scalar.shown, offset, style=getattr(node, "style", None))
-    return text.count("\n", 0, at) + 1, at - (text.rfind("\n", 0, at) + 1) + 1
+    return start + _place(raw, scalar.shown, offset, style=getattr(node, "style", None))
 
 
 def _place(raw: str, value: str, offset: int, *, style: str | None) -> int:

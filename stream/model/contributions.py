@@ -15,8 +15,9 @@ from operators.registry import mechanism_of
 from stream.model.alarms import windows_cap
 from stream.model.headings import heading
 from stream.model.numbers import decimal
-from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.calendars import LocalCalendar, duration_words
 from stream.windows.cumulative import CumulativeCalendar
+from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
     from stream.model.alarms import Budget
@@ -26,9 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["article", "contribution_rule", "plural", "window_noun"]
 
-_DAY_MS: Final = 86_400_000
-_NOUNS: Final = {60_000: "minute", 3_600_000: "hour", _DAY_MS: "day", 7 * _DAY_MS: "week"}
-_PARTS: Final = ((_DAY_MS, "day"), (3_600_000, "hour"), (60_000, "minute"), (1_000, "second"))
+_NOUNS: Final = {60_000: "minute", 3_600_000: "hour", DAY_MS: "day", 7 * DAY_MS: "week"}
 _VALUES: Final = frozenset({Weight.SUM, Weight.OFFSET, Weight.LINEAR})
 
 
@@ -86,20 +85,12 @@ def _in_few(few: int, window: str) -> str:
 
 def window_noun(calendar: Calendar) -> str:
     """Return what one window is called: ``hour``, ``week``, ``window of 90 minutes``."""
-    match calendar:
-        case LocalCalendar(size_days=days, step_days=step):
-            size_ms, step_ms = days * _DAY_MS, step * _DAY_MS
-        case FixedCalendar(size_ms=size_ms, step_ms=step_ms):
-            pass
-        case CumulativeCalendar(size_ms=size_ms):
-            step_ms = size_ms
-        case _:
-            return "window"
-    if size_ms == step_ms and size_ms in _NOUNS:
+    size, step = calendar.lengths
+    size_ms = size * DAY_MS if isinstance(calendar, LocalCalendar) else size
+    whole = size == step or isinstance(calendar, CumulativeCalendar)
+    if whole and size_ms in _NOUNS:
         return _NOUNS[size_ms]
-    unit_ms, name = next((one for one in _PARTS if size_ms % one[0] == 0), (1, "millisecond"))
-    number = size_ms // unit_ms
-    return f"window of {number} {name}{'' if number == 1 else 's'}"
+    return f"window of {duration_words(size_ms)}"
 
 
 def article(noun: str) -> str:

@@ -33,8 +33,22 @@ class Where:
         raise NotImplementedError
 
 
+class _Leaf(Where):
+    """A condition on one field."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        field: str
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """The one field."""
+        return frozenset((self.field,))
+
+
 @dataclass(frozen=True, slots=True)
-class Compare(Where):
+class Compare(_Leaf):
     """A field compared with a literal.
 
     Args:
@@ -49,18 +63,13 @@ class Compare(Where):
     comparison: Comparison
     value: FieldValue
 
-    @property
-    def fields(self) -> frozenset[str]:
-        """The one field."""
-        return frozenset((self.field,))
-
     def describe(self) -> str:
         """Return ``field < literal``."""
         return f"{_name(self.field)} {self.comparison.value} {_literal(self.value)}"
 
 
 @dataclass(frozen=True, slots=True)
-class IsIn(Where):
+class IsIn(_Leaf):
     """A field equal to one of several literals.
 
     Args:
@@ -73,11 +82,6 @@ class IsIn(Where):
     type: FieldType
     values: tuple[FieldValue, ...]
 
-    @property
-    def fields(self) -> frozenset[str]:
-        """The one field."""
-        return frozenset((self.field,))
-
     def describe(self) -> str:
         """Return ``field IN (literals)``, the literals sorted."""
         literals = sorted({_literal(value) for value in self.values})
@@ -85,7 +89,7 @@ class IsIn(Where):
 
 
 @dataclass(frozen=True, slots=True)
-class IsNull(Where):
+class IsNull(_Leaf):
     """A field that an event leaves out or sets to null.
 
     Args:
@@ -93,11 +97,6 @@ class IsNull(Where):
     """
 
     field: str
-
-    @property
-    def fields(self) -> frozenset[str]:
-        """The one field."""
-        return frozenset((self.field,))
 
     def describe(self) -> str:
         """Return ``field IS NULL``."""

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from operators.conditions.widths import Relative
 from operators.registry import mechanism_of
-from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.calendars import LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from stream.model.queries import AggregateSpec, Query, ReferenceFeed
     from stream.windows.calendars import Calendar
 
-__all__ = ["SCHEMA_VERSION", "definition", "definition_json", "fingerprint"]
+__all__ = ["definition", "definition_json", "fingerprint"]
 
 SCHEMA_VERSION = 3
 """Raised whenever the same words would mean other decisions."""
@@ -113,35 +113,38 @@ def _quantifier(query: Query) -> dict[str, Any]:
     return {"members": _domain(query.members), "least": query.condition.least}
 
 
+_OF_FEEDS: Final = (
+    "name",
+    "topic",
+    "codec",
+    "time",
+    "unit",
+    "id",
+    "partitioner",
+    "clock",
+    "punctuation_ms",
+    "allowed_skew_ms",
+    "broker_skew_ms",
+)
+_OF_AGGREGATES: Final = ("kind", "field", "lo", "hi", "scale", "above", "not_above")
+
+
+def _said(of: object, names: tuple[str, ...]) -> dict[str, Any]:
+    """Return what fields hold: strings, words of enumerations among them, and whole numbers."""
+    return {name: getattr(of, name) for name in names}
+
+
 def _feed(feed: Feed) -> dict[str, Any]:
-    return {
-        "name": feed.name,
-        "topic": feed.topic,
-        "codec": feed.codec.value,
-        "time": feed.time,
-        "unit": feed.unit,
-        "id": feed.id,
-        "partitioner": feed.partitioner.value,
-        "clock": feed.clock.value,
-        "punctuation_ms": feed.punctuation_ms,
-        "allowed_skew_ms": feed.allowed_skew_ms,
-        "broker_skew_ms": feed.broker_skew_ms,
-        "fields": {name: _field(field) for name, field in feed.fields.items()},
-    }
+    fields = {name: _field(field) for name, field in feed.fields.items()}
+    return {**_said(feed, _OF_FEEDS), "fields": fields}
 
 
 def _aggregate(spec: AggregateSpec) -> dict[str, Any]:
     return {
-        "kind": spec.kind.value,
-        "field": spec.field,
-        "lo": spec.lo,
-        "hi": spec.hi,
+        **_said(spec, _OF_AGGREGATES),
         "granule": _ratio(spec.granule),
         "where": None if spec.where is None else spec.where.describe(),
         "pivots": None if spec.pivots is None else _digest_of_numbers(spec.pivots),
-        "scale": spec.scale,
-        "above": spec.above,
-        "not_above": spec.not_above,
         **_terms(spec),
     }
 
@@ -236,18 +239,17 @@ def _field(field: Field) -> dict[str, Any]:
 
 def _calendar(calendar: Calendar) -> dict[str, Any]:
     """Return the windows in numbers, so that another spelling of a schedule changes nothing."""
-    if isinstance(calendar, FixedCalendar):
-        parts: dict[str, Any] = {"size_ms": calendar.size_ms, "step_ms": calendar.step_ms}
-    elif isinstance(calendar, LocalCalendar):
+    parts: dict[str, Any]
+    if isinstance(calendar, LocalCalendar):
         parts = {
             "size_days": calendar.size_days,
             "step_days": calendar.step_days,
             "timezone": calendar.timezone,
         }
-    elif isinstance(calendar, CumulativeCalendar):
-        parts = {"size_ms": calendar.size_ms, "cumulative_step_ms": calendar.step_ms}
     else:
-        return {"windows": calendar.describe()}
+        size_ms, step_ms = calendar.lengths
+        name = "cumulative_step_ms" if isinstance(calendar, CumulativeCalendar) else "step_ms"
+        parts = {"size_ms": size_ms, name: step_ms}
     schedule = calendar.schedule
     active = None
     if schedule is not None:

@@ -25,13 +25,13 @@ from stream.model.feeds import FieldType
 from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from stream.model.feeds import Feed
+    from stream.model.feeds import Domain, Feed
     from stream.model.filters import FieldValue, Where
     from stream.model.queries import Query
 
-__all__ = ["FEED", "attribute_of", "cell_values", "cells_of", "group_by_of", "region_of"]
+__all__ = ["FEED", "attribute_of", "cell_values", "cells_of", "group_by_of", "region_of", "typed"]
 
 FEED = "feed"
 """The attribute that holds the name of an event's feed."""
@@ -75,7 +75,7 @@ def group_by_of(query: Query) -> tuple[str, ...]:
 
 def cells_of(query: Query) -> Iterator[tuple[Value, ...]]:
     """Yield every predicate of the query, in order, as values of ``group_by_of``."""
-    return product(*(_typed(query, name) for name in query.domain.fields))
+    return product(*(each for _, each in _declared(query, query.domain)))
 
 
 def cell_values(query: Query) -> tuple[tuple[ValueSet, ...], ...]:
@@ -84,9 +84,8 @@ def cell_values(query: Query) -> tuple[tuple[ValueSet, ...], ...]:
     A set is empty where a value of the field's type is never written so.
     """
     return tuple(
-        tuple(_listed(kind, (value,)) & _KINDS[kind] for value in _typed(query, name))
-        for name in query.domain.fields
-        for kind in (query.feed.fields[name].type,)
+        tuple(_listed(kind, (value,)) & _KINDS[kind] for value in values)
+        for kind, values in _declared(query, query.domain)
     )
 
 
@@ -192,26 +191,34 @@ def _any(parts: Iterable[_Box]) -> _Box:
 
 def _domain(query: Query) -> dict[str, _Allowed]:
     """Return the declared values of the fields that the query groups by."""
-    boxes = {}
-    for name in query.counted.fields:
+    declared = zip(query.counted.fields, _declared(query, query.counted), strict=True)
+    return {
+        name: _Allowed(_listed(kind, values) & _KINDS[kind], null=False)
+        for name, (kind, values) in declared
+    }
+
+
+def _declared(
+    query: Query, domain: Domain
+) -> Iterator[tuple[FieldType, tuple[str | int | bool, ...]]]:
+    """Yield the type and the declared values of every field of a domain."""
+    for name, values in zip(domain.fields, domain.values, strict=True):
         kind = query.feed.fields[name].type
-        boxes[name] = _Allowed(_listed(kind, _typed(query, name)) & _KINDS[kind], null=False)
-    return boxes
+        yield kind, typed(values, kind)
 
 
-def _typed(query: Query, name: str) -> tuple[str | int | bool, ...]:
-    """Return the declared values of a group field as events have them.
+def typed(values: Sequence[str], kind: FieldType) -> tuple[str | int | bool, ...]:
+    """Return the declared values of a field as events have them.
 
     Those that a value of the field's type is never written as are strings still: no event has them.
     """
-    values = query.counted.values[query.counted.fields.index(name)]
-    match query.feed.fields[name].type:
+    match kind:
         case FieldType.INTEGER | FieldType.TIMESTAMP:
             return tuple(_integer(value) for value in values)
         case FieldType.BOOLEAN:
             return tuple({"true": True, "false": False}.get(value, value) for value in values)
         case FieldType.STRING:
-            return values
+            return tuple(values)
         case FieldType.FLOAT:
             raise ValueError("a float has no domain: nothing is grouped by it")
 
@@ -237,12 +244,5 @@ def _compared(kind: FieldType, comparison: Comparison, value: FieldValue) -> Val
     if comparison in (Comparison.EQ, Comparison.NE):
         return equal if comparison is Comparison.EQ else ~equal
     below = ValueSet.between(None, value)
-    match comparison:
-        case Comparison.LT:
-            return below
-        case Comparison.LE:
-            return below | equal
-        case Comparison.GT:
-            return ~(below | equal)
-        case Comparison.GE:
-            return ~below
+    cut = below | equal if comparison.after else below
+    return ~cut if comparison.upward else cut

@@ -50,6 +50,11 @@ class Calendar(Protocol):
         """When windows run; ``None`` for always."""
         ...
 
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """Size and step of a window, both in milliseconds or both in local days."""
+        ...
+
     def bounds(self, index: int) -> tuple[int, int]:
         """Return ``[start_ms, end_ms)`` of window ``index``."""
         ...
@@ -125,8 +130,88 @@ class Calendar(Protocol):
         ...
 
 
+class _Regular:
+    """Windows of one size and step, both in milliseconds or both in local days."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+        schedule: Schedule | None
+
+        def bounds(self, index: int) -> tuple[int, int]: ...
+        def active(self, index: int) -> bool: ...
+        def first_starting_at(self, time_ms: int) -> int: ...
+
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """Size and step of a window."""
+        raise NotImplementedError
+
+    def _since(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return how long after the start of window 0 instants are, in the unit of lengths."""
+        raise NotImplementedError
+
+    def counted(self, index: int) -> tuple[int, int]:
+        """Return the bounds: windows are counted by themselves."""
+        return self.bounds(index)
+
+    def next_active(self, index: int) -> int:
+        """Return the smallest active index >= ``index`` (ConfigError: none in ten years)."""
+        return _next_active(self, index)
+
+    def first_opening_at(self, time_ms: int) -> int:
+        """Return the smallest index whose start is not before ``time_ms``."""
+        return self.first_starting_at(time_ms)
+
+    def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first and the last window that contain each instant."""
+        (size, step), since = self.lengths, self._since(_clip(times))
+        last = since // step
+        return (last if size == step else (since - size) // step + 1), last
+
+    def first_open(self, appends: NDArray[np.int64], grace_ms: int) -> NDArray[np.int64]:
+        """Return the smallest index whose end + ``grace_ms`` lies after each append time."""
+        size, step = self.lengths
+        index: NDArray[np.int64] = (self._since(_clip(appends) - grace_ms) - size) // step + 1
+        return index
+
+    def panes(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the pane of each instant."""
+        return self._since(_clip(times)) // math.gcd(*self.lengths)
+
+    def pane_range(self, index: int) -> tuple[int, int]:
+        """Return ``[first, end)`` of the window's panes."""
+        size, step = self.lengths
+        pane = math.gcd(size, step)
+        first = index * (step // pane)
+        return first, first + size // pane
+
+    @property
+    def overlap(self) -> int:
+        """Most windows that contain one instant."""
+        size, step = self.lengths
+        return -(-size // step)
+
+    @property
+    def charged(self) -> int:
+        """The same."""
+        return self.overlap
+
+    def describe(self) -> str:
+        """Return the windows in words."""
+        size, step = map(self._words, self.lengths)
+        words = f"tumbling windows of {size}"
+        if size != step:
+            words = f"hopping windows of {size} every {step}"
+        return words if self.schedule is None else f"{words}, active {self.schedule.describe()}"
+
+    def _words(self, length: int) -> str:
+        """Return a length in words."""
+        raise NotImplementedError
+
+
 @dataclass(frozen=True, slots=True)
-class FixedCalendar:
+class FixedCalendar(_Regular):
     """Windows of a fixed length, aligned to the Unix epoch.
 
     Args:
@@ -147,51 +232,23 @@ class FixedCalendar:
         if not (0 < self.size_ms <= TIME_LIMIT_MS and 0 < self.step_ms <= TIME_LIMIT_MS):
             raise ValueError("a window's size and step are at least 1 ms and below 8,000 years")
 
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """Size and step in milliseconds."""
+        return self.size_ms, self.step_ms
+
     def bounds(self, index: int) -> tuple[int, int]:
         """Return ``[start_ms, end_ms)``."""
         start_ms = index * self.step_ms
         return start_ms, start_ms + self.size_ms
 
-    def counted(self, index: int) -> tuple[int, int]:
-        """Return the bounds: windows are counted by themselves."""
-        return self.bounds(index)
-
     def active(self, index: int) -> bool:
         """Tell whether the window lies inside one active interval of the schedule."""
         return self.schedule is None or self.schedule.contains(*self.bounds(index))
 
-    def next_active(self, index: int) -> int:
-        """Return the smallest active index >= ``index`` (ConfigError: none in ten years)."""
-        return _next_active(self, index)
-
     def first_starting_at(self, time_ms: int) -> int:
         """Return the smallest index whose start is not before ``time_ms``."""
         return -(-time_ms // self.step_ms)
-
-    def first_opening_at(self, time_ms: int) -> int:
-        """Return the same."""
-        return self.first_starting_at(time_ms)
-
-    def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the first and the last window that contain each instant."""
-        times = _clip(times)
-        last = times // self.step_ms
-        if self.size_ms == self.step_ms:
-            return last, last
-        return (times - self.size_ms) // self.step_ms + 1, last
-
-    def first_open(self, appends: NDArray[np.int64], grace_ms: int) -> NDArray[np.int64]:
-        """Return the smallest index whose end + ``grace_ms`` lies after each append time."""
-        index: NDArray[np.int64] = (_clip(appends) - (grace_ms + self.size_ms)) // self.step_ms + 1
-        return index
-
-    def panes(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the pane of each instant."""
-        return _clip(times) // math.gcd(self.size_ms, self.step_ms)
-
-    def pane_range(self, index: int) -> tuple[int, int]:
-        """Return ``[first, end)`` of the window's panes."""
-        return _pane_range(index, self.size_ms, self.step_ms)
 
     @property
     def longest_ms(self) -> int:
@@ -203,23 +260,17 @@ class FixedCalendar:
         """Time between the ends of windows."""
         return self.step_ms
 
-    @property
-    def overlap(self) -> int:
-        """Most windows that contain one instant."""
-        return -(-self.size_ms // self.step_ms)
+    def _since(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the instants: window 0 starts at the epoch."""
+        return times
 
-    @property
-    def charged(self) -> int:
-        """The same."""
-        return self.overlap
-
-    def describe(self) -> str:
-        """Return the windows in words."""
-        return _describe(duration_words(self.size_ms), duration_words(self.step_ms), self.schedule)
+    def _words(self, length: int) -> str:
+        """Return milliseconds in words."""
+        return duration_words(length)
 
 
 @dataclass(frozen=True, slots=True)
-class LocalCalendar:
+class LocalCalendar(_Regular):
     """Windows of whole local days; whole weeks start on Mondays.
 
     A window is never active where a skipped day leaves it empty or makes it start together with
@@ -246,15 +297,16 @@ class LocalCalendar:
             raise ValueError("a window's size and step are 1 day to 100 years")
         midnights(self.timezone)
 
+    @property
+    def lengths(self) -> tuple[int, int]:
+        """Size and step in days."""
+        return self.size_days, self.step_days
+
     def bounds(self, index: int) -> tuple[int, int]:
         """Return ``[start_ms, end_ms)``."""
         day = self._first_day + index * self.step_days
         table = self._midnights
         return table.start_ms(day), table.start_ms(day + self.size_days)
-
-    def counted(self, index: int) -> tuple[int, int]:
-        """Return the bounds: windows are counted by themselves."""
-        return self.bounds(index)
 
     def active(self, index: int) -> bool:
         """Tell whether the window exists and lies inside one active interval of the schedule."""
@@ -263,37 +315,10 @@ class LocalCalendar:
             return False
         return self.schedule is None or self.schedule.contains(start_ms, end_ms)
 
-    def next_active(self, index: int) -> int:
-        """Return the smallest active index >= ``index`` (ConfigError: none in ten years)."""
-        return _next_active(self, index)
-
     def first_starting_at(self, time_ms: int) -> int:
         """Return the smallest index whose start is not before ``time_ms``."""
-        day = self._day(time_ms - 1) + 1 - self._first_day
+        day = self._midnights.day(time_ms - 1) + 1 - self._first_day
         return -(-day // self.step_days)
-
-    def first_opening_at(self, time_ms: int) -> int:
-        """Return the same."""
-        return self.first_starting_at(time_ms)
-
-    def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the first and the last window that contain each instant."""
-        days = self._days(_clip(times))
-        return (days - self.size_days) // self.step_days + 1, days // self.step_days
-
-    def first_open(self, appends: NDArray[np.int64], grace_ms: int) -> NDArray[np.int64]:
-        """Return the smallest index whose end + ``grace_ms`` lies after each append time."""
-        days = self._days(_clip(appends) - grace_ms)
-        index: NDArray[np.int64] = (days - self.size_days) // self.step_days + 1
-        return index
-
-    def panes(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the pane of each instant."""
-        return self._days(_clip(times)) // math.gcd(self.size_days, self.step_days)
-
-    def pane_range(self, index: int) -> tuple[int, int]:
-        """Return ``[first, end)`` of the window's panes."""
-        return _pane_range(index, self.size_days, self.step_days)
 
     @property
     def longest_ms(self) -> int:
@@ -306,21 +331,6 @@ class LocalCalendar:
         return self._midnights.longest_ms(self.step_days)
 
     @property
-    def overlap(self) -> int:
-        """Most windows that contain one instant."""
-        return -(-self.size_days // self.step_days)
-
-    @property
-    def charged(self) -> int:
-        """The same."""
-        return self.overlap
-
-    def describe(self) -> str:
-        """Return the windows in words."""
-        size, step = (_plural(days, "day") for days in (self.size_days, self.step_days))
-        return _describe(f"{size} in {self.timezone}", f"{step} in {self.timezone}", self.schedule)
-
-    @property
     def _midnights(self) -> Midnights:
         """The zone's days."""
         return midnights(self.timezone)
@@ -328,16 +338,15 @@ class LocalCalendar:
     @property
     def _first_day(self) -> int:
         """The local day on which window 0 starts."""
-        whole_weeks = self.size_days % _WEEK_DAYS == 0 and self.step_days % _WEEK_DAYS == 0
-        return _MONDAY if whole_weeks else 0
+        return 0 if any(days % _WEEK_DAYS for days in self.lengths) else _MONDAY
 
-    def _days(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _since(self, times: NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the days since window 0 of each instant."""
         return self._midnights.day_of(times) - self._first_day
 
-    def _day(self, time_ms: int) -> int:
-        """Return the local day of one instant."""
-        return self._midnights.day(time_ms)
+    def _words(self, length: int) -> str:
+        """Return days in words."""
+        return f"{_plural(length, 'day')} in {self.timezone}"
 
 
 def _clip(times: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -346,14 +355,7 @@ def _clip(times: NDArray[np.int64]) -> NDArray[np.int64]:
     return clipped
 
 
-def _pane_range(index: int, size: int, step: int) -> tuple[int, int]:
-    """Return ``[first, end)`` of the panes of gcd(size, step) of one window."""
-    pane = math.gcd(size, step)
-    first = index * (step // pane)
-    return first, first + size // pane
-
-
-def _next_active(calendar: Calendar, index: int) -> int:
+def _next_active(calendar: _Regular, index: int) -> int:
     """Return the smallest active index >= ``index``, skipping what the schedule leaves out."""
     schedule = calendar.schedule
     limit_ms = calendar.bounds(index)[0] + _SEARCH_LIMIT_MS
@@ -373,14 +375,6 @@ def _next_active(calendar: Calendar, index: int) -> int:
         f"no window of the {calendar.describe()} lies inside one active interval",
         hint="make the intervals of `active` at least as long as a window, or drop `active`",
     )
-
-
-def _describe(size: str, step: str, schedule: Schedule | None) -> str:
-    """Return windows in words."""
-    words = f"tumbling windows of {size}"
-    if size != step:
-        words = f"hopping windows of {size} every {step}"
-    return words if schedule is None else f"{words}, active {schedule.describe()}"
 
 
 def duration_words(length_ms: int) -> str:

@@ -56,6 +56,11 @@ class CumulativeCalendar:
         _ = self.windows, self._tiles
 
     @property
+    def lengths(self) -> tuple[int, int]:
+        """Length of a window and of a step, in milliseconds."""
+        return self.size_ms, self.step_ms
+
+    @property
     def steps(self) -> int:
         """How many steps a window has."""
         return self.size_ms // self.step_ms

@@ -57,9 +57,6 @@ class Periods:
         if first == last:
             return np.full(len(times), self.calendar.bounds(first)[0], np.int64)
         indexes = self.calendar.containing(times)[1]
-        if last - first < len(indexes):
-            starts = [self.calendar.bounds(index)[0] for index in range(first, last + 1)]
-            return np.array(starts, np.int64)[indexes - first]
         unique, where = np.unique(indexes, return_inverse=True)
         starts = [self.calendar.bounds(int(index))[0] for index in unique]
         return np.array(starts, np.int64)[where]

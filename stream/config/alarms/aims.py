@@ -17,17 +17,18 @@ from operators.conditions.levels import LevelGrid
 from operators.conditions.score import quorate
 from operators.conditions.weights import Weight
 from operators.descriptors import FOR_FORMULAS
-from operators.registry import OFFERED
+from operators.registry import mechanism_of
 from operators.single.ladder import Grid
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
 from stream.config.alarms.mechanism_keys import misplaced_keys
 from stream.config.alarms.reduction import LARGEST_STATISTIC
-from stream.config.alarms.tolerances import mapping_text
+from stream.config.alarms.tolerances import mapping_text, room_of
 from stream.config.sql.nodes import SqlProblem
 from stream.model.numbers import decimal, whole_steps
 from stream.model.queries import FirstTolerances
 
 if TYPE_CHECKING:
+    from operators.descriptors import Mechanism
     from stream.config.alarms.statistics import Counting
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
@@ -49,7 +50,6 @@ class AimReader:
         counting: what it counts and tests.
         reader: reads comparisons as its HAVING was read.
         findings: receives errors and warnings.
-        loc: the alarm.
         open: keys that are left to be found.
     """
 
@@ -57,7 +57,6 @@ class AimReader:
     counting: Counting
     reader: HavingReader
     findings: Findings
-    loc: Loc
     open: tuple[str, ...] = ()
 
     def read(self) -> tuple[Aim, FirstTolerances] | None:
@@ -73,8 +72,6 @@ class AimReader:
         first, levels = _default_first(self.counting), self._levels()
         if len(self.findings.errors) > before:
             return None
-        mechanism = OFFERED.get(self.model.mechanism)
-        looks_twice = mechanism is not None and mechanism.first_phase
         alarms, often = self.model.alarms_per_period, self.model.append
         run: dict[str, Any] = {"alarms": alarms, "questions": often}
         aim = Aim(
@@ -83,7 +80,7 @@ class AimReader:
             max_fpr=self.model.max_fpr,
             max_fnr_in_silence=self.model.max_fnr_in_silence,
             promise=self.model.promise,
-            first_tolerances=first.beside(tolerances) if looks_twice else (),
+            first_tolerances=first.beside(tolerances) if self._mechanism.first_phase else (),
             put_back=self.model.append_to == "run",
             levels=levels,
             **{name: value for name, value in run.items() if value is not None},
@@ -91,22 +88,26 @@ class AimReader:
         self._warn(aim)
         return aim, first
 
+    @property
+    def _mechanism(self) -> Mechanism:
+        """What decides it."""
+        return mechanism_of(self.model.mechanism)
+
     def _check_keys(self) -> None:
         """Refuse numbers out of range, keys that the mechanism does not read, tests too many."""
         for key, most in (("alarms_per_period", MOST_ALARMS), ("append", MOST_QUESTIONS)):
             number = getattr(self.model, key)
             if number is not None and not 1 <= number <= most:
                 message = f"{key} is a whole number from 1 to {most:,}"
-                self.findings.wrong((*self.loc, key), message, f"write {key}: 10")
+                self.findings.wrong(key, message, f"write {key}: 10")
         for key, message, hint in misplaced_keys(self.model):
-            self.findings.wrong((*self.loc, key), message, hint)
+            self.findings.wrong(key, message, hint)
         literals = self.counting.condition.formula.literals
-        mechanism = OFFERED.get(self.model.mechanism)
-        if mechanism is not None and mechanism.panes is not None and len(literals) > 1:
+        if self._mechanism.panes is not None and len(literals) > 1:
             self.findings.wrong(
-                (*self.loc, "mechanism"),
-                f"{mechanism.name} decides one comparison; this HAVING comes to {len(literals)}"
-                " tests",
+                "mechanism",
+                f"{self._mechanism.name} decides one comparison; this HAVING comes to"
+                f" {len(literals)} tests",
                 FOR_FORMULAS,
             )
 
@@ -116,18 +117,18 @@ class AimReader:
         atoms = self.counting.atoms
         given: list[int | None] = [None] * len(atoms)
         if "" in written and len(written) == 1:
-            value, at = written[""], (*self.loc, key)
+            value = written[""]
             if value and len(self._measured_in()) > 1:
                 message = f"one {key} does for comparisons that count in one unit; these count in"
-                self.findings.wrong(at, f"{message} several", self._one_each(value))
+                self.findings.wrong(key, f"{message} several", self._one_each(value))
                 return given
             for atom, counted in enumerate(atoms):
-                if not counted.guard and not self._amount_is_wrong(value, atom, at):
+                if not counted.guard and not self._amount_is_wrong(value, atom, (key,)):
                     given[atom] = int(value / self.counting.spec_of(atom).per_unit)
             return given
         exactly: set[int] = set()
         for text, value in written.items():
-            at = (*self.loc, key, text)
+            at = (key, text)
             named, precise = self._named(text, at)
             for atom in named:
                 if atom in exactly and not precise:
@@ -217,18 +218,13 @@ class AimReader:
         return bool(hint)
 
     def _room(self, atom: int) -> int | None:
-        """Return the largest tolerance by which an empty cell is not free to ring.
-
-        Below 0 where it rings anyway; ``None`` where an empty cell bounds nothing: the statistic
-        may be negative, or only the atom's negation is asked for.
-        """
         condition = self.counting.condition
-        name, mechanism = condition.formula.atoms[atom], OFFERED.get(self.model.mechanism)
-        if name in condition.extremes and not (mechanism and mechanism.first_phase):
-            return None  # it asks for a quorum
-        if name not in condition.formula.literals or not self.counting.spec_of(atom).never_negative:
-            return None
-        return int(condition.atoms[name].thresholds.min()) - 1
+        return room_of(
+            condition,
+            condition.formula.atoms[atom],
+            self.counting.spec_of(atom),
+            looks_twice=self._mechanism.first_phase,
+        )
 
     def _check_room(self, atom: int, tolerance: int) -> None:
         room, text = self._room(atom), self.counting.atoms[atom].text
@@ -252,16 +248,13 @@ class AimReader:
     def _place_of(self, atom: int) -> Loc:
         """Return where an atom's tolerance is written."""
         written = self.model.tolerance
-        at = (*self.loc, "tolerance")
-        if "" in written:
-            return at
-        fallback = at
-        for text in written:
+        fallback: Loc = ("tolerance",)
+        for text in written if "" not in written else ():
             named, precise = self._meant(text)
             if atom in named and precise:
-                return (*at, text)
+                return ("tolerance", text)
             if atom in named:
-                fallback = (*at, text)
+                fallback = ("tolerance", text)
         return fallback
 
     def _levels(self) -> LevelGrid | None:
@@ -273,14 +266,14 @@ class AimReader:
         try:
             Grid.asked(levels, 1)
         except ConfigError as error:
-            self.findings.wrong((*self.loc, "levels"), error.message, error.hint)
+            self.findings.wrong("levels", error.message, error.hint)
         return levels
 
     def _warn(self, aim: Aim) -> None:
         atoms = self.counting.atoms
         if aim.promise == "false_alarms" and aim.max_fpr is not None:
             self.findings.note(
-                (*self.loc, "promise"),
+                "promise",
                 "false alarms are promised up to the threshold, max_fpr"
                 f" {float(aim.max_fpr):g}: misses are not; max_fnr {float(aim.max_fnr):g} is"
                 " about cells beyond twice the tolerance from it",
@@ -293,7 +286,7 @@ class AimReader:
         if zero and "tolerance" not in self.open:
             whose = f" for {', '.join(zero)}" if len(atoms) > 1 else ""
             self.findings.warn(
-                (*self.loc, "tolerance"),
+                "tolerance",
                 f"tolerance 0{whose} asks to tell neighbouring values apart, which costs most",
                 "write how far below the threshold an alarm is welcome, as tolerance: 5",
             )
@@ -308,7 +301,7 @@ class AimReader:
                 takes, rows = f"{quorum} rows for {atom.text}", "of these"
             if quorum > 1:
                 self.findings.note(
-                    (*self.loc, "sql"),
+                    "sql",
                     "an aggregate of nothing is NULL and must not ring, so it takes"
                     f" {takes}: predicates with fewer {rows} lie outside max_fnr",
                 )

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from stream.config.keys import AlarmModel
     from stream.config.sql.comparisons import Measure
     from stream.config.sql.select import ParsedQuery
-    from stream.config.yamlfile import Loc
     from stream.model.feeds import Feed
     from stream.model.queries import AggregateSpec
 
@@ -47,7 +46,6 @@ class FeedReferenceReader:
         feeds: declared feeds.
         reread: its SQL read against another feed; raises ``SqlProblem``.
         findings: receives errors and notes.
-        loc: the alarm.
     """
 
     model: AlarmModel
@@ -55,7 +53,6 @@ class FeedReferenceReader:
     feeds: Mapping[str, Feed]
     reread: Callable[[Feed], ParsedQuery]
     findings: Findings
-    loc: Loc
 
     def read(self, measure: Measure, name: str) -> ReferenceFeed | None:
         """Return where the references are counted, or ``None`` where something does not fit.
@@ -64,7 +61,7 @@ class FeedReferenceReader:
             measure: the alarm's aggregate.
             name: of the feed.
         """
-        at = (*self.loc, "reference", "feed")
+        at = ("reference", "feed")
         try:
             feed = self._public(name)
             self._check_times(feed)

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
     from stream.config.sql.bands import BandAsked
-    from stream.config.yamlfile import Loc
 
 __all__ = ["BandWarnings", "at_decider"]
 
@@ -43,14 +42,12 @@ class BandWarnings:
         asked: its band.
         unit: what one unit of the aggregate is in the field's own unit.
         findings: receives the warnings.
-        loc: the alarm.
     """
 
     model: AlarmModel
     asked: BandAsked
     unit: Fraction
     findings: Findings
-    loc: Loc
 
     def tell(self, decider: Decider, kind: Kind, references: NDArray[np.int64] | None) -> None:
         """Warn of empty cells, of what is kept from a distance on only, and of narrow bands.
@@ -117,12 +114,12 @@ class BandWarnings:
                 if isinstance(decider.tau, Relative):
                     message += ", where the reference is least"
         hint = "write decider: tight, which keeps it everywhere outside the band"
-        self.findings.warn(at_decider(self.model, self.loc), message, hint)
+        self.findings.warn(at_decider(self.model), message, hint)
 
     def _at_sql(self, message: str, hint: str, offset: int) -> None:
-        self.findings.warn((*self.loc, "sql"), message, hint, offset=offset)
+        self.findings.warn("sql", message, hint, offset=offset)
 
 
-def at_decider(model: AlarmModel, loc: Loc) -> Loc:
+def at_decider(model: AlarmModel) -> str:
     """Return where an alarm's decider is chosen."""
-    return (*loc, "mechanism" if model.decider is None else "decider")
+    return "mechanism" if model.decider is None else "decider"

@@ -53,7 +53,6 @@ if TYPE_CHECKING:
     from stream.config.keys import AlarmModel
     from stream.config.sql.bands import BandAsked
     from stream.config.sql.select import ParsedQuery
-    from stream.config.yamlfile import Loc
     from stream.model.queries import AggregateSpec, ReferenceFeed
 
 __all__ = ["MOST_STATISTICS", "BandReader", "ReadAlarm"]
@@ -98,7 +97,6 @@ class BandReader:
         cap: how many events of one neighbour may count in a cell.
         per_user: whether a neighbour is a person.
         findings: receives errors, warnings and notes.
-        loc: the alarm.
         feeds: reads a reference that is counted on another feed.
     """
 
@@ -109,7 +107,6 @@ class BandReader:
     cap: int
     per_user: bool
     findings: Findings
-    loc: Loc
     feeds: FeedReferenceReader
 
     def read(self) -> ReadAlarm | None:
@@ -140,7 +137,7 @@ class BandReader:
             return None
         counting = BandCounting.of(decider, kind, measure, feed, references=references)
         known = references if feed_reference is None else None
-        BandWarnings(self.model, self.asked, self._granule, self.findings, self.loc).tell(
+        BandWarnings(self.model, self.asked, self._granule, self.findings).tell(
             decider, kind, known
         )
         distance = f"{measure.text} - REFERENCE"
@@ -187,12 +184,12 @@ class BandReader:
     def _check_keys(self) -> None:
         """Refuse keys that bands do not read, and ask for those that they need."""
         for key, message, hint in misplaced_keys(self.model):
-            self.findings.wrong((*self.loc, key), message, hint)
+            self.findings.wrong(key, message, hint)
         written = self.model.reference
         if written is not None and (written.feed is None) == (written.value is None):
             hint = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"
             message = "a reference is a number, a public table's value, or counted on a public feed"
-            self.findings.wrong((*self.loc, "reference"), message, hint)
+            self.findings.wrong("reference", message, hint)
 
     def _tau(self, references: NDArray[np.int64]) -> HalfWidth | None:
         """Return the half-width in units of the aggregate, or which share of a reference it is."""
@@ -218,13 +215,12 @@ class BandReader:
 
     def _references(self) -> NDArray[np.int64] | None:
         """Return the reference of every cell, in granules; 0 where they are counted."""
-        at, written = (*self.loc, "reference"), self.model.reference
-        timeout = (*self.loc, "reference_timeout")
+        at, written = "reference", self.model.reference
         if written is None or written.value is None:
             return np.zeros(len(self.tables.domain), dtype=np.int64)
         if self.model.reference_timeout is not None:
             message = "reference_timeout is for a reference on a feed: nothing is waited for here"
-            self.findings.wrong(timeout, message, "remove it")
+            self.findings.wrong("reference_timeout", message, "remove it")
         try:
             threshold = reference_of(written.value, self.parsed.reader)
         except SqlProblem as problem:
@@ -294,14 +290,14 @@ class BandReader:
                 continue
             cell = self.tables.domain.predicate(int(np.flatnonzero(cells)[0]))
             message += f", as for {', '.join(f'{name} = {value}' for name, value in cell.items())}"
-            self.findings.warn((*self.loc, "reference"), message, "check the table")
+            self.findings.warn("reference", message, "check the table")
         return found
 
     def _decider(self, kind: Kind, tau: HalfWidth) -> Decider | None:
         """Return the decider, chosen where that is asked for."""
         name: str = self.model.decider or "auto"
         promised = self.model.max_fnr
-        at = at_decider(self.model, self.loc)
+        at = at_decider(self.model)
         try:
             if name == "auto":
                 choice = choose(
@@ -342,7 +338,7 @@ class BandReader:
         if rows <= MOST_STATISTICS and rows * cells <= _MOST_COUNTED:
             return False
         self.findings.wrong(
-            at_decider(self.model, self.loc),
+            at_decider(self.model),
             f"{decider.name} counts {rows} statistics of {cells} predicates: more than"
             f" {MOST_STATISTICS}, or {_MOST_COUNTED} in all",
             "write decider: tight, or declare a coarser granule for the field",
@@ -350,4 +346,4 @@ class BandReader:
         return True
 
     def _at_sql(self, message: str, hint: str, offset: int) -> None:
-        self.findings.wrong((*self.loc, "sql"), message, hint, offset=offset)
+        self.findings.wrong("sql", message, hint, offset=offset)

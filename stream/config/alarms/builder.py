@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from stream.config.sql.comparisons import Asked, Measure, Threshold
     from stream.config.sql.select import ParsedQuery
     from stream.config.tables import Table
-    from stream.config.yamlfile import Loc
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed
     from stream.windows.calendars import Calendar
@@ -70,48 +69,46 @@ _MOST_QUEUED = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class QueryBuilder:
-    """Builds the queries of one file; errors go to ``findings``.
+    """Builds the query of one alarm; errors go to ``findings``.
 
     Args:
         feeds: declared feeds.
         tables: public tables.
         budget: the wall.
         zone: time zone of days and schedules.
-        timezone: its IANA name.
-        findings: receives errors and warnings.
+        findings: of the alarm.
     """
 
     feeds: Mapping[str, Feed]
     tables: Mapping[str, Table]
     budget: Budget
     zone: ZoneInfo
-    timezone: str
     findings: Findings
 
     def build(self, name: str, model: AlarmModel) -> Query | None:
         """Return the query of an alarm, or ``None`` where it has an error."""
         before = len(self.findings.errors)
-        loc: Loc = ("alarms", name)
         left_open = open_keys(model)
-        check_wanted(model, left_open, loc, self.findings)
+        check_wanted(model, left_open, self.findings)
         alarms, model = model.alarms_per_period, settled(model, left_open)
-        check_promise(model, left_open, loc, self.findings)
+        check_promise(model, left_open, self.findings)
         if (wrong := named_wrongly(model.mechanism)) is not None:
-            self.findings.wrong((*loc, "mechanism"), *wrong)
+            self.findings.wrong("mechanism", *wrong)
+            return None
         if model.max_fnr + (model.max_fpr or model.max_fnr) >= 1:
             self.findings.wrong(
-                (*loc, "max_fnr" if model.max_fpr is None else "max_fpr"),
+                "max_fnr" if model.max_fpr is None else "max_fpr",
                 "max_fnr and max_fpr together reach 1: a coin keeps that promise",
                 "write smaller probabilities, as 0.05",
             )
         for key in ("decide_timeout", "reference_timeout", "max_age"):
             if getattr(model, key) == 0:
-                self.findings.wrong((*loc, key), f"{key} is longer than nothing", "write 10m")
-        levels = self._levels(model, left_open, loc)
+                self.findings.wrong(key, f"{key} is longer than nothing", "write 10m")
+        levels = self._levels(model, left_open)
         if not levels:
             return None
         model, parsed = levels[0].model, levels[0].parsed
-        calendar = self._calendar(parsed, model, loc)
+        calendar = self._calendar(parsed, model)
         domain, members = (
             Domain(names, tuple(parsed.feed.fields[name].domain or () for name in names))
             for names in (parsed.group, parsed.members)
@@ -119,28 +116,26 @@ class QueryBuilder:
         counted = domain.times(members)
         if len(counted) > _MOST_CELLS:
             self.findings.wrong(
-                (*loc, "sql"),
+                "sql",
                 f"GROUP BY makes {len(counted)} predicates, more than {_MOST_CELLS}",
                 "group by fewer fields, or narrow a domain",
                 offset=parsed.window_offset,
             )
             return None
-        check_early(model, parsed, budget=self.budget, findings=self.findings, loc=loc)
-        tables = ThresholdReader(parsed.feed, counted, self.tables, self.findings, loc)
-        read = read_levels(
-            levels, lambda one: self._read(one, tables, left_open), self.findings, loc
-        )
+        check_early(model, parsed, budget=self.budget, findings=self.findings)
+        tables = ThresholdReader(parsed.feed, counted, self.tables, self.findings)
+        read = read_levels(levels, lambda one: self._read(one, tables, left_open), self.findings)
         usual = usual_of(model, parsed, tables)
-        lifecycle = build_lifecycle(model, parsed.group, loc, self.findings)
-        check_gaussian(left_open, self.budget, loc, self.findings)
-        hold_ms = hold_of(model, calendar, self.findings, loc)
+        lifecycle = build_lifecycle(model, parsed.group, self.findings)
+        check_gaussian(left_open, self.budget, self.findings)
+        hold_ms = hold_of(model, calendar, self.findings)
         if calendar is None or read is None or len(self.findings.errors) > before:
             return None
         looks, gaussian = looks_of(calendar), self.budget.gaussian is not None
         aim = replace(read.aim, alarms=alarms or read.aim.alarms, looks=looks, gaussian=gaussian)
         # One event is then in one question alone.
         once = calendar.overlap == 1 == aim.questions and self.budget.unit is PrivacyUnit.EVENT
-        silence = SilenceReader(model, left_open, self.budget, self.findings, loc)
+        silence = SilenceReader(model, left_open, self.budget, self.findings)
         query = Query(
             id=name,
             feed=parsed.feed,
@@ -173,40 +168,40 @@ class QueryBuilder:
         )
         if region_of(query).empty:
             self.findings.wrong(
-                (*loc, "sql"),
+                "sql",
                 "no event can meet this: nothing would ever be counted",
                 "write conditions that some event in the declared domains meets",
                 offset=parsed.where_offset,
             )
-        return self._finished(query, parsed.measures, loc)
+        return self._finished(query, parsed.measures)
 
-    def _finished(self, query: Query, measures: Sequence[Measure], loc: Loc) -> Query | None:
+    def _finished(self, query: Query, measures: Sequence[Measure]) -> Query | None:
         """Return the query with its fingerprint, or ``None`` where its runs cannot be."""
         queued = len(query.domain) * (query.aim.questions - 1) if query.aim.put_back else 0
         if queued > _MOST_QUEUED:
             message = f"up to {queued:,} predicates of a window would wait to be asked again"
             hint = f"write a smaller append: {_MOST_QUEUED:,} is the most, or append_to: window"
-            self.findings.wrong((*loc, "append"), message, hint)
+            self.findings.wrong("append", message, hint)
             return None
         try:
             mechanism_of(query.mechanism).check_members(query.condition)
-            self._warn(query, loc)
-            tell_caps(query, measures, self.budget, self.findings, loc)
+            self._warn(query)
+            tell_caps(query, measures, self.budget, self.findings)
             return replace(query, fingerprint=fingerprint(query, self.budget))
         except ConfigError as error:  # of a run that cannot be planned
-            self.findings.wrong((*loc, "mechanism"), error.message, error.hint)
+            self.findings.wrong("mechanism", error.message, error.hint)
             return None
 
-    def _levels(self, model: AlarmModel, left_open: tuple[str, ...], loc: Loc) -> list[Level]:
+    def _levels(self, model: AlarmModel, left_open: tuple[str, ...]) -> list[Level]:
         """Return keys and SQL of an alarm by severity, if any; nothing where they are wrong."""
         try:
             parsed = self._parsed(model, self.feeds)
         except SqlProblem as problem:
-            self._at_sql(loc, problem)
+            self._at_sql(problem)
             return []
         for note in parsed.notes:
-            self.findings.warn((*loc, "sql"), note.message, note.hint, offset=note.offset)
-        return levels_of(model, parsed, left_open, self.findings, loc)
+            self.findings.warn("sql", note.message, note.hint, offset=note.offset)
+        return levels_of(model, parsed, left_open, self.findings)
 
     def _parsed(self, model: AlarmModel, feeds: Mapping[str, Feed]) -> ParsedQuery:
         """Return the SQL of an alarm, read against these feeds.
@@ -216,30 +211,30 @@ class QueryBuilder:
         """
         return parse_sql(model.sql, feeds=feeds, tables=list(self.tables), timezone=self.zone)
 
-    def _at_sql(self, loc: Loc, problem: SqlProblem) -> None:
-        self.findings.wrong((*loc, "sql"), problem.message, problem.hint, offset=problem.offset)
+    def _at_sql(self, problem: SqlProblem) -> None:
+        self.findings.wrong("sql", problem.message, problem.hint, offset=problem.offset)
 
-    def _calendar(self, parsed: ParsedQuery, model: AlarmModel, loc: Loc) -> Calendar | None:
+    def _calendar(self, parsed: ParsedQuery, model: AlarmModel) -> Calendar | None:
         schedule = None
         if model.active is not None:
             try:
-                schedule = Schedule.parse(model.active, self.timezone)
+                schedule = Schedule.parse(model.active, self.zone.key)
             except ValueError as error:
                 hint = 'write active: "Mon-Fri 07:00-22:00"'
-                self.findings.wrong((*loc, "active"), str(error), hint)
+                self.findings.wrong("active", str(error), hint)
                 return None
         calendar: Calendar
         if parsed.cumulative:
             sizes = parsed.size.milliseconds, parsed.step.milliseconds
             calendar = CumulativeCalendar(*sizes, schedule)
         elif parsed.size.days:
-            calendar = LocalCalendar(parsed.size.days, parsed.step.days, self.timezone, schedule)
+            calendar = LocalCalendar(parsed.size.days, parsed.step.days, self.zone.key, schedule)
         else:
             calendar = FixedCalendar(parsed.size.milliseconds, parsed.step.milliseconds, schedule)
         try:
             calendar.next_active(calendar.first_starting_at(0))
         except ConfigError as error:
-            self.findings.wrong((*loc, "active"), error.message, error.hint)
+            self.findings.wrong("active", error.message, error.hint)
             return None
         return calendar
 
@@ -247,10 +242,9 @@ class QueryBuilder:
         self, level: Level, tables: ThresholdReader, left_open: tuple[str, ...]
     ) -> ReadAlarm | None:
         """Return what the alarm counts, tests and promises, or one severity level of it."""
-        parsed, model, loc = level.parsed, level.model, level.loc
-        before, tables = len(self.findings.errors), replace(tables, loc=loc)
-        asked, mechanism = parsed.band, OFFERED.get(model.mechanism)
-        of_bands = mechanism is not None and mechanism.bands is not None
+        parsed, model, findings = level.parsed, level.model, level.findings
+        before, tables = len(findings.errors), replace(tables, findings=findings)
+        asked, of_bands = parsed.band, mechanism_of(model.mechanism).bands is not None
         if asked is not None and of_bands:
             return BandReader(
                 model=model,
@@ -259,30 +253,28 @@ class QueryBuilder:
                 tables=tables,
                 cap=self._cap,
                 per_user=self.budget.unit is PrivacyUnit.USER,
-                findings=self.findings,
-                loc=loc,
+                findings=findings,
                 feeds=FeedReferenceReader(
                     model=model,
                     parsed=parsed,
                     feeds=self.feeds,
                     reread=lambda feed: self._parsed(model, {parsed.feed.name: feed}),
-                    findings=self.findings,
-                    loc=loc,
+                    findings=findings,
                 ),
             ).read()
         if asked is not None:
             names = " or ".join(name for name, one in OFFERED.items() if one.bands is not None)
             message, hint = f"REFERENCE belongs to mechanism: {names}", f"write mechanism: {names}"
-            self._at_sql(loc, SqlProblem(message, hint, asked.offset))
+            self._at_sql(SqlProblem(message, hint, asked.offset))
             return None
         if of_bands:
             message = f"mechanism: {model.mechanism} takes a band around a reference"
-            self._at_sql(loc, SqlProblem(message, BAND_SHAPE, parsed.having_offset))
+            self._at_sql(SqlProblem(message, BAND_SHAPE, parsed.having_offset))
             return None
-        counting = self._counting(parsed, tables, loc)
-        if counting is None or len(self.findings.errors) > before:
+        counting = self._counting(parsed, tables)
+        if counting is None or len(findings.errors) > before:
             return None
-        read = AimReader(model, counting, parsed.reader, self.findings, loc, left_open).read()
+        read = AimReader(model, counting, parsed.reader, findings, left_open).read()
         if read is None:
             return None
         return ReadAlarm(
@@ -305,7 +297,7 @@ class QueryBuilder:
         user = self.budget.unit is PrivacyUnit.USER
         return self.budget.contribution.events_per_cell if user else 1
 
-    def _counting(self, parsed: ParsedQuery, reader: ThresholdReader, loc: Loc) -> Counting | None:
+    def _counting(self, parsed: ParsedQuery, reader: ThresholdReader) -> Counting | None:
         """Return what the query counts and tests."""
         domain = reader.domain
         levels: dict[Asked, Levels] = {}
@@ -323,13 +315,13 @@ class QueryBuilder:
         if failed:
             return None
         profiles = Profiles.of(domain, levels.values())
-        if self._is_constant(parsed, levels, profiles, domain, loc):
+        if self._is_constant(parsed, levels, profiles, domain):
             return None
         try:
             return assemble(parsed.having, levels, profiles, feed=parsed.feed, cap=self._cap)
         except SqlProblem as problem:
             offset = parsed.having_offset if problem.offset < 0 else problem.offset
-            self._at_sql(loc, SqlProblem(problem.message, problem.hint, offset))
+            self._at_sql(SqlProblem(problem.message, problem.hint, offset))
             return None
 
     def _is_constant(
@@ -338,7 +330,6 @@ class QueryBuilder:
         levels: Mapping[Asked, Levels],
         profiles: Profiles,
         domain: Domain,
-        loc: Loc,
     ) -> bool:
         """Report comparisons and conditions with one outcome; conditions are errors."""
         measures = {asked.measure for asked in levels}
@@ -350,7 +341,7 @@ class QueryBuilder:
             side = "above" if summed and aggregate.lo < 0 else "below"
             what = "such sums" if summed else "counts"
             message = f"{what} are never {side} 0: {asked.text}"
-            at, offset = (*loc, "sql"), asked.threshold.offset
+            at, offset = "sql", asked.threshold.offset
             if found.everywhere:
                 message += f" is {'always' if found.outcome else 'never'} true"
                 hint = "check its threshold, or leave it out: it would be charged for nothing"
@@ -368,7 +359,6 @@ class QueryBuilder:
         where = self._as_for(domain, profiles, constant.profile)
         outcome = "all data meet" if constant.outcome else "no data can meet"
         self._at_sql(
-            loc,
             SqlProblem(
                 f"{outcome} this condition{where}: its bounds contradict each other"
                 if not constant.outcome
@@ -386,16 +376,16 @@ class QueryBuilder:
         cell = domain.predicate(profiles.a_cell_of(profile))
         return f" (as for {', '.join(f'{name} = {value}' for name, value in cell.items())})"
 
-    def _warn(self, query: Query, loc: Loc) -> None:
+    def _warn(self, query: Query) -> None:
         feed = query.feed
-        tell_cheaper(query, self.budget, self.findings, loc)
-        tell_hold(query, self.findings, loc)
-        tell_empty(query, self.findings, loc)
-        tell_levels(query, self.budget, self.findings, loc)
+        tell_cheaper(query, self.budget, self.findings)
+        tell_hold(query, self.findings)
+        tell_empty(query, self.findings)
+        tell_levels(query, self.budget, self.findings)
         waited_ms = feed.idle_margin_ms + _IDLE_SLACK_MS
         if feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:
             self.findings.warn(
-                (*loc, "publish_delay"),
+                "publish_delay",
                 "a partition in which nothing follows a window is waited for until idle_margin is"
                 " over: alarms that leave earlier tell whether one more event came",
                 f"write publish_delay: {waited_ms}ms or more, or a shorter idle_margin",

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from stream.config.findings import Findings
     from stream.config.sql.comparisons import Measure
-    from stream.config.yamlfile import Loc
     from stream.model.alarms import Budget
     from stream.model.queries import Query
 
@@ -26,7 +25,7 @@ __all__ = ["tell_caps"]
 
 
 def tell_caps(
-    query: Query, measures: Iterable[Measure], budget: Budget, findings: Findings, loc: Loc
+    query: Query, measures: Iterable[Measure], budget: Budget, findings: Findings
 ) -> None:
     """Note an alarm's contribution rule, and warn where it contradicts what the SQL seems to ask.
 
@@ -35,9 +34,8 @@ def tell_caps(
         measures: its aggregates, as they are written.
         budget: its unit and caps.
         findings: receives the note and the warnings.
-        loc: the alarm.
     """
-    at = (*loc, "sql")
+    at = "sql"
     findings.note(at, f"{query.id}: {contribution_rule(query, budget)}")
     for measure, message, hint in _of_units(query, measures, budget):
         findings.warn(at, message, hint, offset=measure.offset)

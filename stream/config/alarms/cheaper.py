@@ -10,14 +10,13 @@ from stream.model.losses import loss_name, rounded_loss
 
 if TYPE_CHECKING:
     from stream.config.findings import Findings
-    from stream.config.yamlfile import Loc
     from stream.model.alarms import Budget
     from stream.model.queries import Query
 
 __all__ = ["tell_cheaper"]
 
 
-def tell_cheaper(query: Query, budget: Budget, findings: Findings, loc: Loc) -> None:
+def tell_cheaper(query: Query, budget: Budget, findings: Findings) -> None:
     """Say what another mechanism takes less for.
 
     Of runs that are charged in every window, of losses that add up over comparisons, and of worst
@@ -27,7 +26,6 @@ def tell_cheaper(query: Query, budget: Budget, findings: Findings, loc: Loc) -> 
         query: the alarm.
         budget: unit, and which promise pays.
         findings: receives warnings.
-        loc: the alarm.
 
     Raises:
         ConfigError: its aim cannot be kept.
@@ -50,7 +48,7 @@ def tell_cheaper(query: Query, budget: Budget, findings: Findings, loc: Loc) -> 
     if per_event:
         kind = "" if budget.gaussian is None else f"{loss_name(budget.gaussian)} "
         findings.warn(
-            (*loc, "mechanism"),
+            "mechanism",
             f"an event is charged for a whole run in every window it lies in ({often}):"
             f" {kind}{here}; {usual} takes {there}",
             f"write mechanism: {usual}; {name} pays under unit: user",
@@ -58,13 +56,13 @@ def tell_cheaper(query: Query, budget: Budget, findings: Findings, loc: Loc) -> 
     elif not at_worst:
         times = float(own.epsilon / once.epsilon)
         findings.note(
-            (*loc, "mechanism"),
+            "mechanism",
             f"{name} adds up a loss for every comparison: {here}, {times:.1f} times the {there} of"
             f" {usual}, which decides the whole condition by one noise, as dppwlm does",
         )
     else:
         findings.warn(
-            (*loc, "mechanism"),
+            "mechanism",
             f"promise: gdp: every cell is charged what {name} loses at worst, and nothing is given"
             f" back: rho {here}; {usual} takes {there}",
             f"write mechanism: {usual}",

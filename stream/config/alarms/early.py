@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from operators.descriptors import EARLY_HINT
-from operators.registry import OFFERED
+from operators.registry import mechanism_of
 from stream.windows.cumulative import CumulativeCalendar
 
 if TYPE_CHECKING:
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
     from stream.config.sql.select import ParsedQuery
-    from stream.config.yamlfile import Loc
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed
     from stream.windows.calendars import Calendar
@@ -31,7 +30,6 @@ def check_early(
     *,
     budget: Budget,
     findings: Findings,
-    loc: Loc,
 ) -> None:
     """Refuse what early alarms cannot be.
 
@@ -40,29 +38,27 @@ def check_early(
         parsed: its SQL; over other than cumulative windows, there is nothing to refuse.
         budget: the wall.
         findings: receives errors.
-        loc: the alarm.
     """
     if not parsed.cumulative:
         return
-    mechanism = OFFERED.get(model.mechanism)
-    of_panes = mechanism is not None and mechanism.panes is not None
-    if budget.unit is not PrivacyUnit.EVENT and not of_panes:
+    mechanism = mechanism_of(model.mechanism)
+    if budget.unit is not PrivacyUnit.EVENT and mechanism.panes is None:
         findings.wrong(
-            (*loc, "sql"),
+            "sql",
             "early alarms are for budget unit: event; a person would be charged for every step",
             "write TUMBLE instead of CUMULATE, unit: event, or mechanism: panes",
             offset=parsed.window_offset,
         )
-    if mechanism is not None and mechanism.early is None:
+    if mechanism.early is None:
         message = f"{mechanism.name} decides a window when it is over, and not step by step"
-        findings.wrong((*loc, "mechanism"), message, EARLY_HINT)
+        findings.wrong("mechanism", message, EARLY_HINT)
     if model.promise != "misses":
         message = "an early alarm promises misses: it rings at the first look that says so"
-        findings.wrong((*loc, "promise"), message, "leave promise out, or write TUMBLE")
+        findings.wrong("promise", message, "leave promise out, or write TUMBLE")
     for key in _OF_RUNS:
         if key in model.model_fields_set and getattr(model, key) is not None:
             findings.wrong(
-                (*loc, key),
+                key,
                 f"{key} is for runs over many windows; an early alarm has one run per window and"
                 " predicate, which rings once",
                 f"remove {key}",

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Union
 
 from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter, ValidationError, create_model
 
-from operators.descriptors import CONDITION_KEYS
 from operators.registry import ALL, DEFAULT, OFFERED
 from stream.config.keys import EXAMPLES
 from stream.config.scalars import closest
@@ -53,7 +52,7 @@ def misplaced_keys(model: AlarmModel) -> Iterator[tuple[str, str, str]]:
     """Yield where, what is wrong and a hint, for keys that its mechanism does not read, or lacks.
 
     Args:
-        model: the alarm; of a mechanism that is not known, what any of conditions reads is let by.
+        model: the alarm, of a mechanism that is known.
     """
     written = {"mechanism": model.mechanism}
     for key in _OWNED:
@@ -74,25 +73,23 @@ def misplaced_keys(model: AlarmModel) -> Iterator[tuple[str, str, str]]:
 
 def _refusal(key: str, mechanism: str) -> tuple[str, str]:
     """Return why a mechanism does not read a key, and a hint."""
-    known = OFFERED.get(mechanism)
-    if known is not None and key in known.refuses:
-        return known.refuses[key]
+    if key in (refused := OFFERED[mechanism].refuses):
+        return refused[key]
     readers = " or ".join(name for name, one in OFFERED.items() if key in one.keys)
     lacking = _LACKING.get(key, "; {mechanism} reads none").format(mechanism=mechanism)
     hint = _HINTS.get(key, "remove it, or change mechanism").format(readers=readers)
     return f"{key} is for mechanism: {readers}{lacking}", hint
 
 
-def _keys_of(mechanism: Mechanism | None) -> Any:
-    keys, needs = (CONDITION_KEYS, ()) if mechanism is None else (mechanism.keys, mechanism.needs)
-    fields: dict[str, Any] = {key: (Any, ... if key in needs else None) for key in keys}
-    name = "" if mechanism is None else mechanism.name
+def _keys_of(mechanism: Mechanism) -> Any:
+    name, needs = mechanism.name, mechanism.needs
+    fields: dict[str, Any] = {key: (Any, ... if key in needs else None) for key in mechanism.keys}
     own = create_model(name, __config__=ConfigDict(extra="forbid"), mechanism=(str, ...), **fields)
     return Annotated[own, Tag(name)]
 
 
 _UNION: Any = Annotated[
-    Union[tuple(map(_keys_of, (None, *OFFERED.values())))],  # noqa: UP007  # made at run time
-    Discriminator(lambda written: name if (name := written["mechanism"]) in OFFERED else ""),
+    Union[tuple(map(_keys_of, OFFERED.values()))],  # noqa: UP007  # made at run time
+    Discriminator(lambda written: written["mechanism"]),
 ]
 _OWN: Final = TypeAdapter(_UNION)

@@ -255,7 +255,7 @@ def _obstacles(query: Query, alarms: Alarms) -> Iterator[tuple[str, str, str]]:
     if query.share:
         why = "its panes are what is paid for, which are no alarm's own"
         yield "share", why, f"leave share out, or {_OTHERWISE}"
-    size, step = _lengths(calendar)
+    size, step = calendar.lengths
     if _counts_people(query) and not isinstance(calendar, CumulativeCalendar) and size != step:
         why = (
             "COUNT(DISTINCT ...) does not add up over panes of hopping windows: in which pane"
@@ -267,7 +267,7 @@ def _obstacles(query: Query, alarms: Alarms) -> Iterator[tuple[str, str, str]]:
         yield "sql", why, f"write TUMBLE instead of CUMULATE, or {_OTHERWISE}"
     if not (spec.adds_up or _counts_people(query)) or others or query.reference is not None:
         yield "sql", "only counts and SUM add up over panes", _OTHERWISE
-    if _has_gaps(calendar):
+    if step > size:
         why = "between its windows lie panes that none of them reads, and that would be charged"
         yield "sql", why, f"let windows meet, or {_OTHERWISE}"
     if query.releases_counts and len(query.domain) > _MOST_COUNTS:
@@ -307,29 +307,18 @@ def _units(query: Query, pane: Calendar) -> int:
 def _pane(calendars: Sequence[Calendar]) -> Calendar:
     """Return the longest panes that all windows of some calendars, of one kind, are made of."""
     first = calendars[0]
-    lengths = set(chain.from_iterable(map(_lengths, calendars)))
+    lengths = set(chain.from_iterable(each.lengths for each in calendars))
     length = math.gcd(*lengths)
-    if isinstance(first, FixedCalendar | CumulativeCalendar):
-        return FixedCalendar(length, length, first.schedule)
     if not isinstance(first, LocalCalendar):
-        raise TypeError("windows are of a fixed length or of whole local days")
+        return FixedCalendar(length, length, first.schedule)
     # Whole weeks start on Mondays, others at the epoch's day: only single days fit both.
     weeks = {each % _WEEK_DAYS == 0 for each in lengths}
     length = length if len(weeks) == 1 else 1
     return replace(first, size_days=length, step_days=length)
 
 
-def _lengths(calendar: Calendar) -> tuple[int, int]:
-    """Return size and step, in milliseconds or days."""
-    if isinstance(calendar, FixedCalendar | CumulativeCalendar):
-        return calendar.size_ms, calendar.step_ms
-    if isinstance(calendar, LocalCalendar):
-        return calendar.size_days, calendar.step_days
-    raise TypeError("windows are of a fixed length or of whole local days")
-
-
 def _length(calendar: Calendar) -> int:
-    return _lengths(calendar)[0]
+    return calendar.lengths[0]
 
 
 def _times(windows: Calendar, panes: Calendar) -> int:
@@ -338,17 +327,12 @@ def _times(windows: Calendar, panes: Calendar) -> int:
 
 
 def _pane_length(panes: Calendar) -> int:
-    return panes.step_ms if isinstance(panes, CumulativeCalendar) else _length(panes)
+    return min(panes.lengths)
 
 
 def _counts_people(query: Query) -> bool:
     """Tell whether a window counts everybody once: each in the first of its panes."""
     return query.aggregates[0].kind is Weight.DISTINCT_UNITS
-
-
-def _has_gaps(calendar: Calendar) -> bool:
-    size, step = _lengths(calendar)
-    return step > size
 
 
 def _too_fine(pane: Calendar, tick_ms: int) -> bool:

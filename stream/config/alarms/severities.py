@@ -14,7 +14,7 @@ from accountant.errors import ConfigError
 from accountant.units import to_loss_units
 from operators.conditions.condition import Severity
 from operators.descriptors import SEVERITY_HINT
-from operators.registry import OFFERED, mechanism_of, price
+from operators.registry import mechanism_of, price
 from stream.config.alarms.reduction import Function, Tree
 from stream.config.alarms.wanted import WRITTEN_HINT, is_searched
 from stream.config.sql.bands import reference_of
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
     from stream.config.sql.select import ParsedQuery
-    from stream.config.yamlfile import Loc
     from stream.model.alarms import Budget
     from stream.model.queries import Query
 
@@ -46,13 +45,13 @@ class Level:
         name: of the level; "" of an alarm without levels.
         model: its keys.
         parsed: its SQL, with the level's threshold.
-        loc: where it stands.
+        findings: receives what is wrong with it.
     """
 
     name: str
     model: AlarmModel
     parsed: ParsedQuery
-    loc: Loc
+    findings: Findings
 
 
 def levels_of(
@@ -60,7 +59,6 @@ def levels_of(
     parsed: ParsedQuery,
     open_: tuple[str, ...],
     findings: Findings,
-    loc: Loc,
 ) -> list[Level]:
     """Return the levels of an alarm, of one without them itself; none where something is wrong.
 
@@ -69,36 +67,36 @@ def levels_of(
         parsed: its SQL.
         open_: keys that are left to be found.
         findings: receives errors.
-        loc: the alarm.
     """
     asked = parsed.having.leaf
     words = [each for each in parsed.having.leaves() if each.threshold.of_severity]
     if model.severity is None and not words:
-        return [Level("", model, parsed, loc)]
+        return [Level("", model, parsed, findings)]
     before = len(findings.errors)
     for key, message, hint in _refused(model, parsed, open_):
         offset = words[0].threshold.offset if words else None
-        findings.wrong((*loc, key), message, hint, offset=offset if key == "sql" else None)
+        findings.wrong(key, message, hint, offset=offset if key == "sql" else None)
     if model.severity is None or asked is None or len(findings.errors) > before:
         return []
     levels: list[Level] = []
     for name, written in model.severity.items():
-        at = (*loc, "severity", name)
+        at = findings.under("severity", name)
         own = {key: getattr(written, key) for key in ("max_fnr", "max_fpr")}
         own["tolerance"] = None if written.tolerance is None else {"": written.tolerance}
         try:
             threshold = reference_of(written.threshold, parsed.reader)
         except SqlProblem as problem:
             message = problem.message.replace("a reference is", "the threshold is")
-            findings.wrong((*at, "threshold"), message, problem.hint or _SHAPE)
+            at.wrong("threshold", message, problem.hint or _SHAPE)
             continue
         if threshold.of_severity:
-            findings.wrong((*at, "threshold"), "SEVERITY is what levels stand for", _SHAPE)
+            at.wrong("threshold", "SEVERITY is what levels stand for", _SHAPE)
         threshold = replace(threshold, offset=asked.threshold.offset)
         update = {key: value for key, value in own.items() if value is not None}
         having = Tree(replace(asked, threshold=threshold))
         level = replace(parsed, having=having)
-        levels.append(Level(name, model.model_copy(update=update), level, at if levels else loc))
+        where = at if levels else findings
+        levels.append(Level(name, model.model_copy(update=update), level, where))
     return [] if len(findings.errors) > before else levels
 
 
@@ -106,7 +104,6 @@ def read_levels(
     levels: Sequence[Level],
     read: Callable[[Level], ReadAlarm | None],
     findings: Findings,
-    loc: Loc,
 ) -> ReadAlarm | None:
     """Return an alarm with its levels, if any; ``None`` where something is wrong.
 
@@ -114,7 +111,6 @@ def read_levels(
         levels: at least one.
         read: reads one of them.
         findings: receives errors of levels that do not go together.
-        loc: the alarm.
     """
     every: list[ReadAlarm] = []
     for level in levels:
@@ -129,19 +125,18 @@ def read_levels(
     try:
         mechanism_of(levels[0].model.mechanism).price(first.condition, aim)
     except ConfigError as error:
-        findings.wrong((*loc, "severity"), error.message, error.hint)
+        findings.wrong("severity", error.message, error.hint)
         return None
     return replace(first, aim=aim)
 
 
-def tell_levels(query: Query, budget: Budget, findings: Findings, loc: Loc) -> None:
+def tell_levels(query: Query, budget: Budget, findings: Findings) -> None:
     """Say what an alarm's levels cost together, and what each would by itself.
 
     Args:
         query: the alarm; of one without levels, there is nothing to say.
         budget: which promise pays.
         findings: receives the note.
-        loc: the alarm.
     """
     names = [level.name for level in query.aim.severities]
     if not names:
@@ -154,7 +149,7 @@ def tell_levels(query: Query, budget: Budget, findings: Findings, loc: Loc) -> N
     )
     each = ", ".join(f"{name} {loss}" for name, loss in zip(names, alone, strict=True))
     message = f"one draw for all levels: {loss_name(budget.gaussian)} {whole}; by itself, {each}"
-    findings.note((*loc, "severity"), message)
+    findings.note("severity", message)
 
 
 def _severities(levels: Sequence[Level], read: Sequence[ReadAlarm]) -> tuple[Severity, ...]:
@@ -183,7 +178,6 @@ def _refused(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield key, what is wrong and a hint."""
     leaves = list(parsed.having.leaves())
-    mechanism = OFFERED.get(model.mechanism)
     if model.severity is None:
         yield "sql", "SEVERITY has no levels", _SHAPE
         return
@@ -203,7 +197,7 @@ def _refused(
     for key, holds, message, hint in (
         (
             "mechanism",
-            mechanism is not None and mechanism.severities is None,
+            mechanism_of(model.mechanism).severities is None,
             f"{model.mechanism} has no severity levels",
             SEVERITY_HINT,
         ),

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Aim
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
-    from stream.config.yamlfile import Loc
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed
     from stream.windows.calendars import Calendar
@@ -43,14 +42,12 @@ class SilenceReader:
         open: those that `tocsin plan` is to find.
         budget: unit and periods, under which runs end.
         findings: receives errors.
-        loc: the alarm.
     """
 
     model: AlarmModel
     open: tuple[str, ...]
     budget: Budget
     findings: Findings
-    loc: Loc
 
     def read(self, aim: Aim, calendar: Calendar, cells: int, feed: Feed) -> Aim:
         """Return an aim that knows its longest silence, or has no bound where that is wrong.
@@ -67,15 +64,15 @@ class SilenceReader:
         span = _span(feed, self.budget)
         if is_searched(self.model, self.open):
             message = f"{_KEY} leaves nothing to be found: a run keeps it whose keys are written"
-            self.findings.wrong((*self.loc, _KEY), message, WRITTEN_HINT)
+            self.findings.wrong(_KEY, message, WRITTEN_HINT)
         elif span is None:
             message = f"{_KEY} is about the longest silence of a run, and these runs have no end"
             hint = "write budget unit: user with a period, or the feed's history"
-            self.findings.wrong((*self.loc, _KEY), message, hint)
+            self.findings.wrong(_KEY, message, hint)
         elif limit <= aim.max_fnr:
             message = f"{_KEY} is above max_fnr: silence never makes a miss rarer"
             hint = f"write {_KEY}: {float(min(2 * aim.max_fnr, (1 + aim.max_fnr) / 2)):g}"
-            self.findings.wrong((*self.loc, _KEY), message, hint)
+            self.findings.wrong(_KEY, message, hint)
         else:
             asked = (longest_run(calendar, *span) * cells - 1) * aim.questions
             return replace(aim, asked_in_silence=asked)

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from stream.model.feeds import Feed
     from stream.model.queries import AggregateSpec
 
-__all__ = ["MOST_TESTS", "CountedAtom", "Counting", "assemble"]
+__all__ = ["Counting", "assemble"]
 
 MOST_TESTS: Final = 64
 """Most tests that HAVING may come to, repeated ones included: listing the ways to be true of a

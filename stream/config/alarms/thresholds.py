@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.errors import ConfigError
 from operators.conditions.comparison import Comparison
 from stream.config.alarms.reduction import LARGEST_STATISTIC, Function
+from stream.config.reading import Place
 from stream.config.scalars import closest
 from stream.config.tables import canonical
 from stream.model.numbers import decimal, whole_steps
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from stream.config.findings import Findings
     from stream.config.sql.comparisons import Asked, Threshold
     from stream.config.tables import Table
-    from stream.config.yamlfile import Loc
     from stream.model.feeds import Domain, Feed
 
 __all__ = ["Levels", "Profiles", "ThresholdReader"]
@@ -113,14 +112,12 @@ class ThresholdReader:
         domain: its predicates.
         tables: public tables by name.
         findings: receives errors.
-        loc: the alarm.
     """
 
     feed: Feed
     domain: Domain
     tables: Mapping[str, Table]
     findings: Findings
-    loc: Loc
 
     def read(self, asked: Asked) -> Levels | None:
         """Return the thresholds of a comparison, or ``None`` where one does not fit."""
@@ -187,9 +184,8 @@ class ThresholdReader:
                 value, message, hint = convert(cell.value)
                 column = cell.column
             if message:
-                self.findings.errors.append(
-                    ConfigError(message, file=table.file, line=cell.line, column=column, hint=hint)
-                )
+                place = Place(table.file, cell.line, column)
+                self.findings.errors.append(place.error(message, hint))
             if at is not None:
                 found[at] = value
         missing = [key for index, key in enumerate(keys) if index not in found]
@@ -250,4 +246,4 @@ class ThresholdReader:
 
     def _at_sql(self, asked: Asked, message: str, hint: str) -> None:
         offset = asked.threshold.offset
-        self.findings.wrong((*self.loc, "sql"), message, hint, offset=offset)
+        self.findings.wrong("sql", message, hint, offset=offset)

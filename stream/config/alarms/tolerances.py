@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from fractions import Fraction
 
-    from operators.conditions.condition import Aim
+    from operators.conditions.condition import Aim, Condition
     from stream.config.findings import Findings
-    from stream.config.yamlfile import Loc
-    from stream.model.queries import Query
+    from stream.model.queries import AggregateSpec, Query
 
 __all__ = [
     "aim_with",
     "highest_tolerance",
     "mapping_text",
+    "room_of",
     "tell_empty",
     "tolerance_text",
 ]
@@ -75,16 +75,33 @@ def highest_tolerance(query: Query, atom: str) -> int:
         query: the alarm.
         atom: name of the atom in the query's formula.
     """
-    bound = query.condition.atoms[atom]
-    plain = atom in query.condition.formula.literals
-    if atom in query.condition.extremes and not query.aim.first_tolerances:
-        return _ANY
-    if not plain or not query.aggregates[bound.statistic].never_negative:
-        return _ANY
-    return max(int(bound.thresholds.min()) - 1, 0)
+    spec = query.aggregates[query.condition.atoms[atom].statistic]
+    looks_twice = bool(query.aim.first_tolerances)
+    room = room_of(query.condition, atom, spec, looks_twice=looks_twice)
+    return _ANY if room is None else max(room, 0)
 
 
-def tell_empty(query: Query, findings: Findings, loc: Loc) -> None:
+def room_of(
+    condition: Condition, atom: str, spec: AggregateSpec, *, looks_twice: bool
+) -> int | None:
+    """Return the largest tolerance by which an empty cell is not free to ring.
+
+    Below 0 where it rings anyway; ``None`` where an empty cell bounds nothing: the statistic may be
+    negative, only the atom's negation is asked for, or a quorum is.
+
+    Args:
+        condition: of the alarm.
+        atom: name of one of its atoms.
+        spec: the statistic that it tests.
+        looks_twice: whether the mechanism has a first phase, which asks for no quorum.
+    """
+    quorum = atom in condition.extremes and not looks_twice
+    if quorum or atom not in condition.formula.literals or not spec.never_negative:
+        return None
+    return int(condition.atoms[atom].thresholds.min()) - 1
+
+
+def tell_empty(query: Query, findings: Findings) -> None:
     """Warn where nothing is promised of a predicate of which nothing was counted.
 
     The sum of nothing is false of an average by one step alone, and a tolerance grants that.
@@ -92,7 +109,6 @@ def tell_empty(query: Query, findings: Findings, loc: Loc) -> None:
     Args:
         query: the alarm.
         findings: receives the warning.
-        loc: the alarm.
     """
     condition, tolerances = query.condition, query.aim.tolerances
     if len(tolerances) != len(condition.formula.atoms):  # a band's
@@ -103,7 +119,7 @@ def tell_empty(query: Query, findings: Findings, loc: Loc) -> None:
     nothing = np.zeros((condition.statistics, condition.cells), dtype=np.int64)
     if np.any((score.read(nothing) < 0) & (score.read(nothing) > -score.steps)):
         findings.warn(
-            (*loc, "tolerance"),
+            "tolerance",
             "a predicate of which nothing was counted lies within the tolerance, and may ring",
             'write AND COUNT(*) >= 20, say, with a tolerance of its own: {"COUNT(*) >= 20": 9}',
         )

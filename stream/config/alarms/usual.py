@@ -47,10 +47,9 @@ def usual_of(
     """
     if model.usual is None:
         return None
-    at = (*tables.loc, "usual")
 
     def report(message: str, hint: str) -> None:
-        tables.findings.wrong(at, message, hint)
+        tables.findings.wrong("usual", message, hint)
 
     if parsed.members:
         report("usual is of one group, and this alarm counts groups", "remove it")

@@ -11,7 +11,6 @@ from stream.config.keys import AUTO, AUTO_TOLERANCE
 if TYPE_CHECKING:
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
-    from stream.config.yamlfile import Loc
     from stream.model.alarms import Budget
 
 __all__ = [
@@ -62,31 +61,30 @@ def settled(model: AlarmModel, open_: tuple[str, ...]) -> AlarmModel:
     return model.model_copy(update=update)
 
 
-def check_gaussian(open_: tuple[str, ...], budget: Budget, loc: Loc, findings: Findings) -> None:
+def check_gaussian(open_: tuple[str, ...], budget: Budget, findings: Findings) -> None:
     """Refuse keys that are left to `tocsin plan`: it does not plan under a Gaussian promise.
 
     Args:
         open_: keys that `tocsin plan` is to find.
         budget: the wall; of a pure one, nothing is refused.
-        loc: the alarm.
         findings: receives errors.
     """
     if budget.gaussian is not None and open_:
         what = f"{' and '.join(open_)} cannot be left to `tocsin plan` under it"
-        findings.wrong(loc, f"promise: gdp: {what}", "write them, or promise: pure", key=True)
+        findings.wrong((), f"promise: gdp: {what}", "write them, or promise: pure", key=True)
 
 
-def check_promise(model: AlarmModel, open_: tuple[str, ...], loc: Loc, findings: Findings) -> None:
+def check_promise(model: AlarmModel, open_: tuple[str, ...], findings: Findings) -> None:
     """Refuse a promise on false alarms that lacks its rate, or whose rest is to be found."""
     if model.promise == "misses":
         return
     if model.max_fpr is None:
         message = "promise: false_alarms needs max_fpr: it is what is promised"
-        findings.wrong((*loc, "promise"), message, "write max_fpr: 0.05")
+        findings.wrong("promise", message, "write max_fpr: 0.05")
     if is_searched(model, open_):
         message = "promise: false_alarms leaves nothing to be found: tocsin plan searches for"
         message += " alarms that promise misses"
-        findings.wrong((*loc, "promise"), message, WRITTEN_HINT)
+        findings.wrong("promise", message, WRITTEN_HINT)
 
 
 def is_searched(model: AlarmModel, open_: tuple[str, ...]) -> bool:
@@ -94,7 +92,7 @@ def is_searched(model: AlarmModel, open_: tuple[str, ...]) -> bool:
     return bool(open_) or model.false_rings is not None or model.max_delay is not None
 
 
-def check_wanted(model: AlarmModel, open_: tuple[str, ...], loc: Loc, findings: Findings) -> None:
+def check_wanted(model: AlarmModel, open_: tuple[str, ...], findings: Findings) -> None:
     """Refuse a number of false rings without what is usual, and open keys without either.
 
     A longest delay is read where ways are looked for or checked, so that it takes both as well.
@@ -103,11 +101,11 @@ def check_wanted(model: AlarmModel, open_: tuple[str, ...], loc: Loc, findings: 
         return
     if model.max_delay == 0:
         message = "an alarm waits for its window's end, grace and publish_delay: never for nothing"
-        findings.wrong((*loc, "max_delay"), message, "write max_delay: 10m")
+        findings.wrong("max_delay", message, "write max_delay: 10m")
     missing = [key for key in ("usual", "false_rings") if getattr(model, key) is None]
     if missing:
         findings.wrong(
-            loc,
+            (),
             "false rings are counted where aggregates are as usual, and what is left to `tocsin"
             f" plan` is found by them: {' and '.join(missing)} is missing",
             "write usual: 60 and false_rings: 1 per week, or a mechanism and a tolerance",

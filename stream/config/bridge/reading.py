@@ -8,11 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from stream.config.closed import Closed
 from stream.config.declarations import build_kafka, check_token
-from stream.config.keys import EXAMPLES, MODELS, KafkaModel, LogModel
+from stream.config.delivery.building import cafile_of
+from stream.config.keys import KafkaModel, LogModel
 from stream.config.scalars import (  # pydantic reads them
     Address,  # noqa: TC001
     Name,  # noqa: TC001
@@ -20,7 +21,7 @@ from stream.config.scalars import (  # pydantic reads them
     TopicName,  # noqa: TC001
     Whole,  # noqa: TC001
 )
-from stream.config.smallfile import KAFKA_EXAMPLE, read_small
+from stream.config.smallfile import read_small
 from stream.config.yamlfile import load_document
 from stream.events.mqtt_events import TemplateError, levels_of, overlap, template_of
 from stream.logs.settings import LogSettings
@@ -71,17 +72,8 @@ class _BridgeFile(Closed):
     bridge: BridgeModel
 
 
-_MODELS: Final[dict[tuple[str, ...], type[BaseModel]]] = {
-    **{place: model for place, model in MODELS.items() if place[:1] in {("kafka",), ("log",)}},
-    (): _BridgeFile,
-    ("bridge",): BridgeModel,
-    ("bridge", "mqtt"): _SensorsModel,
-}
 _EXAMPLES: Final = {
-    **EXAMPLES,
-    "kafka": KAFKA_EXAMPLE,
     "mqtt": "mqtt: {broker: localhost:1883}",
-    "broker": "broker: localhost:1883",
     "unit": "unit: sensor",
     "topics": 'topics: {sensors/+room: {sensor: "{topic.room}"}}',
 }
@@ -98,7 +90,7 @@ def read_bridge(path: Path, *, environ: Mapping[str, str]) -> BridgeSetup:
         ConfigError: the first thing that is wrong with it.
     """
     document = load_document(path, environ=environ)
-    model, findings = read_small(document, path, _BridgeFile, _MODELS, _EXAMPLES)
+    model, findings = read_small(document, path, _BridgeFile, _EXAMPLES)
     kafka = build_kafka(model.kafka, {}, findings)
     bridge = _bridge(model.bridge, findings)
     if findings.errors or kafka is None:
@@ -110,9 +102,6 @@ def read_bridge(path: Path, *, environ: Mapping[str, str]) -> BridgeSetup:
 
 def _bridge(model: BridgeModel, findings: Findings) -> Bridge:
     sensors = model.mqtt
-    if sensors.cafile is not None and not (findings.folder / sensors.cafile).is_file():
-        message = "cafile names no file that can be read"
-        findings.wrong(("bridge", "mqtt", "cafile"), message, "write the path of a PEM file")
     if not 1 <= model.buffer_mib <= _MOST_MIB:
         message = "a buffer holds 1 MiB to 1 TiB"
         findings.wrong(("bridge", "buffer_mib"), message, "write buffer_mib: 64")
@@ -125,7 +114,7 @@ def _bridge(model: BridgeModel, findings: Findings) -> Bridge:
             sensors.client or "",
             sensors.username or "",
             sensors.password or "",
-            str(findings.folder / sensors.cafile) if sensors.cafile else "",
+            cafile_of(sensors.cafile, findings.under("bridge", "mqtt")),
         ),
         topic=model.topic,
         unit=model.unit,

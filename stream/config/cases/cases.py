@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from accountant.errors import ConfigError
-
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -15,29 +13,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stream.config.cases.ranges import Range
+    from stream.config.reading import Place
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-__all__ = ["Case", "Chance", "Figure", "Given", "Place", "Rows", "WindowCase"]
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where something stands.
-
-    Args:
-        file: its name, as the user wrote it.
-        line: from 1.
-        column: from 1.
-    """
-
-    file: str
-    line: int
-    column: int
-
-    def error(self, message: str, hint: str = "") -> ConfigError:
-        """Return what is wrong with it."""
-        return ConfigError(message, file=self.file, line=self.line, column=self.column, hint=hint)
+__all__ = ["Case", "Chance", "Figure", "Given", "Rows", "WindowCase"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from stream.config.cases.cases import Chance, Figure, Place
+from stream.config.cases.cases import Chance, Figure
 from stream.config.cases.ranges import WRITTEN, range_of
 from stream.config.scalars import closest, shown
 from stream.config.yamlfile import Scalar
@@ -52,7 +52,7 @@ class Predicates:
         for cell, name, value, at in self._each(loc, tree, self._query.counted):
             statistics = self._statistics(at, value)
             if statistics is not None:
-                found.append(Figure(cell, name, statistics, self._place(at)))
+                found.append(Figure(cell, name, statistics, self._findings.document.place(at)))
         return tuple(found)
 
     def statistics(self, loc: Loc, tree: Tree) -> NDArray[np.int64]:
@@ -85,7 +85,7 @@ class Predicates:
             except ValueError as error:
                 self._findings.wrong(at, f"{shown(value)}: {error}", WRITTEN)
                 continue
-            found.append(Chance(cell, name, expected, self._place(at), level))
+            found.append(Chance(cell, name, expected, self._findings.document.place(at), level))
         return tuple(found)
 
     def _each_severity(self, loc: Loc, tree: Tree) -> Iterator[tuple[int, str, int, Tree, Loc]]:
@@ -166,10 +166,6 @@ class Predicates:
         else:
             return units
         return None
-
-    def _place(self, loc: Loc) -> Place:
-        document = self._findings.document
-        return Place(document.file, *document.position(loc))
 
 
 def _cell_of(domain: Domain, name: str) -> int | None:

@@ -6,19 +6,14 @@ reads them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
-from stream.config.closed import Closed
+from stream.config.closed import Closed, models_of
 from stream.config.scalars import Name, Text, Whole, wrong
 from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pydantic import BaseModel
 
 __all__ = ["CASE_EXAMPLES", "CASE_MODELS", "MOST_DRAWS", "CaseModel", "CasesModel", "WindowModel"]
 
@@ -86,12 +81,8 @@ class CasesModel(Closed):
     tests: list[CaseModel]
 
 
-CASE_MODELS: Final[Mapping[tuple[str, ...], type[BaseModel]]] = {
-    (): CasesModel,
-    ("tests", "*"): CaseModel,
-    ("tests", "*", "windows", "*"): WindowModel,
-}
-"""Which model reads which mapping; ``*`` stands for the place in a list."""
+CASE_MODELS: Final = models_of(CasesModel)
+"""Which model reads which mapping."""
 
 CASE_EXAMPLES: Final = {
     "alarms": "alarms: alarms.yaml",

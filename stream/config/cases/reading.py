@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from pydantic import ValidationError
 
 from accountant.errors import ConfigError
-from stream.config.cases.cases import Case, Given, Place, Rows, WindowCase
+from stream.config.cases.cases import Case, Given, Rows, WindowCase
 from stream.config.cases.events import read_events
 from stream.config.cases.figures import Predicates
 from stream.config.cases.keys import CASE_EXAMPLES, CASE_MODELS, MOST_DRAWS, CasesModel
@@ -130,7 +130,7 @@ class _Reader:
             name=case.name,
             query=query,
             alarms=replace(alarms, queries={query.id: query}, wanted={}),
-            place=self._place((*loc, "name")),
+            place=self._findings.document.place((*loc, "name")),
             sampled=self._draws(loc, case),
         )
         if (case.counts is None) == (case.events is None):
@@ -245,7 +245,9 @@ class _Reader:
             counts = predicates.figures((*loc, "counts"), window.counts)
         ring = () if window.ring is None else predicates.ring((*loc, "ring"), window.ring)
         left_out = self._rows((*loc, "left_out"), window.left_out or {})
-        return WindowCase(*bounds, counts, left_out, ring, self._place((*loc, "start")))
+        return WindowCase(
+            *bounds, counts, left_out, ring, self._findings.document.place((*loc, "start"))
+        )
 
     def _bounds(
         self, loc: Loc, window: WindowModel, query: Query, timezone: str
@@ -274,9 +276,6 @@ class _Reader:
 
     def _rows(self, loc: Loc, by_reason: Mapping[str, int]) -> tuple[Rows, ...]:
         return tuple(
-            Rows(reason, rows, self._place((*loc, reason))) for reason, rows in by_reason.items()
+            Rows(reason, rows, self._findings.document.place((*loc, reason)))
+            for reason, rows in by_reason.items()
         )
-
-    def _place(self, loc: Loc) -> Place:
-        document = self._findings.document
-        return Place(document.file, *document.position(loc))

@@ -17,9 +17,8 @@ if TYPE_CHECKING:
 
     from stream.config.delivery.keys import BoardModel, DeliverModel, LifecycleModel
     from stream.config.findings import Findings
-    from stream.config.yamlfile import Loc
 
-__all__ = ["build_board", "build_delivery", "build_lifecycle"]
+__all__ = ["build_board", "build_delivery", "build_lifecycle", "cafile_of"]
 
 _MOST_WINDOWS: Final = 1_000
 _SHORTEST_SECRET: Final = 16
@@ -30,27 +29,26 @@ _TAKEN: Final = frozenset({"alertname", "fingerprint"})
 
 
 def build_lifecycle(
-    model: LifecycleModel, group: Sequence[str] | None, loc: Loc, findings: Findings
+    model: LifecycleModel, group: Sequence[str] | None, findings: Findings
 ) -> Lifecycle:
     """Return the terms of an alarm's lifecycle; errors go to ``findings``.
 
     Args:
         model: its keys.
         group: fields of its predicates; ``None`` where they are not known.
-        loc: of the alarm.
         findings: of the file.
     """
     needed, among = (model.for_ or 1,) * 2 if model.of is None else model.of
     if model.of is not None and model.for_ is not None:
         message = "for and of say the same in two ways: for: 3 is of: [3, 3]"
-        findings.wrong((*loc, "of"), message, "write one of them", key=True)
+        findings.wrong("of", message, "write one of them", key=True)
     windows = "for" if model.of is None else "of"
     if not (model.for_ is None or model.for_ > 0) or not 0 < needed <= among <= _MOST_WINDOWS:
         message = f"an alarm fires after 1 to {_MOST_WINDOWS} rings, among no fewer windows"
-        findings.wrong((*loc, windows), message, "write for: 3, or of: [2, 3]")
+        findings.wrong(windows, message, "write for: 3, or of: [2, 3]")
     if not 0 < model.resolve_after <= _MOST_WINDOWS:
         message = f"an alarm is resolved after 1 to {_MOST_WINDOWS} silent windows"
-        findings.wrong((*loc, "resolve_after"), message, "write resolve_after: 2")
+        findings.wrong("resolve_after", message, "write resolve_after: 2")
     for key, written, extra in (
         ("labels", model.labels, LABEL_FIELDS),
         ("annotations", model.annotations, FIELDS),
@@ -60,9 +58,9 @@ def build_lifecycle(
             if not _NAME.fullmatch(name) or name in _TAKEN:
                 message = f"`{name[:40]}` is not a name here, or has a meaning of its own"
                 hint = "use letters, digits and underscores, and neither alertname nor fingerprint"
-                findings.wrong((*loc, key, name), message, hint, key=True)
+                findings.wrong((key, name), message, hint, key=True)
             if (found := problem(template, known)) is not None:
-                findings.wrong((*loc, key, name), *found)
+                findings.wrong((key, name), *found)
     return Lifecycle(needed, among, model.resolve_after, model.labels, model.annotations)
 
 
@@ -70,8 +68,8 @@ def build_delivery(model: DeliverModel | None, findings: Findings) -> Delivery |
     """Return where alarms are brought; ``None`` where the file does not say."""
     if model is None:
         return None
-    _check_addresses(model, findings)
-    _check_secrets(model, findings)
+    _check_addresses(model, findings.under("deliver"))
+    _check_secrets(model, findings.under("deliver"))
     stem = Path(findings.document.file).stem
     return Delivery(
         group=model.group,
@@ -93,7 +91,7 @@ def build_delivery(model: DeliverModel | None, findings: Findings) -> Delivery |
                 one.discovery or "",
                 one.username or "",
                 one.password or "",
-                str(findings.folder / one.cafile) if one.cafile else "",
+                cafile_of(one.cafile, findings.under("deliver", "mqtt", name)),
             )
             for name, one in model.mqtt.items()
         ),
@@ -112,33 +110,38 @@ def build_board(model: BoardModel, findings: Findings) -> Board:
     return Board(model.listen, model.token or "", model.windows, model.predicates, model.read_back)
 
 
+def cafile_of(written: str | None, findings: Findings) -> str:
+    """Return the path of the authorities of a broker's certificate; empty for none."""
+    if written is None:
+        return ""
+    path = findings.folder / written
+    if not path.is_file():
+        message = "cafile names no file that can be read"
+        findings.wrong("cafile", message, "write the path of a PEM file")
+    return str(path)
+
+
 def _check_addresses(model: DeliverModel, findings: Findings) -> None:
-    loc: Loc = ("deliver",)
     if not (model.alertmanagers or model.webhooks or model.mqtt):
         hint = "write alertmanagers: {main: http://localhost:9093}, webhooks or mqtt"
-        findings.wrong(loc, "nothing is delivered anywhere", hint, key=True)
+        findings.wrong((), "nothing is delivered anywhere", hint, key=True)
     for kind, models in (("alertmanagers", model.alertmanagers), ("webhooks", model.webhooks)):
         for name, one in models.items():
             if not _is_url(one.url):
                 hint = "write http://host:port or https://host/path"
-                findings.wrong((*loc, kind, name, "url"), "not the address of a web server", hint)
+                findings.wrong((kind, name, "url"), "not the address of a web server", hint)
 
 
 def _check_secrets(model: DeliverModel, findings: Findings) -> None:
-    loc: Loc = ("deliver",)
     for name, manager in model.alertmanagers.items():
         if manager.resend < _SHORTEST_RESEND_MS:
-            at = (*loc, "alertmanagers", name, "resend")
+            at = ("alertmanagers", name, "resend")
             findings.wrong(at, "resend is under a second", "write resend: 1m")
     for name, webhook in model.webhooks.items():
         if len(webhook.secret.encode()) < _SHORTEST_SECRET:
             hint = "whoever guesses it can send alarms of their own: use 16 random characters"
-            at = (*loc, "webhooks", name, "secret")
+            at = ("webhooks", name, "secret")
             findings.wrong(at, "the secret is shorter than 16 bytes", hint)
-    for name, broker in model.mqtt.items():
-        if broker.cafile is not None and not (findings.folder / broker.cafile).is_file():
-            message = "cafile names no file that can be read"
-            findings.wrong((*loc, "mqtt", name, "cafile"), message, "write the path of a PEM file")
 
 
 def _is_url(text: str) -> bool:

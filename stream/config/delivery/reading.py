@@ -6,10 +6,9 @@ analyst writes it without the custodian's secrets, and needs none of the variabl
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from accountant.errors import ConfigError
 from stream.config.budgets import build_budget
@@ -17,10 +16,10 @@ from stream.config.closed import Closed
 from stream.config.declarations import build_kafka
 from stream.config.delivery.building import build_board, build_delivery, build_lifecycle
 from stream.config.delivery.keys import BoardModel, DeliverModel, LifecycleModel
-from stream.config.keys import EXAMPLES, MODELS, BudgetModel, KafkaModel, LogModel, ReleaseWord
+from stream.config.keys import BudgetModel, KafkaModel, LogModel, ReleaseWord
 from stream.config.loading import examine, zone_of
 from stream.config.scalars import Name, Text  # noqa: TC001  # pydantic reads them
-from stream.config.smallfile import KAFKA_EXAMPLE, read_small
+from stream.config.smallfile import read_small
 from stream.config.yamlfile import load_document
 from stream.logs.settings import LogSettings
 from stream.model.alarms import require_kafka
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stream.config.yamlfile import Document
-    from stream.model.alarms import Budget
-    from stream.model.boards import Board
     from stream.model.deliveries import Delivery
 
 __all__ = ["read_board", "read_subscription"]
@@ -58,27 +55,6 @@ class _SmallFile(Closed):
     alarms: dict[Name, _SmallAlarm] = Field(default_factory=dict)
 
 
-_PARTS: Final = {"kafka", "deliver", "board", "budget"}
-_MODELS: Final[dict[tuple[str, ...], type[BaseModel]]] = {
-    **{place: model for place, model in MODELS.items() if _PARTS.intersection(place[:1])},
-    (): _SmallFile,
-    ("log",): LogModel,
-    ("alarms", "*"): _SmallAlarm,
-}
-_EXAMPLES: Final = {**EXAMPLES, "kafka": KAFKA_EXAMPLE}
-
-
-@dataclass(frozen=True, slots=True)
-class _File:
-    """What either kind of file says."""
-
-    name: str
-    subscription: Subscription
-    delivery: Delivery | None
-    board: Board
-    budget: Budget | None
-
-
 def read_subscription(path: Path, *, environ: Mapping[str, str]) -> DeliverSetup:
     """Return what ``tocsin deliver`` runs on.
 
@@ -89,11 +65,11 @@ def read_subscription(path: Path, *, environ: Mapping[str, str]) -> DeliverSetup
     Raises:
         ConfigError: the first thing that is wrong with it.
     """
-    found = _read(path, environ)
-    if found.delivery is None:
+    setup, delivery = _read(path, environ)
+    if delivery is None:
         message = "this configuration does not say where alarms are delivered"
-        raise ConfigError(message, file=found.name, line=1, column=1, hint=_MISSING)
-    return DeliverSetup(found.subscription, found.delivery)
+        raise ConfigError(message, file=str(path), line=1, column=1, hint=_MISSING)
+    return DeliverSetup(setup.subscription, delivery)
 
 
 def read_board(path: Path, *, environ: Mapping[str, str]) -> BoardSetup:
@@ -106,17 +82,16 @@ def read_board(path: Path, *, environ: Mapping[str, str]) -> BoardSetup:
     Raises:
         ConfigError: the first thing that is wrong with it.
     """
-    found = _read(path, environ)
-    return BoardSetup(found.subscription, found.board, found.budget)
+    return _read(path, environ)[0]
 
 
-def _read(path: Path, environ: Mapping[str, str]) -> _File:
+def _read(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, Delivery | None]:
     document = load_document(path, environ=environ)
     whole = isinstance(document.tree, dict) and "feeds" in document.tree
     return _of_alarms(path, environ) if whole else _of_small(document, path)
 
 
-def _of_alarms(path: Path, environ: Mapping[str, str]) -> _File:
+def _of_alarms(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, Delivery | None]:
     report = examine(path, environ=environ)
     alarms = report.alarms
     if alarms is None:
@@ -127,18 +102,22 @@ def _of_alarms(path: Path, environ: Mapping[str, str]) -> _File:
     }
     counted = frozenset(name for name, query in alarms.running.items() if query.releases_counts)
     subscription = Subscription(kafka, alarms.timezone, lifecycles, alarms.settings.log, counted)
-    return _File(alarms.file, subscription, alarms.delivery, alarms.board, alarms.budget)
+    return BoardSetup(subscription, alarms.board, alarms.budget), alarms.delivery
 
 
-def _of_small(document: Document, path: Path) -> _File:
-    model, findings = read_small(document, path, _SmallFile, _MODELS, _EXAMPLES)
+def _of_small(document: Document, path: Path) -> tuple[BoardSetup, Delivery | None]:
+    model, findings = read_small(document, path, _SmallFile, {})
     zone = zone_of(model.timezone, findings)
     kafka = build_kafka(model.kafka, {}, findings)
     delivery = build_delivery(model.deliver, findings)
     board = build_board(model.board, findings)
-    budget = None if model.budget is None else build_budget(model.budget, zone.key, findings)
+    budget = (
+        None
+        if model.budget is None
+        else build_budget(model.budget, zone.key, findings.under("budget"))
+    )
     lifecycles = {
-        name: build_lifecycle(alarm, None, ("alarms", name), findings)
+        name: build_lifecycle(alarm, None, findings.under("alarms", name))
         for name, alarm in model.alarms.items()
     }
     if findings.errors or kafka is None:
@@ -146,4 +125,4 @@ def _of_small(document: Document, path: Path) -> _File:
     log = LogSettings(model.log.level, model.log.format)
     counted = frozenset(name for name, alarm in model.alarms.items() if alarm.release == "counts")
     subscription = Subscription(kafka, zone.key, lifecycles, log, counted)
-    return _File(document.file, subscription, delivery, board, budget)
+    return BoardSetup(subscription, board, budget), delivery

@@ -16,6 +16,7 @@ from pydantic import BaseModel, WithJsonSchema
 
 from stream.config.cases.keys import CasesModel
 from stream.config.keys import FileModel
+from stream.config.scalars import MILLISECONDS
 from stream.config.schema import shapes
 from stream.config.schema.descriptions import CASES, DESCRIPTIONS
 
@@ -25,13 +26,6 @@ if TYPE_CHECKING:
 __all__ = ["cases_schema", "configuration_schema", "duration"]
 
 _DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
-_LENGTHS_MS: Final = {
-    "w": 604_800_000,
-    "d": 86_400_000,
-    "h": 3_600_000,
-    "m": 60_000,
-    "s": 1_000,
-}
 _NAMES: Final = {"pattern": "^[a-zA-Z0-9._-]+$"}
 
 
@@ -123,7 +117,7 @@ def _default(field: FieldInfo, shape: shapes.Shape) -> shapes.Shape:
 
 def duration(milliseconds: int) -> str:
     """Return a length of time in the largest unit that it is a whole number of."""
-    for unit, length in _LENGTHS_MS.items():
+    for unit, length in reversed(MILLISECONDS.items()):
         if milliseconds and milliseconds % length == 0:
             return f"{milliseconds // length}{unit}"
-    return f"{milliseconds}ms"
+    return "0ms"

@@ -146,18 +146,18 @@ def _measure(band: exp.Abs, reader: HavingReader) -> Measure:
     """Return the aggregate whose distance to REFERENCE is taken."""
     difference = unwrapped(band.this)
     if not isinstance(difference, exp.Sub):
-        raise SqlProblem("a band is about a difference to REFERENCE", BAND_SHAPE, start(band))
+        raise SqlProblem("a band is about a difference to REFERENCE", BAND_SHAPE, band)
     sides = [unwrapped(difference.this), unwrapped(difference.expression)]
     others = [side for side in sides if not is_word(side, _WORD)]
     if len(others) != 1:
         message = "a band is about one aggregate less REFERENCE"
-        raise SqlProblem(message, BAND_SHAPE, start(band))
+        raise SqlProblem(message, BAND_SHAPE, band)
     measure = reader.measure_of(others[0])
     if measure.function not in _DECIDED:
         raise SqlProblem(
             f"a band is about COUNT, SUM, AVG, MEDIAN or QUANTILE, not {measure.function.value}",
             BAND_SHAPE,
-            start(others[0]),
+            others[0],
         )
     return measure
 
@@ -180,10 +180,10 @@ def _share(node: exp.Expr) -> tuple[Fraction, bool] | None:
     if isinstance(of, exp.Abs) and first_extra(of, "this") is None:
         of = unwrapped(of.this)
     if not is_word(of, _WORD):
-        raise SqlProblem("a half-width is a number, or a share of REFERENCE", _SHARE, start(node))
+        raise SqlProblem("a half-width is a number, or a share of REFERENCE", _SHARE, node)
     if not 0 < share <= 1 or share.denominator > _FINEST_SHARE:
         message = "the share of a half-width is above 0 and at most 1, in steps of a millionth"
-        raise SqlProblem(f"{message}, not {decimal(share)}", _SHARE, start(node))
+        raise SqlProblem(f"{message}, not {decimal(share)}", _SHARE, node)
     return share, signed
 
 
@@ -191,10 +191,10 @@ def _tau(node: exp.Expr) -> Fraction:
     value = numeric(node)
     if value is None:
         message = f"the half-width of a band is a number, not {named(node)}"
-        raise SqlProblem(message, BAND_SHAPE, start(node))
+        raise SqlProblem(message, BAND_SHAPE, node)
     if value <= 0:
         message = f"the half-width of a band is above 0, not {decimal(value)}"
-        raise SqlProblem(message, BAND_SHAPE, start(node))
+        raise SqlProblem(message, BAND_SHAPE, node)
     return value
 
 

@@ -15,7 +15,7 @@ from sqlglot import exp
 
 from operators.conditions.comparison import Comparison
 from stream.config.alarms.reduction import LARGEST_SCALE, Function, Tree
-from stream.config.scalars import article, closest
+from stream.config.scalars import closest
 from stream.config.sql.comparisons import Asked, Key, Measure, Threshold
 from stream.config.sql.linear import Linear, is_linear, linear_measure, linear_of
 from stream.config.sql.nodes import (
@@ -26,7 +26,6 @@ from stream.config.sql.nodes import (
     has_aggregate,
     is_aggregate,
     is_word,
-    keyword,
     named,
     numeric,
     operands,
@@ -35,6 +34,7 @@ from stream.config.sql.nodes import (
 )
 from stream.config.sql.text import select_of
 from stream.config.sql.where import WhereReader
+from stream.model.contributions import article
 from stream.model.feeds import Field, FieldType
 
 if TYPE_CHECKING:
@@ -136,7 +136,7 @@ class HavingReader:
     def _read(self, node: exp.Expr, *, negate: bool, depth: int) -> Tree[Asked]:
         node = unwrapped(node)
         if depth > _DEEPEST:
-            raise SqlProblem("HAVING is nested too deeply", "write it flatter", start(node))
+            raise SqlProblem("HAVING is nested too deeply", "write it flatter", node)
         if isinstance(node, exp.Not):
             return self._read(node.this, negate=not negate, depth=depth + 1)
         if isinstance(node, exp.And | exp.Or):
@@ -166,8 +166,7 @@ class HavingReader:
             "HAVING takes comparisons by >, >=, <, <=, =, <> or BETWEEN, joined by AND, OR and NOT"
             + named_too,
             hint,
-            start(node),
-            keyword(node),
+            node,
         )
 
     @property
@@ -178,7 +177,7 @@ class HavingReader:
         extra = first_extra(node, "this", "low", "high")
         if extra is not None:
             message = f"BETWEEN {extra[0].upper()} is not supported"
-            raise SqlProblem(message, "write the lower bound first", start(node))
+            raise SqlProblem(message, "write the lower bound first", node)
         parts = [
             self._asked(unwrapped(node.this), comparison, unwrapped(node.args[end]))
             for comparison, end in ((Comparison.GE, "low"), (Comparison.LE, "high"))
@@ -240,9 +239,7 @@ class HavingReader:
         if isinstance(node, exp.Filter):
             call, clause = unwrapped(node.this), node.args.get("expression")
             if first_extra(node, "this", "expression") is not None or clause is None:
-                raise SqlProblem(
-                    "FILTER takes a condition", "write FILTER (WHERE ...)", start(node)
-                )
+                raise SqlProblem("FILTER takes a condition", "write FILTER (WHERE ...)", node)
             reader = WhereReader(self.feed.fields, self.timezone, self.notes)
             where = reader.read(clause.this)
             suffix = f" FILTER({clause.sql(comments=False).strip()})"
@@ -287,7 +284,7 @@ class HavingReader:
         hint = _INSTEAD.get(type(node), f"supported: {self._supported}")
         if is_aggregate(node):
             inner = " in this form" if isinstance(node, (exp.Count, *_OF_A_FIELD)) else ""
-            raise SqlProblem(f"{named(node)} is not available{inner}", hint, start(node))
+            raise SqlProblem(f"{named(node)} is not available{inner}", hint, node)
         raise self._no_aggregate(node, hint)
 
     def _no_aggregate(self, node: exp.Expr, hint: str) -> SqlProblem:
@@ -297,7 +294,7 @@ class HavingReader:
             if node.name in self.feed.fields:
                 hint = f"write what an event must meet into WHERE; {hint}"
         message = f"HAVING compares an aggregate, not {what}"
-        return SqlProblem(message, hint, start(node), keyword(node))
+        return SqlProblem(message, hint, node)
 
     def _distinct(self, node: exp.Expr) -> Measure:
         unit = self.feed.unit
@@ -306,7 +303,7 @@ class HavingReader:
         raise SqlProblem(
             f"COUNT(DISTINCT) counts the feed's unit, `{unit}`, only",
             f"write COUNT(DISTINCT {unit})",
-            start(node),
+            node,
         )
 
     def _within_group(self, node: exp.WithinGroup) -> Measure:
@@ -315,11 +312,11 @@ class HavingReader:
         hint = "write PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY field), or QUANTILE(field, 0.9)"
         if not isinstance(call, exp.PercentileDisc) or first_extra(call, "this") is not None:
             message = f"{named(call)} WITHIN GROUP is not available"
-            raise SqlProblem(message, _INSTEAD.get(type(call), hint), start(node))
+            raise SqlProblem(message, _INSTEAD.get(type(call), hint), node)
         keys = order.expressions if isinstance(order, exp.Order) else []
         if len(keys) != 1 or first_extra(keys[0], "this", "nulls_first") is not None:
             message = "WITHIN GROUP takes ORDER BY and one field, ascending"
-            raise SqlProblem(message, hint, start(order or node))
+            raise SqlProblem(message, hint, order or node)
         read = self._field(keys[0].this, "PERCENTILE_DISC")
         return Measure(Function.QUANTILE, read, quantile=_quantile(call.this, node))
 
@@ -333,11 +330,11 @@ class HavingReader:
         elif read.type is not FieldType.FLOAT:
             kind = article(read.type.value)
             message = f"{function} takes an integer or a float; `{name}` is {kind}"
-            raise SqlProblem(message, "take another field, or COUNT(*)", start(node))
+            raise SqlProblem(message, "take another field, or COUNT(*)", node)
         missing = _missing(read, function)
         if missing:
             hint = f"declare {name}: {{{example}}} in the feed's fields"
-            raise SqlProblem(missing, hint, start(node))
+            raise SqlProblem(missing, hint, node)
         return name
 
     def threshold_of(self, node: exp.Expr) -> Threshold:
@@ -356,11 +353,11 @@ class HavingReader:
             if not plain or table.name not in self.tables:
                 name = table.name if plain else "this"
                 hint = closest(name, self.tables) or f"declare tables: {{{name}: {name}.csv}}"
-                raise SqlProblem(f"`{name}` is not a declared table", hint, offset)
+                raise SqlProblem(f"`{name}` is not a declared table", hint, node)
             looked_up = column(key, self.feed.fields, f"{table.name}[...] takes")
             if looked_up.name not in self.group:
                 hint = f"write {table.name}[{self.group[0]}]" if self.group else "write a number"
-                raise SqlProblem(f"`{looked_up.name}` is not in GROUP BY", hint, start(key))
+                raise SqlProblem(f"`{looked_up.name}` is not in GROUP BY", hint, key)
             written = node.sql(comments=False)
             return Threshold(offset, None, table.name, looked_up.name, written)
         what = f"`{node.name}`" if isinstance(node, exp.Column) else named(node)
@@ -370,8 +367,7 @@ class HavingReader:
         raise SqlProblem(
             f"the threshold is a number or a public table's value, not {what}",
             f"write a number such as 120, or a declared table's value such as {example}",
-            offset,
-            keyword(node),
+            node,
         )
 
 
@@ -394,6 +390,6 @@ def _quantile(node: exp.Expr | None, call: exp.Expr) -> Fraction:
         raise SqlProblem(
             "a quantile is a number between 0 and 1, of at most six decimals",
             "write QUANTILE(field, 0.9); 0 is MIN(field) and 1 is MAX(field)",
-            start(call if node is None else node),
+            call if node is None else node,
         )
     return value

@@ -12,17 +12,18 @@ lacks any field but the feed's required ones and those of GROUP BY, whose values
 from __future__ import annotations
 
 import math
-import operator
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import product
 from math import isfinite, nextafter
+from operator import eq, ge, gt, le, lt, ne
 from typing import TYPE_CHECKING, Any, Final
 
 from operators.conditions.comparison import Comparison
 from operators.conditions.weights import Weight
 from stream.model.feeds import FieldType
 from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
+from stream.model.regions import typed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -110,7 +111,7 @@ def _values(
     """Return values of a field, the ends of every class among them."""
     field = feed.fields[name]
     if grouped:
-        return list(_of_domain(field.domain or (), field.type))
+        return list(typed(field.domain or (), field.type))
     marks: set[FieldValue] = set()
     for test in tests:
         if isinstance(test, Compare):
@@ -133,18 +134,6 @@ def _values(
             largest = nextafter(math.inf, 0)
             finite = [-largest, largest, *map(float, marks), *beside]
             return [*finite, -math.inf, math.inf, math.nan]
-
-
-def _of_domain(domain: Iterable[str], kind: FieldType) -> Iterator[FieldValue]:
-    """Yield the values of a domain as events have them; no event has those that do not fit."""
-    for text in domain:
-        if kind is FieldType.STRING:
-            yield text
-        elif kind is FieldType.BOOLEAN:
-            if text in {"true", "false"}:
-                yield text == "true"
-        elif text.removeprefix("-").isdecimal():
-            yield int(text)
 
 
 def _classes(
@@ -195,14 +184,9 @@ def _outcome(test: Where, value: FieldValue | None) -> bool | None:
     raise TypeError(f"no comparison: {type(test).__name__}")
 
 
-_HOLDS: Final[Mapping[Comparison, Callable[[Any, Any], bool]]] = {
-    Comparison.EQ: operator.eq,
-    Comparison.NE: operator.ne,
-    Comparison.LT: operator.lt,
-    Comparison.LE: operator.le,
-    Comparison.GT: operator.gt,
-    Comparison.GE: operator.ge,
-}
+_HOLDS: Final[Mapping[Comparison, Callable[[Any, Any], bool]]] = dict(
+    zip(Comparison, (eq, ne, lt, le, gt, ge), strict=True)
+)
 
 
 def _weighed(

@@ -23,7 +23,7 @@ from operators.conditions.weights import Weight
 from stream.config.alarms.reduction import LARGEST_STATISTIC, Function
 from stream.config.sql.comparisons import Measure
 from stream.config.sql.kinds import span_of_terms
-from stream.config.sql.nodes import SqlProblem, has_aggregate, numeric, start, unwrapped
+from stream.config.sql.nodes import SqlProblem, has_aggregate, numeric, unwrapped
 from stream.model.numbers import decimal
 from stream.model.queries import Term
 
@@ -92,25 +92,25 @@ def linear_of(node: exp.Expr, read: Callable[[exp.Expr], Measure]) -> Linear:
             sides.sort(key=lambda side: bool(side.factors))
             if sides[0].factors:
                 message = "HAVING multiplies an aggregate by a number, not by another aggregate"
-                raise SqlProblem(message, _RATE, start(node))
+                raise SqlProblem(message, _RATE, node)
             return _checked(Linear().plus(sides[1], sides[0].number), node)
         case exp.Div():
             below = linear_of(node.expression, read)
             if below.factors or not below.number:
                 what = "an aggregate: of nothing it is 0" if below.factors else "0"
                 message = f"HAVING divides by a number, not by {what}"
-                raise SqlProblem(message, _RATE, start(node.expression))
+                raise SqlProblem(message, _RATE, node.expression)
             return _checked(Linear().plus(linear_of(node.this, read), 1 / below.number), node)
         case exp.Bracket():
             message = "a public table's value stands alone on its side of a comparison"
             hint = "write COUNT(*) - 0.2 * COUNT(field) > table[field], the number into the table"
-            raise SqlProblem(message, hint, start(node))
+            raise SqlProblem(message, hint, node)
     measure = read(node)
     if measure.function not in _ADDED_UP:
         raise SqlProblem(
             f"only COUNT and SUM can be added up and multiplied, not {measure.function.value}",
             "compare it with a number, and join comparisons by AND and OR",
-            start(node),
+            node,
         )
     return Linear({measure: Fraction(1)})
 
@@ -199,7 +199,7 @@ def _checked(linear: Linear, node: exp.Expr) -> Linear:
     for value in (linear.number, *linear.factors.values()):
         if max(value.numerator.bit_length(), value.denominator.bit_length()) > _LONGEST_BITS:
             message = "a coefficient is far beyond 62 bits"
-            raise SqlProblem(message, "write a smaller number", start(node))
+            raise SqlProblem(message, "write a smaller number", node)
     return linear
 
 

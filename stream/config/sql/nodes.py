@@ -98,17 +98,18 @@ class SqlProblem(Exception):  # noqa: N818 -- becomes a ConfigError once its pos
     Args:
         message: what is wrong.
         hint: what to write instead.
-        offset: where, in characters from the start of the SQL.
-        word: the keyword it begins with: sqlglot gives places to names and literals only.
+        at: where: a node, or in characters from the start of the SQL.
+        word: the keyword it begins with, where no node says it: sqlglot gives places to names and
+            literals only.
     """
 
-    def __init__(self, message: str, hint: str, offset: int, word: str = "") -> None:
+    def __init__(self, message: str, hint: str, at: exp.Expr | int, word: str = "") -> None:
         """Keep the parts."""
         super().__init__(message)
         self.message = message
         self.hint = hint
-        self.offset = offset
-        self.word = word
+        self.offset = at if isinstance(at, int) else start(at)
+        self.word = word if isinstance(at, int) else word or keyword(at)
 
     def moved(self, sql: str) -> SqlProblem:
         """Return it at the keyword it begins with: the last before its place, or the first."""
@@ -179,8 +180,7 @@ def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
         raise SqlProblem(
             f"{role} a declared field, not {named(node)}",
             'write the field\'s name alone (in "double quotes" if SQL takes it for a keyword)',
-            start(node),
-            keyword(node),
+            node,
         )
     name = node.this.name
     if node.args.get("table") is not None:
@@ -188,9 +188,9 @@ def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
             hint = f'quote a name with dots: "{node.sql()}"'
         else:
             hint = f"there is one feed: write {name}"
-        raise SqlProblem("field names take no prefix", hint, start(node))
+        raise SqlProblem("field names take no prefix", hint, node)
     if name not in fields:
-        raise SqlProblem(f"`{name}` is not a field of the feed", closest(name, fields), start(node))
+        raise SqlProblem(f"`{name}` is not a field of the feed", closest(name, fields), node)
     return fields[name]
 
 
@@ -228,7 +228,7 @@ def numeric(node: exp.Expr) -> Fraction | None:
     if isinstance(node, exp.Literal) and not node.is_string:
         if len(node.name) > LONGEST_NUMBER:
             message = f"a number has at most {LONGEST_NUMBER} characters"
-            raise SqlProblem(message, "write a shorter one", start(node))
+            raise SqlProblem(message, "write a shorter one", node)
         return number(node.name)
     return None
 

@@ -23,7 +23,6 @@ from stream.config.sql.nodes import (
     SqlProblem,
     column,
     first_extra,
-    keyword,
     numeric,
     start,
     unwrapped,
@@ -63,7 +62,7 @@ def inner_of(select: exp.Select) -> exp.Select | None:
     Raises:
         SqlProblem: it is no plain SELECT, or what stands around it counts no groups.
     """
-    clause = select.args.get("from_") or select.args.get("from")
+    clause = select.args.get("from_")
     if clause is None or not isinstance(clause.this, exp.Subquery):
         return None
     inner = clause.this.this
@@ -75,7 +74,7 @@ def inner_of(select: exp.Select) -> exp.Select | None:
         what = "an alias" if extra[0] == "alias" else extra[0].upper()
         at = start(extra[1] or clause.this)
         raise SqlProblem(f"the inner query stands without {what}", "remove it", at)
-    extra = first_extra(select, "expressions", "from", "from_", "group", "having")
+    extra = first_extra(select, "expressions", "from_", "group", "having")
     if extra is not None:
         name = _INSIDE.get(extra[0], extra[0].upper().rstrip("_"))
         at = start(extra[1]) if extra[1] is not None else 0
@@ -118,19 +117,19 @@ def _outer(
     extra = first_extra(clause, "expressions")
     if extra is not None:
         message = f"GROUP BY {extra[0].upper()} is not supported"
-        raise SqlProblem(message, "write names of fields", start(clause), "GROUP BY")
+        raise SqlProblem(message, "write names of fields", clause, "GROUP BY")
     selected = {node.name for node in inner.expressions if isinstance(node, exp.Column)}
     for node in clause.expressions:
         ends = isinstance(node, exp.Column) and node.name.startswith("window_")
         if isinstance(node, exp.Anonymous) or (ends and node.name not in feed.fields):
-            raise SqlProblem(_WINDOW, "remove this one", start(node), keyword(node))
+            raise SqlProblem(_WINDOW, "remove this one", node)
         name = column(node, feed.fields, "the outer GROUP BY takes").name
         if name not in group or name not in selected:
             where = "SELECT" if name in group else "GROUP BY"
             message = f"`{name}` is not in the inner {where}"
-            raise SqlProblem(message, f"write {name} into the inner {where}, too", start(node))
+            raise SqlProblem(message, f"write {name} into the inner {where}, too", node)
         if name in found:
-            raise SqlProblem(f"`{name}` is grouped by twice", "remove one", start(node))
+            raise SqlProblem(f"`{name}` is grouped by twice", "remove one", node)
         found.append(name)
     return tuple(found)
 
@@ -143,7 +142,7 @@ def _least(select: exp.Select, size: int, groups: str) -> int:
     node = unwrapped(clause.this)
     comparison = COMPARISONS.get(type(node))
     if comparison is None:
-        raise SqlProblem(_ONE_NUMBER, _SHAPE, start(node))
+        raise SqlProblem(_ONE_NUMBER, _SHAPE, node)
     left, right = unwrapped(node.this), unwrapped(node.expression)
     if _is_count(right):
         left, right, comparison = right, left, comparison.flipped
@@ -152,8 +151,8 @@ def _least(select: exp.Select, size: int, groups: str) -> int:
         at = start(right if _is_count(left) else left)
         raise SqlProblem(_ONE_NUMBER, _SHAPE, at)
     if asked.denominator != 1:
-        raise SqlProblem("groups are counted in whole numbers", _SHAPE, start(right))
-    return _at_least(comparison, int(asked), size, SqlProblem(groups, "", start(right)))
+        raise SqlProblem("groups are counted in whole numbers", _SHAPE, right)
+    return _at_least(comparison, int(asked), size, SqlProblem(groups, "", right))
 
 
 def _at_least(comparison: Comparison, asked: int, size: int, groups: SqlProblem) -> int:

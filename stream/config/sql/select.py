@@ -29,13 +29,12 @@ from stream.config.sql.nodes import (
     SqlProblem,
     column,
     first_extra,
-    keyword,
     named,
     numeric,
     start,
 )
 from stream.config.sql.quantifiers import inner_of, quantifier_of
-from stream.config.sql.spans import Span, check_steps, span_of
+from stream.config.sql.spans import check_steps, span_of
 from stream.config.sql.tablefunctions import TableFunction, split, without_ends
 from stream.config.sql.text import SHAPE, select_of
 from stream.config.sql.where import WhereReader
@@ -45,12 +44,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from zoneinfo import ZoneInfo
 
+    from stream.config.scalars import Duration
     from stream.config.sql.bands import BandAsked
     from stream.config.sql.comparisons import Asked, Measure
     from stream.model.feeds import Feed
     from stream.model.filters import Where
 
-__all__ = ["ParsedQuery", "Span", "SqlProblem", "parse_sql"]
+__all__ = ["ParsedQuery", "SqlProblem", "parse_sql"]
 
 _WINDOWS = (
     "write TUMBLE({time}, size) or HOP({time}, step, size), as TUMBLE({time}, INTERVAL '1' HOUR);"
@@ -65,7 +65,6 @@ _CLAUSES = {
     "sort": "SORT BY",
     "limit": "LIMIT",
     "offset": "OFFSET",
-    "with": "WITH",
     "with_": "WITH",
     "qualify": "QUALIFY",
     "windows": "WINDOW",
@@ -99,8 +98,8 @@ class ParsedQuery:
 
     feed: Feed
     group: tuple[str, ...]
-    size: Span
-    step: Span
+    size: Duration
+    step: Duration
     window_offset: int
     where: Where | None
     where_offset: int
@@ -174,7 +173,7 @@ class _Reader:
     def read(self) -> ParsedQuery:
         """Return the query."""
         select = self.select
-        allowed = ("expressions", "from", "from_", "where", "group", "having")
+        allowed = ("expressions", "from_", "where", "group", "having")
         extra = first_extra(select, *allowed)
         if extra is not None:
             name, node = extra
@@ -222,18 +221,18 @@ class _Reader:
         return 0 if node is None else start(node)
 
     def _feed(self, feeds: Mapping[str, Feed]) -> Feed:
-        clause = self.select.args.get("from_") or self.select.args.get("from")
+        clause = self.select.args.get("from_")
         if clause is None:
             raise SqlProblem("FROM is missing", SHAPE, 0)
         table = clause.this
         if not isinstance(table, exp.Table) or not isinstance(table.this, exp.Identifier):
             message = f"FROM takes a feed, not {named(table)}"
-            raise SqlProblem(message, SHAPE, start(table), keyword(table))
+            raise SqlProblem(message, SHAPE, table)
         extra = first_extra(table, "this")
         if extra is not None and extra[0] in ("db", "catalog"):
             full = ".".join(part.name for part in table.parts)
             hint = f'quote it: "{full}"' if full in feeds else closest(full, feeds)
-            raise SqlProblem(f"`{full}` is not a feed", hint, start(table))
+            raise SqlProblem(f"`{full}` is not a feed", hint, table)
         if extra is not None:
             what = "an alias" if extra[0] == "alias" else extra[0].upper()
             raise SqlProblem(
@@ -241,10 +240,10 @@ class _Reader:
             )
         name = table.this.name
         if name not in feeds:
-            raise SqlProblem(f"`{name}` is not a feed", closest(name, feeds), start(table))
+            raise SqlProblem(f"`{name}` is not a feed", closest(name, feeds), table)
         return feeds[name]
 
-    def _group(self) -> tuple[tuple[str, ...], tuple[Span, Span], int]:
+    def _group(self) -> tuple[tuple[str, ...], tuple[Duration, Duration], int]:
         clause = self.select.args.get("group")
         hint = _WINDOWS.format(time=self.feed.time)
         if clause is None:
@@ -254,7 +253,7 @@ class _Reader:
             message = f"GROUP BY {extra[0].upper()} is not supported"
             raise SqlProblem(message, hint, len(self.sql), "GROUP BY")
         fields: list[str] = []
-        windows: list[tuple[Span, Span]] = []
+        windows: list[tuple[Duration, Duration]] = []
         offset = 0
         grouped = clause.expressions
         if self.table_window is not None:
@@ -264,7 +263,7 @@ class _Reader:
         for node in grouped:
             if isinstance(node, exp.Anonymous):
                 if windows:
-                    raise SqlProblem("GROUP BY takes one window", "remove this one", start(node))
+                    raise SqlProblem("GROUP BY takes one window", "remove this one", node)
                 windows.append(self._window(node))
                 offset = start(node)
                 continue
@@ -275,39 +274,39 @@ class _Reader:
                     f"GROUP BY {field.name} needs its public values, which are never learnt "
                     "from data",
                     f"declare {field.name}: {{domain: {field.name}.txt}} in the feed's fields",
-                    start(node),
+                    node,
                 )
             if field.name in fields:
-                raise SqlProblem(f"`{field.name}` is grouped by twice", "remove one", start(node))
+                raise SqlProblem(f"`{field.name}` is grouped by twice", "remove one", node)
             fields.append(field.name)
         if not windows:
-            raise SqlProblem("GROUP BY has no window", hint, start(clause))
+            raise SqlProblem("GROUP BY has no window", hint, clause)
         return tuple(fields), windows[0], offset
 
     def _check_grouped(self, node: exp.Expr, hint: str) -> None:
         """Refuse what is no name, and the names that other systems give a window's ends."""
         if not isinstance(node, exp.Column):
             message = f"GROUP BY takes declared fields and a window, not {named(node)}"
-            raise SqlProblem(message, hint, start(node), keyword(node))
+            raise SqlProblem(message, hint, node)
         if node.name in _WINDOW_ENDS and node.name not in self.feed.fields:
-            raise SqlProblem("GROUP BY takes the window itself", hint, start(node))
+            raise SqlProblem("GROUP BY takes the window itself", hint, node)
 
-    def _window(self, node: exp.Anonymous) -> tuple[Span, Span]:
+    def _window(self, node: exp.Anonymous) -> tuple[Duration, Duration]:
         """Return step and size."""
         name, arguments = node.name.upper(), node.expressions
         hint = _WINDOWS.format(time=self.feed.time)
         count = {"TUMBLE": 2, "HOP": 3, "CUMULATE": 3}.get(name)
         if count is None:
-            raise SqlProblem(f"{name}() is not a window", hint, start(node))
+            raise SqlProblem(f"{name}() is not a window", hint, node)
         if len(arguments) != count:
             message = f"{name} takes {count} arguments, not {len(arguments)}"
-            raise SqlProblem(message, hint, start(node))
+            raise SqlProblem(message, hint, node)
         field = column(arguments[0], self.feed.fields, f"{name} takes")
         if field.name != self.feed.time:
             raise SqlProblem(
                 f"windows are cut by the feed's time, `{self.feed.time}`",
                 f"write {name}({self.feed.time}, ...)",
-                start(arguments[0]),
+                arguments[0],
             )
         spans = [span_of(argument) for argument in arguments[1:]]
         step, size = spans[0], spans[-1]
@@ -320,7 +319,7 @@ class _Reader:
                 "a local day has 23 to 25 hours: write both in DAY, or both in HOUR",
                 start(arguments[1]),
             )
-        if (step.milliseconds, step.days) > (size.milliseconds, size.days):
+        if step.milliseconds > size.milliseconds:
             self.notes.append(
                 SqlProblem(
                     "the windows leave gaps: their step is longer than their size",
@@ -347,7 +346,7 @@ class _Reader:
                 message = f"{named(node)} cannot be selected: values are never released"
             else:
                 message = f"SELECT takes group fields, not {named(node)}"
-            raise SqlProblem(message, f"write SELECT {allowed}", start(node), keyword(node))
+            raise SqlProblem(message, f"write SELECT {allowed}", node)
 
     def _having(self) -> exp.Expr:
         clause = self.select.args.get("having")

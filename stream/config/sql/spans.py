@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Final
 
 from sqlglot import exp
 
+from stream.config.scalars import Duration
 from stream.config.sql.nodes import SqlProblem, named, start
+from stream.windows.localtime import DAY_MS
 
-__all__ = ["MOST_STEPS", "Span", "check_steps", "span_of"]
+__all__ = ["MOST_STEPS", "check_steps", "span_of"]
 
 MOST_STEPS: Final = 1_000
 """Most steps of one cumulative window: so often a sparse vector asks about a cell at most."""
@@ -19,20 +20,7 @@ _DAYS: Final = {"DAY": 1, "WEEK": 7}
 _LONGEST_DAYS: Final = 3660
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
-    """A length of a window or step: fixed milliseconds, or whole local days.
-
-    Args:
-        milliseconds: its fixed length, 0 for days.
-        days: its local days, 0 for a fixed length.
-    """
-
-    milliseconds: int = 0
-    days: int = 0
-
-
-def check_steps(step: Span, size: Span, node: exp.Expr) -> None:
+def check_steps(step: Duration, size: Duration, node: exp.Expr) -> None:
     """Refuse steps that do not divide their window, or leave it as it is.
 
     Args:
@@ -65,7 +53,7 @@ def check_steps(step: Span, size: Span, node: exp.Expr) -> None:
         )
 
 
-def span_of(node: exp.Expr) -> Span:
+def span_of(node: exp.Expr) -> Duration:
     """Return the length an INTERVAL literal says.
 
     Raises:
@@ -80,11 +68,12 @@ def span_of(node: exp.Expr) -> Span:
         raise SqlProblem("an INTERVAL is a whole number of at least 1", hint, start(node))
     word = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Var) else ""
     if word in _FIXED_MS:
-        span = Span(milliseconds=int(text) * _FIXED_MS[word])
+        span = Duration(int(text) * _FIXED_MS[word])
     elif word in _DAYS:
-        span = Span(days=int(text) * _DAYS[word])
+        days = int(text) * _DAYS[word]
+        span = Duration(days * DAY_MS, days)
     else:
         raise SqlProblem("this unit of INTERVAL is not supported", hint, start(node))
-    if span.days > _LONGEST_DAYS or span.milliseconds > _LONGEST_DAYS * 86_400_000:
+    if span.milliseconds > _LONGEST_DAYS * DAY_MS:
         raise SqlProblem("this INTERVAL is longer than ten years", "shorten it", start(node))
     return span

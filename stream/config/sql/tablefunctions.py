@@ -103,7 +103,7 @@ def without_ends(clause: exp.Group) -> list[exp.Expr]:
         if name not in grouped:
             message = f"GROUP BY lacks {name} of the window in FROM"
             hint = f"write GROUP BY ..., {', '.join(ENDS)}"
-            raise SqlProblem(message, hint, start(clause))
+            raise SqlProblem(message, hint, clause)
     return [node for node in clause.expressions if not _is_end(node)]
 
 
@@ -120,7 +120,7 @@ def _window(text: str, offset: int, hint: str) -> TableFunction:
         where = offset if described is None else start(described)
         raise SqlProblem("a table function names its time as DESCRIPTOR(time)", hint, where)
     if len(described.expressions) != 1:
-        raise SqlProblem("DESCRIPTOR takes one time", hint, start(described))
+        raise SqlProblem("DESCRIPTOR takes one time", hint, described)
     node.set("expressions", [described.expressions[0], *arguments[2:]])
     return TableFunction(node, offset)
 

@@ -13,19 +13,18 @@ from typing import TYPE_CHECKING
 from sqlglot import exp
 
 from operators.conditions.comparison import Comparison
-from stream.config.scalars import article, closest
+from stream.config.scalars import closest
 from stream.config.sql.nodes import (
     COMPARISONS,
     SqlProblem,
     column,
     first_extra,
-    keyword,
     named,
     numeric,
     operands,
-    start,
     unwrapped,
 )
+from stream.model.contributions import article
 from stream.model.feeds import Field, FieldType
 from stream.model.filters import And, Compare, FieldValue, IsIn, IsNull, Not, Or, Where
 from stream.windows.instants import instant_ms
@@ -101,7 +100,7 @@ class WhereReader:
                 where = self._comparison(node, COMPARISONS[type(node)])
             case _:
                 message, hint = f"WHERE cannot take {named(node)}", _instead(node)
-                raise SqlProblem(message, hint, start(node), keyword(node))
+                raise SqlProblem(message, hint, node)
         return where
 
     def _between(self, node: exp.Between) -> And:
@@ -118,7 +117,7 @@ class WhereReader:
     def _refuse_order(self, field: Field, node: exp.Expr) -> None:
         if field.type is FieldType.BOOLEAN:
             hint = f"write {field.name} = TRUE or {field.name} = FALSE"
-            raise SqlProblem(f"`{field.name}` is boolean: it has no order", hint, start(node))
+            raise SqlProblem(f"`{field.name}` is boolean: it has no order", hint, node)
 
     def _comparison(self, node: exp.Expr, comparison: Comparison) -> Compare:
         left, right = unwrapped(node.this), unwrapped(node.expression)
@@ -138,17 +137,17 @@ class WhereReader:
         text = field is not None and field.type is FieldType.STRING
         if not text or strange.name in self.fields or strange.args.get("table") is not None:
             message = "WHERE compares a field with a literal, not with another field"
-            return SqlProblem(message, _SUPPORTED, start(right))
+            return SqlProblem(message, _SUPPORTED, right)
         what = "is in double quotes, as names are" if strange.this.quoted else "has no quotes"
         message = f"`{strange.name}` {what}, and no field is called so"
-        return SqlProblem(message, f"write '{strange.name}' if it is a string", start(strange))
+        return SqlProblem(message, f"write '{strange.name}' if it is a string", strange)
 
     def _null_test(self, node: exp.Is) -> IsNull:
         if not isinstance(node.expression, exp.Null) or not isinstance(node.this, exp.Column):
             raise SqlProblem(
                 "IS takes a field and NULL only",
                 "write field IS NULL, field IS NOT NULL, or field = TRUE",
-                start(node),
+                node,
             )
         return IsNull(column(node.this, self.fields, "IS NULL takes").name)
 
@@ -157,7 +156,7 @@ class WhereReader:
         if field.type is not FieldType.BOOLEAN:
             hint = f"compare it with a literal: {field.name} = ..."
             raise SqlProblem(
-                f"`{field.name}` is {article(field.type.value)}, not a condition", hint, start(node)
+                f"`{field.name}` is {article(field.type.value)}, not a condition", hint, node
             )
         return Compare(field.name, field.type, Comparison.EQ, value=True)
 
@@ -166,7 +165,7 @@ class WhereReader:
         node = unwrapped(node)
         if isinstance(node, exp.Null):
             raise SqlProblem(
-                "no comparison with NULL is ever true", f"write {field.name} IS NULL", start(node)
+                "no comparison with NULL is ever true", f"write {field.name} IS NULL", node
             )
         value: FieldValue | None = None
         match field.type:
@@ -188,15 +187,14 @@ class WhereReader:
                 f"`{field.name}` is {article(field.type.value)}: it is compared with {wanted}, "
                 f"not {named(node)}",
                 f"write {wanted}, as {_example(node, field)}",
-                start(node),
-                keyword(node),
+                node,
             )
         return value
 
     def _check_domain(self, value: str | None, node: exp.Expr, field: Field) -> None:
         if value is not None and field.domain is not None and value not in field.domain:
             message = f"`{value}` is not in the domain of `{field.name}`: no event has it"
-            self.notes.append(SqlProblem(message, closest(value, field.domain), start(node)))
+            self.notes.append(SqlProblem(message, closest(value, field.domain), node))
 
     def _integer(self, node: exp.Expr, field: Field) -> int | None:
         exact = numeric(node)
@@ -206,7 +204,7 @@ class WhereReader:
             raise SqlProblem(
                 f"`{field.name}` is an integer: this is none of 64 bits",
                 "write a whole number",
-                start(node),
+                node,
             )
         return int(exact)
 
@@ -221,7 +219,7 @@ class WhereReader:
             return instant_ms(text, self.timezone)
         except ValueError as error:
             raise SqlProblem(
-                f"this timestamp {error}", f"write {_EXAMPLES[FieldType.TIMESTAMP]}", start(node)
+                f"this timestamp {error}", f"write {_EXAMPLES[FieldType.TIMESTAMP]}", node
             ) from None
 
 

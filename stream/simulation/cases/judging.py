@@ -23,8 +23,9 @@ from stream.simulation.cases.laws import WindowLaw
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from stream.config.cases.cases import Case, Place, Rows, WindowCase
+    from stream.config.cases.cases import Case, Rows, WindowCase
     from stream.config.cases.ranges import Range
+    from stream.config.reading import Place
     from stream.model.queries import Query
     from stream.replay.exact import CountedWindow
     from stream.replay.findings import FeedSurvey

@@ -14,10 +14,11 @@ from hypothesis import strategies as st
 
 from operators.conditions.comparison import Comparison
 from stream.config.alarms.reduction import Function
+from stream.config.scalars import Duration
 from stream.config.sql.select import ParsedQuery, SqlProblem, parse_sql
-from stream.config.sql.spans import Span
 from stream.model.feeds import Codec, Feed, Field, FieldType
 from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
+from stream.windows.localtime import DAY_MS
 from tests.support.marked import assert_refused
 
 FIELDS = (
@@ -62,7 +63,7 @@ def test_a_query_is_read_into_its_parts() -> None:
     parsed = parse(query(where="size > 3", having="SUM(paid) >= capacity[room]"))
     assert parsed.feed is BADGES
     assert parsed.group == ("room",)
-    assert parsed.size == parsed.step == Span(milliseconds=3_600_000)
+    assert parsed.size == parsed.step == Duration(milliseconds=3_600_000)
     assert parsed.where == Compare("size", FieldType.INTEGER, Comparison.GT, 3)
     (asked,) = parsed.having.leaves()
     assert (asked.measure.function, asked.measure.field) == (Function.SUM, "paid")
@@ -74,16 +75,22 @@ def test_a_query_is_read_into_its_parts() -> None:
 @pytest.mark.parametrize(
     ("window", "step", "size"),
     [
-        ("TUMBLE(ts, INTERVAL '15' MINUTE)", Span(900_000), Span(900_000)),
-        ("tumble(ts, INTERVAL 30 SECONDS)", Span(30_000), Span(30_000)),
-        ("TUMBLE(ts, INTERVAL '1 hour')", Span(3_600_000), Span(3_600_000)),
-        ("TUMBLE(ts, INTERVAL '1' DAY)", Span(days=1), Span(days=1)),
-        ("TUMBLE(ts, INTERVAL '2' WEEK)", Span(days=14), Span(days=14)),
-        ("HOP(ts, INTERVAL '5' MINUTE, INTERVAL '1' HOUR)", Span(300_000), Span(3_600_000)),
-        ("HOP(ts, INTERVAL '1' DAY, INTERVAL '1' WEEK)", Span(days=1), Span(days=7)),
+        ("TUMBLE(ts, INTERVAL '15' MINUTE)", Duration(900_000), Duration(900_000)),
+        ("tumble(ts, INTERVAL 30 SECONDS)", Duration(30_000), Duration(30_000)),
+        ("TUMBLE(ts, INTERVAL '1 hour')", Duration(3_600_000), Duration(3_600_000)),
+        ("TUMBLE(ts, INTERVAL '1' DAY)", Duration(DAY_MS, 1), Duration(DAY_MS, 1)),
+        ("TUMBLE(ts, INTERVAL '2' WEEK)", Duration(14 * DAY_MS, 14), Duration(14 * DAY_MS, 14)),
+        ("HOP(ts, INTERVAL '5' MINUTE, INTERVAL '1' HOUR)", Duration(300_000), Duration(3_600_000)),
+        (
+            "HOP(ts, INTERVAL '1' DAY, INTERVAL '1' WEEK)",
+            Duration(DAY_MS, 1),
+            Duration(7 * DAY_MS, 7),
+        ),
     ],
 )
-def test_windows_are_fixed_lengths_or_local_days(window: str, step: Span, size: Span) -> None:
+def test_windows_are_fixed_lengths_or_local_days(
+    window: str, step: Duration, size: Duration
+) -> None:
     """Seconds to hours are milliseconds, days and weeks are days."""
     parsed = parse(query(group=f"{window}, room"))
     assert (parsed.step, parsed.size) == (step, size)

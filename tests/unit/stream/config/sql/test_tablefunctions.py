@@ -6,8 +6,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from stream.config.scalars import Duration
 from stream.config.sql.select import ParsedQuery, parse_sql
-from stream.config.sql.spans import Span
 from stream.model.feeds import Codec, Feed, Field, FieldType
 from tests.support.marked import MARK, assert_refused
 
@@ -76,8 +76,8 @@ def test_a_filter_stands_behind_the_table_function() -> None:
     parsed = parse(flink(call, rest=" WHERE room = 'lab'"))
     assert parsed.where is not None
     assert (parsed.step, parsed.size) == (
-        Span(milliseconds=20 * MINUTE_MS),
-        Span(milliseconds=60 * MINUTE_MS),
+        Duration(milliseconds=20 * MINUTE_MS),
+        Duration(milliseconds=60 * MINUTE_MS),
     )
 
 
