@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from stream.config.scalars import closest
 
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     _Models = Mapping[tuple[str, ...], type[BaseModel]]
 
 __all__ = ["explained"]
+
+_GONE: Final = ("apportion", "refine", "first_share", "first_tolerance")
+"""Keys of alarms that nothing reads any more: ProBE has its paper's rule, others need none."""
 
 
 def explained(
@@ -55,6 +58,9 @@ def _explained(
         case "missing":
             example = examples.get(name, f"{name}: ...")
             return document.error(loc, f"`{name}` is missing", f"write {example}")
+        case "extra_forbidden" if loc[0] == "alarms" and name in _GONE:
+            message = f"`{name}` is gone: one noise decides a condition of any comparisons"
+            return document.error(loc, message, "remove it", key=True)
         case "extra_forbidden":
             known = _known_keys(loc[:-1], models)
             return document.error(
