@@ -3,7 +3,7 @@
 A query's cells are all combinations of the values, the last attribute running fastest. The text of
 a grouping is stored beside the region (:class:`accountant.regions.shapes.Shape`), so that the
 filter can tell which cells one row can be in together. Where a text is opaque (a plain name or
-digest: cells too many to write down, or a ledger from before they were) nothing is known of its
+digest: cells too many to write down) nothing is known of its
 cells but that equal names have equal cells under equal numbers.
 """
 

@@ -189,9 +189,9 @@ class Store:
         """Give free pages of a SQLite file back to the disk; say whether any are left.
 
         The file is shorter once no free page is left and nobody reads what was before; its
-        ``-wal`` file is at the next write. A file that was made before ledgers gave space back
-        keeps what is free in it, for rows to come, and so does PostgreSQL: nothing is left there. A
-        copy that :meth:`backup` made of such a file gives back.
+        ``-wal`` file is at the next write. A file that was put together from a dump keeps what
+        is free in it, for rows to come, and so does PostgreSQL: nothing is left there. A copy that
+        :meth:`backup` made of such a file gives back.
 
         Args:
             pages: at most so many, in one short transaction.
@@ -295,7 +295,8 @@ class Store:
         version = table_of(LEDGER).c.schema_version
         columns = sa.inspect(connection).get_columns(version.table.name)
         said = version.name in {column["name"] for column in columns}
-        for other in {*(connection.scalars(sa.select(version)) if said else ("none",))} - {VERSION}:
+        stored = set(connection.scalars(sa.select(version))) if said else {"none"}
+        for other in stored - {VERSION}:
             raise LedgerError(
                 f"the ledger {self.name} has schema version {other}; this code reads {VERSION}",
                 hint="use the version of Tocsin that made it, or begin a new ledger",

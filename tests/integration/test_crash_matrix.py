@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import pytest
 
@@ -31,12 +31,15 @@ from tests.support.scenario import Scenario
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
     from pathlib import Path
 
     from accountant.records import StoredDecision
     from tests.support.kafka import Broker
     from tests.support.postgres import Postgres
+
+    Watching: TypeAlias = Callable[..., AbstractContextManager[Matrix]]
 
 pytestmark = pytest.mark.integration
 
@@ -76,135 +79,105 @@ def unused_name() -> str:
 
 
 @pytest.fixture
-def matrix(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+def watching(broker: Broker, postgres: Postgres, tmp_path: Path) -> Watching:
+    """Begin a scenario with topics and a ledger of its own, and watch it."""
+
+    def begin(**of: str) -> AbstractContextManager[Matrix]:
+        ledger = postgres.new_database()
+        terms: dict[str, Any] = {"budget": _BUDGET, **of}
+        return watched(Scenario(broker, tmp_path, unused_name(), ledger, **terms))
+
+    return begin
+
+
+@pytest.fixture
+def matrix(watching: Watching) -> Iterator[Matrix]:
     """Two partitions and PostgreSQL; every window charged by itself."""
-    ledger = postgres.new_database()
-    with watched(Scenario(broker, tmp_path, unused_name(), ledger, budget=_BUDGET)) as found:
+    with watching() as found:
         yield found
 
 
 @pytest.fixture
-def in_runs(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+def in_runs(watching: Watching) -> Iterator[Matrix]:
     """The same with windows that share a run of three alarms in every minute; two comparisons.
 
     Whoever comes moves them apart: the run is priced for any direction.
     """
-    ledger = postgres.new_database()
-    scenario = Scenario(
-        broker,
-        tmp_path,
-        unused_name(),
-        ledger,
+    with watching(
         budget=_BUDGET.replace('"14"', '"24"'),
         having="COUNT(DISTINCT person) BETWEEN 6 AND 20",
         tolerance="2\n    mechanism: svt\n    alarms_per_period: 3",
-    )
-    with watched(scenario) as found:
+    ) as found:
         yield found
 
 
 @pytest.fixture
-def holding(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+def holding(watching: Watching) -> Iterator[Matrix]:
     """Runs of six alarms a minute, each of which holds its room for three windows."""
-    scenario = Scenario(
-        broker,
-        tmp_path,
-        unused_name(),
-        postgres.new_database(),
+    with watching(
         budget=_BUDGET.replace('"14"', '"40"'),
         tolerance="2\n    mechanism: svt\n    alarms_per_period: 6\n    hold: 9s",
-    )
-    with watched(scenario) as found:
+    ) as found:
         yield found
 
 
 @pytest.fixture
-def over_panes(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+def over_panes(watching: Watching) -> Iterator[Matrix]:
     """Windows that slide over three panes, which they share: unit event."""
-    ledger = postgres.new_database()
-    scenario = Scenario(
-        broker,
-        tmp_path,
-        unused_name(),
-        ledger,
+    with watching(
         budget='  unit: event\n  epsilon_max: "10"\n',
         window="HOP(ts, INTERVAL '1' SECOND, INTERVAL '3' SECOND)",
         having="COUNT(*) > 5",
         tolerance="2\n    mechanism: panes\n    release: counts",
-    )
-    with watched(scenario) as found:
+    ) as found:
         yield found
 
 
 @pytest.fixture
-def gaussian(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+def gaussian(watching: Watching) -> Iterator[Matrix]:
     """A formula on a Gaussian budget of a minute, which carries about ten of its twenty windows."""
-    scenario = Scenario(
-        broker,
-        tmp_path,
-        unused_name(),
-        postgres.new_database(),
+    with watching(
         budget=_BUDGET.replace('"14"', '"15"\n  promise: gdp\n  delta: "1e-6"'),
         having="COUNT(DISTINCT person) BETWEEN 6 AND 20",
-    )
-    with watched(scenario) as found:
+    ) as found:
         yield found
 
 
 @pytest.fixture
-def gaussian_runs(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+def gaussian_runs(watching: Watching) -> Iterator[Matrix]:
     """Runs of three alarms, two of which a minute's Gaussian budget carries."""
-    scenario = Scenario(
-        broker,
-        tmp_path,
-        unused_name(),
-        postgres.new_database(),
+    with watching(
         budget=_BUDGET.replace('"14"', '"40"\n  promise: gdp\n  delta: "1e-6"'),
         tolerance="2\n    mechanism: svt\n    alarms_per_period: 3",
-    )
-    with watched(scenario) as found:
+    ) as found:
         yield found
 
 
 @pytest.fixture
-def of_groups(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+def of_groups(watching: Watching) -> Iterator[Matrix]:
     """At least two of four rooms, each of which everybody may count in: the price of one."""
-    scenario = Scenario(
-        broker,
-        tmp_path,
-        unused_name(),
-        postgres.new_database(),
-        budget=_BUDGET,
-        around="SELECT 1 FROM (",
-        having="COUNT(DISTINCT person) > 5) HAVING COUNT(*) >= 2",
-    )
-    with watched(scenario) as found:
+    with watching(
+        around="SELECT 1 FROM (", having="COUNT(DISTINCT person) > 5) HAVING COUNT(*) >= 2"
+    ) as found:
         yield found
 
 
 @pytest.fixture
-def with_caps(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+def with_caps(watching: Watching) -> Iterator[Matrix]:
     """People count in three of twenty windows of a minute, so that none is refused."""
     caps = _BUDGET.replace("events_per_cell: 1", "events_per_cell: 1, windows_per_period: 3")
-    scenario = Scenario(broker, tmp_path, unused_name(), postgres.new_database(), budget=caps)
-    with watched(scenario) as found:
+    with watching(budget=caps) as found:
         found.few = (3, 60_000)
         yield found
 
 
 @pytest.fixture
-def severe(broker: Broker, postgres: Postgres, tmp_path: Path) -> Iterator[Matrix]:
+def severe(watching: Watching) -> Iterator[Matrix]:
     """One draw for two severity levels."""
-    scenario = Scenario(
-        broker,
-        tmp_path,
-        unused_name(),
-        postgres.new_database(),
-        budget=_BUDGET,
+    with watching(
         having="COUNT(DISTINCT person) > SEVERITY",
         tolerance="2\n    severity: {warning: 5, critical: 8}",
-    )
-    with watched(scenario) as found:
+    ) as found:
         yield found
 
 

@@ -117,7 +117,8 @@ def tell_empty(query: Query, findings: Findings) -> None:
         return
     score = score_of(condition, tolerances)
     nothing = np.zeros((condition.statistics, condition.cells), dtype=np.int64)
-    if np.any((score.read(nothing) < 0) & (score.read(nothing) > -score.steps)):
+    empty = score.read(nothing)
+    if ((empty < 0) & (empty > -score.steps)).any():
         findings.warn(
             "tolerance",
             "a predicate of which nothing was counted lies within the tolerance, and may ring",
