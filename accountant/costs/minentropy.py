@@ -16,18 +16,16 @@ exp(-eps) in the denominator, is a misprint.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import SupportsFloat
 
 import numpy as np
 
 from accountant.arguments import WHOLE, expect
-from accountant.costs.posteriors import Floats, Ints, box_of, box_with_priors, entropy_term, total
+from accountant.costs.posteriors import Floats, Ints, box_of, entropy_term, total
 from accountant.costs.priors import PriorSearch
 from accountant.costs.vertices import VertexSearch
 from accountant.errors import ArgumentError
@@ -83,8 +81,8 @@ def min_entropy(
         priors: how likely each predicate is to an adversary before any output, shape (k,), not
             negative, in any scale; all the same if left out. One of prior 0 stays at 0 and is not
             counted.
-        node_limit: see ``min_entropy_levels``. With unequal priors every state looks at all k
-            predicates, and the limit is on these looks.
+        node_limit: see ``min_entropy_levels``. With unequal priors every state looks at all
+            pairs of cost and prior that differ, and the limit is on these looks.
 
     Returns:
         The value with its bracket, in nats. Time O(k log k) to sort, then as
@@ -98,13 +96,12 @@ def min_entropy(
     """
     expect(WHOLE, node_limit=node_limit)
     costs = _costs(epsilons)
-    if priors is not None:
-        weights = _weights(priors, len(costs))
-        costs, weights = costs[weights > 0], weights[weights > 0]
-        if weights.min() < weights.max():
-            return _with_priors(costs, weights, node_limit)
-    levels, counts = np.unique(costs, return_counts=True)
-    return _solved(levels, counts.astype(np.int64), node_limit)
+    weights = np.ones_like(costs) if priors is None else _weights(priors, len(costs))
+    likely = weights > 0
+    (levels, each), counts = np.unique(
+        np.stack([costs[likely], weights[likely]]), axis=1, return_counts=True
+    )
+    return _solved(levels, counts, each if each.min() < each.max() else None, node_limit)
 
 
 def min_entropy_levels(
@@ -136,108 +133,78 @@ def min_entropy_levels(
     distinct, where = np.unique(costs, return_inverse=True)
     merged = np.zeros(len(distinct), dtype=np.int64)
     np.add.at(merged, where, sizes.astype(np.int64))
-    return _solved(distinct[merged > 0], merged[merged > 0], node_limit)
+    return _solved(distinct[merged > 0], merged[merged > 0], None, node_limit)
 
 
 def _costs(values: Iterable[SupportsFloat]) -> Floats:
     """Return costs as floats, those without effect beyond ``_ALL_CERTAIN`` lowered to it."""
-    if not hasattr(values, "__iter__"):
-        raise ArgumentError("costs are a list of numbers", hint="write [0, 1.5]")
-    given = np.asarray(values if isinstance(values, (np.ndarray, Sequence)) else list(values))
-    if given.ndim != 1 or not given.size:
-        raise ArgumentError(
-            "costs are a list of at least one number", hint="write a flat list, such as [0.5, 1]"
-        )
-    if given.dtype.kind == "O":
-        given = np.array([_cost(value) for value in given.tolist()])
-    elif given.dtype.kind not in "iuf":
-        raise ArgumentError("costs are numbers", hint="write a flat list, such as [0.5, 1]")
-    if not (np.isfinite(given) & (given >= 0)).all():
-        raise ArgumentError("costs are finite and not negative")
-    return np.asarray(np.minimum(given, _ALL_CERTAIN), dtype=np.float64)
+    return np.minimum(_floats(values, "costs", huge=_ALL_CERTAIN), _ALL_CERTAIN)
 
 
 def _weights(values: Iterable[SupportsFloat], predicates: int) -> Floats:
     """Return priors as floats, the largest 1."""
-    given = list(values) if hasattr(values, "__iter__") else []
-    weights = np.zeros(0)
-    if all(isinstance(value, Real) and not isinstance(value, bool) for value in given):
-        with contextlib.suppress(OverflowError):  # refused below, as infinite ones are
-            weights = np.array([float(value) for value in given])
-    if len(weights) != predicates or not (np.isfinite(weights) & (weights >= 0)).all():
-        raise ArgumentError(
-            "priors are finite numbers, not negative, one per cost", hint="write [0.5, 0.3, 0.2]"
-        )
+    weights = _floats(values, "priors", huge=math.inf)
+    if len(weights) != predicates:
+        raise ArgumentError("priors are as many as costs", hint="write [0.5, 0.3, 0.2]")
     most = float(weights.max())
-    weights = weights / most if most > 0 else weights
-    if most == 0 or (weights[weights > 0] < _RAREST).any() or most < sys.float_info.min:
+    if most < sys.float_info.min or (weights[weights > 0] / most < _RAREST).any():
         raise ArgumentError(
             "priors are not all zero, and none is less than 1e-100 of another",
             hint="write 0 for a predicate that is out of the question",
         )
-    return np.asarray(weights)
+    return weights / most
 
 
-def _cost(value: object) -> float:
-    if isinstance(value, (str, bytes)):
+def _floats(values: Iterable[SupportsFloat], what: str, *, huge: float) -> Floats:
+    """Return finite numbers from 0 up as floats; ``huge`` for those beyond all floats."""
+    if not hasattr(values, "__iter__"):
+        values = ()
+    given = np.asarray(values if isinstance(values, np.ndarray | Sequence) else list(values))
+    numbers = given.astype(np.float64) if given.dtype.kind in "iuf" else np.zeros(0)
+    if given.dtype.kind == "O":
+        numbers = np.array([_float(value, huge) for value in given.ravel()])
+    fits = given.ndim == 1 and len(numbers) > 0
+    if not (fits and (np.isfinite(numbers) & (numbers >= 0)).all()):
         raise ArgumentError(
-            "costs are numbers", hint="write a flat list, such as [0.5, 1]"
-        )  # one kind of error for bad input
+            f"{what} are finite numbers, not negative, in a flat list of at least one",
+            hint="write a flat list, such as [0.5, 1]",
+        )
+    return numbers
+
+
+def _float(value: object, huge: float) -> float:
+    """Return one number; NaN, which is refused, for what is none."""
     try:
-        return float(value)  # type: ignore[arg-type]  # whatever float() refuses is refused here
+        return math.nan if isinstance(value, str | bytes) else float(value)  # type: ignore[arg-type]  # whatever float() refuses is none
     except OverflowError:
-        return _ALL_CERTAIN if value > 0 else -1.0  # type: ignore[operator]  # a huge int or ratio
+        return huge if value > 0 else -huge  # type: ignore[operator]  # a huge int or ratio
     except TypeError:
-        raise ArgumentError(
-            "costs are numbers", hint="write a flat list, such as [0.5, 1]"
-        ) from None
+        return math.nan
 
 
-def _with_priors(costs: Floats, priors: Floats, node_limit: int) -> MinEntropy:
-    _expect_limit(node_limit)
-    box = box_with_priors(costs, priors)
-    lowest = highest = box.base
-    nodes = 0
-    if box.slack > box.mass_error:
-        search = PriorSearch(box)
-        search.run(node_limit // len(costs))
-        lowest, highest, nodes = search.proven, search.best, search.nodes
-    share = priors / total(priors)
-    return MinEntropy(
-        value=max(highest, 0.0),
-        lower=max(lowest - box.margin, 0.0),
-        upper=highest + box.margin,
-        predicates=len(costs),
-        most=total(entropy_term(share)),
-        nodes=nodes,
-    )
-
-
-def _expect_limit(node_limit: int) -> None:
+def _solved(levels: Floats, counts: Ints, priors: Floats | None, node_limit: int) -> MinEntropy:
     if node_limit < 0:
         raise ArgumentError(
             "a node limit is not negative",
             hint="write node_limit=0 for bounds alone, or leave it out",
         )
-
-
-def _solved(levels: Floats, counts: Ints, node_limit: int) -> MinEntropy:
-    _expect_limit(node_limit)
     predicates = int(counts.sum())
-    box = box_of(levels, counts)
-    most = math.log(predicates)
-    if box.slack <= box.mass_error:
-        lowest = highest = box.base
-        nodes = 0
-    else:
-        search = VertexSearch(box)
-        search.run(node_limit)
+    box = box_of(levels, counts, priors)
+    lowest = highest = box.base
+    nodes = 0
+    if box.slack > box.mass_error:
+        search = VertexSearch(box) if priors is None else PriorSearch(box)
+        search.run(node_limit if priors is None else node_limit // len(levels))
         lowest, highest = search.root + search.proven, search.root + search.best
         nodes = search.nodes
+    most = math.log(predicates)
+    ceiling = math.nextafter(most, math.inf)
+    if priors is not None:
+        most = total(counts * entropy_term(priors / total(counts * priors)))
     return MinEntropy(
         value=min(max(highest, 0.0), most),
         lower=max(lowest - box.margin, 0.0),
-        upper=min(highest + box.margin, math.nextafter(most, math.inf)),
+        upper=min(highest + box.margin, ceiling),
         predicates=predicates,
         most=most,
         nodes=nodes,

@@ -19,7 +19,6 @@ __all__ = [
     "Floats",
     "Ints",
     "box_of",
-    "box_with_priors",
     "entropy_term",
     "total",
 ]
@@ -33,7 +32,7 @@ ROUNDING = 2.0**-49
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """The bounds on the posterior, per level in ascending order of cost, or per predicate.
+    """The bounds on the posterior, per level: of cost, or of cost and prior.
 
     Args:
         counts: predicates, as floats.
@@ -58,24 +57,34 @@ class Box:
     margin: float
 
 
-def box_of(levels: Floats, counts: Ints) -> Box:
+def box_of(levels: Floats, counts: Ints, priors: Floats | None = None) -> Box:
     """Return the bounds of predicates whose costs are on some levels.
 
+    They are ``priors exp(-eps) / sum(priors exp(eps))`` and ``priors exp(eps) / sum(priors
+    exp(-eps))``: those of Lemma 7 where the priors are equal.
+
     Args:
-        levels: costs, strictly increasing, shape (m,).
+        levels: costs, shape (m,); strictly increasing where no priors are given.
         counts: predicates on each, none 0, shape (m,).
+        priors: of one predicate on each, above 0, in any scale, shape (m,); ``None`` for equal
+            ones.
     """
     sizes = counts.astype(np.float64)
-    log_k = math.log(float(sizes.sum()))
-    mass_error = ROUNDING * (log_k + 8)
-    # Both sums are taken relative to their largest term, so that nothing overflows.
-    log_up = float(levels[-1]) + math.log(total(sizes * np.exp(levels - levels[-1])))
-    log_down = -float(levels[0]) + math.log(total(sizes * np.exp(levels[0] - levels)))
-    low = np.exp(-levels - log_up)
-    low_term = low * (levels + log_up)
+    log_k = math.log(total(sizes))
+    log_prior = np.zeros_like(levels) if priors is None else np.log(priors)
+    log_prior = log_prior - _log_sum(sizes, log_prior)
+    rarest = 0.0 if priors is None else -float(log_prior.min())
+    # With priors, the search adds up to m numbers one after the other.
+    sums = 0 if priors is None else len(priors)
+    mass_error = ROUNDING * (log_k + 2 * rarest + 8 + sums / 8)
+    log_up = _log_sum(sizes, log_prior + levels)
+    log_down = _log_sum(sizes, log_prior - levels)
+    log_low = log_prior - levels - log_up
+    low = np.exp(log_low)
+    low_term = -low * log_low
     slack = math.fsum([1.0, *(-sizes * low).tolist()])
-    high = np.exp(np.minimum(levels - log_down, 1.0))
-    room = np.minimum(high - low, slack)
+    high = np.exp(np.minimum(log_prior + levels - log_down, 1.0))
+    room = np.clip(high - low, 0.0, max(slack, 0.0))
     return Box(
         counts=sizes,
         low=low,
@@ -85,49 +94,14 @@ def box_of(levels: Floats, counts: Ints) -> Box:
         slack=slack,
         base=total(sizes * low_term),
         mass_error=mass_error,
-        margin=2 * mass_error * (2 * log_k + 4 - math.log(mass_error)),
-    )
-
-
-def box_with_priors(epsilons: Floats, priors: Floats) -> Box:
-    """Return the bounds of predicates with priors of their own.
-
-    They are ``priors exp(-eps) / sum(priors exp(eps))`` and ``priors exp(eps) / sum(priors
-    exp(-eps))``: those of Lemma 7 where the priors are equal.
-
-    Args:
-        epsilons: cost of each predicate, shape (k,).
-        priors: above 0, in any scale, shape (k,).
-    """
-    log_prior = np.log(priors) - math.log(float(priors.max()))
-    log_prior = log_prior - math.log(total(np.exp(log_prior)))
-    log_k, rarest = math.log(len(priors)), -float(log_prior.min())
-    # The search adds up to k numbers one after the other.
-    mass_error = ROUNDING * (log_k + 2 * rarest + 8 + len(priors) / 8)
-    log_up, log_down = _log_sum(log_prior + epsilons), _log_sum(log_prior - epsilons)
-    log_low = log_prior - epsilons - log_up
-    low = np.exp(log_low)
-    low_term = -low * log_low
-    slack = math.fsum([1.0, *(-low).tolist()])
-    high = np.exp(np.minimum(log_prior + epsilons - log_down, 1.0))
-    room = np.clip(high - low, 0.0, max(slack, 0.0))
-    return Box(
-        counts=np.ones_like(low),
-        low=low,
-        room=room,
-        low_term=low_term,
-        gain=entropy_term(low + room) - low_term,
-        slack=slack,
-        base=total(low_term),
-        mass_error=mass_error,
         margin=2 * mass_error * (2 * log_k + rarest + 4 - math.log(mass_error)),
     )
 
 
-def _log_sum(logs: Floats) -> float:
+def _log_sum(sizes: Floats, logs: Floats) -> float:
     """Return the logarithm of a sum of exponentials, taken relative to the largest."""
     largest = float(logs.max())
-    return largest + math.log(total(np.exp(logs - largest)))
+    return largest + math.log(total(sizes * np.exp(logs - largest)))
 
 
 def total(values: Floats) -> float:
