@@ -20,6 +20,7 @@ __all__ = [
     "Ints",
     "box_of",
     "entropy_term",
+    "raised",
     "total",
 ]
 
@@ -112,3 +113,8 @@ def total(values: Floats) -> float:
 def entropy_term(probability: Floats) -> Floats:
     """Return -p ln p, 0 at 0."""
     return np.asarray(-probability * np.log(np.where(probability > 0, probability, 1.0)))
+
+
+def raised(box: Box, level: Ints | int, amount: Floats) -> Floats:
+    """Return what so much more than the lower bound adds to a predicate's entropy term."""
+    return np.asarray(entropy_term(box.low[level] + amount) - box.low_term[level])

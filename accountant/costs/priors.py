@@ -15,11 +15,12 @@ from __future__ import annotations
 
 import heapq
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.costs.posteriors import entropy_term, total
+from accountant.costs.posteriors import raised, total
 
 if TYPE_CHECKING:
     from accountant.costs.posteriors import Box, Floats
@@ -38,20 +39,19 @@ class PriorSearch:
     def __init__(self, box: Box) -> None:
         slope = box.gain / np.where(box.room > 0, box.room, 1.0)
         order = np.argsort(slope, kind="stable")
-        self.slope, self.counts, self.low = slope[order], box.counts[order], box.low[order]
-        self.room, self.low_term = box.room[order], box.low_term[order]
-        self.gain = box.gain[order]
-        self.slack, self.root = box.slack, box.base
-        self.mass_error, self.margin = box.mass_error, box.margin
+        per_level = ("counts", "low", "room", "low_term", "gain")
+        self.box = replace(box, **{name: getattr(box, name)[order] for name in per_level})
+        self.slope, self.root = slope[order], box.base
         self.best = math.inf
         self.proven = -math.inf
         self.nodes = 0
         self._open: list[tuple[float, int, int, float, Floats, Floats]] = []
-        self._relax(np.zeros_like(self.counts), np.where(self.room > 0, self.counts, 0.0))
+        box = self.box
+        self._relax(np.zeros_like(box.counts), np.where(box.room > 0, box.counts, 0.0))
 
     def run(self, node_limit: int) -> None:
         """Settle predicates until the bracket closes or so many states were generated."""
-        while self._open and self.best - self._open[0][0] > self.margin:
+        while self._open and self.best - self._open[0][0] > self.box.margin:
             if self.nodes + 2 > node_limit:
                 break
             _, _, level, whole, least, most = heapq.heappop(self._open)
@@ -69,24 +69,23 @@ class PriorSearch:
 
         The bound holds for any multiplier: that of the program makes it the highest.
         """
-        slack = self._left(least)
-        filled = np.cumsum((most - least) * self.room)
-        if slack < -self.mass_error or slack > filled[-1] + self.mass_error:
+        box, slack = self.box, self._left(least)
+        filled = np.cumsum((most - least) * box.room)
+        if slack < -box.mass_error or slack > filled[-1] + box.mass_error:
             return
         level = int(np.searchsorted(filled, slack))
         high = np.where(np.arange(len(most)) < level, most, least)
         if slack <= 0 or level == len(filled):
-            self.best = min(self.best, total(high * self.gain))
+            self.best = min(self.best, total(high * box.gain))
             return
         # How many of the level the slack fills: not all of them, so that both children differ.
-        full = np.floor(self._left(high) / self.room[level])
+        full = np.floor(self._left(high) / box.room[level])
         high[level] += np.clip(full, 0.0, most[level] - least[level] - 1)
-        rest = min(max(self._left(high), 0.0), float(self.room[level]))
-        takes = (high < self.counts) & (self.room >= rest)
-        raised = entropy_term(self.low[takes] + rest) - self.low_term[takes]
-        self.best = min(self.best, total(high * self.gain) + float(raised.min()))
-        reduced = self.gain - self.slope[level] * self.room
-        bound = float(self.slope[level]) * self.slack
+        rest = np.clip(self._left(high), 0.0, box.room[level])
+        takes = np.flatnonzero((high < box.counts) & (box.room >= rest))
+        self.best = min(self.best, total(high * box.gain) + float(raised(box, takes, rest).min()))
+        reduced = box.gain - self.slope[level] * box.room
+        bound = float(self.slope[level]) * box.slack
         bound += total(np.minimum(reduced * least, reduced * most))
         if bound < self.best:
             entry = (bound, self.nodes, level, float(high[level]), least, most)
@@ -94,14 +93,14 @@ class PriorSearch:
 
     def _with_fraction(self, level: int, least: Floats, most: Floats, whole: float) -> None:
         """Keep the best of the vertices which the program gives with a fraction of this level."""
-        high, free = least.copy(), most - least
+        box, high, free = self.box, least.copy(), most - least
         high[level], free[level] = whole, 0.0
-        rest = self._left(high) - np.concatenate([[0.0], np.cumsum(free * self.room)])
-        value = total(high * self.gain) + np.concatenate([[0.0], np.cumsum(free * self.gain)])
-        fits = (rest >= 0) & (rest <= self.room[level])
-        found = value[fits] + entropy_term(self.low[level] + rest[fits]) - self.low_term[level]
+        rest = self._left(high) - np.concatenate([[0.0], np.cumsum(free * box.room)])
+        value = total(high * box.gain) + np.concatenate([[0.0], np.cumsum(free * box.gain)])
+        fits = (rest >= 0) & (rest <= box.room[level])
+        found = value[fits] + raised(box, level, rest[fits])
         self.best = min(self.best, float(found.min(initial=math.inf)))
 
     def _left(self, high: Floats) -> float:
         """Return what is left of the slack with so many predicates at their upper bounds."""
-        return math.fsum([self.slack, *(-high * self.room).tolist()])
+        return math.fsum([self.box.slack, *(-high * self.box.room).tolist()])

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.costs.posteriors import ROUNDING, Floats, Ints, entropy_term, total
-from accountant.costs.swaps import Descent
+from accountant.costs.posteriors import ROUNDING, Floats, Ints, entropy_term, raised, total
+from accountant.costs.swaps import least_nearby
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,13 +77,8 @@ class VertexSearch:
             if self.best - self.proven > self.box.margin:
                 self._descend()
 
-    def descent(self) -> Descent:
-        """Return the search for better vertices around one."""
-        reduced = (self.box.counts * (self.box.gain - self.price * self.box.room))[self.is_full]
-        return Descent(self.box, self.price, -total(reduced))
-
     def _descend(self) -> None:
-        self.best = min(self.best, self.descent().run(self.vertex))
+        self.best = min(self.best, least_nearby(self.box, self.price, self.vertex) - self.root)
         self.proven = min(self.proven, self.best)
 
     def _beam(self, width: int, node_limit: int) -> bool:
@@ -234,9 +229,7 @@ class VertexSearch:
 
     def _fraction(self, level: Ints, amount: Floats) -> Floats:
         """Return the surplus of giving one predicate at its lower bound some more."""
-        box = self.box
-        raised = entropy_term(box.low[level] + amount) - box.low_term[level]
-        return np.asarray(raised - self.price * amount)
+        return raised(self.box, level, amount) - self.price * amount
 
     def _credit(self) -> tuple[float, float]:
         """Return what a fraction among the full levels saves at most, and what it costs at least.
@@ -245,8 +238,8 @@ class VertexSearch:
         probability is at most the lower bound of the next cheaper one.
         """
         box = self.box
-        raised = np.append(box.low[:1], box.low[:-1]) - box.low
-        saved = (self.slope.max() - self.slope) * raised
+        lifted = np.append(box.low[:1], box.low[:-1]) - box.low
+        saved = (self.slope.max() - self.slope) * lifted
         credit = float(saved[self.is_full].max(initial=0.0))
         free = ~self.is_full & (box.room < box.slack)
         return credit, total((box.counts * self.penalty)[free]) - credit
@@ -266,8 +259,8 @@ class VertexSearch:
         # Where a fraction can be, by Theorem 11: from the upper bound of the next cheaper level up,
         # or, with all cheaper predicates at their upper bounds, up to its lower bound.
         above = np.maximum(np.append(box.low[:1], high[:-1]) - box.low, 0.0)[partial]
-        raised = np.append(box.low[:1], box.low[:-1]) - box.low
-        below = raised[partial]
+        lifted = np.append(box.low[:1], box.low[:-1]) - box.low
+        below = lifted[partial]
         nothing_to_say = (
             bool((box.room >= box.slack).any())
             or min(apex, period - apex) <= box.mass_error
@@ -299,8 +292,8 @@ class VertexSearch:
         saved = 0.0
         if full.any() and self.credit_price <= self.best:
             # A fraction among the full levels is a step up from such a level's lower bound.
-            covered += float(raised[full].max()) / apex
-            saved = float(((self.price - self.slope) * raised)[full].max())
+            covered += float(lifted[full].max()) / apex
+            saved = float(((self.price - self.slope) * lifted)[full].max())
         return max(0.0, scale * (1 - covered) - saved)
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from accountant.costs import swaps
 from accountant.costs.minentropy import min_entropy
 from accountant.costs.posteriors import box_of
-from accountant.costs.swaps import Descent
+from accountant.costs.swaps import least_nearby
 from accountant.costs.vertices import VertexSearch
 from tests.support.entropies import bounds, over_counts, over_vertices
 
@@ -24,8 +25,8 @@ def descents(seed: int, *, distinct: bool) -> tuple[list[float], float]:
     ends = []
     for _ in range(6):
         high = rng.integers(0, counts + 1)
-        ends.append(search.root + search.descent().run(high))
-    ends.append(search.root + search.descent().run(search.vertex))
+        ends.append(least_nearby(box, search.price, high))
+    ends.append(least_nearby(box, search.price, search.vertex))
     return [end for end in ends if np.isfinite(end)], exact
 
 
@@ -43,7 +44,7 @@ def test_no_vertex_lies_below_the_minimum(*, distinct: bool) -> None:
 
 def test_a_vertex_without_its_fraction_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Broken twin: what is left of the slack goes nowhere, and ends lie below the minimum."""
-    monkeypatch.setattr(Descent, "_fraction", lambda _, levels, rest: 0.0 * (levels + rest))
+    monkeypatch.setattr(swaps, "raised", lambda _, levels, rest: 0.0 * (levels + rest))
     below = 0
     for seed in range(20):
         ends, exact = descents(seed, distinct=True)
@@ -57,10 +58,10 @@ def test_swaps_never_leave_a_worse_vertex() -> None:
     for _ in range(20):
         costs = np.sort(rng.uniform(0, 0.3, 40))
         search = VertexSearch(box_of(costs, np.ones(40, dtype=np.int64)))
-        before = search.best
-        ended = search.descent().run(search.vertex)
+        before = search.root + search.best
+        ended = least_nearby(search.box, search.price, search.vertex)
         assert ended <= before + search.box.margin
-        assert ended == search.descent().run(search.vertex)
+        assert ended == least_nearby(search.box, search.price, search.vertex)
 
 
 def test_swaps_find_what_the_search_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
