@@ -29,7 +29,7 @@ __all__ = ["least_nearby"]
 _ROUNDS = 40
 _LEVELS = 96  # levels that take part, those with the least penalties
 _PARTNERS = 12  # pairs tried with every other pair
-_TRIED = 48  # promising neighbours worked out exactly
+_TRIED = 48  # promising neighbours worked out exactly, one of them in several ways
 
 
 def least_nearby(box: Box, price: float, high: Ints) -> float:
@@ -65,7 +65,7 @@ def _left(box: Box, high: Ints) -> float:
 
 
 def _promising(box: Box, price: float, high: Ints) -> Iterator[Ints]:
-    """Yield the neighbours that leave the least entropy, as if no level were used up."""
+    """Yield the neighbours that leave the least entropy, as if the steps used up no level."""
     levels = len(high)
     nearest = np.argsort(np.abs(box.gain - price * box.room), kind="stable")[:_LEVELS]
     up, down = nearest[high[nearest] < box.counts[nearest]], nearest[high[nearest] > 0]
@@ -84,10 +84,13 @@ def _promising(box: Box, price: float, high: Ints) -> Iterator[Ints]:
     partner = np.hstack([np.minimum(partner, len(pairs) - 1), none])
     one, two = np.repeat(np.arange(len(pairs)), partner.shape[1]), partner.ravel()
     left = rest[one] + freed_by[two]
-    widest = np.maximum.accumulate(box.room)
-    fits = np.flatnonzero((left >= 0) & (left <= widest[-1]))
+    takes = np.flatnonzero(high < box.counts)
+    widest = np.maximum.accumulate(box.room[takes])
+    fits = np.flatnonzero((left >= 0) & (left <= widest.max(initial=-1.0)))
     one, two, left = one[fits], two[fits], left[fits]
-    entropy = gained_by[one] + gained_by[two] + raised(box, np.searchsorted(widest, left), left)
+    entropy = (
+        gained_by[one] + gained_by[two] + raised(box, takes[np.searchsorted(widest, left)], left)
+    )
     for at in np.argsort(entropy, kind="stable")[:_TRIED].tolist():
         steps = np.append(pairs[one[at]], pairs[two[at]])
         change = np.zeros(levels + 1, dtype=np.int64)
