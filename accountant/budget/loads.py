@@ -60,6 +60,11 @@ class AlarmCost:
     windows_cap: int | None = None
 
     @property
+    def ends(self) -> bool:
+        """Whether later windows of a period can cost nothing: those in a run, or beyond a cap."""
+        return self.runs_per_period is not None or self.windows_cap is not None
+
+    @property
     def charged_per_period(self) -> tuple[int, ...] | None:
         """What a person pays for in every kind of period: runs, or else windows."""
         if self.runs_per_period is not None:

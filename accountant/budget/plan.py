@@ -226,9 +226,7 @@ def _alarm_plan(terms: BudgetTerms, alarm: AlarmCost, most: int, kept_units: int
     per_window = alarm.epsilon_units * reached
     room = terms.epsilon_max_units - kept_units
     windows_fit = room // per_window if per_window else None
-    if alarm.runs_per_period is not None and windows_fit is not None and windows_fit >= most:
-        windows_fit = None
-    if alarm.windows_cap is not None and windows_fit is not None and windows_fit * reached >= most:
+    if alarm.ends and windows_fit is not None and windows_fit * reached >= most:
         windows_fit = None
     return AlarmPlan(
         query=alarm.query,
@@ -248,41 +246,25 @@ def _alarm_plan(terms: BudgetTerms, alarm: AlarmCost, most: int, kept_units: int
 
 def _rounds(loads: Sequence[Load], alarms: Sequence[AlarmCost], wall: int) -> int | None:
     """Return how many windows of every alarm fit in the fullest period; ``None`` if all do."""
-    found = [_rounds_of(load, alarms, wall) for load in loads]
-    return min((rounds for rounds in found if rounds is not None), default=None)
+
+    def kept(rounds: int) -> int:
+        return kept_of([_reached(load, alarms, rounds) for load in loads], alarms)
+
+    most = wall + 1 + sum(map(sum, loads))  # whatever costs something without end is beyond
+    return None if kept(most) <= wall else max(bisect_right(range(most), wall, key=kept) - 1, 0)
 
 
-def _rounds_of(load: Load, alarms: Sequence[AlarmCost], wall: int) -> int | None:
-    """Return the same for one kind of period.
+def _reached(load: Load, alarms: Sequence[AlarmCost], rounds: int) -> Load:
+    """Return what is charged of a load after so many windows of every alarm.
 
     A run is paid by its first window, and of an alarm with a cap the first windows are.
     """
-    paying = [(cells, alarm) for cells, alarm in zip(load, alarms, strict=True) if cells]
-    each = 0
-    opened = 0
-    for cells, alarm in paying:
-        if alarm.runs_per_period is not None:
-            opened = max(opened, cells)
-        elif alarm.windows_cap is not None:
-            opened = max(opened, cells // alarm.cells_per_unit)
-        else:
-            each += alarm.cells_per_unit * alarm.epsilon_units
-
-    def cost(rounds: int) -> int:
-        total = sum(alarm.share_units for alarm in alarms)
-        for cells, alarm in paying:
-            paid = rounds * alarm.cells_per_unit
-            if alarm.runs_per_period is not None:
-                paid = min(rounds, cells)
-            elif alarm.windows_cap is not None:
-                paid = min(paid, cells)
-            total += max(paid * alarm.epsilon_units - alarm.share_units, 0)
-        return total
-
-    if cost(opened) <= wall and not each:
-        return None
-    most = opened + wall // max(each, 1)
-    return max(bisect_right(range(most + 1), wall, key=cost) - 1, 0)
+    return tuple(
+        min(rounds * alarm.cells_per_unit, cells)
+        if alarm.ends or not cells
+        else rounds * alarm.cells_per_unit
+        for cells, alarm in zip(load, alarms, strict=True)
+    )
 
 
 def _attained(sharing: Sharing, alarms: Sequence[AlarmCost], worst: int) -> bool:

@@ -108,16 +108,9 @@ def sharing_of(alarms: Sequence[Covering]) -> Sharing:
         alarms: in the order in which they are listed.
     """
     regions = [alarm.shape.as_region for alarm in alarms]
-    pairs: list[Pair] = []
-    shared = separate = 0
-    for left, right in combinations(range(len(alarms)), 2):
-        if len(alarms) > MOST_LISTED:
-            meets = regions[left].overlaps(regions[right])
-            shared, separate = shared + meets, separate + (not meets)
-            continue
-        pair = _pair(alarms[left], alarms[right], _separating(regions[left], regions[right]))
-        shared, separate = shared + pair.shared, separate + (not pair.shared)
-        pairs.append(pair)
+    pairs = list(combinations(range(len(alarms)), 2))
+    shared = sum(regions[left].overlaps(regions[right]) for left, right in pairs)
+    listed = pairs if len(alarms) <= MOST_LISTED else []
     overlap = maximum_overlap(
         regions,
         [alarm.loss_units for alarm in alarms],
@@ -125,11 +118,18 @@ def sharing_of(alarms: Sequence[Covering]) -> Sharing:
         node_limit=_NODE_LIMIT,
     )
     worst = tuple(alarms[at].query for at in overlap.members)
-    return Sharing(tuple(pairs), shared, separate, overlap, worst)
+    return Sharing(
+        tuple(_pair(alarms[left], alarms[right]) for left, right in listed),
+        shared,
+        len(pairs) - shared,
+        overlap,
+        worst,
+    )
 
 
-def _pair(left: Covering, right: Covering, separated_by: tuple[str, ...]) -> Pair:
+def _pair(left: Covering, right: Covering) -> Pair:
     both = (left.loss_units, right.loss_units)
+    separated_by = _separating(left.shape.as_region, right.shape.as_region)
     return Pair(
         left=left.query,
         right=right.query,
