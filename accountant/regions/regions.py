@@ -4,8 +4,7 @@ A region holds one set of values per attribute; a row is in it if every attribut
 set. Time is an attribute like any other. Two regions are equal, and have the same canonical text
 exactly if the same rows are in them, over rows whose attributes can take every value: a set that
 leaves out nothing constrains nothing, and any empty set makes the one empty region. Numbers
-are the rational line (see ``accountant.regions.valuesets``); ``within`` narrows regions to declared
-domains, and then equality is over the rows of those.
+are the rational line (see ``accountant.regions.valuesets``).
 
 Two regions share a row exactly if their sets meet attribute by attribute, so emptiness and overlap
 take time linear in the attributes.
@@ -30,7 +29,6 @@ __all__ = [
     "Not",
     "Region",
     "Restriction",
-    "UnknownAttributeError",
     "Value",
     "ValueSet",
     "elementary",
@@ -38,22 +36,6 @@ __all__ = [
 
 Restriction: TypeAlias = Any
 """What may be asked of an attribute: see ``Region.where``."""
-
-
-class UnknownAttributeError(ValueError):
-    """A region constrains an attribute that nothing declares.
-
-    Args:
-        attribute: its name.
-        known: the names that are declared.
-    """
-
-    def __init__(self, attribute: str, known: tuple[str, ...]) -> None:
-        super().__init__(
-            f"no attribute is called {attribute!r}; declared are {', '.join(known) or 'none'}"
-        )
-        self.attribute = attribute
-        self.known = known
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,30 +182,6 @@ class Region:
         return not self.empty and all(
             name in row and row[name] in values for name, values in self.conditions
         )
-
-    def within(self, domain: Mapping[str, ValueSet]) -> Region:
-        """Return the region over the rows of declared domains.
-
-        A condition keeps the values of its domain; one that every value of the domain meets drops
-        out. So two regions that hold the same rows of the domain become equal.
-
-        Args:
-            domain: per attribute the values it can have; none of the sets empty.
-
-        Raises:
-            UnknownAttributeError: the region constrains an attribute that is not declared.
-            ValueError: a domain is empty.
-        """
-        for name, values in domain.items():
-            if values.empty:
-                raise ValueError(f"the domain of {name!r} has no value: no row could have it")
-        narrowed: dict[str, ValueSet] = {}
-        for name, values in self.conditions:
-            if name not in domain:
-                raise UnknownAttributeError(name, tuple(sorted(domain)))
-            if (kept := values & domain[name]) != domain[name]:
-                narrowed[name] = kept
-        return self if self.empty else _region(narrowed)
 
     @property
     def canonical(self) -> str:

@@ -121,9 +121,9 @@ class ValueSet:
         Raises:
             ValueError: a value is no integer.
         """
-        exact = {exact_value(value) for value in values if not isinstance(value, bool)}
-        wholes = sorted(value for value in exact if isinstance(value, int))
-        if len(exact) > len(wholes) or any(isinstance(value, bool) for value in values):
+        exact = [exact_value(value) for value in values]
+        wholes = sorted({value for value in exact if type(value) is int})
+        if any(type(value) is not int for value in exact):
             raise ValueError("an integer is a whole number")
         cuts: Iterable[NumberCut] = ((end, 0) for each in wholes for end in (each, each + 1))
         return cls(0, LineSet.changing_at(cuts), _NO_STRING)

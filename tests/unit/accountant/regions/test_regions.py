@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accountant.regions.regions import Not, Region, UnknownAttributeError, ValueSet
+from accountant.regions.regions import Not, Region, ValueSet
 from tests.support.valuesets import ALL, GRID, HALF, SETS, Member
 
 ATTRIBUTES = ("x", "y")
@@ -54,21 +54,6 @@ def test_a_region_survives_its_text(conditions: dict[str, Member]) -> None:
     one = region(conditions)
     assert one.canonical.isascii()
     assert Region.parse(one.canonical) == one
-
-
-@pytest.mark.long
-@settings(max_examples=120, deadline=None)
-@given(REGIONS, REGIONS, SETS.filter(lambda each: bool(each[1])))
-def test_within_domains_equality_is_over_their_rows(
-    left: dict[str, Member], right: dict[str, Member], domain: Member
-) -> None:
-    """Narrowed regions are equal exactly if they share the rows of the domains."""
-    declared = {"x": domain[0], "y": ValueSet.everything()}
-    allowed = rows_of({"x": domain})
-    first, second = region(left).within(declared), region(right).within(declared)
-    assert (first == second) == (rows_of(left) & allowed == rows_of(right) & allowed)
-    assert first.empty == (not rows_of(left) & allowed)
-    assert first.within(declared) == first
 
 
 def test_conditions_are_written_in_many_ways() -> None:
@@ -135,18 +120,6 @@ def test_time_is_an_attribute() -> None:
     assert not first.overlaps(second)
     assert first.overlaps(Region.where(time=(9, 12)))
     assert not first.overlaps(Region.where(time=(9, 12), room="lobby"))
-
-
-def test_an_unknown_attribute_is_named_with_the_known_ones() -> None:
-    """A misspelt attribute is refused by name, and so is a domain without values."""
-    with pytest.raises(UnknownAttributeError, match=r"'rom'; declared are floor, room") as caught:
-        Region.where(rom="lab").within({"room": ValueSet.strings(), "floor": ValueSet.numbers()})
-    assert (caught.value.attribute, caught.value.known) == ("rom", ("floor", "room"))
-    with pytest.raises(UnknownAttributeError, match="declared are none"):
-        Region.where(a=1).within({})
-    with pytest.raises(ValueError, match="'a' has no value"):
-        Region.everything().within({"a": ValueSet.nothing()})
-    assert Region.nothing().within({}) == Region.nothing()
 
 
 @pytest.mark.parametrize(
