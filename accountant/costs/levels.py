@@ -150,14 +150,15 @@ class LevelCosts:
     def encode(self) -> bytes:
         """Return the costs as bytes, about ``log2(levels)`` bits per cell or less.
 
-        How far they are deflated depends on the zlib at hand.
+        The levels, 8 bytes each, come before the index in bit planes, the lowest bit first. How far
+        they are deflated depends on the zlib at hand.
         """
-        body = self._body()
-        deflated = zlib.compress(body, _DEFLATE_LEVEL)
-        if len(deflated) < len(body):
-            text = self._header(_DEFLATED) + deflated
-        else:
-            text = self._header(_PLAIN) + body
+        bits = (len(self.levels) - 1).bit_length()
+        planes = [np.packbits((self.index >> bit).astype(np.uint8) & 1) for bit in range(bits)]
+        plain = b"".join([np.array(self.levels, dtype="<u8").tobytes(), *map(bytes, planes)])
+        bodies = {_PLAIN: plain, _DEFLATED: zlib.compress(plain, _DEFLATE_LEVEL)}
+        form = min(bodies, key=lambda form: len(bodies[form]))
+        text = _HEADER.pack(_VERSION, form, self.cells, len(self.levels)) + bodies[form]
         return text + _checksum(text)
 
     @property
@@ -217,15 +218,6 @@ class LevelCosts:
     def __repr__(self) -> str:
         """Return how many cells are on which level."""
         return f"LevelCosts({dict(zip(self.levels, self.counts, strict=True))})"
-
-    def _header(self, form: int) -> bytes:
-        return _HEADER.pack(_VERSION, form, self.cells, len(self.levels))
-
-    def _body(self) -> bytes:
-        """Return the levels, 8 bytes each, and the index in bit planes, lowest bit first."""
-        bits = (len(self.levels) - 1).bit_length()
-        planes = [np.packbits((self.index >> bit).astype(np.uint8) & 1) for bit in range(bits)]
-        return b"".join([np.array(self.levels, dtype="<u8").tobytes(), *map(bytes, planes)])
 
 
 def level_costs(cost: CellCosts) -> LevelCosts:

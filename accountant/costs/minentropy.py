@@ -131,8 +131,7 @@ def min_entropy_levels(
     if (sizes < 0).any() or not 0 < sum(sizes.tolist()) < 2**53:
         raise ArgumentError("counts are not negative, and there is at least one predicate")
     distinct, where = np.unique(costs, return_inverse=True)
-    merged = np.zeros(len(distinct), dtype=np.int64)
-    np.add.at(merged, where, sizes.astype(np.int64))
+    merged = np.bincount(where, weights=sizes).astype(np.int64)
     return _solved(distinct[merged > 0], merged[merged > 0], None, node_limit)
 
 

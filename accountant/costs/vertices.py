@@ -131,14 +131,10 @@ class VertexSearch:
         penalty, count = float(self.penalty[level]), float(self.box.counts[level])
         spare = np.maximum(limit - states.paid, 0.0)
         wanted = np.minimum(np.floor(spare / max(penalty, 1e-300)), count)
-        ceiling = math.inf
-        if float(wanted.sum()) + len(spare) > _CHILDREN * width:
-            most = _CHILDREN * width // len(spare) - 1
-            cut = states.paid[wanted > most] + (most + 1) * penalty
-            ceiling = float(cut.min(initial=math.inf))
-            deviations = np.minimum(wanted, most)
-        else:
-            deviations = wanted
+        crowded = float(wanted.sum()) + len(spare) > _CHILDREN * width
+        most = _CHILDREN * width // len(spare) - 1 if crowded else math.inf
+        deviations = np.minimum(wanted, most)
+        left_out = states.paid[wanted > most] + (deviations[wanted > most] + 1) * penalty
         parent = np.repeat(np.arange(len(spare)), deviations.astype(np.int64) + 1)
         first = np.cumsum(deviations + 1) - (deviations + 1)
         deviation = np.arange(len(parent)) - first[parent]
@@ -155,7 +151,7 @@ class VertexSearch:
             states.paid[parent] + deviation * penalty,
             full,
         )
-        return children, ceiling, parent, deviation
+        return children, float(left_out.min(initial=math.inf)), parent, deviation
 
     def _repair(self, open_levels: Ints, rest: Floats) -> Floats:
         """Return the least penalty at which levels still open, and one fraction, take the rest."""
