@@ -98,9 +98,9 @@ def min_entropy(
     costs = _costs(epsilons)
     weights = np.ones_like(costs) if priors is None else _weights(priors, len(costs))
     likely = weights > 0
-    (levels, each), counts = np.unique(
-        np.stack([costs[likely], weights[likely]]), axis=1, return_counts=True
-    )
+    # As complex numbers, pairs of a cost and a prior have an order.
+    pairs, counts = np.unique(costs[likely] + 1j * weights[likely], return_counts=True)
+    levels, each = pairs.real, pairs.imag
     return _solved(levels, counts, each if each.min() < each.max() else None, node_limit)
 
 
