@@ -72,9 +72,10 @@ def box_of(levels: Floats, counts: Ints, priors: Floats | None = None) -> Box:
     """
     sizes = counts.astype(np.float64)
     log_k = math.log(total(sizes))
-    log_prior = np.zeros_like(levels) if priors is None else np.log(priors)
-    log_prior = log_prior - _log_sum(sizes, log_prior)
-    rarest = 0.0 if priors is None else -float(log_prior.min())
+    log_prior = np.zeros_like(levels)
+    if priors is not None:
+        log_prior = np.log(priors) - _log_sum(sizes, np.log(priors))
+    rarest = -float(log_prior.min())
     # With priors, the search adds up to m numbers one after the other.
     sums = 0 if priors is None else len(priors)
     mass_error = ROUNDING * (log_k + 2 * rarest + 8 + sums / 8)
