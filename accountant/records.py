@@ -16,6 +16,7 @@ import numpy as np
 from accountant.costs.charges import WindowKey
 from accountant.errors import ArgumentError
 from accountant.regions.shapes import ANYWHERE, Shape
+from accountant.units import PrivacyUnit  # noqa: TC001  # msgspec reads it where it runs
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import CellCosts, Charge
     from accountant.costs.runs import RunTerms
-    from accountant.units import PrivacyUnit
 
 __all__ = [
     "REFERENCE_PARTITIONS",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from accountant.errors import (
     ConfigChangedError,
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from accountant.layouts import Layouts
     from accountant.records import BudgetTerms, LogIdentity, QueryRegistration, Request
     from accountant.regions.shapes import Shape
-    from accountant.store.tables.pinned import QueryRow
 
 __all__ = [
     "Neighbours",
+    "Pinned",
     "Sources",
     "all_known",
     "in_turn",
@@ -48,6 +48,50 @@ NEW_LEDGER = (
 MOST_DIFFERENCES = 5
 EVENT_TIME = ("feed", "time")
 """Where a definition names the field that dates events."""
+
+
+class Pinned(Protocol):
+    """A registered query, as far as it is compared."""
+
+    @property
+    def query(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def scope(self) -> str:
+        """The budget it draws on."""
+        ...
+
+    @property
+    def feed(self) -> str:
+        """Where its events come from."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Of its configuration."""
+        ...
+
+    @property
+    def definition(self) -> str:
+        """The same in full."""
+        ...
+
+    @property
+    def cursor_ms(self) -> int:
+        """Start of its oldest undecided window."""
+        ...
+
+    @property
+    def effective_from_ms(self) -> int | None:
+        """Start of the first window that an accepted change decides."""
+        ...
+
+    @property
+    def retired(self) -> bool:
+        """Whether it decides no more."""
+        ...
 
 
 def same_budget(stored: BudgetTerms, given: BudgetTerms) -> None:
@@ -90,7 +134,7 @@ def same_log(stored: LogIdentity, given: LogIdentity, layouts: Layouts) -> None:
     )
 
 
-def same_query(stored: QueryRow, given: QueryRegistration) -> None:
+def same_query(stored: Pinned, given: QueryRegistration) -> None:
     """Refuse a retired query, another home, or another fingerprint."""
     _not_retired(stored)
     same_home(stored, given)
@@ -102,7 +146,7 @@ def same_query(stored: QueryRow, given: QueryRegistration) -> None:
         )
 
 
-def same_home(stored: QueryRow, given: QueryRegistration) -> None:
+def same_home(stored: Pinned, given: QueryRegistration) -> None:
     """Refuse another scope or feed: these never change under a name."""
     for name in ("scope", "feed"):
         old, new = getattr(stored, name), getattr(given, name)
@@ -157,13 +201,13 @@ class Neighbours:
         queries: in the order in which they are to be named.
     """
 
-    def __init__(self, queries: Iterable[QueryRow] = ()) -> None:
+    def __init__(self, queries: Iterable[Pinned] = ()) -> None:
         self._times: defaultdict[str, list[tuple[Any, str]]] = defaultdict(list)
         self._budgets: dict[tuple[str, str], None] = {}
         for query in queries:
             self.add(query)
 
-    def add(self, query: QueryRow | QueryRegistration) -> None:
+    def add(self, query: Pinned | QueryRegistration) -> None:
         """Take note of one more."""
         time, known = _at(query.definition, EVENT_TIME), self._times[query.feed]
         if time is not None and all(time != before for before, _ in known):
@@ -209,7 +253,7 @@ class Neighbours:
             )
 
 
-def never_watched(feed: str, sources: Sources, queries: Iterable[QueryRow]) -> None:
+def never_watched(feed: str, sources: Sources, queries: Iterable[Pinned]) -> None:
     """Refuse a public reference on a feed, topic or file that a query protects, or ever did."""
     names = sources.same_events(feed)
     for other in queries:
@@ -242,7 +286,7 @@ def same_share(stored_units: int, given: QueryRegistration) -> None:
         )
 
 
-def same_fingerprint(stored: QueryRow, fingerprint: str) -> None:
+def same_fingerprint(stored: Pinned, fingerprint: str) -> None:
     """Refuse work done under another configuration, or for a retired query."""
     _not_retired(stored)
     if stored.fingerprint != fingerprint:
@@ -252,7 +296,7 @@ def same_fingerprint(stored: QueryRow, fingerprint: str) -> None:
         )
 
 
-def in_turn(stored: QueryRow, key: WindowKey, next_start_ms: int, *, deny: bool) -> None:
+def in_turn(stored: Pinned, key: WindowKey, next_start_ms: int, *, deny: bool) -> None:
     """Refuse a window that is not the oldest undecided one of its query.
 
     While the cursor stands before an accepted change, windows that start before the change can only
@@ -274,7 +318,7 @@ def in_turn(stored: QueryRow, key: WindowKey, next_start_ms: int, *, deny: bool)
         )
 
 
-def requested(stored: QueryRow | None, request: Request, terms: BudgetTerms) -> None:
+def requested(stored: Pinned | None, request: Request, terms: BudgetTerms) -> None:
     """Refuse a request for a query that the scope doesn't have as it is."""
     query = request.charge.key.query
     if stored is None or stored.scope != terms.scope:
@@ -306,7 +350,7 @@ def _wall(terms: BudgetTerms) -> str:
     return str(wall) if terms.promise is None else f"rho {float(wall):.12f}"
 
 
-def _not_retired(stored: QueryRow) -> None:
+def _not_retired(stored: Pinned) -> None:
     if stored.retired:
         raise ConfigChangedError(
             f"query {stored.query!r} was retired", hint="give the alarm a new name"

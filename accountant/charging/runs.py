@@ -5,7 +5,7 @@ What a run is, and what it guarantees, stands in :mod:`accountant.costs.runs`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from accountant.costs.charges import UniformCost
 from accountant.costs.levels import level_costs
@@ -13,11 +13,44 @@ from accountant.costs.runs import StoredRun
 from accountant.errors import LedgerError
 
 if TYPE_CHECKING:
-    from accountant.costs.charges import CellCosts
+    from accountant.costs.charges import CellCosts, WindowKey
     from accountant.costs.runs import RunAfter
-    from accountant.store.tables.charged import ChargeRow
 
 __all__ = ["continued", "held_units", "usable"]
+
+
+class InRun(Protocol):
+    """A window's reservation, as far as runs look at it."""
+
+    @property
+    def key(self) -> WindowKey:
+        """The window."""
+        ...
+
+    @property
+    def fingerprint(self) -> str:
+        """Of the configuration."""
+        ...
+
+    @property
+    def periods(self) -> tuple[int, ...]:
+        """The budget periods that it touches."""
+        ...
+
+    @property
+    def units(self) -> int:
+        """Loss of one cell at worst, as it was asked for."""
+        ...
+
+    @property
+    def loss_units(self) -> int:
+        """Loss of one privacy unit at worst, as it was asked for."""
+        ...
+
+    @property
+    def in_run(self) -> bool:
+        """Whether it shares a run's charge."""
+        ...
 
 
 def usable(run: StoredRun | None, fingerprint: str, periods: tuple[int, ...]) -> StoredRun | None:
@@ -27,7 +60,7 @@ def usable(run: StoredRun | None, fingerprint: str, periods: tuple[int, ...]) ->
     return run
 
 
-def held_units(run: StoredRun | None, charge: ChargeRow) -> int:
+def held_units(run: StoredRun | None, charge: InRun) -> int:
     """Return what a window of a run holds at its query's turn, in loss units.
 
     Args:
@@ -40,7 +73,7 @@ def held_units(run: StoredRun | None, charge: ChargeRow) -> int:
 
 def continued(
     stored: StoredRun | None,
-    charge: ChargeRow,
+    charge: InRun,
     cost: CellCosts,
     after: RunAfter | None,
     alarm_count: int,

@@ -21,7 +21,7 @@ from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import sqlalchemy as sa
 from sqlalchemy import event, exc
@@ -70,7 +70,7 @@ class Store:
         """Of a SQLite database; ``None`` of others."""
 
     @classmethod
-    def open(cls, url: str, *, connect_timeout_s: float) -> Store:
+    def open(cls, url: str, *, connect_timeout_s: float) -> Self:
         """Connect, and create the schema where there is none.
 
         Args:

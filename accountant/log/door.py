@@ -1,0 +1,269 @@
+"""The one door to a ledger: fold what others appended, ask the rules, append, commit.
+
+Guarantee: entries are appended by one transaction at a time, each over the state after all entries
+before it; the state in memory is never ahead of what is committed, and what is not in the chain is
+never folded. Processes keep the state in memory and catch up by the tail of the log.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from accountant.errors import ClockError, LedgerCorruptError, LedgerError
+from accountant.log import entries, images
+from accountant.log.entries import BEGINNING, Begun, Ended, Head, Snapshot
+from accountant.log.entry_rows import EntryRow
+from accountant.log.fold import apply
+from accountant.log.state import ChargeState, Reservation, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from accountant.log.database import Database
+    from accountant.log.entries import Entry
+    from accountant.log.state import Budget, Query
+    from accountant.log.transaction import Transaction
+
+__all__ = [
+    "CLOCK_GRAIN_MS",
+    "VERSION",
+    "Door",
+    "Writing",
+    "checked",
+    "registered",
+    "settled_charge",
+]
+
+VERSION: Final = 1
+"""Of the entries: a ledger of another version is not opened."""
+
+CLOCK_GRAIN_MS: Final = 100
+"""The mark of time moves in steps, so that those who count do not queue up for its row."""
+
+IMAGE: Final = "image"
+_CLOCK: Final = "clock"
+_IMAGE_EVERY: Final = 4_000
+"""Entries after which the state is written down anew: a start folds no more than these."""
+
+
+class Door:
+    """One ledger in an open database; safe from many threads.
+
+    Args:
+        store: the database; it knows the ledger's secret.
+        clock_ms: wall clock, milliseconds since the Unix epoch.
+        allowed_step_back_ms: how far it may stand before the last time the ledger saw.
+    """
+
+    def __init__(
+        self, store: Database, clock_ms: Callable[[], int], allowed_step_back_ms: int
+    ) -> None:
+        self.store = store
+        self.clock_ms = clock_ms
+        self.allowed_step_back_ms = allowed_step_back_ms
+        self._state: State | None = None
+        self._lock = threading.Lock()
+
+    @contextmanager
+    def state(self) -> Iterator[State]:
+        """Let one read of the state run, of entries that are committed."""
+        with self.store.glance() as tx, self._lock:
+            yield self._caught_up(tx)
+
+    @contextmanager
+    def read(self) -> Iterator[tuple[Transaction, State]]:
+        """Let reads of rows and state run that see one snapshot."""
+        with self.store.read() as tx, self._lock:
+            yield tx, self._caught_up(tx)
+
+    @contextmanager
+    def write(self, *, share: bool = False) -> Iterator[Writing]:
+        """Run one transaction that may append; with ``share`` it writes working rows alone.
+
+        It is committed when the block ends, and rolled back when it raises: then the state is
+        folded anew by whoever comes next, if anything was appended.
+        """
+        writing: Writing | None = None
+        held = False
+        try:
+            with self.store.write() as tx:
+                tx.lock(share=share)
+                held = self._lock.acquire()
+                writing = Writing(self, tx, self._caught_up(tx))
+                yield writing
+                writing.finish()
+        except BaseException:
+            if writing is not None and writing.appended:
+                self._state = None
+            raise
+        finally:
+            if held:
+                self._lock.release()
+
+    def _caught_up(self, tx: Transaction) -> State:
+        state = self._state
+        rows = iter(()) if state is None else tx.log.since(state.head.number)
+        if state is None or not _goes_on(state, next(rows, None)):
+            self._state = None
+            state = _begin(tx)
+            rows = tx.log.since(state.head.number + 1)
+        self._state = None  # not kept where an error leaves it half-way
+        for row in rows:
+            apply(state, checked(row, state.head), Head(row.seq, row.hash))
+        self._state = state
+        return state
+
+
+class Writing:
+    """One transaction that may append.
+
+    Args:
+        door: of the ledger.
+        tx: holds the lock.
+        state: after every entry there is.
+    """
+
+    def __init__(self, door: Door, tx: Transaction, state: State) -> None:
+        self.tx = tx
+        self.state = state
+        self.appended = 0
+        self._door = door
+
+    def append(self, entry: Entry | None) -> None:
+        """Add an entry to the log, and take it into the state; nothing where there is none."""
+        if entry is None:
+            return
+        number, payload = self.state.head.number + 1, entries.encode(entry)
+        row = EntryRow(number, entry.kind, entry.key, payload, b"")
+        hashed = entries.hash_after(self.state.head.hash, number, row.kind, row.key, payload)
+        self.appended += 1
+        self.tx.log.append(row._replace(hash=hashed))
+        apply(self.state, entry, Head(number, hashed))
+
+    def tick(self, *, grain_ms: int = CLOCK_GRAIN_MS) -> int:
+        """Return the time; compare it with the last one the ledger saw, and move that mark.
+
+        Raises:
+            ClockError: the clock went back.
+        """
+        mark_ms, now_ms = self.tx.counters.of(_CLOCK)[0], self._door.clock_ms()
+        behind_ms = mark_ms - now_ms
+        if behind_ms > self._door.allowed_step_back_ms:
+            raise ClockError(
+                f"the clock stands {behind_ms} ms before the last time the ledger saw",
+                hint="set this machine's clock right; where it is, and was ahead before: "
+                "`tocsin ledger FILE set-clock`; nothing was written",
+            )
+        if -behind_ms > grain_ms:
+            self.tx.counters.put(_CLOCK, now_ms, now_ms)
+        return now_ms
+
+    def recall(self, budget: Budget, since_ms: int) -> None:
+        """Have what counts for good of a budget's windows that end after an instant in the state.
+
+        Windows of the past are left out of it until somebody can ask about them.
+        """
+        if budget.by_user or since_ms >= budget.forgotten_ms:
+            return
+        for name, query in budget.queries.items():
+            first = entries.window_name(name, since_ms - query.longest_ms)
+            last = entries.window_name(name, budget.forgotten_ms)
+            for row in self.tx.log.ended(first, last):
+                entry = entries.decode(row.kind, row.payload)
+                if not isinstance(entry, Ended) or entry.end_ms <= since_ms:
+                    continue
+                charge = settled_charge(entry)
+                if charge is not None and charge.window not in budget.charges:
+                    budget.put(charge)
+        budget.forgotten_ms = since_ms
+
+    def finish(self) -> None:
+        """Write the state down, if many entries came since that was done."""
+        before = self.tx.kept.get(name=IMAGE) if self.appended else None
+        number = self.state.head.number
+        if self.appended and number - (0 if before is None else before.number) >= _IMAGE_EVERY:
+            self.tx.kept.drop(name=IMAGE)
+            self.tx.kept.put(IMAGE, number, self.state.head.hash + images.dump(self.state))
+
+
+def checked(row: EntryRow, before: Head) -> Entry:
+    """Return a row's entry.
+
+    Raises:
+        LedgerCorruptError: it is not what was stored behind the entry before it.
+    """
+    hashed = entries.hash_after(before.hash, row.seq, row.kind, row.key, row.payload)
+    if row.seq != before.number + 1 or hashed != row.hash:
+        raise LedgerCorruptError(
+            f"entry {before.number + 1} of the ledger is not what was stored",
+            hint="run `tocsin ledger FILE verify`, and restore the newest sound copy",
+        )
+    try:
+        entry = entries.decode(row.kind, row.payload)
+    except (ValueError, msgspec.MsgspecError):
+        entry = None
+    if entry is None or (entry.kind, entry.key) != (row.kind, row.key):
+        raise LedgerError(
+            f"entry {row.seq} of the ledger is of a version that is not known here",
+            hint="use the version of Tocsin that wrote it; nothing was written",
+        )
+    if isinstance(entry, Begun) and entry.version != VERSION:
+        raise LedgerError(
+            f"the ledger has entries of version {entry.version}; this code writes {VERSION}",
+            hint="use the version of Tocsin that made it, or begin a new ledger",
+        )
+    return entry
+
+
+def settled_charge(entry: Ended) -> Reservation | None:
+    """Return what a window that ended counts for good; ``None`` where it drew nothing."""
+    if entry.asked is None or entry.settled_units is None:
+        return None
+    return Reservation(
+        entry.asked, ChargeState.SETTLED, entry.settled_units, entry.loss_units, entry.costs
+    )
+
+
+def registered(state: State, query: str) -> Query:
+    """Return a query.
+
+    Raises:
+        LedgerError: it is not registered.
+    """
+    found = state.queries.get(query)
+    if found is None:
+        raise LedgerError(f"query {query!r} is not registered")
+    return found
+
+
+def _goes_on(state: State, row: EntryRow | None) -> bool:
+    """Whether the log still has the last entry that was folded: it may have been put back."""
+    return row is not None and (row.seq, row.hash) == state.head
+
+
+def _begin(tx: Transaction) -> State:
+    """Return the newest state that was written down, or that of an empty log."""
+    first, _ = tx.log.bounds()
+    image = tx.kept.get(name=IMAGE)
+    if image is not None:
+        head = Head(image.number, image.body[: len(BEGINNING)])
+        row = tx.log.at(head.number)
+        state = images.load(image.body[len(BEGINNING) :], head)
+        if row is not None and row.hash == head.hash and state is not None:
+            return state
+    if first > 1:
+        row = tx.log.newest(Snapshot.kind)
+        entry = None if row is None else entries.decode(row.kind, row.payload)
+        if row is not None and isinstance(entry, Snapshot):
+            state = images.load(bytes(entry.state), Head(row.seq, row.hash))
+            if state is not None:
+                return state
+        raise LedgerCorruptError(
+            "the beginning of the ledger is missing",
+            hint="restore the newest sound copy of it",
+        )
+    return State(Head(0, BEGINNING))

@@ -1,0 +1,192 @@
+"""Heads of the chains, keyed, to be kept outside the database: a ledger that was put back knows it.
+
+Guarantee, of a ledger on SQLite: before a decision leaves, the heads of all budgets are in a file
+beside the database and on the disk (:mod:`accountant.store.headfile`). A database that lost what it
+committed, an older copy in its place and a new one each lack a head that was noted.
+
+A head names a budget's newest link by its number and a keyed hash. Who has it and not the ledger's
+key learns how often something happened to the budget's windows, and can test no guess of what. That
+number follows from the data, too: heads are for those who may read the ledger.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Final
+
+from accountant.errors import LedgerError, LedgerRolledBackError
+from accountant.log.entries import HASH_BYTES, Head, anchor_text, read_anchor
+from accountant.store.headfile import HeadFile, Noted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
+
+    from accountant.log.door import Door
+    from accountant.log.state import State
+    from accountant.log.transaction import Transaction
+
+__all__ = ["Heads"]
+
+_SUFFIX: Final = ".heads"
+_LONG: Final = 1 << 18  # bytes: some thousands of heads, which a start compares in a second
+_PERSON: Final = b"tocsin.head"
+_LOG: Final = "log"
+_CHARGES: Final = "`tocsin ledger FILE mark-spent`, after replays with `--published FILE.jsonl`"
+_TAKES_OVER: Final = (
+    "`tocsin ledger FILE claim`, after replays `tocsin ledger FILE claim --replay PATH --published "
+    "FILE.jsonl`"
+)
+
+
+class Heads:
+    """Tells the heads of a ledger, and whether it has those that were noted elsewhere.
+
+    Args:
+        door: of the ledger.
+        hash_key: its secret.
+    """
+
+    def __init__(self, door: Door, hash_key: bytes) -> None:
+        self._door = door
+        with door.state() as state:
+            self._ledger_id = state.ledger_id
+        self._key = hash_key
+        database = door.store.file
+        self._file = None if database is None else HeadFile(_beside(database))
+        self._alone = database is not None and os.path.ismount(database)
+        self._kept: dict[str, str] = {}
+        self._keeping = threading.Lock()
+
+    def keep(self) -> None:
+        """Note the heads beside a SQLite ledger, and wait until they are on the disk.
+
+        To be called after decisions were stored and before anything of them leaves, once for as
+        many as there are. Nothing to do where no head has moved since, or on PostgreSQL.
+
+        Raises:
+            DependencyError: they cannot be written.
+        """
+        if self._file is None:
+            return
+        now = self.now()
+        with self._keeping:  # who finds nothing to do must not be ahead of the disk
+            fresh = {name: head for name, head in now.items() if self._kept.get(name) != head}
+            if not fresh:
+                return
+            if self._file.add(self._noted(fresh)) > _LONG:
+                self.check()
+            self._kept |= fresh
+
+    def lost(self) -> list[str]:
+        """Return what was noted beside a SQLite ledger and it does not have, one sentence each.
+
+        Raises:
+            DependencyError: the file cannot be read.
+            LedgerCorruptError: it is no such file.
+        """
+        return [] if self._file is None else self._lost(self._file.noted())
+
+    def check(self) -> None:
+        """Refuse a SQLite ledger that is older than what left it, or another than noted its heads.
+
+        To be called before anything is registered. What is not refused has the heads of now noted,
+        and no others.
+
+        Raises:
+            LedgerRolledBackError: it lacks a head that was noted.
+            LedgerError: what is beside it is lost without it, and it without what is beside.
+            DependencyError, LedgerCorruptError: as :meth:`lost`.
+        """
+
+        def checked(noted: list[Noted]) -> list[Noted]:
+            lost = self._lost(noted)
+            if lost:
+                new = any(one.ledger_id != self._ledger_id for one in noted)
+                raise LedgerRolledBackError(
+                    f"{lost[0]}. It was restored from an older copy, lost its -wal file, or lies "
+                    "in the place of another ledger: more was released than it knows of",
+                    hint=f"restore the newest copy, or charge what was published: "
+                    f"{_TAKES_OVER if new else _CHARGES}",
+                )
+            return self._noted(self.now())
+
+        if self._file is None:
+            return
+        if self._alone:
+            raise LedgerError(
+                f"the ledger {self._door.store.file} is mounted by itself, as one file: what it "
+                "committed last, and what is noted of it, lie in another place and go with that",
+                hint="mount the folder that it lies in",
+            )
+        self._file.renew(checked)
+
+    def begin(self) -> None:
+        """Have the heads of now noted beside a SQLite ledger, and no others.
+
+        Once what it lacked has been charged: whatever was noted before is not asked for again.
+
+        Raises:
+            DependencyError: they cannot be written.
+        """
+        if self._file is not None:
+            self._file.begin(lambda: self._noted(self.now()))
+
+    def now(self) -> dict[str, str]:
+        """Return the log's head as ``NUMBER:HASH``, by the name that it is noted under."""
+        with self._door.state() as state:
+            return {_LOG: self._keyed(state.head)}
+
+    def problems(self, noted: Mapping[str, str]) -> list[str]:
+        """Return what of the noted heads the ledger does not have, one sentence each.
+
+        No sentence has a number in it: a worker that is refused says the first one in its log.
+
+        Any of them means that something was released of which this ledger knows nothing: it was
+        restored from an older copy, lost what was written last, or is another copy that went on.
+
+        Args:
+            noted: by budget, as :meth:`now` returned them at any time.
+
+        Raises:
+            ValueError: a head cannot be read.
+        """
+        return self._missing(noted.items())
+
+    def _lost(self, noted: Iterable[Noted]) -> list[str]:
+        others = sorted({one.ledger_id for one in noted} - {self._ledger_id})
+        found = [
+            f"heads of ledger {other} were noted beside this one, which is {self._ledger_id}"
+            for other in others
+        ]
+        # All of them: of two copies that both went on, both have noted heads of a budget.
+        mine = (one for one in noted if one.ledger_id == self._ledger_id)
+        return found + self._missing(dict.fromkeys((one.budget, one.head) for one in mine))
+
+    def _missing(self, noted: Iterable[tuple[str, str]]) -> list[str]:
+        with self._door.read() as (tx, state):
+            return [line for _, head in sorted(noted) for line in self._problems(tx, state, head)]
+
+    def _noted(self, heads: Mapping[str, str]) -> list[Noted]:
+        return [Noted(self._ledger_id, name, head) for name, head in sorted(heads.items())]
+
+    def _problems(self, tx: Transaction, state: State, head: str) -> Iterator[str]:
+        number = read_anchor(head).number
+        if number > state.head.number:
+            yield "more was appended than this ledger has"
+        elif number >= tx.log.bounds()[0]:  # what lies in an archive came before: it is newer
+            row = tx.log.at(number)
+            if row is None or self._keyed(Head(number, row.hash)) != head:
+                yield "something else was appended than this ledger has"
+
+    def _keyed(self, head: Head) -> str:
+        number = head.number
+        keyed = blake2b(head.hash, digest_size=HASH_BYTES, key=self._key, person=_PERSON)
+        keyed.update(str(number).encode())
+        return anchor_text(Head(number, keyed.digest()))
+
+
+def _beside(database: Path) -> Path:
+    return database.with_name(database.name + _SUFFIX)

@@ -1,0 +1,141 @@
+"""A state as bytes and back: what a start reads in place of all entries before it.
+
+An image is worth nothing by itself: whoever reads one knows from the log that it was written after
+the entry that it says, and one of another version is ignored and the entries are folded anew.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import msgspec
+
+from accountant.costs.charges import WindowKey
+from accountant.layouts import Growth
+from accountant.log.entries import Archived, Head
+from accountant.log.state import Budget, PeriodTotal, Query, Reservation, State
+from accountant.records import Answer, BudgetTerms, LogIdentity, SeenDecision
+
+__all__ = ["VERSION", "dump", "load"]
+
+VERSION: Final = 1
+
+
+class _Budget(msgspec.Struct):
+    terms: BudgetTerms
+    frontier: WindowKey | None
+    charges: tuple[Reservation, ...]
+    refused: list[tuple[WindowKey, Answer]]
+    totals: dict[int, PeriodTotal]
+    recovered: list[SeenDecision]
+    spent: list[Reservation]
+    worst_units: int
+    archived_ms: int | None
+    forgotten_ms: int
+
+
+class _Image(msgspec.Struct):
+    version: int
+    ledger_id: str
+    secret: bytes
+    created_ms: int
+    clock_set_ms: int | None
+    clock_sets: int
+    budgets: list[_Budget]
+    queries: list[Query]
+    logs: list[LogIdentity]
+    growths: dict[str, list[Growth]]
+    files: dict[str, list[str]]
+    recovered: list[tuple[SeenDecision, int]]
+    numbers: dict[str, int]
+    archives: list[Archived]
+
+
+_DECODER: Final = msgspec.json.Decoder(_Image)
+
+
+def dump(state: State, *, live: bool = True) -> bytes:
+    """Return a state as bytes.
+
+    Args:
+        state: any.
+        live: with what ended windows hold, for windows to come. How much of that a state has is its
+            own affair; without it, states that the same entries come to are the same bytes.
+    """
+    budgets = [
+        _Budget(
+            terms=one.terms,
+            frontier=one.frontier,
+            charges=tuple(one.charges.values()) if live else tuple(one.open()),
+            refused=sorted(one.refused.items()) if live else [],
+            totals=dict(sorted(one.totals.items())),
+            recovered=one.recovered,
+            spent=one.spent,
+            worst_units=one.worst_units,
+            archived_ms=one.archived_ms,
+            forgotten_ms=one.forgotten_ms if live else 0,
+        )
+        for one in state.budgets.values()
+    ]
+    image = _Image(
+        version=VERSION,
+        ledger_id=state.ledger_id,
+        secret=state.secret,
+        created_ms=state.created_ms,
+        clock_set_ms=state.clock_set_ms,
+        clock_sets=state.clock_sets,
+        budgets=budgets,
+        queries=list(state.queries.values()),
+        logs=list(state.logs.values()),
+        growths=state.growths,
+        files=state.files,
+        recovered=[(seen, state.recovered_ms[key]) for key, seen in state.recovered.items()],
+        numbers=state.numbers,
+        archives=state.archives,
+    )
+    return msgspec.json.encode(image)
+
+
+def load(image: bytes, head: Head) -> State | None:
+    """Return the state of an image; ``None`` where it is of another version, or none at all.
+
+    Args:
+        image: as :func:`dump` returned it.
+        head: of the entry after which it was written.
+    """
+    try:
+        found = _DECODER.decode(image)
+    except (msgspec.MsgspecError, ValueError):
+        return None
+    if found.version != VERSION:
+        return None
+    state = State(
+        head=head,
+        ledger_id=found.ledger_id,
+        secret=found.secret,
+        created_ms=found.created_ms,
+        clock_set_ms=found.clock_set_ms,
+        clock_sets=found.clock_sets,
+        queries={one.query: one for one in found.queries},
+        logs={one.feed: one for one in found.logs},
+        growths=found.growths,
+        files=found.files,
+        recovered={seen.key: seen for seen, _ in found.recovered},
+        recovered_ms={seen.key: at_ms for seen, at_ms in found.recovered},
+        numbers=found.numbers,
+        archives=found.archives,
+    )
+    for one in found.budgets:
+        budget = state.budgets[one.terms.scope] = Budget(one.terms)
+        mine = {q.query: q for q in found.queries if q.scope == one.terms.scope}
+        budget.queries = mine
+        drawn = {name: dict(query.drawn) for name, query in mine.items()}
+        for charge in one.charges:
+            budget.put(charge)
+        for name, query in mine.items():
+            query.drawn = drawn[name]
+        budget.totals, budget.recovered, budget.spent = one.totals, one.recovered, one.spent
+        budget.refused = dict(one.refused)
+        budget.frontier, budget.worst_units = one.frontier, one.worst_units
+        budget.archived_ms, budget.forgotten_ms = one.archived_ms, one.forgotten_ms
+    return state

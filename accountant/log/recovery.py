@@ -1,0 +1,59 @@
+"""Decisions that another copy released: a ledger restored from a backup, or a second copy."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from accountant.errors import LedgerError
+from accountant.log.admission import LARGEST_LOSS_UNITS
+from accountant.log.entries import Recovered
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from accountant.log.state import State
+    from accountant.records import SeenDecision, StoredDecision
+
+__all__ = ["recovered", "released"]
+
+
+def recovered(state: State, fresh: Sequence[SeenDecision], now_ms: int) -> Recovered:
+    """Return how decisions of another copy are taken over as spent.
+
+    Args:
+        state: as it stands.
+        fresh: those that it lacks, not empty.
+        now_ms: the time.
+
+    Raises:
+        LedgerError: what one cost cannot be charged to its budget, or there is no such budget.
+        ValueError: one names periods where its budget has none, or the other way round.
+    """
+    held: dict[tuple[str, int], int] = {}
+    for one in fresh:
+        budget = state.budgets.get(one.scope)
+        if budget is None:
+            raise LedgerError(f"budget {one.scope!r} is not registered")
+        if budget.by_user != bool(one.periods):
+            raise ValueError("a decision names its periods under unit user, and only there")
+        if one.gaussian is (budget.terms.promise is None):
+            raise LedgerError(
+                f"a decision of {one.query!r} was charged under another kind of promise than"
+                f" budget {one.scope!r} has: what it cost cannot be charged here",
+                hint="run this with the configuration that it was published under",
+            )
+        for period in one.periods or (0,):
+            place, total = (one.scope, period), budget.totals.get(period)
+            before = held.get(place, 0 if total is None else total.held)
+            if not 0 <= one.loss_units < LARGEST_LOSS_UNITS - before:
+                raise LedgerError(f"the loss of {one.query!r} does not fit into the ledger")
+            held[place] = before + one.loss_units
+    return Recovered(tuple(fresh), now_ms)
+
+
+def released(decision: StoredDecision | SeenDecision) -> tuple[object, ...]:
+    """Return what left with a decision, to compare it with another."""
+    return (
+        *(decision.ledger_id, decision.sequence, decision.key),
+        *(decision.outcome, decision.epsilon_units, decision.alarm_count, decision.draw),
+    )

@@ -1,0 +1,162 @@
+"""What contradicts a ledger: its log, followed hash by hash and folded again from the beginning.
+
+What it comes to is compared with the snapshots in it, with the working rows and with the mark of
+time.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from accountant.arguments import sentence_of
+from accountant.errors import LedgerCorruptError, LedgerError
+from accountant.log import entries, images
+from accountant.log.entries import BEGINNING, Ended, Head, Snapshot
+from accountant.log.fold import apply
+from accountant.log.private import NOISY, RUN
+from accountant.log.state import State
+from accountant.loss.gaussian import Gaussian
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from accountant.log.entry_rows import EntryRow
+    from accountant.log.transaction import Transaction
+
+__all__ = ["problems"]
+
+_CLOCK_GRAIN_MS: Final = 100
+
+
+def problems(
+    tx: Transaction,
+    anchors: Mapping[int, bytes],
+    since: Head | None = None,
+    archived: Iterable[EntryRow] = (),
+) -> list[str]:
+    """Return what contradicts the log, one sentence each; empty when all is well.
+
+    Args:
+        tx: a transaction that sees one snapshot.
+        anchors: entries noted elsewhere: number and hash.
+        since: the entry that is trusted with all that came before it.
+        archived: entries that lie in archives, in order.
+    """
+    try:
+        return list(_problems(tx, anchors, since, archived))
+    except (ValueError, TypeError, LookupError) as error:
+        return [f"a row cannot even be read: {sentence_of(error)}"]
+    except (LedgerError, LedgerCorruptError) as error:
+        return [error.message]
+
+
+def _problems(
+    tx: Transaction,
+    anchors: Mapping[int, bytes],
+    since: Head | None,
+    archived: Iterable[EntryRow],
+) -> Iterator[str]:
+    for table, wrong in tx.wrong():
+        yield f"a row of {table} is not what was stored: {tuple(wrong[:2])}"
+    follower = _Follower(anchors)
+    for row in archived:
+        yield from follower.take(row)
+    first, last = tx.log.bounds()
+    begin = follower.head.number + 1
+    if since is not None:
+        begin = max(begin, since.number)
+    for row in tx.log.since(max(begin, first)):
+        yield from follower.take(row)
+    yield from follower.end(last)
+    yield from _beside(tx, follower)
+
+
+class _Follower:
+    """Follows the log and folds it; an entry that does not fit is named and taken as it stands."""
+
+    def __init__(self, anchors: Mapping[int, bytes]) -> None:
+        self.head = Head(0, BEGINNING)
+        self.state: State | None = State(self.head)
+        self.panes: dict[tuple[str, int, int], bytes] = {}
+        self._anchors = dict(anchors)
+
+    def take(self, row: EntryRow) -> Iterator[str]:
+        """Take the next entry."""
+        if row.seq != self.head.number + 1:
+            # The fold goes on behind the next snapshot: what came before lies elsewhere.
+            if self.head.number:
+                yield f"entry {self.head.number + 1} of the ledger is missing"
+            self.state = None
+        elif self._hash(row) != row.hash:
+            yield f"entry {row.seq} of the ledger is not what was stored"
+        noted = self._anchors.pop(row.seq, row.hash)
+        if noted != row.hash:
+            yield f"entry {row.seq} is not the one that was noted"
+        self.head = Head(row.seq, row.hash)
+        entry = entries.decode(row.kind, row.payload)
+        if (entry.kind, entry.key) != (row.kind, row.key):
+            yield f"entry {row.seq} of the ledger is about something else than it says"
+        if self.state is not None:
+            if isinstance(entry, Snapshot) and not _same(entry, self.state, self.head):
+                yield f"snapshot {row.seq} is not what the entries before it come to"
+            apply(self.state, entry, self.head)
+        elif isinstance(entry, Snapshot):
+            self.state = images.load(bytes(entry.state), self.head)
+        if isinstance(entry, Ended) and entry.left is not None and entry.run is None:
+            self.panes[entry.query, entry.start_ms, entry.end_ms] = entry.left
+
+    def end(self, last: int) -> Iterator[str]:
+        """Say whether it ended where it should."""
+        if self.head.number != last:
+            yield f"the log ends at entry {last}, not at {self.head.number}"
+        if self._anchors and max(self._anchors) > last:
+            yield f"entry {max(self._anchors)} was noted, the log is shorter"
+
+    def _hash(self, row: EntryRow) -> bytes:
+        return entries.hash_after(self.head.hash, row.seq, row.kind, row.key, row.payload)
+
+
+def _same(snapshot: Snapshot, state: State, head: Head) -> bool:
+    said = images.load(bytes(snapshot.state), head)
+    return said is not None and images.dump(said, live=False) == images.dump(state, live=False)
+
+
+def _beside(tx: Transaction, follower: _Follower) -> Iterator[str]:
+    """Compare the working rows with what the log says of them."""
+    state = follower.state
+    if state is None:
+        return
+    yield from _promise_problems(state)
+    yield from _private_problems(tx, state, follower.panes)
+    clock_ms = tx.counters.of("clock")[0]
+    last = (one.last_ms for query in state.queries.values() for one in query.ended.values())
+    since_ms = max(last, default=state.created_ms) - _CLOCK_GRAIN_MS
+    if state.clock_set_ms is not None:
+        since_ms = state.clock_set_ms
+    if clock_ms < since_ms:
+        yield f"the mark of time is at {clock_ms} ms, before what the ledger has seen"
+
+
+def _promise_problems(state: State) -> Iterator[str]:
+    for name, budget in state.budgets.items():
+        gaussian = Gaussian.read(budget.terms.promise)
+        if gaussian is not None and gaussian.wall_units != budget.terms.epsilon_max_units:
+            yield f"budget {name!r}: its limit is not the one that its promise comes to"
+    for feed in state.logs:
+        yield from state.layouts(feed).problems()
+
+
+def _private_problems(
+    tx: Transaction, state: State, panes: Mapping[tuple[str, int, int], bytes]
+) -> Iterator[str]:
+    for query in state.queries.values():
+        try:
+            tx.private.run(query.run, query.left)
+        except LedgerCorruptError as error:
+            yield error.message
+    for row in tx.private.each():
+        if row.kind == RUN and state.queries[row.query].run is None:
+            yield f"a run of {row.query!r} outlived its configuration"
+        left = panes.get((row.query, row.start_ms, row.end_ms)) if row.kind == NOISY else None
+        if left is not None and left != tx.private.digest_of(row):
+            yield f"noisy counts of {row.query!r} are not as their decision left them"

@@ -1,0 +1,59 @@
+"""Contract tests of the ledger, run on the log that is to take its place, on both databases."""
+
+from __future__ import annotations
+
+import os
+from contextlib import ExitStack
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pytest
+
+from accountant.log.ledger import Ledger
+from accountant.store.store import Store
+from tests.support.ledgers import Clock
+from tests.support.schema import OPEN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+
+@pytest.fixture(autouse=True)
+def _made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No log is made here from the file of a ledger of rows."""
+    monkeypatch.setattr(Store, "open", OPEN)
+
+
+@pytest.fixture
+def new_url(database: str, request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
+    """A function that returns the URL of a database for another new log."""
+    number = count()
+    if database == "sqlite":
+        return lambda: f"sqlite:///{tmp_path}/log-{next(number)}.db"
+    server = request.getfixturevalue("postgres")
+    return lambda: str(server.new_database())
+
+
+@pytest.fixture
+def ledger_url(new_url: Callable[[], str]) -> str:
+    """URL of a database for a new log."""
+    return new_url()
+
+
+@pytest.fixture
+def opened(ledger_url: str, clock: Clock) -> Iterator[Callable[[], Ledger]]:
+    """A function that opens the log once more; all are closed at the end."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(_open(ledger_url, clock))
+
+
+@pytest.fixture
+def fresh(new_url: Callable[[], str]) -> Iterator[Callable[[], Ledger]]:
+    """A function that opens another empty log; all are closed at the end."""
+    with ExitStack() as stack:
+        yield lambda: stack.enter_context(_open(new_url(), Clock()))
+
+
+def _open(url: str, clock: Clock) -> Ledger:
+    return Ledger.open(url, clock_ms=clock, entropy=os.urandom)
