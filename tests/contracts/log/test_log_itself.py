@@ -1,0 +1,217 @@
+"""What only a log promises: nothing of it changes unseen, and it may begin in the middle."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+import pytest
+import sqlalchemy as sa
+
+from accountant.costs.noisy import Noisy
+from accountant.errors import LedgerCorruptError, LedgerError
+from accountant.log import door, images
+from accountant.log.entries import Snapshot, decode
+from accountant.log.tables import ENTRIES, WORKING
+from accountant.records import Stand
+from accountant.units import PrivacyUnit
+from tests.support.ledgers import (
+    Series,
+    answers,
+    deny,
+    partial,
+    registration,
+    requests,
+    seen,
+    set_up,
+    settle,
+    terms,
+)
+from tests.support.runs import OTHER, RUN, WHOLE, ask, ring
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from accountant.log.ledger import Ledger
+
+E = Series("e", 20, 10, 3)
+LAB = Series("lab", 10, 10, 2)
+LONG = Series("long", 200, 200, 5)
+
+
+def fill(ledger: Ledger) -> None:
+    """Put rows into every table: a run, a pane, counts, recovered and archived decisions."""
+    set_up(ledger, PrivacyUnit.USER, WHOLE + 4 * OTHER.units, [RUN, OTHER])
+    ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 50, "t"))
+    for one in (E, LAB):
+        ledger.pins.register_query(registration(one, "t"))
+    ask(ledger, 50, OTHER)
+    ring(ledger, 0, 1)
+    settle(ledger, OTHER, 0, units=1)
+    ledger.mark_published(RUN.key(0), OTHER.key(0))
+    ledger.admit("t", requests([E, LAB], 70))
+    settle(ledger, E, 0, cells=(0, 1, 2, 3))
+    settle(ledger, LAB, 0, noisy=Noisy(b"secret counts", 0))
+    deny(ledger, E, 1)
+    other = seen(settle(ledger, E, 2), scope="t", start_ms=30, end_ms=50, sequence=9)
+    ledger.upkeep.mark_spent([replace(other, ledger_id="other", next_start_ms=40)])
+    ledger.counts.put_partial(replace(partial(OTHER, 1), cells=4, used=b"everybody"))
+    ledger.counts.put_mark("feed", 0, 100, 3)
+    ledger.counts.put_places({"feed": {0: (4, Stand.READING)}})
+    ledger.journal.note("start")
+    ledger.writers.release("w")
+    with ledger._door.write() as writing:
+        head = writing.state.head
+        writing.tx.kept.put(door.IMAGE, head.number, head.hash + images.dump(writing.state))
+
+
+def flipped(value: Any) -> Iterator[Any]:
+    """Yield other values for one."""
+    match value:
+        case bool():
+            yield not value
+        case int():
+            yield from (value + 10_000, value - 10_000)
+        case bytes():
+            yield value + b"x"
+            yield bytes([value[0] ^ 1]) + value[1:] if value else b"y"
+        case _:
+            yield f"{value}x"
+
+
+@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
+@pytest.mark.parametrize("table", [ENTRIES, *WORKING], ids=lambda one: str(one.name))
+def test_every_change_of_every_row_is_named(opened: Callable[[], Ledger], table: sa.Table) -> None:
+    """By ``verify``, or by whoever opens it next; so is every entry that is gone."""
+    ledger = opened()
+    fill(ledger)
+    assert ledger.reports.verify() == []
+    engine = ledger._store._engine
+    with engine.connect() as connection:
+        rows = [row._asdict() for row in connection.execute(sa.select(table))]
+    assert rows
+    for row in rows:
+        mine = [column == row[column.name] for column in table.primary_key.columns]
+        changes = [
+            table.update().values({column.name: other})
+            for column in table.columns
+            for other in flipped(row[column.name])
+        ]
+        changes += [table.delete()] if table is ENTRIES else []
+        for change in changes:
+            with engine.begin() as connection:
+                connection.execute(change.where(*mine))
+            with suppress(LedgerError, ValueError):  # where it cannot even be read
+                assert ledger.reports.verify(), (table.name, change.compile().params, row)
+            with engine.begin() as connection:
+                connection.execute(table.delete())
+                connection.execute(table.insert(), rows)
+    assert ledger.reports.verify() == []
+
+
+def test_an_alarm_that_comes_late_meets_what_was_forgotten(
+    opened: Callable[[], Ledger],
+) -> None:
+    """A window that began before all others is answered above what lies in it, however old."""
+    ledger = opened()
+    set_up(ledger, PrivacyUnit.EVENT, 5, [LAB])
+    ledger.admit("s", requests([LAB], 190))
+    for index in range(19):
+        settle(ledger, LAB, index)
+    with ledger._door.write() as writing:
+        budget = writing.state.budgets["s"]
+        budget._kept = -1_000  # as after many more windows
+        budget.forget()
+        assert budget.final == []
+    ledger.pins.register_query(registration(replace(LONG, units=3)))
+    ledger.pins.register_query(registration(replace(LONG, query="over", units=1)))
+    late = [replace(LONG, units=3), replace(LONG, query="over", units=1)]
+    ledger.admit("s", requests([LAB, *late], 200))
+    assert answers(ledger, late[0], 1) == ["reserved"]  # 2 of LAB and 3 fill the 5
+    settle(ledger, late[0], 0)
+    assert answers(ledger, late[1], 1) == ["refused"]
+
+
+@pytest.mark.parametrize("unit", list(PrivacyUnit))
+def test_an_image_goes_on_as_the_state_does(
+    opened: Callable[[], Ledger], monkeypatch: pytest.MonkeyPatch, unit: PrivacyUnit
+) -> None:
+    """Written down after every entry or never, every later answer is the same."""
+    period = 100 if unit is PrivacyUnit.USER else 0
+    both = [replace(E, period=period), replace(LAB, period=period)]
+    random = Random("images")
+    one = opened()
+    set_up(one, unit, 9, both)
+    monkeypatch.setattr(door, "_IMAGE_EVERY", 1)
+    for until_ms in range(50, 250, 50):
+        one.admit("s", requests(both, until_ms))
+        for series in both:
+            while one.cursor(series.query) + series.size <= until_ms:
+                index = one.cursor(series.query) // series.step
+                if one.answer(series.key(index)) == "reserved":
+                    settle(one, series, index, units=random.randint(0, series.units))
+                elif one.answer(series.key(index)) == "pending":
+                    break
+                else:
+                    deny(one, series, index, "budget")
+        with one._door.read() as (tx, state):
+            image = tx.kept.get(name=door.IMAGE)
+            assert image is not None
+            again = images.load(image.body[len(state.head.hash) :], state.head)
+            assert again is not None
+            assert images.dump(again) == images.dump(state)
+        assert opened().reports.status() == one.reports.status()
+        assert one.reports.verify() == []
+
+
+def test_entries_of_the_past_move_away_and_are_known_again(opened: Callable[[], Ledger]) -> None:
+    """What lies in a file is followed with the rest, and no answer to anybody changes."""
+    ledger = opened()
+    set_up(ledger, PrivacyUnit.EVENT, 9, [LAB])
+    ledger.admit("s", requests([LAB], 100))
+    decided = [settle(ledger, LAB, index) for index in range(8)]
+    ledger.mark_published(*(one.key for one in decided))
+    before = ledger.reports.status()
+    first, last = ledger.archives.movable(50)
+    rows = list(ledger.archives.entries(first, last))
+    assert ledger.archives.move("f", first, last, 50) == len(rows) > 0
+    assert ledger.archives.move("f", first, last, 50) == 0
+    for one in (ledger, opened()):
+        after = one.reports.status()
+        assert after.queries == before.queries
+        assert after.scopes["s"].spent_units == before.scopes["s"].spent_units
+        assert one.reports.verify() == []
+        assert one.reports.verify(archived=rows) == []
+        assert one.upkeep.unknown_decisions([seen(each) for each in decided]) == []
+        wrong = seen(decided[0], alarm_count=1)
+        assert one.upkeep.unknown_decisions([wrong]) == [wrong]
+    changed = rows[3]._replace(payload=rows[3].payload + b" ")
+    assert ledger.reports.verify(archived=[*rows[:3], changed, *rows[4:]])
+    with pytest.raises(LedgerError, match="cannot go now"):
+        ledger.archives.move("g", last + 1, last + 100, 50)
+
+
+def test_a_snapshot_that_lies_is_named(opened: Callable[[], Ledger]) -> None:
+    """The fold from the beginning says what the snapshot should have been."""
+    ledger = opened()
+    set_up(ledger, PrivacyUnit.EVENT, 9, [LAB])
+    ledger.admit("s", requests([LAB], 100))
+    settle(ledger, LAB, 0)
+    with ledger._door.write() as writing:
+        image = images.dump(writing.state).replace(b'"worst_units":2', b'"worst_units":1')
+        entry = decode("snapshot", b'{"state":' + image + b"}")
+        assert isinstance(entry, Snapshot)
+        writing.append(entry)
+    assert any("snapshot" in line for line in ledger.reports.verify())
+
+
+def test_a_log_without_its_beginning_is_refused(opened: Callable[[], Ledger]) -> None:
+    """Somebody deleted its oldest entries: there is nothing to fold from."""
+    ledger = opened()
+    set_up(ledger, PrivacyUnit.EVENT, 9, [LAB])
+    with ledger._store._engine.begin() as connection:
+        connection.execute(ENTRIES.delete().where(ENTRIES.c.seq < 3))
+    with pytest.raises(LedgerCorruptError, match="beginning"):
+        opened()
