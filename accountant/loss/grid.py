@@ -1,28 +1,26 @@
 """Rows sorted by all that some shapes tell apart, and an order in which to add losses up exactly.
 
 A row is one class of values per attribute (:func:`accountant.regions.regions.elementary`), and each
-shape looks at a few attributes only. So the dearest row need not be looked for among all
-combinations: attributes are eliminated one after the other (Bertele and Brioschi 1972), each
-with the attributes that some shape links to it. What that takes depends on the shapes alone, never
-on what they cost, and only grows with them: a grid that can be had for some shapes can be had for
-any of them (``docs/proofs/filter.md``).
+shape looks at a few attributes only, which are eliminated (:mod:`accountant.loss.elimination`). What
+that takes depends on the shapes alone, never on what they cost, and only grows with them: a grid
+that can be had for some shapes can be had for any of them (``docs/proofs/filter.md``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from accountant.loss.elimination import order_of
 from accountant.regions.groupings import grouping_of
 from accountant.regions.patterns import maximal
 from accountant.regions.regions import elementary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -34,9 +32,6 @@ __all__ = ["MOST_ENTRIES", "Grid", "Place", "grid_of", "near"]
 
 MOST_ENTRIES = 2**16
 """Combinations of classes that one elimination may look at."""
-
-_MOST_TRIED = 10
-"""Linked attributes up to which the best of all orders is found; beyond, they go by name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -100,7 +95,8 @@ def grid_of(shapes: frozenset[Shape]) -> Grid | None:
         )
         for number in range(len(listed))
     ]
-    order = _order([len(axis.members) for axis in axes], _linked(listed, groupings, scopes))
+    counts = [len(axis.members) for axis in axes]
+    order = order_of(counts, _linked(listed, groupings, scopes), MOST_ENTRIES)
     if order is None:
         return None
     places = {
@@ -215,78 +211,3 @@ def _cells_along(axis: _Axis, number: int) -> NDArray[np.intp]:
 def _along(values: NDArray[Any], axis: int, axes: int) -> NDArray[Any]:
     """Return a vector as a tensor of so many axes that runs along one of them."""
     return values.reshape([-1 if k == axis else 1 for k in range(axes)])
-
-
-def _order(counts: Sequence[int], scopes: Iterable[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """Return an order of elimination; ``None`` where every one that is tried takes too much."""
-    linked = [0] * len(counts)
-    for scope in scopes:
-        every = sum(1 << at for at in scope)
-        for at in scope:
-            linked[at] |= every & ~(1 << at)
-    order: list[int] = []
-    for group in _groups(counts, linked):
-        found: list[int] | None = group
-        if _by_name(counts, linked, group) > MOST_ENTRIES:
-            found = _best(counts, linked, group) if len(group) <= _MOST_TRIED else None
-        if found is None:
-            return None
-        order += found
-    return tuple(order)
-
-
-def _groups(counts: Sequence[int], linked: Sequence[int]) -> list[list[int]]:
-    """Return the axes of more than one class, in groups that nothing links, each by name."""
-    groups: list[list[int]] = []
-    seen = 0
-    for start in range(len(counts)):
-        if seen >> start & 1 or counts[start] < 2:
-            continue
-        reached, waiting = 1 << start, [start]
-        while waiting:
-            fresh = linked[waiting.pop()] & ~reached
-            reached |= fresh
-            waiting += _bits(fresh)
-        seen |= reached
-        groups.append(_bits(reached))
-    return groups
-
-
-def _by_name(counts: Sequence[int], linked: Sequence[int], group: Sequence[int]) -> int:
-    """Return the most combinations that one elimination looks at, in the order of names."""
-    gone = worst = 0
-    for at in group:
-        worst = max(worst, _entries(counts, linked, gone, at))
-        gone |= 1 << at
-    return worst
-
-
-def _best(counts: Sequence[int], linked: Sequence[int], group: Sequence[int]) -> list[int] | None:
-    """Return the order whose largest elimination is smallest, by dynamic programming over sets."""
-    best: dict[int, tuple[int, list[int]]] = {0: (0, [])}
-    for _ in group:
-        longer: dict[int, tuple[int, list[int]]] = {}
-        for gone, (worst, order) in best.items():
-            for at in group:
-                if gone >> at & 1:
-                    continue
-                each = max(worst, _entries(counts, linked, gone, at))
-                after = gone | 1 << at
-                if each <= MOST_ENTRIES and (after not in longer or each < longer[after][0]):
-                    longer[after] = each, [*order, at]
-        best = longer
-    return next((order for _, order in best.values()), None)
-
-
-def _entries(counts: Sequence[int], linked: Sequence[int], gone: int, at: int) -> int:
-    """Return how many combinations eliminating an axis looks at, once others are gone."""
-    reached, waiting = 1 << at, [at]
-    while waiting:
-        fresh = linked[waiting.pop()] & ~reached
-        reached |= fresh
-        waiting += _bits(fresh & gone)
-    return prod(counts[each] for each in _bits(reached & ~gone | 1 << at))
-
-
-def _bits(mask: int) -> list[int]:
-    return [at for at in range(mask.bit_length()) if mask >> at & 1]
