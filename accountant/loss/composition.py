@@ -138,7 +138,7 @@ def loss_by_predicate(
     for axis in axes:
         if axis.name in query.group_by:
             column = query.cells.column(query.group_by.index(axis.name))
-            units *= axis.holds(query)[axis.codes(column)]
+            units *= axis.holds(query.region.values(axis.name))[axis.codes(column)]
     if query.region.empty:
         units[:] = 0
     return PredicateLosses(units, exact=found is not None)

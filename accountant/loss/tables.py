@@ -52,12 +52,13 @@ class Axis:
     name: str
     witnesses: tuple[Value, ...]
     places: Mapping[object, int]
-    inside: Mapping[ValueSet, NDArray[np.bool_]]
+    inside: Mapping[ValueSet | None, NDArray[np.bool_]]
 
-    def holds(self, charge: RowCharge) -> NDArray[np.bool_]:
-        """Return which classes a charge's region holds."""
-        found = self.inside.get(charge.region.values(self.name))
-        return np.ones(len(self.witnesses), dtype=np.bool_) if found is None else found
+    def holds(self, values: ValueSet | None) -> NDArray[np.bool_]:
+        """Return which classes a region's set of values holds; all where it has none."""
+        if values in self.inside:
+            return self.inside[values]
+        return np.ones(len(self.witnesses), dtype=np.bool_)
 
     def codes(self, column: Column) -> NDArray[np.intp]:
         """Return the class of every cell of a column."""
@@ -181,7 +182,7 @@ def _charge(losses: Losses, charge: RowCharge, axes: Sequence[Axis]) -> None:
     columns = (charge.cells.column(charge.group_by.index(axes[at].name)) for at in grouped)
     codes = [axes[at].codes(column) for at, column in zip(grouped, columns, strict=True)]
     cells[tuple(codes)] = charge.costs.as_array() if grouped else charge.cost.worst_units
-    inside = [np.flatnonzero(axis.holds(charge)) for axis in axes]
+    inside = [np.flatnonzero(axis.holds(charge.region.values(axis.name))) for axis in axes]
     costs = spread(grouped, cells, tuple(range(len(axes))))
     within = [held if at in grouped else [0] for at, held in enumerate(inside)]
     losses[np.ix_(*inside)] += costs[np.ix_(*within)]

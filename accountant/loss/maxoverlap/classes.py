@@ -53,8 +53,9 @@ class Classes:
     def holds(self) -> list[NDArray[np.bool_]]:
         """Per attribute, classes by regions; true also where a region does not constrain it."""
         blocks = []
+        conditions = [dict(charge.region.conditions) for charge in self.charges]
         for axis, merged in zip(self.axes, self.merged, strict=True):
-            held = np.array([axis.holds(charge) for charge in self.charges]).T
+            held = np.array([axis.holds(each.get(axis.name)) for each in conditions]).T
             blocks.append(np.logical_or.reduceat(held, np.arange(0, len(held), merged)))
         return blocks
 
