@@ -93,9 +93,7 @@ def order_of(
     return tuple(order)
 
 
-def _groups(
-    counts: Sequence[int], linked: Sequence[int], kept: Collection[int]
-) -> list[list[int]]:
+def _groups(counts: Sequence[int], linked: Sequence[int], kept: Collection[int]) -> list[list[int]]:
     """Return the axes of more than one class, in groups that nothing links, each by name."""
     waiting = sum(1 << at for at, count in enumerate(counts) if count > 1 and at not in kept)
     groups: list[list[int]] = []

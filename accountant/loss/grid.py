@@ -1,7 +1,7 @@
 """Rows sorted by all that some shapes tell apart, and an order in which to add losses up exactly.
 
 A row is one class of values per attribute (:func:`accountant.regions.regions.elementary`), and each
-shape looks at a few attributes only, which are eliminated (:mod:`accountant.loss.elimination`). What
+shape looks at a few of them only, which are eliminated (:mod:`accountant.loss.elimination`). What
 that takes depends on the shapes alone, never on what they cost, and only grows with them: a grid
 that can be had for some shapes can be had for any of them (``docs/proofs/filter.md``).
 """

@@ -2,8 +2,9 @@
 
 Losses are tensors over the classes of the attributes that they hang on. They add up where they hang
 on the same ones; then attributes are eliminated (:mod:`accountant.loss.elimination`), and the
-result is the largest sum over all rows, no less and no more. Cells that are opaque (:mod:`accountant.regions.groupings`) are the one exception: a row is taken to be in any of
-them, though in the same one of all charges that have them.
+result is the largest sum over all rows, no less and no more. Cells that are opaque
+(:mod:`accountant.regions.groupings`) are the one exception: a row is taken to be in any of them,
+though in the same one of all charges that have them.
 """
 
 from __future__ import annotations
@@ -110,8 +111,7 @@ class RowLosses:
             sum((losses[at] for at in np.flatnonzero(held)), np.zeros(1, dtype=np.int64)).max()
             for held in kinds.T
         ]
-        spread = np.array(dearest, dtype=np.int64)[kind.ravel()]
-        return [(axes, spread.reshape(inside[0].shape))]
+        return [(axes, np.array(dearest, dtype=np.int64)[kind].reshape(inside[0].shape))]
 
 
 @lru_cache(maxsize=2_048)

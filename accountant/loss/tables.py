@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.loss.elimination import eliminated, order_of, spread
-from accountant.loss.rowcharges import value_key
 from accountant.regions.patterns import maximal, members_of
 from accountant.regions.regions import elementary
 

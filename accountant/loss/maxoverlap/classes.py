@@ -69,7 +69,7 @@ class Classes:
         return sharing
 
     def row_of(self, members: Sequence[int]) -> dict[str, Value]:
-        """Return a row of classes that most of these regions hold, all but where some are merged."""
+        """Return a row that these regions hold: most of them, where classes are merged."""
         return {
             axis.name: axis.witnesses[int(holds[:, members].sum(axis=1).argmax()) * merged]
             for axis, holds, merged in zip(self.axes, self.holds, self.merged, strict=True)

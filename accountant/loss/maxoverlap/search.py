@@ -1,13 +1,13 @@
 """The heaviest row, by branch and bound.
 
 A node is a part of the problem: classes of values that are still open, and regions that hold some
-of them but not all. Two bounds are at hand. A colouring (:mod:`accountant.loss.maxoverlap.colouring`)
-knows that regions which never meet share no row. And the weight of every region can be shared out
-over the attributes it constrains: a row that is in the region has, at each of them, a class that is,
-so what the row weighs is at most the sum, over attributes, of the best class's shares. EVERY way to
-share out gives a safe bound, the dual of the linear relaxation; a subgradient method looks for a
-good one. Where shares bound better, a node branches on the classes of one attribute, and else on
-regions: those whose colours fit into what is missing need no branch of their own.
+of them but not all. Two bounds are at hand. A colouring knows that regions which never meet share
+no row (:mod:`accountant.loss.maxoverlap.colouring`). And the weight of every region can be shared
+out over the attributes it constrains: a row that is in the region has, at each of them, a class
+that is, so what the row weighs is at most the sum, over attributes, of the best class's shares.
+EVERY way to share out gives a safe bound, the dual of the linear relaxation; a subgradient method
+looks for a good one. Where shares bound better, a node branches on the classes of one attribute,
+and else on regions: those whose colours fit into what is missing need no branch of their own.
 
 Shares are whole multiples of ``weight / _SHARE`` and all sums are whole numbers below ``2**53``, so
 floating point adds them exactly, in any order: the bounds are rigorous. Nothing is random and no
@@ -172,20 +172,20 @@ class RowSearch:
     def _reduced(self, part: _Part) -> _Part:
         """Return a part without what is decided: regions that hold all of its rows or none."""
         self.work += part.holds.size
-        possible = np.logical_or.reduceat(part.holds, part.starts, axis=0).all(axis=0)
         asks = part.asks
+        reached: _Bools = np.logical_or.reduceat(part.holds, part.starts, axis=0)
+        possible = reached.all(axis=0)
         inside = possible & ~asks.any(axis=0)
         members = [*part.members, *part.regions[inside].tolist()]
         left = possible & ~inside
-        asked = asks[:, left].any(axis=1)
+        asked = np.any(asks[:, left], axis=1)
         attributes = part.attributes
         holds = part.holds[:, left]
         # Classes that no region left tells apart are one.
         numbers = attributes.astype(np.uint32)[:, np.newaxis].view(np.uint8)
-        kinds = np.hstack([numbers, np.packbits(holds, axis=1)])
-        names = kinds.view(f"V{kinds.shape[1]}")[::-1, 0].tolist()
-        first = np.array(list(dict(zip(names, range(len(names))[::-1], strict=True)).values()))
-        rows = np.sort(first[asked[attributes[first]]])
+        kinds = np.hstack([numbers, np.packbits(holds, axis=1)]).view(f"V{4 - (-left.sum() // 8)}")
+        last = dict(zip(kinds[:, 0].tolist(), range(len(holds)), strict=True))
+        rows = np.array(sorted(at for at in last.values() if asked[attributes[at]]), dtype=np.intp)
         _, starts = np.unique(attributes[rows], return_index=True)
         shares = part.shares[asked][:, left] * asks[asked][:, left]
         fractions = shares / np.maximum(shares.sum(axis=0), 1e-300)
@@ -246,7 +246,7 @@ class RowSearch:
         self._found([*part.members, *part.regions[agreeing == len(row)].tolist()])
 
     def _by_class(self, part: _Part) -> Iterator[tuple[int, _Part]]:
-        """Yield the classes of the attribute that has the fewest, those with the highest bounds first.
+        """Yield the classes of the attribute that has the fewest, the highest bounds first.
 
         The bounds are of this class and those to come.
         """

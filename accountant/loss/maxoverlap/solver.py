@@ -2,9 +2,9 @@
 
 Mechanisms that look at different rows compose in parallel. Over arbitrary regions the loss is that
 of the worst row: the composition of the regions that hold it, maximised over rows (Parallel
-Composition, Theorem 6 and section 3.2). Finding it is NP-hard (Theorem 8). Where few attributes have
-few classes of values it is looked up (:mod:`accountant.loss.tables`). Else it is searched for, and
-the answer comes with an upper bound that NEVER understates the loss, whatever the limit.
+Composition, Theorem 6 and section 3.2). Finding it is NP-hard (Theorem 8). Where there are few
+classes of values it is looked up (:mod:`accountant.loss.tables`). Else it is searched for, and the
+answer comes with an upper bound that NEVER understates the loss, whatever the limit.
 
 Limits count work and no clock is read: the answer is a function of the input alone, on every
 machine and under every load.
