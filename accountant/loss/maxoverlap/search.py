@@ -41,13 +41,13 @@ _Indexes: TypeAlias = NDArray[np.intp]
 
 _SHARE: Final = 1 << 20
 _LARGEST_TOTAL: Final = 1 << 32  # of rough weights, so that times a share they stay below 2**53
-_LEAST: Final = 1e-4  # of a weight: a share of nothing would never grow again
+_LEAST: Final = 1e-4  # of a weight: a share of nothing never grows again
 _LEAST_FACTOR: Final = 0.2  # of a share, in one step
+_SHORTER: Final = 0.98  # times as long as the last one is each step
 
 _ROOT_STEPS: Final = 200
 _NODE_STEPS: Final = 10
 _PART: Final = 4  # one of so many of the steps that are left may be spent on shares at one node
-_PATIENCE: Final = 8  # steps without a better bound before they get shorter
 _ASCEND_EVERY: Final = 10
 _DEEPEST: Final = 200
 _QUICK: Final = 32  # times as quick as other steps are those of a product of matrices
@@ -59,31 +59,34 @@ class _Part:
 
     Args:
         regions: which regions.
-        holds: classes by regions, those of one attribute in a row; true also where a region does
-            not constrain the attribute.
-        starts: the first class of each attribute.
+        attributes: of each class, ascending.
+        holds: classes by regions; true also where a region does not constrain the attribute.
         shares: attributes by regions, whole numbers; a region's add up to ``_SHARE``.
         members: regions that hold all of these rows.
         weight: of the members.
     """
 
     regions: _Indexes
+    attributes: _Indexes
     holds: _Bools
-    starts: _Indexes
     shares: _Floats
     members: list[int]
-    weight: int
+    weight: int = 0
 
     @property
-    def asks(self) -> _Bools:
-        """Which attributes each region constrains."""
-        return ~np.logical_and.reduceat(self.holds, self.starts, axis=0)
+    def starts(self) -> _Indexes:
+        """The first class of each attribute."""
+        return np.flatnonzero(np.diff(self.attributes, prepend=-1))
 
-    @property
-    def attributes(self) -> _Indexes:
-        """The attribute of each class."""
-        counts = np.diff(self.starts, append=len(self.holds))
-        return np.repeat(np.arange(len(self.starts)), counts)
+    def cut(self, classes: _Bools, regions: _Bools) -> _Part:
+        """Return a part with some classes, at least one of each attribute, and some regions."""
+        return replace(
+            self,
+            regions=self.regions[regions],
+            attributes=self.attributes[classes],
+            holds=self.holds[np.ix_(classes, regions)],
+            shares=self.shares[:, regions],
+        )
 
 
 class RowSearch:
@@ -120,14 +123,12 @@ class RowSearch:
     def run(self) -> int:
         """Search; return a bound on all rows, which is met unless a limit ended the search."""
         regions = np.flatnonzero(self._rough > 0)
-        blocks = self._classes.holds
-        if not blocks:
-            self._found(regions.tolist())
-            return self.best
-        starts = np.cumsum([0, *map(len, blocks[:-1])])
+        # An attribute that nobody constrains: there is always one.
+        blocks = [np.ones((1, len(self._weights)), dtype=np.bool_), *self._classes.holds]
+        attributes = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
         shares = np.ones((len(blocks), len(regions)))
         holds = np.concatenate(blocks)[:, regions]
-        return max(self.best, self._node(_Part(regions, holds, starts, shares, [], 0), 0))
+        return max(self.best, self._node(_Part(regions, attributes, holds, shares, []), 0))
 
     def _node(self, part: _Part, depth: int) -> int:
         """Look for rows that are heavier than the best one; return a bound on those of a part."""
@@ -172,100 +173,89 @@ class RowSearch:
     def _reduced(self, part: _Part) -> _Part:
         """Return a part without what is decided: regions that hold all of its rows or none."""
         self.work += part.holds.size
-        asks = part.asks
+        asks: _Bools = ~np.logical_and.reduceat(part.holds, part.starts, axis=0)
         reached: _Bools = np.logical_or.reduceat(part.holds, part.starts, axis=0)
-        possible = reached.all(axis=0)
-        inside = possible & ~asks.any(axis=0)
-        members = [*part.members, *part.regions[inside].tolist()]
-        left = possible & ~inside
-        asked = np.any(asks[:, left], axis=1)
-        attributes = part.attributes
-        holds = part.holds[:, left]
+        possible: _Bools = np.logical_and.reduce(reached)
+        left: _Bools = possible & np.logical_or.reduce(asks)
+        members = [*part.members, *part.regions[possible & ~left].tolist()]
+        part = part.cut(np.ones(len(part.holds), dtype=np.bool_), left)
+        asks = asks[:, left]
         # Classes that no region left tells apart are one.
-        numbers = attributes.astype(np.uint32)[:, np.newaxis].view(np.uint8)
-        kinds = np.hstack([numbers, np.packbits(holds, axis=1)]).view(f"V{4 - (-left.sum() // 8)}")
-        last = dict(zip(kinds[:, 0].tolist(), range(len(holds)), strict=True))
-        rows = np.array(sorted(at for at in last.values() if asked[attributes[at]]), dtype=np.intp)
-        _, starts = np.unique(attributes[rows], return_index=True)
-        shares = part.shares[asked][:, left] * asks[asked][:, left]
-        fractions = shares / np.maximum(shares.sum(axis=0), 1e-300)
+        numbers = part.attributes.astype(np.uint32)[:, np.newaxis].view(np.uint8)
+        kinds = np.hstack([numbers, np.packbits(part.holds, axis=1)])
+        last = dict(zip(map(bytes, kinds), range(len(kinds)), strict=True))
+        asked = np.any(asks, axis=1)[part.attributes]
+        rows = np.array(sorted(at for at in last.values() if asked[at]), dtype=np.intp)
+        kept, attributes = np.unique(part.attributes[rows], return_inverse=True)
+        shares = part.shares[kept] * asks[kept]
         return _Part(
-            part.regions[left],
-            holds[rows],
-            starts,
-            _whole(fractions, asks[asked][:, left]),
+            part.regions,
+            attributes,
+            part.holds[rows],
+            _whole(shares / np.maximum(shares.sum(axis=0), 1)),
             members,
             self._weigh(members),
         )
 
     def _shared_out(self, part: _Part, steps: int, known: int) -> int:
         """Share the weights out well, and return the bound; on the way, rows are looked for."""
-        asks, attributes = part.asks, part.attributes
         # In this order sums over attributes have one result on every machine.
-        part.shares = np.ascontiguousarray(part.shares)
-        holds = np.ascontiguousarray(part.holds & asks[attributes], dtype=np.float64)
+        shares = part.shares = np.ascontiguousarray(part.shares)
+        holds = np.ascontiguousarray(part.holds, dtype=np.float64)
         rough = self._rough[part.regions]
+        last = np.append(part.starts[1:], len(holds)) - 1
         enough = self.work + (self._work_limit - self.work) / _PART
-        shares, bound = part.shares, part.weight + self._weigh(part.regions.tolist())
-        length, failed = 1.0, 0
+        bound = part.weight + self._weigh(part.regions.tolist())
         for step in range(steps):
             self.work += holds.size
-            totals = np.einsum("cr,cr->c", holds, (shares * rough)[attributes])
-            best = _best(totals, part.starts)
+            totals = np.einsum("cr,cr->c", holds, (shares * rough)[part.attributes])
+            best = np.lexsort((totals, part.attributes))[last]  # the heaviest of each attribute
             total = totals[best].sum()
             upper = part.weight + int(total // _SHARE) * self._unit
-            failed += 1
-            if upper < bound or not step:
-                bound, part.shares, failed = min(bound, upper), shares, 0
+            if upper < bound:
+                bound, part.shares = upper, shares
             if step % _ASCEND_EVERY == 0:
                 self._ascend(part, best)
             if self._settled(min(bound, known)) or self.work >= enough:
                 break
-            if failed == _PATIENCE:
-                length, failed, shares = length * 0.7, 0, part.shares
-                continue
             excess = total / _SHARE - (self.best - part.weight) / self._unit
-            shares = _stepped(asks, holds[best], shares / _SHARE, rough, length * excess)
+            shares = _stepped(shares / _SHARE, holds[best], rough, excess * _SHORTER**step)
         return bound
 
-    def _ascend(self, part: _Part, row: Sequence[int]) -> None:
+    def _ascend(self, part: _Part, row: _Indexes) -> None:
         """Improve a row one attribute at a time until no class of one attribute is better."""
         self.work += part.holds.size
-        rough, row = self._rough[part.regions], list(row)
-        ends = [*part.starts[1:].tolist(), len(part.holds)]
-        agreeing = part.holds[row].sum(axis=0)  # attributes whose class is in the region
+        rough, chosen = self._rough[part.regions], part.holds[row]
+        blocks = np.split(part.holds, part.starts[1:])
+        agreeing = chosen.sum(axis=0)  # attributes whose class is in the region
         weight, improved = -1.0, True
         while improved:
             improved = False
-            for at, (start, end) in enumerate(zip(part.starts.tolist(), ends, strict=True)):
-                others = agreeing - part.holds[row[at]]
-                totals = part.holds[start:end] @ (rough * (others == len(row) - 1))
+            for at, block in enumerate(blocks):
+                others = agreeing - chosen[at]
+                totals = block @ (rough * (others == len(blocks) - 1))
                 if totals.max() > weight:
-                    weight, row[at] = float(totals.max()), start + int(totals.argmax())
-                    agreeing, improved = others + part.holds[row[at]], True
-        self._found([*part.members, *part.regions[agreeing == len(row)].tolist()])
+                    weight, chosen[at] = float(totals.max()), block[totals.argmax()]
+                    agreeing, improved = others + chosen[at], True
+        self._found([*part.members, *part.regions[agreeing == len(blocks)].tolist()])
 
     def _by_class(self, part: _Part) -> Iterator[tuple[int, _Part]]:
         """Yield the classes of the attribute that has the fewest, the highest bounds first.
 
         The bounds are of this class and those to come.
         """
-        attributes = part.attributes
-        shared = part.holds * (part.shares * self._rough[part.regions])[attributes]
-        shared *= part.asks[attributes]
-        at = int(np.bincount(attributes).argmin())
-        rows = np.flatnonzero(attributes == at)
+        at = int(np.bincount(part.attributes).argmin())
+        rows = np.flatnonzero(part.attributes == at)
         self.work += part.holds.size * len(rows) // _QUICK
+        shared = part.holds * (part.shares * self._rough[part.regions])[part.attributes]
         best = np.maximum.reduceat(shared @ part.holds[rows].T, part.starts, axis=0)
         best[at] = shared[rows].sum(axis=1)
         totals = best.sum(axis=0) // _SHARE
         for row in np.argsort(-totals, kind="stable").tolist():
-            chosen = attributes != at
-            chosen[rows[row]] = True
-            yield (
-                part.weight + int(totals[row]) * self._unit,
-                _cut(part, chosen, part.holds[rows[row]]),
-            )
+            classes = part.attributes != at
+            classes[rows[row]] = True
+            most = part.weight + int(totals[row]) * self._unit
+            yield most, part.cut(classes, part.holds[rows[row]])
 
     def _by_region(
         self, part: _Part, neighbours: _Bools, heights: Sequence[tuple[int, float]]
@@ -276,62 +266,36 @@ class RowSearch:
         """
         left = np.ones(len(part.regions), dtype=np.bool_)
         for at, height in reversed(heights):
-            yield (
-                part.weight + int(height) * self._unit,
-                _cut(part, part.holds[:, at], left & neighbours[at]),
-            )
+            most = part.weight + int(height) * self._unit
+            yield most, part.cut(part.holds[:, at], left & neighbours[at])
             left[at] = False
 
 
-def _cut(part: _Part, rows: _Bools, regions: _Bools) -> _Part:
-    """Return a part with some of its classes, at least one of each attribute, and some regions."""
-    starts = np.concatenate([[0], np.cumsum(np.add.reduceat(rows, part.starts, dtype=np.intp))])
-    return replace(
-        part,
-        regions=part.regions[regions],
-        holds=part.holds[np.ix_(rows, regions)],
-        starts=starts[:-1],
-        shares=part.shares[:, regions],
-    )
-
-
-def _best(totals: _Floats, starts: _Indexes) -> list[int]:
-    """Return the heaviest class of each attribute."""
-    ends = [*starts[1:].tolist(), len(totals)]
-    return [
-        start + int(totals[start:end].argmax())
-        for start, end in zip(starts.tolist(), ends, strict=True)
-    ]
-
-
-def _stepped(
-    asks: _Bools, chosen: _Floats, fractions: _Floats, rough: _Floats, excess: float
-) -> _Floats:
+def _stepped(fractions: _Floats, chosen: _Floats, rough: _Floats, excess: float) -> _Floats:
     """Move shares away from the attributes whose best class holds a region.
 
     Args:
-        asks: attributes by regions.
-        chosen: which regions hold the best class of each attribute.
         fractions: the shares as they are.
+        chosen: which regions hold the best class of each attribute.
         rough: weights of the regions.
         excess: how far the bound should fall, in rough weight.
 
     Returns:
         Other shares: a Polyak step, multiplicative, so that shares stay positive.
     """
-    slope = (chosen - (fractions * chosen).sum(axis=0)) * asks
+    slope = chosen - (fractions * chosen).sum(axis=0)
     steepness = math.fsum(((fractions * slope * slope).sum(axis=0) * rough).tolist())
-    moved = fractions
-    if steepness > 0:
-        moved = fractions * np.maximum(_LEAST_FACTOR, 1 - excess / steepness * slope)
-    moved = np.maximum(moved, _LEAST) * asks
-    return _whole(moved / moved.sum(axis=0), asks)
+    if steepness <= 0:
+        return fractions * _SHARE
+    moved = fractions * np.maximum(_LEAST_FACTOR, 1 - excess / steepness * slope)
+    moved = np.where(fractions > 0, np.maximum(moved, _LEAST), 0)
+    return _whole(moved / moved.sum(axis=0))
 
 
-def _whole(fractions: _Floats, asks: _Bools) -> _Floats:
+def _whole(fractions: _Floats) -> _Floats:
     """Return shares that add up to ``_SHARE``, from fractions that nearly add up to one."""
-    shares = np.floor(fractions * (_SHARE - len(asks)))
-    everyone = np.arange(asks.shape[1])
-    if len(asks):
-        shares[asks.argmax(axis=0), everyone] += _SHARE - shares.sum(axis=0)
+    shares = np.floor(fractions * (_SHARE - len(fractions)))
+    if len(shares):
+        largest = fractions.argmax(axis=0), np.arange(shares.shape[1])
+        shares[largest] += _SHARE - shares.sum(axis=0)
     return shares
