@@ -137,8 +137,7 @@ def loss_by_predicate(
         units = found.by_cell(query)
     for axis in axes:
         if axis.name in query.group_by:
-            column = query.cells.column(query.group_by.index(axis.name))
-            units *= axis.holds(query.region.values(axis.name))[axis.codes(column)]
+            units *= axis.holds(query.region.values(axis.name))[axis.cells_of(query)]
     if query.region.empty:
         units[:] = 0
     return PredicateLosses(units, exact=found is not None)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.loss.elimination import eliminated, order_of, spread
+from accountant.loss.rowcharges import value_key
 from accountant.regions.patterns import maximal, members_of
 from accountant.regions.regions import elementary
 
@@ -26,15 +27,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.loss.elimination import Axes, Factor, Losses
-    from accountant.loss.rowcharges import Cells, Column, RowCharge
+    from accountant.loss.rowcharges import Cells, RowCharge
     from accountant.regions.regions import Value, ValueSet
 
-__all__ = ["MOST_ENTRIES", "Axis", "Tables", "axes_of", "tables_of"]
+__all__ = ["MOST_ENTRIES", "Axis", "Tables", "axes_of", "axis_of", "tables_of"]
 
 MOST_ENTRIES: Final = 2**23
 """Combinations of classes that one table may have: 64 MiB."""
-
-_MOST_COMPARED: Final = 10_000  # classes; comparing more with one another costs more than it saves
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,14 +43,14 @@ class Axis:
     Args:
         name: of the attribute.
         witnesses: a value of each class.
-        places: the class of every value of some cell, by its ``value_key``.
-        inside: per set of a region, which classes it holds.
+        inside: per set of values, which classes it holds.
+        codes: the class of every cell of a query, by its cells and the place of the attribute.
     """
 
     name: str
     witnesses: tuple[Value, ...]
-    places: Mapping[object, int]
     inside: Mapping[ValueSet | None, NDArray[np.bool_]]
+    codes: Mapping[tuple[Cells, int], NDArray[np.intp]]
 
     def holds(self, values: ValueSet | None) -> NDArray[np.bool_]:
         """Return which classes a region's set of values holds; all where it has none."""
@@ -59,32 +58,34 @@ class Axis:
             return self.inside[values]
         return np.ones(len(self.witnesses), dtype=np.bool_)
 
-    def codes(self, column: Column) -> NDArray[np.intp]:
-        """Return the class of every cell of a column."""
-        places = [self.places[key] for key in column.places]
-        return np.array(places, dtype=np.intp)[column.codes]
+    def cells_of(self, charge: RowCharge) -> NDArray[np.intp]:
+        """Return the class of every cell of a charge that is grouped by the attribute."""
+        return self.codes[charge.cells, charge.group_by.index(self.name)]
 
 
 def axes_of(charges: Sequence[RowCharge]) -> list[Axis]:
     """Return every attribute that some charges look at, by name."""
     names = sorted({name for charge in charges for name in charge.attributes})
-    sets: dict[str, dict[ValueSet, None]] = {name: {} for name in names}
-    columns: dict[str, dict[tuple[Cells, int], None]] = {name: {} for name in names}
+    sets: dict[str, list[ValueSet]] = {name: [] for name in names}
+    cells: dict[str, list[tuple[Cells, int]]] = {name: [] for name in names}
     for charge in charges:
         for name, values in charge.region.conditions:
-            sets[name][values] = None
+            sets[name].append(values)
         for at, name in enumerate(charge.group_by):
-            columns[name][charge.cells, at] = None
-    return [
-        _axis(name, list(sets[name]), [cells.column(at) for cells, at in columns[name]])
-        for name in names
-    ]
+            cells[name].append((charge.cells, at))
+    return [axis_of(name, sets[name], cells[name]) for name in names]
 
 
-def _axis(name: str, sets: Sequence[ValueSet], columns: Iterable[Column]) -> Axis:
-    listed: dict[object, Value] = {}
-    for column in columns:
-        listed |= zip(column.places, column.values, strict=True)
+def axis_of(name: str, sets: Iterable[ValueSet], cells: Iterable[tuple[Cells, int]] = ()) -> Axis:
+    """Return the classes of an attribute.
+
+    Args:
+        name: of it.
+        sets: of its values, to be told apart.
+        cells: of queries, each with the place of the attribute among those that it is grouped by.
+    """
+    sets, cells = list(dict.fromkeys(sets)), list(dict.fromkeys(cells))
+    listed = {value_key(row[at]): row[at] for each, at in cells for row in each.values}
     members = [[value in each for each in sets] for value in listed.values()]
     held = np.array(members, dtype=np.bool_).reshape(len(listed), len(sets))
     # Other values lose nothing to those who list them: only a membership that no listed value has
@@ -92,14 +93,18 @@ def _axis(name: str, sets: Sequence[ValueSet], columns: Iterable[Column]) -> Axi
     packed = np.packbits(held, axis=1, bitorder="little")
     known = {int.from_bytes(row.tobytes(), "little") for row in packed}
     classes = elementary(sets)
-    others = [classes[at] for at in maximal([each.members for each in classes], _MOST_COMPARED)]
+    others = [classes[at] for at in maximal([each.members for each in classes], len(classes))]
     others = [each for each in others if not any(each.members & ~one == 0 for one in known)]
     held = np.vstack([held, *(members_of(each.members, len(sets)) for each in others)])
+    places = {key: at for at, key in enumerate(listed)}
     return Axis(
         name,
         (*listed.values(), *(each.witness for each in others)),
-        {key: at for at, key in enumerate(listed)},
         dict(zip(sets, held.T, strict=True)),
+        {
+            (each, at): np.array([places[value_key(row[at])] for row in each.values], dtype=np.intp)
+            for each, at in cells
+        },
     )
 
 
@@ -130,7 +135,7 @@ class Tables:
     def by_cell(self, query: RowCharge) -> Losses:
         """Return the largest loss of a row of each cell, where the group-by attributes are kept."""
         places = {
-            at: axis.codes(query.cells.column(query.group_by.index(axis.name)))
+            at: axis.cells_of(query)
             for at, axis in enumerate(self.axes)
             if axis.name in query.group_by
         }
@@ -178,9 +183,8 @@ def _charge(losses: Losses, charge: RowCharge, axes: Sequence[Axis]) -> None:
     """Add what a charge costs to losses over the attributes of more than one class it looks at."""
     grouped = tuple(at for at, axis in enumerate(axes) if axis.name in charge.group_by)
     cells = np.zeros([losses.shape[at] for at in grouped], dtype=np.int64)
-    columns = (charge.cells.column(charge.group_by.index(axes[at].name)) for at in grouped)
-    codes = [axes[at].codes(column) for at, column in zip(grouped, columns, strict=True)]
-    cells[tuple(codes)] = charge.costs.as_array() if grouped else charge.cost.worst_units
+    units = charge.costs.as_array() if grouped else charge.cost.worst_units
+    cells[tuple(axes[at].cells_of(charge) for at in grouped)] = units
     inside = [np.flatnonzero(axis.holds(charge.region.values(axis.name))) for axis in axes]
     costs = spread(grouped, cells, tuple(range(len(axes))))
     within = [held if at in grouped else [0] for at, held in enumerate(inside)]

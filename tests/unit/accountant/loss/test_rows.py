@@ -15,7 +15,7 @@ from accountant.budget.filter import EventFilter
 from accountant.budget.standings import Standing
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.costs.levels import LevelCosts
-from accountant.loss import elimination, grid, overlap, rows
+from accountant.loss import elimination, grid, overlap, rows, tables
 from accountant.loss.grid import grid_of
 from accountant.loss.overlap import Held, coarse_loss, worst_loss
 from accountant.records import Answer
@@ -323,7 +323,7 @@ def only_declared(patch: pytest.MonkeyPatch) -> None:
         del most
         return [max(range(len(patterns)), key=lambda at: patterns[at].bit_count())]
 
-    patch.setattr(grid, "maximal", maximal)
+    patch.setattr(tables, "maximal", maximal)
 
 
 def looks_late(patch: pytest.MonkeyPatch) -> None:
