@@ -7,7 +7,7 @@ from accountant.budget.keeping import Keeper, Keepers, OpenRun
 from accountant.costs.charges import CellCosts, Charge, PeriodCap, UniformCost, WindowKey
 from accountant.costs.levels import LevelCosts
 from accountant.costs.minentropy import MinEntropy, min_entropy
-from accountant.loss.composition import Cells, RowCharge, WorstRow, worst_row
+from accountant.loss.composition import WorstRow, worst_row
 from accountant.loss.maxoverlap import (
     Gdp,
     L1Error,
@@ -18,6 +18,7 @@ from accountant.loss.maxoverlap import (
     maximum_overlap,
     utility_gain,
 )
+from accountant.loss.rowcharges import Cells, RowCharge
 from accountant.regions.regions import Not, Region, ValueSet
 from accountant.regions.shapes import ANYWHERE
 from accountant.units import (

@@ -30,9 +30,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from accountant.loss.maxoverlap import maximum_overlap, utility_gain
-from accountant.loss.maxoverlap.classes import attributes_of
-from accountant.loss.maxoverlap.colouring import colouring_bound, neighbours
-from accountant.regions.patterns import members_of
+from accountant.loss.maxoverlap.classes import Classes
+from accountant.loss.maxoverlap.colouring import colouring_bound
 from accountant.regions.regions import Region
 from benchmarks import report
 
@@ -174,7 +173,7 @@ def _dsatur_in_time(regions: list[Region], weights: list[Fraction]) -> tuple[Fra
     process.kill()
     process.join()
     tenths = [int(10 * weight) for weight in weights]
-    return Fraction(colouring_bound(attributes_of(regions), tenths), 10), DSATUR_LIMIT_S
+    return Fraction(colouring_bound(regions, tenths), 10), DSATUR_LIMIT_S
 
 
 def graph_of(regions: list[Region]) -> Graph[int]:
@@ -183,10 +182,8 @@ def graph_of(regions: list[Region]) -> Graph[int]:
 
     graph: Graph[int] = Graph()
     graph.add_nodes_from(range(len(regions)))
-    for at, others in enumerate(neighbours(attributes_of(regions), len(regions))):
-        graph.add_edges_from(
-            (at, int(each)) for each in members_of(others, len(regions)).nonzero()[0]
-        )
+    for at, others in enumerate(Classes(regions).neighbours):
+        graph.add_edges_from((at, each) for each in others.nonzero()[0].tolist() if each != at)
     return graph
 
 
@@ -232,7 +229,7 @@ def _write(measured: list[Measured], note: str, work_limit: int) -> None:
         _HEADER,
         *map(_row, measured),
         "",
-        f"\\* networkx was stopped after {DSATUR_LIMIT_S:g} s; the bound is our own DSatur's.",
+        f"\\* networkx was stopped after {DSATUR_LIMIT_S:g} s; the bound is our own colouring's.",
         "",
         f"![bounds as shares of the plain sum, and times]({PLOT.name})",
         "",

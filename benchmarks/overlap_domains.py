@@ -32,7 +32,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.loss.maxoverlap import maximum_overlap
-from accountant.loss.maxoverlap.classes import attributes_of
 from accountant.loss.maxoverlap.colouring import colouring_bound
 from benchmarks import report
 from benchmarks.overlap import graph_of, uniform
@@ -120,7 +119,7 @@ def _overlap(regions: list[Region]) -> tuple[int, bool]:
 
 
 def _colours(regions: list[Region]) -> tuple[int, bool]:
-    return colouring_bound(attributes_of(regions), [1] * len(regions)), True
+    return colouring_bound(regions, [1] * len(regions)), True
 
 
 WAYS: Final[Mapping[str, Callable[[list[Region]], tuple[int, bool]]]] = {

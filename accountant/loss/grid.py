@@ -1,32 +1,30 @@
 """Rows sorted by all that some shapes tell apart, and an order in which to add losses up exactly.
 
 A row is one class of values per attribute (:func:`accountant.regions.regions.elementary`), and each
-shape looks at a few attributes only. So the dearest row need not be looked for among all
-combinations: attributes are eliminated one after the other (Bertele and Brioschi 1972), each
-with the attributes that some shape links to it. What that takes depends on the shapes alone, never
-on what they cost, and only grows with them: a grid that can be had for some shapes can be had for
-any of them (``docs/proofs/filter.md``).
+shape looks at a few of them only, which are eliminated (:mod:`accountant.loss.elimination`). What
+that takes depends on the shapes alone, never on what they cost, and only grows with them: a grid
+that can be had for some shapes can be had for any of them (``docs/proofs/filter.md``).
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from math import prod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from accountant.loss.elimination import order_of, spread
+from accountant.loss.tables import axis_of
 from accountant.regions.groupings import grouping_of
-from accountant.regions.patterns import maximal
-from accountant.regions.regions import elementary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from accountant.regions.groupings import Grouping
+    from accountant.loss.elimination import Axes
+    from accountant.loss.tables import Axis
     from accountant.regions.shapes import Shape
     from accountant.regions.valuesets import ValueSet
 
@@ -34,9 +32,6 @@ __all__ = ["MOST_ENTRIES", "Grid", "Place", "grid_of", "near"]
 
 MOST_ENTRIES = 2**16
 """Combinations of classes that one elimination may look at."""
-
-_MOST_TRIED = 10
-"""Linked attributes up to which the best of all orders is found; beyond, they go by name."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -90,203 +85,56 @@ def near(grid: Grid, meeting: Shape) -> frozenset[Shape]:
 def grid_of(shapes: frozenset[Shape]) -> Grid | None:
     """Return the grid of some shapes; ``None`` when eliminating takes too many combinations."""
     listed = sorted(shapes)
-    groupings = [grouping_of(shape.grouping) for shape in listed]
-    axes = _axes(listed, groupings)
-    scopes = [
-        tuple(
-            at
-            for at, axis in enumerate(axes)
-            if axis.constrained >> number & 1 and len(axis.members) > 1
+    sets: dict[str, list[ValueSet]] = {}
+    for shape in listed:
+        for name, values in shape.as_region.conditions:
+            sets.setdefault(name, []).append(values)
+        for name, cells in _grouped(shape).items():
+            sets.setdefault(name, []).extend(cells)
+    axes = [axis_of(name, sets[name]) for name in sorted(sets)]
+    counts = [len(axis.witnesses) for axis in axes]
+    scopes: dict[Shape, Axes] = {}
+    opaque: dict[str, set[int]] = {}
+    for shape in listed:
+        names = {*shape.as_region.attributes, *_grouped(shape)}
+        scopes[shape] = tuple(
+            at for at, axis in enumerate(axes) if axis.name in names and counts[at] > 1
         )
-        for number in range(len(listed))
-    ]
-    order = _order([len(axis.members) for axis in axes], _linked(listed, groupings, scopes))
+        if shape.grouping and grouping_of(shape.grouping) is None:
+            opaque.setdefault(shape.grouping, set()).update(scopes[shape])
+    linked = [*scopes.values(), *(tuple(sorted(each)) for each in opaque.values())]
+    order = order_of(counts, linked, MOST_ENTRIES)
     if order is None:
         return None
-    places = {
-        shape: _placed(number, scopes[number], axes, groupings[number], empty=shape.as_region.empty)
-        for number, shape in enumerate(listed)
-    }
-    return Grid(order, places)
+    return Grid(order, {shape: _placed(shape, scope, axes) for shape, scope in scopes.items()})
 
 
-@dataclass(frozen=True, slots=True)
-class _Axis:
-    """One attribute.
-
-    Args:
-        name: of it.
-        members: per class, bit ``i`` is set where set ``i`` holds its values.
-        constrained: bit ``i`` is set where shape ``i`` looks at the attribute.
-        regions: per shape the number of the set that its region asks for.
-        cells: per shape that groups by it with known cells, the numbers of their sets, in order.
-    """
-
-    name: str
-    members: tuple[int, ...]
-    constrained: int
-    regions: tuple[int, ...]
-    cells: Mapping[int, tuple[int, ...]]
+def _grouped(shape: Shape) -> Mapping[str, tuple[ValueSet, ...]]:
+    """Return the attributes that a shape's cells are known to group by, each with its values."""
+    found = grouping_of(shape.grouping)
+    return {} if found is None else dict(zip(found.attributes, found.values, strict=True))
 
 
-def _axes(shapes: Sequence[Shape], groupings: Sequence[Grouping | None]) -> list[_Axis]:
-    names = {name for shape in shapes for name in shape.as_region.attributes}
-    names |= {name for one in groupings if one is not None for name in one.attributes}
-    return [_axis(name, shapes, groupings) for name in sorted(names)]
-
-
-def _axis(name: str, shapes: Sequence[Shape], groupings: Sequence[Grouping | None]) -> _Axis:
-    numbers: dict[ValueSet, int] = {}
-
-    def numbered(values: ValueSet) -> int:
-        return numbers.setdefault(values, len(numbers))
-
-    regions = tuple(numbered(shape.as_region.values(name)) for shape in shapes)
-    cells = {
-        at: tuple(map(numbered, one.values[one.attributes.index(name)]))
-        for at, one in enumerate(groupings)
-        if one is not None and name in one.attributes
-    }
-    members = [each.members for each in elementary(list(numbers))]
-    # A value that is only in sets that hold another one as well loses no more than that one.
-    kept = maximal(members, len(members))
-    constrained = sum(
-        1 << at
-        for at, shape in enumerate(shapes)
-        if at in cells or name in shape.as_region.attributes
-    )
-    return _Axis(name, tuple(members[at] for at in kept), constrained, regions, cells)
-
-
-def _linked(
-    shapes: Sequence[Shape],
-    groupings: Sequence[Grouping | None],
-    scopes: Sequence[tuple[int, ...]],
-) -> list[tuple[int, ...]]:
-    """Return the axes that have to be looked at together: of every shape, and of equal cells."""
-    together: dict[str, set[int]] = {}
-    for shape, grouping, scope in zip(shapes, groupings, scopes, strict=True):
-        if grouping is None and shape.grouping:
-            together.setdefault(shape.grouping, set()).update(scope)
-    return [*scopes, *(tuple(sorted(each)) for each in together.values())]
-
-
-def _placed(
-    number: int,
-    scope: tuple[int, ...],
-    axes: Sequence[_Axis],
-    grouping: Grouping | None,
-    *,
-    empty: bool,
-) -> Place:
+def _placed(shape: Shape, scope: Axes, axes: Sequence[Axis]) -> Place:
     """Return where the rows of one shape lie."""
-    everywhere = not empty and all(_holds(axis, number).any() for axis in axes)
-    shape = tuple(len(axes[at].members) for at in scope)
-    inside = np.full(shape, everywhere)
-    for k, at in enumerate(scope):
-        inside &= _along(_holds(axes[at], number), k, len(scope))
+    every = tuple(range(len(scope)))
+    place = {axes[at].name: k for k, at in enumerate(scope)}
+    inside = np.full([len(axes[at].witnesses) for at in scope], not shape.as_region.empty)
+    for name, k in place.items():
+        held = axes[scope[k]].holds(shape.as_region.values(name))
+        inside &= spread((k,), held, every)
+    grouping = grouping_of(shape.grouping)
     if grouping is None:
         return Place(scope, inside, inside, None, 0)
     region = inside.copy()
-    cells = np.zeros(shape, dtype=np.intp)
-    for name, values in zip(grouping.attributes, grouping.values, strict=True):
-        axis = next(each for each in axes if each.name == name)
-        places = [k for k, at in enumerate(scope) if axes[at] is axis]
+    cells = np.zeros(inside.shape, dtype=np.intp)
+    by_name = {axis.name: axis for axis in axes}
+    for name, values in _grouped(shape).items():
+        numbers = np.full(len(by_name[name].witnesses), -1)
+        for number, each in enumerate(values):
+            numbers[by_name[name].holds(each)] = number
         # An axis of one class is on no scope: the same cell everywhere.
-        numbers = _along(_cells_along(axis, number), places[0] if places else 0, len(scope))
-        cells = cells * len(values) + numbers
-        inside &= numbers >= 0
+        along = spread((place[name],), numbers, every) if name in place else numbers[0]
+        cells = cells * len(values) + along
+        inside &= along >= 0
     return Place(scope, region, inside, np.where(inside, cells, 0), grouping.cells)
-
-
-def _holds(axis: _Axis, number: int) -> NDArray[np.bool_]:
-    """Return which classes of an axis a shape's region holds."""
-    asked = axis.regions[number]
-    return np.array([bool(each >> asked & 1) for each in axis.members], dtype=np.bool_)
-
-
-def _cells_along(axis: _Axis, number: int) -> NDArray[np.intp]:
-    """Return the number of the value that each class of an axis counts as, -1 for none."""
-    sets = {1 << each: at for at, each in enumerate(axis.cells[number])}
-    mask = sum(sets)
-    return np.array([sets.get(each & mask, -1) for each in axis.members], dtype=np.intp)
-
-
-def _along(values: NDArray[Any], axis: int, axes: int) -> NDArray[Any]:
-    """Return a vector as a tensor of so many axes that runs along one of them."""
-    return values.reshape([-1 if k == axis else 1 for k in range(axes)])
-
-
-def _order(counts: Sequence[int], scopes: Iterable[tuple[int, ...]]) -> tuple[int, ...] | None:
-    """Return an order of elimination; ``None`` where every one that is tried takes too much."""
-    linked = [0] * len(counts)
-    for scope in scopes:
-        every = sum(1 << at for at in scope)
-        for at in scope:
-            linked[at] |= every & ~(1 << at)
-    order: list[int] = []
-    for group in _groups(counts, linked):
-        found: list[int] | None = group
-        if _by_name(counts, linked, group) > MOST_ENTRIES:
-            found = _best(counts, linked, group) if len(group) <= _MOST_TRIED else None
-        if found is None:
-            return None
-        order += found
-    return tuple(order)
-
-
-def _groups(counts: Sequence[int], linked: Sequence[int]) -> list[list[int]]:
-    """Return the axes of more than one class, in groups that nothing links, each by name."""
-    groups: list[list[int]] = []
-    seen = 0
-    for start in range(len(counts)):
-        if seen >> start & 1 or counts[start] < 2:
-            continue
-        reached, waiting = 1 << start, [start]
-        while waiting:
-            fresh = linked[waiting.pop()] & ~reached
-            reached |= fresh
-            waiting += _bits(fresh)
-        seen |= reached
-        groups.append(_bits(reached))
-    return groups
-
-
-def _by_name(counts: Sequence[int], linked: Sequence[int], group: Sequence[int]) -> int:
-    """Return the most combinations that one elimination looks at, in the order of names."""
-    gone = worst = 0
-    for at in group:
-        worst = max(worst, _entries(counts, linked, gone, at))
-        gone |= 1 << at
-    return worst
-
-
-def _best(counts: Sequence[int], linked: Sequence[int], group: Sequence[int]) -> list[int] | None:
-    """Return the order whose largest elimination is smallest, by dynamic programming over sets."""
-    best: dict[int, tuple[int, list[int]]] = {0: (0, [])}
-    for _ in group:
-        longer: dict[int, tuple[int, list[int]]] = {}
-        for gone, (worst, order) in best.items():
-            for at in group:
-                if gone >> at & 1:
-                    continue
-                each = max(worst, _entries(counts, linked, gone, at))
-                after = gone | 1 << at
-                if each <= MOST_ENTRIES and (after not in longer or each < longer[after][0]):
-                    longer[after] = each, [*order, at]
-        best = longer
-    return next((order for _, order in best.values()), None)
-
-
-def _entries(counts: Sequence[int], linked: Sequence[int], gone: int, at: int) -> int:
-    """Return how many combinations eliminating an axis looks at, once others are gone."""
-    reached, waiting = 1 << at, [at]
-    while waiting:
-        fresh = linked[waiting.pop()] & ~reached
-        reached |= fresh
-        waiting += _bits(fresh & gone)
-    return prod(counts[each] for each in _bits(reached & ~gone | 1 << at))
-
-
-def _bits(mask: int) -> list[int]:
-    return [at for at in range(mask.bit_length()) if mask >> at & 1]

@@ -1,34 +1,30 @@
 """What the dearest row on a grid loses: exact over time, regions and cells, whatever the groupings.
 
 Losses are tensors over the classes of the attributes that they hang on. They add up where they hang
-on the same ones; then attributes are eliminated one by one: what hangs on the attribute is added
-up, and the dearest of its classes kept for every combination of the others. All of it is whole
-numbers, and the result is the largest sum over all rows, no less and no more. Cells that are
-opaque (:mod:`accountant.regions.groupings`) are the one exception: a row is taken to be in any of
-them, though in the same one of all charges that have them.
+on the same ones; then attributes are eliminated (:mod:`accountant.loss.elimination`), and the
+result is the largest sum over all rows, no less and no more. Cells that are opaque
+(:mod:`accountant.regions.groupings`) are the one exception: a row is taken to be in any of them,
+though in the same one of all charges that have them.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from accountant.costs.levels import LevelCosts
+from accountant.loss.elimination import eliminated, spread
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from numpy.typing import NDArray
-
+    from accountant.loss.elimination import Axes, Factor, Losses
     from accountant.loss.grid import Grid
     from accountant.loss.held import Held
     from accountant.regions.shapes import Shape
-
-    Losses = NDArray[np.int64]
-    Axes = tuple[int, ...]
 
 __all__ = ["LARGEST_SUM", "RowLosses"]
 
@@ -37,8 +33,6 @@ LARGEST_SUM = 2**61
 
 _NOWHERE = -(2**62)
 _FEW = 4_096  # cells whose losses are worth keeping at hand
-
-_Entry = TypeVar("_Entry", np.int64, np.bool_)
 
 
 class RowLosses:
@@ -55,7 +49,7 @@ class RowLosses:
         self._opaque: defaultdict[str, dict[Shape, Losses]] = defaultdict(dict)
         self._many: defaultdict[tuple[str, Shape], int] = defaultdict(int)
         self._read: dict[Held, tuple[Axes | None, Losses]] = {}
-        self._fixed: list[tuple[Axes, Losses]] = []
+        self._fixed: list[Factor] = []
         if meeting is not None:
             place = grid.places[meeting]
             self._fixed.append((place.axes, np.where(place.inside, 0, _NOWHERE)))
@@ -77,12 +71,8 @@ class RowLosses:
         """Return what the dearest row loses; 0 where there is no row."""
         factors = [*self._fixed, *self._losses.items()]
         factors += [factor for cells in self._opaque.values() for factor in self._dearest(cells)]
-        for axis in self._grid.order:
-            bucket = [factor for factor in factors if axis in factor[0]]
-            if bucket:
-                factors = [factor for factor in factors if axis not in factor[0]]
-                factors.append(_eliminated(bucket, axis))
-        return max(0, sum(int(losses) for _, losses in factors))
+        left, _ = eliminated(factors, self._grid.order)
+        return max(0, sum(int(losses) for _, losses in left))
 
     def _losses_of(self, charge: Held) -> tuple[Axes | None, Losses]:
         """Return what a charge costs along the axes it hangs on; without any, by opaque cell."""
@@ -105,14 +95,14 @@ class RowLosses:
         else:
             cells[charge.shape] = cells.get(charge.shape, np.int64(0)) + change
 
-    def _dearest(self, cells: Mapping[Shape, Losses]) -> list[tuple[Axes, Losses]]:
+    def _dearest(self, cells: Mapping[Shape, Losses]) -> list[Factor]:
         """Return what the dearest of some opaque cells costs each row."""
         places = [self._grid.places[shape] for shape in cells]
         if len(places) <= 1:
             each = zip(places, cells.values(), strict=True)
             return [(place.axes, place.inside * losses.max()) for place, losses in each]
         axes = tuple(sorted({axis for place in places for axis in place.axes}))
-        inside = np.broadcast_arrays(*(_spread(one.axes, one.inside, axes) for one in places))
+        inside = np.broadcast_arrays(*(spread(one.axes, one.inside, axes) for one in places))
         # Rows that the same shapes hold have the same dearest cell.
         flat = np.array([each.ravel() for each in inside])
         kinds, kind = np.unique(flat, axis=1, return_inverse=True)
@@ -121,27 +111,10 @@ class RowLosses:
             sum((losses[at] for at in np.flatnonzero(held)), np.zeros(1, dtype=np.int64)).max()
             for held in kinds.T
         ]
-        spread = np.array(dearest, dtype=np.int64)[kind.ravel()]
-        return [(axes, spread.reshape(inside[0].shape))]
+        return [(axes, np.array(dearest, dtype=np.int64)[kind].reshape(inside[0].shape))]
 
 
 @lru_cache(maxsize=2_048)
 def _remembered(text: bytes) -> Losses:
     """Return the losses of few cells: a window is looked at again for every one that overlaps."""
     return LevelCosts.decode(text).as_array()
-
-
-def _eliminated(factors: Sequence[tuple[Axes, Losses]], axis: int) -> tuple[Axes, Losses]:
-    """Return the sum of losses, the dearest class of an axis taken for each of the others."""
-    axes = tuple(sorted({each for axes, _ in factors for each in axes}))
-    total = _spread(*factors[0], axes)
-    for factor in factors[1:]:
-        total = total + _spread(*factor, axes)
-    at = axes.index(axis)
-    return axes[:at] + axes[at + 1 :], total.max(axis=at)
-
-
-def _spread(mine: Axes, losses: NDArray[_Entry], axes: Axes) -> NDArray[_Entry]:
-    """Return losses over some axes as losses over more, that do not depend on those."""
-    sizes = iter(losses.shape)
-    return losses.reshape([next(sizes) if axis in mine else 1 for axis in axes])

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from accountant.costs.charges import UniformCost
-from accountant.loss.composition import Cells, RowCharge, loss_by_predicate
+from accountant.loss.composition import loss_by_predicate
+from accountant.loss.rowcharges import Cells, RowCharge
 from accountant.regions.regions import Region
 from accountant.units import PrivacyUnit
 from stream.model.alarms import scope_of

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.loss.maxoverlap.classes import attributes_of
 from accountant.loss.maxoverlap.colouring import colouring_bound
 from accountant.regions.regions import Not, Region
 
@@ -112,4 +111,4 @@ def ones(regions: Sequence[Region]) -> list[int]:
 
 def coloured(regions: Sequence[Region], weights: Sequence[int]) -> int:
     """Return the bound of the colouring alone."""
-    return colouring_bound(attributes_of(regions), weights)
+    return colouring_bound(regions, weights)

@@ -1,80 +1,76 @@
-"""Rows as one class of values per attribute: what a row can be, seen from a list of regions.
+"""Rows as one class of values per attribute, as a matrix: which regions hold each class.
 
-Two values of an attribute that are in the same of the regions' sets cannot be told apart by the
-regions, so a row is a choice of one class per attribute. A class whose regions are all among those
-of another one is never the better choice and is left out (Parallel Composition, Proposition 5: the
-maximum is reached on a set of regions that no other one contains).
+Source: Parallel Composition, Proposition 5: the maximum is reached on a set of regions that no
+other one contains, so that other classes are left out (:mod:`accountant.loss.tables`).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.regions.patterns import maximal, members_of
-from accountant.regions.regions import elementary
+from accountant.costs.charges import UniformCost
+from accountant.loss.rowcharges import Cells, RowCharge
+from accountant.loss.tables import axes_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from accountant.regions.regions import Region, Value, ValueSet
+    from accountant.regions.regions import Region, Value
 
-__all__ = ["Attribute", "attributes_of"]
+__all__ = ["Classes"]
 
-_MOST_FILTERED = 50_000  # comparing more classes with one another costs more than it saves
 _MOST_CELLS = 25_000_000  # of a matrix of classes and regions
 
 
-@dataclass(frozen=True, slots=True)
-class Attribute:
-    """The classes of values of one attribute that a worst row can have.
+class Classes:
+    """The classes of all attributes that some regions constrain.
 
-    Where there are too many, neighbouring classes are merged into one that is in every region that
-    one of them is in. No bound on rows becomes too low by that, but the witness of a merged class
-    may be in fewer regions.
+    Where there are too many of one attribute, neighbours are merged into one that is in every
+    region that one of them is in. No bound on rows becomes too low by that, but the witness of a
+    merged class may be in fewer regions.
 
     Args:
-        name: of the attribute.
-        constrained: bit ``i`` is set if region ``i`` constrains the attribute.
-        members: per class, which of the constraining regions hold its values.
-        holds: the same as a matrix, classes by regions; false where a region does not constrain.
-        witnesses: per class, one of its values.
+        regions: not empty ones.
     """
 
-    name: str
-    constrained: int
-    members: tuple[int, ...]
-    holds: NDArray[np.bool_]
-    witnesses: tuple[Value, ...]
+    def __init__(self, regions: Sequence[Region]) -> None:
+        self.charges = [RowCharge(each, (), Cells.single(), UniformCost(1, 1)) for each in regions]
+        self.axes = axes_of(self.charges)
 
+    @cached_property
+    def merged(self) -> list[int]:
+        """Per attribute how many classes are one."""
+        return [
+            max(1, -(-len(axis.witnesses) * len(self.charges) // _MOST_CELLS)) for axis in self.axes
+        ]
 
-def attributes_of(regions: Sequence[Region]) -> list[Attribute]:
-    """Return the constrained attributes of non-empty regions, by name, with their classes."""
-    asking: dict[str, dict[int, ValueSet]] = {}
-    for at, region in enumerate(regions):
-        for name, values in region.conditions:
-            asking.setdefault(name, {})[at] = values
-    return [_attribute(name, len(regions), asking[name]) for name in sorted(asking)]
+    @cached_property
+    def holds(self) -> list[NDArray[np.bool_]]:
+        """Per attribute, classes by regions; true also where a region does not constrain it."""
+        blocks = []
+        conditions = [dict(charge.region.conditions) for charge in self.charges]
+        for axis, merged in zip(self.axes, self.merged, strict=True):
+            held = np.array([axis.holds(each.get(axis.name)) for each in conditions]).T
+            blocks.append(np.logical_or.reduceat(held, np.arange(0, len(held), merged)))
+        return blocks
 
+    @cached_property
+    def neighbours(self) -> NDArray[np.bool_]:
+        """Whether two regions share a row, shape (regions, regions)."""
+        sharing = np.ones((len(self.charges), len(self.charges)), dtype=np.bool_)
+        for holds in self.holds:
+            counts = holds.astype(np.float32)
+            sharing &= counts.T @ counts > 0
+        return sharing
 
-def _attribute(name: str, count: int, asking: Mapping[int, ValueSet]) -> Attribute:
-    classes = elementary(list(asking.values()))
-    kept = maximal([each.members for each in classes], _MOST_FILTERED)
-    merged = -(-len(kept) * count // _MOST_CELLS)
-    firsts = kept[:: max(1, merged)]
-    holds = np.zeros((len(firsts), count), dtype=np.bool_)
-    columns = np.array(list(asking))
-    for at, each in enumerate(kept):
-        holds[at // max(1, merged), columns] |= members_of(classes[each].members, len(asking))
-    packed = np.packbits(holds, axis=1, bitorder="little")
-    return Attribute(
-        name,
-        sum(1 << at for at in asking),
-        tuple(int.from_bytes(row.tobytes(), "little") for row in packed),
-        holds,
-        tuple(classes[each].witness for each in firsts),
-    )
+    def row_of(self, members: Sequence[int]) -> dict[str, Value]:
+        """Return a row that these regions hold: most of them, where classes are merged."""
+        return {
+            axis.name: axis.witnesses[int(holds[:, members].sum(axis=1).argmax()) * merged]
+            for axis, holds, merged in zip(self.axes, self.holds, self.merged, strict=True)
+        }

@@ -1,324 +1,301 @@
-"""The heaviest row, by branch and bound over one class of values per attribute.
+"""The heaviest row, by branch and bound.
 
-A node bounds what is left by sharing weights out over attributes (the module ``bounds``) and
-branches on the classes of one attribute. Attributes that no region links are searched one group
-after the other, as their weights add up. Weights are compared exactly; nothing is random and no
+A node is a part of the problem: classes of values that are still open, and regions that hold some
+of them but not all. Two bounds are at hand. A colouring knows that regions which never meet share
+no row (:mod:`accountant.loss.maxoverlap.colouring`). And the weight of every region can be shared
+out over the attributes it constrains: a row that is in the region has, at each of them, a class
+that is, so what the row weighs is at most the sum, over attributes, of the best class's shares.
+EVERY way to share out gives a safe bound, the dual of the linear relaxation; a subgradient method
+looks for a good one. Where shares bound better, a node branches on the classes of one attribute,
+and else on regions: those whose colours fit into what is missing need no branch of their own.
+
+Shares are whole multiples of ``weight / _SHARE`` and all sums are whole numbers below ``2**53``, so
+floating point adds them exactly, in any order: the bounds are rigorous. Nothing is random and no
 clock is read, so the same input takes the same steps on every machine, up to its limit.
 
-Source: Parallel Composition, section 6.2, finds the maximum overlap by branch and bound on cliques
-of regions; here the classes that make up a row are branched on, and no set of regions needs to be
-tested for a common row.
+Source: Parallel Composition, section 6.2 (branch and bound on cliques); colours as the order of
+branches: Tomita and Seki 2003; their heights for weights: Tavares 2016.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
-from accountant.loss.maxoverlap.bounds import (
-    LARGEST_TOTAL,
-    SHARE,
-    Part,
-    best_classes,
-    branches,
-    even,
-    stepped,
-)
-from accountant.loss.maxoverlap.work import Work
-from accountant.regions.patterns import members_of
+from accountant.loss.maxoverlap.colouring import coloured
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
+    from accountant.loss.maxoverlap.classes import Classes
 
-    from accountant.loss.maxoverlap.bounds import Floats, Indexes
-    from accountant.loss.maxoverlap.classes import Attribute
+__all__ = ["RowSearch"]
 
-__all__ = ["Found", "RowSearch"]
+_Bools: TypeAlias = NDArray[np.bool_]
+_Floats: TypeAlias = NDArray[np.float64]
+_Indexes: TypeAlias = NDArray[np.intp]
 
-_ROOT_STEPS = 300
-_NODE_STEPS = 12
-_PATIENCE = 8  # steps without a better bound before they get shorter
-_ASCEND_EVERY = 10
-_CANDIDATES = 4  # attributes to compare before branching on one
-_DEEPEST = 200
+_SHARE: Final = 1 << 20
+_LARGEST_TOTAL: Final = 1 << 32  # of rough weights, so that times a share they stay below 2**53
+_LEAST: Final = 1e-4  # of a weight: a share of nothing never grows again
+_LEAST_FACTOR: Final = 0.2  # of a share, in one step
+_SHORTER: Final = 0.98  # times as long as the last one is each step
+
+_ROOT_STEPS: Final = 200
+_NODE_STEPS: Final = 10
+_PART: Final = 4  # one of so many of the steps that are left may be spent on shares at one node
+_ASCEND_EVERY: Final = 10
+_DEEPEST: Final = 200
+_QUICK: Final = 32  # times as quick as other steps are those of a product of matrices
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """What is known about the heaviest row of a part of the problem.
+@dataclass(slots=True)
+class _Part:
+    """What is open.
 
     Args:
-        value: weight of the best row found.
-        upper: no row weighs more.
-        choice: attributes by class; any row with these classes weighs ``value`` or more.
+        regions: which regions.
+        attributes: of each class, ascending.
+        holds: classes by regions; true also where a region does not constrain the attribute.
+        shares: attributes by regions, whole numbers; a region's add up to ``_SHARE``.
+        members: regions that hold all of these rows.
+        weight: of the members.
     """
 
-    value: int
-    upper: int
-    choice: Mapping[int, int]
+    regions: _Indexes
+    attributes: _Indexes
+    holds: _Bools
+    shares: _Floats
+    members: list[int]
+    weight: int = 0
 
-    def and_also(self, other: Found) -> Found:
-        """Return the heavier row of both, the first where they are alike, and the lower bound."""
-        heavier = max(self, other, key=lambda each: each.value)
-        return Found(heavier.value, min(self.upper, other.upper), heavier.choice)
+    @property
+    def starts(self) -> _Indexes:
+        """The first class of each attribute."""
+        return np.flatnonzero(np.diff(self.attributes, prepend=-1))
+
+    def cut(self, classes: _Bools, regions: _Bools) -> _Part:
+        """Return a part with some classes, at least one of each attribute, and some regions."""
+        return replace(
+            self,
+            regions=self.regions[regions],
+            attributes=self.attributes[classes],
+            holds=self.holds[np.ix_(classes, regions)],
+            shares=self.shares[:, regions],
+        )
 
 
 class RowSearch:
     """One search for the heaviest row.
 
     Args:
-        attributes: their classes of values.
-        weights: per region, >= 0.
-        work: counts the steps; once its limit is reached, the search ends with what it has.
-        node_limit: largest number of nodes; beyond it the search likewise ends.
-        ceiling: a bound known beforehand; a row that reaches it ends the search.
+        classes: of all regions.
+        weights: of the regions, >= 0.
+        work_limit: steps after which no more are begun; ``None`` for no limit. What is begun is
+            finished, so it may be exceeded by a little.
+        node_limit: likewise of nodes.
     """
 
     def __init__(
         self,
-        attributes: Sequence[Attribute],
+        classes: Classes,
         weights: Sequence[int],
-        work: Work | None = None,
+        work_limit: int | None = None,
         node_limit: int | None = None,
-        ceiling: int | None = None,
     ) -> None:
-        self.nodes = 0
-        self._attributes = attributes
+        self.best = 0
+        """Weight of the heaviest row found."""
+        self.members: list[int] = []
+        """Regions that hold it."""
+        self.nodes = self.work = 0
+        self._classes = classes
         self._weights = weights
-        self._work = Work() if work is None else work
-        self._node_limit = node_limit
-        self._ceiling = sum(weights) if ceiling is None else ceiling
-        self._asks: NDArray[np.bool_] = np.zeros((len(attributes), len(weights)), dtype=np.bool_)
-        for at, attribute in enumerate(attributes):
-            self._asks[at] = members_of(attribute.constrained, len(weights))
+        self._work_limit = math.inf if work_limit is None else work_limit
+        self._node_limit = math.inf if node_limit is None else node_limit
         # Rounded up to whole multiples of a unit; mostly the unit is 1 and nothing is rounded.
-        self._unit = max(1, -(-sum(weights) // (LARGEST_TOTAL - len(weights))))
+        self._unit = max(1, -(-sum(weights) // (_LARGEST_TOTAL - len(weights))))
         self._rough = np.array([-(-each // self._unit) for each in weights], dtype=np.float64)
 
-    def run(self, known: int = -1) -> Found:
-        """Search; unless stopped, the value, or what is known, meets the bound or the ceiling.
-
-        Args:
-            known: weight of a row that was found before; only heavier ones are looked for.
-        """
+    def run(self) -> int:
+        """Search; return a bound on all rows, which is met unless a limit ended the search."""
         regions = np.flatnonzero(self._rough > 0)
-        attributes = list(range(len(self._attributes)))
-        shares = even(self._asks[:, regions].astype(np.float64))
-        found = self._solve(
-            regions, attributes, shares, cutoff=known, ceiling=self._ceiling, depth=0
-        )
-        return Found(found.value, max(found.upper, found.value, known), found.choice)
+        # An attribute that nobody constrains: there is always one.
+        blocks = [np.ones((1, len(self._weights)), dtype=np.bool_), *self._classes.holds]
+        attributes = np.repeat(np.arange(len(blocks)), [len(block) for block in blocks])
+        shares = np.ones((len(blocks), len(regions)))
+        holds = np.concatenate(blocks)[:, regions]
+        return max(self.best, self._node(_Part(regions, attributes, holds, shares, []), 0))
 
-    def _solve(
-        self,
-        regions: Indexes,
-        attributes: list[int],
-        shares: Floats,
-        *,
-        cutoff: int,
-        ceiling: int,
-        depth: int,
-    ) -> Found:
-        """Add up the groups of attributes that no region links.
-
-        Rows of ``cutoff`` or less are of no interest: once the bound says there are no others, the
-        search ends; so it does at a row of ``ceiling``, as there is no heavier one.
-        """
-        asks = self._asks[attributes][:, regions]
-        settled = self._weigh(regions[~asks.any(axis=0)])
-        groups = [(group, asks[group].any(axis=0)) for group in _groups(asks)]
-        uppers = [self._weigh(regions[held]) for _, held in groups]
-        value, choice = settled, dict[int, int]()
-        for number in sorted(range(len(groups)), key=uppers.__getitem__):
-            group, held = groups[number]
-            rest = settled + sum(uppers) - uppers[number]
-            if rest + uppers[number] <= cutoff:
-                break
-            found = self._solve_group(
-                self._part(regions[held], [attributes[at] for at in group], shares[group][:, held]),
-                cutoff=cutoff - rest,
-                # The ceiling is one for all groups together.
-                ceiling=ceiling - settled if len(groups) == 1 else uppers[number],
-                depth=depth,
-            )
-            uppers[number] = min(uppers[number], found.upper)
-            value += found.value
-            choice |= found.choice
-        return Found(value, settled + sum(uppers), choice)
-
-    def _solve_group(self, part: Part, *, cutoff: int, ceiling: int, depth: int) -> Found:
-        """Search linked attributes: bound, then branch on the classes of one of them."""
+    def _node(self, part: _Part, depth: int) -> int:
+        """Look for rows that are heavier than the best one; return a bound on those of a part."""
         self.nodes += 1
-        self._work.spend(part.size)
-        if len(part.attributes) == 1:
-            return self._heaviest_class(part)
-        steps = _NODE_STEPS if depth else _ROOT_STEPS
-        if len(part.attributes) == 2:  # one decided, the other one's best class is exact
-            steps = 1
-        best, bound = self._bounded(part, cutoff, ceiling, steps)
-        if bound <= max(cutoff, best.value) or best.value >= ceiling:
-            return Found(best.value, bound, best.choice)
-        if self._halted() or depth >= _DEEPEST:
-            return Found(best.value, bound, best.choice)
-        self._work.spend(_CANDIDATES * part.size)
-        at, bounds, shares = self._branching(part)
-        others = [each for each in range(len(part.attributes)) if each != at]
-        upper = 0
-        for row in sorted(range(len(bounds)), key=lambda row: (-bounds[row], row)):
-            floor = max(cutoff, best.value)
-            if bounds[row] <= floor or best.value >= ceiling or self._halted():
-                upper = max(upper, bounds[row])
-                break
-            held = part.holds[at][row] > 0
-            found = self._solve(
-                part.regions[held],
-                [part.attributes[each] for each in others],
-                shares[others][:, held],
-                cutoff=floor,
-                ceiling=ceiling,
-                depth=depth + 1,
-            )
-            upper = max(upper, min(bounds[row], found.upper))
-            if found.value > best.value:
-                chosen = {part.attributes[at]: int(part.classes[at][row])}
-                best = Found(found.value, found.upper, {**found.choice, **chosen})
-        return Found(best.value, max(best.value, min(bound, upper)), best.choice)
+        part = self._reduced(part)
+        self._found(part.members)
+        if not len(part.regions):
+            return part.weight
+        self.work += len(part.regions) ** 2
+        neighbours = self._classes.neighbours[np.ix_(part.regions, part.regions)]
+        heights = coloured(neighbours, self._rough[part.regions])
+        by_colours = part.weight + int(heights[-1][1]) * self._unit
+        by_shares = self._shared_out(part, _NODE_STEPS if depth else _ROOT_STEPS, by_colours)
+        bound = min(by_colours, by_shares)
+        if self._settled(bound) or depth == _DEEPEST:
+            return bound
+        if by_shares < by_colours:
+            branches = self._by_class(part)
+        else:
+            branches = self._by_region(part, neighbours, heights)
+        upper = part.weight
+        for most, branch in branches:
+            limit = min(bound, most)
+            if self._settled(limit):
+                return max(upper, limit)
+            upper = max(upper, min(limit, self._node(branch, depth + 1)))
+        return upper
 
-    def _bounded(self, part: Part, cutoff: int, ceiling: int, steps: int) -> tuple[Found, int]:
-        """Share the weights out well: return the best row met on the way, and the best bound."""
-        best, bound = Found(0, 0, {}), self._weigh(part.regions)
-        shares = part.shares
-        length, failed = 1.0, 0
+    def _settled(self, bound: int) -> bool:
+        """Whether there is no heavier row, or no more looking for it."""
+        halted = self.work >= self._work_limit or self.nodes > self._node_limit
+        return bound <= self.best or halted
+
+    def _found(self, members: Sequence[int]) -> None:
+        weight = self._weigh(members)
+        if weight > self.best:
+            self.best, self.members = weight, list(members)
+
+    def _weigh(self, members: Sequence[int]) -> int:
+        return sum(self._weights[at] for at in members)
+
+    def _reduced(self, part: _Part) -> _Part:
+        """Return a part without what is decided: regions that hold all of its rows or none."""
+        self.work += part.holds.size
+        asks: _Bools = ~np.logical_and.reduceat(part.holds, part.starts, axis=0)
+        reached: _Bools = np.logical_or.reduceat(part.holds, part.starts, axis=0)
+        possible: _Bools = np.logical_and.reduce(reached)
+        left: _Bools = possible & np.logical_or.reduce(asks)
+        members = [*part.members, *part.regions[possible & ~left].tolist()]
+        part = part.cut(np.ones(len(part.holds), dtype=np.bool_), left)
+        asks = asks[:, left]
+        # Classes that no region left tells apart are one.
+        numbers = part.attributes.astype(np.uint32)[:, np.newaxis].view(np.uint8)
+        kinds = np.hstack([numbers, np.packbits(part.holds, axis=1)])
+        last = dict(zip(map(bytes, kinds), range(len(kinds)), strict=True))
+        asked = np.any(asks, axis=1)[part.attributes]
+        rows = np.array(sorted(at for at in last.values() if asked[at]), dtype=np.intp)
+        kept, attributes = np.unique(part.attributes[rows], return_inverse=True)
+        shares = part.shares[kept] * asks[kept]
+        return _Part(
+            part.regions,
+            attributes,
+            part.holds[rows],
+            _whole(shares / np.maximum(shares.sum(axis=0), 1)),
+            members,
+            self._weigh(members),
+        )
+
+    def _shared_out(self, part: _Part, steps: int, known: int) -> int:
+        """Share the weights out well, and return the bound; on the way, rows are looked for."""
+        # In this order sums over attributes have one result on every machine.
+        shares = part.shares = np.ascontiguousarray(part.shares)
+        holds = np.ascontiguousarray(part.holds, dtype=np.float64)
+        rough = self._rough[part.regions]
+        last = np.append(part.starts[1:], len(holds)) - 1
+        enough = self.work + (self._work_limit - self.work) / _PART
+        bound = part.weight + self._weigh(part.regions.tolist())
         for step in range(steps):
-            rows, total = best_classes(part, shares)
+            self.work += holds.size
+            totals = np.einsum("cr,cr->c", holds, (shares * rough)[part.attributes])
+            best = np.lexsort((totals, part.attributes))[last]  # the heaviest of each attribute
+            total = totals[best].sum()
+            upper = part.weight + int(total // _SHARE) * self._unit
+            if upper < bound:
+                bound, part.shares = upper, shares
             if step % _ASCEND_EVERY == 0:
-                best = max(best, self._ascended(part, rows), key=lambda found: found.value)
-            floor = max(cutoff, best.value)
-            upper = self._upper(part, shares, total, floor)
-            failed += 1
-            if upper < bound or step == 0:
-                bound, part.shares, failed = min(bound, upper), shares, 0
-            if bound <= floor or best.value >= ceiling or self._halted(part.size):
+                self._ascend(part, best)
+            if self._settled(min(bound, known)) or self.work >= enough:
                 break
-            if failed >= _PATIENCE:
-                length, failed, shares = length * 0.7, 0, part.shares
-                rows, total = best_classes(part, shares)
-            shares = stepped(part, shares, rows, length * (total / SHARE - floor / self._unit))
-        return best, bound
+            excess = total / _SHARE - (self.best - part.weight) / self._unit
+            shares = _stepped(shares / _SHARE, holds[best], rough, excess * _SHORTER**step)
+        return bound
 
-    def _branching(self, part: Part) -> tuple[int, list[int], Floats]:
-        """Choose the attribute whose classes have the lowest bounds; return it with them."""
-        sizes = [len(holds) for holds in part.holds]
-        candidates = sorted(range(len(sizes)), key=sizes.__getitem__)[:_CANDIDATES]
-        choices: list[tuple[list[int], int, list[int], Floats]] = []
-        for at in candidates:
-            totals, shares = branches(part, at)
-            bounds = [total // SHARE * self._unit for total in totals]
-            choices.append((sorted(bounds, reverse=True), at, bounds, shares))
-        _, at, bounds, shares = min(choices, key=lambda each: each[:2])
-        return at, bounds, shares
-
-    def _ascended(self, part: Part, rows: Sequence[int]) -> Found:
+    def _ascend(self, part: _Part, row: _Indexes) -> None:
         """Improve a row one attribute at a time until no class of one attribute is better."""
-        rows = list(rows)
-        inside = [holds[row] for holds, row in zip(part.holds, rows, strict=True)]
-        agreeing = sum(inside, np.zeros(len(part.rough)))  # attributes whose class is in the region
-        weight = -1.0
-        improved = True
+        self.work += part.holds.size
+        rough, chosen = self._rough[part.regions], part.holds[row]
+        blocks = np.split(part.holds, part.starts[1:])
+        agreeing = chosen.sum(axis=0)  # attributes whose class is in the region
+        weight, improved = -1.0, True
         while improved:
             improved = False
-            for at, holds in enumerate(part.holds):
-                others = agreeing - inside[at]
-                totals = holds @ (part.rough * (others == len(rows) - 1))
-                row = int(totals.argmax())
-                if totals[row] > weight:
-                    weight, rows[at], inside[at] = float(totals[row]), row, holds[row]
-                    agreeing = others + holds[row]
-                    improved = True
-        value = self._weigh(part.regions[agreeing == len(rows)])
-        choice = {
-            attribute: int(classes[row])
-            for attribute, classes, row in zip(part.attributes, part.classes, rows, strict=True)
-        }
-        return Found(value, value, choice)
+            for at, block in enumerate(blocks):
+                others = agreeing - chosen[at]
+                totals = block @ (rough * (others == len(blocks) - 1))
+                if totals.max() > weight:
+                    weight, chosen[at] = float(totals.max()), block[totals.argmax()]
+                    agreeing, improved = others + chosen[at], True
+        self._found([*part.members, *part.regions[agreeing == len(blocks)].tolist()])
 
-    def _heaviest_class(self, part: Part) -> Found:
-        """Return the best class of the only attribute left."""
-        totals = part.holds[0] @ part.rough
-        # Rounding added less than one unit a region: no class further behind can be the best.
-        near = np.flatnonzero(totals >= totals.max() - self._slack(part))
-        exact = [self._weigh(part.regions[part.holds[0][row] > 0]) for row in near.tolist()]
-        value = max(exact)
-        row = near[exact.index(value)]
-        return Found(value, value, {part.attributes[0]: int(part.classes[0][row])})
+    def _by_class(self, part: _Part) -> Iterator[tuple[int, _Part]]:
+        """Yield the classes of the attribute that has the fewest, the highest bounds first.
 
-    def _upper(self, part: Part, shares: Floats, total: int, floor: int) -> int:
-        """Return the bound of shares; without the rounding of weights where it may decide."""
-        rough = total // SHARE * self._unit
-        if not floor < rough <= floor + self._slack(part) * self._unit:
-            return rough
-        weights = [self._weights[at] for at in part.regions.tolist()]
-        exact = 0
-        for holds, own in zip(part.holds, shares, strict=True):
-            totals = holds @ (own * part.rough)
-            near = np.flatnonzero(totals >= totals.max() - self._slack(part) * SHARE)
-            parts = [int(share) * weight for share, weight in zip(own, weights, strict=True)]
-            exact += max(
-                sum(parts[at] for at in np.flatnonzero(holds[row]).tolist()) for row in near
-            )
-        return exact // SHARE
+        The bounds are of this class and those to come.
+        """
+        at = int(np.bincount(part.attributes).argmin())
+        rows = np.flatnonzero(part.attributes == at)
+        self.work += part.holds.size * len(rows) // _QUICK
+        shared = part.holds * (part.shares * self._rough[part.regions])[part.attributes]
+        best = np.maximum.reduceat(shared @ part.holds[rows].T, part.starts, axis=0)
+        best[at] = shared[rows].sum(axis=1)
+        totals = best.sum(axis=0) // _SHARE
+        for row in np.argsort(-totals, kind="stable").tolist():
+            classes = part.attributes != at
+            classes[rows[row]] = True
+            most = part.weight + int(totals[row]) * self._unit
+            yield most, part.cut(classes, part.holds[rows[row]])
 
-    def _slack(self, part: Part) -> int:
-        """Return what rounding can have added to the regions together, in units."""
-        return len(part.regions) if self._unit > 1 else 0
+    def _by_region(
+        self, part: _Part, neighbours: _Bools, heights: Sequence[tuple[int, float]]
+    ) -> Iterator[tuple[int, _Part]]:
+        """Yield the rows in each region that are in none of those before, the last coloured first.
 
-    def _weigh(self, regions: Indexes) -> int:
-        return sum(self._weights[at] for at in regions.tolist())
-
-    def _halted(self, steps: int = 0) -> bool:
-        beyond = self._node_limit is not None and self.nodes > self._node_limit
-        return self._work.spend(steps) or beyond
-
-    def _part(self, regions: Indexes, attributes: list[int], shares: Floats) -> Part:
-        asks = self._asks[attributes][:, regions]
-        holds: list[Floats] = []
-        classes: list[Indexes] = []
-        for at, attribute in enumerate(attributes):
-            held = self._attributes[attribute].holds[:, regions]
-            first: dict[bytes, int] = {}  # classes that the regions left cannot tell apart are one
-            for row, packed in enumerate(np.packbits(held, axis=1)):
-                first.setdefault(packed.tobytes(), row)
-            rows = np.array(list(first.values()), dtype=np.int64)
-            holds.append((held[rows] | ~asks[at]).astype(np.float64))
-            classes.append(rows)
-        return Part(
-            regions,
-            attributes,
-            # In this order sums over attributes have one result on every machine.
-            np.ascontiguousarray(asks, dtype=np.float64),
-            holds,
-            classes,
-            self._rough[regions],
-            np.ascontiguousarray(shares),
-        )
+        The bounds are of this region and those to come.
+        """
+        left = np.ones(len(part.regions), dtype=np.bool_)
+        for at, height in reversed(heights):
+            most = part.weight + int(height) * self._unit
+            yield most, part.cut(part.holds[:, at], left & neighbours[at])
+            left[at] = False
 
 
-def _groups(asks: NDArray[np.bool_]) -> list[list[int]]:
-    """Return the attributes that a chain of regions links, group by group; none unasked."""
-    groups: list[tuple[list[int], NDArray[np.bool_]]] = []
-    for at, asked in enumerate(asks):
-        if not asked.any():
-            continue
-        group, held = [at], asked
-        separate = []
-        for other, others in groups:
-            if (others & held).any():
-                group, held = [*other, *group], others | held
-            else:
-                separate.append((other, others))
-        groups = [*separate, (group, held)]
-    return [sorted(group) for group, _ in groups]
+def _stepped(fractions: _Floats, chosen: _Floats, rough: _Floats, excess: float) -> _Floats:
+    """Move shares away from the attributes whose best class holds a region.
+
+    Args:
+        fractions: the shares as they are.
+        chosen: which regions hold the best class of each attribute.
+        rough: weights of the regions.
+        excess: how far the bound should fall, in rough weight.
+
+    Returns:
+        Other shares: a Polyak step, multiplicative, so that shares stay positive.
+    """
+    slope = chosen - (fractions * chosen).sum(axis=0)
+    steepness = math.fsum(((fractions * slope * slope).sum(axis=0) * rough).tolist())
+    if steepness <= 0:
+        return fractions * _SHARE
+    moved = fractions * np.maximum(_LEAST_FACTOR, 1 - excess / steepness * slope)
+    moved = np.where(fractions > 0, np.maximum(moved, _LEAST), 0)
+    return _whole(moved / moved.sum(axis=0))
+
+
+def _whole(fractions: _Floats) -> _Floats:
+    """Return shares that add up to ``_SHARE``, from fractions that nearly add up to one."""
+    shares = np.floor(fractions * (_SHARE - len(fractions)))
+    if len(shares):
+        largest = fractions.argmax(axis=0), np.arange(shares.shape[1])
+        shares[largest] += _SHARE - shares.sum(axis=0)
+    return shares

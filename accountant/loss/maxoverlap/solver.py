@@ -2,10 +2,9 @@
 
 Mechanisms that look at different rows compose in parallel. Over arbitrary regions the loss is that
 of the worst row: the composition of the regions that hold it, maximised over rows (Parallel
-Composition, Theorem 6 and section 3.2). Finding it is NP-hard (Theorem 8), so the answer comes with
-an upper bound that NEVER understates the loss, whatever the limit: the least of what two searches
-prove, of rows and of sets of regions, of a weighted DSatur colouring (all beside this module) and
-of the plain composition of everything. An approximate clique is no such bound.
+Composition, Theorem 6 and section 3.2). Finding it is NP-hard (Theorem 8). Where there are few
+classes of values it is looked up (:mod:`accountant.loss.tables`). Else it is searched for, and the
+answer comes with an upper bound that NEVER understates the loss, whatever the limit.
 
 Limits count work and no clock is read: the answer is a function of the input alone, on every
 machine and under every load.
@@ -13,22 +12,18 @@ machine and under every load.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import gcd, lcm
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from accountant.arguments import expect, instance_of, several
+from accountant.costs.charges import UniformCost
 from accountant.errors import ArgumentError
-from accountant.loss.maxoverlap.classes import attributes_of
-from accountant.loss.maxoverlap.cliques import RegionSearch
-from accountant.loss.maxoverlap.colouring import coloured_within, graph_within
+from accountant.loss.maxoverlap.classes import Classes
 from accountant.loss.maxoverlap.composing import Track, composition_named
-from accountant.loss.maxoverlap.search import Found, RowSearch
-from accountant.loss.maxoverlap.work import Work
-from accountant.regions.patterns import members_of
+from accountant.loss.maxoverlap.search import RowSearch
+from accountant.loss.tables import tables_of
 from accountant.regions.regions import Region
 
 if TYPE_CHECKING:
@@ -42,9 +37,7 @@ __all__ = ["WORK_LIMIT", "Overlap", "maximum_overlap", "utility_gain"]
 WORK_LIMIT: Final = 4_000_000_000
 """Steps that one answer may take, unless told otherwise: about a minute's worth in 2026."""
 
-_FEW_ATTRIBUTES: Final = 16
-"""With no more, and sets of values, rows are the better search: measured in benchmarks.overlap."""
-_LIKELY_PART, _UNLIKELY_PART = 2, 128  # of the work that is left, for sets of regions
+_LARGEST_SUM: Final = 2**62  # of weights that tables can add up
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +80,7 @@ def maximum_overlap(
 
     Guarantee: ``value <= maximum overlap <= upper_bound`` always. Without limits the two are equal,
     but for Renyi curves of different shapes (the worst rows of different orders need not be one),
-    more than 200 attributes linked to one another, or more classes of values than memory holds.
+    more than 200 branches one after the other, or more classes of values than memory holds.
     With "sum" everything is exact, and floats count as the rationals they are. Roots and Renyi
     epsilons are floats rounded up; Renyi curves are as accurate as ``dp-accounting`` has them.
 
@@ -98,8 +91,8 @@ def maximum_overlap(
             all are 1 if left out.
         composition: "sum" (pure losses add up), "gdp" (root of the sum of squares), or
             ``Rdp(delta=...)``.
-        work_limit: steps for everything, as ``accountant.loss.maxoverlap.work`` counts them;
-            ``None`` for no limit. What is begun is finished, so they are overrun by a little.
+        work_limit: steps for everything, looks at one class for one region; ``None`` for no limit.
+            What is begun is finished, so they are overrun by a little.
         node_limit: largest number of nodes of the search, per order where Renyi orders are
             searched; ``None`` for no limit.
 
@@ -130,33 +123,32 @@ def maximum_overlap(
         raise ArgumentError("the work limit is not negative")
     if node_limit is not None and node_limit < 0:
         raise ArgumentError("the node limit is not negative")
-    work = Work(work_limit)
     counted = [at for at, region in enumerate(regions) if not region.empty]
     tracks = [
         Track(tuple(track.costs[at] for at in counted), track.report)
         for track in composed.tracks(weights)
     ]
-    problem = _Problem([regions[at] for at in counted])
+    problem = _Problem([regions[at] for at in counted], work_limit, node_limit)
     costing = [any(track.costs[at] for track in tracks) for at in range(len(counted))]
     plain, number = _composed(tracks, costing)
     value, upper = tracks[0].report(Fraction(0)), plain
     best: Sequence[bool] = [False] * len(counted)
     witness: Mapping[str, Value] = {}
-    nodes = 0
     searched: set[int] = set()
     # With one track this is one search. With more, the next one is that which reports the least
     # for the row just found: no other one could bring the bound down to that row's loss.
     while number not in searched and (any(costing) or not searched):
         searched.add(number)
-        found = problem.search(tracks[number].costs, work=work, node_limit=node_limit)
-        nodes += found.nodes
-        upper = min(upper, tracks[number].report(found.upper))
-        held = [each and inside for each, inside in zip(costing, found.held, strict=True)]
+        row, bound = problem.search(tracks[number].costs)
+        upper = min(upper, tracks[number].report(bound))
+        held = [
+            each and regions[at].contains(row) for each, at in zip(costing, counted, strict=True)
+        ]
         loss, number = _composed(tracks, held)
         if loss > value:
-            value, best, witness = loss, held, found.witness
+            value, best, witness = loss, held, row
     members = tuple(at for at, inside in zip(counted, best, strict=True) if inside)
-    return Overlap(value, upper, witness, members, plain, composed.power, nodes)
+    return Overlap(value, upper, witness, members, plain, composed.power, problem.nodes)
 
 
 def utility_gain(overlap: Overlap, total: Loss | None = None) -> Loss:
@@ -187,89 +179,41 @@ def utility_gain(overlap: Overlap, total: Loss | None = None) -> Loss:
     return 1 - Fraction(overlap.upper_bound, plain) ** overlap.power
 
 
-@dataclass(frozen=True, slots=True)
-class _Row:
-    """A row, which regions hold it, and a bound on all rows."""
-
-    witness: Mapping[str, Value]
-    held: Sequence[bool]
-    upper: Fraction
-    nodes: int
-
-
 class _Problem:
-    """Regions, those that are the same taken together, and their classes of values."""
+    """Regions, those that are the same taken together."""
 
-    def __init__(self, regions: Sequence[Region]) -> None:
+    def __init__(
+        self, regions: Sequence[Region], work_limit: int | None, node_limit: int | None
+    ) -> None:
+        self.nodes = 0
         self._regions = regions
-        self._numbers: dict[Region, int] = {}
-        for region in regions:
-            self._numbers.setdefault(region, len(self._numbers))
-        self._attributes = attributes_of(list(self._numbers))
+        self._numbers = {region: at for at, region in enumerate(dict.fromkeys(regions))}
+        self._classes = Classes(list(self._numbers))
+        self._work_left = work_limit
+        self._node_limit = node_limit
 
-    def search(self, costs: Sequence[Fraction], *, work: Work, node_limit: int | None) -> _Row:
-        """Look for the row whose regions' costs have the largest sum."""
+    def search(self, costs: Sequence[Fraction]) -> tuple[Mapping[str, Value], Fraction]:
+        """Return a row that costs as much as can be, and a bound that no row goes beyond."""
         together = [Fraction(0)] * len(self._numbers)
         for region, cost in zip(self._regions, costs, strict=True):
             together[self._numbers[region]] += cost
         weights, unit = _whole(together)
-        # One look at the root settles the easy cases, and nothing needs a graph.
-        look = RowSearch(self._attributes, weights, Work(0))
-        found, nodes = look.run(), look.nodes
-        if found.value < found.upper and node_limit != 0:
-            found, nodes = self._searched(found, weights, work, node_limit)
-        witness = self._completed(found.choice, weights)
-        held = {region: region.contains(witness) for region in self._numbers}
-        return _Row(witness, [held[region] for region in self._regions], found.upper * unit, nodes)
-
-    def _searched(
-        self, found: Found, weights: Sequence[int], work: Work, node_limit: int | None
-    ) -> tuple[Found, int]:
-        """Look for a heavier row than was found, and for a lower bound; return both, and nodes.
-
-        Each of the two searches is good where the other one is not, and starts from what is known.
-        """
-        drawn = work.part(2)  # a colouring that is broken off is safe, but worth little
-        graph = graph_within(self._attributes, len(weights), drawn)
-        if graph is not None:
-            ceiling = min(found.upper, coloured_within(graph, weights, drawn))
-            found = Found(found.value, ceiling, found.choice)
-        work.spend(drawn.done)
-        nodes = 0
-        if graph is not None and found.value < found.upper:
-            of_regions = RegionSearch(self._attributes, graph, weights)
-            likely = of_regions.lined or len(self._attributes) > _FEW_ATTRIBUTES
-            share = work.part(_LIKELY_PART if likely else _UNLIKELY_PART)
-            limit = None if node_limit is None else node_limit // 2
-            found = found.and_also(of_regions.run(share, limit, found.value, found.upper))
-            work.spend(share.done)
-            nodes = of_regions.nodes
-        if found.value < found.upper:
-            limit = None if node_limit is None else node_limit - nodes
-            rows = RowSearch(self._attributes, weights, work, limit, found.upper)
-            found = found.and_also(rows.run(found.value))
-            nodes += rows.nodes
-        return found, nodes
-
-    def _completed(self, choice: Mapping[int, int], weights: Sequence[int]) -> dict[str, Value]:
-        """Return a row of these classes, with the best class at every attribute left open."""
-        witness: dict[str, Value] = {}
-        inside = np.ones(len(weights), dtype=np.bool_)
-        for at, attribute in sorted(
-            enumerate(self._attributes), key=lambda each: each[0] not in choice
-        ):
-            free = ~members_of(attribute.constrained, len(weights))
-            if at in choice:
-                row = choice[at]
-            else:
-                scores = [
-                    sum(weights[each] for each in np.flatnonzero(inside & holds).tolist())
-                    for holds in attribute.holds
-                ]
-                row = scores.index(max(scores))
-            inside &= attribute.holds[row] | free
-            witness[attribute.name] = attribute.witnesses[row]
-        return witness
+        tables = None
+        if sum(weights) < _LARGEST_SUM:
+            charges = [
+                replace(charge, cost=UniformCost(weight, 1))
+                for charge, weight in zip(self._classes.charges, weights, strict=True)
+            ]
+            tables = tables_of(charges, self._classes.axes, most=self._work_left)
+        if tables is not None:
+            value, row = tables.dearest()
+            return row, value * unit
+        search = RowSearch(self._classes, weights, self._work_left, self._node_limit)
+        bound = search.run()
+        self.nodes += search.nodes
+        if self._work_left is not None:
+            self._work_left = max(0, self._work_left - search.work)
+        return self._classes.row_of(search.members), bound * unit
 
 
 def _composed(tracks: Sequence[Track], held: Sequence[bool]) -> tuple[Loss, int]:

@@ -213,18 +213,8 @@ def hull(points: Iterable[Corner]) -> TradeOff:
     The curve falls: no size is worth less than a smaller one. Of points on or below a trade-off
     function the hull is below it, and of points on or above one it is above.
     """
-    corners: list[Corner] = []
-    least = Fraction(2)
-    for alpha, beta in sorted({*points, _END}):
-        if beta >= least:
-            continue
-        least = beta
-        while len(corners) > 1 and _bends_up(corners[-2], corners[-1], (alpha, beta)):
-            corners.pop()
-        corners.append((alpha, beta))
-    if corners[-1][0] < 1:
-        corners.append(_END)
-    return TradeOff(tuple(corners))
+    corners = _lowest({*points, _END})
+    return TradeOff((*corners, _END) if corners[-1][0] < 1 else corners)
 
 
 def supported(lines: Iterable[Corner]) -> TradeOff:
@@ -234,22 +224,28 @@ def supported(lines: Iterable[Corner]) -> TradeOff:
         lines: pairs of a slope s >= 0 and a delta: f(alpha) >= 1 - delta - s alpha. Larger deltas
             make a lower curve.
     """
-    # The dual of a hull: of lines with slopes that fall, each is above the others on one stretch.
-    kept: list[Corner] = []
-    for slope, delta in sorted({*lines, (_ZERO, _ONE)}, key=lambda line: (-line[0], line[1])):
-        if kept and kept[-1][0] == slope:
-            continue
-        while kept and (
-            delta <= kept[-1][1]
-            or (len(kept) > 1 and _meet(kept[-2], kept[-1]) >= _meet(kept[-1], (slope, delta)))
-        ):
-            kept.pop()
-        kept.append((slope, delta))
+    # The dual of a hull: at alpha the highest line is that with the least delta + s alpha.
+    kept = _lowest({*lines, (_ZERO, _ONE)})[::-1]
     corners = [(_ZERO, 1 - kept[0][1])]
-    for steep, flat in pairwise(kept):
-        alpha = _meet(steep, flat)
-        corners.append((alpha, 1 - flat[1] - flat[0] * alpha))
+    for (steep, less), (flat, more) in pairwise(kept):
+        alpha = (more - less) / (steep - flat)
+        corners.append((alpha, 1 - more - flat * alpha))
     return hull(corners)
+
+
+def _lowest(points: Iterable[Corner]) -> tuple[Corner, ...]:
+    """Return the corners of the lower convex hull that fall, from the left."""
+    corners: list[Corner] = []
+    for right, low in sorted(points):
+        if corners and low >= corners[-1][1]:
+            continue
+        while len(corners) > 1:
+            (left, high), (middle, between) = corners[-2:]
+            if (between - high) * (right - left) < (low - high) * (middle - left):
+                break
+            corners.pop()
+        corners.append((right, low))
+    return tuple(corners)
 
 
 def exact(number: Number, name: str) -> Fraction:
@@ -266,15 +262,3 @@ def exact(number: Number, name: str) -> Fraction:
 
 def _slopes(corners: Sequence[Corner]) -> list[Fraction]:
     return [(low - high) / (right - left) for (left, high), (right, low) in pairwise(corners)]
-
-
-def _bends_up(first: Corner, middle: Corner, last: Corner) -> bool:
-    """Return whether the middle one is on or above the chord of the others."""
-    return (middle[1] - first[1]) * (last[0] - first[0]) >= (last[1] - first[1]) * (
-        middle[0] - first[0]
-    )
-
-
-def _meet(steep: Corner, flat: Corner) -> Fraction:
-    """Return where two lines meet."""
-    return (flat[1] - steep[1]) / (steep[0] - flat[0])

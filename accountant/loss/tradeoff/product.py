@@ -110,17 +110,13 @@ class _Scaled(NamedTuple):
 
     Args:
         unit: what all are parts of.
-        alphas: of the corners, rising.
-        powers: 1 - beta of the corners, rising.
-        sizes: what each piece adds to alpha; 0 for one from (0, 1) to (0, f(0)).
-        gains: what each piece adds to 1 - beta.
+        corners: alpha and 1 - beta, rising.
+        pieces: what each adds to alpha, 0 for one from (0, 1) to (0, f(0)), and to 1 - beta.
     """
 
     unit: int
-    alphas: list[int]
-    powers: list[int]
-    sizes: list[int]
-    gains: list[int]
+    corners: list[tuple[int, int]]
+    pieces: list[tuple[int, int]]
 
 
 def _joined(one: Between, other: Between, pieces: int) -> Between:
@@ -129,9 +125,7 @@ def _joined(one: Between, other: Between, pieces: int) -> Between:
     if nothing in (one, other):
         return other if one == nothing else one
     ones, others = _scaled(one.low), _scaled(other.low)
-    slopes = _exact_slopes(ones, others, pieces)
-    if slopes is None:
-        slopes = [*_ends(ones, others), *_some_slopes(ones, others, pieces)]
+    slopes = _slopes(ones, others, pieces)
     low = supported((slope, _touch(ones, others, slope)[2]) for slope in slopes)
     above = _scaled(one.high), _scaled(other.high)
     corners = [_touch(*above, slope)[:2] for slope in _between(slopes)]
@@ -156,46 +150,34 @@ def _touch(one: _Scaled, other: _Scaled, slope: Fraction) -> tuple[Fraction, Fra
     """
     rise, run = slope.numerator, slope.denominator
     size = power = 0
-    last = len(other.sizes)
-    for p, q in zip(one.sizes, one.gains, strict=True):
-        while last and rise * p * other.sizes[last - 1] >= run * q * other.gains[last - 1]:
+    last = len(other.pieces)
+    for p, q in one.pieces:
+        while last and rise * p * other.pieces[last - 1][0] >= run * q * other.pieces[last - 1][1]:
             last -= 1
         if not last:
             break
-        size += p * other.alphas[last]
-        power += q * other.powers[last]
+        size += p * other.corners[last][0]
+        power += q * other.corners[last][1]
     unit = one.unit * other.unit
     alpha, gained = Fraction(size, unit), Fraction(power, unit)
     return alpha, 1 - gained, gained - slope * alpha
 
 
-def _exact_slopes(one: _Scaled, other: _Scaled, pieces: int) -> list[Fraction] | None:
-    """Return the slopes of all pieces of the product, or ``None`` where there are too many."""
-    if len(one.sizes) * len(other.sizes) > 4 * pieces:
-        return None
-    slopes = {Fraction(1)} | {
-        Fraction(q * gain, p * size)
-        for p, q in zip(one.sizes, one.gains, strict=True)
-        for size, gain in zip(other.sizes, other.gains, strict=True)
-        if p and size
-    }
-    return list(slopes) if len(slopes) <= pieces else None
-
-
-def _ends(one: _Scaled, other: _Scaled) -> list[Fraction]:
-    """Return the steepest slope of the product, exactly, and the flattest."""
-    slopes = [
-        [Fraction(q, p) for p, q in zip(curve.sizes, curve.gains, strict=True) if p]
-        for curve in (one, other)
-    ]
-    return [slopes[0][at] * slopes[1][at] for at in (0, -1)]
+def _slopes(one: _Scaled, other: _Scaled, pieces: int) -> list[Fraction]:
+    """Return the slopes of all pieces of the product; its ends and some of them if too many."""
+    ones, others = ([Fraction(q, p) for p, q in each.pieces if p] for each in (one, other))
+    if len(one.pieces) * len(other.pieces) <= 4 * pieces:
+        slopes = {Fraction(1)} | {steep * flat for steep in ones for flat in others}
+        if len(slopes) <= pieces:
+            return list(slopes)
+    return [ones[0] * others[0], ones[-1] * others[-1], *_some_slopes(one, other, pieces)]
 
 
 def _some_slopes(one: _Scaled, other: _Scaled, pieces: int) -> list[Fraction]:
     """Return slopes at which a product is looked at; which ones is a matter of floats alone."""
     steepness, weights = [], []
     for curve in (one, other):
-        inner = [(p, q) for p, q in zip(curve.sizes, curve.gains, strict=True) if p and q]
+        inner = [(p, q) for p, q in curve.pieces if p and q]
         steepness.append(np.array([math.log(q) - math.log(p) for p, q in inner]))
         weights.append(np.array([[p / curve.unit, q / curve.unit] for p, q in inner]))
     if not all(each.size for each in steepness):
@@ -215,12 +197,11 @@ def _some_slopes(one: _Scaled, other: _Scaled, pieces: int) -> list[Fraction]:
 
 def _scaled(curve: TradeOff) -> _Scaled:
     unit = math.lcm(*(part.denominator for corner in curve.corners for part in corner))
-    corners = [(0, 0)] if curve.corners[0][1] < 1 else []
-    corners += [(int(alpha * unit), int((1 - beta) * unit)) for alpha, beta in curve.corners]
-    alphas, powers = (list(parts) for parts in zip(*corners, strict=True))
-    sizes = [after - before for before, after in pairwise(alphas)]
-    gains = [after - before for before, after in pairwise(powers)]
-    return _Scaled(unit, alphas, powers, sizes, gains)
+    corners = [(int(alpha * unit), int((1 - beta) * unit)) for alpha, beta in curve.corners]
+    if corners[0][1]:
+        corners.insert(0, (0, 0))
+    pieces = [(p - alpha, q - power) for (alpha, power), (p, q) in pairwise(corners)]
+    return _Scaled(unit, corners, pieces)
 
 
 def _expect_pieces(pieces: int) -> None:

@@ -15,7 +15,7 @@ from accountant.budget.filter import EventFilter
 from accountant.budget.standings import Standing
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.costs.levels import LevelCosts
-from accountant.loss import grid, overlap, rows
+from accountant.loss import elimination, grid, overlap, rows, tables
 from accountant.loss.grid import grid_of
 from accountant.loss.overlap import Held, coarse_loss, worst_loss
 from accountant.records import Answer
@@ -306,13 +306,14 @@ def off_by_one(patch: pytest.MonkeyPatch) -> None:
 
 def one_at_a_time(patch: pytest.MonkeyPatch) -> None:
     """Broken twin: takes the dearest of what hangs on an attribute, not the sum."""
-    own = rows._eliminated
+    own = elimination.added
 
-    def eliminated(factors: list[Any], axis: int) -> Any:
-        each = [own([factor], axis) for factor in factors]
-        return max(each, key=lambda found: int(found[1].max()))
+    def added(factors: list[Any]) -> Any:
+        axes, total = own(factors)
+        dearest = max((losses for _, losses in factors), key=lambda losses: int(losses.max()))
+        return axes, np.full_like(total, int(dearest.max()))
 
-    patch.setattr(rows, "_eliminated", eliminated)
+    patch.setattr(elimination, "added", added)
 
 
 def only_declared(patch: pytest.MonkeyPatch) -> None:
@@ -322,7 +323,7 @@ def only_declared(patch: pytest.MonkeyPatch) -> None:
         del most
         return [max(range(len(patterns)), key=lambda at: patterns[at].bit_count())]
 
-    patch.setattr(grid, "maximal", maximal)
+    patch.setattr(tables, "maximal", maximal)
 
 
 def looks_late(patch: pytest.MonkeyPatch) -> None:

@@ -13,44 +13,25 @@ from fractions import Fraction
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-import numpy as np
-
 from accountant.costs.levels import LevelCosts, level_costs
 from accountant.errors import ArgumentError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Iterable, Mapping
 
     from accountant.costs.charges import CellCosts
     from accountant.regions.regions import Region, Value
 
-__all__ = ["Cells", "Column", "RowCharge", "row_loss", "value_key"]
+__all__ = ["Cells", "RowCharge", "row_loss", "value_key"]
 
 _Key: TypeAlias = tuple[object, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """One group-by attribute of some cells.
-
-    Args:
-        codes: per cell the place of its value in ``values``, shape (cells,).
-        values: the different values, in the order in which cells first have them.
-        places: the place of each value, by its ``value_key``.
-    """
-
-    codes: NDArray[np.intp]
-    values: tuple[Value, ...]
-    places: Mapping[object, int]
 
 
 class Cells:
     """The cells of one query in order: per cell, its value of every group-by attribute.
 
-    Immutable, and meant to be shared by all charges of a query: what is derived from a domain of
-    100,000 values is then derived once.
+    Immutable, and meant to be shared by all charges of a query: a domain of 100,000 values is then
+    looked at once.
 
     Args:
         values: one tuple per cell, all of one length, no two equal. Truth values are no numbers:
@@ -95,10 +76,6 @@ class Cells:
         """Return the place of the cell with these values, ``None`` if there is none."""
         return self._places.get(_cell_key(values))
 
-    def column(self, attribute: int) -> Column:
-        """Return the values of the group-by attribute in this place."""
-        return self._columns[attribute]
-
     def __len__(self) -> int:
         """Return how many cells there are."""
         return len(self._values)
@@ -120,10 +97,6 @@ class Cells:
     @cached_property
     def _hash(self) -> int:
         return hash(tuple(self._places))
-
-    @cached_property
-    def _columns(self) -> tuple[Column, ...]:
-        return tuple(_column([cell[at] for cell in self._values]) for at in range(self.width))
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,15 +167,6 @@ def row_loss(charges: Iterable[RowCharge], row: Mapping[str, Value]) -> int:
 def value_key(value: object) -> object:
     """Return what stands for a value in a dictionary: Python takes True for 1, we do not."""
     return _TRUTH[value] if isinstance(value, bool) else value
-
-
-def _column(values: Sequence[Value]) -> Column:
-    places: dict[object, int] = {}
-    codes = [places.setdefault(value_key(value), len(places)) for value in values]
-    first: dict[int, Value] = {}
-    for code, value in zip(codes, values, strict=True):
-        first.setdefault(code, value)
-    return Column(np.array(codes, dtype=np.intp), tuple(first.values()), places)
 
 
 def _cell_key(values: tuple[object, ...]) -> _Key:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.costs.charges import UniformCost
-from accountant.loss.composition.charges import Cells, RowCharge
+from accountant.loss.rowcharges import Cells, RowCharge
 from accountant.regions.regions import Region
 
 if TYPE_CHECKING:
