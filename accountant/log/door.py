@@ -44,7 +44,6 @@ VERSION: Final = 1
 CLOCK_GRAIN_MS: Final = 100
 """The mark of time moves in steps, so that those who count do not queue up for its row."""
 
-IMAGE: Final = "image"
 _CLOCK: Final = "clock"
 _IMAGE_EVERY: Final = 4_000
 """Entries after which the state is written down anew: a start folds no more than these."""
@@ -183,11 +182,11 @@ class Writing:
 
     def finish(self) -> None:
         """Write the state down, if many entries came since that was done."""
-        before = self.tx.kept.get(name=IMAGE) if self.appended else None
+        before = self.tx.kept.get(name=images.IMAGE) if self.appended else None
         number = self.state.head.number
         if self.appended and number - (0 if before is None else before.number) >= _IMAGE_EVERY:
-            self.tx.kept.drop(name=IMAGE)
-            self.tx.kept.put(IMAGE, number, self.state.head.hash + images.dump(self.state))
+            self.tx.kept.drop(name=images.IMAGE)
+            self.tx.kept.put(images.IMAGE, number, self.state.head.hash + images.dump(self.state))
 
 
 def checked(row: EntryRow, before: Head) -> Entry:
@@ -248,7 +247,7 @@ def _goes_on(state: State, row: EntryRow | None) -> bool:
 def _begin(tx: Transaction) -> State:
     """Return the newest state that was written down, or that of an empty log."""
     first, _ = tx.log.bounds()
-    image = tx.kept.get(name=IMAGE)
+    image = tx.kept.get(name=images.IMAGE)
     if image is not None:
         head = Head(image.number, image.body[: len(BEGINNING)])
         row = tx.log.at(head.number)

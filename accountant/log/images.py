@@ -16,9 +16,11 @@ from accountant.log.entries import Archived, Head
 from accountant.log.state import Budget, PeriodTotal, Query, Reservation, State
 from accountant.records import Answer, BudgetTerms, LogIdentity, SeenDecision
 
-__all__ = ["VERSION", "dump", "load"]
+__all__ = ["IMAGE", "VERSION", "dump", "load"]
 
 VERSION: Final = 1
+IMAGE: Final = "image"
+"""The name under which the newest is kept."""
 
 
 class _Budget(msgspec.Struct):

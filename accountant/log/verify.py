@@ -67,6 +67,7 @@ def _problems(
         begin = max(begin, since.number)
     for row in tx.log.since(max(begin, first)):
         yield from follower.take(row)
+    yield from () if since is not None else follower.begun()
     yield from follower.end(last)
     yield from _beside(tx, follower)
 
@@ -79,9 +80,11 @@ class _Follower:
         self.state: State | None = State(self.head)
         self.panes: dict[tuple[str, int, int], bytes] = {}
         self._anchors = dict(anchors)
+        self._first: EntryRow | None = None
 
     def take(self, row: EntryRow) -> Iterator[str]:
         """Take the next entry."""
+        self._first = self._first or row
         if row.seq != self.head.number + 1:
             # The fold goes on behind the next snapshot: what came before lies elsewhere.
             if self.head.number:
@@ -105,6 +108,19 @@ class _Follower:
         if isinstance(entry, Ended) and entry.left is not None and entry.run is None:
             self.panes[entry.query, entry.start_ms, entry.end_ms] = entry.left
 
+    def begun(self) -> Iterator[str]:
+        """Say whether what came before the first entry that was taken lies in an archive."""
+        first = self._first
+        if first is None or first.seq == 1:
+            return
+        archives = () if self.state is None else self.state.archives
+        if not archives or not 1 < first.seq <= archives[-1].last + 1:
+            yield "the beginning of the log is missing"
+        elif first.seq == archives[-1].last + 1:
+            said = (archives[-1].hash, first.seq, first.kind, first.key, first.payload)
+            if entries.hash_after(*said) != first.hash:
+                yield f"entry {first.seq} does not follow on what lies in {archives[-1].file}"
+
     def end(self, last: int) -> Iterator[str]:
         """Say whether it ended where it should."""
         if self.head.number != last:
@@ -126,6 +142,10 @@ def _beside(tx: Transaction, follower: _Follower) -> Iterator[str]:
     state = follower.state
     if state is None:
         return
+    image = tx.kept.get(name=images.IMAGE)
+    known = None if image is None else tx.log.at(image.number)
+    if image is not None and (known is None or not image.body.startswith(known.hash)):
+        yield "the state was written down after an entry that is not there"
     yield from _promise_problems(state)
     yield from _private_problems(tx, state, follower.panes)
     clock_ms = tx.counters.of("clock")[0]

@@ -64,7 +64,7 @@ def fill(ledger: Ledger) -> None:
     ledger.writers.release("w")
     with ledger._door.write() as writing:
         head = writing.state.head
-        writing.tx.kept.put(door.IMAGE, head.number, head.hash + images.dump(writing.state))
+        writing.tx.kept.put(images.IMAGE, head.number, head.hash + images.dump(writing.state))
 
 
 def flipped(value: Any) -> Iterator[Any]:
@@ -157,7 +157,7 @@ def test_an_image_goes_on_as_the_state_does(
                 else:
                     deny(one, series, index, "budget")
         with one._door.read() as (tx, state):
-            image = tx.kept.get(name=door.IMAGE)
+            image = tx.kept.get(name=images.IMAGE)
             assert image is not None
             again = images.load(image.body[len(state.head.hash) :], state.head)
             assert again is not None
