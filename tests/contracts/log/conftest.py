@@ -1,4 +1,4 @@
-"""Contract tests of the ledger, run on the log that is to take its place, on both databases."""
+"""Contract tests of the ledger, run on the log that is to take its place."""
 
 from __future__ import annotations
 
@@ -23,6 +23,12 @@ if TYPE_CHECKING:
 def _made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """No log is made here from the file of a ledger of rows."""
     monkeypatch.setattr(Store, "open", OPEN)
+
+
+@pytest.fixture
+def database(request: pytest.FixtureRequest) -> str:
+    """SQLite, unless a module asks for both."""
+    return str(getattr(request, "param", "sqlite"))
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """What a log keeps of the contracts in ``tests/contracts/test_ledger_decisions.py``."""
 
+import pytest
+
 from tests.contracts.test_ledger_decisions import (  # noqa: F401  # collected here, with other fixtures
     test_a_cheaper_settlement_refunds_at_once,
     test_a_clock_that_goes_back_stops_the_ledger,
@@ -13,3 +15,5 @@ from tests.contracts.test_ledger_decisions import (  # noqa: F401  # collected h
     test_the_last_decision_dates_what_a_copy_lacks,
     test_the_outbox_keeps_order_and_time,
 )
+
+pytestmark = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
     from accountant.log.ledger import Ledger
 
+BOTH = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
+
 E = Series("e", 20, 10, 3)
 LAB = Series("lab", 10, 10, 2)
 LONG = Series("long", 200, 200, 5)
@@ -81,7 +83,6 @@ def flipped(value: Any) -> Iterator[Any]:
             yield f"{value}x"
 
 
-@pytest.mark.parametrize("database", ["sqlite"], indirect=True)
 @pytest.mark.parametrize("table", [ENTRIES, *WORKING], ids=lambda one: str(one.name))
 def test_every_change_of_every_row_is_named(opened: Callable[[], Ledger], table: sa.Table) -> None:
     """By ``verify``, or by whoever opens it next; so is every entry that is gone."""
@@ -111,6 +112,7 @@ def test_every_change_of_every_row_is_named(opened: Callable[[], Ledger], table:
     assert ledger.reports.verify() == []
 
 
+@BOTH
 def test_an_alarm_that_comes_late_meets_what_was_forgotten(
     opened: Callable[[], Ledger],
 ) -> None:
@@ -166,6 +168,7 @@ def test_an_image_goes_on_as_the_state_does(
         assert one.reports.verify() == []
 
 
+@BOTH
 def test_entries_of_the_past_move_away_and_are_known_again(opened: Callable[[], Ledger]) -> None:
     """What lies in a file is followed with the rest, and no answer to anybody changes."""
     ledger = opened()

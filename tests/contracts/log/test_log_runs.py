@@ -1,5 +1,7 @@
 """What a log keeps of the contracts in ``tests/contracts/test_ledger_runs.py``."""
 
+import pytest
+
 from tests.contracts.test_ledger_runs import (  # noqa: F401  # collected here, with other fixtures
     test_a_changed_configuration_ends_the_run,
     test_a_denied_window_leaves_the_run_as_it_is,
@@ -16,3 +18,5 @@ from tests.contracts.test_ledger_runs import (  # noqa: F401  # collected here, 
     test_under_unit_event_the_state_is_kept_and_all_is_charged,
     test_what_a_run_may_still_cost_is_kept_from_others,
 )
+
+pytestmark = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
