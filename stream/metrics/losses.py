@@ -15,7 +15,7 @@ import numpy as np
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from stream.model.losses import shown_epsilon
+from stream.model.losses import shown_entropy, shown_epsilon
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -88,9 +88,9 @@ class LossFamilies(Collector):
             query=realised.query,
             worst=shown_epsilon(self._gaussian, realised.worst_units),
             complete=float(realised.complete),
-            nats=entropy.value,
-            normalised=entropy.normalised,
-            bracket_nats=entropy.upper - entropy.lower,
+            nats=shown_entropy(entropy.value),
+            normalised=shown_entropy(entropy.normalised),
+            bracket_nats=shown_entropy(entropy.upper - entropy.lower, 3),
             predicates={
                 predicate_label(domain, cell): shown_epsilon(
                     self._gaussian, int(realised.costs[cell])

@@ -18,6 +18,7 @@ __all__ = [
     "epsilon_fields",
     "loss_name",
     "rounded_loss",
+    "shown_entropy",
     "shown_epsilon",
     "told_loss",
     "wall_fields",
@@ -94,6 +95,11 @@ def worth_text(gaussian: Gaussian | None, units: int) -> str:
         return ""
     epsilon = gaussian.epsilon_of(units)
     return f" (epsilon {epsilon:.3f} but for delta {float(gaussian.delta):g}, gdp)"
+
+
+def shown_entropy(nats: float, digits: int = 10) -> float:
+    """Return a min-entropy as it is shown: what comes behind differs between processors."""
+    return float(f"{nats:.{digits}g}")
 
 
 def shown_epsilon(gaussian: Gaussian | None, units: int) -> float:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from stream.config.alarms.tolerances import tolerance_text
 from stream.model.alarms import scope_of
+from stream.model.losses import shown_entropy
 from stream.simulation.advice import CAVEAT, advice_on
 from stream.simulation.results import AUDIENCE, CONFIDENCE
 from stream.simulation.tables import delay_ms, delay_steps
@@ -114,7 +115,9 @@ def _measured(one: Measured, results: AlarmResults, advice: Advice) -> dict[str,
             ],
         },
         "epsilon_dearest_cells": _losses(one.dearest),
-        "min_entropy_normalised": None if len(results.query.domain) == 1 else one.entropy,
+        "min_entropy_normalised": None
+        if len(results.query.domain) == 1
+        else shown_entropy(one.entropy),
         "charged_windows": one.charged,
         **_delays(one, results),
     }
