@@ -25,6 +25,13 @@ def _made_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Store, "open", OPEN)
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run what a module says on both databases."""
+    databases = getattr(metafunc.module, "DATABASES", None)
+    if databases is not None and "database" in metafunc.fixturenames:
+        metafunc.parametrize("database", databases, indirect=True)
+
+
 @pytest.fixture
 def database(request: pytest.FixtureRequest) -> str:
     """SQLite, unless a module asks for both."""

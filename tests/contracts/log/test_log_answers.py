@@ -1,7 +1,5 @@
 """What a log keeps of the contracts in ``tests/contracts/test_ledger_answers.py``."""
 
-import pytest
-
 from tests.contracts.test_ledger_answers import (  # noqa: F401  # collected here, with other fixtures
     test_a_budget_is_served_only_for_who_knows_all_of_it,
     test_a_ledger_that_went_back_says_so,
@@ -20,4 +18,4 @@ from tests.contracts.test_ledger_answers import (  # noqa: F401  # collected her
     test_windows_too_old_reserve_nothing,
 )
 
-pytestmark = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
+DATABASES = ["sqlite", "postgresql"]

@@ -1,10 +1,8 @@
 """What a log keeps of the contracts in ``tests/contracts/test_ledger_concurrency.py``."""
 
-import pytest
-
 from tests.contracts.test_ledger_concurrency import (  # noqa: F401  # collected here, with other fixtures
     test_many_open_an_empty_database_at_once,
     test_threads_grant_exactly_what_fits,
 )
 
-pytestmark = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
+DATABASES = ["sqlite", "postgresql"]

@@ -1,7 +1,5 @@
 """What a log keeps of the contracts in ``tests/contracts/test_ledger_decisions.py``."""
 
-import pytest
-
 from tests.contracts.test_ledger_decisions import (  # noqa: F401  # collected here, with other fixtures
     test_a_cheaper_settlement_refunds_at_once,
     test_a_clock_that_goes_back_stops_the_ledger,
@@ -16,4 +14,4 @@ from tests.contracts.test_ledger_decisions import (  # noqa: F401  # collected h
     test_the_outbox_keeps_order_and_time,
 )
 
-pytestmark = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
+DATABASES = ["sqlite", "postgresql"]

@@ -1,7 +1,5 @@
 """What a log keeps of the contracts in ``tests/contracts/test_ledger_failures.py``."""
 
-import pytest
-
 from tests.contracts.test_ledger_failures import (  # noqa: F401  # collected here, with other fixtures
     test_a_database_of_another_encoding_is_refused,
     test_a_dropped_connection_loses_nothing,
@@ -20,4 +18,4 @@ from tests.contracts.test_ledger_failures import (  # noqa: F401  # collected he
     test_windows_before_an_adopted_one_are_passed_over,
 )
 
-pytestmark = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
+DATABASES = ["sqlite", "postgresql"]

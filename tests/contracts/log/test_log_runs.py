@@ -1,7 +1,5 @@
 """What a log keeps of the contracts in ``tests/contracts/test_ledger_runs.py``."""
 
-import pytest
-
 from tests.contracts.test_ledger_runs import (  # noqa: F401  # collected here, with other fixtures
     test_a_changed_configuration_ends_the_run,
     test_a_denied_window_leaves_the_run_as_it_is,
@@ -19,4 +17,4 @@ from tests.contracts.test_ledger_runs import (  # noqa: F401  # collected here, 
     test_what_a_run_may_still_cost_is_kept_from_others,
 )
 
-pytestmark = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
+DATABASES = ["sqlite", "postgresql"]
