@@ -8,7 +8,8 @@ Proof: ``docs/proofs/composition.md``.
 
 Nothing is intersected in advance: ``k`` charges may have the product of their cells as predicates,
 but only classes of values per attribute are made (:mod:`accountant.loss.tables`), and attributes
-eliminated. Where tables would be too large, each charge is taken at its dearest cell.
+eliminated. Where tables would be too large, cells are searched as regions of their own; where there
+are too many, each charge is taken at its dearest cell.
 
 Source: MIDE, Theorem 5 (composition of predicate-wise DP) and Theorem 6 (its loss as plain DP).
 """
@@ -24,7 +25,8 @@ from accountant.arguments import WHOLE, expect, instance_of, several
 from accountant.errors import ArgumentError
 from accountant.loss import tables
 from accountant.loss.maxoverlap.solver import maximum_overlap
-from accountant.loss.rowcharges import RowCharge, row_loss
+from accountant.loss.rowcharges import RowCharge, row_loss, value_key
+from accountant.regions.regions import Region
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -37,6 +39,9 @@ __all__ = ["NODE_LIMIT", "PredicateLosses", "WorstRow", "loss_by_predicate", "wo
 
 NODE_LIMIT: Final = 5_000
 """Nodes that a search visits before it settles for a bound."""
+
+_MOST_REGIONS: Final = 2_000  # that cells are searched as
+_MOST_SEARCHES: Final = 1_000  # for the cells of one query
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,18 +101,17 @@ def worst_row(charges: Iterable[RowCharge], *, node_limit: int = NODE_LIMIT) -> 
     costly = _costly(charges)
     found = tables.tables_of(costly, tables.axes_of(costly))
     if found is not None:
-        value, row = found.dearest()
-        return WorstRow(value, value, row)
-    overlap = maximum_overlap(
-        [each.region for each in costly],
-        [each.cost.worst_units for each in costly],
-        work_limit=None,
-        node_limit=node_limit,
-    )
-    row = {}
+        value, dearest = found.dearest()
+        return WorstRow(value, value, dearest)
+    if sum(len(each.cells) for each in costly) <= _MOST_REGIONS:
+        parts = [part for each in costly for part in _parts(each)]
+    else:
+        parts = [(each.region, each.cost.worst_units) for each in costly]
+    regions, units = zip(*parts, strict=True)
+    overlap = maximum_overlap(regions, units, work_limit=None, node_limit=node_limit)
+    row: dict[str, Value] = {}
     for each in costly:
-        dearest = each.cells.values[int(each.costs.as_array().argmax())]
-        row |= zip(each.group_by, dearest, strict=True)
+        row |= zip(each.group_by, each.cells.values[0], strict=True)
     row |= overlap.witness
     return WorstRow(row_loss(costly, row), int(overlap.upper_bound), row)
 
@@ -120,27 +124,55 @@ def loss_by_predicate(
     Args:
         charges: what was charged; the query's own charge counts only if it is among them.
         query: the cells, with their region and group-by; its cost is not looked at.
-        node_limit: as in ``worst_row``, whose bound is that of every cell where tables would be too
-            large.
+        node_limit: as in ``worst_row``, which is asked for each of up to 1,000 cells where tables
+            would be too large, and once for all of more.
 
     Raises:
         ValueError: as ``worst_row``.
     """
     _expect_nodes(node_limit)
-    within = _costly(replace(each, region=each.region & query.region) for each in _costly(charges))
+    within = _costly(_narrowed(each, query.region) for each in _costly(charges))
     axes = tables.axes_of([*within, query])
     found = tables.tables_of(within, axes, kept=query.group_by)
-    if found is None:
+    exact = True
+    if found is not None:
+        units = found.by_cell(query)
+    elif len(query.cells) <= _MOST_SEARCHES:
+        cells = [
+            Region.of(dict(zip(query.group_by, cell, strict=True))) for cell in query.cells.values
+        ]
+        rows = [
+            worst_row([_narrowed(each, cell) for each in within], node_limit=node_limit)
+            for cell in cells
+        ]
+        units = np.array([each.upper_bound for each in rows], dtype=np.int64)
+        exact = all(each.exact for each in rows)
+    else:
         bound = worst_row(within, node_limit=node_limit).upper_bound
         units = np.full(len(query.cells), bound, dtype=np.int64)
-    else:
-        units = found.by_cell(query)
+        exact = False
     for axis in axes:
         if axis.name in query.group_by:
             units *= axis.holds(query.region.values(axis.name))[axis.cells_of(query)]
     if query.region.empty:
         units[:] = 0
-    return PredicateLosses(units, exact=found is not None)
+    return PredicateLosses(units, exact)
+
+
+def _parts(charge: RowCharge) -> list[tuple[Region, int]]:
+    """Return the cells of a charge as regions, those in one that differ in the last value alone."""
+    alike: dict[tuple[int, tuple[object, ...]], list[tuple[Value, ...]]] = {}
+    for cell, units in zip(charge.cells.values, charge.costs.as_array().tolist(), strict=True):
+        alike.setdefault((units, tuple(map(value_key, cell[:-1]))), []).append(cell)
+    parts: list[tuple[Region, int]] = []
+    for (units, _), cells in alike.items():
+        held = {name: [cell[at] for cell in cells] for at, name in enumerate(charge.group_by)}
+        parts.append((charge.region & Region.of(held), units))
+    return parts
+
+
+def _narrowed(charge: RowCharge, region: Region) -> RowCharge:
+    return replace(charge, region=charge.region & region)
 
 
 def _expect_nodes(node_limit: int) -> None:
