@@ -1,7 +1,7 @@
 """What contradicts a ledger: its log, followed hash by hash and folded again from the beginning.
 
 What it comes to is compared with the snapshots in it, with the working rows and with the mark of
-time.
+time. Read from its beginning, what it granted is added up by :mod:`accountant.log.sums`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from accountant.log.entries import BEGINNING, Ended, Head, Snapshot
 from accountant.log.fold import apply
 from accountant.log.private import NOISY, RUN
 from accountant.log.state import State
+from accountant.log.sums import Sums
 from accountant.loss.gaussian import Gaussian
 
 if TYPE_CHECKING:
@@ -81,6 +82,7 @@ class _Follower:
         self.panes: dict[tuple[str, int, int], bytes] = {}
         self._anchors = dict(anchors)
         self._first: EntryRow | None = None
+        self._sums: Sums | None = Sums()
 
     def take(self, row: EntryRow) -> Iterator[str]:
         """Take the next entry."""
@@ -89,7 +91,7 @@ class _Follower:
             # The fold goes on behind the next snapshot: what came before lies elsewhere.
             if self.head.number:
                 yield f"entry {self.head.number + 1} of the ledger is missing"
-            self.state = None
+            self.state = self._sums = None
         elif self._hash(row) != row.hash:
             yield f"entry {row.seq} of the ledger is not what was stored"
         noted = self._anchors.pop(row.seq, row.hash)
@@ -103,6 +105,7 @@ class _Follower:
             if isinstance(entry, Snapshot) and not _same(entry, self.state, self.head):
                 yield f"snapshot {row.seq} is not what the entries before it come to"
             apply(self.state, entry, self.head)
+            yield from () if self._sums is None else self._sums.take(entry, self.state)
         elif isinstance(entry, Snapshot):
             self.state = images.load(bytes(entry.state), self.head)
         if isinstance(entry, Ended) and entry.left is not None and entry.run is None:

@@ -10,12 +10,15 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import sqlalchemy as sa
 
+from accountant.budget.filter import EventFilter, UserFilter, WithRoom
 from accountant.costs.noisy import Noisy
 from accountant.errors import LedgerCorruptError, LedgerError
 from accountant.log import door, images
 from accountant.log.entries import Snapshot, decode
 from accountant.log.tables import ENTRIES, WORKING
-from accountant.records import Stand
+from accountant.records import Answer, Stand
+from accountant.regions.regions import Region
+from accountant.regions.shapes import Shape
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
     Series,
@@ -218,3 +221,52 @@ def test_a_log_without_its_beginning_is_refused(opened: Callable[[], Ledger]) ->
         connection.execute(ENTRIES.delete().where(ENTRIES.c.seq < 3))
     with pytest.raises(LedgerCorruptError, match="beginning"):
         opened()
+
+
+ROOM = {room: Region.where(room=room) for room in ("lab", "hall")}
+
+
+@pytest.mark.parametrize(
+    ("unit", "together"),
+    [
+        (PrivacyUnit.USER, [LAB, E]),
+        (PrivacyUnit.USER, [replace(LAB, windows=2)]),
+        (PrivacyUnit.EVENT, [LAB, E]),
+        (PrivacyUnit.EVENT, [replace(E, shape=Shape(ROOM["lab"].canonical))]),
+    ],
+    ids=["user", "caps", "event", "region"],
+)
+def test_a_filter_that_grants_too_much_is_named(
+    opened: Callable[[], Ledger],
+    monkeypatch: pytest.MonkeyPatch,
+    unit: PrivacyUnit,
+    together: list[Series],
+) -> None:
+    """Broken twin: whatever is asked fits. ``verify`` adds it up by itself."""
+    mine = [replace(one, period=100 if unit is PrivacyUnit.USER else 0) for one in together]
+    ledger = opened()
+    set_up(ledger, unit, 5, mine)
+    ledger.admit("s", requests(mine, 40))
+    assert ledger.reports.verify() == []
+    for judge in (UserFilter, EventFilter, WithRoom):
+        monkeypatch.setattr(judge, "answer", lambda *_: Answer.RESERVED)
+    ledger.admit("s", requests([replace(one, units=3) for one in mine], 100))
+    assert any("above the limit of 5" in line for line in ledger.reports.verify())
+
+
+def test_rows_that_no_two_alarms_share_are_not_added_up(opened: Callable[[], Ledger]) -> None:
+    """Two rooms: each alarm has the whole limit, and a third over both what is left of it."""
+    ledger = opened()
+    rooms = [replace(E, query=name, shape=Shape(region.canonical)) for name, region in ROOM.items()]
+    both = replace(LAB, query="both")
+    set_up(ledger, PrivacyUnit.EVENT, 8, [*rooms, both])
+    ledger.admit("s", requests([*rooms, both], 60))
+    assert ledger.reports.verify() == []
+    assert Answer.RESERVED in answers(ledger, rooms[1], 3)
+    for index in range(3):
+        for one in (*rooms, both):
+            if ledger.answer(one.key(index)) is Answer.RESERVED:
+                settle(ledger, one, index, cells=(0, 1, 2, 1))
+            else:
+                deny(ledger, one, index, "budget")
+            assert ledger.reports.verify() == []
