@@ -15,10 +15,11 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from accountant.errors import LedgerError
-from accountant.log import entries, images
-from accountant.log.entries import Archived, Ended, Snapshot
+from accountant.log import images
+from accountant.log.entries import Archived, Snapshot
 from accountant.log.progress import unpublished_of, waiting
 from accountant.log.recovery import released
+from accountant.log.transaction import LEFT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -134,8 +135,7 @@ def _first_to_move(tx: Transaction, state: State) -> int:
 
 
 def _last_to_move(tx: Transaction, state: State, before_ms: int, first: int) -> int:
-    left = tx.counters.named("published/")
-    stays: list[int] = []
+    left = tx.counters.named(LEFT)
     until = before_ms
     for query in state.queries.values():
         if unpublished_of(query, left):
@@ -144,29 +144,19 @@ def _last_to_move(tx: Transaction, state: State, before_ms: int, first: int) -> 
             until = min(until, query.run.opened_start_ms)
     for budget in state.budgets.values():
         until = min(until, budget.horizon_ms())
-    last = state.head.number
-    for row in tx.log.since(first):
-        if row.kind != Ended.kind:
-            continue
-        entry = entries.decode(row.kind, row.payload)
-        if isinstance(entry, Ended) and entry.end_ms > until:
-            stays.append(row.seq)
-            break
-    return min([last, *(one - 1 for one in stays)])
+    for number, ended in tx.log.all_ended(first, state.head.number):
+        if ended.end_ms > until:
+            return number - 1
+    return state.head.number
 
 
 def _keep_marks(tx: Transaction, state: State, first: int, last: int) -> tuple[bytes, ...]:
     """Keep a mark of every decision that goes, by query; return digests of what is kept."""
     marks: dict[str, tuple[int, bytearray]] = {}
-    for row in tx.log.since(first, last):
-        if row.kind != Ended.kind:
-            continue
-        entry = entries.decode(row.kind, row.payload)
-        if not isinstance(entry, Ended):
-            continue
-        begin, mine = marks.setdefault(entry.query, (entry.sequence, bytearray()))
-        mine.extend(bytes((entry.sequence - begin) * _MARK_BYTES - len(mine)))
-        mine.extend(_mark(entry.decision(state.ledger_id, published=True)))
+    for _, ended in tx.log.all_ended(first, last):
+        begin, mine = marks.setdefault(ended.query, (ended.sequence, bytearray()))
+        mine.extend(bytes((ended.sequence - begin) * _MARK_BYTES - len(mine)))
+        mine.extend(_mark(ended.decision(state.ledger_id, published=True)))
     for query, (number, mine) in marks.items():
         tx.kept.put(_KNOWN + query, number, bytes(mine))
     return tuple(blake2b(mine, digest_size=16).digest() for _, mine in marks.values())

@@ -11,14 +11,13 @@ import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from accountant.errors import ClockError, LedgerCorruptError, LedgerError
 from accountant.log import entries, images
-from accountant.log.entries import BEGINNING, Begun, Ended, Head, Snapshot
+from accountant.log.entries import BEGINNING, Begun, Head, Snapshot
 from accountant.log.entry_rows import EntryRow
 from accountant.log.fold import apply
-from accountant.log.state import ChargeState, Reservation, State
+from accountant.log.state import Reservation, State
+from accountant.log.transaction import CLOCK, CLOCK_GRAIN_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -29,24 +28,18 @@ if TYPE_CHECKING:
     from accountant.log.transaction import Transaction
 
 __all__ = [
-    "CLOCK_GRAIN_MS",
     "VERSION",
     "Door",
     "Writing",
     "checked",
     "registered",
-    "settled_charge",
 ]
 
 VERSION: Final = 1
 """Of the entries: a ledger of another version is not opened."""
 
-CLOCK_GRAIN_MS: Final = 100
-"""The mark of time moves in steps, so that those who count do not queue up for its row."""
-
-_CLOCK: Final = "clock"
 _IMAGE_EVERY: Final = 4_000
-"""Entries after which the state is written down anew: a start folds no more than these."""
+"""At every so many entries the state is written down anew: a start folds no more than these."""
 
 
 class Door:
@@ -143,13 +136,13 @@ class Writing:
         self.tx.log.append(row._replace(hash=hashed))
         apply(self.state, entry, Head(number, hashed))
 
-    def tick(self, *, grain_ms: int = CLOCK_GRAIN_MS) -> int:
+    def tick(self) -> int:
         """Return the time; compare it with the last one the ledger saw, and move that mark.
 
         Raises:
             ClockError: the clock went back.
         """
-        mark_ms, now_ms = self.tx.counters.of(_CLOCK)[0], self._door.clock_ms()
+        mark_ms, now_ms = self.tx.counters.of(CLOCK)[0], self._door.clock_ms()
         behind_ms = mark_ms - now_ms
         if behind_ms > self._door.allowed_step_back_ms:
             raise ClockError(
@@ -157,8 +150,8 @@ class Writing:
                 hint="set this machine's clock right; where it is, and was ahead before: "
                 "`tocsin ledger FILE set-clock`; nothing was written",
             )
-        if -behind_ms > grain_ms:
-            self.tx.counters.put(_CLOCK, now_ms, now_ms)
+        if -behind_ms > CLOCK_GRAIN_MS:
+            self.tx.counters.put(CLOCK, now_ms, now_ms)
         return now_ms
 
     def recall(self, budget: Budget, since_ms: int) -> None:
@@ -169,22 +162,17 @@ class Writing:
         if budget.by_user or since_ms >= budget.forgotten_ms:
             return
         for name, query in budget.queries.items():
-            first = entries.window_name(name, since_ms - query.longest_ms)
-            last = entries.window_name(name, budget.forgotten_ms)
-            for row in self.tx.log.ended(first, last):
-                entry = entries.decode(row.kind, row.payload)
-                if not isinstance(entry, Ended) or entry.end_ms <= since_ms:
-                    continue
-                charge = settled_charge(entry)
+            first_ms = since_ms - query.longest_ms
+            for ended in self.tx.log.ended(name, first_ms, budget.forgotten_ms):
+                charge = Reservation.settled(ended) if ended.end_ms > since_ms else None
                 if charge is not None and charge.window not in budget.charges:
                     budget.put(charge)
         budget.forgotten_ms = since_ms
 
     def finish(self) -> None:
-        """Write the state down, if many entries came since that was done."""
-        before = self.tx.kept.get(name=images.IMAGE) if self.appended else None
+        """Write the state down, once in so many entries."""
         number = self.state.head.number
-        if self.appended and number - (0 if before is None else before.number) >= _IMAGE_EVERY:
+        if number // _IMAGE_EVERY > (number - self.appended) // _IMAGE_EVERY:
             self.tx.kept.drop(name=images.IMAGE)
             self.tx.kept.put(images.IMAGE, number, self.state.head.hash + images.dump(self.state))
 
@@ -203,7 +191,7 @@ def checked(row: EntryRow, before: Head) -> Entry:
         )
     try:
         entry = entries.decode(row.kind, row.payload)
-    except (ValueError, msgspec.MsgspecError):
+    except ValueError:
         entry = None
     if entry is None or (entry.kind, entry.key) != (row.kind, row.key):
         raise LedgerError(
@@ -216,15 +204,6 @@ def checked(row: EntryRow, before: Head) -> Entry:
             hint="use the version of Tocsin that made it, or begin a new ledger",
         )
     return entry
-
-
-def settled_charge(entry: Ended) -> Reservation | None:
-    """Return what a window that ended counts for good; ``None`` where it drew nothing."""
-    if entry.asked is None or entry.settled_units is None:
-        return None
-    return Reservation(
-        entry.asked, ChargeState.SETTLED, entry.settled_units, entry.loss_units, entry.costs
-    )
 
 
 def registered(state: State, query: str) -> Query:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import sqlalchemy as sa
 
+from accountant.log.entries import Ended, decode, window_name
 from accountant.log.tables import ENTRIES
 
 if TYPE_CHECKING:
@@ -54,9 +55,19 @@ class Log:
             full = len(page) == PAGE
             seq = page[-1].seq + 1 if page else seq
 
-    def ended(self, first_key: str, last_key: str, limit: int = 2**31 - 1) -> list[EntryRow]:
-        """Return how windows ended, by range of their keys (inclusive), in their order."""
-        return self._read(_ended(), first=first_key, last=last_key, limit=limit)
+    def ended(
+        self, query: str, since_ms: int, until_ms: int, limit: int = 2**31 - 1
+    ) -> list[Ended]:
+        """Return how a query's windows ended that start in a span, both included, in order."""
+        first, last = window_name(query, since_ms), window_name(query, until_ms)
+        found = self._read(_ended(), first=first, last=last, limit=limit)
+        return [one for row in found if isinstance(one := decode(row.kind, row.payload), Ended)]
+
+    def all_ended(self, first: int, last: int) -> Iterator[tuple[int, Ended]]:
+        """Yield how windows ended, with their numbers, from one number to another, in order."""
+        for row in self.since(first, last):
+            if row.kind == Ended.kind and isinstance(one := decode(row.kind, row.payload), Ended):
+                yield row.seq, one
 
     def newest(self, kind: str) -> EntryRow | None:
         """Return the newest entry of a kind; this reads backwards until there is one."""

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from accountant.log.entries import Entry, Head
     from accountant.records import SeenDecision
 
-__all__ = ["apply", "way_of"]
+__all__ = ["apply"]
 
 _LOST: Final = "the entries of the ledger do not follow from one another"
 
@@ -40,11 +40,6 @@ def apply(state: State, entry: Entry, head: Head) -> None:
     """
     _take(entry, state)
     state.head = head
-
-
-def way_of(outcome: str, reason: str | None) -> str:
-    """Return how windows that ended alike are counted: their outcome, and why if denied."""
-    return outcome if reason is None else f"{outcome} {reason}"
 
 
 @singledispatch
@@ -142,16 +137,10 @@ def _ended(entry: entries.Ended, state: State) -> None:
     budget = state.budgets[query.scope]
     window = entry.window
     before = budget.charges.get(window)
-    if entry.settled_units is not None:
+    settled = Reservation.settled(entry)
+    if settled is not None:
         if before is None or before.state is not ChargeState.RESERVED:
             raise LookupError(_LOST)
-        settled = replace(
-            before,
-            state=ChargeState.SETTLED,
-            settled_units=entry.settled_units,
-            realised_units=entry.loss_units,
-            costs=entry.costs,
-        )
         budget.put(settled)
         query.settled_ms = entry.start_ms
     elif before is not None and before.state in OPEN:
@@ -164,7 +153,7 @@ def _ended(entry: entries.Ended, state: State) -> None:
     query.sequence = entry.sequence
     query.cursor_ms = entry.next_start_ms
     query.longest_ms = max(query.longest_ms, entry.end_ms - entry.start_ms)
-    way = way_of(entry.outcome, entry.reason)
+    way = entry.outcome if entry.reason is None else f"{entry.outcome} {entry.reason}"
     known = query.ended.get(way, Tally())
     query.ended[way] = Tally(known.windows + 1, max(known.last_ms, entry.decided_at_ms))
     budget.forget()

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Final
 from accountant.errors import LedgerError, LogChangedError
 from accountant.layouts import Growth
 from accountant.log.entries import Grown
-from accountant.log.progress import ended_between
 from accountant.records import Outcome
 
 if TYPE_CHECKING:
@@ -168,7 +167,7 @@ def _refuse_begun(tx: Transaction, first_starts: Mapping[str, int]) -> None:
     """
     for query, start_ms in first_starts.items():
         counted = any(row.start_ms >= start_ms for row in tx.partials.each(query=query))
-        ended = ended_between(tx, query, start_ms, _LAST_MS)
+        ended = tx.log.ended(query, start_ms, _LAST_MS)
         if counted or any(one.outcome is Outcome.DECIDED for one in ended):
             raise LedgerError(
                 f"windows of {query!r} that would have records of before and after are counted",

@@ -107,7 +107,7 @@ def load(image: bytes, head: Head) -> State | None:
     """
     try:
         found = _DECODER.decode(image)
-    except (msgspec.MsgspecError, ValueError):
+    except ValueError:
         return None
     if found.version != VERSION:
         return None

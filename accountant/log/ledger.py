@@ -27,7 +27,7 @@ from accountant.log.entries import Begun, Ended, Passed
 from accountant.log.growths import Growths
 from accountant.log.heads import Heads
 from accountant.log.pins import Pins, scope_of
-from accountant.log.progress import Progress, decision_of, ended_between, leave, waiting
+from accountant.log.progress import Progress, decision_of, leave, waiting
 from accountant.log.reports import Reports
 from accountant.log.state import ChargeState
 from accountant.log.upkeep import Journal, Upkeep, Writers
@@ -182,7 +182,7 @@ class Ledger:
             if answer is not None:
                 return answer
             if key.start_ms < query.cursor_ms:
-                known = ended_between(tx, key.query, key.start_ms, key.start_ms)
+                known = tx.log.ended(key.query, key.start_ms, key.start_ms)
                 return next((one.answer for one in known if one.window == key), Answer.MISSED)
             frontier = state.budgets[query.scope].frontier
             if frontier is None or key > frontier:

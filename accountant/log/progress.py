@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from accountant.errors import LedgerError
-from accountant.log import entries
 from accountant.log.door import registered
-from accountant.log.entries import Ended
+from accountant.log.transaction import LEFT
 from accountant.records import Outcome, StoredDecision
 
 if TYPE_CHECKING:
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import WindowKey
     from accountant.log.door import Door
+    from accountant.log.entries import Ended
     from accountant.log.state import Query, State
     from accountant.log.transaction import Transaction
 
@@ -23,13 +23,11 @@ __all__ = [
     "Progress",
     "QueryProgress",
     "decision_of",
-    "ended_between",
     "leave",
     "unpublished_of",
     "waiting",
 ]
 
-_MANY: Final = 2**31 - 1
 _BEGINNING_MS: Final = -(2**62)
 
 
@@ -92,38 +90,25 @@ class Progress:
         with self._door.read() as (tx, state):
             return [
                 one.decision(state.ledger_id, published=True)
-                for one in ended_between(tx, query, since_ms, until_ms)
+                for one in tx.log.ended(query, since_ms, until_ms)
             ]
 
     def unpublished(self, released_by_ms: int) -> set[str]:
         """Return the queries with decisions that may leave by an instant and have not left."""
         with self._door.read() as (tx, state):
-            left = tx.counters.named(_LEFT)
+            left = tx.counters.named(LEFT)
             behind = [one for one in state.queries.values() if unpublished_of(one, left)]
             first = ((one.query, next(iter(waiting(tx, one, 1)), None)) for one in behind)
             return {query for query, one in first if one and one.release_ms <= released_by_ms}
-
-
-_LEFT: Final = "published/"
-
-
-def ended_between(
-    tx: Transaction, query: str, since_ms: int, until_ms: int, limit: int = _MANY
-) -> list[Ended]:
-    """Return how a query's windows ended that start in a span, both included, in order."""
-    first = entries.window_name(query, since_ms)
-    rows = tx.log.ended(first, entries.window_name(query, until_ms), limit)
-    found = (entries.decode(row.kind, row.payload) for row in rows)
-    return [one for one in found if isinstance(one, Ended)]
 
 
 def decision_of(tx: Transaction, state: State, key: WindowKey) -> StoredDecision | None:
     """Return a window's decision, of this ledger or recovered from another copy."""
     query = state.queries.get(key.query)
     if query is not None and key.start_ms < query.cursor_ms:
-        for one in ended_between(tx, key.query, key.start_ms, key.start_ms):
+        for one in tx.log.ended(key.query, key.start_ms, key.start_ms):
             if one.window == key:
-                number, left_ms = tx.counters.of(_LEFT + key.query)
+                number, left_ms = tx.counters.of(LEFT + key.query)
                 has_left = key.start_ms in query.beside or bool(number and key.start_ms <= left_ms)
                 return one.decision(state.ledger_id, published=has_left)
     seen = state.recovered.get(key)
@@ -149,9 +134,9 @@ def decision_of(tx: Transaction, state: State, key: WindowKey) -> StoredDecision
 
 def waiting(tx: Transaction, query: Query, limit: int) -> list[Ended]:
     """Return the first decisions of a query that have not left, in order."""
-    number, last_ms = tx.counters.of(_LEFT + query.query)
+    number, last_ms = tx.counters.of(LEFT + query.query)
     since_ms = last_ms + 1 if number else _BEGINNING_MS
-    found = ended_between(tx, query.query, since_ms, query.cursor_ms, limit + len(query.beside))
+    found = tx.log.ended(query.query, since_ms, query.cursor_ms, limit + len(query.beside))
     return [one for one in found if one.start_ms not in query.beside][:limit]
 
 
@@ -161,12 +146,12 @@ def leave(tx: Transaction, query: Query, key: WindowKey) -> None:
     Raises:
         LedgerError: one before it has not left.
     """
-    name = _LEFT + query.query
+    name = LEFT + query.query
     number, last_ms = tx.counters.of(name)
     if number and key.start_ms <= last_ms:
         return
     since_ms = last_ms + 1 if number else _BEGINNING_MS
-    behind = ended_between(tx, query.query, since_ms, key.start_ms)
+    behind = tx.log.ended(query.query, since_ms, key.start_ms)
     mine = [one for one in behind if one.start_ms not in query.beside or one.window == key]
     if [one.window for one in mine] != [key]:
         raise LedgerError(f"decisions of {query.query!r} leave in the order of their windows")

@@ -12,8 +12,9 @@ from accountant.log import entries, status, verify
 from accountant.log.door import registered
 from accountant.log.entries import Head
 from accountant.log.pins import scope_of
-from accountant.log.progress import ended_between, unpublished_of
+from accountant.log.progress import unpublished_of
 from accountant.log.realised import RealisedLosses
+from accountant.log.transaction import LEFT
 from accountant.records import FinalCharge
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ class Reports:
     def status(self) -> LedgerStatus:
         """Return how much of every limit is left, and how far every query is."""
         with self._door.read() as (tx, state):
-            left = tx.counters.named("published/")
+            left = tx.counters.named(LEFT)
             behind = {one.query: unpublished_of(one, left) for one in state.queries.values()}
             return status.status(state, behind)
 
@@ -60,10 +61,10 @@ class Reports:
         with self._door.read() as (tx, state):
             known = registered(state, query)
             last_ms = known.settled_ms
-            settled = () if last_ms is None else ended_between(tx, query, last_ms, last_ms)
+            settled = () if last_ms is None else tx.log.ended(query, last_ms, last_ms)
 
             def ended_from(start_ms: int, limit: int) -> list[Ended]:
-                return ended_between(tx, query, start_ms, known.cursor_ms, limit)
+                return tx.log.ended(query, start_ms, known.cursor_ms, limit)
 
             return self._realised_losses.read(
                 scope_of(state, known.scope),
@@ -103,7 +104,7 @@ class Reports:
             ended = [
                 one
                 for name, query in budget.queries.items()
-                for one in ended_between(tx, name, from_ms - query.longest_ms, until_ms - 1)
+                for one in tx.log.ended(name, from_ms - query.longest_ms, until_ms - 1)
             ]
         found = [_final(one) for one in ended if one.end_ms > from_ms and one.asked is not None]
         for charge in budget.spent:

@@ -21,7 +21,7 @@ from accountant.budget.standings import Standing
 from accountant.costs.charges import Charge, PeriodCap, UniformCost, WindowKey
 from accountant.costs.runs import StoredRun
 from accountant.layouts import Growth, Layouts
-from accountant.log.entries import Archived, Asked, Given, Head
+from accountant.log.entries import Archived, Asked, Ended, Given, Head
 from accountant.loss.held import Held
 from accountant.records import Answer, BudgetTerms, LogIdentity, SeenDecision
 from accountant.regions.groupings import cells_key
@@ -101,6 +101,14 @@ class Reservation:
     settled_units: int | None = None
     realised_units: int = 0
     costs: bytes | None = None
+
+    @classmethod
+    def settled(cls, ended: Ended) -> Reservation | None:
+        """Return what a window that ended counts for good; ``None`` where it drew nothing."""
+        if ended.asked is None or ended.settled_units is None:
+            return None
+        realised = (ended.settled_units, ended.loss_units, ended.costs)
+        return cls(ended.asked, ChargeState.SETTLED, *realised)
 
     @property
     def window(self) -> WindowKey:

@@ -27,7 +27,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Counters", "Transaction"]
+__all__ = ["CLOCK", "CLOCK_GRAIN_MS", "LEFT", "Counters", "Transaction"]
+
+CLOCK: Final = "clock"
+"""The counter that is the mark of time."""
+
+CLOCK_GRAIN_MS: Final = 100
+"""It moves in steps, so that those who count do not queue up for its row."""
+
+LEFT: Final = "published/"
+"""Begins the name of a query's counter of decisions that have left."""
 
 _DOOR: Final = "door"
 _SECRET: Final = "secret"  # noqa: S105  # the kind of a row
@@ -77,7 +86,7 @@ class Transaction:
         if Rows(self.connection, PRIVATE, secret).add_new(_SECRET, "", 0, 0, "", secret):
             counters = Counters(self.connection, COUNTERS, secret)
             counters.put(_DOOR, 0, 0)
-            counters.put("clock", now_ms, now_ms)
+            counters.put(CLOCK, now_ms, now_ms)
         return self.secret() or secret
 
     def drop_behind(self, query: str, cursor_ms: int) -> None:
@@ -107,9 +116,9 @@ class Counters(Rows):
         found = self.get(name=name)
         return (0, 0) if found is None else (found.value, found.at_ms)
 
-    def count(self, name: str, now_ms: int, more: int = 1) -> int:
-        """Raise a number, and return it."""
-        value = self.of(name)[0] + more
+    def count(self, name: str, now_ms: int) -> int:
+        """Raise a number by one, and return it."""
+        value = self.of(name)[0] + 1
         self.put(name, value, now_ms)
         return value
 

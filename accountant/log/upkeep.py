@@ -18,8 +18,9 @@ from accountant.errors import ClockError
 from accountant.log import admission
 from accountant.log.archives import knows
 from accountant.log.entries import ClockSet
-from accountant.log.progress import ended_between
+from accountant.log.private import RUN
 from accountant.log.recovery import recovered, released
+from accountant.log.transaction import CLOCK
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +36,6 @@ __all__ = ["START", "Happened", "Journal", "Upkeep", "Writers"]
 START: Final = "start"
 """A worker started; every further name is the kind of an error that stopped one."""
 
-_CLOCK: Final = "clock"
 _CLOCK_SET: Final = "clock_set"
 _HAPPENED: Final = "happened/"
 _RELEASES: Final = "releases/"
@@ -78,9 +78,9 @@ class Upkeep:
         """
         with self._door.write() as writing:
             counters, now_ms = writing.tx.counters, self._door.clock_ms()
-            before_ms = counters.of(_CLOCK)[0]
+            before_ms = counters.of(CLOCK)[0]
             writing.append(ClockSet(before_ms, now_ms))
-            counters.put(_CLOCK, now_ms, now_ms)
+            counters.put(CLOCK, now_ms, now_ms)
             return before_ms, now_ms
 
     def mark_spent(self, seen: Sequence[SeenDecision]) -> int:
@@ -107,7 +107,7 @@ class Upkeep:
             for scope in scopes:
                 budget = state.budgets[scope]
                 for name, query in budget.queries.items():
-                    tx.private.drop(kind="run", query=name)
+                    tx.private.drop(kind=RUN, query=name)
                     tx.drop_behind(name, query.cursor_ms)
                 writing.append(admission.worst(budget, None, "", since_ms))
                 writing.append(admission.answers(budget))
@@ -150,7 +150,7 @@ class Journal:
             try:
                 now_ms = self._door.clock_ms()
             except ClockError:  # not to be believed: the last time the ledger saw
-                now_ms = counters.of(_CLOCK)[0]
+                now_ms = counters.of(CLOCK)[0]
             counters.count(_HAPPENED + name, now_ms)
 
     def entries(self) -> dict[str, Happened]:
@@ -223,7 +223,7 @@ def _missing(tx: Transaction, state: State, seen: Sequence[SeenDecision]) -> Ite
         if not mine:
             continue
         starts = [one.start_ms for one in mine]
-        ended = ended_between(tx, query, min(starts), max(starts))
+        ended = tx.log.ended(query, min(starts), max(starts))
         ours = {released(one.decision(state.ledger_id, published=True)) for one in ended}
         for one in mine:
             if released(one) not in ours and not (

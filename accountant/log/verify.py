@@ -6,7 +6,7 @@ time. Read from its beginning, what it granted is added up by :mod:`accountant.l
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from accountant.arguments import sentence_of
 from accountant.errors import LedgerCorruptError, LedgerError
@@ -16,6 +16,7 @@ from accountant.log.fold import apply
 from accountant.log.private import NOISY, RUN
 from accountant.log.state import State
 from accountant.log.sums import Sums
+from accountant.log.transaction import CLOCK, CLOCK_GRAIN_MS
 from accountant.loss.gaussian import Gaussian
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from accountant.log.transaction import Transaction
 
 __all__ = ["problems"]
-
-_CLOCK_GRAIN_MS: Final = 100
 
 
 def problems(
@@ -47,7 +46,7 @@ def problems(
         return list(_problems(tx, anchors, since, archived))
     except (ValueError, TypeError, LookupError) as error:
         return [f"a row cannot even be read: {sentence_of(error)}"]
-    except (LedgerError, LedgerCorruptError) as error:
+    except LedgerError as error:
         return [error.message]
 
 
@@ -151,9 +150,9 @@ def _beside(tx: Transaction, follower: _Follower) -> Iterator[str]:
         yield "the state was written down after an entry that is not there"
     yield from _promise_problems(state)
     yield from _private_problems(tx, state, follower.panes)
-    clock_ms = tx.counters.of("clock")[0]
+    clock_ms = tx.counters.of(CLOCK)[0]
     last = (one.last_ms for query in state.queries.values() for one in query.ended.values())
-    since_ms = max(last, default=state.created_ms) - _CLOCK_GRAIN_MS
+    since_ms = max(last, default=state.created_ms) - CLOCK_GRAIN_MS
     if state.clock_set_ms is not None:
         since_ms = state.clock_set_ms
     if clock_ms < since_ms:
