@@ -267,10 +267,9 @@ class _Soak:
         dumps = [f"{feed}={folder / feed}.dump.parquet" for feed in FEEDS]
         for feed in FEEDS:
             self._tocsin("dump", feed, str(folder / f"{feed}.dump.parquet"))
-        page = str(folder / "replay.prom")
-        done = run_command(
-            folder, "run", str(again), "--json", "--custodian-report", page, "--replay", *dumps
-        )
+        # On a slow machine most events come late, to the workers too: the verdict recounts all.
+        report = ("--json", "--accept-drops", "--custodian-report", str(folder / "replay.prom"))
+        done = run_command(folder, "run", str(again), *report, "--replay", *dumps)
         if done.returncode != 0:
             raise AssertionError(f"tocsin run --replay: {done.stderr}")
         (folder / "replay.jsonl").write_text(done.stdout)
