@@ -425,7 +425,7 @@ class ScopeStatus:
         reserved_units: the same if nothing but open reservations counted; never more than spent.
         reservations: windows reserved and not yet decided.
         pending: windows whose answer waits for the end of earlier ones.
-        anchor: ``NUMBER:HASH`` of the chain's last link, to note elsewhere.
+        archived_ms: windows that ended by then may lie in an archive; ``None`` before the first.
         promise: as :class:`BudgetTerms` has it.
     """
 
@@ -437,7 +437,7 @@ class ScopeStatus:
     reserved_units: int
     reservations: int
     pending: int
-    anchor: str
+    archived_ms: int | None = None
     promise: str | None = None
 
 
@@ -480,10 +480,12 @@ class LedgerStatus:
 
     Args:
         ledger_id: its identity.
+        anchor: ``NUMBER:HASH`` of its last entry, to note elsewhere.
         scopes: by name.
         queries: by name.
     """
 
     ledger_id: str
+    anchor: str
     scopes: Mapping[str, ScopeStatus]
     queries: Mapping[str, QueryStatus]

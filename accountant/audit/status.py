@@ -1,134 +1,114 @@
-"""Reports on a ledger: its status, and everything in it for the custodian."""
+"""How much of every limit is left, and how far every query is."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Final
 
-from accountant.charging import capped
-from accountant.charging.standing import Standings
+from accountant.budget.dearest import dearest_sum
+from accountant.log.entries import anchor_text
+from accountant.log.state import ChargeState
 from accountant.loss.overlap import worst_loss
 from accountant.records import LedgerStatus, Outcome, QueryStatus, ScopeStatus
-from accountant.store.chain import anchor_text
-from accountant.store.tables.charged import FINAL, OPEN, ChargeState
-from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Mapping, Sequence
 
-    from accountant.charging.past import Past
-    from accountant.store.queries import Placed
-    from accountant.store.tables.charged import ChargeRow
-    from accountant.store.tables.decided import TallyRow
-    from accountant.store.tables.pinned import ScopeRow
-    from accountant.store.transaction import Transaction
+    from accountant.costs.charges import PeriodCap
+    from accountant.log.state import Budget, Query, Reservation, State
 
-__all__ = ["export", "status"]
+__all__ = ["status"]
 
-PERIODS_SHOWN = 64
+_PERIODS_SHOWN: Final = 64
 
 
-def status(tx: Transaction, past: Past, ledger_id: str) -> LedgerStatus:
-    """Return how much of every wall is left, and how far every query is.
-
-    Asked every few seconds by every worker: what it reads grows with queries and with what is open,
-    and by one number with every budget period; not with what was ever decided.
+def status(state: State, unpublished: Mapping[str, int]) -> LedgerStatus:
+    """Return how much of every limit is left, and how far every query is.
 
     Args:
-        tx: sees one snapshot.
-        past: remembers what the queries cover.
-        ledger_id: the ledger's identity.
+        state: as it stands.
+        unpublished: decisions that have not left, by query.
     """
-    ended: defaultdict[str, list[TallyRow]] = defaultdict(list)
-    for tally in tx.tallies.each():
-        ended[tally.query].append(tally)
-    unpublished = tx.decisions.unpublished_by_query()
     return LedgerStatus(
-        ledger_id=ledger_id,
-        scopes={scope.terms.scope: _scope_status(tx, scope, past) for scope in tx.scopes.all()},
+        ledger_id=state.ledger_id,
+        anchor=anchor_text(state.head),
+        scopes={name: _scope_status(one) for name, one in sorted(state.budgets.items())},
         queries={
-            query.query: _query_status(
-                query, ended[query.query], unpublished=unpublished.get(query.query, 0)
-            )
-            for query in tx.queries.placed()
+            name: _query_status(one, unpublished[name])
+            for name, one in sorted(state.queries.items())
         },
     )
 
 
-def export(tx: Transaction) -> Iterator[dict[str, Any]]:
-    """Yield every row but partials, marks, runs and the hash key, with its kind under ``record``.
-
-    Alarms are text (JSON); hashes and costs are base64. A run's state would give its threshold
-    away.
-    """
-    for table, row in tx.exported():
-        yield {"record": table, **row}
-
-
-def _scope_status(tx: Transaction, scope: ScopeRow, past: Past) -> ScopeStatus:
-    name = scope.terms.scope
-    still_open = tx.charges.in_state(name, *OPEN)
+def _scope_status(budget: Budget) -> ScopeStatus:
+    still_open = budget.open()
     reserved = [one for one in still_open if one.state is ChargeState.RESERVED]
     periods: dict[int, int] = {}
-    if scope.terms.unit is PrivacyUnit.USER:
-        periods = tx.totals.latest_held(name, PERIODS_SHOWN)
-        spent = tx.totals.most_held(name)
-        reserved_units = max(capped.reserved_units(reserved).values(), default=0)
+    if budget.by_user:
+        held = {at: total.held for at, total in sorted(budget.totals.items()) if total.held}
+        periods = dict(list(held.items())[-_PERIODS_SHOWN:])
+        spent, reserved_units = max(held.values(), default=0), _most_reserved(reserved)
     else:
-        spent, reserved_units = _worst_rows(tx, scope, reserved, past)
+        spent, reserved_units = _worst_rows(budget, reserved)
     return ScopeStatus(
-        scope=name,
-        unit=scope.terms.unit,
-        epsilon_max_units=scope.terms.epsilon_max_units,
+        scope=budget.terms.scope,
+        unit=budget.terms.unit,
+        epsilon_max_units=budget.terms.epsilon_max_units,
         spent_units=spent,
         periods=periods,
         reserved_units=reserved_units,
         reservations=len(reserved),
         pending=len(still_open) - len(reserved),
-        anchor=anchor_text(scope.chain_link, scope.chain_hash),
-        promise=scope.promise,
+        archived_ms=budget.archived_ms,
+        promise=budget.terms.promise,
     )
 
 
-def _worst_rows(
-    tx: Transaction, scope: ScopeRow, reserved: list[ChargeRow], past: Past
-) -> tuple[int, int]:
-    """Return what the worst row has lost, and would have if open reservations alone counted.
+def _most_reserved(reserved: Sequence[Reservation]) -> int:
+    """Return the most that reservations alone hold of any period."""
+    held: defaultdict[int, int] = defaultdict(int)
+    few: defaultdict[tuple[int, PeriodCap], list[int]] = defaultdict(list)
+    for charge in reserved:
+        for period in charge.asked.periods:
+            if charge.cap is None:
+                held[period] += charge.worst_units
+            else:
+                few[period, charge.cap].append(charge.worst_units)
+    for (period, cap), units in few.items():
+        held[period] += dearest_sum(units, cap.windows)
+    return max(held.values(), default=0)
 
-    Args:
-        tx: sees one snapshot.
-        scope: a budget of unit ``event``.
-        reserved: its open reservations, which count at their worst.
-        past: remembers what its queries cover.
-    """
-    spent = scope.settled_worst_units
+
+def _worst_rows(budget: Budget, reserved: Sequence[Reservation]) -> tuple[int, int]:
+    """Return what the dearest row has lost, and would have if reservations alone counted."""
     if not reserved:
-        return spent, 0
-    standings = Standings(tx, scope, partial(past.shapes, tx, scope))
-    since_ms = min(one.start_ms for one in reserved)
-    ended = standings.all_of(tx.charges.after(scope.scope, since_ms, *FINAL))
-    ended += standings.adopted(since_ms)
-    held = [one.held for one in standings.all_of(reserved)]
+        return budget.worst_units, 0
+    since_ms = min(one.asked.start_ms for one in reserved)
+    ended = [*budget.final_after(since_ms), *budget.recovered_after(since_ms)]
+    held = [one.held for charge in reserved if (one := budget.standing(charge)) is not None]
     worst = worst_loss(held)
     near = worst_loss([*(one.held for one in ended), *held]) if ended else worst
-    return max(spent, near), worst
+    return max(budget.worst_units, near), worst
 
 
-def _query_status(query: Placed, ended: list[TallyRow], *, unpublished: int) -> QueryStatus:
-    decided = [one for one in ended if one.outcome is Outcome.DECIDED]
-    denied = [one for one in ended if one.outcome is Outcome.DENIED]
+def _query_status(query: Query, unpublished: int) -> QueryStatus:
+    decided = query.ended.get(Outcome.DECIDED.value)
+    denied = {
+        way.partition(" ")[2]: one
+        for way, one in sorted(query.ended.items())
+        if way != Outcome.DECIDED.value
+    }
     return QueryStatus(
         query=query.query,
         scope=query.scope,
         cursor_ms=query.cursor_ms,
-        decided=sum(one.windows for one in decided),
-        denied={one.reason: one.windows for one in denied},
-        decided_at_ms=max((one.last_ms for one in decided), default=0),
-        denied_at_ms={one.reason: one.last_ms for one in denied},
+        decided=0 if decided is None else decided.windows,
+        denied={reason: one.windows for reason, one in denied.items()},
+        decided_at_ms=0 if decided is None else decided.last_ms,
+        denied_at_ms={reason: one.last_ms for reason, one in denied.items()},
         unpublished=unpublished,
         sequence=query.sequence,
         retired=query.retired,
-        alarms_left=query.alarms_left,
-        alarms_rung=query.alarms_rung,
+        alarms_left=None if query.run is None else query.run.left,
+        alarms_rung=None if query.run is None else query.run.alarms_rung,
     )

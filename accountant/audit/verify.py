@@ -1,192 +1,190 @@
-"""What contradicts the charges of a ledger, found without any total that it keeps.
+"""What contradicts a ledger: its log, followed hash by hash and folded again from the beginning.
 
-The charges are added up again, over rows with :mod:`accountant.loss.overlap` and over periods, the
-chain is followed link by link, and every decision is held against its charge. Rows are streamed, in
-the order of windows, of the chain, and of the numbers of decisions: what is in memory at once grows
-with what windows overlap, with queries and with budget periods, not with the ledger's age.
-
-From a *trusted* link on, one that was noted elsewhere, only what came after it is read: what the
-chain told up to it is what it was when the link was noted, or the link would be another. Whether
-the rows of before still say what it tells is not looked at.
+What it comes to is compared with the snapshots in it, with the working rows and with the mark of
+time. Read from its beginning, what it granted is added up by :mod:`accountant.audit.sums`.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-from itertools import chain
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from accountant.arguments import sentence_of
-from accountant.audit import chainchecks, decisionchecks, rowchecks, runchecks
-from accountant.audit.chargechecks import charge_problems, costs_problem, named
-from accountant.audit.nearby import Nearby, in_step
-from accountant.audit.wallchecks import wall_of
-from accountant.charging import admission
-from accountant.charging.standing import Standings
-from accountant.records import Answer
-from accountant.store.among import listed
-from accountant.store.tables.charged import OPEN
+from accountant.audit.sums import Sums
+from accountant.errors import LedgerCorruptError, LedgerError
+from accountant.log import entries, images
+from accountant.log.entries import BEGINNING, Ended, Head, Snapshot
+from accountant.log.fold import apply
+from accountant.log.state import State
+from accountant.loss.gaussian import Gaussian
+from accountant.store.private import NOISY, RUN
+from accountant.store.transaction import CLOCK, CLOCK_GRAIN_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping
 
-    from accountant.audit.chainchecks import Place
-    from accountant.audit.wallchecks import Wall
-    from accountant.costs.charges import WindowKey
-    from accountant.costs.runs import StoredRun
-    from accountant.store.decisions import Stated
-    from accountant.store.tables.charged import ChargeRow
-    from accountant.store.tables.pinned import QueryRow, ScopeRow
+    from accountant.store.entry_rows import EntryRow
     from accountant.store.transaction import Transaction
 
 __all__ = ["problems"]
 
-_BEGINNING_MS: Final = -(2**63)
-
 
 def problems(
     tx: Transaction,
-    anchors: Mapping[str, Mapping[int, bytes]],
-    since: Mapping[str, Place] | None = None,
+    anchors: Mapping[int, bytes],
+    since: Head | None = None,
+    archived: Iterable[EntryRow] = (),
 ) -> list[str]:
-    """Return what contradicts the charges, one sentence each; empty when all is well.
+    """Return what contradicts the log, one sentence each; empty when all is well.
 
     Args:
         tx: a transaction that sees one snapshot.
-        anchors: links noted elsewhere, by budget: number and hash.
-        since: by budget, the link that is trusted with all that came before it.
+        anchors: entries noted elsewhere: number and hash.
+        since: the entry that is trusted with all that came before it.
+        archived: entries that lie in archives, in order.
     """
     try:
-        return list(_problems(tx, anchors, since or {}))
+        return list(_problems(tx, anchors, since, archived))
     except (ValueError, TypeError, LookupError) as error:
         return [f"a row cannot even be read: {sentence_of(error)}"]
+    except LedgerError as error:
+        return [error.message]
 
 
 def _problems(
-    tx: Transaction, anchors: Mapping[str, Mapping[int, bytes]], since: Mapping[str, Place]
-) -> Iterator[str]:
-    queries = {query.query: query for query in tx.queries.all()}
-    runs = {run.query: run for run in tx.runs.each()}
-    from_ms: dict[str, int] = {}
-    for scope in tx.scopes.all():
-        trusted = since.get(scope.scope)
-        if trusted is not None:
-            untrusted = chainchecks.trusted_problems(tx, scope, trusted)
-            yield from untrusted
-            trusted = None if untrusted else trusted
-        begin_ms = _BEGINNING_MS if trusted is None else _begin_ms(tx, scope, trusted.number)
-        from_ms |= {one: begin_ms for one, row in queries.items() if row.scope == scope.scope}
-        nearby, noted = Nearby(tx), anchors.get(scope.scope, {})
-        yield from in_step(
-            _window_problems(tx, scope, queries, runs, begin_ms, nearby=nearby),
-            chainchecks.problems(tx, scope, noted, trusted, nearby),
-        )
-        yield from rowchecks.frontier_problems(tx, scope)
-        yield from rowchecks.promise_problems(scope)
-        for row in tx.adopted.after(scope.scope):
-            yield from rowchecks.adopted_problems(row)
-    for query, run in runs.items():  # a run is added up as a whole
-        from_ms[query] = min(from_ms.get(query, _BEGINNING_MS), run.opened_start_ms)
-    for query in queries:  # and so are the panes that are kept
-        if (pane_ms := tx.noisy.first_start_ms(query)) is not None:
-            from_ms[query] = min(from_ms.get(query, _BEGINNING_MS), pane_ms)
-    yield from decisionchecks.problems(tx, queries, runs, from_ms)
-    for layouts in tx.layouts().values():
-        yield from layouts.problems()
-    yield from rowchecks.problems(tx, whole=not since)
-    if not since:
-        yield from decisionchecks.tally_problems(tx)
-
-
-def _begin_ms(tx: Transaction, scope: ScopeRow, number: int) -> int:
-    """Return an instant before anything that the links after one tell of began, periods too."""
-    recent = chain(tx.charges.in_state(scope.scope, *OPEN), _told_since(tx, scope, number))
-    starts = (
-        min([one.start_ms, *(() if scope.period == "lifetime" else one.periods)]) for one in recent
-    )
-    return min(starts, default=scope.frontier_end_ms or 0)
-
-
-def _told_since(tx: Transaction, scope: ScopeRow, number: int) -> Iterator[ChargeRow]:
-    for links in tx.links.since(scope.scope, number):
-        yield from tx.charges.among(listed(one.window for one in links))
-
-
-def _window_problems(
     tx: Transaction,
-    scope: ScopeRow,
-    queries: Mapping[str, QueryRow],
-    runs: Mapping[str, StoredRun],
-    from_ms: int,
-    *,
-    nearby: Nearby,
-) -> Iterator[tuple[int, list[str]]]:
-    """Look at every charge whose window ends after an instant, in the order of windows.
-
-    Yields a page of them at a time: how many they are, and what is wrong with them.
-    """
-    wall = wall_of(tx, scope, Standings(tx, scope), from_ms)
-    look = _Look(scope, queries, runs, wall)
-    for charges in tx.charges.in_order(scope.scope, from_ms):
-        beside = nearby.beside(charges)
-        told = tx.links.among(scope.scope, listed(beside))
-        found: list[str] = []
-        for charge in charges:
-            found += look.take(charge, beside[charge.window].decision, told.get(charge.window, ()))
-        yield len(charges), found
-    yield 0, list(wall.end())
-    if look.all_readable:
-        why = "it is pending, though its answer is determined"
-        yield 0, [f"{named(one.key)}: {why}" for one, _ in admission.answers(tx, scope)]
+    anchors: Mapping[int, bytes],
+    since: Head | None,
+    archived: Iterable[EntryRow],
+) -> Iterator[str]:
+    for table, wrong in tx.wrong():
+        yield f"a row of {table} is not what was stored: {tuple(wrong[:2])}"
+    follower = _Follower(anchors)
+    for row in archived:
+        yield from follower.take(row)
+    first, last = tx.log.bounds()
+    begin = follower.head.number + 1
+    if since is not None:
+        begin = max(begin, since.number)
+    for row in tx.log.since(max(begin, first)):
+        yield from follower.take(row)
+    yield from () if since is not None else follower.begun()
+    yield from follower.end(last)
+    yield from _beside(tx, follower)
 
 
-class _Look:
-    """Looks at charges of one budget, in the order of windows.
+class _Follower:
+    """Follows the log and folds it; an entry that does not fit is named and taken as it stands."""
 
-    Args:
-        scope: the budget.
-        queries: as they are registered, by name.
-        runs: as they stand, by query.
-        wall: takes what the charges hold.
-    """
+    def __init__(self, anchors: Mapping[int, bytes]) -> None:
+        self.head = Head(0, BEGINNING)
+        self.state: State | None = State(self.head)
+        self.panes: dict[tuple[str, int, int], bytes] = {}
+        self._anchors = dict(anchors)
+        self._first: EntryRow | None = None
+        self._sums: Sums | None = Sums()
 
-    def __init__(
-        self,
-        scope: ScopeRow,
-        queries: Mapping[str, QueryRow],
-        runs: Mapping[str, StoredRun],
-        wall: Wall,
-    ) -> None:
-        self._frontier = scope.frontier
-        self._queries = queries
-        self._runs = runs
-        self._wall = wall
-        self.all_readable = True
-        """Whether what the cells cost could be read, of all charges so far."""
+    def take(self, row: EntryRow) -> Iterator[str]:
+        """Take the next entry."""
+        self._first = self._first or row
+        if row.seq != self.head.number + 1:
+            # The fold goes on behind the next snapshot: what came before lies elsewhere.
+            if self.head.number:
+                yield f"entry {self.head.number + 1} of the ledger is missing"
+            self.state = self._sums = None
+        elif self._hash(row) != row.hash:
+            yield f"entry {row.seq} of the ledger is not what was stored"
+        noted = self._anchors.pop(row.seq, row.hash)
+        if noted != row.hash:
+            yield f"entry {row.seq} is not the one that was noted"
+        self.head = Head(row.seq, row.hash)
+        entry = entries.decode(row.kind, row.payload)
+        if (entry.kind, entry.key) != (row.kind, row.key):
+            yield f"entry {row.seq} of the ledger is about something else than it says"
+        if self.state is not None:
+            if isinstance(entry, Snapshot) and not _same(entry, self.state, self.head):
+                yield f"snapshot {row.seq} is not what the entries before it come to"
+            apply(self.state, entry, self.head)
+            yield from () if self._sums is None else self._sums.take(entry, self.state)
+        elif isinstance(entry, Snapshot):
+            self.state = images.load(bytes(entry.state), self.head)
+        if isinstance(entry, Ended) and entry.left is not None and entry.run is None:
+            self.panes[entry.query, entry.start_ms, entry.end_ms] = entry.left
 
-    def take(
-        self, charge: ChargeRow, decision: Stated | None, told: Sequence[tuple[int, str]]
-    ) -> Iterator[str]:
-        """Take the next charge, with its decision and its links, and yield what is wrong."""
-        run = self._runs.get(charge.query)
-        unreadable = costs_problem(charge)
-        if unreadable:
-            self.all_readable = False
-            yield unreadable
-        query = self._queries[charge.query]
-        yield from charge_problems(charge, decision, query, readable=not unreadable)
-        yield from chainchecks.told_problems(charge, told)
-        yield from runchecks.window_problems(charge, decision, run)
-        held = replace(charge, costs=None) if unreadable else charge
-        for line in chain(
-            runchecks.charge_problems(charge, run),
-            self._wall.take(held),
-            _frontier_problems(self._frontier, charge),
-        ):
-            yield f"{named(charge.key)}: {line}"
+    def begun(self) -> Iterator[str]:
+        """Say whether what came before the first entry that was taken lies in an archive."""
+        first = self._first
+        if first is None or first.seq == 1:
+            return
+        archives = () if self.state is None else self.state.archives
+        if not archives or not 1 < first.seq <= archives[-1].last + 1:
+            yield "the beginning of the log is missing"
+        elif first.seq == archives[-1].last + 1:
+            said = (archives[-1].hash, first.seq, first.kind, first.key, first.payload)
+            if entries.hash_after(*said) != first.hash:
+                yield f"entry {first.seq} does not follow on what lies in {archives[-1].file}"
+
+    def end(self, last: int) -> Iterator[str]:
+        """Say whether it ended where it should."""
+        if self.head.number != last:
+            yield f"the log ends at entry {last}, not at {self.head.number}"
+        known = {} if self.state is None else {one.last: one.hash for one in self.state.archives}
+        for number, noted in sorted(self._anchors.items()):
+            if number > last:
+                yield f"entry {number} was noted, the log is shorter"
+            elif number not in known:
+                yield f"entry {number} was noted and was not read: give the archive it lies in"
+            elif known[number] != noted:
+                yield f"entry {number} is not the one that was noted"
+
+    def _hash(self, row: EntryRow) -> bytes:
+        return entries.hash_after(self.head.hash, row.seq, row.kind, row.key, row.payload)
 
 
-def _frontier_problems(frontier: WindowKey | None, charge: ChargeRow) -> Iterator[str]:
-    served = frontier is not None and charge.key <= frontier
-    if not served and charge.admission is not Answer.MISSED:
-        yield "it was served beyond the frontier"
+def _same(snapshot: Snapshot, state: State, head: Head) -> bool:
+    said = images.load(bytes(snapshot.state), head)
+    return said is not None and images.dump(said, live=False) == images.dump(state, live=False)
+
+
+def _beside(tx: Transaction, follower: _Follower) -> Iterator[str]:
+    """Compare the working rows with what the log says of them."""
+    state = follower.state
+    if state is None:
+        return
+    image = tx.kept.get(name=images.IMAGE)
+    known = None if image is None else tx.log.at(image.number)
+    if image is not None and (known is None or not image.body.startswith(known.hash)):
+        yield "the state was written down after an entry that is not there"
+    yield from _promise_problems(state)
+    yield from _private_problems(tx, state, follower.panes)
+    clock_ms = tx.counters.of(CLOCK)[0]
+    last = (one.last_ms for query in state.queries.values() for one in query.ended.values())
+    since_ms = max(last, default=state.created_ms) - CLOCK_GRAIN_MS
+    if state.clock_set_ms is not None:
+        since_ms = state.clock_set_ms
+    if clock_ms < since_ms:
+        yield f"the mark of time is at {clock_ms} ms, before what the ledger has seen"
+
+
+def _promise_problems(state: State) -> Iterator[str]:
+    for name, budget in state.budgets.items():
+        gaussian = Gaussian.read(budget.terms.promise)
+        if gaussian is not None and gaussian.wall_units != budget.terms.epsilon_max_units:
+            yield f"budget {name!r}: its limit is not the one that its promise comes to"
+    for feed in state.logs:
+        yield from state.layouts(feed).problems()
+
+
+def _private_problems(
+    tx: Transaction, state: State, panes: Mapping[tuple[str, int, int], bytes]
+) -> Iterator[str]:
+    for query in state.queries.values():
+        try:
+            tx.private.run(query.run, query.left)
+        except LedgerCorruptError as error:
+            yield error.message
+    for row in tx.private.each():
+        if row.kind == RUN and state.queries[row.query].run is None:
+            yield f"a run of {row.query!r} outlived its configuration"
+        left = panes.get((row.query, row.start_ms, row.end_ms)) if row.kind == NOISY else None
+        if left is not None and left != tx.private.digest_of(row):
+            yield f"noisy counts of {row.query!r} are not as their decision left them"

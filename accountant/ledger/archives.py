@@ -1,142 +1,182 @@
-"""Moving decisions of the past to an archive: what may go, and letting it go once it lies there.
+"""Moving entries of the past to files: what may go, and letting it go once it lies there.
 
-Files are the caller's. A file is written from what :meth:`Archives.movable` and
-:meth:`Archives.decisions` return, is read again, and only then :meth:`Archives.move` lets its
-decisions go. Whoever is killed in between has lost nothing: what lies in a file and is still here
-goes when that is called again.
+Files are the caller's. A file is written from what :meth:`Archives.entries` yields, is read again,
+and only then :meth:`Archives.move` lets its entries go. Whoever is killed in between has lost
+nothing. Kept are a snapshot of the state, which the fold begins with from then on, and of each
+decision a mark by which its record on the topic is known again.
 """
 
 from __future__ import annotations
 
-from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+import time
+from hashlib import blake2b
+from itertools import islice, zip_longest
+from typing import TYPE_CHECKING, Final
 
-from accountant.charging import archiving
-from accountant.ledger.access import registered_query, registered_scope
-from accountant.ledger.upkeep import give_back, pause
-from accountant.store.archives import hash_before
+import msgspec
+
+from accountant.errors import LedgerError
+from accountant.ledger.progress import unpublished_of, waiting
+from accountant.log import entries, images
+from accountant.log.entries import Archived, Ended, Snapshot
+from accountant.rules.recovery import released
+from accountant.store.transaction import LEFT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
-    from accountant.ledger.access import Access
-    from accountant.store.tables.decided import ArchiveRow, DecisionRow
+    from accountant.ledger.door import Door
+    from accountant.log.state import State
+    from accountant.records import SeenDecision, StoredDecision
+    from accountant.store.entry_rows import EntryRow
+    from accountant.store.transaction import Transaction
 
-__all__ = ["Archives", "Span"]
+__all__ = ["Archives", "knows"]
 
-_STEP_DECISIONS: Final = 8_192
-_STEP_PARTS: Final = 20
-"""Each asks again what may go: with hundreds of alarms that takes longer than the rows."""
+_MARK_BYTES: Final = 8
+"""Of each decision that was moved: two of one number differ in them but for one in 2^64."""
 
+_KNOWN: Final = "known/"
+_STEP: Final = 20_000
+_PAUSE_S: Final = 0.11
+"""Between two steps: who waits for SQLite's lock looks for it every tenth of a second at worst."""
 
-class Span(NamedTuple):
-    """Decisions of one query.
-
-    Args:
-        query: its name.
-        after: the number that they come behind.
-        last: the number up to which they go.
-    """
-
-    query: str
-    after: int
-    last: int
+_STEP_PAGES: Final = 4_000
 
 
 class Archives:
-    """Says which decisions may go, and lets them."""
+    """Says which entries may go, and lets them."""
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
-        self._store = access.store
+    def __init__(self, door: Door) -> None:
+        self._door = door
+        with door.state() as state:
+            self._ledger_id = state.ledger_id
 
-    def movable(self, before_ms: int) -> list[Span]:
-        """Return the decisions that may go, of each query that has any, by name.
+    def movable(self, before_ms: int) -> tuple[int, int]:
+        """Return the first and the last number of the entries that may go; none where first > last.
 
         Args:
-            before_ms: windows that end after it stay; so do others, as
-                :mod:`accountant.charging.archiving` says.
+            before_ms: windows that end after it stay, with all that was appended since the first of
+                them ended. So do decisions that have not left, and runs that go on.
         """
-        with self._store.read() as tx:
-            found = [
-                Span(
-                    kept.query,
-                    kept.moved_sequence,
-                    archiving.last_to_move(tx, kept, before_ms),
-                )
-                for kept in tx.sequences.all()
-            ]
-        return [span for span in found if span.last > span.after]
+        with self._door.read() as (tx, state):
+            first, last = _first_to_move(tx, state), state.head.number
+            until = _movable_until(tx, state, before_ms)
+        late = (number for number, one in self._ended(first, last) if one.end_ms > until)
+        return first, next(late, last + 1) - 1
 
-    def decisions(self, span: Span) -> Iterator[DecisionRow]:
-        """Yield decisions in the order of their numbers; each page is read by itself."""
-        after = span.after
-        while True:
-            with self._store.read() as tx:
-                page = tx.decisions.page(span.query, after)
-            for one in page:
-                if one.sequence > span.last:
-                    return
-                yield one
+    def entries(self, first: int, last: int) -> Iterator[EntryRow]:
+        """Yield entries in order; each page is read by itself."""
+        while first <= last:
+            with self._door.store.read() as tx:
+                page = list(islice(tx.log.since(first, last), _STEP))
+            yield from page
             if not page:
                 return
-            after = page[-1].sequence
+            first = page[-1].seq + 1
 
-    def moved(self) -> dict[str, tuple[int, bytes]]:
-        """Return, by query, up to which number its decisions lie in archives, or 0.
+    def holds(self, rows: Iterable[EntryRow], first: int, last: int) -> bool:
+        """Tell whether rows are the entries from one number to another, all of them, in order."""
+        pairs = zip_longest(self.entries(first, last), rows)
+        return all(mine == other for mine, other in pairs)
 
-        Beside it stands the hash that the first decision behind covers.
-        """
-        with self._store.read() as tx:
-            every = tx.sequences.all()
-        return {kept.query: (kept.moved_sequence, hash_before(kept)) for kept in every}
+    def kept(self) -> list[Archived]:
+        """Return what lies in archives, in order."""
+        with self._door.state() as state:
+            return list(state.archives)
 
-    def kept(self) -> list[ArchiveRow]:
-        """Return what is kept of archives, by query and number."""
-        with self._store.read() as tx:
-            return tx.archives.all()
+    def move(self, file: str, first: int, last: int, before_ms: int) -> int:
+        """Let entries go that lie in a file, in short transactions; return how many.
 
-    def move(self, parts: Sequence[ArchiveRow], before_ms: int) -> int:
-        """Let decisions go that lie in a file, in short transactions; return how many.
-
-        Others go on meanwhile. It may be killed at any instant and called again. The space that
-        they took is given back to the disk where it can be.
+        Others go on meanwhile. It may be killed at any instant and called again.
 
         Args:
-            parts: of the file, as a :class:`accountant.charging.archiving.Binder` gave them.
+            file: its name; it is safely on the disk.
+            first: number of its first entry.
+            last: number of its last.
             before_ms: as for :meth:`movable`.
 
         Raises:
-            LedgerCorruptError: what the chain vouches for was changed behind the ledger's back.
-            LedgerError: one of its queries is not registered.
+            LedgerError: these entries must not go, or not yet.
         """
-        with self._store.read() as tx:
-            scope_of = {
-                one: registered_query(tx, one).scope for one in sorted({p.query for p in parts})
-            }
-        ordered = sorted(parts, key=lambda one: (scope_of[one.query], one.query))
-        gone = 0
-        for scope, mine in groupby(ordered, key=lambda one: scope_of[one.query]):
-            for together in _steps(mine):
-                with self._store.write() as tx:
-                    locked = registered_scope(tx, scope, lock=True)
-                    gone += archiving.move(tx, locked, together, before_ms)
-                    self._access.tick(tx)
-                pause(self._store)
-        give_back(self._store)
+        marks, latest_ms = self._marks(first, last)  # entries never change: nobody waits for this
+        with self._door.write() as writing:
+            tx, state = writing.tx, writing.state
+            if not any(one.file == file for one in state.archives):
+                row = tx.log.at(last)
+                moves_ms = _movable_until(tx, state, before_ms)
+                if row is None or first != _first_to_move(tx, state) or latest_ms > moves_ms:
+                    raise LedgerError(f"entries {first} to {last} of the ledger cannot go now")
+                for query, (number, mine) in marks.items():
+                    tx.kept.put(_KNOWN + query, number, bytes(mine))
+                known = tuple(_digest(mine) for _, mine in marks.values())
+                writing.append(Archived(file, first, last, row.hash, moves_ms, known))
+                writing.append(Snapshot(msgspec.Raw(images.dump(state))))
+            writing.tick()
+        return self.let_go()
+
+    def let_go(self) -> int:
+        """Delete the entries that lie in archives, a step at a time; return how many."""
+        gone, step = 0, _STEP
+        while step == _STEP:
+            with self._door.write() as writing:
+                moved = writing.state.archives
+                step = writing.tx.log.drop_through(moved[-1].last, _STEP) if moved else 0
+            gone += step
+            time.sleep(_PAUSE_S if step == _STEP else 0)
+        while self._door.store.give_back(_STEP_PAGES):
+            time.sleep(_PAUSE_S)
         return gone
 
+    def _ended(self, first: int, last: int) -> Iterator[tuple[int, Ended]]:
+        """Yield how windows ended, with the numbers of their entries."""
+        for row in self.entries(first, last):
+            if row.kind == Ended.kind and isinstance(
+                one := entries.decode(row.kind, row.payload), Ended
+            ):
+                yield row.seq, one
 
-def _steps(parts: Iterator[ArchiveRow]) -> Iterator[list[ArchiveRow]]:
-    """Yield some parts at a time: as many as one short transaction takes."""
-    together: list[ArchiveRow] = []
-    many = 0
-    for part in parts:
-        size = part.last_sequence - part.first_sequence + 1
-        if together and (many + size > _STEP_DECISIONS or len(together) == _STEP_PARTS):
-            yield together
-            together, many = [], 0
-        together.append(part)
-        many += size
-    if together:
-        yield together
+    def _marks(self, first: int, last: int) -> tuple[dict[str, tuple[int, bytearray]], int]:
+        """Return the marks of decisions by query, and when the latest of their windows ends."""
+        marks: dict[str, tuple[int, bytearray]] = {}
+        latest_ms = -(2**62)
+        for _, ended in self._ended(first, last):
+            begin, mine = marks.setdefault(ended.query, (ended.sequence, bytearray()))
+            mine.extend(bytes((ended.sequence - begin) * _MARK_BYTES - len(mine)))
+            mine.extend(_mark(ended.decision(self._ledger_id, published=True)))
+            latest_ms = max(latest_ms, ended.end_ms)
+        return marks, latest_ms
+
+
+def knows(tx: Transaction, seen: SeenDecision) -> bool:
+    """Whether a decision of this ledger is known from an archive that it was moved to."""
+    for row in tx.kept.each(name=_KNOWN + seen.query):
+        at = (seen.sequence - row.number) * _MARK_BYTES
+        if 0 <= at < len(row.body):
+            return bool(row.body[at : at + _MARK_BYTES] == _mark(seen))
+    return False
+
+
+def _first_to_move(tx: Transaction, state: State) -> int:
+    moved = state.archives[-1].last if state.archives else 0
+    return max(moved + 1, tx.log.bounds()[0])
+
+
+def _movable_until(tx: Transaction, state: State, before_ms: int) -> int:
+    """Return by when windows must have ended whose entries may go."""
+    left = tx.counters.named(LEFT)
+    until = min([before_ms, *(one.horizon_ms() for one in state.budgets.values())])
+    for query in state.queries.values():
+        if unpublished_of(query, left):
+            until = min([until, *(one.end_ms - 1 for one in waiting(tx, query, 1))])
+        if query.run is not None:
+            until = min(until, query.run.opened_start_ms)
+    return until
+
+
+def _digest(mine: bytes) -> bytes:
+    return blake2b(mine, digest_size=16).digest()
+
+
+def _mark(decision: StoredDecision | SeenDecision) -> bytes:
+    return blake2b(repr(released(decision)).encode(), digest_size=_MARK_BYTES).digest()

@@ -2,33 +2,31 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
-from accountant.charging import refusals
 from accountant.errors import LogChangedError
-from accountant.ledger.access import CLOCK_GRAIN_MS, registered_query
+from accountant.ledger.door import registered
 from accountant.records import REFERENCE_PARTITIONS, UNSEEN_MS, PartialStatus, Place, Stand
-from accountant.store.declaration import made_from
-from accountant.store.tables.counted import PlaceRow
+from accountant.rules import refusals
+from accountant.store.tables import MARKS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from accountant.costs.charges import WindowKey
-    from accountant.ledger.access import Access
+    from accountant.ledger.door import Door
     from accountant.records import Partial, Used
 
 __all__ = ["Counts"]
 
-_NOT_READ = {Stand.OPENED, Stand.UNREACHABLE}
+_NOT_READ: Final = {Stand.OPENED, Stand.UNREACHABLE}
 
 
 class Counts:
     """Keeps counts until their window is decided. Nothing is charged here."""
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
-        self._store = access.store
+    def __init__(self, door: Door) -> None:
+        self._door = door
 
     def put_partial(self, partial: Partial) -> PartialStatus:
         """Store one partition's count of one window.
@@ -46,17 +44,18 @@ class Counts:
         key, feed = partial.key, partial.counted_on
         if (feed is None) != (partial.partition < REFERENCE_PARTITIONS):
             raise ValueError("a reference's partitions, and no others, follow all of a query's own")
-        with self._store.write() as tx:
-            query = registered_query(tx, key.query, share=True)
+        with self._door.write(share=True) as writing:
+            tx, state = writing.tx, writing.state
+            query = registered(state, key.query)
             refusals.same_fingerprint(query, partial.fingerprint)
-            log = tx.logs.get("share", feed=feed or query.feed)
+            log = state.logs.get(feed or query.feed)
             if log is None or log.topic_id != partial.topic_id:
                 raise LogChangedError(
                     f"a count of {key.query!r} comes from a log that is not registered for "
                     f"feed {feed or query.feed!r}",
                     hint="the topic was created anew or never registered; restart the worker",
                 )
-            if partial.revision != tx.layouts_of(log).revision:
+            if partial.revision != state.layouts(log.feed).revision:
                 return PartialStatus.STALE
             if key.start_ms < max(query.cursor_ms, query.effective_from_ms or 0):
                 return PartialStatus.DECIDED
@@ -68,12 +67,12 @@ class Counts:
                 tx.used.drop(query=key.query, partition=partial.partition, start_ms=key.start_ms)
             elif partial.complete:
                 tx.used.note(partial)
-            self._access.tick(tx, grain_ms=CLOCK_GRAIN_MS)
+            writing.tick()
             return status
 
     def partials(self, key: WindowKey) -> list[Partial]:
         """Return a window's partials by partition."""
-        with self._store.read() as tx:
+        with self._door.store.read() as tx:
             return tx.partials.of(key)
 
     def used(self, cursors: Mapping[str, int], partition: int, topic_id: str) -> dict[str, Used]:
@@ -86,11 +85,11 @@ class Counts:
             topic_id: of its log.
         """
         found: dict[str, Used] = {}
-        with self._store.read() as tx:
-            for name, query in tx.queries.named(cursors.keys()).items():
+        with self._door.read() as (tx, state):
+            for name in cursors.keys() & state.queries.keys():
                 used = tx.used.before(
                     *(name, partition, cursors[name]),
-                    fingerprint=query.fingerprint,
+                    fingerprint=state.queries[name].fingerprint,
                     topic_id=topic_id,
                 )
                 if used is not None:
@@ -99,19 +98,22 @@ class Counts:
 
     def conflicted(self, key: WindowKey) -> bool:
         """Whether two different partials came for one partition of the window."""
-        with self._store.read() as tx:
+        with self._door.store.read() as tx:
             return tx.partials.conflicted(key)
 
     def put_mark(self, feed: str, partition: int, time_ms: int, offset: int) -> None:
         """Remember where a punctuation mark lies in a partition; the first one stored stays."""
-        with self._store.write() as tx:
-            tx.marks.note(feed, partition, time_ms, offset)
-            self._access.tick(tx, grain_ms=CLOCK_GRAIN_MS)
+        with self._door.write(share=True) as writing:
+            writing.tx.marks.add_new(feed, partition, time_ms, offset)
+            writing.tick()
 
     def mark_before(self, feed: str, partition: int, time_ms: int) -> int | None:
         """Return the offset of the newest stored mark at or before an instant."""
-        with self._store.read() as tx:
-            return tx.marks.before(feed, partition, time_ms)
+        columns = MARKS.c
+        place = (columns.feed == feed, columns.partition == partition, columns.time_ms <= time_ms)
+        with self._door.store.read() as tx:
+            newest = next(tx.marks.where(*place, last_first=True, limit=1), None)
+            return None if newest is None else int(newest.log_offset)
 
     def put_places(self, seen: Mapping[str, Mapping[int, tuple[int, Stand]]]) -> None:
         """Take note of how partitions stand; call it every few seconds for those that one reads.
@@ -119,30 +121,28 @@ class Counts:
         Args:
             seen: by feed and partition, the offset of the next record and how the partition stands.
         """
-        with self._store.write() as tx:
-            now_ms = self._access.tick(tx, grain_ms=CLOCK_GRAIN_MS)
+        with self._door.write(share=True) as writing:
+            places, now_ms = writing.tx.places, writing.tick()
             for feed, partitions in seen.items():
                 for partition, (offset, stand) in partitions.items():
-                    before = tx.places.get(feed=feed, partition=partition)
-                    if before is None:
-                        tx.places.add_new(PlaceRow(feed, partition, offset, stand, now_ms, now_ms))
-                        continue
-                    goes_on = _goes_on(before, offset, stand, now_ms)
-                    tx.places.change(
-                        {"feed": feed, "partition": partition},
-                        log_offset=offset,
-                        stand=stand,
-                        still_since_ms=now_ms if goes_on else before.still_since_ms,
-                        seen_ms=now_ms,
-                    )
+                    row = places.get(feed=feed, partition=partition)
+                    goes_on = row is None or _goes_on(_place(row), offset, stand, now_ms)
+                    since_ms = now_ms if row is None or goes_on else row.still_since_ms
+                    places.put(feed, partition, offset, stand.value, since_ms, now_ms)
 
     def places(self, feed: str) -> dict[int, Place]:
         """Return how the partitions of a feed stand, as far as anybody ever reported."""
-        with self._store.read() as tx:
-            return {row.partition: made_from(Place, row) for row in tx.places.each(feed=feed)}
+        with self._door.store.read() as tx:
+            return {row.partition: _place(row) for row in tx.places.each(feed=feed)}
 
 
-def _goes_on(before: PlaceRow, offset: int, stand: Stand, now_ms: int) -> bool:
+def _place(row: Any) -> Place:
+    """Return a stored place."""
+    stand = Stand(row.stand)
+    return Place(row.partition, row.log_offset, stand, row.still_since_ms, row.seen_ms)
+
+
+def _goes_on(before: Place, offset: int, stand: Stand, now_ms: int) -> bool:
     """Whether a partition cannot be said to have stood still since it was last reported."""
     if now_ms - before.seen_ms > UNSEEN_MS or {stand, before.stand} & _NOT_READ:
         return True

@@ -14,16 +14,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from accountant.charging import vouching
 from accountant.errors import LedgerError, LogChangedError
 from accountant.layouts import Growth
+from accountant.log.entries import Grown
 from accountant.records import Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from accountant.layouts import Layouts
-    from accountant.ledger.access import Access
+    from accountant.ledger.door import Door
+    from accountant.log.state import State
     from accountant.store.transaction import Transaction
 
 __all__ = ["Growths"]
@@ -34,14 +35,13 @@ _LAST_MS: Final = (1 << 63) - 1
 class Growths:
     """Keeps how many partitions feeds have, and since when. Nothing is charged here."""
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
-        self._store = access.store
+    def __init__(self, door: Door) -> None:
+        self._door = door
 
     def layouts(self) -> dict[str, Layouts]:
         """Return how many partitions every registered feed has had, by its name."""
-        with self._store.read() as tx:
-            return tx.layouts()
+        with self._door.state() as state:
+            return {feed: state.layouts(feed) for feed in sorted(state.logs)}
 
     def of(self, feed: str) -> Layouts:
         """Return how many partitions a feed has had.
@@ -49,8 +49,8 @@ class Growths:
         Raises:
             LogChangedError: it is not registered.
         """
-        with self._store.read() as tx:
-            return _registered(tx, feed)
+        with self._door.state() as state:
+            return _registered(state, feed)
 
     def refuse_unfit(self, feed: str, partitions: int) -> None:
         """Refuse what ``announce`` would refuse whenever it begins, before anything is written.
@@ -58,8 +58,8 @@ class Growths:
         Raises:
             LogChangedError, LedgerError: as ``announce``.
         """
-        with self._store.read() as tx:
-            _refuse_unfit(feed, partitions, _registered(tx, feed))
+        with self._door.state() as state:
+            _refuse_unfit(feed, partitions, _registered(state, feed))
 
     def announce(
         self, feed: str, partitions: int, *, from_ms: int | None, first_starts: Mapping[str, int]
@@ -83,9 +83,8 @@ class Growths:
             LedgerError: it has as many, another growth is not over, or one of the windows named was
                 counted or decided already.
         """
-        with self._store.write() as tx, vouching.changing(tx):
-            # The lock that whoever stores a count shares: none is on its way unseen.
-            known = _registered(tx, feed, lock=True)
+        with self._door.write() as writing:  # nobody who stores a count is on the way unseen
+            known = _registered(writing.state, feed)
             if known.unfinished is not None and known.newest == partitions:
                 return known.unfinished
             _refuse_unfit(feed, partitions, known)
@@ -98,16 +97,16 @@ class Growths:
                     hint=f"choose an instant from {over_ms} ms on",
                 )
             else:
-                _refuse_begun(tx, first_starts, self._access.ledger_id)
+                _refuse_begun(writing.tx, first_starts)
             growth = Growth(
                 feed=feed,
                 partitions=partitions,
                 before=known.newest,
                 from_ms=from_ms,
                 until_ms=None,
-                announced_ms=self._access.tick(tx),
+                announced_ms=writing.tick(),
             )
-            tx.growths.add(growth)
+            writing.append(Grown(growth))
             return growth
 
     def conclude(self, feed: str, partitions: int, *, until_ms: int) -> Growth:
@@ -123,28 +122,28 @@ class Growths:
         Raises:
             LedgerError: it was not announced, or the instant has passed.
         """
-        with self._store.write() as tx, vouching.changing(tx):
-            tx.logs.get("update", feed=feed)
-            growth = tx.growths.get(feed=feed, partitions=partitions)
+        with self._door.write() as writing:
+            known = writing.state.growths.get(feed, ())
+            growth = next((one for one in known if one.partitions == partitions), None)
             if growth is None:
                 raise LedgerError(f"no growth of {feed!r} to {partitions} partitions was announced")
             if growth.until_ms is not None:
                 return growth
             # Windows that have ended by now were denied; the instant divides those that have not.
-            if until_ms <= max(self._access.tick(tx), growth.from_ms):
+            if until_ms <= max(writing.tick(), growth.from_ms):
                 raise LedgerError(f"sensors of {feed!r} cannot all have known of it by now")
-            tx.growths.change({"feed": feed, "partitions": partitions}, until_ms=until_ms)
-            return replace(growth, until_ms=until_ms)
+            over = replace(growth, until_ms=until_ms)
+            writing.append(Grown(over))
+            return over
 
 
-def _registered(tx: Transaction, feed: str, *, lock: bool = False) -> Layouts:
-    log = tx.logs.get("update" if lock else "", feed=feed)
-    if log is None:
+def _registered(state: State, feed: str) -> Layouts:
+    if feed not in state.logs:
         raise LogChangedError(
             f"no worker has read feed {feed!r} with this ledger",
             hint="add partitions with Kafka's own tools, then start the workers",
         )
-    return tx.layouts_of(log)
+    return state.layouts(feed)
 
 
 def _refuse_unfit(feed: str, partitions: int, known: Layouts) -> None:
@@ -161,15 +160,14 @@ def _refuse_unfit(feed: str, partitions: int, known: Layouts) -> None:
         )
 
 
-def _refuse_begun(tx: Transaction, first_starts: Mapping[str, int], ledger_id: str) -> None:
+def _refuse_begun(tx: Transaction, first_starts: Mapping[str, int]) -> None:
     """Refuse to change windows that somebody has counted, or that were decided.
 
-    Counts are read first: what takes them away stores a decision in the same transaction. Windows
-    that were denied ahead of their time have neither.
+    Windows that were denied ahead of their time are neither.
     """
     for query, start_ms in first_starts.items():
         counted = any(row.start_ms >= start_ms for row in tx.partials.each(query=query))
-        ended = tx.decisions.between(query, start_ms, _LAST_MS, ledger_id=ledger_id)
+        ended = tx.log.ended(query, start_ms, _LAST_MS)
         if counted or any(one.outcome is Outcome.DECIDED for one in ended):
             raise LedgerError(
                 f"windows of {query!r} that would have records of before and after are counted",

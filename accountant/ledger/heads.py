@@ -17,15 +17,15 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from accountant.errors import LedgerError, LedgerRolledBackError
-from accountant.store.chain import HASH_BYTES, anchor_text, read_anchor
+from accountant.log.entries import HASH_BYTES, Head, anchor_text, read_anchor
 from accountant.store.headfile import HeadFile, Noted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
-    from accountant.ledger.access import Access
-    from accountant.store.tables.pinned import ScopeRow
+    from accountant.ledger.door import Door
+    from accountant.log.state import State
     from accountant.store.transaction import Transaction
 
 __all__ = ["Heads"]
@@ -33,6 +33,7 @@ __all__ = ["Heads"]
 _SUFFIX: Final = ".heads"
 _LONG: Final = 1 << 18  # bytes: some thousands of heads, which a start compares in a second
 _PERSON: Final = b"tocsin.head"
+_LOG: Final = "log"
 _CHARGES: Final = "`tocsin ledger FILE mark-spent`, after replays with `--published FILE.jsonl`"
 _TAKES_OVER: Final = (
     "`tocsin ledger FILE claim`, after replays `tocsin ledger FILE claim --replay PATH --published "
@@ -44,15 +45,16 @@ class Heads:
     """Tells the heads of a ledger, and whether it has those that were noted elsewhere.
 
     Args:
-        access: of the ledger.
+        door: of the ledger.
         hash_key: its secret.
     """
 
-    def __init__(self, access: Access, hash_key: bytes) -> None:
-        self._store = access.store
-        self._ledger_id = access.ledger_id
+    def __init__(self, door: Door, hash_key: bytes) -> None:
+        self._door = door
+        with door.state() as state:
+            self._ledger_id = state.ledger_id
         self._key = hash_key
-        database = access.store.file
+        database = door.store.file
         self._file = None if database is None else HeadFile(_beside(database))
         self._alone = database is not None and os.path.ismount(database)
         self._kept: dict[str, str] = {}
@@ -115,7 +117,7 @@ class Heads:
             return
         if self._alone:
             raise LedgerError(
-                f"the ledger {self._store.file} is mounted by itself, as one file: what it "
+                f"the ledger {self._door.store.file} is mounted by itself, as one file: what it "
                 "committed last, and what is noted of it, lie in another place and go with that",
                 hint="mount the folder that it lies in",
             )
@@ -133,12 +135,9 @@ class Heads:
             self._file.begin(lambda: self._noted(self.now()))
 
     def now(self) -> dict[str, str]:
-        """Return every budget's head as ``NUMBER:HASH``."""
-        with self._store.read() as tx:
-            return {
-                row.scope: self._head(row.scope, row.chain_link, row.chain_hash)
-                for row in tx.scopes.all()
-            }
+        """Return the log's head as ``NUMBER:HASH``, by the name that it is noted under."""
+        with self._door.state() as state:
+            return {_LOG: self._keyed(state.head)}
 
     def problems(self, noted: Mapping[str, str]) -> list[str]:
         """Return what of the noted heads the ledger does not have, one sentence each.
@@ -167,34 +166,26 @@ class Heads:
         return found + self._missing(dict.fromkeys((one.budget, one.head) for one in mine))
 
     def _missing(self, noted: Iterable[tuple[str, str]]) -> list[str]:
-        with self._store.read() as tx:
-            scopes = {row.scope: row for row in tx.scopes.all()}
-            return [
-                line
-                for scope, head in sorted(noted)
-                for line in self._problems(tx, scopes.get(scope), scope, head)
-            ]
+        with self._door.read() as (tx, state):
+            return [line for _, head in sorted(noted) for line in self._problems(tx, state, head)]
 
     def _noted(self, heads: Mapping[str, str]) -> list[Noted]:
         return [Noted(self._ledger_id, name, head) for name, head in sorted(heads.items())]
 
-    def _problems(
-        self, tx: Transaction, row: ScopeRow | None, scope: str, head: str
-    ) -> Iterator[str]:
-        number, _ = read_anchor(head)
-        if row is None:
-            yield f"budget {scope!r} is not in this ledger"
-        elif number > row.chain_link:
-            yield f"budget {scope!r} had a longer chain than this ledger has"
-        elif number >= row.base_link:  # what was compacted came after: the ledger is newer
-            digest = row.base_hash if number == row.base_link else tx.links.hash_of(scope, number)
-            if digest is None or self._head(scope, number, digest) != head:
-                yield f"budget {scope!r} had another chain than this ledger has"
+    def _problems(self, tx: Transaction, state: State, head: str) -> Iterator[str]:
+        number = read_anchor(head).number
+        if number > state.head.number:
+            yield "more was appended than this ledger has"
+        elif number >= tx.log.bounds()[0]:  # what lies in an archive came before: it is newer
+            row = tx.log.at(number)
+            if row is None or self._keyed(Head(number, row.hash)) != head:
+                yield "something else was appended than this ledger has"
 
-    def _head(self, scope: str, number: int, digest: bytes) -> str:
-        text = f"{number} {scope}".encode()
-        keyed = blake2b(text + digest, digest_size=HASH_BYTES, key=self._key, person=_PERSON)
-        return anchor_text(number, keyed.digest())
+    def _keyed(self, head: Head) -> str:
+        number = head.number
+        keyed = blake2b(head.hash, digest_size=HASH_BYTES, key=self._key, person=_PERSON)
+        keyed.update(str(number).encode())
+        return anchor_text(Head(number, keyed.digest()))
 
 
 def _beside(database: Path) -> Path:

@@ -9,20 +9,24 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from accountant.errors import ClockError
-from accountant.store.tables.journal import CLOCK_SET, JournalRow
+from accountant.store.transaction import CLOCK
 
 if TYPE_CHECKING:
-    from accountant.ledger.access import Access
-    from accountant.store.transaction import Transaction
+    from accountant.ledger.door import Door
 
-__all__ = ["CLOCK_SET", "START", "Entry", "Journal", "note"]
+__all__ = ["CLOCK_SET", "START", "Happened", "Journal"]
 
 START: Final = "start"
-"""A worker started; every further entry is the kind of an error that stopped one."""
+"""A worker started; every further name is the kind of an error that stopped one."""
+
+CLOCK_SET: Final = "clock_set"
+"""The custodian set the mark of time."""
+
+_HAPPENED: Final = "happened/"
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class Happened:
     """How often something happened, and when last.
 
     Args:
@@ -35,41 +39,35 @@ class Entry:
 
 
 class Journal:
-    """Counts what happened. Nothing is charged here."""
+    """Counts what befell those who work with a ledger, where it outlives them."""
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
-        self._store = access.store
+    def __init__(self, door: Door) -> None:
+        self._door = door
 
-    def note(self, entry: str) -> None:
-        """Count an entry once more.
+    def note(self, name: str) -> None:
+        """Count something once more.
 
         Also where the ledger refuses everything else, as when the clock went back: that is what
         there is to note.
 
         Args:
-            entry: one word; never anything of an event.
+            name: one word; never anything of an event.
 
         Raises:
             DependencyError: the database cannot be reached.
         """
-        with self._store.write() as tx:
-            note(tx, entry, self._now_ms(tx))
+        with self._door.write() as writing:
+            counters = writing.tx.counters
+            try:
+                now_ms = self._door.clock_ms()
+            except ClockError:  # not to be believed: the last time the ledger saw
+                now_ms = counters.of(CLOCK)[0]
+            counters.count(_HAPPENED + name, now_ms)
 
-    def _now_ms(self, tx: Transaction) -> int:
-        """Return the time; where a clock is not to be believed, the last one the ledger saw."""
-        try:
-            return self._access.clock_ms()
-        except ClockError:
-            return tx.ledger().clock_ms
-
-    def entries(self) -> dict[str, Entry]:
-        """Return everything that happened, by entry."""
-        with self._store.read() as tx:
-            return {row.entry: Entry(row.times, row.last_ms) for row in tx.journal.each()}
-
-
-def note(tx: Transaction, entry: str, now_ms: int) -> None:
-    """Count an entry once more, as of a time that the caller vouches for."""
-    tx.journal.add_up([JournalRow(entry, 1, now_ms)], "times")
-    tx.journal.change({"entry": entry}, last_ms=now_ms)
+    def entries(self) -> dict[str, Happened]:
+        """Return everything that happened, by name."""
+        with self._door.read() as (tx, state):
+            found = {name: Happened(*one) for name, one in tx.counters.named(_HAPPENED).items()}
+            if state.clock_set_ms is not None:
+                found[CLOCK_SET] = Happened(state.clock_sets, state.clock_set_ms)
+            return found

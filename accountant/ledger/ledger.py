@@ -12,33 +12,27 @@ threads and processes. Nothing here reads a clock or draws a random number of it
 from __future__ import annotations
 
 from contextlib import contextmanager
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+from hashlib import blake2b
+from itertools import pairwise, takewhile
+from typing import TYPE_CHECKING, Self
 
-from accountant.charging import admission, concluding, refusals, runs
-from accountant.charging.past import Past
-from accountant.errors import LedgerError
-from accountant.ledger.access import CLOCK_GRAIN_MS, Access, registered_query, registered_scope
+from accountant.errors import LedgerCorruptError, LedgerError
 from accountant.ledger.archives import Archives
 from accountant.ledger.counts import Counts
+from accountant.ledger.door import VERSION, Door, Writing, registered
 from accountant.ledger.growths import Growths
 from accountant.ledger.heads import Heads
 from accountant.ledger.journal import Journal
-from accountant.ledger.noisy import NoisyCounts
-from accountant.ledger.pins import Pins
-from accountant.ledger.progress import Progress
+from accountant.ledger.pins import Pins, scope_of
+from accountant.ledger.progress import Progress, decision_of, leave, waiting
 from accountant.ledger.reports import Reports
 from accountant.ledger.upkeep import Upkeep
 from accountant.ledger.writers import Writers
+from accountant.log.entries import Begun, Ended, Passed
+from accountant.log.state import ChargeState
 from accountant.records import Answer, Outcome, StoredDecision
-from accountant.store import decisionchain
-from accountant.store.declaration import made_from
-from accountant.store.schema import VERSION
+from accountant.rules import admission, refusals, runs
 from accountant.store.store import Store
-from accountant.store.tables.charged import OPEN, ChargeState
-from accountant.store.tables.decided import NoisyRow
-from accountant.store.tables.pinned import LedgerRow
-from accountant.store.tables.windows import window_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Sequence
@@ -46,9 +40,9 @@ if TYPE_CHECKING:
     from accountant.costs.charges import CellCosts, WindowKey
     from accountant.costs.noisy import Noisy
     from accountant.costs.runs import RunAfter, StoredRun
+    from accountant.log.state import Query, State
     from accountant.records import Request
-    from accountant.store.tables.pinned import ScopeRow
-    from accountant.store.transaction import Transaction
+    from accountant.store.private import NoisyCounts
 
 __all__ = ["Ledger"]
 
@@ -57,34 +51,34 @@ class Ledger:
     """The accountant's memory. Open one per process with :meth:`open`; share it among threads.
 
     Args:
-        access: its database, identity and clock.
+        door: its database and its state.
         hash_key: for caps and duplicates; secret.
 
     What is not said to a window stands in parts of its own: ``pins`` for what is registered,
-    ``counts`` for partials and marks, ``noisy`` for what panes released, ``growths`` for partitions
-    that are added, ``progress`` for how far many queries are, ``reports`` for status, realised
-    losses and verification, ``upkeep`` for what a custodian changes, ``archives`` for decisions
-    that move elsewhere, ``journal`` for starts and what ended them, ``heads`` and ``writers`` for
-    what is noted elsewhere of the chains and of those who release.
+    ``counts`` for partials and marks, ``growths`` for partitions that are added, ``progress`` for
+    how far many queries are, ``reports`` for status, realised losses and verification, ``upkeep``
+    for what a custodian changes, ``archives`` for entries that move elsewhere, ``journal`` for
+    starts and what ended them, ``heads`` and ``writers`` for what is noted elsewhere of the log
+    and of those who release.
     """
 
-    def __init__(self, access: Access, hash_key: bytes) -> None:
-        self._access = access
-        self._store = access.store
-        self.ledger_id = access.ledger_id
-        self._past = Past()
+    def __init__(self, door: Door, hash_key: bytes) -> None:
+        self._door = door
+        self._store = door.store
         self.hash_key = hash_key
-        self.pins = Pins(access)
-        self.counts = Counts(access)
-        self.noisy = NoisyCounts(access)
-        self.growths = Growths(access)
-        self.progress = Progress(access)
-        self.reports = Reports(access)
-        self.upkeep = Upkeep(access)
-        self.journal = Journal(access)
-        self.heads = Heads(access, hash_key)
-        self.writers = Writers(access)
-        self.archives = Archives(access)
+        with door.state() as state:
+            self.ledger_id = state.ledger_id
+        self.pins = Pins(door)
+        self.counts = Counts(door)
+        self.noisy = Panes(door)
+        self.growths = Growths(door)
+        self.progress = Progress(door)
+        self.reports = Reports(door)
+        self.upkeep = Upkeep(door)
+        self.journal = Journal(door)
+        self.heads = Heads(door, hash_key)
+        self.writers = Writers(door)
+        self.archives = Archives(door)
 
     @classmethod
     def open(
@@ -108,19 +102,21 @@ class Ledger:
         Raises:
             DependencyError: the database cannot be reached.
             LedgerError: another version of Tocsin made it.
+            LedgerCorruptError: it is not what was stored.
         """
         store = Store.open(url, connect_timeout_s=connect_timeout_s)
         try:
             with store.write() as tx:
-                now_ms = clock_ms()
-                new = LedgerRow(1, entropy(16).hex(), entropy(32), now_ms, now_ms, VERSION)
-                tx.identity.add_new(new)
-                row = tx.ledger()
+                store.secret = tx.secret() or tx.begin(entropy(32), clock_ms())
+            door, secret = Door(store, clock_ms, allowed_step_back_ms), _digest(store.secret)
+            with door.write() as writing:
+                if not writing.state.head.number:
+                    writing.append(Begun(entropy(16).hex(), secret, clock_ms(), VERSION))
+                _same_secret(writing.state, secret)
+            return cls(door, store.secret)
         except BaseException:
             store.close()
             raise
-        access = Access(store, row.ledger_id, clock_ms, allowed_step_back_ms)
-        return cls(access, row.hash_key)
 
     def close(self) -> None:
         """Let go of the database; idempotent."""
@@ -138,8 +134,8 @@ class Ledger:
 
     def frontier(self, scope: str) -> WindowKey | None:
         """Return the last window that was served; ``None`` before the first."""
-        with self._store.glance() as tx:
-            return registered_scope(tx, scope).frontier
+        with self._door.state() as state:
+            return scope_of(state, scope).frontier
 
     def admit(
         self, scope: str, requests: Sequence[Request], *, alarms: Collection[str] | None = None
@@ -167,15 +163,13 @@ class Ledger:
         frontier = self.frontier(scope)
         if not keys or (frontier is not None and keys[-1] <= frontier):
             return
-        with self._store.write() as tx:
-            row = registered_scope(tx, scope, lock=True)
+        with self._door.write() as writing:
+            budget = scope_of(writing.state, scope)
             if alarms is not None:
-                refusals.all_known(tx.queries.drawing_on(scope), scope, alarms)
-            frontier = row.frontier
-            fresh = [one for one in requests if frontier is None or one.charge.key > frontier]
-            if fresh:
-                admission.serve(tx, row, fresh, self._past)
-                self._access.tick(tx)
+                drawing = (one.query for one in budget.queries.values() if not one.retired)
+                refusals.all_known(drawing, scope, alarms)
+            writing.append(admission.admitted(writing.state, scope, requests))
+            writing.tick()
 
     def answer(self, key: WindowKey) -> Answer:
         """Return what the filter said to a window; ``PENDING`` until earlier ones decide it.
@@ -183,12 +177,15 @@ class Ledger:
         Raises:
             LedgerError: nobody asked for it, or the ledger has forgotten that somebody did.
         """
-        with self._store.read() as tx:
-            query = registered_query(tx, key.query)
-            charge = tx.charges.at(key)
-            if charge is not None:
-                return charge.admission
-            frontier = registered_scope(tx, query.scope).frontier
+        with self._door.read() as (tx, state):
+            query = registered(state, key.query)
+            answer = _answer(state, key)
+            if answer is not None:
+                return answer
+            if key.start_ms < query.cursor_ms:
+                known = tx.log.ended(key.query, key.start_ms, key.start_ms)
+                return next((one.answer for one in known if one.window == key), Answer.MISSED)
+            frontier = state.budgets[query.scope].frontier
             if frontier is None or key > frontier:
                 raise LedgerError(
                     f"the ledger has no request for a window of {key.query!r}: it went back, as"
@@ -199,26 +196,27 @@ class Ledger:
 
     def awaited(self, key: WindowKey) -> WindowKey | None:
         """Return the oldest open window of the budget if a window waits for the end of others."""
-        with self._store.read() as tx:
-            charge = tx.charges.at(key)
+        with self._door.state() as state:
+            budget = state.budgets[registered(state, key.query).scope]
+            charge = budget.charges.get(key)
             if charge is None or charge.state is not ChargeState.PENDING:
                 return None
-            return min(one.key for one in tx.charges.in_state(charge.scope, *OPEN))
+            return budget.open()[0].window
 
     # --- decisions
 
     def cursor(self, query: str) -> int:
         """Return the start (ms) of the oldest undecided window."""
-        with self._store.read() as tx:
-            return registered_query(tx, query).cursor_ms
+        with self._door.state() as state:
+            return registered(state, query).cursor_ms
 
     def effective_from(self, query: str) -> int:
         """Return the start (ms) of the first window its accepted change decides; 0 without one.
 
         Undecided windows that start before it can only be denied.
         """
-        with self._store.read() as tx:
-            return registered_query(tx, query).effective_from_ms or 0
+        with self._door.state() as state:
+            return registered(state, query).effective_from_ms or 0
 
     def run(self, query: str, periods: tuple[int, ...], fingerprint: str) -> StoredRun | None:
         """Return the run that a query's next window goes on with; ``None`` where it opens one.
@@ -232,10 +230,11 @@ class Ledger:
 
         Raises:
             LedgerError: the query is not registered.
+            LedgerCorruptError: the run is not as its last window left it.
         """
-        with self._store.read() as tx:
-            registered_query(tx, query)
-            return runs.usable(tx.runs.get(query=query), fingerprint, periods)
+        with self._door.read() as (tx, state):
+            known = registered(state, query)
+            return runs.usable(tx.private.run(known.run, known.left), fingerprint, periods)
 
     def settle(
         self,
@@ -257,7 +256,7 @@ class Ledger:
             fingerprint: of the configuration it was decided under.
             cost: realised loss, cell by cell; within the reservation. What is left of it can be
                 had by later windows at once.
-            alarms: which cells fired, in the caller's encoding.
+            alarms: which cells fired, in the caller's encoding: UTF-8.
             alarm_count: how many fired.
             next_start_ms: start of the query's next window.
             release_ms: it leaves no earlier than this.
@@ -272,46 +271,37 @@ class Ledger:
                 add up. Nothing is written then.
             ClockError: the clock went back.
         """
-        with self._store.write() as tx:
-            scope = self._in_turn(tx, key, fingerprint, next_start_ms, deny=False)
-            if isinstance(scope, StoredDecision):
-                return scope
-            charge = admission.check_reservation(tx.charges.at(key), key, fingerprint, cost)
+        with self._door.write() as writing:
+            tx, state = writing.tx, writing.state
+            known = self._in_turn(writing, key, fingerprint, next_start_ms, deny=False)
+            if isinstance(known, StoredDecision):
+                return known
+            charge = admission.reserved(state.budgets[known.scope], key, fingerprint, cost)
             if tx.partials.conflicted(key):
                 raise LedgerError(
                     f"partials of {key.query!r} contradict each other",
                     hint="deny the window: one log slice gave two counts",
                 )
-            run_digest = draw = None
-            if run is not None or charge.in_run:
-                stored = tx.runs.get(query=key.query)
+            after, left = None, None
+            if run is not None or charge.asked.in_run:
+                stored = tx.private.run(known.run, known.left)
                 after = runs.continued(stored, charge, cost, run, alarm_count)
-                tx.runs.drop(query=key.query)
-                tx.runs.add(after)
-                run_digest = decisionchain.run_digest(after, self.hash_key)
+                left = tx.private.keep_run(key, after)
             if noisy is not None:
-                left = made_from(NoisyRow, noisy, **window_columns(key), fingerprint=fingerprint)
-                tx.noisy.drop_before(key.query, noisy.kept_from_ms)
-                tx.noisy.add(left)
-                run_digest = decisionchain.noisy_digest(left, self.hash_key)
-                draw = run_digest.hex()
-            decision, kept = self._conclude(
-                tx,
-                key,
-                fingerprint=fingerprint,
-                run_digest=run_digest,
-                next_start_ms=next_start_ms,
-                release_ms=release_ms,
-                outcome=Outcome.DECIDED,
-                reason=None,
+                left = tx.private.keep_noisy(key, fingerprint, noisy)
+            ended = admission.settled(
+                known.sequence + 1,
+                charge,
+                cost,
                 alarms=alarms,
                 alarm_count=alarm_count,
-                epsilon_units=cost.worst_units if charge.in_run else charge.units,
-                capped=charge.cap is not None,
-                draw=draw,
+                next_start_ms=next_start_ms,
+                release_ms=release_ms,
+                now_ms=writing.tick(),
+                run=after,
+                left=left,
             )
-            admission.settle(tx, scope, charge, cost, self._past, decided=kept)
-            return decision
+            return self._end(writing, ended)
 
     def deny(
         self,
@@ -337,47 +327,54 @@ class Ledger:
         Raises:
             ConfigChangedError, LedgerError, ClockError: as :meth:`settle`.
         """
-        with self._store.write() as tx:
-            scope = self._in_turn(tx, key, fingerprint, next_start_ms, deny=True)
-            if isinstance(scope, StoredDecision):
-                return scope
-            decision, kept = self._conclude(
-                tx,
-                key,
+        with self._door.write() as writing:
+            known = self._in_turn(writing, key, fingerprint, next_start_ms, deny=True)
+            if isinstance(known, StoredDecision):
+                return known
+            ended = Ended(
+                query=key.query,
+                start_ms=key.start_ms,
+                end_ms=key.end_ms,
+                sequence=known.sequence + 1,
+                outcome=Outcome.DENIED,
                 fingerprint=fingerprint,
                 next_start_ms=next_start_ms,
                 release_ms=release_ms,
-                outcome=Outcome.DENIED,
+                decided_at_ms=writing.tick(),
                 reason=reason,
-                alarms=b"",
-                alarm_count=0,
-                epsilon_units=0,
-                capped=True,  # who is denied before being asked for has no charge that would tell
+                answer=_last_answer(writing.state, key),
             )
-            admission.deny(tx, scope, key, fingerprint, decided=kept)
-            return decision
+            return self._end(writing, ended)
 
     def decision(self, key: WindowKey) -> StoredDecision | None:
         """Return a window's decision, if there is one."""
-        with self._store.read() as tx:
-            return self._decision(tx, key)
+        with self._door.read() as (tx, state):
+            return decision_of(tx, state, key)
 
     def unpublished(
         self, query: str, released_by_ms: int, limit: int = 100
     ) -> list[StoredDecision]:
         """Return the decisions that may leave by an instant, in order; their heads are noted."""
-        with self._store.read() as tx:
-            found = tx.decisions.unpublished(query, released_by_ms, limit, ledger_id=self.ledger_id)
+        with self._door.read() as (tx, state):
+            ready = takewhile(
+                lambda one: one.release_ms <= released_by_ms,
+                waiting(tx, registered(state, query), limit),
+            )
+            found = [one.decision(state.ledger_id, published=False) for one in ready]
         if found:
             self.heads.keep()
         return found
 
     def mark_published(self, *keys: WindowKey) -> None:
-        """Remember that decisions have left; idempotent."""
-        with self._store.write() as tx:
+        """Remember that decisions have left, in the order of their windows; idempotent.
+
+        Raises:
+            LedgerError: one before it has not left.
+        """
+        with self._door.write() as writing:
             for key in keys:
-                tx.decisions.change(window_columns(key), published=True)
-            self._access.tick(tx, grain_ms=CLOCK_GRAIN_MS)
+                leave(writing.tx, registered(writing.state, key.query), key)
+            writing.tick()
 
     @contextmanager
     def exclusive(self, name: str) -> Iterator[bool]:
@@ -391,45 +388,82 @@ class Ledger:
 
     # --- one transaction's steps
 
-    def _decision(self, tx: Transaction, key: WindowKey) -> StoredDecision | None:
-        return tx.decisions.of(key, ledger_id=self.ledger_id) or tx.adopted.of(key)
-
     def _in_turn(
-        self, tx: Transaction, key: WindowKey, fingerprint: str, next_start_ms: int, *, deny: bool
-    ) -> StoredDecision | ScopeRow:
-        """Return the window's decision if there is one, else its budget; both are locked."""
-        query = registered_query(tx, key.query, lock=True)
-        existing = self._decision(tx, key)
+        self,
+        writing: Writing,
+        key: WindowKey,
+        fingerprint: str,
+        next_start_ms: int,
+        *,
+        deny: bool,
+    ) -> StoredDecision | Query:
+        """Return the window's decision if there is one, else its query."""
+        query = registered(writing.state, key.query)
+        existing = decision_of(writing.tx, writing.state, key)
         if existing is not None:
             if query.cursor_ms == key.start_ms < next_start_ms:
-                # Adopted before the query was registered: it still has to be passed over.
-                scope = registered_scope(tx, query.scope, lock=True)
-                concluding.pass_over(tx, scope, query, next_start_ms)
+                # Recovered before the query was registered: it still has to be passed over.
+                writing.append(Passed(key.query, next_start_ms))
+                writing.tx.drop_behind(key.query, next_start_ms)
             return existing
         refusals.same_fingerprint(query, fingerprint)
         refusals.in_turn(query, key, next_start_ms, deny=deny)
-        return registered_scope(tx, query.scope, lock=True)
+        return query
 
-    def _conclude(
-        self,
-        tx: Transaction,
-        key: WindowKey,
-        *,
-        next_start_ms: int,
-        capped: bool,
-        run_digest: bytes | None = None,
-        **fields: Any,
-    ) -> tuple[StoredDecision, bytes]:
-        tx.partials.drop(**window_columns(key))
-        # Nothing here is shared among scopes but the clock's mark, and that moves in steps.
-        decision = StoredDecision(
-            key=key,
-            sequence=0,
-            ledger_id=self.ledger_id,
-            decided_at_ms=self._access.tick(tx, grain_ms=CLOCK_GRAIN_MS),
-            published=False,
-            **fields,
+    def _end(self, writing: Writing, ended: Ended) -> StoredDecision:
+        """Append how a window ended, and what follows from it."""
+        state, window = writing.state, ended.window
+        writing.append(ended)
+        writing.tx.partials.drop(query=window.query, start_ms=window.start_ms, end_ms=window.end_ms)
+        if ended.asked is None or ended.asked.windows_per_period is not None:
+            writing.tx.used.drop_passed(window.query, ended.next_start_ms)
+        budget = state.budgets[state.queries[window.query].scope]
+        if ended.settled_units:
+            writing.append(admission.worst(budget, window, ended.fingerprint, window.start_ms))
+        writing.append(admission.answers(budget))
+        return ended.decision(state.ledger_id, published=False)
+
+
+class Panes:
+    """Noisy counts of panes, as windows over them read them: free, and as often as one likes."""
+
+    def __init__(self, door: Door) -> None:
+        self._door = door
+
+    def between(self, query: str, start_ms: int, end_ms: int) -> list[NoisyCounts]:
+        """Return the stored panes of a query that lie in a span, in their order.
+
+        A pane that was denied, or that no window to come reads, has none.
+
+        Args:
+            query: the panes' own.
+            start_ms: inclusive.
+            end_ms: exclusive.
+        """
+        with self._door.read() as (tx, _):
+            return tx.private.noisy(query, start_ms, end_ms)
+
+
+def _same_secret(state: State, secret: bytes) -> None:
+    if state.secret != secret:
+        raise LedgerCorruptError(
+            "the ledger's secret is not the one that it was made with",
+            hint="restore the newest sound copy of it",
         )
-        return concluding.conclude(
-            tx, decision, next_start_ms=next_start_ms, run_digest=run_digest, capped=capped
-        )
+
+
+def _answer(state: State, key: WindowKey) -> Answer | None:
+    """Return what a window that has not ended was answered; ``None`` where it was not served."""
+    budget = state.budgets[state.queries[key.query].scope]
+    charge = budget.charges.get(key)
+    return budget.refused.get(key) if charge is None else charge.asked.answer
+
+
+def _last_answer(state: State, key: WindowKey) -> Answer:
+    """Return what a window that ends now was answered for good."""
+    answer = _answer(state, key)
+    return Answer.MISSED if answer is None or answer is Answer.PENDING else answer
+
+
+def _digest(secret: bytes) -> bytes:
+    return blake2b(secret, digest_size=16, person=b"tocsin.secret").digest()

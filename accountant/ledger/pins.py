@@ -1,58 +1,57 @@
 """What a ledger is pinned to: budgets, logs and queries.
 
-The first registration stores, later ones compare: a configuration or a log that changed under a
-ledger is refused, unless the change was accepted at a window boundary.
+The first registration is appended, later ones compare: a configuration or a log that changed under
+a ledger is refused, unless the change was accepted at a window boundary.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from contextlib import nullcontext
-from operator import attrgetter
+from copy import copy
 from typing import TYPE_CHECKING
 
-from accountant.charging import admission, refusals, vouching
 from accountant.errors import LedgerError
-from accountant.ledger.access import registered_query, registered_scope
-from accountant.store import chain
-from accountant.store.declaration import made_from
-from accountant.store.tables.pinned import FileRow, QueryRow, ScopeRow, ShapeRow
+from accountant.ledger.door import registered
+from accountant.log.entries import (
+    Budgeted,
+    Changed,
+    FilesPinned,
+    LogPinned,
+    Registered,
+    Retired,
+)
+from accountant.rules import admission, refusals
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
-    from accountant.ledger.access import Access
+    from accountant.ledger.door import Door, Writing
+    from accountant.log.state import Budget, Query, State
     from accountant.records import BudgetTerms, LogIdentity, QueryRegistration
-    from accountant.store.transaction import Transaction
 
-__all__ = ["Pins"]
+__all__ = ["Pins", "scope_of"]
 
 
 class Pins:
     """Registers, compares, and says what is registered."""
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
-        self._store = access.store
+    def __init__(self, door: Door) -> None:
+        self._door = door
 
     def register_budget(self, terms: BudgetTerms) -> None:
         """Store a scope's budget the first time; later compare.
 
         Raises:
             ConfigChangedError: unit, epsilon_max or period is another than the stored one.
-            LedgerCorruptError: the stored one is not what its chain vouches for.
         """
         if not 0 <= terms.epsilon_max_units < admission.LARGEST_LOSS_UNITS:
             raise LedgerError(f"epsilon_max of {terms.scope!r} does not fit into the ledger")
-        with self._store.write() as tx:
-            added = tx.scopes.add_new(_new_budget(terms))
-            scope = registered_scope(tx, terms.scope, lock=True)
-            refusals.same_budget(scope.terms, terms)
-            if added:
-                vouching.vouch(tx, terms.scope)
+        with self._door.write() as writing:
+            known = writing.state.budgets.get(terms.scope)
+            if known is None:
+                writing.append(Budgeted(terms))
             else:
-                vouching.check_state(tx, scope)
-            self._access.tick(tx)
+                refusals.same_budget(known.terms, terms)
+            writing.tick()
 
     def register_log(self, identity: LogIdentity) -> None:
         """Store the identity of a feed's log the first time; later compare.
@@ -60,13 +59,12 @@ class Pins:
         Raises:
             LogChangedError: it is another log, or has partitions that were not announced.
         """
-        with self._store.write() as tx:
-            if tx.logs.get(feed=identity.feed) is None:
-                with vouching.changing(tx):
-                    tx.logs.add_new(identity)
-            (stored,) = tx.logs.each(feed=identity.feed)
-            refusals.same_log(stored, identity, tx.layouts_of(stored))
-            self._access.tick(tx)
+        with self._door.write() as writing:
+            state, feed = writing.state, identity.feed
+            if feed not in state.logs:
+                writing.append(LogPinned(identity))
+            refusals.same_log(state.logs[feed], identity, state.layouts(feed))
+            writing.tick()
 
     def register_files(self, files: Mapping[str, Collection[str]]) -> None:
         """Store which files are replayed as which feed; idempotent.
@@ -77,14 +75,11 @@ class Pins:
         Args:
             files: digests by feed.
         """
-        with self._store.write() as tx:
-            known = set(_replayed(tx))
-            given = ((feed, digest) for feed, digests in files.items() for digest in digests)
-            fresh = sorted({*given} - known)
-            with vouching.changing(tx) if fresh else nullcontext():
-                now_ms = self._access.tick(tx)
-                for feed, digest in fresh:
-                    tx.files.add_new(FileRow(feed, digest, now_ms))
+        with self._door.write() as writing:
+            now_ms = writing.tick()
+            for feed, digests in sorted(files.items()):
+                fresh = sorted({*digests} - {*writing.state.files.get(feed, ())})
+                writing.append(FilesPinned(feed, tuple(fresh), now_ms) if fresh else None)
 
     def register_query(self, registration: QueryRegistration) -> int:
         """Store a query the first time, later compare; return its cursor.
@@ -97,48 +92,42 @@ class Pins:
     def register_queries(self, given: Sequence[QueryRegistration]) -> dict[str, int]:
         """Store queries the first time, later compare; return their cursors by name.
 
-        All of them or, where one is refused, none. What takes time grows with their number, not
-        with its square.
+        All of them or, where one is refused, none.
 
         Args:
-            given: of any budgets, no query twice; the links of new ones follow in this order.
+            given: of any budgets, no query twice; new ones are appended in this order.
 
         Raises:
             ConfigChangedError: one differs from the stored one, or was retired; its feed's events
                 were dated by another field, or drew on another budget under another feed's name.
             LedgerCorruptError: the ledger holds other rows to be covered by one, or another share.
+            LedgerError: the budget of one is not registered.
         """
         names = {one.query for one in given}
-        by_scope: defaultdict[str, list[QueryRegistration]] = defaultdict(list)
-        for one in given:
-            by_scope[one.scope].append(one)
-        with self._store.write() as tx:
-            known = tx.queries.named(names)
-            # Rows are inserted, and budgets locked, in one order by whoever registers many.
-            fresh = set()
-            for one in sorted(given, key=attrgetter("query")):
-                if one.query not in known and tx.queries.add_new(_new_query(one)):
-                    fresh.add(one.query)
-                    tx.kept_shares.set(one.scope, one.query, one.share_units)
-            rows = tx.queries.named(names)
+        with self._door.write() as writing:
+            state = writing.state
+            neighbours = refusals.Neighbours(
+                row for name, row in sorted(state.queries.items()) if name not in names
+            )
+            sources = refusals.Sources(state.logs.values(), state.replayed())
             for one in given:
-                refusals.same_query(rows[one.query], one)
-                refusals.same_share(tx.kept_shares.of(one.scope).get(one.query, 0), one)
-            for scope, mine in sorted(by_scope.items()):
-                locked = registered_scope(tx, scope, lock=True)
-                _pin_shapes(tx, locked, mine, fresh)
-                # A new share may leave no doubt any more about windows that wait.
-                admission.answer_pending(tx, locked)
-            self._access.tick(tx)
-            # The clock's row is locked now: who registers another query at the same time is seen.
-            sources = refusals.Sources(tx.logs.all(), _replayed(tx))
-            others = (row for row in tx.queries.all() if row.query not in names)
-            neighbours = refusals.Neighbours(others)
-            for one in given:
+                budget = scope_of(state, one.scope)
+                known = state.queries.get(one.query)
+                if known is not None:
+                    refusals.same_query(known, one)
+                    refusals.same_share(known.share_units, one)
+                    refusals.same_shape(known.covers(one.fingerprint), one)
                 neighbours.same_time(one)
                 neighbours.one_budget(sources, one)
                 neighbours.add(one)
-            return {name: row.cursor_ms for name, row in rows.items()}
+                if known is None:
+                    writing.recall(budget, one.first_start_ms)
+                    writing.append(_new_query(one))
+            for scope in sorted({one.scope for one in given}):
+                # A new share may leave no doubt any more about windows that wait.
+                writing.append(admission.answers(state.budgets[scope]))
+            writing.tick()
+            return {name: state.queries[name].cursor_ms for name in sorted(names)}
 
     def accept_change(self, registration: QueryRegistration, effective_from_ms: int) -> None:
         """Take a query's new configuration from a window boundary on; idempotent.
@@ -155,62 +144,55 @@ class Pins:
             ConfigChangedError: scope or feed differ, or the field that dates events.
             LedgerError: windows from there on are decided already.
         """
-        with self._store.write() as tx:
-            row = registered_query(tx, registration.query, lock=True)
+        with self._door.write() as writing:
+            state = writing.state
+            row = registered(state, registration.query)
             if row.fingerprint == registration.fingerprint:
                 return
             refusals.same_home(row, registration)
-            refusals.Neighbours(tx.queries.all()).same_time(registration)
+            refusals.Neighbours(state.queries.values()).same_time(registration)
             if effective_from_ms < row.cursor_ms:
                 raise LedgerError(
                     f"query {row.query!r} is decided up to {row.cursor_ms} ms; "
                     f"a change cannot take effect at {effective_from_ms} ms",
                     hint="choose a later window boundary",
                 )
-            scope = registered_scope(tx, row.scope, lock=True)
-            vouching.check_state(tx, scope)
-            tx.kept_shares.set(row.scope, row.query, registration.share_units)
-            admission.withdraw(tx, scope, row)
-            tx.queries.change(
-                {"query": row.query},
+            if registration.fingerprint in row.shapes:
+                refusals.same_shape(row.shapes[registration.fingerprint], registration)
+            changed = Changed(
+                query=row.query,
                 fingerprint=registration.fingerprint,
                 definition=registration.definition,
+                shape=registration.shape,
                 effective_from_ms=effective_from_ms,
+                share_units=registration.share_units,
             )
-            known = tx.shape(row.query, registration.fingerprint)
-            if known is None:
-                tx.shapes.add(_new_shape(registration))
-            vouching.vouch(tx, row.scope)
-            refusals.same_shape(known or registration.shape, registration)
-            tx.partials.drop(query=row.query)
-            tx.used.drop(query=row.query)
-            self._access.tick(tx)
+            self._end(writing, row, changed)
 
     def retire_query(self, query: str) -> None:
         """End a query: its reservations are released, its charges stay; idempotent."""
-        with self._store.write() as tx:
-            row = registered_query(tx, query, lock=True)
-            scope = registered_scope(tx, row.scope, lock=True)
+        with self._door.write() as writing:
+            row = registered(writing.state, query)
             if not row.retired:
-                vouching.check_state(tx, scope)
-            tx.kept_shares.set(row.scope, query, 0)
-            admission.withdraw(tx, scope, row)
-            tx.partials.drop(query=query)
-            tx.used.drop(query=query)
-            if not row.retired:
-                tx.queries.change({"query": query}, retired=True)
-                vouching.vouch(tx, row.scope)
-            self._access.tick(tx)
+                self._end(writing, row, Retired(query))
 
-    def budgets(self) -> list[ScopeRow]:
-        """Return every budget as it stands, by name."""
-        with self._store.read() as tx:
-            return tx.scopes.all()
+    def budgets(self) -> list[BudgetTerms]:
+        """Return the terms of every budget, by name."""
+        with self._door.state() as state:
+            return [one.terms for _, one in sorted(state.budgets.items())]
 
-    def queries(self) -> list[QueryRow]:
+    def queries(self) -> list[Query]:
         """Return every query as it stands, by name."""
-        with self._store.read() as tx:
-            return tx.queries.all()
+        with self._door.state() as state:
+            return [copy(one) for _, one in sorted(state.queries.items())]
+
+    @staticmethod
+    def _end(writing: Writing, query: Query, entry: Changed | Retired) -> None:
+        """End a configuration: what was open, counted and kept under it goes."""
+        writing.append(entry)
+        writing.append(admission.answers(writing.state.budgets[query.scope]))
+        writing.tx.forget(query.query)
+        writing.tick()
 
     def refuse_changes(
         self,
@@ -235,12 +217,12 @@ class Pins:
             LogChangedError: a log is another than the ledger's.
             LedgerError: alarms that are not given draw on one of the budgets, too.
         """
-        with self._store.read() as tx:
-            walls = {row.terms.scope: row.terms for row in tx.scopes.all()}
-            identities = {log.feed: log for log in tx.logs.all()}
-            known = {row.query: row for row in tx.queries.all()}
-            layouts = tx.layouts()
-            replayed = _replayed(tx)
+        with self._door.state() as state:
+            walls = {name: one.terms for name, one in state.budgets.items()}
+            identities = dict(state.logs)
+            known = {name: copy(one) for name, one in sorted(state.queries.items())}
+            layouts = {feed: state.layouts(feed) for feed in identities}
+            replayed = list(state.replayed())
         for terms in budgets:
             if terms.scope in walls:
                 refusals.same_budget(walls[terms.scope], terms)
@@ -276,58 +258,26 @@ class Pins:
                 refusals.same_home(known[query.query], query)
 
 
-def _new_budget(terms: BudgetTerms) -> ScopeRow:
-    start = chain.genesis(terms.scope)
-    return made_from(
-        ScopeRow,
-        terms,
-        frontier_end_ms=None,
-        frontier_query=None,
-        frontier_start_ms=None,
-        settled_worst_units=0,
-        chain_link=0,
-        chain_hash=start,
-        base_link=0,
-        base_hash=start,
-        compacted_before_ms=None,
-        compacted_worst_units=0,
-    )
+def scope_of(state: State, name: str) -> Budget:
+    """Return a budget.
 
-
-def _new_query(given: QueryRegistration) -> QueryRow:
-    cursor_ms = given.first_start_ms
-    return made_from(
-        QueryRow,
-        given,
-        cursor_ms=cursor_ms,
-        effective_from_ms=None,
-        retired=False,
-        placed_ms=cursor_ms,
-    )
-
-
-def _replayed(tx: Transaction) -> list[tuple[str, str]]:
-    return [(row.feed, row.digest) for row in tx.files.all()]
-
-
-def _pin_shapes(
-    tx: Transaction, scope: ScopeRow, given: Sequence[QueryRegistration], fresh: Collection[str]
-) -> None:
-    """Store which rows queries cover the first time, later compare; their budget is locked.
-
-    Args:
-        tx: holds the budget's lock.
-        scope: the budget.
-        given: queries of it.
-        fresh: the names of those that this transaction registered.
+    Raises:
+        LedgerError: it is not registered.
     """
-    known = tx.all_shapes(scope.terms.scope)
-    added = [one for one in given if (one.query, one.fingerprint) not in known]
-    if added:
-        vouching.add_queries(tx, scope, fresh, [_new_shape(one) for one in added])
-    for one in given:
-        refusals.same_shape(known.get((one.query, one.fingerprint), one.shape), one)
+    found = state.budgets.get(name)
+    if found is None:
+        raise LedgerError(f"budget {name!r} is not registered")
+    return found
 
 
-def _new_shape(given: QueryRegistration) -> ShapeRow:
-    return made_from(ShapeRow, given.shape, query=given.query, fingerprint=given.fingerprint)
+def _new_query(given: QueryRegistration) -> Registered:
+    return Registered(
+        query=given.query,
+        scope=given.scope,
+        feed=given.feed,
+        fingerprint=given.fingerprint,
+        definition=given.definition,
+        shape=given.shape,
+        cursor_ms=given.first_start_ms,
+        share_units=given.share_units,
+    )

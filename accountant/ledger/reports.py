@@ -1,40 +1,48 @@
-"""What a ledger tells its custodian, from one snapshot each: nothing here changes a row."""
+"""What a ledger reports to its custodian: nothing here changes a row."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from accountant.audit import archivechecks, chainchecks, status, verify
+from accountant.audit import status, verify
 from accountant.audit.realised import RealisedLosses
-from accountant.charging.past import Past
-from accountant.charging.standing import adopted_charge, final_charge
-from accountant.ledger.access import registered_query, registered_scope
-from accountant.ledger.sweeping import seldom_swept
-from accountant.store.tables.charged import FINAL
+from accountant.costs.charges import UniformCost
+from accountant.costs.levels import LevelCosts
+from accountant.ledger.door import registered
+from accountant.ledger.pins import scope_of
+from accountant.ledger.progress import unpublished_of
+from accountant.log.entries import Head
+from accountant.records import FinalCharge
+from accountant.store.transaction import LEFT
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from accountant.audit.realised import Realised
-    from accountant.ledger.access import Access
-    from accountant.records import FinalCharge, LedgerStatus
-    from accountant.store.tables.decided import DecisionRow
+    from accountant.costs.charges import CellCosts
+    from accountant.ledger.door import Door
+    from accountant.log.entries import Ended
+    from accountant.records import LedgerStatus
+    from accountant.store.entry_rows import EntryRow
 
 __all__ = ["Reports"]
+
+_LAST_MS = 2**62
 
 
 class Reports:
     """Status, realised losses, verification and export."""
 
-    def __init__(self, access: Access) -> None:
-        self._store, self._ledger_id = access.store, access.ledger_id
+    def __init__(self, door: Door) -> None:
+        self._door = door
         self._realised_losses = RealisedLosses()
-        self._past = Past()
 
     def status(self) -> LedgerStatus:
-        """Return how much of every wall is left, and how far every query is."""
-        with self._store.read() as tx:
-            return status.status(tx, self._past, self._ledger_id)
+        """Return how much of every limit is left, and how far every query is."""
+        with self._door.read() as (tx, state):
+            left = tx.counters.named(LEFT)
+            behind = {one.query: unpublished_of(one, left) for one in state.queries.values()}
+            return status.status(state, behind)
 
     def realised(self, query: str, period: int | None = None, *, cells: int) -> Realised:
         """Return what each cell of a query has really lost: for the custodian's eyes alone.
@@ -48,52 +56,72 @@ class Reports:
             LedgerError: the query is not registered, or stored costs are damaged.
             ValueError: an impossible number of cells, or a period under unit ``event``.
         """
-        with self._store.read(slow=True) as tx:
-            row = registered_query(tx, query)
-            scope = registered_scope(tx, row.scope)
-            return self._realised_losses.read(tx, scope, row, cells=cells, period=period)
+        with self._door.read() as (tx, state):
+            known = registered(state, query)
+            last_ms = known.settled_ms
+            settled = () if last_ms is None else tx.log.ended(query, last_ms, last_ms)
+
+            def ended_from(start_ms: int, limit: int) -> list[Ended]:
+                return tx.log.ended(query, start_ms, known.cursor_ms, limit)
+
+            return self._realised_losses.read(
+                scope_of(state, known.scope),
+                known,
+                next(iter(settled), None),
+                ended_from,
+                cells=cells,
+                period=period,
+            )
 
     def verify(
         self,
-        anchors: Mapping[str, Mapping[int, bytes]] | None = None,
+        anchors: Mapping[int, bytes] | None = None,
         *,
-        since: Mapping[str, tuple[int, bytes]] | None = None,
+        since: tuple[int, bytes] | None = None,
+        archived: Iterable[EntryRow] = (),
     ) -> list[str]:
-        """Recompute everything from the charges alone; return what contradicts them.
+        """Fold the whole log again; return what contradicts it.
 
         Args:
-            anchors: links of the chain that were noted elsewhere, by budget: number and hash.
-            since: by budget, a link that was noted: only what came after it is read. What the chain
-                told up to it is trusted, and no row of before is compared with it.
+            anchors: entries that were noted elsewhere: number and hash.
+            since: an entry that was noted: only what came after it is read.
+            archived: entries that lie in archives, in order.
         """
-        trusted = {budget: chainchecks.Place(*link) for budget, link in (since or {}).items()}
-        with seldom_swept(), self._store.read(slow=True) as tx:
-            return verify.problems(tx, anchors or {}, trusted)
-
-    def archive_problems(self, file: str, decisions: Iterable[DecisionRow]) -> list[str]:
-        """Return why a file is not what decisions were moved to, one sentence each.
-
-        Args:
-            file: its name.
-            decisions: what it holds, in its order.
-        """
-        with self._store.read() as tx:
-            rows, ledger_id = tx.archives.all(), tx.ledger().ledger_id
-        return list(archivechecks.file_problems(file, decisions, rows, ledger_id))
+        trusted = None if since is None else Head(*since)
+        with self._door.store.read(slow=True) as tx:
+            return verify.problems(tx, anchors or {}, trusted, archived)
 
     def final_charges(self, scope: str, from_ms: int, until_ms: int) -> list[FinalCharge]:
         """Return what windows that overlap ``[from_ms, until_ms)`` lost for good.
 
-        For the custodian's eyes alone. What was compacted is not among them; what was adopted is,
-        at its worst, as of a configuration that nobody knows.
+        For the custodian's eyes alone. What lies in an archive is not among them; what was
+        recovered is, at its worst, as of a configuration that nobody knows.
         """
-        with self._store.read() as tx:
-            near = tx.charges.after(scope, from_ms, starting_before_ms=until_ms)
-            adopted = [one for one in tx.adopted.after(scope, from_ms) if one.start_ms < until_ms]
-        found = [final_charge(one) for one in near if one.state in FINAL]
-        return [*found, *(adopted_charge(one) for one in adopted)]
+        with self._door.read() as (tx, state):
+            budget = scope_of(state, scope)
+            ended = [
+                one
+                for name, query in budget.queries.items()
+                for one in tx.log.ended(name, from_ms - query.longest_ms, until_ms - 1)
+            ]
+        found = [_final(one) for one in ended if one.end_ms > from_ms and one.asked is not None]
+        for charge in budget.spent:
+            cost = UniformCost(charge.worst_cell_units, charge.asked.cells)
+            found.append(FinalCharge(charge.window, charge.fingerprint, cost))
+        found += [
+            FinalCharge(seen.key, "", UniformCost(seen.loss_units, 1)) for seen in budget.recovered
+        ]
+        return [one for one in found if one.key.start_ms < until_ms and one.key.end_ms > from_ms]
 
-    def export(self) -> Iterator[dict[str, Any]]:
-        """Yield every row but partials, marks and the hash key, as JSON-ready objects."""
-        with self._store.read(slow=True) as tx:
-            yield from status.export(tx)
+    def entries(self) -> Iterator[EntryRow]:
+        """Yield every entry of the log that is not in an archive, in order, of one snapshot."""
+        with self._door.store.read(slow=True) as tx:
+            yield from tx.log.since(0)
+
+
+def _final(ended: Ended) -> FinalCharge:
+    cells = 1 if ended.asked is None else ended.asked.cells
+    cost: CellCosts = UniformCost(ended.settled_units or 0, cells)
+    if ended.costs is not None:
+        cost = LevelCosts.decode(ended.costs)
+    return FinalCharge(ended.window, ended.fingerprint, cost)

@@ -8,24 +8,23 @@ the same one put back, does not, from the first release after they parted.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from accountant.store.tables.writers import WriterRow
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from accountant.ledger.access import Access
+    from accountant.ledger.door import Door
 
 __all__ = ["Writers"]
+
+_RELEASES: Final = "releases/"
 
 
 class Writers:
     """Counts releases. Nothing is charged here."""
 
-    def __init__(self, access: Access) -> None:
-        self._access = access
-        self._store = access.store
+    def __init__(self, door: Door) -> None:
+        self._door = door
 
     def release(self, writer: str) -> tuple[int, dict[str, int]]:
         """Count one release more of a process.
@@ -40,10 +39,11 @@ class Writers:
         Raises:
             ClockError: the clock went back.
         """
-        with self._store.write() as tx:
-            tx.writers.add_up([WriterRow(writer, 1, self._access.tick(tx))], "releases")
-            row = tx.writers.get(writer=writer)
-            return (0 if row is None else row.releases), tx.sequences.last()
+        with self._door.write() as writing:
+            releases = writing.tx.counters.count(_RELEASES + writer, writing.tick())
+            queries, numbers = writing.state.queries.values(), dict(writing.state.numbers)
+            numbers |= {one.query: one.sequence for one in queries if one.sequence}
+            return releases, numbers
 
     def unknown(self, said: Mapping[str, int]) -> list[str]:
         """Return the processes that released more than this ledger knows of, sorted.
@@ -51,11 +51,9 @@ class Writers:
         Args:
             said: releases by process, as they were said outside.
         """
-        with self._store.read() as tx:
-            known = {name: tx.writers.get(writer=name) for name in said}
-        return sorted(
-            name for name, row in known.items() if said[name] > (0 if row is None else row.releases)
-        )
+        with self._door.store.read() as tx:
+            known = tx.counters.named(_RELEASES)
+        return sorted(name for name, many in said.items() if many > known.get(name, (0, 0))[0])
 
     def take_over(self, said: Mapping[str, int]) -> None:
         """Take releases as known: what they released has been charged.
@@ -63,10 +61,8 @@ class Writers:
         Args:
             said: releases by process.
         """
-        with self._store.write() as tx:
-            now_ms = self._access.tick(tx)
+        with self._door.write() as writing:
+            now_ms, counters = writing.tick(), writing.tx.counters
             for name, releases in sorted(said.items()):
-                known = tx.writers.get("update", writer=name)
-                more = releases - (0 if known is None else known.releases)
-                if more > 0:
-                    tx.writers.add_up([WriterRow(name, more, now_ms)], "releases")
+                if releases > counters.of(_RELEASES + name)[0]:
+                    counters.put(_RELEASES + name, releases, now_ms)

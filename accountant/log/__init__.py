@@ -1,5 +1,1 @@
-"""The ledger as a log: entries, one fold, one door. It is to take the place of the rows beside it.
-
-It has the interface of :class:`accountant.ledger.ledger.Ledger`, and keeps the same contracts.
-Nothing but tests opens it yet.
-"""
+"""What a ledger is made of: entries, and the state that they come to; no database is known here."""

@@ -1,7 +1,7 @@
 """What each kind of entry does to the state: one function, no database, no clock, no rule.
 
 An entry says what was decided; whether it may be is asked before it is appended
-(:mod:`accountant.log.admission`). So folding is only adding up, the same in every process, and
+(:mod:`accountant.rules.admission`). So folding is only adding up, the same in every process, and
 ``verify`` can do it again from the beginning.
 """
 

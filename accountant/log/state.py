@@ -117,7 +117,7 @@ class Reservation:
 
     @property
     def key(self) -> WindowKey:
-        """The window, as :class:`accountant.charging.runs.InRun` has it."""
+        """The window, as :class:`accountant.rules.runs.InRun` has it."""
         return self.asked.window
 
     @property

@@ -1,1 +1,1 @@
-"""The rows of a ledger in SQLite or PostgreSQL; imports records and the rooms below it."""
+"""The tables of a ledger in SQLite or PostgreSQL; imports the log and the rooms below it."""

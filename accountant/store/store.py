@@ -29,9 +29,7 @@ from sqlalchemy import event, exc
 from accountant.errors import DependencyError, LedgerCorruptError, LedgerError
 from accountant.retrying import retrying
 from accountant.store.files import locked, open_private, sync_directory
-from accountant.store.schema import VERSION, metadata, table_of
-from accountant.store.tables.counted import PARTIALS
-from accountant.store.tables.pinned import LEDGER
+from accountant.store.tables import ENTRIES, PARTIALS, metadata
 from accountant.store.transaction import Transaction
 
 if TYPE_CHECKING:
@@ -65,6 +63,8 @@ class Store:
 
     def __init__(self, engine: sa.Engine) -> None:
         self._engine = engine
+        self.secret = b""
+        """Of the ledger, once it is known: working rows are vouched for by it."""
         self.name = engine.url.render_as_string(hide_password=True)
         self.file = Path(str(engine.url.database)) if self._sqlite else None
         """Of a SQLite database; ``None`` of others."""
@@ -103,7 +103,7 @@ class Store:
     def write(self) -> Iterator[Transaction]:
         """Run one write transaction: committed when the block ends, rolled back when it raises."""
         with self.translated(), self._writing() as connection:
-            yield Transaction(connection)
+            yield Transaction(connection, self.secret)
 
     @contextmanager
     def read(self, *, slow: bool = False) -> Iterator[Transaction]:
@@ -112,14 +112,14 @@ class Store:
         with self.translated(), self._transaction("BEGIN", **options) as connection:
             if slow and not self._sqlite:
                 connection.exec_driver_sql("SET LOCAL idle_in_transaction_session_timeout TO 0")
-            yield Transaction(connection)
+            yield Transaction(connection, self.secret)
 
     @contextmanager
     def glance(self) -> Iterator[Transaction]:
         """Run one read that no other has to agree with: nothing is begun or ended around it."""
         options = {} if self._sqlite else {"isolation_level": "AUTOCOMMIT"}
         with self.translated(), self._connect(**options) as connection:
-            yield Transaction(connection)
+            yield Transaction(connection, self.secret)
 
     @contextmanager
     def exclusive(self, name: str) -> Iterator[bool]:
@@ -266,41 +266,30 @@ class Store:
         """Create the tables in a database that has none.
 
         Raises:
-            LedgerError: it holds other tables, or those of another version.
+            LedgerError: it holds other tables.
         """
         with self._writing() as connection:
             if not self._sqlite:
                 connection.execute(sa.select(sa.func.pg_advisory_xact_lock(CREATION_LOCK)))
             names = sa.inspect(connection).get_table_names()
-            if table_of(LEDGER).name in names:
-                self._check_version(connection)
+            if ENTRIES.name in names:
                 return
+            if any(name.startswith("tocsin_") for name in names):
+                raise LedgerError(
+                    f"a development version of Tocsin made the ledger {self.name}",
+                    hint="use the version that made it, or begin a new ledger",
+                )
             if names and self._sqlite:
                 raise LedgerError(
                     f"the database {self.name} is not a ledger: it holds other tables",
                     hint="name a file of its own in `ledger`; nothing was written",
                 )
-            for table in metadata.sorted_tables:
-                connection.execute(sa.schema.CreateTable(table))
-                # In one order: of indexes that are as good, SQLite takes the one made last.
-                for index in sorted(table.indexes, key=lambda one: str(one.name)):
-                    connection.execute(sa.schema.CreateIndex(index))
+            metadata.create_all(connection)
             if not self._sqlite:
                 # Compressing a long vector of cells takes twenty times as long as storing it.
                 for column in ("cell_index", "cell_value"):
                     stored = f"ALTER COLUMN {column} SET STORAGE EXTERNAL"
-                    connection.exec_driver_sql(f"ALTER TABLE {table_of(PARTIALS).name} {stored}")
-
-    def _check_version(self, connection: sa.Connection) -> None:
-        version = table_of(LEDGER).c.schema_version
-        columns = sa.inspect(connection).get_columns(version.table.name)
-        said = version.name in {column["name"] for column in columns}
-        stored = set(connection.scalars(sa.select(version))) if said else {"none"}
-        for other in stored - {VERSION}:
-            raise LedgerError(
-                f"the ledger {self.name} has schema version {other}; this code reads {VERSION}",
-                hint="use the version of Tocsin that made it, or begin a new ledger",
-            )
+                    connection.exec_driver_sql(f"ALTER TABLE {PARTIALS.name} {stored}")
 
 
 def _engine(url: str) -> sa.Engine:
@@ -354,7 +343,7 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
     connection.isolation_level = None  # BEGIN is ours, see Store._transaction
     with closing(connection.cursor()) as cursor:
         held = {row[0] for row in cursor.execute("SELECT name FROM sqlite_master")}
-        own = not held or table_of(LEDGER).name in held  # another program's is left as it is
+        own = not held or ENTRIES.name in held  # another program's is left as it is
         if not held:
             cursor.execute(_GIVES_BACK)  # before anything is written: a file cannot begin with it
         if own and cursor.execute("PRAGMA journal_mode").fetchone()[0] != "wal":

@@ -26,6 +26,7 @@ from rich.text import Text
 
 from accountant.loss.gaussian import Gaussian
 from accountant.units import PrivacyUnit, from_loss_units
+from stream.custody.anchors import anchor_line
 from stream.model.losses import loss_name, rounded_loss, wall_text, worth_text
 from stream.planning.fitting import Fitting
 from stream.windows.instants import from_iso_utc
@@ -190,8 +191,8 @@ def status_tables(status: LedgerStatus, timezone: str) -> list[RenderableType]:
     shown: list[RenderableType] = [Fitting(table)]
     for bar, scope in zip(budget_bars(status), status.scopes.values(), strict=True):
         waiting = f"{scope.reservations} reserved, {scope.pending} pending"
-        anchor = Text(f"  anchor {scope.scope}={scope.anchor}", no_wrap=True, overflow="ignore")
-        shown += [bar, Text(f"  {waiting}"), anchor]
+        shown += [bar, Text(f"  {waiting}")]
+    shown.append(Text(anchor_line(status.anchor), no_wrap=True, overflow="ignore"))
     return shown
 
 

@@ -18,21 +18,14 @@ from stream.cli.console import losses_table, status_tables
 from stream.cli.main import Suggesting
 from stream.cli.moments import TIME, past_ms
 from stream.cli.options import JSON_LINES, YES, published
-from stream.cli.past import (
-    archive,
-    compact,
-    opened_ledger,
-    refuse_other_budgets,
-    warn_of_orphans,
-)
+from stream.cli.past import archive, opened_ledger, refuse_other_budgets, warn_of_orphans
 from stream.cli.restore import claim, mark_spent, set_clock
 from stream.cli.shared import BAD_INPUT, FILE, echo_json, load_alarms
 from stream.cli.suggestions import alarm_names
-from stream.custody.anchors import anchor_line, base_problems, chain_ends, read_anchors
-from stream.custody.archive import moved_in
-from stream.custody.archive import problems as archive_problems
+from stream.custody.anchors import anchor_line, read_anchor, read_anchors
+from stream.custody.archive import archived_in, decisions_in, missing_in, write_entries
 from stream.custody.changes import accept_changes
-from stream.custody.export import write_parquet
+from stream.custody.history import entry_fields, log_lines
 from stream.custody.losses import predicate_losses
 from stream.custody.published import Records
 from stream.custody.released import Comparison, compare, published_by
@@ -78,7 +71,7 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
         Console().print(*status_tables(now, alarms.timezone), sep="\n")
         click.echo(f"ledger  {alarms.settings.ledger_place}")
         return
-    echo_json({"record": "ledger", "ledger": now.ledger_id})
+    echo_json({"record": "ledger", "ledger": now.ledger_id, "anchor": now.anchor})
     for scope in now.scopes.values():
         gaussian = Gaussian.read(scope.promise)
         echo_json(
@@ -92,7 +85,6 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
                 "periods": {iso_utc(at): epsilon_text(u) for at, u in scope.periods.items()},
                 "reservations": scope.reservations,
                 "pending": scope.pending,
-                "anchor": scope.anchor,
             }
         )
     for query in now.queries.values():
@@ -116,23 +108,22 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
     "--anchor",
     "anchors",
     multiple=True,
-    metavar="BUDGET=NUMBER:HASH",
-    help="A link of the chain that was noted elsewhere, as status and verify show it; repeatable.",
+    metavar="NUMBER:HASH",
+    help="An entry that was noted elsewhere, as status and verify show it; repeatable.",
 )
 @click.option(
     "--since",
     "trusted",
-    multiple=True,
-    metavar="BUDGET=NUMBER:HASH",
-    help="A noted link that is trusted with all that came before it: only what came after is "
-    "read; repeatable.",
+    metavar="NUMBER:HASH",
+    help="A noted entry that is trusted with all that came before it: only what came after is "
+    "read.",
 )
 @click.option(
     "--archive",
     "folder",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="DIRECTORY",
-    help="Where decisions were moved to: every file there is followed, too.",
+    help="Where entries were moved to: they are read from there, too.",
 )
 @published("What `tocsin run --json` printed: compared with what was decided; repeatable.")
 @click.option(
@@ -142,37 +133,31 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
 def verify(
     load: Callable[[], Alarms],
     anchors: tuple[str, ...],
-    trusted: tuple[str, ...],
+    trusted: str | None,
     folder: Path | None,
     saved: tuple[Path, ...],
     *,
     topics: bool,
 ) -> None:
-    """Recompute everything from the charges; say what contradicts them.
+    """Follow the log from its beginning, and add up what it granted; say what contradicts it.
 
-    Ends with the anchors to note: with them, a later call shows whether anything before was
-    changed, dropped or inserted.
+    Ends with the anchor to note: with it, a later call shows whether anything before was changed,
+    dropped or inserted.
     """
     if saved and topics:
         raise click.UsageError("--published or --topics: records of one place are compared")
-    noted, links = read_anchors(anchors), read_anchors(trusted)
+    if trusted and folder is not None:
+        raise click.UsageError("--since or --archive: what lies in archives came before")
+    noted, since = read_anchors(anchors), None if trusted is None else read_anchor(trusted)
     notes: list[str] = []
     alarms = load()
-    since = {budget: max(mine.items()) for budget, mine in links.items()}
     with opened_ledger(alarms) as opened:
-        ends = chain_ends(opened)
-        unknown = sorted((noted.keys() | links.keys()) - ends.keys())
-        if unknown:
-            raise LedgerError(
-                f"the ledger has no budget {unknown[0]!r}",
-                hint=f"it has {', '.join(ends) or 'none yet'}",
-            )
-        # The chains' bases are read last: what is compacted meanwhile was not compared above.
-        problems = opened.reports.verify(noted, since=since)
-        problems += base_problems(chain_ends(opened), noted)
+        anchor = opened.reports.status().anchor
+        problems = [] if folder is None else missing_in(opened, folder)
+        if not problems:
+            archived = () if folder is None else archived_in(opened, folder)
+            problems = opened.reports.verify(noted, since=since, archived=archived)
         problems += opened.heads.lost()
-        if folder is not None:
-            problems += archive_problems(opened, folder)
         if (saved or topics) and not problems:  # nothing is compared with what contradicts itself
             problems, notes = _compare_published(alarms, opened, saved, folder)
     for problem in problems:
@@ -180,12 +165,11 @@ def verify(
     if problems:
         click.get_current_context().exit(BAD_INPUT)
     click.echo("ok")
-    for budget, (number, _) in since.items():
-        click.echo(f"{budget}: read since link {number} only; what came before was not compared")
+    if since is not None:
+        click.echo(f"read since entry {since.number} only; what came before was not compared")
     for note in notes:
         click.echo(note)
-    for budget, end in ends.items():
-        click.echo(anchor_line(budget, end.head))
+    click.echo(anchor_line(anchor))
 
 
 @ledger.command()
@@ -240,20 +224,40 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
 @ledger.command()
 @click.option(
     "--parquet",
-    "folder",
-    type=click.Path(path_type=Path, file_okay=False),
-    metavar="DIR",
-    help="Write a Parquet file for every kind of record here, instead of JSON lines.",
+    "path",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="PATH",
+    help="Write a Parquet file, one row an entry, instead of JSON lines.",
 )
 @click.pass_obj
-def export(load: Callable[[], Alarms], folder: Path | None) -> None:
-    """Write every row but raw counts and the hash key, as JSON lines or as Parquet files."""
+def export(load: Callable[[], Alarms], path: Path | None) -> None:
+    """Write every entry, as JSON lines or as a Parquet file: no raw count, no hash key is in it."""
     with opened_ledger(load()) as opened:
-        if folder is not None:
-            click.echo(f"{write_parquet(opened.reports.export(), folder)} rows in {folder}")
+        if path is not None:
+            click.echo(f"{write_entries(opened.reports.entries(), path)} entries in {path}")
             return
-        for row in opened.reports.export():
-            echo_json(row)
+        for row in opened.reports.entries():
+            echo_json(entry_fields(row))
+
+
+@ledger.command()
+@click.option("--alarm", metavar="ALARM", help="Only what concerns this alarm, or its budget.")
+@click.option(
+    "--since",
+    metavar=TIME,
+    help="Only entries of windows that end after it, by the clocks of `timezone` without an "
+    "offset. Default: all.",
+)
+@click.pass_obj
+def log(load: Callable[[], Alarms], alarm: str | None, since: str | None) -> None:
+    """Print the ledger's history, one line an entry. PRIVATE: realised losses stand in it."""
+    alarms = load()
+    since_ms = (
+        None if since is None else past_ms(since, alarms.timezone, "--since", wall_clock_ms())
+    )
+    with opened_ledger(alarms) as opened:
+        for line in log_lines(opened.reports.entries(), alarms.timezone, alarm, since_ms):
+            click.echo(line)
 
 
 @ledger.command()
@@ -285,7 +289,7 @@ def retire(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
         if known[alarm].unpublished:
             click.echo(
                 f"note: {known[alarm].unpublished} decision(s) of {alarm!r} have not left; they "
-                "never will without it in a configuration, and nothing after them is compacted",
+                "never will without it in a configuration, and nothing after them is archived",
                 err=True,
             )
         if not yes:
@@ -301,16 +305,15 @@ def retire(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
 def backup(load: Callable[[], Alarms], path: Path) -> None:
     """Copy a SQLite ledger to PATH, also while workers use it.
 
-    Ends with anchors that the copy holds. Keep it from analysts, as the ledger itself.
+    Ends with an anchor that the copy holds. Keep it from analysts, as the ledger itself.
     """
     alarms = load()
     with opened_ledger(alarms) as opened:
-        anchors = {name: scope.anchor for name, scope in opened.reports.status().scopes.items()}
+        anchor = opened.reports.status().anchor
     with closing(Store.open(alarms.settings.ledger_url, connect_timeout_s=_CONNECT_S)) as store:
         store.backup(path)
     click.echo(f"copied to {path}")
-    for budget, anchor in anchors.items():
-        click.echo(anchor_line(budget, anchor))
+    click.echo(anchor_line(anchor))
 
 
 @ledger.command()
@@ -347,7 +350,7 @@ def _compare_published(
         read_records(kafka, "alarms", 0, records.take_alarm)
         if any(query.releases_counts for query in alarms.running.values()):
             read_records(kafka, "counts", 0, records.take_count)
-    archived = () if folder is None else moved_in(opened, folder)
+    archived = () if folder is None else decisions_in(opened, folder)
     return compare(
         alarms, opened, records, through=through, archived=archived, to_the_end=not saved
     )
@@ -360,5 +363,4 @@ def _others(alarms: Alarms, known: Mapping[str, QueryStatus]) -> str:
 ledger.add_command(mark_spent)
 ledger.add_command(claim)
 ledger.add_command(set_clock)
-ledger.add_command(compact)
 ledger.add_command(archive)

@@ -1,4 +1,4 @@
-"""``tocsin ledger FILE compact`` and ``archive``: the past makes room, nothing alive changes."""
+"""``tocsin ledger FILE archive``: the past makes room, nothing alive changes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from stream.build import open_ledger, wall_clock_ms
 from stream.cli.moments import TIME, past_ms
 from stream.cli.shared import require_ledger_file
 from stream.custody.anchors import anchor_line
-from stream.custody.archive import archive as move_decisions
+from stream.custody.archive import archive as move_entries
 from stream.custody.changes import orphan_warning, orphans
 from stream.decisions.held import held_from_ms
 from stream.decisions.registration import scopes_of, terms_of
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "archive",
-    "compact",
     "opened_ledger",
     "refuse_other_budgets",
     "warn_of_orphans",
@@ -34,15 +33,20 @@ __all__ = [
 
 
 @click.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIRECTORY")
 @click.option(
     "--before",
     metavar=TIME,
-    help="Charges of windows that end by then, by the clocks of `timezone` without an offset. "
+    help="Entries of windows that end by then, by the clocks of `timezone` without an offset. "
     "Default: the start of the current budget period, or now where there is none.",
 )
 @click.pass_obj
-def compact(load: Callable[[], Alarms], before: str | None) -> None:
-    """Delete charges of the past, and keep what they left behind: no total changes."""
+def archive(load: Callable[[], Alarms], folder: Path, before: str | None) -> None:
+    """Move entries of the past to a Parquet file in DIRECTORY, out of the ledger: no total changes.
+
+    Those go which nothing asks for any more; no window that is not decided by then may still be.
+    Run it again where it was stopped. Keep DIRECTORY from analysts, as the ledger itself.
+    """
     alarms = load()
     now_ms = wall_clock_ms()
     before_ms = (
@@ -52,44 +56,15 @@ def compact(load: Callable[[], Alarms], before: str | None) -> None:
     )
     with opened_ledger(alarms) as opened:
         refuse_other_budgets(alarms, opened)
-        before_ms = min(before_ms, held_from_ms(alarms.running, opened.progress))
-        budgets = [row.terms.scope for row in opened.pins.budgets()]
-        gone = {budget: opened.upkeep.compact(budget, before_ms) for budget in budgets}
+        held_ms = held_from_ms(alarms.running, opened.progress)
+        before_ms = min(before_ms, held_ms, _too_old_ms(alarms, now_ms))
+        moved = move_entries(opened, folder, before_ms)
         later = opened.reports.status()
     warn_of_orphans(alarms, later)
-    until = moment_text(before_ms, alarms.timezone)
-    for budget, count in gone.items():
-        click.echo(f"{budget}: {count} charge(s) compacted, before {until}")
-    for budget in gone:
-        click.echo(anchor_line(budget, later.scopes[budget].anchor))
-
-
-@click.command()
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIRECTORY")
-@click.option(
-    "--before",
-    metavar=TIME,
-    help="Decisions of windows that end by then, by the clocks of `timezone` without an offset. "
-    "Default, and the latest that counts: no window that is not decided by then may still be.",
-)
-@click.pass_obj
-def archive(load: Callable[[], Alarms], folder: Path, before: str | None) -> None:
-    """Move decisions of the past to a Parquet file in DIRECTORY, out of the ledger.
-
-    Those go whose charges were compacted, and which nothing asks for any more. Run it again where
-    it was stopped. Keep DIRECTORY from analysts, as the ledger itself.
-    """
-    alarms = load()
-    now_ms = wall_clock_ms()
-    before_ms = _too_old_ms(alarms, now_ms)
-    if before is not None:
-        before_ms = min(before_ms, past_ms(before, alarms.timezone, "--before", now_ms))
-    with opened_ledger(alarms) as opened:
-        refuse_other_budgets(alarms, opened)
-        moved = move_decisions(opened, folder, before_ms)
     where = f" to {', '.join(moved.files)}" if moved.files else ""
     until = moment_text(before_ms, alarms.timezone)
-    click.echo(f"{moved.decisions} decision(s) moved{where}, before {until}")
+    click.echo(f"{moved.entries} entries moved{where}, before {until}")
+    click.echo(anchor_line(later.anchor))
 
 
 def _too_old_ms(alarms: Alarms, now_ms: int) -> int:

@@ -19,7 +19,6 @@ from stream.cli.surveying import refuse_unusable, say_read
 from stream.cli.workers import Place, check_workers, run_workers, worker_settings
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.records import encode
-from stream.decisions.registration import scopes_of
 from stream.decisions.release import alarm_records, count_records, decision_record
 from stream.logs.settings import Form, Level
 from stream.model.losses import wall_text
@@ -173,7 +172,7 @@ def _replay_files(
             click.echo(f"note: {_FRESH}", err=True)
         for path in replaying.unclaimed:
             click.echo(f"note: {path} {_UNCLAIMED}", err=True)
-        _note_compaction(alarms, opened)
+        _note_archives(alarms, opened)
         if as_json:
             with closing(replaying.all_decisions()) as decisions:
                 for decision in decisions:
@@ -187,16 +186,14 @@ def _replay_files(
             write_to_textfile(str(report), replaying.runtime.metrics.custodian)
 
 
-def _note_compaction(alarms: Alarms, opened: Ledger) -> None:
+def _note_archives(alarms: Alarms, opened: Ledger) -> None:
     """Say that alarms which rang are not shown any more, where that is so."""
-    for row in opened.pins.budgets():
-        scope, before_ms = row.terms.scope, row.compacted_before_ms
-        if before_ms is not None and scope in scopes_of(alarms):
-            click.echo(
-                f"note: budget {scope!r} was compacted: which predicates rang before"
-                f" {moment_text(before_ms, alarms.timezone)} may not be shown any more",
-                err=True,
-            )
+    archived = [one.before_ms for one in opened.archives.kept()]
+    if archived:
+        before = moment_text(archived[-1], alarms.timezone)
+        click.echo(
+            f"note: decisions before {before} lie in an archive, and are not shown", err=True
+        )
 
 
 def _show_replay(alarms: Alarms, replaying: Replay) -> None:

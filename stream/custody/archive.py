@@ -1,42 +1,44 @@
-"""Decisions of the past as Parquet files, out of the ledger's database.
+"""Entries of a ledger as Parquet: all of them for others to read, those of the past to keep there.
 
-Every file holds whole decisions with their hashes, in the order of alarms and numbers, and in its
-metadata whose they are and which. It is written under another name, synced and renamed, then read
-again and followed hash by hash; only then the ledger lets its rows go. What was killed in between
-goes on when it is called again: a file that holds decisions which are still in the ledger is
-taken up first.
+A file has one row an entry, with its payload as the JSON that its hash covers. Raw counts and the
+hash key are in none. An archive is written under another name, synced and renamed, then read again
+and compared with the ledger; only then the ledger lets its entries go. What was killed in between
+goes on when it is called again: a file that holds what comes next is taken up.
 
 Realised losses stand in these files: they are the custodian's, as the ledger is.
 """
 
 from __future__ import annotations
 
-import json
 import os
-from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from itertools import islice
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from accountant.charging.archiving import Binder
 from accountant.errors import ConfigError, LedgerCorruptError, LedgerError
+from accountant.log.entries import Ended, decode
+from accountant.store.entry_rows import EntryRow
 from accountant.store.files import open_private, sync_directory
-from accountant.store.tables.decided import DECISIONS
-from stream.custody.export import SCHEMAS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-    from accountant.ledger.archives import Span
     from accountant.ledger.ledger import Ledger
-    from accountant.store.tables.decided import ArchiveRow, DecisionRow
+    from accountant.records import StoredDecision
 
-__all__ = ["Moved", "archive", "moved_in", "problems"]
+__all__ = ["Moved", "archive", "archived_in", "decisions_in", "missing_in", "write_entries"]
 
-_MARK: Final = b"decisions archive"
-_PART_NAME: Final = ".decisions.part"
+_FIELDS: Final = {
+    "seq": pa.int64(),
+    "kind": pa.string(),
+    "key": pa.string(),
+    "payload": pa.string(),
+    "hash": pa.binary(),
+}
+_SCHEMA: Final = pa.schema([pa.field(name, one, nullable=False) for name, one in _FIELDS.items()])
 _BATCH_ROWS: Final = 8_192
 _UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, TypeError, LookupError)
 
@@ -45,16 +47,49 @@ class Moved(NamedTuple):
     """What one call did.
 
     Args:
-        decisions: how many left the ledger.
+        entries: how many left the ledger.
         files: names of the files that they lie in.
     """
 
-    decisions: int
+    entries: int
     files: list[str]
 
 
+def write_entries(rows: Iterable[EntryRow], path: Path) -> int:
+    """Write entries to a file that only its owner may read, safely on the disk; return how many.
+
+    Args:
+        rows: in order.
+        path: what is there is replaced once all is written.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
+    part, many, left = path.with_name(f".{path.name}.part"), 0, iter(rows)
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        part.unlink(missing_ok=True)  # of a call that was cut off
+        with os.fdopen(open_private(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY), "wb") as file:
+            with pq.ParquetWriter(file, _SCHEMA) as writer:
+                while batch := list(islice(left, _BATCH_ROWS)):
+                    columns = list(zip(*batch, strict=True))
+                    columns[3] = tuple(payload.decode() for payload in columns[3])
+                    writer.write_batch(pa.record_batch(columns, schema=_SCHEMA))
+                    many += len(batch)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        sync_directory(path.parent)
+    except OSError as error:
+        raise ConfigError(
+            f"{path} cannot be written: {error.strerror or 'the disk may be full'}",
+            hint="give a place that can be written to, with space; nothing else has changed",
+        ) from error
+    return many
+
+
 def archive(ledger: Ledger, folder: Path, before_ms: int) -> Moved:
-    """Move what may go of a ledger's decisions to a file, and finish what was cut off before.
+    """Move what may go of a ledger's entries to files, and finish what was cut off before.
 
     Args:
         ledger: workers may use it meanwhile.
@@ -63,140 +98,97 @@ def archive(ledger: Ledger, folder: Path, before_ms: int) -> Moved:
 
     Raises:
         LedgerError: somebody else is at it.
-        LedgerCorruptError: the ledger's decisions, or those of a file, are not what was stored.
-        ConfigError: the folder cannot be read or written to.
+        LedgerCorruptError: what was written is not what the ledger has.
+        ConfigError: the folder cannot be written to.
     """
     with ledger.exclusive("archive") as alone:
         if not alone:
             raise LedgerError(
-                "decisions of this ledger are being archived already",
+                "entries of this ledger are being archived already",
                 hint="wait for the other command to end",
             )
-        try:
-            return _archive(ledger, folder, before_ms)
-        except OSError as error:
-            raise ConfigError(
-                f"{folder} cannot be written to: {error.strerror or 'the disk may be full'}",
-                hint="give a folder with space for the archive; what lies in no file is in the "
-                "ledger as it was",
-            ) from error
+        moved: dict[str, int] = {}
+        for path, first, last in _left_over(ledger, folder):
+            if ledger.archives.movable(before_ms)[0] == first and _holds(ledger, path, first, last):
+                moved[path.name] = ledger.archives.move(path.name, first, last, before_ms)
+        first, last = ledger.archives.movable(before_ms)
+        if first <= last:
+            path = folder / _name(ledger, first, last)
+            write_entries(ledger.archives.entries(first, last), path)
+            if not _holds(ledger, path, first, last):
+                raise LedgerCorruptError(
+                    f"{path.name} does not hold what was written to it",
+                    hint="nothing of it was moved: delete it, and look at the disk",
+                )
+            moved[path.name] = ledger.archives.move(path.name, first, last, before_ms)
+        ledger.archives.let_go()
+        return Moved(sum(moved.values()), list(moved))
 
 
-def problems(ledger: Ledger, folder: Path) -> Iterator[str]:
-    """Yield why archives are not what the ledger moved there, one sentence each; file by file."""
-    for name in sorted({row.file for row in ledger.archives.kept()}):
-        path = folder / name
-        if not path.is_file():
-            yield f"{name}: it is missing from {folder}"
-            continue
+def missing_in(ledger: Ledger, folder: Path) -> list[str]:
+    """Return why archives of a ledger cannot be read in a folder, one sentence each."""
+    wrong = []
+    for kept in ledger.archives.kept():
+        path = folder / kept.file
         try:
-            yield from ledger.reports.archive_problems(name, _decisions_in(path))
+            if pq.read_schema(path).remove_metadata() != _SCHEMA:
+                wrong.append(f"{path.name}: it is not an archive")
+        except FileNotFoundError:
+            wrong.append(f"{path.name}: it is missing from {folder}")
         except _UNREADABLE:
-            yield f"{name}: it is not an archive that can be read"
+            wrong.append(f"{path.name}: it is not an archive that can be read")
+    return wrong
 
 
-def moved_in(ledger: Ledger, folder: Path) -> Iterator[DecisionRow]:
-    """Yield the decisions that a ledger moved to a folder where :func:`problems` finds none."""
-    for name in sorted({row.file for row in ledger.archives.kept()}):
-        yield from _decisions_in(folder / name)
-
-
-def _archive(ledger: Ledger, folder: Path, before_ms: int) -> Moved:
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    moved: dict[str, int] = {}
-    for path in _left_over(ledger, folder):
-        parts, wrong = _parts(ledger, path)
-        # One that is damaged, or of another timeline, is of no use: its decisions are all here.
-        moved[path.name] = 0 if wrong else ledger.archives.move(parts, before_ms)
-    spans = ledger.archives.movable(before_ms)
-    if spans:
-        path = _write(ledger, folder, spans)
-        parts, wrong = _parts(ledger, path)
-        if wrong:
-            raise LedgerCorruptError(
-                wrong,
-                hint="nothing of it was moved: run `tocsin ledger FILE verify`, and delete it",
-            )
-        moved[path.name] = ledger.archives.move(parts, before_ms)
-    return Moved(sum(moved.values()), [name for name, many in moved.items() if many])
-
-
-def _write(ledger: Ledger, folder: Path, spans: list[Span]) -> Path:
-    """Write decisions to a file of their own, and return where it lies: under its name for good."""
-    holds = {span.query: (span.after, span.last) for span in spans}
-    schema = _schema({b"ledger": ledger.ledger_id.encode(), b"holds": json.dumps(holds).encode()})
-    part = folder / _PART_NAME
-    part.unlink(missing_ok=True)  # of a call that was cut off
-    digest = blake2b(digest_size=8)
-    with os.fdopen(open_private(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY), "wb") as file:
-        with pq.ParquetWriter(file, schema) as writer:
-            waiting: list[dict[str, Any]] = []
-            for span in spans:
-                for one in ledger.archives.decisions(span):
-                    waiting.append(_typed(one))
-                    digest.update(one.hash)
-                    if len(waiting) == _BATCH_ROWS:
-                        writer.write_table(pa.Table.from_pylist(waiting, schema=schema))
-                        waiting.clear()
-            writer.write_table(pa.Table.from_pylist(waiting, schema=schema))
-        file.flush()
-        os.fsync(file.fileno())
-    path = folder / f"decisions-{digest.hexdigest()}.parquet"
-    part.replace(path)
-    sync_directory(folder)
-    return path
-
-
-def _parts(ledger: Ledger, path: Path) -> tuple[list[ArchiveRow], str]:
-    """Read a file as it lies there: what is to be kept of its decisions, and what is wrong."""
-    binder = Binder(path.name, ledger.ledger_id, ledger.archives.moved())
-    parts: list[ArchiveRow] = []
-    try:
-        for one in _decisions_in(path):
-            parts += binder.take(one)
-    except _UNREADABLE:
-        return [], f"{path.name}: it is not an archive that can be read"
-    parts += binder.end()
-    return parts, next(iter(binder.problems), "")
-
-
-def _left_over(ledger: Ledger, folder: Path) -> list[Path]:
-    """Return the files of this ledger that hold decisions which are still in it; earliest first."""
-    moved = {query: number for query, (number, _) in ledger.archives.moved().items()}
-    found: list[tuple[int, Path]] = []
-    for path in folder.glob("decisions-*.parquet"):
-        try:
-            said = pq.read_schema(path).metadata or {}
-            holds: dict[str, tuple[int, int]] = json.loads(said.get(b"holds", b"{}"))
-            begins = sum(after for after, _ in holds.values())
-            is_here = any(last > moved.get(query, last) for query, (_, last) in holds.items())
-        except _UNREADABLE:
-            continue  # `verify --archive` names it, if anything lies in it alone
-        ours = (said.get(b"tocsin"), said.get(b"ledger")) == (_MARK, ledger.ledger_id.encode())
-        if ours and is_here:
-            found.append((begins, path))
-    return [path for _, path in sorted(found)]
-
-
-def _decisions_in(path: Path) -> Iterator[DecisionRow]:
-    """Yield what a file holds, in its order.
+def archived_in(ledger: Ledger, folder: Path) -> Iterator[EntryRow]:
+    """Yield the entries that a ledger moved to a folder, in order.
 
     Raises:
-        OSError, pa.ArrowException, ValueError, TypeError, LookupError: it cannot be read.
+        LedgerError: a file cannot be read.
     """
-    names = SCHEMAS[DECISIONS.name].names
+    for kept in ledger.archives.kept():
+        try:
+            yield from _entries_in(folder / kept.file)
+        except _UNREADABLE:
+            raise LedgerError(f"{kept.file}: it is not an archive that can be read") from None
+
+
+def decisions_in(ledger: Ledger, folder: Path) -> Iterator[StoredDecision]:
+    """Yield the decisions among the entries that a ledger moved to a folder, in order."""
+    for row in archived_in(ledger, folder):
+        entry = decode(row.kind, row.payload) if row.kind == Ended.kind else None
+        if isinstance(entry, Ended):
+            yield entry.decision(ledger.ledger_id, published=True)
+
+
+def _holds(ledger: Ledger, path: Path, first: int, last: int) -> bool:
+    try:
+        return ledger.archives.holds(_entries_in(path), first, last)
+    except _UNREADABLE:
+        return False
+
+
+def _entries_in(path: Path) -> Iterator[EntryRow]:
+    """Yield what a file holds, in its order; ``_UNREADABLE`` where it cannot be read."""
     with pq.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=names):
-            columns = [batch.column(name).to_pylist() for name in names]
-            for stored in zip(*columns, strict=True):
-                one = dict(zip(names, stored, strict=True))
-                one["alarms"] = one["alarms"].encode()
-                yield DECISIONS.read(list(one.values()))
+        for batch in file.iter_batches(batch_size=_BATCH_ROWS, columns=list(_FIELDS)):
+            columns = [column.to_pylist() for column in batch.columns]
+            for seq, kind, key, payload, hashed in zip(*columns, strict=True):
+                yield EntryRow(seq, kind, key, payload.encode(), hashed)
 
 
-def _typed(one: DecisionRow) -> dict[str, Any]:
-    return {**DECISIONS.values(one), "alarms": one.alarms.decode("utf-8", "backslashreplace")}
+def _name(ledger: Ledger, first: int, last: int) -> str:
+    """Return the name of a file that holds entries; of another copy, it has another."""
+    (end,) = ledger.archives.entries(last, last)
+    return f"entries-{first}-{last}-{end.hash.hex()[:8]}.parquet"
 
 
-def _schema(said: dict[bytes, bytes]) -> pa.Schema:
-    return SCHEMAS[DECISIONS.name].with_metadata({b"tocsin": _MARK, **said})
+def _left_over(ledger: Ledger, folder: Path) -> Iterator[tuple[Path, int, int]]:
+    """Yield the files that a call wrote which was cut off, with their first and last entry."""
+    known = {one.file for one in ledger.archives.kept()}
+    for path in folder.glob("entries-*-*-*.parquet"):
+        numbers = path.name.split("-")[1:3]
+        if path.name in known or not all(one.isdecimal() for one in numbers):
+            continue
+        first, last = map(int, numbers)
+        yield path, first, last

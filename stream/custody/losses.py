@@ -38,7 +38,7 @@ class Losses:
     Args:
         units: loss units per predicate, shape (cells,), in the order of the domain.
         exact: whether some row of every predicate lost that; else they are safe bounds.
-        complete: whether nothing is missing: where charges were compacted, predicates may have lost
+        complete: whether nothing is missing: where windows lie in an archive, predicates may have lost
             more than ``units``.
         since_ms: the instant (unit ``event``) or the start of the period (unit ``user``) meant;
             ``None`` where nothing has settled.
@@ -80,7 +80,7 @@ def predicate_losses(
         [_row_charge(charge, known.get(charge.key.query)) for charge in charges],
         RowCharge(asked.region, asked.group_by, asked.cells, UniformCost(0, cells)),
     )
-    complete = not _compacted(ledger, scope, at_ms)
+    complete = not _archived(ledger, scope, at_ms)
     return Losses(losses.units, losses.exact and complete, complete, at_ms)
 
 
@@ -94,10 +94,10 @@ def _realised(ledger: Ledger, query: str, period: int | None, cells: int) -> Rea
     return found
 
 
-def _compacted(ledger: Ledger, scope: str, at_ms: int | None) -> bool:
-    """Whether windows that cover an instant may have been compacted."""
-    until = {row.terms.scope: row.compacted_before_ms for row in ledger.pins.budgets()}
-    until_ms = until.get(scope)
+def _archived(ledger: Ledger, scope: str, at_ms: int | None) -> bool:
+    """Whether windows that cover an instant may lie in an archive."""
+    known = ledger.reports.status().scopes.get(scope)
+    until_ms = None if known is None else known.archived_ms
     return until_ms is not None and (at_ms is None or at_ms < until_ms)
 
 

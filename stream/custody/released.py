@@ -1,8 +1,8 @@
 """What was published, compared with what was decided: which alarm was altered, removed or added.
 
-The ledger's chain holds which predicates rang, or a digest of it, of every decision that it has
-(``docs/adr/0023-records-say-which-alarms-rang.md``). A decision that another timeline stored, or
-that lies in an archive which is not given, is compared with the digest in its own record alone.
+The ledger's log holds which predicates rang of every decision. One that another timeline stored, or
+that lies in an archive which is not given, is compared with the digest in its own record alone
+(``docs/adr/0023-records-say-which-alarms-rang.md``).
 """
 
 from __future__ import annotations
@@ -14,18 +14,12 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from accountant.costs.charges import WindowKey
-from accountant.ledger.archives import Span
-from accountant.records import StoredDecision
-from accountant.store import decisionchain
-from accountant.store.declaration import made_from
 from stream.custody.published import Number, fields_altered
-from stream.custody.releasedcounts import altered_counts, counts_once, other_counts
-from stream.custody.severities import other_severities, severities_shown
-from stream.decisions.counts import counts_shown
+from stream.custody.releasedcounts import other_counts
+from stream.custody.severities import other_severities
 from stream.decisions.records import alarm_id, alarms_digest, decision_loss_fields, loss_fields
 from stream.decisions.release import (
     decision_record,
-    encode_released,
     held_until,
     released_ids,
     seen_decision,
@@ -34,10 +28,10 @@ from stream.decisions.release import (
 from stream.windows.instants import from_iso_utc, iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from accountant.ledger.ledger import Ledger
-    from accountant.store.tables.decided import DecisionRow
+    from accountant.records import StoredDecision
     from stream.custody.published import Records
     from stream.decisions.records import Alarm, DecisionRecord
     from stream.model.alarms import Alarms
@@ -57,8 +51,6 @@ _OF_CONFIGURATION: Final = [
 ]
 _BY_RECORD_ALONE: Final = "the ledger has no row of them: compared with their own records alone"
 _BY_COUNT_ALONE: Final = "nothing tells which rang: alarms counted only"
-_WITHOUT_COUNTS: Final = "compacted, and counts are not shown from there on: alarms counted only"
-_WITHOUT_RECORD: Final = "compacted, and their decision records are not shown: counted only"
 
 
 class Comparison(NamedTuple):
@@ -85,7 +77,7 @@ def compare(
     records: Records,
     *,
     through: Mapping[str, int],
-    archived: Iterable[DecisionRow] = (),
+    archived: Iterable[StoredDecision] = (),
     to_the_end: bool,
 ) -> Comparison:
     """Compare what was published with what a ledger decided.
@@ -99,11 +91,11 @@ def compare(
         to_the_end: whether the records reach up to there, so that none may be missing behind.
     """
     comparing = _Comparing(alarms, ledger, records, through)
-    moved: defaultdict[str, list[DecisionRow]] = defaultdict(list)
+    moved: defaultdict[str, list[StoredDecision]] = defaultdict(list)
     shown = {one.query for one in records.numbers()}
     for row in archived:
-        if row.query in shown:
-            moved[row.query].append(row)
+        if row.key.query in shown:
+            moved[row.key.query].append(row)
     return comparing.all(moved, to_the_end=to_the_end)
 
 
@@ -118,11 +110,11 @@ class _Comparing:
         self._beside: Counter[tuple[str, str]] = Counter()
         self._notes: list[str] = []
         self._first_counts = records.first_counts()
-        budgets = {row.scope for row in ledger.pins.budgets() if row.promise is not None}
+        budgets = {one.scope for one in ledger.pins.budgets() if one.promise is not None}
         self._gaussian = {row.query: row.scope in budgets for row in ledger.pins.queries()}
 
     def all(
-        self, archived: Mapping[str, Collection[DecisionRow]], *, to_the_end: bool
+        self, archived: Mapping[str, Collection[StoredDecision]], *, to_the_end: bool
     ) -> Comparison:
         problems = [
             f"{many} published record(s) are no {kind} of this version"
@@ -151,7 +143,7 @@ class _Comparing:
         self,
         query: str,
         shown: set[int],
-        archived: Collection[DecisionRow],
+        archived: Collection[StoredDecision],
         *,
         to_the_end: bool,
     ) -> Iterator[str]:
@@ -163,7 +155,7 @@ class _Comparing:
             return
         first, last = min(shown), max(shown)
         until = max(last, left) if to_the_end else last
-        here = self._ledger.archives.decisions(Span(query, first - 1, until))
+        here = self._ledger.progress.numbered(query, first, until)
         moved = (row for row in archived if first <= row.sequence <= until)
         for row in merge(moved, here, key=lambda one: one.sequence):
             shown.discard(row.sequence)
@@ -171,19 +163,22 @@ class _Comparing:
         behind = f", and not those published behind, up to {left}" if left > until else ""
         self._notes.append(f"{query}: decisions {first} to {until} compared{behind}")
 
-    def _of_row(self, row: DecisionRow) -> Iterator[str]:
-        decision = made_from(StoredDecision, row, ledger_id=self._ledger.ledger_id)
-        number = Number(decision.ledger_id, row.query, row.sequence)
-        where = _named(row.query, row.sequence, row.start_ms)
-        query = self._alarms.running.get(row.query)
-        query = query if query is not None and query.fingerprint == row.fingerprint else None
+    def _of_row(self, decision: StoredDecision) -> Iterator[str]:
+        key, sequence = decision.key, decision.sequence
+        number = Number(decision.ledger_id, key.query, sequence)
+        where = f"window from {iso_utc(key.start_ms)} of {key.query!r} (number {sequence})"
+        query = self._alarms.running.get(key.query)
+        if query is not None and query.fingerprint != decision.fingerprint:
+            query = None
         decisions = self._records.decisions_of(number)
         alarms = self._records.alarms_of(number)
         if any(self._of_another(decision, record) for record in decisions):
             yield from self._without_rows([number])
             return
-        if self._whole(row) and not decisions:
-            if self._ledger.upkeep.adopted(row.key):
+        # Whether all of it had left before the records were read.
+        whole = sequence <= self._through.get(key.query, 0)
+        if whole and not decisions:
+            if self._ledger.upkeep.adopted(key):
                 return  # another timeline's left in its place: it has a number of its own
             yield f"{where}: its decision record is missing"
         for record in decisions:
@@ -194,49 +189,15 @@ class _Comparing:
             )
             if wrong:
                 yield f"{where}: its decision record was altered: {', '.join(wrong)}"
-        said = loss_fields(row.epsilon_units, gaussian=self._gaussian.get(row.query, False))
-        yield from _altered(alarms, said, query, where)
-        yield from self._alarms_of(row, decision, decisions, alarms, where)
-        counts = self._records.counts_of(number)
-        if row.alarms:
-            whole = self._whole(row) and not self._forgotten(number)
-            yield from other_counts(counts, decision, where, whole=whole)
-        else:
-            yield from altered_counts(counts, row.key, where)
-
-    def _alarms_of(
-        self,
-        row: DecisionRow,
-        decision: StoredDecision,
-        decisions: Sequence[DecisionRecord],
-        alarms: Sequence[Alarm],
-        where: str,
-    ) -> Iterator[str]:
-        """Compare which alarms there are with those that a row has, or had."""
-        number = Number(decision.ledger_id, row.query, row.sequence)
-        whole = self._whole(row)
+        lost = loss_fields(decision.epsilon_units, gaussian=self._gaussian.get(key.query, False))
+        yield from _altered(alarms, lost, query, where)
         found = [one.alarm_id for one in alarms]
-        counts = counts_shown(counts_once(self._records.counts_of(number)))
-        severities = severities_shown(alarms)
-        more = row.alarm_count or counts is not None or self._releases_counts(row)
-        if row.alarms or not more:
-            yield from _other_ids(found, released_ids(decision), where, whole=whole)
-            yield from other_severities(alarms, decision, where)
-        elif not decisions:
-            yield from self._counted(found, row.alarm_count, number, where, _WITHOUT_RECORD)
-        elif row.alarms_digest not in {
-            decisionchain.alarms_digest(
-                encode_released(row.key, _once(alarms), one.unanswered, counts, severities)
-            )
-            for one in decisions
-        }:
-            if self._forgotten(number) and (counts is not None or self._releases_counts(row)):
-                yield from self._counted(found, row.alarm_count, number, where, _WITHOUT_COUNTS)
-                return
-            what = "alarms" if counts is None else "alarms and counts"
-            yield f"{where}: its {what} are not those that it released, in their order"
-        elif any(one.alarms_digest not in {"", alarms_digest(found)} for one in decisions):
-            yield f"{where}: its decision record was altered: alarms_digest"
+        yield from _other_ids(found, released_ids(decision), where, whole=whole)
+        yield from other_severities(alarms, decision, where)
+        # Counts of it may be gone with the beginning of those shown.
+        forgotten = sequence <= self._first_counts.get((decision.ledger_id, key.query), 0)
+        counts = self._records.counts_of(number)
+        yield from other_counts(counts, decision, where, whole=whole and not forgotten)
 
     def _without_rows(self, numbers: Iterable[Number]) -> Iterator[str]:
         """Compare decisions of which the ledger has no row with their own records."""
@@ -278,24 +239,6 @@ class _Comparing:
             yield f"{where}: {many} alarm(s), and {stated} were released"
         self._beside[number.query, why] += bool(stated)
 
-    def _forgotten(self, number: Number) -> bool:
-        """Tell whether counts of a decision may be gone with the beginning of those shown."""
-        return number.sequence <= self._first_counts.get((number.ledger, number.query), 0)
-
-    def _releases_counts(self, row: DecisionRow) -> bool:
-        """Tell whether counts left with a decision, as far as the configuration knows it."""
-        query = self._alarms.running.get(row.query)
-        return (
-            query is not None
-            and query.fingerprint == row.fingerprint
-            and query.releases_counts
-            and row.reason is None
-        )
-
-    def _whole(self, row: DecisionRow) -> bool:
-        """Tell whether all of a decision had left before the records were read."""
-        return row.published and row.sequence <= self._through.get(row.query, 0)
-
     def _of_another(self, decision: StoredDecision, record: DecisionRecord) -> bool:
         """Tell whether a record is of a decision that was adopted, under a number of this one."""
         same = (
@@ -330,11 +273,11 @@ class _Comparing:
             "fingerprint": decision.fingerprint,
             "draw": decision.draw or msgspec.UNSET,
         }
-        if record.alarms_digest and (decision.alarms or not decision.alarm_count):
+        if record.alarms_digest:
             said["alarms_digest"] = alarms_digest(released_ids(decision))
         if query is not None:
             again = decision_record(query, self._alarms, decision)
-            names = [*_OF_CONFIGURATION, *(["unanswered"] if decision.alarms else [])]
+            names = [*_OF_CONFIGURATION, "unanswered"]
             said |= {name: getattr(again, name) for name in names}
         return said
 
@@ -372,14 +315,6 @@ def _other_ids(
             yield f"{where}: alarm {one} is missing"
 
 
-def _once(alarms: Iterable[Alarm]) -> list[tuple[WindowKey, dict[str, str]]]:
-    """Return window and predicate of each alarm once, in the order of the records."""
-    by_id: dict[str, Alarm] = {}
-    for one in alarms:
-        by_id.setdefault(one.alarm_id, one)
-    return [(window, one.predicate) for one in by_id.values() if (window := _window_of(one))]
-
-
 def _window_of(alarm: Alarm) -> WindowKey | None:
     """Return an alarm's window; ``None`` where its times are not ones that Tocsin writes."""
     try:
@@ -391,7 +326,3 @@ def _window_of(alarm: Alarm) -> WindowKey | None:
         return WindowKey(end_ms=end_ms, query=alarm.query, start_ms=start_ms)
     except ValueError:
         return None
-
-
-def _named(query: str, sequence: int, start_ms: int) -> str:
-    return f"window from {iso_utc(start_ms)} of {query!r} (number {sequence})"

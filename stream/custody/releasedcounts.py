@@ -5,17 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stream.custody.published import fields_altered
-from stream.decisions.records import make_count
 from stream.decisions.release import count_records
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from accountant.costs.charges import WindowKey
     from accountant.records import StoredDecision
     from stream.decisions.records import CountRecord
 
-__all__ = ["altered_counts", "counts_once", "other_counts"]
+__all__ = ["other_counts"]
 
 
 def other_counts(
@@ -41,36 +39,6 @@ def other_counts(
     if whole:
         for identity in sorted(released.keys() - there):
             yield f"{where}: count {identity} is missing"
-
-
-def altered_counts(found: Iterable[CountRecord], key: WindowKey, where: str) -> Iterator[str]:
-    """Name the counts that no decision of a window writes so, whatever it counted.
-
-    Args:
-        found: what was published.
-        key: the window.
-        where: the same in words.
-    """
-    for one in found:
-        again = make_count(
-            key,
-            one.predicate,
-            count=one.count,
-            standard_deviation=one.standard_deviation,
-            noisy_panes=one.noisy_panes,
-            panes=one.panes,
-            ledger=one.ledger,
-            sequence=one.sequence,
-        )
-        yield from _altered(one, again, where)
-
-
-def counts_once(found: Iterable[CountRecord]) -> list[CountRecord]:
-    """Return each count once, in the order of the records."""
-    by_id: dict[str, CountRecord] = {}
-    for one in found:
-        by_id.setdefault(one.count_id, one)
-    return list(by_id.values())
 
 
 def _altered(one: CountRecord, again: CountRecord, where: str) -> Iterator[str]:

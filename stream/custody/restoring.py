@@ -51,7 +51,7 @@ def take_over(alarms: Alarms, opened: Ledger, seen: Sequence[SeenDecision]) -> i
         LedgerError: something was published under another privacy unit than the configuration's.
     """
     refuse_moved(alarms, opened)
-    known = {row.terms.scope for row in opened.pins.budgets()}
+    known = {one.scope for one in opened.pins.budgets()}
     _refuse_another_unit(alarms, [one for one in seen if one.scope not in known])
     for budget in sorted({*scopes_of(alarms), *({one.scope for one in seen} - known)}):
         opened.pins.register_budget(terms_of(alarms, budget))

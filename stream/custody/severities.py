@@ -14,13 +14,7 @@ if TYPE_CHECKING:
     from accountant.records import StoredDecision
     from stream.decisions.records import Alarm
 
-__all__ = ["other_severities", "severities_shown"]
-
-
-def severities_shown(alarms: Iterable[Alarm]) -> list[str]:
-    """Return the severity of each alarm that has one, once, in the order of the records."""
-    by_id = {one.alarm_id: one.severity for one in alarms}
-    return [name for name in by_id.values() if not isinstance(name, msgspec.UnsetType)]
+__all__ = ["other_severities"]
 
 
 def other_severities(

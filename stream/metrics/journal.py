@@ -17,7 +17,7 @@ from accountant.ledger.journal import START
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from accountant.ledger.journal import Entry
+    from accountant.ledger.journal import Happened
 
 __all__ = ["KINDS", "JournalFamilies", "kind_of"]
 
@@ -36,9 +36,9 @@ class JournalFamilies(Collector):
     """Families of the journal it was shown last; before that, of an empty one."""
 
     def __init__(self) -> None:
-        self._shown: Mapping[str, Entry] = {}
+        self._shown: Mapping[str, Happened] = {}
 
-    def show(self, entries: Mapping[str, Entry]) -> None:
+    def show(self, entries: Mapping[str, Happened]) -> None:
         """Take a journal in place of the one before."""
         self._shown = entries
 

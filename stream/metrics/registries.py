@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from accountant.audit.realised import Realised
     from accountant.costs.charges import WindowKey
-    from accountant.ledger.journal import Entry
+    from accountant.ledger.journal import Happened
     from accountant.records import LedgerStatus, QueryStatus, ScopeStatus, StoredDecision
     from operators.base import Plan
     from stream.metrics.people import Units
@@ -212,7 +212,7 @@ class Metrics:
         for scope in status.scopes.values():
             self._show_scope(scope)
 
-    def journal(self, entries: Mapping[str, Entry]) -> None:
+    def journal(self, entries: Mapping[str, Happened]) -> None:
         """Show how often workers have started, and what stopped them, as the ledger says."""
         self._custodian.journal.show(entries)
 

@@ -12,7 +12,7 @@ import pytest
 
 from accountant.audit import verify, wallchecks
 from accountant.audit.chainchecks import Place
-from accountant.charging import compaction
+from accountant.rules import compaction
 from accountant.ledger import upkeep
 from accountant.loss.overlap import Held
 from accountant.records import Answer

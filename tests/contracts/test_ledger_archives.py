@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.audit import verify
-from accountant.charging import archiving
+from accountant.rules import archiving
 from accountant.ledger import archives, upkeep
 from accountant.records import Outcome
 from accountant.store.archives import archive_digest

@@ -12,8 +12,8 @@ import pytest
 
 from accountant.budget import filter as filter_module
 from accountant.budget.filter import BudgetFilter, EventFilter, UserFilter
-from accountant.charging import admission
-from accountant.charging import standing as standing_module
+from accountant.rules import admission
+from accountant.rules import standing as standing_module
 from accountant.costs.levels import LevelCosts
 from accountant.records import Answer, Outcome, SeenDecision
 from accountant.store.tables.charged import ChargeRow

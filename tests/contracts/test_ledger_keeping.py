@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.budget import keeping as budget_keeping
-from accountant.charging import keeping
+from accountant.rules import keeping
 from accountant.errors import LedgerCorruptError
 from accountant.records import Answer
 from accountant.store.store import Store

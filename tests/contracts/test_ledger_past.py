@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accountant.charging import past as past_module
+from accountant.rules import past as past_module
 from accountant.charging.past import Past
 from accountant.errors import ClockError
 from accountant.records import Answer

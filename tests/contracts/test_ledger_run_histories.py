@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.budget import keeping as budget_keeping
-from accountant.charging import runs
+from accountant.rules import runs
 from accountant.charging.standing import Turns
 from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter, RunTerms, StoredRun

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant.log.ledger import Ledger
+from accountant.ledger.ledger import Ledger
 from accountant.store.store import Store
 from tests.support.ledgers import Clock
 from tests.support.schema import OPEN

@@ -15,7 +15,7 @@ from accountant.costs.noisy import Noisy
 from accountant.errors import LedgerCorruptError, LedgerError
 from accountant.log import door, images
 from accountant.log.entries import Snapshot, decode
-from accountant.log.tables import ENTRIES, WORKING
+from accountant.store.tables import ENTRIES, WORKING
 from accountant.records import Answer, Stand
 from accountant.regions.regions import Region
 from accountant.regions.shapes import Shape
@@ -37,7 +37,7 @@ from tests.support.runs import OTHER, RUN, WHOLE, ask, ring
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from accountant.log.ledger import Ledger
+    from accountant.ledger.ledger import Ledger
 
 BOTH = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from accountant.charging import archiving, vouching
+from accountant.rules import archiving, vouching
 from accountant.errors import ConfigError, LedgerCorruptError, LedgerError
 from accountant.ledger import archives, upkeep
 from accountant.ledger.archives import Archives

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from accountant.costs.charges import WindowKey
 from accountant.errors import LedgerCorruptError
-from accountant.log.rows import Rows
-from accountant.log.tables import PRIVATE
+from accountant.store.rows import Rows
+from accountant.store.tables import PRIVATE
 
 if TYPE_CHECKING:
     import sqlalchemy as sa
@@ -31,16 +31,12 @@ class NoisyCounts:
     """The noisy counts of a pane, as its decision left them.
 
     Args:
-        query: the panes' own.
-        start_ms: start of the pane.
-        end_ms: end of the pane.
+        key: the pane.
         fingerprint: of the configuration that it was decided under.
         counts: of all its cells, in the caller's encoding.
     """
 
-    query: str
-    start_ms: int
-    end_ms: int
+    key: WindowKey
     fingerprint: str
     counts: bytes
 
@@ -89,13 +85,13 @@ class Private(Rows):
         mine = (columns.kind == NOISY, columns.query == query)
         span = (columns.start_ms >= start_ms, columns.end_ms <= end_ms)
         return [
-            NoisyCounts(row.query, row.start_ms, row.end_ms, row.fingerprint, row.body)
+            NoisyCounts(_window_of(row), row.fingerprint, row.body)
             for row in self.where(*mine, *span)
         ]
 
     def digest_of(self, row: sa.Row[Any]) -> bytes:
         """Return the digest of a row's private part, as the log says it."""
-        return self._left(row.kind, WindowKey(row.end_ms, row.query, row.start_ms), row.body)
+        return self._left(row.kind, _window_of(row), row.body)
 
     def forget(self, query: str) -> None:
         """Drop a query's run and its noisy counts."""
@@ -110,3 +106,7 @@ class Private(Rows):
         hashed = blake2b(body, digest_size=16, key=self._secret, person=b"tocsin.left")
         hashed.update(repr((kind, key.query, key.start_ms, key.end_ms)).encode())
         return hashed.digest()
+
+
+def _window_of(row: sa.Row[Any]) -> WindowKey:
+    return WindowKey(row.end_ms, row.query, row.start_ms)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import sqlalchemy as sa
 
 from accountant.log.entries import Ended, decode, window_name
-from accountant.log.tables import ENTRIES
+from accountant.store.tables import ENTRIES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,12 +62,6 @@ class Log:
         first, last = window_name(query, since_ms), window_name(query, until_ms)
         found = self._read(_ended(), first=first, last=last, limit=limit)
         return [one for row in found if isinstance(one := decode(row.kind, row.payload), Ended)]
-
-    def all_ended(self, first: int, last: int) -> Iterator[tuple[int, Ended]]:
-        """Yield how windows ended, with their numbers, from one number to another, in order."""
-        for row in self.since(first, last):
-            if row.kind == Ended.kind and isinstance(one := decode(row.kind, row.payload), Ended):
-                yield row.seq, one
 
     def newest(self, kind: str) -> EntryRow | None:
         """Return the newest entry of a kind; this reads backwards until there is one."""

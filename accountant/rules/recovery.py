@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accountant.errors import LedgerError
-from accountant.log.admission import LARGEST_LOSS_UNITS
 from accountant.log.entries import Recovered
+from accountant.rules.admission import LARGEST_LOSS_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

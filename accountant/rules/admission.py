@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from accountant.charging import refusals, runs
 from accountant.costs.levels import LevelCosts
 from accountant.errors import ConfigChangedError, LedgerError
 from accountant.log.entries import Admitted, Answered, Asked, Ended, OfWindow, RunLeft, Worst
-from accountant.log.standing import judge, worst_settled
 from accountant.log.state import ChargeState, Reservation
 from accountant.records import Answer, Outcome
+from accountant.rules import refusals, runs
+from accountant.rules.standing import judge, worst_settled
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Final
 from accountant.errors import ClockError, LedgerCorruptError, LedgerError
 from accountant.log import entries, images
 from accountant.log.entries import BEGINNING, Begun, Head, Snapshot
-from accountant.log.entry_rows import EntryRow
 from accountant.log.fold import apply
 from accountant.log.state import Reservation, State
-from accountant.log.transaction import CLOCK, CLOCK_GRAIN_MS
+from accountant.store.entry_rows import EntryRow
+from accountant.store.transaction import CLOCK, CLOCK_GRAIN_MS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from accountant.log.database import Database
     from accountant.log.entries import Entry
     from accountant.log.state import Budget, Query
-    from accountant.log.transaction import Transaction
+    from accountant.store.store import Store
+    from accountant.store.transaction import Transaction
 
 __all__ = [
     "VERSION",
@@ -52,7 +52,7 @@ class Door:
     """
 
     def __init__(
-        self, store: Database, clock_ms: Callable[[], int], allowed_step_back_ms: int
+        self, store: Store, clock_ms: Callable[[], int], allowed_step_back_ms: int
     ) -> None:
         self.store = store
         self.clock_ms = clock_ms
