@@ -174,7 +174,7 @@ def _movable_until(tx: Transaction, state: State, before_ms: int) -> int:
     return until
 
 
-def _digest(mine: bytes) -> bytes:
+def _digest(mine: bytes | bytearray) -> bytes:
     return blake2b(mine, digest_size=16).digest()
 
 

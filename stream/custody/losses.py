@@ -38,8 +38,8 @@ class Losses:
     Args:
         units: loss units per predicate, shape (cells,), in the order of the domain.
         exact: whether some row of every predicate lost that; else they are safe bounds.
-        complete: whether nothing is missing: where windows lie in an archive, predicates may have lost
-            more than ``units``.
+        complete: whether nothing is missing: where windows lie in an archive, predicates may have
+            lost more than ``units``.
         since_ms: the instant (unit ``event``) or the start of the period (unit ``user``) meant;
             ``None`` where nothing has settled.
     """
