@@ -470,7 +470,7 @@ PARTS = (
         "stat",
         "Realised losses are complete",
         (
-            "0: charges of the period were compacted, or some are still to be unpacked after "
+            "0: windows of the period lie in an archive, or some are still to be unpacked after "
             "a restart."
         ),
         (('max by (query) (tocsin_expost_complete{query=~"$alarm"})', "{{query}}"),),

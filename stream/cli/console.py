@@ -217,7 +217,7 @@ def losses_table(query: Query, losses: Losses, budget: Budget, timezone: str) ->
     if len(dearest) > _DEAREST:
         notes.append(f"and {len(dearest) - _DEAREST} more; --json shows all")
     if not losses.complete:
-        notes.append("charges were compacted: predicates may have lost more")
+        notes.append("windows lie in an archive: predicates may have lost more")
     table.caption = "\n".join(notes) or None
     return Fitting(table)
 

@@ -45,7 +45,7 @@ def orphans(alarms: Alarms, status: LedgerStatus) -> list[str]:
     """Return the alarms that draw on this configuration's budgets and are not in it, by name.
 
     Nobody decides their windows: what is reserved for them is held, later windows whose answer
-    depends on how they end wait for ever, and nothing after them is compacted. Retired alarms are
+    depends on how they end wait for ever, and nothing after them is archived. Retired alarms are
     none: their reservations were given back.
     """
     budgets = set(scopes_of(alarms))
@@ -60,6 +60,6 @@ def orphan_warning(alarm: str) -> str:
     """Return what the custodian is told about one of :func:`orphans`."""
     return (
         f"alarm {alarm!r} is in the ledger and not in the configuration: other windows may wait "
-        "for ever for what it reserved, and nothing is compacted past it; "
+        "for ever for what it reserved, and nothing is archived past it; "
         f"put it back, or end it with `tocsin ledger FILE retire {alarm}`"
     )

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 import tomllib
-from dataclasses import dataclass
 from importlib.util import find_spec
 from itertools import takewhile
-from types import ModuleType
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant.store.declaration import Table
-from accountant.store.tables.windows import WINDOW, OfWindow
+from accountant.log import entries
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -77,22 +73,12 @@ def test_every_promise_names_its_files_and_tests() -> None:
         assert re.search(r"`tests/[\w/]+\.py", fails), promise
 
 
-def test_the_shown_row_is_a_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The declaration of a ledger row, as it is printed, has the columns that its record says."""
-    section = ARCHITECTURE.partition("## How a ledger row is added\n")[2].partition("\n## ")[0]
-    (shown,) = re.findall(r"```python\n(.*?)```", section, flags=re.DOTALL)
-    module = ModuleType("shown")
-    monkeypatch.setitem(sys.modules, "shown", module)
-    for name in (dataclass, Table, OfWindow):
-        setattr(module, name.__name__, name)
-    vars(module).update(Final=Final, WINDOW=WINDOW)
-    exec(compile(shown, "shown", "exec"), vars(module))  # noqa: S102  # it is our own page
-    (table,) = [one for one in vars(module).values() if isinstance(one, Table)]
-    assert [one.name for one in table.columns if one.nullable] == ["looked_at_ms"]
-    assert [one.name for one in table.columns if one.refers] == ["query"]
-    row = table.read(["crowd", 0, 1, "me", None])
-    assert row.key.query == "crowd"
-    assert table.read(list(table.values(row).values())) == row
+def test_every_kind_of_entry_is_in_the_table() -> None:
+    """The table of the ledger's entries names each kind once, and no other."""
+    section = ARCHITECTURE.partition("| entry | says |\n")[2].partition("\n\n")[0]
+    named = [name for row in section.splitlines() for name in re.findall(r"`(\w+)`", row[:40])]
+    kinds = [one.kind for one in entries.Entry.__subclasses__()]
+    assert sorted(named) == sorted(kinds)
 
 
 def _drawn(text: str) -> Iterator[str]:
