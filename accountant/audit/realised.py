@@ -25,7 +25,7 @@ from accountant.costs.levels import MOST_CELLS, LevelCosts
 from accountant.costs.minentropy import min_entropy_levels
 from accountant.errors import LedgerError
 from accountant.records import Outcome
-from accountant.regions.groupings import grouping_name
+from accountant.regions.groupings import cells_key
 from accountant.units import UNITS_PER_EPSILON
 
 if TYPE_CHECKING:
@@ -60,8 +60,8 @@ class Realised:
         instant_ms: unit ``event``: the instant whose events are shown; ``None`` as above.
         windows: settled windows summed over, one for every decision adopted from another timeline.
         costs: loss units per cell, shape (cells,), int64, read-only.
-        complete: whether nothing is missing from the sum: no charge of it was compacted away, and
-            none still waits to be unpacked.
+        complete: whether nothing is missing from the sum: none of its windows lies in an archive,
+            and none still waits to be unpacked.
     """
 
     query: str
@@ -213,7 +213,7 @@ class _Sum:
         alike = asked is not None and asked.cells == cells
         if alike and one.fingerprint != fingerprint:
             now, then = (query.covers(each).grouping for each in (fingerprint, one.fingerprint))
-            alike = grouping_name(now) == grouping_name(then) != ""
+            alike = cells_key(now) == cells_key(then) != ""
         self.windows += 1
         if one.costs is None or not alike:
             # Over other cells nobody knows which predicate lost what: the dearest, for each.

@@ -107,7 +107,7 @@ class Reports:
         found = [_final(one) for one in ended if one.end_ms > from_ms and one.asked is not None]
         for charge in budget.spent:
             cost = UniformCost(charge.worst_cell_units, charge.asked.cells)
-            found.append(FinalCharge(charge.window, charge.fingerprint, cost))
+            found.append(FinalCharge(charge.window, charge.asked.fingerprint, cost))
         found += [
             FinalCharge(seen.key, "", UniformCost(seen.loss_units, 1)) for seen in budget.recovered
         ]

@@ -116,31 +116,6 @@ class Reservation:
         return self.asked.window
 
     @property
-    def key(self) -> WindowKey:
-        """The window, as :class:`accountant.rules.runs.InRun` has it."""
-        return self.asked.window
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the configuration."""
-        return self.asked.fingerprint
-
-    @property
-    def periods(self) -> tuple[int, ...]:
-        """The budget periods that it touches."""
-        return self.asked.periods
-
-    @property
-    def units(self) -> int:
-        """Loss of one cell as it was asked for, at worst."""
-        return self.asked.units
-
-    @property
-    def in_run(self) -> bool:
-        """Whether it shares a run's charge."""
-        return self.asked.in_run
-
-    @property
     def loss_units(self) -> int:
         """Loss of one privacy unit as it was asked for, at worst."""
         return self.asked.units * min(self.asked.cells_per_unit, self.asked.cells)

@@ -20,7 +20,7 @@ from accountant.regions.valuesets import ValueSet
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["LONGEST_TEXT", "Grouping", "cells_key", "grouping_name", "grouping_of"]
+__all__ = ["LONGEST_TEXT", "Grouping", "cells_key", "grouping_of"]
 
 LONGEST_TEXT = 2**14
 """Characters of a grouping that are written down; a longer one is stored by its name alone."""
@@ -65,12 +65,6 @@ def cells_key(text: str) -> str:
     """
     found = grouping_of(text)
     return text if found is None else json.dumps([found.name, *found.attributes])
-
-
-def grouping_name(text: str) -> str:
-    """Return the name of a grouping from its text: the text itself where it is opaque."""
-    found = grouping_of(text)
-    return text if found is None else found.name
 
 
 @lru_cache(maxsize=4_096)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from accountant.errors import (
     ConfigChangedError,
@@ -13,7 +12,6 @@ from accountant.errors import (
     LedgerError,
     LogChangedError,
 )
-from accountant.regions.groupings import grouping_name
 from accountant.units import PrivacyUnit, from_loss_units
 
 if TYPE_CHECKING:
@@ -21,12 +19,12 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import WindowKey
     from accountant.layouts import Layouts
+    from accountant.log.state import Query
     from accountant.records import BudgetTerms, LogIdentity, QueryRegistration, Request
     from accountant.regions.shapes import Shape
 
 __all__ = [
     "Neighbours",
-    "Pinned",
     "Sources",
     "all_known",
     "in_turn",
@@ -48,50 +46,6 @@ NEW_LEDGER = (
 MOST_DIFFERENCES = 5
 EVENT_TIME = ("feed", "time")
 """Where a definition names the field that dates events."""
-
-
-class Pinned(Protocol):
-    """A registered query, as far as it is compared."""
-
-    @property
-    def query(self) -> str:
-        """Its name."""
-        ...
-
-    @property
-    def scope(self) -> str:
-        """The budget it draws on."""
-        ...
-
-    @property
-    def feed(self) -> str:
-        """Where its events come from."""
-        ...
-
-    @property
-    def fingerprint(self) -> str:
-        """Of its configuration."""
-        ...
-
-    @property
-    def definition(self) -> str:
-        """The same in full."""
-        ...
-
-    @property
-    def cursor_ms(self) -> int:
-        """Start of its oldest undecided window."""
-        ...
-
-    @property
-    def effective_from_ms(self) -> int | None:
-        """Start of the first window that an accepted change decides."""
-        ...
-
-    @property
-    def retired(self) -> bool:
-        """Whether it decides no more."""
-        ...
 
 
 def same_budget(stored: BudgetTerms, given: BudgetTerms) -> None:
@@ -134,7 +88,7 @@ def same_log(stored: LogIdentity, given: LogIdentity, layouts: Layouts) -> None:
     )
 
 
-def same_query(stored: Pinned, given: QueryRegistration) -> None:
+def same_query(stored: Query, given: QueryRegistration) -> None:
     """Refuse a retired query, another home, or another fingerprint."""
     _not_retired(stored)
     same_home(stored, given)
@@ -146,7 +100,7 @@ def same_query(stored: Pinned, given: QueryRegistration) -> None:
         )
 
 
-def same_home(stored: Pinned, given: QueryRegistration) -> None:
+def same_home(stored: Query, given: QueryRegistration) -> None:
     """Refuse another scope or feed: these never change under a name."""
     for name in ("scope", "feed"):
         old, new = getattr(stored, name), getattr(given, name)
@@ -201,13 +155,13 @@ class Neighbours:
         queries: in the order in which they are to be named.
     """
 
-    def __init__(self, queries: Iterable[Pinned] = ()) -> None:
+    def __init__(self, queries: Iterable[Query] = ()) -> None:
         self._times: defaultdict[str, list[tuple[Any, str]]] = defaultdict(list)
         self._budgets: dict[tuple[str, str], None] = {}
         for query in queries:
             self.add(query)
 
-    def add(self, query: Pinned | QueryRegistration) -> None:
+    def add(self, query: Query | QueryRegistration) -> None:
         """Take note of one more."""
         time, known = _at(query.definition, EVENT_TIME), self._times[query.feed]
         if time is not None and all(time != before for before, _ in known):
@@ -253,7 +207,7 @@ class Neighbours:
             )
 
 
-def never_watched(feed: str, sources: Sources, queries: Iterable[Pinned]) -> None:
+def never_watched(feed: str, sources: Sources, queries: Iterable[Query]) -> None:
     """Refuse a public reference on a feed, topic or file that a query protects, or ever did."""
     names = sources.same_events(feed)
     for other in queries:
@@ -267,10 +221,7 @@ def never_watched(feed: str, sources: Sources, queries: Iterable[Pinned]) -> Non
 
 def same_shape(stored: Shape | None, given: QueryRegistration) -> None:
     """Refuse to go on where the rows that a query covers are stored otherwise than they are."""
-    shape = given.shape
-    # Ledgers from before cells were written down know them by name.
-    by_name = replace(shape, grouping=grouping_name(shape.grouping))
-    if stored not in (shape, by_name):
+    if stored != given.shape:
         raise LedgerCorruptError(
             f"the ledger holds other rows to be covered by {given.query!r} than its configuration",
             hint="somebody changed the ledger, or workers of two versions run: use one version",
@@ -286,7 +237,7 @@ def same_share(stored_units: int, given: QueryRegistration) -> None:
         )
 
 
-def same_fingerprint(stored: Pinned, fingerprint: str) -> None:
+def same_fingerprint(stored: Query, fingerprint: str) -> None:
     """Refuse work done under another configuration, or for a retired query."""
     _not_retired(stored)
     if stored.fingerprint != fingerprint:
@@ -296,7 +247,7 @@ def same_fingerprint(stored: Pinned, fingerprint: str) -> None:
         )
 
 
-def in_turn(stored: Pinned, key: WindowKey, next_start_ms: int, *, deny: bool) -> None:
+def in_turn(stored: Query, key: WindowKey, next_start_ms: int, *, deny: bool) -> None:
     """Refuse a window that is not the oldest undecided one of its query.
 
     While the cursor stands before an accepted change, windows that start before the change can only
@@ -318,7 +269,7 @@ def in_turn(stored: Pinned, key: WindowKey, next_start_ms: int, *, deny: bool) -
         )
 
 
-def requested(stored: Pinned | None, request: Request, terms: BudgetTerms) -> None:
+def requested(stored: Query | None, request: Request, terms: BudgetTerms) -> None:
     """Refuse a request for a query that the scope doesn't have as it is."""
     query = request.charge.key.query
     if stored is None or stored.scope != terms.scope:
@@ -350,7 +301,7 @@ def _wall(terms: BudgetTerms) -> str:
     return str(wall) if terms.promise is None else f"rho {float(wall):.12f}"
 
 
-def _not_retired(stored: Pinned) -> None:
+def _not_retired(stored: Query) -> None:
     if stored.retired:
         raise ConfigChangedError(
             f"query {stored.query!r} was retired", hint="give the alarm a new name"

@@ -5,7 +5,7 @@ What a run is, and what it guarantees, stands in :mod:`accountant.costs.runs`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from accountant.costs.charges import UniformCost
 from accountant.costs.levels import level_costs
@@ -13,44 +13,11 @@ from accountant.costs.runs import StoredRun
 from accountant.errors import LedgerError
 
 if TYPE_CHECKING:
-    from accountant.costs.charges import CellCosts, WindowKey
+    from accountant.costs.charges import CellCosts
     from accountant.costs.runs import RunAfter
+    from accountant.log.state import Reservation
 
 __all__ = ["continued", "held_units", "usable"]
-
-
-class InRun(Protocol):
-    """A window's reservation, as far as runs look at it."""
-
-    @property
-    def key(self) -> WindowKey:
-        """The window."""
-        ...
-
-    @property
-    def fingerprint(self) -> str:
-        """Of the configuration."""
-        ...
-
-    @property
-    def periods(self) -> tuple[int, ...]:
-        """The budget periods that it touches."""
-        ...
-
-    @property
-    def units(self) -> int:
-        """Loss of one cell at worst, as it was asked for."""
-        ...
-
-    @property
-    def loss_units(self) -> int:
-        """Loss of one privacy unit at worst, as it was asked for."""
-        ...
-
-    @property
-    def in_run(self) -> bool:
-        """Whether it shares a run's charge."""
-        ...
 
 
 def usable(run: StoredRun | None, fingerprint: str, periods: tuple[int, ...]) -> StoredRun | None:
@@ -60,20 +27,20 @@ def usable(run: StoredRun | None, fingerprint: str, periods: tuple[int, ...]) ->
     return run
 
 
-def held_units(run: StoredRun | None, charge: InRun) -> int:
+def held_units(run: StoredRun | None, charge: Reservation) -> int:
     """Return what a window of a run holds at its query's turn, in loss units.
 
     Args:
         run: the stored run of its query.
         charge: the window's.
     """
-    inside = usable(run, charge.fingerprint, charge.periods)
+    inside = usable(run, charge.asked.fingerprint, charge.asked.periods)
     return charge.loss_units if inside is None else inside.left * inside.alarm_units
 
 
 def continued(
     stored: StoredRun | None,
-    charge: InRun,
+    charge: Reservation,
     cost: CellCosts,
     after: RunAfter | None,
     alarm_count: int,
@@ -93,12 +60,12 @@ def continued(
             opening it where it was opened; under unit ``event`` all that was reserved, or nothing
             where a cell was not asked.
     """
-    query = charge.key.query
+    query = charge.window.query
     if after is None:
         raise LedgerError(f"a window of {query!r} was reserved in a run and leaves none")
-    if charge.periods and not charge.in_run:
+    if charge.asked.periods and not charge.asked.in_run:
         raise LedgerError(f"a window of {query!r} was not reserved in a run")
-    found = usable(stored, charge.fingerprint, charge.periods)
+    found = usable(stored, charge.asked.fingerprint, charge.asked.periods)
     if found != (after.ended if after.previous is None else after.previous):
         raise LedgerError(
             f"the run of {query!r} is not the one that this window was decided in",
@@ -112,26 +79,26 @@ def continued(
         terms.open_units,
         terms.alarm_units,
     )
-    if not same_terms or (charge.in_run and terms.worst_units != charge.units):
+    if not same_terms or (charge.asked.in_run and terms.worst_units != charge.asked.units):
         raise LedgerError(f"the run of {query!r} has other terms than what was reserved")
     if not 0 <= alarm_count <= after.rung <= before or after.left != before - after.rung:
         raise LedgerError(f"the alarms of the run of {query!r} do not add up")
-    due = charge.units
-    if charge.in_run:
+    due = charge.asked.units
+    if charge.asked.in_run:
         due = after.rung * terms.alarm_units + (terms.open_units if found is None else 0)
     # Whoever leaves cells out of a window says so cell by cell.
-    due_or_not = {due} if charge.in_run or isinstance(cost, UniformCost) else {0, due}
+    due_or_not = {due} if charge.asked.in_run or isinstance(cost, UniformCost) else {0, due}
     if not due_or_not.issuperset(level_costs(cost).levels):
         raise LedgerError(f"a window of {query!r} did not cost what its run says")
     return StoredRun(
         query=query,
-        fingerprint=charge.fingerprint,
-        periods=charge.periods,
+        fingerprint=charge.asked.fingerprint,
+        periods=charge.asked.periods,
         open_units=terms.open_units,
         alarm_units=terms.alarm_units,
         left=after.left,
         alarms_rung=after.rung + (0 if found is None else found.alarms_rung),
-        opened_start_ms=charge.key.start_ms if found is None else found.opened_start_ms,
-        last_start_ms=charge.key.start_ms,
+        opened_start_ms=charge.window.start_ms if found is None else found.opened_start_ms,
+        last_start_ms=charge.window.start_ms,
         state=after.state,
     )
