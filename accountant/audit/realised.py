@@ -90,9 +90,10 @@ class RealisedLosses:
     is asked for, the last one that the *latest* settled window touches, the one that starts last.
     Under unit ``event`` they are the windows that cover the instant at which the latest starts: the
     sum is what an event of that instant has lost to the query. Windows taken as spent count at
-    their worst, and so do decisions of other copies. A window that was counted over other cells
-    than the present ones, before a change of configuration, costs every cell what its dearest cell
-    lost.
+    their worst, and so do decisions of other copies. Where a person counts in so many windows of a
+    period alone, the dearest so many of each cell are added. A window that was counted over other
+    cells than the present ones, before a change of configuration, costs every cell what its dearest
+    cell lost.
 
     A reading goes on where the last one ended, and reads a bounded number of cells. The memory
     holds one vector per query and is made anew by whoever starts without it. Safe from many
@@ -148,7 +149,7 @@ class RealisedLosses:
                 instant_ms=None if budget.by_user else target,
                 windows=kept.windows + len(mine),
                 costs=_limited(
-                    kept.vector,
+                    kept.total(),
                     min(kept.base_units + sum(u.units for u in mine), _MOST_UNITS),
                     cells,
                 ),
@@ -176,6 +177,8 @@ class _Sum:
         windows: how many were added.
         base_units: what every cell lost.
         vector: what each cell lost beyond that, shape (cells,), int64; ``None`` for nothing.
+        dearest: of windows of which a person counts in few, what the dearest cost each cell, by
+            fingerprint, shape (few, cells).
         complete: whether all there are were read.
     """
 
@@ -184,7 +187,8 @@ class _Sum:
     next_ms: int
     windows: int = 0
     base_units: int = 0
-    vector: NDArray[np.int64] | None = field(default=None)
+    vector: NDArray[np.int64] | None = None
+    dearest: dict[str, NDArray[np.int64]] = field(default_factory=dict)
     complete: bool = True
 
     def read(self, budget: Budget, query: Query, ended_from: EndedFrom) -> None:
@@ -215,18 +219,36 @@ class _Sum:
             now, then = (query.covers(each).grouping for each in (fingerprint, one.fingerprint))
             alike = cells_key(now) == cells_key(then) != ""
         self.windows += 1
-        if one.costs is None or not alike:
-            # Over other cells nobody knows which predicate lost what: the dearest, for each.
-            self.base_units += one.settled_units or 0
+        # Over other cells nobody knows which predicate lost what: the dearest, for each.
+        base_units, costs = one.settled_units or 0, None
+        if one.costs is not None and alike:
+            base_units, costs = 0, self._costs_of(one, one.costs)
+        few = None if asked is None else asked.windows_per_period
+        if few is not None and few * cells <= MOST_CELLS_READ:
+            each = np.full(cells, base_units) if costs is None else costs
+            before = self.dearest.get(one.fingerprint, np.zeros((few, cells), np.int64))
+            # Of these a person counts in so many: the dearest so many of each cell.
+            self.dearest[one.fingerprint] = np.sort(np.vstack((before, each)), axis=0)[1:]
             return
+        self.base_units += base_units
+        if costs is not None:
+            self.vector = costs if self.vector is None else self.vector + costs
+
+    def total(self) -> NDArray[np.int64] | None:
+        """Return what each cell lost beyond what every cell did."""
+        sums = [few.sum(axis=0) for few in self.dearest.values()]
+        sums += [] if self.vector is None else [self.vector]
+        return np.sum(sums, axis=0, dtype=np.int64) if sums else None
+
+    @staticmethod
+    def _costs_of(one: Ended, costs: bytes) -> NDArray[np.int64]:
         try:
-            costs = LevelCosts.decode(one.costs).as_array()
+            return LevelCosts.decode(costs).as_array()
         except ValueError as error:
             raise LedgerError(
                 f"window [{one.start_ms}, {one.end_ms}) of {one.query!r}: {sentence_of(error)}",
-                hint="run `tocsin ledger verify`",
+                hint="run `tocsin ledger FILE verify`",
             ) from None
-        self.vector = costs if self.vector is None else self.vector + costs
 
 
 def _beside(budget: Budget, query: Query) -> Iterable[_Beside]:
