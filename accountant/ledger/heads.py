@@ -1,12 +1,14 @@
-"""Heads of the chains, keyed, to be kept outside the database: a ledger that was put back knows it.
+"""The head of the log, keyed, kept outside the database: a ledger that was put back knows it.
 
-Guarantee, of a ledger on SQLite: before a decision leaves, the heads of all budgets are in a file
-beside the database and on the disk (:mod:`accountant.store.headfile`). A database that lost what it
-committed, an older copy in its place and a new one each lack a head that was noted.
+Guarantee, of a ledger on SQLite: before a decision leaves, the head is in a file beside the database
+and on the disk (:mod:`accountant.store.headfile`). A database that lost what it committed, an older
+copy in its place and a new one each lack a head that was noted. Of every ledger, workers say the
+head on the topic of ledgers (:mod:`stream.kafka.witness`) before anything leaves: of two copies that
+went on, each lacks what the other said.
 
-A head names a budget's newest link by its number and a keyed hash. Who has it and not the ledger's
-key learns how often something happened to the budget's windows, and can test no guess of what. That
-number follows from the data, too: heads are for those who may read the ledger.
+A head names the newest entry by its number and a keyed hash. Who has it and not the ledger's key
+learns how often something happened, and can test no guess of what. That number follows from the
+data, too: heads are for those who may read the ledger.
 """
 
 from __future__ import annotations
@@ -21,7 +23,7 @@ from accountant.log.entries import HASH_BYTES, Head, anchor_text, read_anchor
 from accountant.store.headfile import HeadFile, Noted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from accountant.ledger.door import Door
@@ -33,7 +35,6 @@ __all__ = ["Heads"]
 _SUFFIX: Final = ".heads"
 _LONG: Final = 1 << 18  # bytes: some thousands of heads, which a start compares in a second
 _PERSON: Final = b"tocsin.head"
-_LOG: Final = "log"
 _CHARGES: Final = "`tocsin ledger FILE mark-spent`, after replays with `--published FILE.jsonl`"
 _TAKES_OVER: Final = (
     "`tocsin ledger FILE claim`, after replays `tocsin ledger FILE claim --replay PATH --published "
@@ -57,28 +58,27 @@ class Heads:
         database = door.store.file
         self._file = None if database is None else HeadFile(_beside(database))
         self._alone = database is not None and os.path.ismount(database)
-        self._kept: dict[str, str] = {}
+        self._kept = ""
         self._keeping = threading.Lock()
 
     def keep(self) -> None:
-        """Note the heads beside a SQLite ledger, and wait until they are on the disk.
+        """Note the head beside a SQLite ledger, and wait until it is on the disk.
 
         To be called after decisions were stored and before anything of them leaves, once for as
-        many as there are. Nothing to do where no head has moved since, or on PostgreSQL.
+        many as there are. Nothing to do where it has not moved since, or on PostgreSQL.
 
         Raises:
-            DependencyError: they cannot be written.
+            DependencyError: it cannot be written.
         """
         if self._file is None:
             return
         now = self.now()
         with self._keeping:  # who finds nothing to do must not be ahead of the disk
-            fresh = {name: head for name, head in now.items() if self._kept.get(name) != head}
-            if not fresh:
+            if now == self._kept:
                 return
-            if self._file.add(self._noted(fresh)) > _LONG:
+            if self._file.add(self._noted(now)) > _LONG:
                 self.check()
-            self._kept |= fresh
+            self._kept = now
 
     def lost(self) -> list[str]:
         """Return what was noted beside a SQLite ledger and it does not have, one sentence each.
@@ -101,7 +101,7 @@ class Heads:
             DependencyError, LedgerCorruptError: as :meth:`lost`.
         """
 
-        def checked(noted: list[Noted]) -> list[Noted]:
+        def checked(noted: list[Noted]) -> Noted:
             lost = self._lost(noted)
             if lost:
                 new = any(one.ledger_id != self._ledger_id for one in noted)
@@ -124,22 +124,30 @@ class Heads:
         self._file.renew(checked)
 
     def begin(self) -> None:
-        """Have the heads of now noted beside a SQLite ledger, and no others.
+        """Have the head of now noted beside a SQLite ledger, and no other.
 
         Once what it lacked has been charged: whatever was noted before is not asked for again.
 
         Raises:
-            DependencyError: they cannot be written.
+            DependencyError: it cannot be written.
         """
         if self._file is not None:
             self._file.begin(lambda: self._noted(self.now()))
 
-    def now(self) -> dict[str, str]:
-        """Return the log's head as ``NUMBER:HASH``, by the name that it is noted under."""
-        with self._door.state() as state:
-            return {_LOG: self._keyed(state.head)}
+    def now(self) -> str:
+        """Return the log's head as ``NUMBER:HASH``."""
+        return self.release()[0]
 
-    def problems(self, noted: Mapping[str, str]) -> list[str]:
+    def release(self) -> tuple[str, dict[str, int]]:
+        """Return the log's head, and the number of the last decision of every query up to it.
+
+        Who knows of the head knows of these decisions: no later ones may leave with it.
+        """
+        with self._door.state() as state:
+            numbers = {one.query: one.sequence for one in state.queries.values()}
+            return self._keyed(state.head), numbers
+
+    def problems(self, noted: Iterable[str]) -> list[str]:
         """Return what of the noted heads the ledger does not have, one sentence each.
 
         No sentence has a number in it: a worker that is refused says the first one in its log.
@@ -148,12 +156,13 @@ class Heads:
         restored from an older copy, lost what was written last, or is another copy that went on.
 
         Args:
-            noted: by budget, as :meth:`now` returned them at any time.
+            noted: as :meth:`now` returned them at any time.
 
         Raises:
             ValueError: a head cannot be read.
         """
-        return self._missing(noted.items())
+        with self._door.read() as (tx, state):
+            return [line for head in sorted(noted) for line in self._problems(tx, state, head)]
 
     def _lost(self, noted: Iterable[Noted]) -> list[str]:
         others = sorted({one.ledger_id for one in noted} - {self._ledger_id})
@@ -161,16 +170,13 @@ class Heads:
             f"heads of ledger {other} were noted beside this one, which is {self._ledger_id}"
             for other in others
         ]
-        # All of them: of two copies that both went on, both have noted heads of a budget.
-        mine = (one for one in noted if one.ledger_id == self._ledger_id)
-        return found + self._missing(dict.fromkeys((one.budget, one.head) for one in mine))
+        # All of them: of two copies that both went on, both have noted heads.
+        return found + self.problems(
+            {one.head for one in noted if one.ledger_id == self._ledger_id}
+        )
 
-    def _missing(self, noted: Iterable[tuple[str, str]]) -> list[str]:
-        with self._door.read() as (tx, state):
-            return [line for _, head in sorted(noted) for line in self._problems(tx, state, head)]
-
-    def _noted(self, heads: Mapping[str, str]) -> list[Noted]:
-        return [Noted(self._ledger_id, name, head) for name, head in sorted(heads.items())]
+    def _noted(self, head: str) -> Noted:
+        return Noted(self._ledger_id, head)
 
     def _problems(self, tx: Transaction, state: State, head: str) -> Iterator[str]:
         number = read_anchor(head).number

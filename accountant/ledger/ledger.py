@@ -27,7 +27,6 @@ from accountant.ledger.pins import Pins, scope_of
 from accountant.ledger.progress import Progress, decision_of, leave, waiting
 from accountant.ledger.reports import Reports
 from accountant.ledger.upkeep import Upkeep
-from accountant.ledger.writers import Writers
 from accountant.log.entries import Begun, Ended, Passed
 from accountant.log.state import ChargeState
 from accountant.records import Answer, Outcome, StoredDecision
@@ -58,8 +57,7 @@ class Ledger:
     ``counts`` for partials and marks, ``growths`` for partitions that are added, ``progress`` for
     how far many queries are, ``reports`` for status, realised losses and verification, ``upkeep``
     for what a custodian changes, ``archives`` for entries that move elsewhere, ``journal`` for
-    starts and what ended them, ``heads`` and ``writers`` for what is noted elsewhere of the log
-    and of those who release.
+    starts and what ended them, ``heads`` for what is noted of the log elsewhere.
     """
 
     def __init__(self, door: Door, hash_key: bytes) -> None:
@@ -77,7 +75,6 @@ class Ledger:
         self.upkeep = Upkeep(door)
         self.journal = Journal(door)
         self.heads = Heads(door, hash_key)
-        self.writers = Writers(door)
         self.archives = Archives(door)
 
     @classmethod

@@ -1,7 +1,6 @@
-"""Heads of a SQLite ledger's chains, in a file beside it: what the database loses, this one keeps.
+"""Heads of a SQLite ledger's log, in a file beside it: what the database loses, this one keeps.
 
-A line is one head: the ledger's id, the budget, and the head as :mod:`accountant.ledger.heads` says
-it. Guarantee: what :meth:`HeadFile.add` returned from is on the disk, whatever is killed and in
+A line is one head: the ledger's id, and the head as :mod:`accountant.ledger.heads` says it. Guarantee: what :meth:`HeadFile.add` returned from is on the disk, whatever is killed and in
 whatever order the pages of the database reach it; a line that was cut off as it was written is not
 there. Many processes may add at once.
 
@@ -23,7 +22,7 @@ from accountant.errors import DependencyError, LedgerCorruptError
 from accountant.store.files import open_private, sync_directory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 __all__ = ["HeadFile", "Noted"]
@@ -37,12 +36,10 @@ class Noted:
 
     Args:
         ledger_id: whose.
-        budget: of which budget.
         head: ``NUMBER:HASH``.
     """
 
     ledger_id: str
-    budget: str
     head: str
 
 
@@ -56,25 +53,25 @@ class HeadFile:
     def __init__(self, path: Path) -> None:
         self.path = path
 
-    def add(self, heads: Iterable[Noted]) -> int:
-        """Append heads, with one write, and wait until they are on the disk.
+    def add(self, head: Noted) -> int:
+        """Append a head, with one write, and wait until it is on the disk.
 
         Returns:
             How many bytes the file has now.
 
         Raises:
-            DependencyError: they cannot be written.
+            DependencyError: it cannot be written.
         """
         with self._failing(), self._locked() as file:
             size = _whole(file)
             os.ftruncate(file, size)  # what was cut off before says nothing
-            lines = _lines(heads)
-            if os.write(file, lines) < len(lines):
+            line = _line(head)
+            if os.write(file, line) < len(line):
                 raise OSError(errno.ENOSPC, "it was not written whole")
             os.fsync(file)
             if not size:
                 sync_directory(self.path.parent)
-            return size + len(lines)
+            return size + len(line)
 
     def noted(self) -> list[Noted]:
         """Return every head, oldest first; none where there is no file.
@@ -88,11 +85,11 @@ class HeadFile:
         with self._failing(), self._locked() as file:
             return self._read(file)
 
-    def renew(self, heads: Callable[[list[Noted]], Iterable[Noted]]) -> None:
-        """Put other heads in the place of those that are there, whole or not at all.
+    def renew(self, head: Callable[[list[Noted]], Noted]) -> None:
+        """Put one head in the place of those that are there, whole or not at all.
 
         Args:
-            heads: told what was noted, returns what is to stand there. It is called while nobody
+            head: told what was noted, returns what is to stand there. It is called while nobody
                 can add: whatever was noted is in the database that it reads.
 
         Raises:
@@ -100,19 +97,19 @@ class HeadFile:
             LedgerCorruptError: a line is no head.
         """
         with self._failing(), self._locked() as file:
-            self._put(heads(self._read(file)))
+            self._put(head(self._read(file)))
 
-    def begin(self, heads: Callable[[], Iterable[Noted]]) -> None:
-        """Put other heads in the place of whatever is there, readable or not.
+    def begin(self, head: Callable[[], Noted]) -> None:
+        """Put one head in the place of whatever is there, readable or not.
 
         Args:
-            heads: as for :meth:`renew`.
+            head: as for :meth:`renew`.
 
         Raises:
-            DependencyError: they cannot be written.
+            DependencyError: it cannot be written.
         """
         with self._failing(), self._locked():
-            self._put(heads())
+            self._put(head())
 
     def _read(self, file: int) -> list[Noted]:
         lines = os.pread(file, _whole(file), 0).splitlines()
@@ -125,12 +122,12 @@ class HeadFile:
                 "the newest",
             ) from None
 
-    def _put(self, heads: Iterable[Noted]) -> None:
+    def _put(self, head: Noted) -> None:
         """Replace the file, whose lock is held: who waits for it finds that the name moved on."""
         part = self.path.with_name(f"{self.path.name}.part")
         part.unlink(missing_ok=True)
         with os.fdopen(open_private(part), "wb") as fresh:
-            fresh.write(_lines(heads))
+            fresh.write(_line(head))
             fresh.flush()
             os.fsync(fresh.fileno())
         part.rename(self.path)
@@ -168,10 +165,8 @@ class HeadFile:
             ) from None
 
 
-def _lines(heads: Iterable[Noted]) -> bytes:
-    return b"".join(
-        json.dumps([one.ledger_id, one.budget, one.head]).encode() + b"\n" for one in heads
-    )
+def _line(head: Noted) -> bytes:
+    return json.dumps([head.ledger_id, head.head]).encode() + b"\n"
 
 
 def _whole(file: int) -> int:
@@ -184,5 +179,5 @@ def _whole(file: int) -> int:
 
 def _strings(found: Any) -> list[str]:
     if not all(isinstance(one, str) for one in found):
-        raise ValueError("three strings")
+        raise ValueError("two strings")
     return list(found)

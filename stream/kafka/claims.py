@@ -44,14 +44,12 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag
     Args:
         ledger: the ledger's id.
         writer: the process that publishes it.
-        releases: how many releases of that process the ledger knows, this one among them.
-        heads: keyed heads of the ledger's chains (:mod:`accountant.ledger.heads`), by budget.
+        head: keyed, of the ledger's log (:mod:`accountant.ledger.heads`), with all that may leave.
     """
 
     ledger: str
     writer: str
-    releases: int
-    heads: dict[str, str]
+    head: str
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True, tag_field="record", tag="asked"):

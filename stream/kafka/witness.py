@@ -5,10 +5,10 @@ ledger that parted, at most one does from then on; and a ledger that was put bac
 before what left since has been charged. What is lost with a ledger is known to the topic of ledgers
 (:mod:`stream.kafka.claims`), which Tocsin alone may write to.
 
-Before anything leaves, a process counts the release in its ledger, says it on the topic, and reads
-the topic up to its own record. Whatever stands before it was said by a process whose count the
-ledger knows, or the ledger is not the one that others release from. Of two copies the later record
-sees the earlier one.
+Before anything leaves, a process says the head of its ledger's log on the topic, and reads the topic
+up to its own record. Whatever head stands before it is one of the log that it has, or its ledger is
+not the one that others release from. Of two copies that parted, the later record sees the earlier
+one; where they have decided nothing since, they release the same.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class Witness:
         self._writer = writer
         self._clock = clock
         self._claims = Claims()
-        self._known: dict[str, int] = {}  # releases by process, as the ledger was found to know
+        self._known: set[str] = set()  # heads that the ledger was found to have
         self._consumer: Any = None
         self._producer: Any = None
 
@@ -128,7 +128,7 @@ class Witness:
         """
         await self._say([Asked(ledger=self._ledger.ledger_id)])
         self._refuse_others()
-        self._refuse_older()
+        await asyncio.to_thread(self._refuse_copies)
         new = [name for name, log in self._logs.items() if not self._claims.holder(log.topic_id)]
         await self._claim(new)
         return new
@@ -153,16 +153,9 @@ class Witness:
         Raises:
             DependencyError: the topic cannot be read, or written to.
         """
-        known = {name: one.releases for name, one in self._releases.items()}
-        await asyncio.to_thread(self._ledger.writers.take_over, known)
-        heads = await asyncio.to_thread(self._ledger.heads.now)
+        head = await asyncio.to_thread(self._ledger.heads.now)
         mine = self._ledger.ledger_id
-        await self._say(
-            [
-                Release(ledger=mine, writer=name, releases=releases, heads=heads)
-                for name, releases in known.items()
-            ]
-        )
+        await self._say([Release(ledger=mine, writer=name, head=head) for name in self._releases])
 
     def others(self) -> dict[str, Claim]:
         """Return the first claim of every other ledger that ever claimed one of the logs."""
@@ -182,10 +175,9 @@ class Witness:
             FeedClaimedError: another ledger holds one of the logs.
             LedgerRolledBackError: another copy of this ledger released something.
         """
-        releases, numbers = await asyncio.to_thread(self._ledger.writers.release, self._writer)
-        heads = await asyncio.to_thread(self._ledger.heads.now)
+        head, numbers = await asyncio.to_thread(self._ledger.heads.release)
         mine = self._ledger.ledger_id
-        await self._say([Release(ledger=mine, writer=self._writer, releases=releases, heads=heads)])
+        await self._say([Release(ledger=mine, writer=self._writer, head=head)])
         self._refuse_others()
         await asyncio.to_thread(self._refuse_copies)
         return numbers
@@ -224,30 +216,15 @@ class Witness:
                 )
 
     def _refuse_copies(self) -> None:
-        said = {
-            name: one.releases
-            for name, one in self._releases.items()
-            if one.releases > self._known.get(name, 0)
-        }
-        if self._ledger.writers.unknown(said):
-            raise LedgerRolledBackError(
-                "something left this ledger that it knows nothing of: it was restored from an "
-                "older copy, or another copy of it is in use",
-                hint=_NEWEST,
-            )
-        self._known |= said
-
-    def _refuse_older(self) -> None:
-        self._refuse_copies()
-        lacking = [
-            line
-            for one in self._releases.values()
-            for line in self._ledger.heads.problems(one.heads)
-        ]
+        said = {one.head for one in self._releases.values()} - self._known
+        lacking = self._ledger.heads.problems(said)
         if lacking:
             raise LedgerRolledBackError(
-                f"this ledger is not what was released from: {lacking[0]}", hint=_NEWEST
+                "something left this ledger that it knows nothing of: it was restored from an "
+                f"older copy, or another copy of it is in use ({lacking[0]})",
+                hint=_NEWEST,
             )
+        self._known = said | self._known & {one.head for one in self._releases.values()}
 
     async def _say(self, records: Sequence[Claim | Release | Asked]) -> None:
         """Write records, and read the topic up to the last of them."""
