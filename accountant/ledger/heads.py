@@ -1,10 +1,10 @@
 """The head of the log, keyed, kept outside the database: a ledger that was put back knows it.
 
-Guarantee, of a ledger on SQLite: before a decision leaves, the head is in a file beside the database
-and on the disk (:mod:`accountant.store.headfile`). A database that lost what it committed, an older
-copy in its place and a new one each lack a head that was noted. Of every ledger, workers say the
-head on the topic of ledgers (:mod:`stream.kafka.witness`) before anything leaves: of two copies that
-went on, each lacks what the other said.
+Guarantee, of a ledger on SQLite: before a decision leaves, the head is in a file beside the
+database and on the disk (:mod:`accountant.store.headfile`). A database that lost what it committed,
+an older copy in its place and a new one each lack a head that was noted. Of every ledger, workers
+say the head on the topic of ledgers (:mod:`stream.kafka.witness`) before anything leaves: of two
+copies that went on, each lacks what the other said.
 
 A head names the newest entry by its number and a keyed hash. Who has it and not the ledger's key
 learns how often something happened, and can test no guess of what. That number follows from the
@@ -171,9 +171,8 @@ class Heads:
             for other in others
         ]
         # All of them: of two copies that both went on, both have noted heads.
-        return found + self.problems(
-            {one.head for one in noted if one.ledger_id == self._ledger_id}
-        )
+        mine = {one.head for one in noted if one.ledger_id == self._ledger_id}
+        return found + self.problems(mine)
 
     def _noted(self, head: str) -> Noted:
         return Noted(self._ledger_id, head)

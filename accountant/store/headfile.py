@@ -1,6 +1,7 @@
 """Heads of a SQLite ledger's log, in a file beside it: what the database loses, this one keeps.
 
-A line is one head: the ledger's id, and the head as :mod:`accountant.ledger.heads` says it. Guarantee: what :meth:`HeadFile.add` returned from is on the disk, whatever is killed and in
+A line is one head: the ledger's id, and the head as :mod:`accountant.ledger.heads` says it.
+Guarantee: what :meth:`HeadFile.add` returned from is on the disk, whatever is killed and in
 whatever order the pages of the database reach it; a line that was cut off as it was written is not
 there. Many processes may add at once.
 

@@ -5,10 +5,10 @@ ledger that parted, at most one does from then on; and a ledger that was put bac
 before what left since has been charged. What is lost with a ledger is known to the topic of ledgers
 (:mod:`stream.kafka.claims`), which Tocsin alone may write to.
 
-Before anything leaves, a process says the head of its ledger's log on the topic, and reads the topic
-up to its own record. Whatever head stands before it is one of the log that it has, or its ledger is
-not the one that others release from. Of two copies that parted, the later record sees the earlier
-one; where they have decided nothing since, they release the same.
+Before anything leaves, a process says the head of its ledger's log on the topic, and reads the
+topic up to its own record. Whatever head stands before it is one of the log that it has, or its
+ledger is not the one that others release from. Of two copies that parted, the later record sees the
+earlier one; where they have decided nothing since, they release the same.
 """
 
 from __future__ import annotations
