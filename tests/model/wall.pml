@@ -1,6 +1,6 @@
 /*
  * The protocol on Kafka: claim, compare, reserve, draw, settle, count, say, publish, mark; with kills,
- * starts, a second copy of the ledger or a ledger of its own, compaction, changed files and a
+ * starts, a second copy of the ledger or a ledger of its own, an archive, changed files and a
  * custodian. docs/proofs/protocol.md maps every step to the code and says what is left out; check.py
  * runs it and its broken variants.
  *
@@ -44,8 +44,8 @@
 #ifndef TIMEOUTS
 #define TIMEOUTS 1	/* windows that are denied though they fit: a partition is missing */
 #endif
-#ifndef COMPACTIONS
-#define COMPACTIONS 1
+#ifndef ARCHIVES
+#define ARCHIVES 1
 #endif
 #ifndef EDITS
 #define EDITS 1		/* of the file */
@@ -65,7 +65,7 @@
 /* How a window ended in a ledger, and what its record says. */
 #define NOTHING 0
 #define DENIED 1
-#define PASSED 2	/* adopted, or passed over by an adoption */
+#define PASSED 2	/* recovered, or passed over by a recovery */
 #define DRAWN 3		/* drawn by the process of name 0, and so on: no two draws are the same */
 #define DECIDED(end) ((end) >= DRAWN)
 
@@ -76,7 +76,7 @@
 #define RESERVED 3
 #define SPENT 4		/* settled, or taken as spent */
 #define RELEASED 5
-#define COMPACTED 6	/* its unit is among those beside */
+#define ARCHIVED 6	/* its entries were moved: its unit is in the snapshot */
 
 #define ALARM(w) (1 << ((w) & 1))
 #define FIRST 1
@@ -88,9 +88,9 @@ typedef Ledger {
 	byte id;		/* 0: there is none */
 	byte end[WINDOWS];
 	byte charge[WINDOWS];
-	byte beside;		/* units of what was compacted or adopted */
+	byte beside;		/* units of what was moved or recovered */
 	byte front;		/* windows before it were asked for */
-	byte adopted;		/* records, as bits */
+	byte recovered;		/* records, as bits */
 	byte marked;		/* windows whose records have left, as bits */
 	byte known[STARTS];	/* releases that it counted, by the name of the process */
 	byte drawing;		/* alarms that draw on the budget, as bits */
@@ -103,7 +103,7 @@ Ledger ledgers[2];
 byte starts, kills, copies, custody, timeouts, edits;
 bool up[WORKERS];
 bool serving;			/* a custodian is at it: workers wait */
-bool folded;			/* there was a compaction */
+bool moved;			/* entries were moved to an archive */
 byte drew;			/* id of the ledger that draws; 0 after a transfer */
 byte told;			/* privacy unit of what was published */
 byte file = FIRST | SECOND;	/* the alarms that it has */
@@ -129,7 +129,7 @@ byte lost;			/* units: what readers of the topic have been told */
 #define BEFORE(v, w) ((v) < (w))
 #endif
 #ifdef FORGETS_OPEN
-#define HOLDS(v) (OPEN(v) && !folded)
+#define HOLDS(v) (OPEN(v) && !moved)
 #else
 #define HOLDS(v) OPEN(v)
 #endif
@@ -190,10 +190,10 @@ inline give_back(w) {
 #endif
 #define OWN(i, w) (L.id == (i) + 1 && L.end[w] == shown[(i) * WINDOWS + (w)])
 #define LACKS(i, w) (shown[(i) * WINDOWS + (w)] != NOTHING && CONCERNS(w) && !OWN(i, w) \
-	&& !(L.adopted & (1 << ((i) * WINDOWS + (w)))))
+	&& !(L.recovered & (1 << ((i) * WINDOWS + (w)))))
 #define LACKS_ONE(w) (LACKS(0, w) || LACKS(1, w))
 
-/* --- what a custodian charges: accountant/charging/adoption.py */
+/* --- what a custodian charges: accountant/rules/recovery.py */
 
 inline pass_over(v, x) {
 	if
@@ -207,10 +207,10 @@ inline pass_over(v, x) {
 	fi
 }
 
-inline adopt_one(i, x) {
+inline recover_one(i, x) {
 	if
 	:: LACKS(i, x) ->
-		L.adopted = L.adopted | (1 << (i * WINDOWS + x));
+		L.recovered = L.recovered | (1 << (i * WINDOWS + x));
 		L.beside = L.beside + DECIDED(shown[i * WINDOWS + x]);
 		give_back(x);
 		pass_over(x, x);
@@ -219,7 +219,7 @@ inline adopt_one(i, x) {
 	fi
 }
 
-inline adopt(x) { adopt_one(0, x); adopt_one(1, x) }
+inline recover(x) { recover_one(0, x); recover_one(1, x) }
 
 inline take_over(name) {
 	if
@@ -231,7 +231,7 @@ inline take_over(name) {
 /* --- a worker: stream/kafka/worker.py, stream/decisions/judge.py, stream/kafka/publish.py */
 
 inline publish(w, said_of_it) {
-	PROMISE(charged, !DECIDED(said_of_it) || L.charge[w] == SPENT || L.charge[w] == COMPACTED);
+	PROMISE(charged, !DECIDED(said_of_it) || L.charge[w] == SPENT || L.charge[w] == ARCHIVED);
 	PROMISE(once, shown[RECORD(L.id, w)] == NOTHING || shown[RECORD(L.id, w)] == said_of_it);
 	PROMISE(once, shown[RECORD(3 - L.id, w)] == NOTHING);
 	lost = lost + (DECIDED(said_of_it) && shown[RECORD(L.id, w)] != said_of_it);
@@ -440,11 +440,12 @@ inline copy(v) {
 
 inline copy_known(name) { ledgers[1].known[name] = ledgers[0].known[name] }
 
-inline fold(w) {
+/* Archives.move */
+inline move(w) {
 	if
 	:: L.charge[w] == SPENT && (L.end[w] == PASSED || (L.marked & (1 << w))) &&
 	   (w == 0 || !OPEN(0)) && (w < 2 || !OPEN(1)) ->
-		L.charge[w] = COMPACTED; L.beside++
+		L.charge[w] = ARCHIVED; L.beside++
 	:: else -> skip
 	fi
 }
@@ -470,7 +471,7 @@ end:	do
 			EACH(copy);
 			ledgers[1].beside = ledgers[0].beside;
 			ledgers[1].front = ledgers[0].front;
-			ledgers[1].adopted = ledgers[0].adopted;
+			ledgers[1].recovered = ledgers[0].recovered;
 			ledgers[1].marked = ledgers[0].marked;
 			EACH_NAME(copy_known);
 			ledgers[1].drawing = ledgers[0].drawing;
@@ -481,9 +482,9 @@ end:	do
 		fi
 	   }
 	:: d_step {
-		COMPACTIONS && !folded && ledgers[0].front > 0 ->
-		folded = true; s = 0;
-		EACH(fold)
+		ARCHIVES && !moved && ledgers[0].front > 0 ->
+		moved = true; s = 0;
+		EACH(move)
 	   }
 	:: atomic {
 		edits < EDITS ->
@@ -522,7 +523,7 @@ end:	do
 		:: else -> skip
 		fi;
 		d_step {
-			EACH(adopt);
+			EACH(recover);
 			answer()
 		}
 	   };

@@ -12,7 +12,7 @@ Everything that is judged afterwards lies in one folder, so a soak can be judged
     partials.jsonl    every partial that was ever stored
     decisions.jsonl   alarms.jsonl                             what left, as the broker dated it
     archives          what moved out of the ledger             verify.txt       ``ledger verify``
-    ledger.jsonl      how windows ended, moved or not          left.json        last number that left
+    ledger.jsonl      how windows ended, moved or not          left.json        last one that left
     replay.jsonl      the logs dumped and replayed             replay.prom      its custodian's page
 """
 

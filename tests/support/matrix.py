@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
+    from accountant.costs.charges import WindowKey
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
     from operators.svt import Svt
@@ -64,7 +65,7 @@ class Matrix:
     caught_up_ms: int = 0
     few: tuple[int, int] | None = None
     drawn: dict[tuple[str, int], set[Hashable]] = field(default_factory=dict)
-    panes: dict[tuple[str, int, int], set[bytes]] = field(default_factory=dict)
+    panes: dict[WindowKey, set[bytes]] = field(default_factory=dict)
 
     def watch_budget(self) -> None:
         """Note the largest loss the ledger ever shows, and what runs and panes were drawn as."""
@@ -74,9 +75,9 @@ class Matrix:
             assert scope.spent_units <= scope.epsilon_max_units
         for opened, noise in self.noise(self.ledger).items():
             self.drawn.setdefault(opened, set()).add(noise)
-        with self.ledger._store.read() as tx:
-            for row in tx.noisy.each():
-                self.panes.setdefault(row.window, set()).add(row.counts)
+        for query in self.ledger.reports.status().queries:
+            for pane in self.ledger.noisy.between(query, -(2**62), 2**62):
+                self.panes.setdefault(pane.key, set()).add(pane.counts)
 
     def kill_at_steps(self, plans: list[str], *, patience_s: float) -> Counter[str]:
         """Start workers that die at the planned steps, two at a time; return where they died.
