@@ -68,13 +68,13 @@ class Search:
 
 def _wall(name: str, promise: str, *flags: str, kept: bool = False, **bounds: int) -> Variant:
     """Return a variant on Kafka; what is not given happens at most once, and there are 3 starts."""
-    given = {"STARTS": 3, "KILLS": 1, "TIMEOUTS": 0, "COMPACTIONS": 0, "EDITS": 0} | bounds
+    given = {"STARTS": 3, "KILLS": 1, "TIMEOUTS": 0, "ARCHIVES": 0, "EDITS": 0} | bounds
     amounts = [f"{key}={value}" for key, value in given.items()]
     return Variant(name, promise, kept, (*amounts, *flags))
 
 
 _ALONE: Final = {"COPIES": 0, "CUSTODY": 0}
-_AGED: Final = {"TIMEOUTS": 1, "COMPACTIONS": 1}
+_AGED: Final = {"TIMEOUTS": 1, "ARCHIVES": 1}
 
 VARIANTS: Final = (
     _wall("one ledger", "all", kept=True, **_ALONE, **_AGED),
@@ -82,7 +82,7 @@ VARIANTS: Final = (
     _wall("one ledger, three windows", "all", "WINDOWS=3", kept=True, **_ALONE, **_AGED),
     _wall("two ledgers", "all", kept=True),
     _wall("two ledgers, denials", "all", kept=True, KILLS=0, TIMEOUTS=1),
-    _wall("two ledgers, compaction", "all", kept=True, KILLS=0, COMPACTIONS=1),
+    _wall("two ledgers, an archive", "all", kept=True, KILLS=0, ARCHIVES=1),
     _wall("two ledgers, a changed file", "all", kept=True, EDITS=1),
     _wall("decided in the end", "decided", "LIVE", kept=True, **_ALONE, **_AGED),
     Variant("replays", "all", kept=True, model="replay.pml"),
@@ -94,13 +94,13 @@ VARIANTS: Final = (
     Variant("V6: no heads", "wall", False, ("NO_HEADS",), "replay.pml"),
     _wall("two that draw without a claim", "holder", "NO_CLAIM", CUSTODY=0),
     _wall("a claim that is not read back", "holder", "NOT_READ_BACK", CUSTODY=0),
-    _wall("releases are not counted", "once", "NO_COUNTS", CUSTODY=0),
-    _wall("later than what was counted", "once", "LATER_TOO", CUSTODY=0, TIMEOUTS=1),
+    _wall("heads are not said", "once", "NO_TOPIC_HEADS", CUSTODY=0),
+    _wall("later than what was said", "once", "LATER_TOO", CUSTODY=0, TIMEOUTS=1),
     _wall("charged after the draw", "wall", "CHARGES_LATER", **_ALONE),
     _wall("published before it is stored", "charged", "PUBLISHES_FIRST", **_ALONE),
     _wall("published, killed, drawn again", "once", "PUBLISHES_FIRST", **_ALONE),
     _wall("a second draw is stored", "once", "OVERWRITES", **_ALONE),
-    _wall("compaction forgets what is open", "wall", "FORGETS_OPEN", **_ALONE, COMPACTIONS=1),
+    _wall("an archive forgets what is open", "wall", "FORGETS_OPEN", **_ALONE, ARCHIVES=1),
     _wall("a refused window is not ended", "decided", "LIVE", "SILENT_REFUSALS", **_ALONE),
     Variant("heads are not synced", "wall", False, ("NO_SYNC",), "replay.pml"),
     Variant("heads after the print", "wall", False, ("HEADS_LATER",), "replay.pml"),

@@ -27,13 +27,13 @@
 #define DRAWN 2		/* by the first run, and so on: no two draws are the same */
 #define DECIDED(end) ((end) >= DRAWN)
 
-/* The database: what is committed, and an older state of it. `links` is the length of its chain. */
-byte id = 1, links, beside, marked, feed;
+/* The database: what is committed, and an older state of it. `entries` is how many there are. */
+byte id = 1, entries, beside, marked, feed;
 byte end[WINDOWS];
-byte old_links, old_beside, old_marked, old_feed;
+byte old_entries, old_beside, old_marked, old_feed;
 byte old_end[WINDOWS];
 bool older;		/* there is an older state */
-/* The file beside it: of whose chain it has a head, and how long that was; then what is on the disk. */
+/* The file beside it: of whose log it has a head, and how long that was; then what is on the disk. */
 byte noted_id, noted, synced_id, synced;
 /* What was printed, by the name that the file was replayed under. */
 byte shown[2 * WINDOWS];
@@ -45,12 +45,12 @@ bool lacked, put_right, up;
 #ifdef NO_HEADS
 #define OLDER false
 #else
-#define OLDER (noted_id != 0 && (noted_id != id || noted > links))
+#define OLDER (noted_id != 0 && (noted_id != id || noted > entries))
 #endif
 
 inline keep() {
 #ifndef NO_HEADS
-	noted_id = id; noted = links;
+	noted_id = id; noted = entries;
 #ifndef NO_SYNC
 	synced_id = noted_id; synced = noted
 #endif
@@ -69,11 +69,11 @@ inline print(w) {
 	shown[named * WINDOWS + w] = end[w]
 }
 
-inline adopt(n, w) {
+inline recover(n, w) {
 	if
 	:: shown[n * WINDOWS + w] != NOTHING && end[w] != shown[n * WINDOWS + w] ->
 		beside = beside + DECIDED(shown[n * WINDOWS + w]);
-		end[w] = DENIED; marked = marked | (1 << w); links++
+		end[w] = DENIED; marked = marked | (1 << w); entries++
 	:: else -> skip
 	fi
 }
@@ -126,8 +126,8 @@ end_start:
 		w < WINDOWS && end[w] == NOTHING ->
 		/* Judge: reserve, draw, settle; a draw that is not stored was never seen */
 		if
-		:: ROOM -> end[w] = DRAWN + starts - 1; links = links + 2
-		:: else -> end[w] = DENIED; links++
+		:: ROOM -> end[w] = DRAWN + starts - 1; entries = entries + 2
+		:: else -> end[w] = DENIED; entries++
 		fi;
 		w++;
 		MAY_DIE
@@ -164,26 +164,26 @@ end_world:
 	do
 	:: d_step {
 		!older -> older = true;
-		old_links = links; old_beside = beside; old_marked = marked; old_feed = feed;
+		old_entries = entries; old_beside = beside; old_marked = marked; old_feed = feed;
 		old_end[0] = end[0]; old_end[1] = end[1]
 	   }
 	:: d_step {
 		/* an older copy in its place, or one without its -wal file, after a power cut */
 		!up && !lacked && older -> lacked = true;
-		links = old_links; beside = old_beside; marked = old_marked; feed = old_feed;
+		entries = old_entries; beside = old_beside; marked = old_marked; feed = old_feed;
 		end[0] = old_end[0]; end[1] = old_end[1];
 		noted_id = synced_id; noted = synced
 	   }
 	:: d_step {
 		/* it is gone: the next run makes a new one */
 		!up && !lacked -> lacked = true;
-		id = 2; links = 0; beside = 0; marked = 0; feed = 0; end[0] = NOTHING; end[1] = NOTHING;
+		id = 2; entries = 0; beside = 0; marked = 0; feed = 0; end[0] = NOTHING; end[1] = NOTHING;
 		noted_id = synced_id; noted = synced
 	   }
 	:: d_step {
 		/* restoring.published_in, take_over: all that was ever printed */
 		!up && lacked && !put_right -> put_right = true;
-		adopt(0, 0); adopt(0, 1); adopt(1, 0); adopt(1, 1);
+		recover(0, 0); recover(0, 1); recover(1, 0); recover(1, 1);
 		begin_heads()
 	   }
 	od

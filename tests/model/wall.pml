@@ -1,6 +1,6 @@
 /*
- * The protocol on Kafka: claim, compare, reserve, draw, settle, count, say, publish, mark; with kills,
- * starts, a second copy of the ledger or a ledger of its own, compaction, changed files and a
+ * The protocol on Kafka: claim, compare, reserve, draw, settle, say, publish, mark; with kills,
+ * starts, a second copy of the ledger or a ledger of its own, an archive, changed files and a
  * custodian. docs/proofs/protocol.md maps every step to the code and says what is left out; check.py
  * runs it and its broken variants.
  *
@@ -44,8 +44,8 @@
 #ifndef TIMEOUTS
 #define TIMEOUTS 1	/* windows that are denied though they fit: a partition is missing */
 #endif
-#ifndef COMPACTIONS
-#define COMPACTIONS 1
+#ifndef ARCHIVES
+#define ARCHIVES 1
 #endif
 #ifndef EDITS
 #define EDITS 1		/* of the file */
@@ -65,7 +65,7 @@
 /* How a window ended in a ledger, and what its record says. */
 #define NOTHING 0
 #define DENIED 1
-#define PASSED 2	/* adopted, or passed over by an adoption */
+#define PASSED 2	/* recovered, or passed over by a recovery */
 #define DRAWN 3		/* drawn by the process of name 0, and so on: no two draws are the same */
 #define DECIDED(end) ((end) >= DRAWN)
 
@@ -76,7 +76,7 @@
 #define RESERVED 3
 #define SPENT 4		/* settled, or taken as spent */
 #define RELEASED 5
-#define COMPACTED 6	/* its unit is among those beside */
+#define ARCHIVED 6	/* its entries were moved: its unit is in the snapshot */
 
 #define ALARM(w) (1 << ((w) & 1))
 #define FIRST 1
@@ -88,11 +88,12 @@ typedef Ledger {
 	byte id;		/* 0: there is none */
 	byte end[WINDOWS];
 	byte charge[WINDOWS];
-	byte beside;		/* units of what was compacted or adopted */
+	byte beside;		/* units of what was moved or recovered */
 	byte front;		/* windows before it were asked for */
-	byte adopted;		/* records, as bits */
+	byte recovered;		/* records, as bits */
 	byte marked;		/* windows whose records have left, as bits */
-	byte known[STARTS];	/* releases that it counted, by the name of the process */
+	byte entries;		/* how many its log has; those that end windows and recoveries alone */
+	byte shared;		/* how many of them the other ledger has, too */
 	byte drawing;		/* alarms that draw on the budget, as bits */
 	byte unit;		/* privacy unit of what is registered */
 	byte since;		/* windows before it are not compared; where it registered too early */
@@ -103,22 +104,22 @@ Ledger ledgers[2];
 byte starts, kills, copies, custody, timeouts, edits;
 bool up[WORKERS];
 bool serving;			/* a custodian is at it: workers wait */
-bool folded;			/* there was a compaction */
+bool moved;			/* entries were moved to an archive */
 byte drew;			/* id of the ledger that draws; 0 after a transfer */
 byte told;			/* privacy unit of what was published */
 byte file = FIRST | SECOND;	/* the alarms that it has */
 byte unit = USER;
 
-/* The topic of ledgers: whose claim holds, and how many releases each process has said. */
+/* The topic of ledgers: whose claim holds, and of which ledger each process last said which head. */
 byte held_by;
-byte said[2 * STARTS];
+byte said[STARTS];
+byte said_by[STARTS];	/* 1 + index of the ledger; 0: nothing yet */
 /* The decisions topic: what stands there of each window, by the id of the ledger. */
 byte shown[2 * WINDOWS];
 byte lost;			/* units: what readers of the topic have been told */
 
 #define L ledgers[s]
 #define RECORD(id, w) (((id) - 1) * WINDOWS + (w))
-#define SAYS(id, name) said[((id) - 1) * STARTS + (name)]
 
 /* --- the budget: accountant/budget/filter.py */
 
@@ -129,7 +130,7 @@ byte lost;			/* units: what readers of the topic have been told */
 #define BEFORE(v, w) ((v) < (w))
 #endif
 #ifdef FORGETS_OPEN
-#define HOLDS(v) (OPEN(v) && !folded)
+#define HOLDS(v) (OPEN(v) && !moved)
 #else
 #define HOLDS(v) OPEN(v)
 #endif
@@ -169,8 +170,10 @@ inline give_back(w) {
 
 /* --- what a start compares: stream/kafka/witness.py, stream/kafka/guard.py */
 
-#define UNKNOWN(name) (SAYS(L.id, name) > L.known[name])
-#ifdef NO_COUNTS
+#define MINE(name) (said_by[name] != 0 && ledgers[said_by[name] - 1].id == L.id)
+#define HAS(name) (said[name] <= (said_by[name] == s + 1 -> L.entries : L.shared))
+#define UNKNOWN(name) (MINE(name) && !HAS(name))
+#ifdef NO_TOPIC_HEADS
 #define RELEASED_ELSEWHERE false
 #else
 #define RELEASED_ELSEWHERE ANY_NAME(UNKNOWN)
@@ -190,10 +193,10 @@ inline give_back(w) {
 #endif
 #define OWN(i, w) (L.id == (i) + 1 && L.end[w] == shown[(i) * WINDOWS + (w)])
 #define LACKS(i, w) (shown[(i) * WINDOWS + (w)] != NOTHING && CONCERNS(w) && !OWN(i, w) \
-	&& !(L.adopted & (1 << ((i) * WINDOWS + (w)))))
+	&& !(L.recovered & (1 << ((i) * WINDOWS + (w)))))
 #define LACKS_ONE(w) (LACKS(0, w) || LACKS(1, w))
 
-/* --- what a custodian charges: accountant/charging/adoption.py */
+/* --- what a custodian charges: accountant/rules/recovery.py */
 
 inline pass_over(v, x) {
 	if
@@ -207,10 +210,10 @@ inline pass_over(v, x) {
 	fi
 }
 
-inline adopt_one(i, x) {
+inline recover_one(i, x) {
 	if
 	:: LACKS(i, x) ->
-		L.adopted = L.adopted | (1 << (i * WINDOWS + x));
+		L.recovered = L.recovered | (1 << (i * WINDOWS + x));
 		L.beside = L.beside + DECIDED(shown[i * WINDOWS + x]);
 		give_back(x);
 		pass_over(x, x);
@@ -219,11 +222,11 @@ inline adopt_one(i, x) {
 	fi
 }
 
-inline adopt(x) { adopt_one(0, x); adopt_one(1, x) }
+inline recover(x) { recover_one(0, x); recover_one(1, x) }
 
 inline take_over(name) {
 	if
-	:: SAYS(L.id, name) > L.known[name] -> L.known[name] = SAYS(L.id, name)
+	:: MINE(name) -> said[name] = L.entries; said_by[name] = s + 1
 	:: else -> skip
 	fi
 }
@@ -231,7 +234,7 @@ inline take_over(name) {
 /* --- a worker: stream/kafka/worker.py, stream/decisions/judge.py, stream/kafka/publish.py */
 
 inline publish(w, said_of_it) {
-	PROMISE(charged, !DECIDED(said_of_it) || L.charge[w] == SPENT || L.charge[w] == COMPACTED);
+	PROMISE(charged, !DECIDED(said_of_it) || L.charge[w] == SPENT || L.charge[w] == ARCHIVED);
 	PROMISE(once, shown[RECORD(L.id, w)] == NOTHING || shown[RECORD(L.id, w)] == said_of_it);
 	PROMISE(once, shown[RECORD(3 - L.id, w)] == NOTHING);
 	lost = lost + (DECIDED(said_of_it) && shown[RECORD(L.id, w)] != said_of_it);
@@ -274,7 +277,7 @@ inline leave(w) {
 }
 
 /* Ledger.deny */
-inline deny(w) { L.end[w] = DENIED; give_back(w); answer(); L.went_on = copies > 0 }
+inline deny(w) { L.end[w] = DENIED; L.entries++; give_back(w); answer(); L.went_on = copies > 0 }
 
 #ifdef SILENT_REFUSALS
 inline refuse(w) { skip }
@@ -283,10 +286,10 @@ inline refuse(w) { deny(w) }
 #endif
 
 proctype worker(byte me) {
-	byte s, name, alarms, mine, w, drawn, last;
+	byte s, name, alarms, mine, w, drawn, last, head;
 start:
 	atomic {
-		s = 0; name = 0; alarms = 0; mine = 0; w = 0; drawn = 0; last = 0;
+		s = 0; name = 0; alarms = 0; mine = 0; w = 0; drawn = 0; last = 0; head = 0;
 		up[me] = false
 	};
 end_start:
@@ -405,21 +408,21 @@ end_idle:	do
 			:: L.end[w] == NOTHING && L.charge[w] != RESERVED -> goto start
 #endif
 			:: else ->
-				L.end[w] = drawn; L.charge[w] = SPENT; answer();
+				L.end[w] = drawn; L.entries++; L.charge[w] = SPENT; answer();
 				L.went_on = copies > 0
 			fi;
 			w = 0; drawn = 0;
 			MAY_DIE
 		   }
 		:: atomic {
-			/* Writers.release */
+			/* Heads.release */
 			ANY(DUE) ->
-			d_step { L.known[name]++; last = 0; EACH(note) };
+			d_step { head = L.entries; last = 0; EACH(note) };
 			MAY_DIE
 		   };
 		   /* Witness.release: said, and read up to what was said */
 		   atomic {
-			SAYS(L.id, name) = L.known[name];
+			said[name] = head; said_by[name] = s + 1; head = 0;
 			if
 			:: HELD_ELSEWHERE || RELEASED_ELSEWHERE -> goto start
 			:: else -> skip
@@ -438,13 +441,12 @@ inline copy(v) {
 	ledgers[1].charge[v] = ledgers[0].charge[v]
 }
 
-inline copy_known(name) { ledgers[1].known[name] = ledgers[0].known[name] }
-
-inline fold(w) {
+/* Archives.move */
+inline move(w) {
 	if
 	:: L.charge[w] == SPENT && (L.end[w] == PASSED || (L.marked & (1 << w))) &&
 	   (w == 0 || !OPEN(0)) && (w < 2 || !OPEN(1)) ->
-		L.charge[w] = COMPACTED; L.beside++
+		L.charge[w] = ARCHIVED; L.beside++
 	:: else -> skip
 	fi
 }
@@ -470,9 +472,11 @@ end:	do
 			EACH(copy);
 			ledgers[1].beside = ledgers[0].beside;
 			ledgers[1].front = ledgers[0].front;
-			ledgers[1].adopted = ledgers[0].adopted;
+			ledgers[1].recovered = ledgers[0].recovered;
 			ledgers[1].marked = ledgers[0].marked;
-			EACH_NAME(copy_known);
+			ledgers[1].entries = ledgers[0].entries;
+			ledgers[1].shared = ledgers[0].entries;
+			ledgers[0].shared = ledgers[0].entries;
 			ledgers[1].drawing = ledgers[0].drawing;
 			ledgers[1].unit = ledgers[0].unit;
 			ledgers[1].since = ledgers[0].since
@@ -481,9 +485,9 @@ end:	do
 		fi
 	   }
 	:: d_step {
-		COMPACTIONS && !folded && ledgers[0].front > 0 ->
-		folded = true; s = 0;
-		EACH(fold)
+		ARCHIVES && !moved && ledgers[0].front > 0 ->
+		moved = true; s = 0;
+		EACH(move)
 	   }
 	:: atomic {
 		edits < EDITS ->
@@ -508,13 +512,6 @@ end:	do
 		fi;
 		alarms = file
 	   };
-#ifdef COUNTS_FIRST
-	   d_step { EACH_NAME(take_over) };
-	   if
-	   :: goto served
-	   :: true
-	   fi;
-#endif
 	   /* restoring.take_over, Upkeep.mark_spent */
 	   atomic {
 		if
@@ -522,7 +519,11 @@ end:	do
 		:: else -> skip
 		fi;
 		d_step {
-			EACH(adopt);
+			if
+			:: ANY(LACKS_ONE) -> L.entries++
+			:: else -> skip
+			fi;
+			EACH(recover);
 			answer()
 		}
 	   };

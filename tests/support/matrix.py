@@ -8,7 +8,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from accountant.costs.charges import WindowKey
 from accountant.records import Outcome
 from operators.svt import RunState
 from stream.decisions.release import alarm_records
@@ -23,12 +22,13 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Hashable, Iterable, Mapping
 
+    from accountant.costs.charges import WindowKey
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
     from operators.svt import Svt
     from tests.support.scenario import Scenario, Worker
 
-__all__ = ["STEPS", "Matrix", "check_paid_by_run", "check_promises", "run_states"]
+__all__ = ["STEPS", "Matrix", "check_paid_by_run", "check_promises", "decisions_of", "run_states"]
 
 STEPS = (
     f"{Step.AFTER_POLL}:4",
@@ -65,7 +65,7 @@ class Matrix:
     caught_up_ms: int = 0
     few: tuple[int, int] | None = None
     drawn: dict[tuple[str, int], set[Hashable]] = field(default_factory=dict)
-    panes: dict[tuple[str, int, int], set[bytes]] = field(default_factory=dict)
+    panes: dict[WindowKey, set[bytes]] = field(default_factory=dict)
 
     def watch_budget(self) -> None:
         """Note the largest loss the ledger ever shows, and what runs and panes were drawn as."""
@@ -75,9 +75,9 @@ class Matrix:
             assert scope.spent_units <= scope.epsilon_max_units
         for opened, noise in self.noise(self.ledger).items():
             self.drawn.setdefault(opened, set()).add(noise)
-        with self.ledger._store.read() as tx:
-            for row in tx.noisy.each():
-                self.panes.setdefault(row.window, set()).add(row.counts)
+        for query in self.ledger.reports.status().queries:
+            for pane in self.ledger.noisy.between(query, -(2**62), 2**62):
+                self.panes.setdefault(pane.key, set()).add(pane.counts)
 
     def kill_at_steps(self, plans: list[str], *, patience_s: float) -> Counter[str]:
         """Start workers that die at the planned steps, two at a time; return where they died.
@@ -124,12 +124,12 @@ class Matrix:
             self.watch_budget()
             if self.ledger.reports.status().queries[self.scenario.query].cursor_ms < target_ms:
                 return False
-            decisions = _decisions(self.ledger, self.scenario.query)
+            decisions = decisions_of(self.ledger, self.scenario.query)
             return all(d.published for d in decisions if d.key.end_ms <= target_ms)
 
         wait_until("the survivors catch up", caught_up)
         self.scenario.stop()
-        return _decisions(self.ledger, self.scenario.query)
+        return decisions_of(self.ledger, self.scenario.query)
 
 
 def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str, Any]:
@@ -192,19 +192,17 @@ def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str,
     }
 
 
-def _decisions(ledger: Ledger, query: str) -> list[StoredDecision]:
-    rows = [
-        r for r in ledger.reports.export() if r["record"] == "decisions" and r["query"] == query
-    ]
-    keys = [WindowKey(end_ms=r["end_ms"], query=query, start_ms=r["start_ms"]) for r in rows]
-    found = [ledger.decision(key) for key in sorted(keys)]
+def decisions_of(ledger: Ledger, query: str) -> list[StoredDecision]:
+    """Return the ledger's decisions of an alarm, in order."""
+    keys = [one.key for one in ledger.progress.decided(query, -(2**62), 2**62)]
+    found = [ledger.decision(key) for key in keys]
     return [decision for decision in found if decision is not None]
 
 
 def run_states(ledger: Ledger) -> dict[tuple[str, int], RunState]:
     """Return the private state of every query's run, by query and start of the run."""
-    with ledger._store.read() as tx:
-        runs = [tx.runs.get(query=query) for query in ledger.reports.status().queries]
+    with ledger._door.read() as (tx, state):
+        runs = [tx.private.run(one.run, one.left) for one in state.queries.values()]
     return {
         (run.query, run.opened_start_ms): RunState.from_bytes(run.state)
         for run in runs
