@@ -13,6 +13,7 @@ import numpy as np
 
 from accountant.units import to_loss_units
 from stream.planning.budget import periods_of
+from stream.windows.calendars import LocalCalendar
 from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
@@ -91,6 +92,9 @@ def _fullest(table: PeriodTable, losses: NDArray[np.float64], days: int) -> tupl
     """Return the largest sum over periods that begin within so many days, and how many cost."""
     starts, span_ms = table.starts_ms, days * DAY_MS
     stops = np.searchsorted(starts, starts + span_ms)
+    if isinstance(table.calendar, LocalCalendar):  # also where a clock is set forward
+        every = -(-days // table.calendar.step_days)
+        stops = np.minimum(np.arange(len(starts)) + every, len(starts))
     sums, costs = (
         np.concatenate([[0.0], np.cumsum(each)]) for each in (losses, (losses > 0).astype(float))
     )

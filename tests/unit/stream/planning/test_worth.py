@@ -238,20 +238,22 @@ def test_lines_say_what_tables_say(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("unit", "period", "periods"),
+    ("unit", "period", "timezone", "periods"),
     [
-        ("user", "1d", [7, 365]),
-        ("user", "7d", [1, 53]),
-        ("user", "1h", [7 * 15, 365 * 15]),
-        ("user", "lifetime", None),
-        ("event", "", None),
+        ("user", "1d", "UTC", [7, 365]),
+        ("user", "1d", "Europe/Berlin", [7, 365]),
+        ("user", "7d", "UTC", [1, 53]),
+        ("user", "7d", "Europe/Berlin", [1, 53]),
+        ("user", "1h", "UTC", [7 * 15, 365 * 15]),
+        ("user", "lifetime", "UTC", None),
+        ("event", "", "UTC", None),
     ],
 )
 def test_periods_of_a_week_and_a_year_add_up(
-    tmp_path: Path, unit: str, period: str, periods: list[int] | None
+    tmp_path: Path, unit: str, period: str, timezone: str, periods: list[int] | None
 ) -> None:
-    """A week of days is seven; an event, or a lifetime, adds nothing up."""
-    one = Config({"crowd": CROWD}, unit=unit, period=period).look(tmp_path)
+    """A week of days is seven, also of 167 hours; an event, or a lifetime, adds nothing up."""
+    one = Config({"crowd": CROWD}, unit=unit, period=period, timezone=timezone).look(tmp_path)
     found = one.totals
     assert (None if found is None else [found.periods_week, found.periods_year]) == periods
     if found is not None and one.plan.worst_units is not None:
