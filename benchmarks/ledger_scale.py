@@ -14,17 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from accountant.charging.admission import serve
-from accountant.charging.past import Past
 from accountant.costs.charges import UniformCost
 from accountant.costs.levels import LevelCosts
 from accountant.ledger.ledger import Ledger
 from accountant.records import Answer
-from accountant.store import chain
-from accountant.store.tables.charged import LinkKind, PeriodTotal
 from accountant.units import PrivacyUnit
 from benchmarks import report
-from tests.support.aged import settled
+from tests.support.aged import age
 from tests.support.ledgers import Series, set_up
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
@@ -55,8 +51,7 @@ def _admit_ms(unit: PrivacyUnit, charges: int, periods: int) -> float:
     per_period = max(charges // periods, 1)
     series = Series("q", period=10 * per_period if unit is PrivacyUnit.USER else 0)
     with tempfile.TemporaryDirectory() as directory, _ledger(directory) as ledger:
-        set_up(ledger, unit, WALL, [series])
-        _fill(ledger, series, charges)
+        age(ledger, unit, WALL, [series], charges)
         took_s: list[float] = []
         for index in range(charges, charges + ADMISSIONS):
             request = series.request(index)
@@ -106,28 +101,6 @@ def _ledger(directory: str) -> Ledger:
     return Ledger.open(url, clock_ms=lambda: time.time_ns() // 10**6, entropy=os.urandom)
 
 
-def _fill(ledger: Ledger, series: Series, charges: int) -> None:
-    """Put settled charges into the ledger as if they had been decided one after the other."""
-    with ledger._store.write() as tx:  # noqa: SLF001  # a million commits would take hours
-        for first in range(0, charges, 10_000):
-            indices = range(first, min(first + 10_000, charges))
-            rows = [settled(series, index) for index in indices]
-            tx.charges.add(*rows)
-            tx.links.append("s", [chain.of_charge(row, LinkKind.ENDED) for row in rows])
-            held: dict[int, PeriodTotal] = {}
-            for row in rows:
-                for period in row.periods:
-                    before = held.get(period, PeriodTotal())
-                    total = before.held + row.total.held
-                    held[period] = PeriodTotal(total, total)
-            tx.totals.add("s", held)
-        tx.queries.change({"query": "q"}, cursor_ms=series.key(charges).start_ms)
-        scope = tx.scopes.get(scope="s")
-        if scope is None:
-            raise RuntimeError("the benchmark's budget is not registered")
-        serve(tx, scope, [series.request(charges - 1)], Past())
-
-
 def _write(results: dict[str, float], note: str) -> None:
     from matplotlib.figure import Figure  # noqa: PLC0415  # only a written report needs it
 
@@ -144,7 +117,7 @@ def _write(results: dict[str, float], note: str) -> None:
         "How much the filter grants, before and after it told all rows apart, and what an",
         "admission takes on those shapes, stands in [what the filter grants](filter-grants.md);",
         "brackets before and after swaps in [min-entropy](minentropy.md); what a year of windows",
-        "costs verification, status and compaction, before and after, in",
+        "costs a start, verification, status and archiving stands in",
         "[what age costs a ledger](ledger-age.md).",
         "",
         "| what | measured |",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from accountant.units import PrivacyUnit
 from benchmarks import (
     aims,
     alarms,
@@ -66,6 +67,15 @@ def test_a_readme_without_the_section_is_refused() -> None:
     """Nothing is written into a file that has no place for it."""
     with pytest.raises(ValueError, match="figures"):
         report.replaced("# Benchmarks", "text")
+
+
+def test_a_short_ledger_is_measured_as_a_year_is() -> None:
+    """Every figure that has an aim for a year is there, and takes some time or space."""
+    rows = 26 * ledger_age.ALARMS
+    ((_, _, figures),) = ledger_age.run([rows], [PrivacyUnit.USER], ["sqlite"])
+    measured = {one.name: one.measured for one in figures}
+    assert measured.keys() >= ledger_age.AIMS.keys()
+    assert min(measured.values()) > 0
 
 
 def test_a_ledgers_figures_leave_those_of_others_alone() -> None:

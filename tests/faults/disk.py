@@ -9,6 +9,7 @@ stays behind, an older copy in the newer one's place, a second copy that goes on
 from __future__ import annotations
 
 import fcntl
+import json
 import os
 import shutil
 import sqlite3
@@ -17,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import pyarrow.parquet as pq
 from sqlalchemy import exc
 
 from tests.faults.schedule import PROCESS
@@ -64,6 +66,7 @@ class Disk:
         self.folder = folder
         self.file = folder / "ledger.sqlite"
         self.heads = folder / f"ledger.sqlite{_HEADS}"
+        self.archives = folder / "archives"
         self.url = f"sqlite:///{self.file}"
         self.synced_heads = b""
         """What of the file of heads outlives a power cut."""
@@ -84,8 +87,19 @@ class Disk:
             return connection.execute(statement, values).fetchall()
 
     def story(self) -> Story:
-        """Return what the log says."""
-        return Story.of(self.read("SELECT seq, kind, payload FROM tocsin_entries ORDER BY seq"))
+        """Return what the log says, here and in archives."""
+        rows = self.read("SELECT seq, kind, payload FROM tocsin_entries ORDER BY seq")
+        while rows and rows[0][0] > 1:
+            rows = [*self._archived(rows), *rows]
+        return Story.of(rows)
+
+    def _archived(self, rows: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
+        """Return the entries that moved to an archive, of those before the first that is here."""
+        first = rows[0][0]
+        moves = (json.loads(payload) for _, kind, payload in rows if kind == "archived")
+        (file,) = (one["file"] for one in moves if one["first"] < first <= one["last"] + 1)
+        table = pq.read_table(self.archives / file, columns=["seq", "kind", "payload"])
+        return [tuple(row.values()) for row in table.to_pylist() if row["seq"] < first]
 
     def waiting(self, until_ms: int) -> int:
         """Return how many decisions of windows that end by an instant have not left."""

@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 from unittest import mock
 
 from accountant.budget.filter import UserFilter
+from accountant.ledger import upkeep
+from accountant.ledger.door import Door
 from accountant.ledger.heads import Heads
 from accountant.ledger.ledger import Ledger
 from accountant.ledger.upkeep import Upkeep
@@ -34,6 +36,9 @@ from tests.faults.scene import alarms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
+
+    from accountant.log.state import State
+    from accountant.store.transaction import Transaction
 
 __all__ = ["MUTANTS", "mutated"]
 
@@ -159,6 +164,22 @@ def _denials_kept_silent() -> _Changes:
     return [(Ledger, "unpublished", decided_only)]
 
 
+# --- what processes believe
+
+
+def _others_entries_not_folded() -> _Changes:
+    caught_up = Door._caught_up
+
+    def own_alone(self: Door, tx: Transaction) -> State:
+        return caught_up(self, tx) if self._state is None else self._state
+
+    return [(Door, "_caught_up", own_alone)]
+
+
+def _archive_forgets_what_was_decided() -> _Changes:
+    return [(upkeep, "knows", lambda *_: False)]
+
+
 # --- who may
 
 
@@ -275,6 +296,8 @@ MUTANTS: Final[Mapping[str, Callable[[], _Changes]]] = MappingProxyType(
         "marked before it is published": _marked_before_it_is_published,
         "alarms before their decision": _alarms_before_their_decision,
         "denials are kept silent": _denials_kept_silent,
+        "what others appended is not folded": _others_entries_not_folded,
+        "an archive forgets what was decided": _archive_forgets_what_was_decided,
         "a release is not said": _release_not_said,
         "claims are not asked for": _claims_not_asked,
         "old copies are not refused": _old_copies_not_refused,

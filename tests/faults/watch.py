@@ -21,6 +21,7 @@ from accountant.errors import (
     LedgerRolledBackError,
 )
 from stream.build import open_ledger
+from stream.custody.archive import archived_in
 from tests.faults.recount import ROOMS, WINDOW_MS, Topic, recount
 from tests.faults.schedule import PROCESS
 
@@ -216,7 +217,7 @@ class Watch:
             return
         clock = self._broker.schedule.now_ms
         with open_ledger(alarms, clock_ms=lambda: clock() + 60_000) as ledger:
-            for line in ledger.reports.verify():
+            for line in ledger.reports.verify(archived=archived_in(ledger, disk.archives)):
                 self.violated(f"verify: {line}")
             spent = sum(s.spent_units for s in ledger.reports.status().scopes.values())
         if spent < self.published.spent_units():

@@ -19,6 +19,7 @@ from accountant.errors import (
     TocsinError,
 )
 from stream.build import open_ledger
+from stream.custody.archive import Moved, archive
 from stream.kafka import takeover, worker
 from stream.logs.lines import Log
 from tests.faults.disk import Disk, Storage
@@ -33,6 +34,7 @@ from tests.support.schema import empty_ledger
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterator
 
+    from accountant.ledger.ledger import Ledger
     from stream.model.alarms import Alarms
 
 __all__ = ["Outcome", "simulate"]
@@ -51,6 +53,7 @@ _FAULTS: Final = (
     "leaders",
     "clocks",
     "compaction",
+    "archive",
     "slow",
     "unlocked",
 )
@@ -239,6 +242,7 @@ class _World:
             "leaders": self._leaders,
             "clocks": self._clocks,
             "compaction": self._compaction,
+            "archive": self._archiving,
         }
         yield from (course() for name, course in rare.items() if name in self.faults)
         if self.way:
@@ -382,6 +386,27 @@ class _World:
             await asyncio.sleep(self.random.uniform(5, 20))
             self.happened["compaction"] += 1
             self.broker.compact("tocsin.ledgers")
+
+    async def _archiving(self) -> None:
+        """Move entries to files while workers go on; whoever does it may be killed at any point."""
+        while not self.healed:
+            await asyncio.sleep(self.random.uniform(5, 15))
+            async with self.custodian:  # of copies that are being put back there is nothing to move
+                if not self.main.exists or not self.watch.begin_ms:
+                    continue
+                fuse = self.random.choice((None, None, self.random.randrange(120)))
+                custodian = Process(f"{self.main.folder.name}/archivist", fuse)
+                done: list[object] = []
+                self.schedule.spawn(custodian, partial(self._command, self.main, self._move, done))
+                await _death(custodian)
+            moved = [one.entries for one in done if isinstance(one, Moved)]
+            self.happened["entries archived"] += bool(sum(moved))
+            if not moved and custodian.ended is not None:
+                self.happened[f"archive: {type(custodian.ended).__name__}"] += 1
+                self.watch.ended(custodian, custodian.ended)
+
+    def _move(self, ledger: Ledger) -> Moved:
+        return archive(ledger, self.main.archives, self.schedule.now_ms())
 
     async def _go_wrong(self) -> None:
         """Go one of the ways past the wall, at a time of the seed's."""
