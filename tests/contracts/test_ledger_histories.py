@@ -218,15 +218,15 @@ def forgets_periods(patch: pytest.MonkeyPatch) -> None:
 
 
 def sees_later_windows(patch: pytest.MonkeyPatch) -> None:
-    """Broken twin: counts windows that come later in the order, for what they hold by now."""
+    """Broken twin: counts windows that come later in the order, for what they may hold."""
     own = admission.judge
 
     def judge(budget: Budget, *, first: WindowKey | None = None, **given: Any) -> BudgetFilter:
         made = own(budget, first=first, **given)
         for one in budget.charges.values():
-            counted = first is not None and one.window >= first
-            standing = budget.standing(one) if counted else None
-            if standing is not None and one.state is not ChargeState.PENDING:
+            later = first is not None and one.window > first
+            standing = budget.standing(one) if later else None
+            if standing is not None:
                 made.hold(standing)
         return made
 

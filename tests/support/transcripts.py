@@ -56,11 +56,11 @@ X: list[tuple[dict[str, Any], frozenset[int]]] = [
     ({"x": set()}, frozenset()),
 ]
 Y: list[tuple[dict[str, Any], frozenset[int]]] = [
-    ({}, frozenset({0, 1})),
+    ({}, frozenset(range(4))),
     ({"y": 0}, frozenset({0})),
     ({"y": 1}, frozenset({1})),
 ]
-ROWS: list[Row] = [(x, y) for x in range(4) for y in range(2)]
+ROWS: list[Row] = [(x, y) for x in range(4) for y in range(4)]
 KNOWN = {
     name: Grouping(name, (name,), (tuple(map(ValueSet.of, range(CELLS))),)).text for name in "xy"
 }
