@@ -32,7 +32,7 @@ def problems(
     tx: Transaction,
     anchors: Mapping[int, bytes],
     since: Head | None = None,
-    archived: Iterable[EntryRow] = (),
+    archived: Iterable[EntryRow] | None = None,
 ) -> list[str]:
     """Return what contradicts the log, one sentence each; empty when all is well.
 
@@ -40,7 +40,7 @@ def problems(
         tx: a transaction that sees one snapshot.
         anchors: entries noted elsewhere: number and hash.
         since: the entry that is trusted with all that came before it.
-        archived: entries that lie in archives, in order.
+        archived: entries that lie in archives, in order; ``None`` where they are not read.
     """
     try:
         return list(_problems(tx, anchors, since, archived))
@@ -54,12 +54,12 @@ def _problems(
     tx: Transaction,
     anchors: Mapping[int, bytes],
     since: Head | None,
-    archived: Iterable[EntryRow],
+    archived: Iterable[EntryRow] | None,
 ) -> Iterator[str]:
     for table, wrong in tx.wrong():
         yield f"a row of {table} is not what was stored: {tuple(wrong[:2])}"
-    follower = _Follower(anchors)
-    for row in archived:
+    follower = _Follower(dict(anchors) if since is None else {**anchors, since.number: since.hash})
+    for row in archived or ():
         yield from follower.take(row)
     first, last = tx.log.bounds()
     begin = follower.head.number + 1
@@ -67,7 +67,7 @@ def _problems(
         begin = max(begin, since.number)
     for row in tx.log.since(max(begin, first)):
         yield from follower.take(row)
-    yield from () if since is not None else follower.begun()
+    yield from follower.begun(since, whole=archived is not None)
     yield from follower.end(last)
     yield from _beside(tx, follower)
 
@@ -110,15 +110,20 @@ class _Follower:
         if isinstance(entry, Ended) and entry.left is not None and entry.run is None:
             self.panes[entry.query, entry.start_ms, entry.end_ms] = entry.left
 
-    def begun(self) -> Iterator[str]:
-        """Say whether what came before the first entry that was taken lies in an archive."""
+    def begun(self, since: Head | None, *, whole: bool) -> Iterator[str]:
+        """Say whether what came before the first entry that was taken lies in an archive.
+
+        Args:
+            since: the entry that is trusted.
+            whole: whether archives were read, too.
+        """
         first = self._first
-        if first is None or first.seq == 1:
+        if first is None or first.seq == 1 or (since is not None and first.seq == since.number):
             return
         archives = () if self.state is None else self.state.archives
-        if not archives or not 1 < first.seq <= archives[-1].last + 1:
+        if whole or not archives or first.seq > archives[-1].last + 1:
             yield "the beginning of the log is missing"
-        elif first.seq == archives[-1].last + 1:
+        elif first.seq == archives[-1].last + 1:  # before it, they are still leaving step by step
             said = (archives[-1].hash, first.seq, first.kind, first.key, first.payload)
             if entries.hash_after(*said) != first.hash:
                 yield f"entry {first.seq} does not follow on what lies in {archives[-1].file}"

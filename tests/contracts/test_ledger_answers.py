@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from accountant.costs.charges import WindowKey
-from accountant.errors import ConfigChangedError, LedgerCorruptError, LedgerError
+from accountant.errors import ConfigChangedError, LedgerError
 from accountant.records import Answer
-from accountant.regions.groupings import Grouping
-from accountant.regions.regions import Region, ValueSet
+from accountant.regions.regions import Region
 from accountant.regions.shapes import Shape
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
@@ -22,7 +20,6 @@ from tests.support.ledgers import (
     answers,
     deny,
     refuses,
-    registration,
     requests,
     set_up,
     settle,
