@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import sqlite3
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import sqlalchemy as sa
 from sqlalchemy import event
 
-from accountant.charging.admission import serve
-from accountant.charging.past import Past
-from accountant.records import Answer, Outcome
-from accountant.store import chain, decisionchain
-from accountant.store.tables.charged import ChargeRow, ChargeState, LinkKind, PeriodTotal
-from accountant.store.tables.decided import DecisionRow, SequenceRow, TallyRow
-from accountant.store.tables.windows import window_columns
-from accountant.units import PrivacyUnit
-from tests.support.ledgers import set_up
+from accountant.costs.charges import UniformCost
+from accountant.rules import admission
+from accountant.store.transaction import LEFT
+from tests.support.ledgers import CELLS, set_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from accountant.ledger.door import Writing
     from accountant.ledger.ledger import Ledger
+    from accountant.units import PrivacyUnit
     from tests.support.ledgers import Series
 
-__all__ = ["Effort", "age", "effort", "settled"]
+__all__ = ["Effort", "age", "effort"]
 
 _BATCH_WINDOWS = 4_800
 
@@ -36,56 +33,46 @@ def age(
 ) -> None:
     """Fill an empty ledger with the first windows of some queries, settled at worst and published.
 
-    The rows are those that admitting, settling and publishing one by one would leave, each as its
-    window ends: ``tests/contracts/test_ledger_age.py`` compares them.
+    Its entries are those that admitting, settling and publishing one by one would leave, each as
+    its window ends: ``tests/contracts/test_ledger_age.py`` compares them.
 
     Args:
         ledger: with nothing in it.
         unit: of the budget ``s``.
-        wall: of it, in loss units; nothing that is put there is held against it.
+        wall: of it, in loss units.
         all_series: tumbling windows, all of one length.
         count: windows of each.
     """
     set_up(ledger, unit, wall, all_series)
-    last: dict[str, DecisionRow] = {}
     step = max(_BATCH_WINDOWS // len(all_series), 1)
     for first in range(0, count, step):
-        with ledger._store.write() as tx:  # one by one would take hours
-            rows: list[ChargeRow] = []
-            links: list[chain.Happening] = []
-            decided: list[DecisionRow] = []
+        with ledger._door.write() as writing:  # one by one would take hours
             for index in range(first, min(first + step, count)):
-                mine = [settled(one, index) for one in all_series]
-                rows += mine
-                links += [chain.of_charge(row, LinkKind.SERVED) for row in mine]
-                for row in mine:
-                    last[row.query] = _decided(row, last.get(row.query))
-                    decided.append(last[row.query])
-                    kept = last[row.query].hash
-                    links.append(chain.of_charge(row, LinkKind.ENDED, kept))
-            tx.charges.add(*rows)
-            tx.links.append("s", links)
-            tx.decisions.add(*decided)
-            tx.tallies.count(
-                TallyRow(row.query, Outcome.DECIDED, "", 1, row.end_ms) for row in rows
-            )
-            held: dict[int, PeriodTotal] = {}
-            for row in rows:
-                for period in row.periods:
-                    total = held.get(period, PeriodTotal()).held + row.total.held
-                    held[period] = PeriodTotal(total, total)
-            tx.totals.add("s", held)
-    with ledger._store.write() as tx:
+                asked = [one.request(index) for one in all_series]
+                writing.append(admission.admitted(writing.state, "s", asked))
+                for one in all_series:
+                    _settle(ledger, writing, one, index)
+    with ledger._door.write() as writing:
         for one in all_series:
-            tx.queries.change({"query": one.query}, cursor_ms=one.key(count).start_ms)
-            tx.sequences.put(SequenceRow(one.query, count, last[one.query].hash, 0, b""))
-        if unit is PrivacyUnit.EVENT:
-            worst = sum(one.units for one in all_series)
-            tx.scopes.change({"scope": "s"}, settled_worst_units=worst)
-        scope = tx.scopes.get(scope="s")
-        assert scope is not None
-        serve(tx, scope, [one.request(count - 1) for one in all_series], Past())
-        tx.advance(clock_ms=all_series[0].key(count - 1).end_ms)
+            writing.tx.counters.put(LEFT + one.query, count, one.key(count - 1).start_ms)
+
+
+def _settle(ledger: Ledger, writing: Writing, one: Series, index: int) -> None:
+    key, cost = one.key(index), UniformCost(one.units, CELLS)
+    charge = admission.reserved(writing.state.budgets["s"], key, one.fingerprint, cost)
+    ended = admission.settled(
+        index + 1,
+        charge,
+        cost,
+        alarms=b"[]",
+        alarm_count=0,
+        next_start_ms=one.key(index + 1).start_ms,
+        release_ms=key.end_ms,
+        now_ms=key.end_ms,
+        run=None,
+        left=None,
+    )
+    ledger._end(writing, ended)
 
 
 @dataclass
@@ -160,47 +147,3 @@ _READ = sa.text(
     "SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) "
     "FROM pg_stat_xact_user_tables"
 )
-
-
-def settled(one: Series, index: int) -> ChargeRow:
-    """Return the charge of one window as it stands once all that was reserved is spent."""
-    request = one.request(index)
-    charge = request.charge
-    return ChargeRow(
-        **window_columns(charge.key),
-        scope="s",
-        admission=Answer.RESERVED,
-        state=ChargeState.SETTLED,
-        fingerprint=request.fingerprint,
-        units=charge.cost.units,
-        cells=charge.cost.cells,
-        cells_per_unit=charge.cells_per_unit,
-        loss_units=charge.loss_units,
-        settled_units=charge.cost.units,
-        settled_loss_units=charge.loss_units,
-        costs=None,
-        periods=charge.periods,
-    )
-
-
-def _decided(row: ChargeRow, before: DecisionRow | None) -> DecisionRow:
-    decided = DecisionRow(
-        **window_columns(row.key),
-        sequence=row.start_ms // (row.end_ms - row.start_ms) + 1,
-        outcome=Outcome.DECIDED,
-        reason=None,
-        alarms=b"[]",
-        alarm_count=0,
-        epsilon_units=row.units,
-        release_ms=row.end_ms,
-        decided_at_ms=row.end_ms,
-        published=True,
-        fingerprint=row.fingerprint,
-        archived=False,
-        next_start_ms=row.end_ms,
-        run_digest=None,
-        alarms_digest=None,
-        hash=b"",
-    )
-    last = decisionchain.begin(row.query) if before is None else before.hash
-    return replace(decided, hash=decisionchain.hash_after(last, decided))
