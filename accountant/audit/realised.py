@@ -142,7 +142,10 @@ class RealisedLosses:
             if budget.by_user:
                 self._sums[query.query] = kept
             mine = [one for one in beside if _concerns(budget, one.periods, one.span, target)]
-            lost = target is not None and target < (budget.archived_ms or target)
+            if target is None:
+                lost = query.settled_ms is not None  # all that settled lies in an archive
+            else:
+                lost = target < (budget.archived_ms or target)
             return Realised(
                 query=query.query,
                 period=target if budget.by_user else None,

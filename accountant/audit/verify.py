@@ -6,13 +6,14 @@ time. Read from its beginning, what it granted is added up by :mod:`accountant.a
 
 from __future__ import annotations
 
+from collections import defaultdict
 from typing import TYPE_CHECKING
 
 from accountant.arguments import sentence_of
 from accountant.audit.sums import Sums
 from accountant.errors import LedgerCorruptError, LedgerError
 from accountant.log import entries, images
-from accountant.log.entries import BEGINNING, Ended, Head, Snapshot
+from accountant.log.entries import BEGINNING, Changed, Ended, Head, Retired, Snapshot
 from accountant.log.fold import apply
 from accountant.log.state import State
 from accountant.loss.gaussian import Gaussian
@@ -22,6 +23,7 @@ from accountant.store.transaction import CLOCK, CLOCK_GRAIN_MS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
+    from accountant.log.entries import Entry
     from accountant.store.entry_rows import EntryRow
     from accountant.store.transaction import Transaction
 
@@ -32,7 +34,7 @@ def problems(
     tx: Transaction,
     anchors: Mapping[int, bytes],
     since: Head | None = None,
-    archived: Iterable[EntryRow] = (),
+    archived: Iterable[EntryRow] | None = None,
 ) -> list[str]:
     """Return what contradicts the log, one sentence each; empty when all is well.
 
@@ -40,7 +42,7 @@ def problems(
         tx: a transaction that sees one snapshot.
         anchors: entries noted elsewhere: number and hash.
         since: the entry that is trusted with all that came before it.
-        archived: entries that lie in archives, in order.
+        archived: entries that lie in archives, in order; ``None`` where they are not read.
     """
     try:
         return list(_problems(tx, anchors, since, archived))
@@ -54,12 +56,12 @@ def _problems(
     tx: Transaction,
     anchors: Mapping[int, bytes],
     since: Head | None,
-    archived: Iterable[EntryRow],
+    archived: Iterable[EntryRow] | None,
 ) -> Iterator[str]:
     for table, wrong in tx.wrong():
         yield f"a row of {table} is not what was stored: {tuple(wrong[:2])}"
-    follower = _Follower(anchors)
-    for row in archived:
+    follower = _Follower(dict(anchors) if since is None else {**anchors, since.number: since.hash})
+    for row in archived or ():
         yield from follower.take(row)
     first, last = tx.log.bounds()
     begin = follower.head.number + 1
@@ -67,7 +69,7 @@ def _problems(
         begin = max(begin, since.number)
     for row in tx.log.since(max(begin, first)):
         yield from follower.take(row)
-    yield from () if since is not None else follower.begun()
+    yield from follower.begun(since, whole=archived is not None)
     yield from follower.end(last)
     yield from _beside(tx, follower)
 
@@ -78,7 +80,7 @@ class _Follower:
     def __init__(self, anchors: Mapping[int, bytes]) -> None:
         self.head = Head(0, BEGINNING)
         self.state: State | None = State(self.head)
-        self.panes: dict[tuple[str, int, int], bytes] = {}
+        self.panes: defaultdict[str, dict[tuple[int, int], bytes]] = defaultdict(dict)
         self._anchors = dict(anchors)
         self._first: EntryRow | None = None
         self._sums: Sums | None = Sums()
@@ -107,18 +109,22 @@ class _Follower:
             yield from () if self._sums is None else self._sums.take(entry, self.state)
         elif isinstance(entry, Snapshot):
             self.state = images.load(bytes(entry.state), self.head)
-        if isinstance(entry, Ended) and entry.left is not None and entry.run is None:
-            self.panes[entry.query, entry.start_ms, entry.end_ms] = entry.left
+        self._keep(entry)
 
-    def begun(self) -> Iterator[str]:
-        """Say whether what came before the first entry that was taken lies in an archive."""
+    def begun(self, since: Head | None, *, whole: bool) -> Iterator[str]:
+        """Say whether what came before the first entry that was taken lies in an archive.
+
+        Args:
+            since: the entry that is trusted.
+            whole: whether archives were read, too.
+        """
         first = self._first
-        if first is None or first.seq == 1:
+        if first is None or first.seq == 1 or (since is not None and first.seq == since.number):
             return
         archives = () if self.state is None else self.state.archives
-        if not archives or not 1 < first.seq <= archives[-1].last + 1:
+        if whole or not archives or first.seq > archives[-1].last + 1:
             yield "the beginning of the log is missing"
-        elif first.seq == archives[-1].last + 1:
+        elif first.seq == archives[-1].last + 1:  # before it, they are still leaving step by step
             said = (archives[-1].hash, first.seq, first.kind, first.key, first.payload)
             if entries.hash_after(*said) != first.hash:
                 yield f"entry {first.seq} does not follow on what lies in {archives[-1].file}"
@@ -135,6 +141,15 @@ class _Follower:
                 yield f"entry {number} was noted and was not read: give the archive it lies in"
             elif known[number] != noted:
                 yield f"entry {number} is not the one that was noted"
+
+    def _keep(self, entry: Entry) -> None:
+        """Note which panes have noisy counts: those that a window to come may read."""
+        if isinstance(entry, Ended) and entry.kept_from_ms is not None and entry.left is not None:
+            mine, from_ms = self.panes[entry.query], entry.kept_from_ms
+            kept = {at: left for at, left in mine.items() if at[0] >= from_ms}
+            self.panes[entry.query] = {**kept, (entry.start_ms, entry.end_ms): entry.left}
+        elif isinstance(entry, Changed | Retired):
+            self.panes.pop(entry.query, None)
 
     def _hash(self, row: EntryRow) -> bytes:
         return entries.hash_after(self.head.hash, row.seq, row.kind, row.key, row.payload)
@@ -156,6 +171,7 @@ def _beside(tx: Transaction, follower: _Follower) -> Iterator[str]:
         yield "the state was written down after an entry that is not there"
     yield from _promise_problems(state)
     yield from _private_problems(tx, state, follower.panes)
+    yield from _mark_problems(tx, state)
     clock_ms = tx.counters.of(CLOCK)[0]
     last = (one.last_ms for query in state.queries.values() for one in query.ended.values())
     since_ms = max(last, default=state.created_ms) - CLOCK_GRAIN_MS
@@ -175,16 +191,27 @@ def _promise_problems(state: State) -> Iterator[str]:
 
 
 def _private_problems(
-    tx: Transaction, state: State, panes: Mapping[tuple[str, int, int], bytes]
+    tx: Transaction, state: State, panes: Mapping[str, Mapping[tuple[int, int], bytes]]
 ) -> Iterator[str]:
     for query in state.queries.values():
         try:
             tx.private.run(query.run, query.left)
         except LedgerCorruptError as error:
             yield error.message
+    gone = {(query, *at): left for query, mine in panes.items() for at, left in mine.items()}
     for row in tx.private.each():
         if row.kind == RUN and state.queries[row.query].run is None:
             yield f"a run of {row.query!r} outlived its configuration"
-        left = panes.get((row.query, row.start_ms, row.end_ms)) if row.kind == NOISY else None
-        if left is not None and left != tx.private.digest_of(row):
-            yield f"noisy counts of {row.query!r} are not as their decision left them"
+        if row.kind == NOISY:
+            left = gone.pop((row.query, row.start_ms, row.end_ms), None)
+            if left is not None and left != tx.private.digest_of(row):
+                yield f"noisy counts of {row.query!r} are not as their decision left them"
+    for query in sorted({one for one, *_ in gone}):
+        yield f"noisy counts of {query!r} are gone, and nothing has ended them"
+
+
+def _mark_problems(tx: Transaction, state: State) -> Iterator[str]:
+    there = {entries.digest_of_marks(row.body) for row in tx.kept.each()}
+    for one in state.archives:
+        if not there.issuperset(one.known):
+            yield f"what decisions in {one.file} are known by is not there"

@@ -109,7 +109,7 @@ class Archives:
                     raise LedgerError(f"entries {first} to {last} of the ledger cannot go now")
                 for query, (number, mine) in marks.items():
                     tx.kept.put(_KNOWN + query, number, bytes(mine))
-                known = tuple(_digest(mine) for _, mine in marks.values())
+                known = tuple(entries.digest_of_marks(bytes(mine)) for _, mine in marks.values())
                 writing.append(Archived(file, first, last, row.hash, moves_ms, known))
                 writing.append(Snapshot(msgspec.Raw(images.dump(state))))
             writing.tick()
@@ -172,10 +172,6 @@ def _movable_until(tx: Transaction, state: State, before_ms: int) -> int:
         if query.run is not None:
             until = min(until, query.run.opened_start_ms)
     return until
-
-
-def _digest(mine: bytes | bytearray) -> bytes:
-    return blake2b(mine, digest_size=16).digest()
 
 
 def _mark(decision: StoredDecision | SeenDecision) -> bytes:

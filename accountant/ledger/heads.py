@@ -179,11 +179,15 @@ class Heads:
 
     def _problems(self, tx: Transaction, state: State, head: str) -> Iterator[str]:
         number = read_anchor(head).number
+        hashes = {one.last: one.hash for one in state.archives}
+        if (row := tx.log.at(number)) is not None:
+            hashes[number] = row.hash
         if number > state.head.number:
             yield "more was appended than this ledger has"
-        elif number >= tx.log.bounds()[0]:  # what lies in an archive came before: it is newer
-            row = tx.log.at(number)
-            if row is None or self._keyed(Head(number, row.hash)) != head:
+            return
+        if number in hashes or number >= tx.log.bounds()[0]:  # what else lies in archives is older
+            known = Head(number, hashes.get(number, b""))
+            if self._keyed(known) != head:
                 yield "something else was appended than this ledger has"
 
     def _keyed(self, head: Head) -> str:

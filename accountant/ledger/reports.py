@@ -78,14 +78,14 @@ class Reports:
         anchors: Mapping[int, bytes] | None = None,
         *,
         since: tuple[int, bytes] | None = None,
-        archived: Iterable[EntryRow] = (),
+        archived: Iterable[EntryRow] | None = None,
     ) -> list[str]:
         """Fold the whole log again; return what contradicts it.
 
         Args:
             anchors: entries that were noted elsewhere: number and hash.
             since: an entry that was noted: only what came after it is read.
-            archived: entries that lie in archives, in order.
+            archived: entries that lie in archives, in order; ``None`` where they are not read.
         """
         trusted = None if since is None else Head(*since)
         with self._door.store.read(slow=True) as tx:

@@ -53,6 +53,7 @@ __all__ = [
     "Worst",
     "anchor_text",
     "decode",
+    "digest_of_marks",
     "encode",
     "hash_after",
     "read_anchor",
@@ -470,6 +471,11 @@ def window_name(query: str, start_ms: int) -> str:
 def anchor_text(head: Head) -> str:
     """Return an entry's number and hash as ``NUMBER:HASH``, to note elsewhere."""
     return f"{head.number}:{head.hash.hex()}"
+
+
+def digest_of_marks(marks: bytes) -> bytes:
+    """Return what :class:`Archived` has of the marks by which decisions are known again."""
+    return blake2b(marks, digest_size=HASH_BYTES).digest()
 
 
 def read_anchor(text: str) -> Head:

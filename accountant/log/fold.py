@@ -202,6 +202,7 @@ def _archived(entry: entries.Archived, state: State) -> None:
     state.archives.append(entry)
     for budget in state.budgets.values():
         budget.archived_ms = max(entry.before_ms, budget.archived_ms or entry.before_ms)
+        budget.archived_units, budget.archived_beside = budget.worst_units, len(budget.recovered)
 
 
 @_take.register

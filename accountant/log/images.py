@@ -33,6 +33,8 @@ class _Budget(msgspec.Struct):
     spent: list[Reservation]
     worst_units: int
     archived_ms: int | None
+    archived_units: int
+    archived_beside: int
     forgotten_ms: int
 
 
@@ -75,6 +77,8 @@ def dump(state: State, *, live: bool = True) -> bytes:
             spent=one.spent,
             worst_units=one.worst_units,
             archived_ms=one.archived_ms,
+            archived_units=one.archived_units,
+            archived_beside=one.archived_beside,
             forgotten_ms=one.forgotten_ms if live else 0,
         )
         for one in state.budgets.values()
@@ -140,4 +144,5 @@ def load(image: bytes, head: Head) -> State | None:
         budget.refused = dict(one.refused)
         budget.frontier, budget.worst_units = one.frontier, one.worst_units
         budget.archived_ms, budget.forgotten_ms = one.archived_ms, one.forgotten_ms
+        budget.archived_units, budget.archived_beside = one.archived_units, one.archived_beside
     return state

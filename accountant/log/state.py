@@ -260,6 +260,10 @@ class Budget:
         """Unit ``event``: what the dearest row has lost for good."""
         self.archived_ms: int | None = None
         """No window that starts before this is served any more."""
+        self.archived_units = 0
+        """Unit ``event``: what the dearest row had lost for good when entries were archived."""
+        self.archived_beside = 0
+        """How many decisions of other copies that counts."""
         self.forgotten_ms = _BEGINNING_MS
         """What ended by then may be left out of ``charges`` and ``final``."""
         self._capped: defaultdict[tuple[int, PeriodCap], dict[WindowKey, PeriodTotal]]
@@ -331,11 +335,16 @@ class Budget:
         """Return what counts for good of windows that end after an instant; unit ``event``."""
         return self.final[bisect_right(self.final, end_ms, key=_end) :]
 
-    def recovered_after(self, end_ms: int) -> list[Standing]:
-        """Return what decisions of other copies hold whose windows end after an instant."""
+    def recovered_after(self, end_ms: int, first: int = 0) -> list[Standing]:
+        """Return what decisions of other copies hold whose windows end after an instant.
+
+        Args:
+            end_ms: the instant.
+            first: of those that were taken over, the number of the first that is looked at.
+        """
         return [
             Standing(Held(one.start_ms, one.end_ms, one.loss_units), False, one.periods, one.query)
-            for one in self.recovered
+            for one in self.recovered[first:]
             if one.end_ms > end_ms
         ]
 

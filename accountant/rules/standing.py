@@ -71,22 +71,25 @@ def worst_settled(
         near: only rows of this window can have lost more; ``None`` for any.
         fingerprint: of its configuration.
     """
+    above, among = budget.worst_units, budget.shapes()
+    archived_ms = budget.archived_ms
+    if near is None and archived_ms is not None:
+        later = budget.recovered_after(since_ms, budget.archived_beside)
+        beside = [one.held for one in later if one.held.start_ms < archived_ms]
+        # The charges beside these lie in an archive: what their dearest row had lost is all of it.
+        above = max(above, budget.archived_units + worst_instant(beside)) if beside else above
     held = [
         one.held
         for one in (*budget.final_after(since_ms), *budget.recovered_after(since_ms))
         if near is None or one.held.start_ms < near.end_ms
     ]
-    above, among = budget.worst_units, budget.shapes()
     if sum(one.loss_units for one in held) <= above:
         return above  # no row lost more than all of it
     within = None if near is None else (near.start_ms, near.end_ms)
     meeting = None if near is None else budget.shape(near.query, fingerprint)
     if not told_apart(frozenset(one.shape for one in held), among):
         meeting = None  # a coarser bound depends on what is looked at: it stays as it was
-    worst = worst_loss(held, within=within, meeting=meeting, above=above, among=among)
-    forgotten = [one for one in held if one.start_ms < (budget.archived_ms or one.start_ms)]
-    # The charges beside these lie in an archive: what their dearest row had lost stands for all.
-    return max(worst, above + worst_instant(forgotten)) if forgotten and near is None else worst
+    return worst_loss(held, within=within, meeting=meeting, above=above, among=among)
 
 
 def _by_user(budget: Budget, periods: Collection[int], first: WindowKey | None) -> UserFilter:

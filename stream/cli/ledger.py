@@ -155,7 +155,7 @@ def verify(
         anchor = opened.reports.status().anchor
         problems = [] if folder is None else missing_in(opened, folder)
         if not problems:
-            archived = () if folder is None else archived_in(opened, folder)
+            archived = None if folder is None else archived_in(opened, folder)
             problems = opened.reports.verify(noted, since=since, archived=archived)
         problems += opened.heads.lost()
         if (saved or topics) and not problems:  # nothing is compared with what contradicts itself

@@ -2,52 +2,31 @@
 
 from __future__ import annotations
 
-import gc
-from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
-from itertools import count
-from typing import TYPE_CHECKING, Any
+import tracemalloc
+from contextlib import ExitStack
+from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant.audit import verify, wallchecks
-from accountant.audit.chainchecks import Place
-from accountant.rules import compaction
-from accountant.ledger import upkeep
-from accountant.loss.overlap import Held
+from accountant.audit import sums
+from accountant.ledger import archives, door
+from accountant.log import state
+from accountant.log.entries import read_anchor
 from accountant.records import Answer
-from accountant.store import rows
-from accountant.store.chain import read_anchor
-from accountant.store.declaration import Table
-from accountant.store.rows import Rows
-from accountant.store.tables import TABLES
-from accountant.store.tables.charged import ChargeRow, LinkRow
+from accountant.store import entry_rows
 from accountant.units import PrivacyUnit
 from tests.support.aged import age, effort
-from tests.support.exports import replayed
-from tests.support.ledgers import (
-    Clock,
-    Series,
-    deny,
-    open_ledger,
-    requests,
-    set_up,
-    settle,
-    without_anchors,
-)
+from tests.support.archived import move_all
+from tests.support.ledgers import Clock, Series, deny, open_ledger, set_up, settle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from accountant.ledger.ledger import Ledger
-    from accountant.store.transaction import Transaction
 
 WALL = 10**9
-STEP_LINKS = 40
-
-
-class Killed(Exception):  # noqa: N818  # not an error of the ledger's
-    """Ends a compaction between two steps."""
+STEP = 40
+IMAGES = 100
 
 
 def alarms(unit: PrivacyUnit, period: int = 100) -> list[Series]:
@@ -65,61 +44,23 @@ def unit(request: pytest.FixtureRequest) -> PrivacyUnit:
 @pytest.fixture
 def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
     """Make a step so small that the ledgers of tests take many, without a pause."""
-    monkeypatch.setattr(compaction, "STEP_LINKS", STEP_LINKS)
-    monkeypatch.setattr(upkeep, "PAUSE_S", 0)
+    monkeypatch.setattr(archives, "_STEP", STEP)
+    monkeypatch.setattr(entry_rows, "PAGE", STEP)
+    monkeypatch.setattr(archives, "_PAUSE_S", 0)
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_compaction_takes_its_share_for_every_charge(fresh: Callable[[], Ledger]) -> None:
-    """Three times the charges take three times the work, in transactions as large as before."""
+def test_an_archive_takes_its_share_for_every_entry(fresh: Callable[[], Ledger]) -> None:
+    """Three times the entries take three times the work, in transactions as large as before."""
     took = []
     for past in (60, 180):
         ledger = fresh()
         age(ledger, PrivacyUnit.USER, WALL, alarms(PrivacyUnit.USER, 10**6), past)
         with effort(ledger) as work:
-            assert ledger.upkeep.compact("s", 10 * past) == 4 * past
+            assert move_all(ledger, 10 * past) > 5 * past
         took.append(work)
     assert took[1].steps < 4 * took[0].steps
-    assert took[0].largest == took[1].largest < 3 * STEP_LINKS
-
-
-@pytest.mark.usefixtures("small_steps")
-def test_every_step_leaves_a_ledger_like_any_other(
-    fresh: Callable[[], Ledger], unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Killed after any of its steps, a compaction has done less; nothing that is asked can tell."""
-    whole, killed = fresh(), fresh()
-    for ledger in (whole, killed):
-        age(ledger, unit, WALL, alarms(unit), 30)
-    before = without_anchors(killed.reports.status())
-    totals = replayed(killed.reports.export())
-
-    def kill(_: float) -> None:
-        raise Killed
-
-    monkeypatch.setattr(upkeep.time, "sleep", kill)
-    kills = 0
-    while True:
-        try:
-            killed.upkeep.compact("s", 250)
-        except Killed:
-            kills += 1
-        else:
-            break
-        assert killed.reports.verify() == []
-        assert without_anchors(killed.reports.status()) == before
-        assert replayed(killed.reports.export()) == totals
-    assert kills == 4 * 25 * 2 // STEP_LINKS
-
-    monkeypatch.setattr(upkeep.time, "sleep", lambda _: None)
-    assert whole.upkeep.compact("s", 250) == 4 * 25
-    assert replace(without_anchors(whole.reports.status()), ledger_id=before.ledger_id) == before
-    kept = [
-        [row for row in one.reports.export() if row["record"] in {"charges", "compacted"}]
-        for one in (whole, killed)
-    ]
-    assert kept[0] == kept[1]
-    assert whole.upkeep.compact("s", 250) == killed.upkeep.compact("s", 250) == 0
+    assert took[0].largest == took[1].largest <= STEP
 
 
 @pytest.mark.usefixtures("small_steps")
@@ -136,65 +77,84 @@ def test_no_step_makes_room_under_the_wall(ledger: Ledger, monkeypatch: pytest.M
         (settle if answers[-1] is Answer.RESERVED else deny)(ledger, series, index)
         assert ledger.reports.verify() == []
 
-    monkeypatch.setattr(upkeep.time, "sleep", ask)
-    assert ledger.upkeep.compact("s", 10 * past) == past
+    monkeypatch.setattr(archives.time, "sleep", ask)
+    first, last = ledger.archives.movable(10 * past)
+    assert ledger.archives.move("f", first, last, 10 * past) == last > 2 * past
     assert answers == [*[Answer.RESERVED] * 3, *[Answer.REFUSED] * (len(answers) - 3)]
     assert len(answers) > 4
 
 
-def test_a_status_takes_as_long_as_ever(fresh: Callable[[], Ledger], unit: PrivacyUnit) -> None:
+def test_neither_a_status_nor_a_decision_takes_longer(
+    fresh: Callable[[], Ledger], unit: PrivacyUnit
+) -> None:
     """Thirty times the decisions: not a step or a row more."""
-    took = []
+    took: list[list[int]] = []
     for past in (5, 150):
-        ledger = fresh()
-        age(ledger, unit, WALL, alarms(unit, 10**6), past)
+        ledger, series = fresh(), alarms(unit, 10**6)
+        age(ledger, unit, WALL, series, past)
         ledger.reports.status()
-        with effort(ledger) as work:
-            status = ledger.reports.status()
-        assert [one.decided for one in status.queries.values()] == [past] * 4
-        took.append(work.steps)
-    assert took[1] <= took[0] + 2
+        with effort(ledger) as status:
+            found = ledger.reports.status()
+        assert [one.decided for one in found.queries.values()] == [past] * 4
+        with effort(ledger) as admission:
+            ledger.admit("s", [one.request(past) for one in series])
+        with effort(ledger) as decision:
+            settle(ledger, series[0], past)
+        with effort(ledger) as publishing:
+            assert len(ledger.unpublished("a", 10**9)) == 1
+            ledger.mark_published(series[0].key(past))
+        took.append([each.steps for each in (status, admission, decision, publishing)])
+    assert all(more <= few + 2 for few, more in zip(*took, strict=True)), took
 
 
-TALLIES = {
-    "one too many": "UPDATE tocsin_tallies SET windows = windows + 1 WHERE reason = ''",
-    "another instant": "UPDATE tocsin_tallies SET last_ms = last_ms + 1 WHERE reason = 'no'",
-    "one that is gone": "DELETE FROM tocsin_tallies WHERE reason = 'no'",
-    "another reason": "UPDATE tocsin_tallies SET reason = 'yes' WHERE reason = 'no'",
-}
+def start(ledger: Ledger) -> int:
+    """Return the steps that it takes to know a ledger, as after a start."""
+    ledger._door._state = None
+    with effort(ledger) as work:
+        ledger.reports.status()
+    return work.steps
 
 
-@pytest.mark.parametrize("tampering", TALLIES)
-def test_counts_of_decisions_are_recomputed(ledger: Ledger, tampering: str) -> None:
-    """Verify counts again what status reads."""
-    a = Series("a")
-    set_up(ledger, PrivacyUnit.EVENT, WALL, [a])
-    ledger.admit("s", requests([a], 30))
-    settle(ledger, a, 0)
-    deny(ledger, a, 1, "no")
-    deny(ledger, a, 2, "no")
-    assert ledger.reports.verify() == []
-    with ledger._store.write() as tx:
-        tx.connection.exec_driver_sql(TALLIES[tampering])
-    assert any("windows of 'a' that were de" in line for line in ledger.reports.verify())
+def test_a_start_takes_as_long_as_ever(
+    fresh: Callable[[], Ledger], unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It reads an image of the state, and the few entries behind it; a twin without one reads all.
+
+    An archive leaves a snapshot to begin with, too.
+    """
+    whole: list[int] = []
+    since: list[int] = []
+    moved: list[int] = []
+    for past in (20, 200):
+        for every, took in ((10**9, whole), (IMAGES, since)):
+            monkeypatch.setattr(door, "_IMAGE_EVERY", every)
+            ledger, series = fresh(), alarms(unit, 10**6)
+            age(ledger, unit, WALL, series, past)
+            ledger.admit("s", [one.request(past) for one in series])
+            took.append(start(ledger))
+        monkeypatch.setattr(door, "_IMAGE_EVERY", 10**9)
+        move_all(ledger, 10 * past)
+        moved.append(start(ledger))
+    assert whole[1] > 4 * whole[0]
+    assert since[1] < 2 * whole[0]
+    assert moved[1] < 1.2 * moved[0] + 2
 
 
 def aged(
     fresh: Callable[[], Ledger], unit: PrivacyUnit, past: int
 ) -> tuple[Ledger, tuple[int, bytes]]:
-    """Return a ledger that has decided windows since it was old, and a link from before that."""
+    """Return a ledger that has decided windows since it was old, and an entry from before that."""
     ledger, series = fresh(), alarms(unit)
     age(ledger, unit, WALL, series, past)
-    noted = read_anchor(ledger.reports.status().scopes["s"].anchor)
+    noted = read_anchor(ledger.reports.status().anchor)
     for index in range(past, past + 12):
         ledger.admit("s", [one.request(index) for one in series])
         for one in series:
             (settle if index % 3 else deny)(ledger, one, index)
-    ledger.admit("s", [one.request(past + 12) for one in series])
     return ledger, noted
 
 
-def test_a_ledger_is_verified_since_a_noted_link(
+def test_a_ledger_is_verified_since_a_noted_entry(
     fresh: Callable[[], Ledger], unit: PrivacyUnit
 ) -> None:
     """It takes as long as what came after, however old the ledger; what came after is compared."""
@@ -202,45 +162,26 @@ def test_a_ledger_is_verified_since_a_noted_link(
     for past in (20, 200):
         ledger, noted = aged(fresh, unit, past)
         with effort(ledger) as work:
-            assert ledger.reports.verify(since={"s": noted}) == []
+            assert ledger.reports.verify(since=noted) == []
         took.append(work.steps)
     assert took[1] < 1.2 * took[0]
-
-    at = f" WHERE query = 'a' AND start_ms = {ledger.cursor('a') - 20}"
-    for change in (
-        "UPDATE tocsin_charges SET loss_units = loss_units + 1",
-        "UPDATE tocsin_charges SET units = units + 1",
-        "UPDATE tocsin_links SET link = link + 1000",
-        "DELETE FROM tocsin_decisions",
-        "DELETE FROM tocsin_charges",
-    ):
-        with tampered(ledger, change + at) as tx:
-            found = verify.problems(tx, {}, {"s": Place(*noted)})
-        assert any("'a'" in line or "of the chain" in line for line in found)
-    with tampered(ledger, "UPDATE tocsin_charges SET units = 9 WHERE start_ms = 0") as tx:
-        assert verify.problems(tx, {}, {"s": Place(*noted)}) == [], "as it says: trusted"
-        assert verify.problems(tx, {}) != []
     number, digest = noted
+    for at, named in ((number - 1, False), (number, True), (number + 9, True)):
+        with ledger._store.write() as tx:
+            row = tx.log.at(at)
+            assert row is not None
+            change = entry_rows.ENTRIES.update().where(entry_rows.ENTRIES.c.seq == at)
+            tx.connection.execute(change.values(hash=b"?" * 16))
+        assert bool(ledger.reports.verify(since=noted)) is named
+        assert ledger.reports.verify() != []
+        with ledger._store.write() as tx:
+            tx.connection.execute(change.values(hash=row.hash))
     for wrong in ((number, b"?" * 16), (number + 10**6, digest), (number - 1, digest)):
-        assert any("noted" in line for line in ledger.reports.verify(since={"s": wrong}))
-    for mark in ledger.unpublished("a", 10**9):
-        ledger.mark_published(mark.key)
-    assert ledger.upkeep.compact("s", 10 * past - 50) == 4 * past - 20
-    assert ledger.reports.verify({"s": dict([noted])}, since={"s": noted}) == []
-    assert any("compacted" in line for line in ledger.reports.verify(since={"s": (1, digest)}))
-
-
-@contextmanager
-def tampered(ledger: Ledger, change: str) -> Iterator[Transaction]:
-    """Yield a transaction with a change behind the ledger's back; it is rolled back."""
-    with suppress(Killed), ledger._store.write() as tx:
-        tx.connection.exec_driver_sql(change)
-        yield tx
-        raise Killed
+        assert any("noted" in line for line in ledger.reports.verify(since=wrong))
 
 
 def test_an_aged_ledger_is_one_that_decided(new_url: Callable[[], str], unit: PrivacyUnit) -> None:
-    """What puts a past into a ledger leaves row for row what deciding each window does."""
+    """What puts a past into a ledger leaves entry for entry what deciding each window does."""
     series, past, clock = alarms(unit), 12, Clock(0)
     with ExitStack() as stack:
         aged, decided = (
@@ -254,39 +195,23 @@ def test_an_aged_ledger_is_one_that_decided(new_url: Callable[[], str], unit: Pr
             for one in series:
                 settle(decided, one, index)
                 decided.mark_published(one.key(index))
-        with aged._store.read() as one_tx, decided._store.read() as other_tx:
-            for table in TABLES:
-                one, other = (Rows(tx.connection, table).raw() for tx in (one_tx, other_tx))
-                assert list(one) == list(other), table.name
-
-
-_HELD = {ChargeRow, LinkRow, Held}
+        assert list(aged.reports.entries()) == list(decided.reports.entries())
+        assert aged.reports.status() == decided.reports.status()
 
 
 def test_verifying_holds_no_more_of_an_old_ledger(
     fresh: Callable[[], Ledger], unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many charges there are, a few chunks of them are alive at once."""
-    monkeypatch.setattr(wallchecks, "BLOCK", 50)
-    monkeypatch.setattr(rows, "PAGE", 50)
-    ledger = fresh()
-    age(ledger, unit, WALL, alarms(unit), 250)
-    reads, most, own = count(1), [0], Table.read
-
-    def read(table: Any, stored: Any) -> Any:
-        if next(reads) % 300 == 0:
-            held = sum(type(one) in _HELD for one in gc.get_objects())  # a proxy may be of nothing
-            most[0] = max(most[0], held)
-        return own(table, stored)
-
-    gc.freeze()  # what was there before verifying is not looked through again and again
-    with monkeypatch.context() as looking:
-        looking.setattr(Table, "read", read)
+    """However many entries there are, a page of them is held at once."""
+    for module, name in ((entry_rows, "PAGE"), (state, "_SPARE"), (sums, "_RECENT")):
+        monkeypatch.setattr(module, name, 50)
+    most = []
+    for past in (60, 180):
+        ledger = fresh()
+        age(ledger, unit, WALL, alarms(unit, 10**6), past)
+        ledger.reports.verify()
+        tracemalloc.start()
         assert ledger.reports.verify() == []
-    assert 50 < most[0] < 500 < 3 * 4 * 250
-    for column in ("scopes SET settled_worst_units", "totals SET held_units"):
-        name = column.rpartition(" ")[2]
-        for change in ("- 1", "+ 1"):
-            with tampered(ledger, f"UPDATE tocsin_{column} = {name} {change}") as tx:
-                wrong = verify.problems(tx, {})
-            assert bool(wrong) is ("scopes" in column or unit is PrivacyUnit.USER)
+        most.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert most[1] < 1.5 * most[0]

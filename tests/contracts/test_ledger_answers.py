@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
 
 from accountant.costs.charges import WindowKey
-from accountant.errors import ConfigChangedError, LedgerCorruptError, LedgerError
+from accountant.errors import ConfigChangedError, LedgerError
 from accountant.records import Answer
-from accountant.regions.groupings import Grouping
-from accountant.regions.regions import Region, ValueSet
+from accountant.regions.regions import Region
 from accountant.regions.shapes import Shape
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
@@ -22,7 +20,6 @@ from tests.support.ledgers import (
     answers,
     deny,
     refuses,
-    registration,
     requests,
     set_up,
     settle,
@@ -264,20 +261,6 @@ def test_what_ends_many_windows_answers_once(ledger: Ledger, unit: PrivacyUnit) 
     assert ledger.reports.verify() == []
 
 
-def test_admission_looks_at_no_history(ledger: Ledger) -> None:
-    """However long the past, one admission reads only the charges that reach into its window."""
-    set_up(ledger, PrivacyUnit.EVENT, 4, [A, HOP])
-    ledger.admit("s", requests([A, HOP], 20_000))
-    with ledger._store.read() as tx:
-        near = tx.charges.after("s", 19_980, starting_before_ms=20_000)
-        assert len(near) <= 6
-        if ledger._store._sqlite:
-            plan = tx.connection.exec_driver_sql(
-                "EXPLAIN QUERY PLAN SELECT * FROM tocsin_charges WHERE scope = 's' AND end_ms > 9"
-            ).fetchall()
-            assert "tocsin_charges_by_end" in str(plan)
-
-
 def test_a_budget_is_served_only_for_who_knows_all_of_it(ledger: Ledger) -> None:
     """Whoever lacks an alarm would make its windows missed, and is refused until it is retired."""
     a, b = Series("a"), Series("b")
@@ -289,24 +272,3 @@ def test_a_budget_is_served_only_for_who_knows_all_of_it(ledger: Ledger) -> None
     ledger.pins.retire_query("b")
     ledger.admit("s", requests([a], 40), alarms={"a"})
     assert ledger.answer(a.key(3)) is Answer.RESERVED
-
-
-def test_a_ledger_from_before_cells_were_written_down_goes_on(ledger: Ledger) -> None:
-    """Cells known by name are read as what another query has written down under that name."""
-    values = tuple(map(ValueSet.of, ("hall", "lab", "attic", "yard")))
-    rooms = Grouping("rooms", ("room",), (values,))
-    old, new = (
-        Series(name, units=3, shape=Shape(grouping=text))
-        for name, text in (("by room", rooms.name), ("by room too", rooms.text))
-    )
-    lab = Series("lab", units=3, shape=Shape(Region.where(room="lab").canonical))
-    set_up(ledger, PrivacyUnit.EVENT, 5, [old, lab])
-    ledger.pins.register_query(registration(replace(old, shape=new.shape)))
-    for index, answer in enumerate((Answer.REFUSED, Answer.RESERVED)):
-        ledger.admit("s", requests([old, lab], 10 * (index + 1))[2 * index :])
-        settle(ledger, old, index, cells=(3, 0, 0, 0))
-        assert ledger.answer(lab.key(index)) is answer
-        ledger.pins.register_query(registration(new))
-    assert ledger.reports.verify() == []
-    with pytest.raises(LedgerCorruptError, match="other rows"):
-        ledger.pins.register_query(registration(replace(old, shape=lab.shape)))

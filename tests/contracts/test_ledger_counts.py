@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
 
+DATABASES = ["sqlite"]
+
 
 def test_partials_come_back_as_they_were(ledger: Ledger) -> None:
     """Vectors survive the database bit by bit, in order of partitions."""

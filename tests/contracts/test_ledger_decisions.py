@@ -6,11 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
+from msgspec import structs
 
 from accountant.audit import verify
 from accountant.errors import ClockError, ConfigChangedError, LedgerError
-from accountant.records import Answer
-from accountant.store.decisions import Sequences
+from accountant.ledger.ledger import Ledger
+from accountant.records import Answer, StoredDecision
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
     A,
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from accountant.costs.charges import WindowKey
-    from accountant.ledger.ledger import Ledger
+    from accountant.ledger.door import Writing
+    from accountant.log.entries import Ended
     from tests.support.ledgers import Clock
 
 
@@ -186,8 +188,13 @@ def test_numbers_over_the_whole_ledger_are_caught(
     fresh: Callable[[], Ledger], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Broken twin: one series of numbers for all queries tells the order of storage."""
-    own = Sequences.take
-    monkeypatch.setattr(Sequences, "take", lambda numbers, _query: own(numbers, "all"))
+    own = Ledger._end
+
+    def end(self: Ledger, writing: Writing, ended: Ended) -> StoredDecision:
+        last = max(one.sequence for one in writing.state.queries.values())
+        return own(self, writing, structs.replace(ended, sequence=last + 1))
+
+    monkeypatch.setattr(Ledger, "_end", end)
     monkeypatch.setattr(verify, "problems", lambda *_: [])
     with pytest.raises(AssertionError):
         numbers_tell_no_order(fresh)

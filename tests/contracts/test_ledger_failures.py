@@ -5,16 +5,17 @@ from __future__ import annotations
 import shutil
 import stat
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from threading import Thread
+from typing import TYPE_CHECKING
 
 import pytest
+import sqlalchemy as sa
 from sqlalchemy import event
 
 from accountant.errors import ClockError, DependencyError, LedgerError
-from accountant.ledger.access import CLOCK_GRAIN_MS
+from accountant.log.entries import Passed
 from accountant.records import Answer, Outcome, PartialStatus, SeenDecision
 from accountant.units import PrivacyUnit
-from tests.golden.ledgers import schema as schema_of
 from tests.support.ledgers import (
     Series,
     deny,
@@ -27,6 +28,7 @@ from tests.support.ledgers import (
     settle,
     terms,
 )
+from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -265,57 +267,47 @@ def test_numbers_go_on_per_query_behind_what_was_seen(ledger: Ledger) -> None:
     assert ledger.reports.verify() == []
 
 
-def test_decisions_of_two_budgets_do_not_wait_for_each_other(postgres: Postgres) -> None:
-    """Under PostgreSQL a decision is stored while another budget's decision is being stored."""
-    b = Series("b")
-    with open_ledger(postgres.new_database()) as ledger:
-        set_up(ledger, PrivacyUnit.EVENT, 5, [A])
-        ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 5, "t"))
-        ledger.pins.register_query(replace(registration(b, "t"), feed="other"))
-        ledger.admit("s", requests([A], 20))
-        ledger.admit("t", requests([b], 20))
-        event.listen(ledger._store._engine, "checkout", _impatient)
-        with ledger._store.write() as tx:  # as far as a decision of A gets before it is committed
-            tx.queries.get("update", query="a")
-            tx.scopes.get("update", scope="s")
-            tx.sequences.put(tx.sequences.take("a"))
-            assert tx.sequences.last_of("a") == 1
-            ledger._access.tick(tx, grain_ms=CLOCK_GRAIN_MS)
-            assert settle(ledger, b, 0).sequence == 1
-
-
-def test_who_waited_for_the_mark_of_time_looks_at_the_clock_again(
-    ledger: Ledger, clock: Clock
+def test_who_waited_for_the_mark_of_time_looks_at_the_clock_then(
+    opened: Callable[[], Ledger], clock: Clock
 ) -> None:
     """While another worker held it time went by: no clock went back. One that did is found."""
-    later_ms = clock.now_ms + 60_000
-    with ledger._store.write() as tx:
-        tx.advance(clock_ms=later_ms)
-    waited = replace(ledger._access, clock_ms=iter([clock.now_ms, later_ms]).__next__)
-    with ledger._store.write() as tx:
-        assert waited.tick(tx) == later_ms
-    with pytest.raises(ClockError), ledger._store.write() as tx:
-        ledger._access.tick(tx)
-
-
-def test_an_admission_does_not_wait_for_a_decision_that_waits_for_it(postgres: Postgres) -> None:
-    """Under PostgreSQL a charge is stored for a query whose decision waits for the same budget."""
-    with open_ledger(postgres.new_database()) as ledger:
-        set_up(ledger, PrivacyUnit.EVENT, 5, [A])
-        event.listen(ledger._store._engine, "checkout", _impatient)
-        with ledger._store.write() as tx:  # as far as a decision gets before it has the budget
-            tx.queries.get("update", query="a")
-            ledger.admit("s", requests([A], 20))
-        assert ledger.answer(A.key(1)) is Answer.RESERVED
-
-
-def _impatient(connection: Any, *_: object) -> None:
-    connection.execute("SET lock_timeout TO '500ms'")
-    connection.commit()
+    first, second = opened(), opened()
+    other = Thread(target=second.pins.register_budget, args=[terms(PrivacyUnit.EVENT, 5)])
+    with first._door.write() as writing:
+        other.start()
+        other.join(0.2)
+        assert other.is_alive()
+        clock.now_ms += 60_000
+        writing.tick()
+    other.join(PATIENCE_S)
+    assert [one.scope for one in first.pins.budgets()] == ["s"]
+    clock.now_ms -= 60_000
+    with pytest.raises(ClockError):
+        second.pins.register_budget(terms(PrivacyUnit.EVENT, 5, "t"))
 
 
 def _write_while_connections_drop(ledger: Ledger, postgres: Postgres, url: str) -> None:
-    with ledger._store.write() as tx:
-        tx.queries.change({"query": "a"}, cursor_ms=50)
+    with ledger._door.write() as writing:
+        writing.append(Passed("a", 50))
         postgres.drop_connections(url)
-        tx.queries.change({"query": "a"}, cursor_ms=60)
+        writing.append(Passed("a", 60))
+
+
+def schema_of(url: str) -> dict[str, list[object]]:
+    """Return tables with their columns, keys and indexes, as the database tells them."""
+    engine = sa.create_engine(url.replace("postgresql:", "postgresql+psycopg:"))
+    found = sa.inspect(engine)
+    kinds = (found.get_columns, found.get_pk_constraint, found.get_indexes)
+    told = {name: [_told(of(name)) for of in kinds] for name in sorted(found.get_table_names())}
+    engine.dispose()
+    return told
+
+
+def _told(value: object) -> object:
+    match value:
+        case dict():
+            return {name: _told(one) for name, one in value.items()}
+        case list():
+            return [_told(one) for one in value]
+        case _:
+            return str(value)

@@ -29,13 +29,13 @@ stores._SETTINGS = {SHORTER!r}
 store = stores.Store.open(sys.argv[1], connect_timeout_s=30)
 try:
     with store.write() as tx:
-        tx.ledger(lock=True)
+        tx.lock()
         print("held", flush=True)
         sys.stdin.readline()
-        tx.ledger()
+        tx.secret()
 except DependencyError:
     with store.write() as tx:
-        tx.ledger(lock=True)
+        tx.lock()
     print("once more", flush=True)
 """
 
@@ -66,7 +66,7 @@ def test_a_frozen_transaction_is_ended_by_the_server(postgres: Postgres) -> None
         store = Store.open(url, connect_timeout_s=30)
         began_s = time.monotonic()
         with store.write() as tx:
-            tx.ledger(lock=True)  # waits for at most 30 s, and fails then
+            tx.lock()  # waits for at most 30 s, and fails then
         assert time.monotonic() - began_s < PATIENCE_S
         store.close()
         holder.send_signal(signal.SIGCONT)
@@ -84,7 +84,7 @@ def test_slow_reads_may_think_for_longer(
     monkeypatch.setattr(stores, "_SETTINGS", SHORTER)
     store = Store.open(opened(postgres), connect_timeout_s=30)
     with store.read(slow=True) as tx:
-        tx.ledger()
+        tx.secret()
         time.sleep(2)
-        tx.ledger()
+        tx.secret()
     store.close()

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from accountant.errors import ClockError
-from accountant.ledger.journal import START, Entry
+from accountant.ledger.journal import START, Happened
 from tests.support.ledgers import Clock, open_ledger
 
 if TYPE_CHECKING:
@@ -26,7 +26,10 @@ def test_entries_are_counted_with_their_last_time(
         opened().journal.note("ClockError")
     clock.now_ms = 7
     opened().journal.note(START)
-    assert opened().journal.entries() == {START: Entry(2, 7), "ClockError": Entry(2, 1_000_005)}
+    assert opened().journal.entries() == {
+        START: Happened(2, 7),
+        "ClockError": Happened(2, 1_000_005),
+    }
     assert opened().reports.verify() == []
 
 
@@ -41,7 +44,7 @@ def test_a_clock_that_is_not_believed_is_noted_all_the_same(new_url: Callable[[]
         pass
     with open_ledger(url, clock_ms=_once(clock, refuses)) as ledger:
         ledger.journal.note("ClockError")
-        assert ledger.journal.entries() == {"ClockError": Entry(1, 1_000_000)}
+        assert ledger.journal.entries() == {"ClockError": Happened(1, 1_000_000)}
 
 
 def _once(first: Callable[[], int], then: Callable[[], int]) -> Callable[[], int]:
@@ -56,11 +59,3 @@ def test_entries_of_many_at_once_all_count(opened: Callable[[], Ledger]) -> None
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(lambda n: ledgers[n % 4].journal.note(START), range(40)))
     assert opened().journal.entries()[START].times == 40
-
-
-def test_an_export_shows_them(opened: Callable[[], Ledger]) -> None:
-    """They say nothing of events: the custodian may hand them on."""
-    ledger = opened()
-    ledger.journal.note(START)
-    rows = [row for row in ledger.reports.export() if row["record"] == "journal"]
-    assert rows == [{"record": "journal", "entry": START, "times": 1, "last_ms": 1_000_000}]

@@ -1,4 +1,4 @@
-"""What a ledger is pinned to, and how that may change, whichever database it lies in."""
+"""What a ledger is pinned to, and how that may change."""
 
 from __future__ import annotations
 
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from accountant.ledger.ledger import Ledger
+
+DATABASES = ["sqlite"]
 
 
 def test_identity_stays(opened: Callable[[], Ledger]) -> None:

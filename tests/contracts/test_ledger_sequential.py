@@ -41,11 +41,11 @@ def live(folder: Path, unit: PrivacyUnit, number: int) -> Counter[str]:
 def test_every_answer_and_every_sum_is_the_accountants(
     tmp_path: Path, unit: PrivacyUnit, pytestconfig: pytest.Config
 ) -> None:
-    """Whatever is restarted, copied, put back, compacted or renamed, both say the same."""
+    """Whatever is restarted, copied, put back, archived or renamed, both say the same."""
     happened: Counter[str] = Counter()
     for number in range(500 if pytestconfig.getoption("--full") else HISTORIES):
         happened += live(tmp_path, unit, number)
-    wanted = {"restart", "copy", "restore", "compaction", "rename", "reserved", "refused"}
+    wanted = {"restart", "copy", "restore", "archive", "rename", "reserved", "refused"}
     assert wanted | {"clock: on", "clock: a little back", "clock: far back"} <= set(happened)
     assert min(happened.values()) > 2
 

@@ -8,8 +8,11 @@ import pytest
 import sqlalchemy as sa
 
 from accountant.errors import LedgerError
-from accountant.store.schema import VERSION, metadata, table_of
-from accountant.store.tables.pinned import LEDGER
+from accountant.ledger import door
+from accountant.log import images
+from accountant.log.entries import hash_after
+from accountant.store.entry_rows import EntryRow
+from accountant.store.tables import metadata
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import A, B, deny, partial, requests, set_up, settle
 
@@ -18,13 +21,16 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
 
-NEWER = "9999"
+DATABASES = ["sqlite"]
 
 
-def take_over(ledger: Ledger) -> None:
-    """Do to a ledger what code that brings it to a newer schema does when it opens it."""
+def take_over(ledger: Ledger, kind: str = "newer", payload: bytes = b"{}") -> None:
+    """Append an entry that only newer code knows."""
     with ledger._store.write() as tx:
-        tx.connection.execute(sa.update(table_of(LEDGER)).values(schema_version=NEWER))
+        last = tx.log.at(tx.log.bounds()[1])
+        assert last is not None
+        row = EntryRow(last.seq + 1, kind, "", payload, b"")
+        tx.log.append(row._replace(hash=hash_after(last.hash, row.seq, kind, "", payload)))
 
 
 def content(ledger: Ledger) -> dict[str, list[Any]]:
@@ -36,13 +42,6 @@ def content(ledger: Ledger) -> dict[str, list[Any]]:
         }
 
 
-def test_a_ledger_says_what_it_was_written_by(opened: Callable[[], Ledger]) -> None:
-    """From its first moment on, and however often it is opened again."""
-    for _ in range(2):
-        with opened()._store.read() as tx:
-            assert tx.ledger().schema_version == VERSION
-
-
 @pytest.mark.parametrize(
     "write",
     [
@@ -51,42 +50,66 @@ def test_a_ledger_says_what_it_was_written_by(opened: Callable[[], Ledger]) -> N
         lambda ledger: deny(ledger, B, 0),
         lambda ledger: ledger.writers.release("w"),
         lambda ledger: ledger.counts.put_partial(partial(A, 1)),
-        lambda ledger: ledger.upkeep.compact("s", 20),
+        lambda ledger: ledger.archives.move("f", 1, 2, 10),
         lambda ledger: set_up(ledger, PrivacyUnit.EVENT, 10, [A, B]),
     ],
-    ids=["admit", "settle", "deny", "release", "count", "compact", "register"],
+    ids=["admit", "settle", "deny", "release", "count", "archive", "register"],
+)
+@pytest.mark.parametrize(
+    ("kind", "payload"), [("newer", b"{}"), ("passed", b'{"query":"a","cursor_ms":9,"why":""}')]
 )
 def test_older_code_stops_at_its_next_write(
-    opened: Callable[[], Ledger], write: Callable[[Ledger], object]
+    opened: Callable[[], Ledger], write: Callable[[Ledger], object], kind: str, payload: bytes
 ) -> None:
-    """Before it draws, and nothing of that write is left."""
+    """Before it draws, and nothing of that write is left; a new field is as good as a new kind."""
     ledger = opened()
     set_up(ledger, PrivacyUnit.EVENT, 10, [A, B])
     ledger.admit("s", requests([A, B], 30)[:2])
-    take_over(ledger)
+    take_over(ledger, kind, payload)
     before = content(ledger)
-    with pytest.raises(LedgerError, match=f"schema {NEWER}; this one writes {VERSION}"):
-        write(ledger)
+    for _ in range(2):
+        with pytest.raises(LedgerError, match="of a version that is not known here"):
+            write(ledger)
+    with pytest.raises(LedgerError, match="of a version that is not known here"):
+        opened()
     assert content(ledger) == before
 
 
-@pytest.mark.parametrize("other", [NEWER, "0017"])
 def test_a_ledger_of_another_version_is_not_opened(
-    opened: Callable[[], Ledger], other: str
+    opened: Callable[[], Ledger], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Neither a newer one nor one of before the first release; both versions are named."""
-    ledger = opened()
-    with ledger._store.write() as tx:
-        tx.connection.execute(sa.update(table_of(LEDGER)).values(schema_version=other))
-    before = content(ledger)
-    with pytest.raises(LedgerError, match=f"schema version {other}; this code reads {VERSION}"):
+    """It says from its first entry on what it was written by; both versions are named."""
+    with monkeypatch.context() as newer:
+        newer.setattr("accountant.ledger.ledger.VERSION", 9999)
+        newer.setattr(door, "VERSION", 9999)
+        before = content(opened())
+    with pytest.raises(LedgerError, match="entries of version 9999; this code writes 1"):
         opened()
-    assert content(ledger) == before
+    assert content_of(opened, monkeypatch) == before
 
 
-def test_a_ledger_that_says_no_version_is_not_opened(opened: Callable[[], Ledger]) -> None:
-    """The first ledgers did not."""
-    with opened()._store.write() as tx:
-        tx.connection.exec_driver_sql("ALTER TABLE tocsin_ledger DROP COLUMN schema_version")
-    with pytest.raises(LedgerError, match="schema version none"):
-        opened()
+def content_of(
+    opened: Callable[[], Ledger], monkeypatch: pytest.MonkeyPatch
+) -> dict[str, list[Any]]:
+    """Return what is in a ledger of the newer version."""
+    with monkeypatch.context() as newer:
+        newer.setattr(door, "VERSION", 9999)
+        return content(opened())
+
+
+def test_an_image_of_another_version_is_ignored(
+    opened: Callable[[], Ledger], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The entries are folded anew."""
+    monkeypatch.setattr(door, "_IMAGE_EVERY", 1)
+    with monkeypatch.context() as newer:
+        newer.setattr(images, "VERSION", 9999)
+        ledger = opened()
+        set_up(ledger, PrivacyUnit.EVENT, 10, [A, B])
+        ledger.admit("s", requests([A, B], 30))
+        settle(ledger, A, 0)
+    assert opened().reports.status() == ledger.reports.status()
+    with ledger._door.read() as (tx, _):
+        image = tx.kept.get(name=images.IMAGE)
+    assert image is not None
+    assert images.load(image.body[16:], door.Head(image.number, b"")) is None

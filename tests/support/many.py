@@ -1,6 +1,6 @@
 """Many alarms on one budget of a live feed, decided by the real judge, and the work that it takes.
 
-Work is counted, not timed: SQL statements, and rows that become records.
+Work is counted, not timed: SQL statements, and rows that are read.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from sqlalchemy import event
 from accountant.costs.charges import WindowKey
 from accountant.ledger.ledger import Ledger
 from accountant.records import LogIdentity, Partial
-from accountant.store.declaration import Table
+from accountant.store.entry_rows import Log
+from accountant.store.rows import Rows
 from stream.build import assemble
 from stream.config.loading import load
 
@@ -72,7 +73,7 @@ class Work:
 
     Args:
         statements: SQL statements.
-        records: rows that were read as records.
+        records: entries and working rows that were read.
     """
 
     statements: int = 0
@@ -159,18 +160,27 @@ def many_alarms(url: str, folder: Path, kind: str, number: int) -> Iterator[Many
 @contextmanager
 def counted(ledger: Ledger) -> Iterator[Work]:
     """Count the work that is done on a ledger meanwhile."""
-    work, engine, own = Work(), ledger._store._engine, Table.read
+    work, engine = Work(), ledger._store._engine
+    read, checked = Log._read, Rows._checked
 
     def executed(*_: Any) -> None:
         work.statements += 1
 
-    def read(table: Any, stored: Any) -> Any:
+    def read_entries(*given: Any, **bound: Any) -> Any:
+        found = read(*given, **bound)
+        work.records += len(found)
+        return found
+
+    def read_row(*given: Any) -> Any:
         work.records += 1
-        return own(table, stored)
+        return checked(*given)
 
     event.listen(engine, "before_cursor_execute", executed)
     try:
-        with mock.patch.object(Table, "read", read):
+        with (
+            mock.patch.object(Log, "_read", read_entries),
+            mock.patch.object(Rows, "_checked", read_row),
+        ):
             yield work
     finally:
         event.remove(engine, "before_cursor_execute", executed)

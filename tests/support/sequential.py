@@ -3,7 +3,7 @@
 The accountant keeps every charge as it was made and adds all of them up again whenever it is asked:
 by instants and rows under unit `event`, by periods under unit `user`. It is slow, and no part of it
 is the ledger's. :class:`History` drives both through the same random life: windows that are
-granted, refused or denied, restarts, copies that are put back, compactions, clocks that step, and
+granted, refused or denied, restarts, copies that are put back, archives, clocks that step, and
 alarms that get other names.
 """
 
@@ -20,6 +20,7 @@ from accountant.records import Answer, Outcome, SeenDecision
 from accountant.regions.regions import Region
 from accountant.regions.shapes import Shape
 from accountant.units import PrivacyUnit
+from tests.support.archived import move_all
 from tests.support.ledgers import (
     CELLS,
     Clock,
@@ -222,7 +223,7 @@ class History:
         )
         self._copy: State | None = None
         self._published: dict[tuple[object, ...], tuple[StoredDecision, Charged, int]] = {}
-        self._names = self._draws = 0
+        self._names = self._draws = self._files = 0
         self.happened: Counter[str] = Counter()
         self._ledger = self._opened()
         set_up(self._ledger, unit, self._now.accountant.wall, [one.series for one in alarms])
@@ -233,7 +234,7 @@ class History:
             self._restart,
             self._back_up,
             self._put_back,
-            self._compact,
+            self._archive,
             self._step,
             self._rename,
         ]
@@ -324,9 +325,10 @@ class History:
         known = {_told(one) for one in self._now.ended.values()} | self._now.taken_over
         return [one for one in self._published.values() if _told(one[0]) not in known]
 
-    def _compact(self) -> None:
-        self.happened["compaction"] += 1
-        self._ledger.upkeep.compact("s", min(one.key.start_ms for one in self._now.alarms))
+    def _archive(self) -> None:
+        self._files += 1
+        before_ms = min(one.key.start_ms for one in self._now.alarms)
+        self.happened["archive"] += bool(move_all(self._ledger, before_ms, f"file {self._files}"))
 
     def _step(self) -> None:
         """Set the clock on, a little back, or so far back that nothing is answered."""

@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from copy import deepcopy
 from dataclasses import replace
 from random import Random
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 import sqlalchemy as sa
 
 from accountant.budget.filter import EventFilter, UserFilter, WithRoom
 from accountant.costs.noisy import Noisy
 from accountant.errors import LedgerCorruptError, LedgerError
-from accountant.log import door, images
-from accountant.log.entries import Snapshot, decode
-from accountant.store.tables import ENTRIES, WORKING
+from accountant.ledger import door
+from accountant.log import images
+from accountant.log.entries import Ended, Snapshot, Worst, decode
+from accountant.log.state import PeriodTotal
 from accountant.records import Answer, Stand
 from accountant.regions.regions import Region
 from accountant.regions.shapes import Shape
+from accountant.store.tables import ENTRIES, WORKING
 from accountant.units import PrivacyUnit
+from tests.support.archived import moved
 from tests.support.ledgers import (
     Series,
     answers,
@@ -39,15 +44,24 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
 
+DATABASES = ["sqlite"]
 BOTH = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
 
 E = Series("e", 20, 10, 3)
 LAB = Series("lab", 10, 10, 2)
+OLD = Series("old", first=-100)
 LONG = Series("long", 200, 200, 5)
 
 
 def fill(ledger: Ledger) -> None:
     """Put rows into every table: a run, a pane, counts, recovered and archived decisions."""
+    ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 50, "old"))
+    ledger.pins.register_query(registration(OLD, "old"))
+    ledger.admit("old", [OLD.request(0)])
+    settle(ledger, OLD, 0)
+    ledger.mark_published(OLD.key(0))
+    assert moved(ledger, -90)[-1].kind in {Ended.kind, Worst.kind}
+    ledger.pins.retire_query("old")
     set_up(ledger, PrivacyUnit.USER, WHOLE + 4 * OTHER.units, [RUN, OTHER])
     ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 50, "t"))
     for one in (E, LAB):
@@ -86,9 +100,31 @@ def flipped(value: Any) -> Iterator[Any]:
             yield f"{value}x"
 
 
+UNSEEN = {
+    "door": "nobody waits for another before an append: of two, one fails",
+    "happened/start": "how often workers started and what stopped them: nothing follows from it",
+    "image": "the state is folded from its beginning",
+    "marks": "a mark that is gone is sought before: reading begins earlier, and no count changes",
+    "partials": "a count that is gone is counted again, from the same slice of the log",
+    "places": "what partitions look like now, written anew every few seconds: a window that it "
+    "denies is not charged",
+    "published/": "a decision that leaves twice has the same id",
+    "releases/": "with fewer releases than were said outside a start is refused",
+    "secret": "another one is not taken for it: the ledger is not opened",
+    "used": "what people used up that is gone is counted again, from the period's beginning",
+}
+"""What may be deleted of working rows without a word of ``verify``, with the reason."""
+
+
+def unseen(table: sa.Table, row: dict[str, Any]) -> bool:
+    """Whether a row may be deleted."""
+    words = (table.name.removeprefix("tocsin_"), row.get("kind", ""), row.get("name", ""))
+    return any(word.startswith(one) for word in words for one in UNSEEN)
+
+
 @pytest.mark.parametrize("table", [ENTRIES, *WORKING], ids=lambda one: str(one.name))
 def test_every_change_of_every_row_is_named(opened: Callable[[], Ledger], table: sa.Table) -> None:
-    """By ``verify``, or by whoever opens it next; so is every entry that is gone."""
+    """By ``verify``, or by whoever opens it next; so is every row that is gone and matters."""
     ledger = opened()
     fill(ledger)
     assert ledger.reports.verify() == []
@@ -103,7 +139,7 @@ def test_every_change_of_every_row_is_named(opened: Callable[[], Ledger], table:
             for column in table.columns
             for other in flipped(row[column.name])
         ]
-        changes += [table.delete()] if table is ENTRIES else []
+        changes += [] if unseen(table, row) else [table.delete()]
         for change in changes:
             with engine.begin() as connection:
                 connection.execute(change.where(*mine))
@@ -171,45 +207,42 @@ def test_an_image_goes_on_as_the_state_does(
         assert one.reports.verify() == []
 
 
-@BOTH
-def test_entries_of_the_past_move_away_and_are_known_again(opened: Callable[[], Ledger]) -> None:
-    """What lies in a file is followed with the rest, and no answer to anybody changes."""
-    ledger = opened()
-    set_up(ledger, PrivacyUnit.EVENT, 9, [LAB])
-    ledger.admit("s", requests([LAB], 100))
-    decided = [settle(ledger, LAB, index) for index in range(8)]
-    ledger.mark_published(*(one.key for one in decided))
-    before = ledger.reports.status()
-    first, last = ledger.archives.movable(50)
-    rows = list(ledger.archives.entries(first, last))
-    assert ledger.archives.move("f", first, last, 50) == len(rows) > 0
-    assert ledger.archives.move("f", first, last, 50) == 0
-    for one in (ledger, opened()):
-        after = one.reports.status()
-        assert after.queries == before.queries
-        assert after.scopes["s"].spent_units == before.scopes["s"].spent_units
-        assert one.reports.verify() == []
-        assert one.reports.verify(archived=rows) == []
-        assert one.upkeep.unknown_decisions([seen(each) for each in decided]) == []
-        wrong = seen(decided[0], alarm_count=1)
-        assert one.upkeep.unknown_decisions([wrong]) == [wrong]
-    changed = rows[3]._replace(payload=rows[3].payload + b" ")
-    assert ledger.reports.verify(archived=[*rows[:3], changed, *rows[4:]])
-    with pytest.raises(LedgerError, match="cannot go now"):
-        ledger.archives.move("g", last + 1, last + 100, 50)
+LIES = [
+    (b'"worst_units":2', b'"worst_units":1'),
+    (b'"sequence":1', b'"sequence":2'),
+    (b'"cursor_ms":10', b'"cursor_ms":20'),
+    (b'"decided":[1,', b'"decided":[2,'),
+    (b'"epsilon_max_units":9', b'"epsilon_max_units":10'),
+]
 
 
-def test_a_snapshot_that_lies_is_named(opened: Callable[[], Ledger]) -> None:
+@pytest.mark.parametrize(("true", "false"), LIES)
+def test_a_snapshot_that_lies_is_named(
+    opened: Callable[[], Ledger], true: bytes, false: bytes
+) -> None:
     """The fold from the beginning says what the snapshot should have been."""
     ledger = opened()
     set_up(ledger, PrivacyUnit.EVENT, 9, [LAB])
     ledger.admit("s", requests([LAB], 100))
     settle(ledger, LAB, 0)
     with ledger._door.write() as writing:
-        image = images.dump(writing.state).replace(b'"worst_units":2', b'"worst_units":1')
-        entry = decode("snapshot", b'{"state":' + image + b"}")
+        image = images.dump(writing.state)
+        assert true in image
+        entry = decode("snapshot", b'{"state":' + image.replace(true, false) + b"}")
         assert isinstance(entry, Snapshot)
         writing.append(entry)
+    assert any("snapshot" in line for line in ledger.reports.verify())
+
+
+def test_a_snapshot_that_lies_of_a_share_is_named(opened: Callable[[], Ledger]) -> None:
+    """Whoever makes an alarm look as if it had drawn more of its share is found out."""
+    ledger, share = opened(), replace(LAB, share=4, period=1_000)
+    set_up(ledger, PrivacyUnit.USER, 9, [share])
+    ledger.admit("s", requests([share], 10))
+    with ledger._door.write() as writing:
+        state = deepcopy(writing.state)
+        state.queries["lab"].drawn[0] = PeriodTotal(4, 4)
+        writing.append(Snapshot(msgspec.Raw(images.dump(state))))
     assert any("snapshot" in line for line in ledger.reports.verify())
 
 
