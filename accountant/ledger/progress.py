@@ -160,6 +160,8 @@ def waiting(tx: Transaction, query: Query, limit: int) -> list[Ended]:
 def leave(tx: Transaction, query: Query, key: WindowKey) -> None:
     """Note that a decision has left; those that another copy's took the place of go with it.
 
+    Nothing is to be noted of a window that this ledger did not decide: another copy's has left.
+
     Raises:
         LedgerError: one before it has not left.
     """
@@ -169,6 +171,8 @@ def leave(tx: Transaction, query: Query, key: WindowKey) -> None:
         return
     since_ms = last_ms + 1 if number else _BEGINNING_MS
     behind = tx.log.ended(query.query, since_ms, key.start_ms)
+    if not any(one.window == key for one in behind):
+        return
     mine = [one for one in behind if one.start_ms not in query.beside or one.window == key]
     if [one.window for one in mine] != [key]:
         raise LedgerError(f"decisions of {query.query!r} leave in the order of their windows")

@@ -20,7 +20,7 @@ import pytest
 import yaml
 from prometheus_client import generate_latest
 
-from accountant.ledger.journal import START, Entry
+from accountant.ledger.journal import START, Happened
 from deploy.kafka.runtime import free_port
 from stream.metrics.readiness import KAFKA
 from stream.metrics.server import serve
@@ -138,7 +138,9 @@ def _live(metrics: Metrics, times: int) -> None:
     crowd = replace(status.queries["crowd"], alarms_left=4)
     metrics.ledger(replace(status, queries={**status.queries, "crowd": crowd}))
     metrics.realised(PredicateLosses(crowd=[3, 0, 1]))
-    metrics.journal({START: Entry(times, HOUR * HOUR_MS), "ClockError": Entry(1, HOUR * HOUR_MS)})
+    metrics.journal(
+        {START: Happened(times, HOUR * HOUR_MS), "ClockError": Happened(1, HOUR * HOUR_MS)}
+    )
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import exc
 
 from tests.faults.schedule import PROCESS
+from tests.faults.story import Story
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -81,6 +82,17 @@ class Disk:
         """Read what is committed, beside all of Tocsin."""
         with closing(sqlite3.connect(self.file)) as connection:
             return connection.execute(statement, values).fetchall()
+
+    def story(self) -> Story:
+        """Return what the log says."""
+        return Story.of(self.read("SELECT seq, kind, payload FROM tocsin_entries ORDER BY seq"))
+
+    def waiting(self, until_ms: int) -> int:
+        """Return how many decisions of windows that end by an instant have not left."""
+        beside = "published/"  # as the names of what counts them begin
+        counted = "SELECT name, at_ms FROM tocsin_counters WHERE name LIKE ?"
+        left = {name.removeprefix(beside): at for name, at in self.read(counted, f"{beside}%")}
+        return self.story().waiting(until_ms, left)
 
     def copy(self, name: str) -> Path:
         """Copy the database as it is committed, and return where the copy lies."""

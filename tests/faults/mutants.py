@@ -107,8 +107,8 @@ def _published_before_it_is_stored() -> _Changes:
         await producer.send_and_wait(alarms().kafka.decisions_topic, value)
 
     def settle_late(self: Ledger, key: Any, **fields: Any) -> StoredDecision:
-        with self._store.read() as tx:
-            number = tx.sequences.last_of(key.query) + 1
+        with self._door.state() as state:
+            number = state.queries[key.query].sequence + 1
         kept = ("fingerprint", "alarms", "alarm_count", "release_ms")
         decision = StoredDecision(
             key=key,

@@ -263,7 +263,7 @@ def _seen(storage: Storage, watch: Watch) -> list[tuple[Any, str, Any]]:
     register = Pins.register_queries
 
     def disk_of(ledger: Any) -> Disk | None:
-        return storage.disk_of(str(ledger._store.file))
+        return storage.disk_of(str(ledger._door.store.file))
 
     def drawn(self: judge.Judge, query: Any, key: Any, *given: Any) -> Any:
         found = draw(self, query, key, *given)
@@ -289,11 +289,11 @@ def _seen(storage: Storage, watch: Watch) -> list[tuple[Any, str, Any]]:
         disk = disk_of(self)
         if disk is None:
             return register(self, queries)
-        known = disk.read("SELECT query FROM tocsin_queries")
+        known = disk.story().cursors
         try:
             return register(self, queries)
         finally:  # a cut connection does not undo what was committed
-            watch.registered(disk, {query for (query,) in known})
+            watch.registered(disk, known)
 
     return [
         (judge.Judge, "_draw", drawn),

@@ -76,7 +76,8 @@ class Watch:
         self._topic = next(iter(alarms.feeds.values())).topic
         self._draws: defaultdict[tuple[str, int], list[_Drawn]] = defaultdict(list)
         self._stored: dict[tuple[Disk, str, int], int] = {}
-        self._links: dict[tuple[Disk, str, int], int] = {}
+        self._numbers: dict[tuple[Disk, str, int], int] = {}
+        """Of the entry that says how a window ended."""
         self._said: dict[Process, int] = {}
         self._denied: list[tuple[str, int, str]] = []
         broker.on_send.append(self._sent)
@@ -92,7 +93,7 @@ class Watch:
         """Told that a ledger is another one now than what was seen of it."""
         self.rolled_back = True
         self._stored = {place: at for place, at in self._stored.items() if place[0] is not disk}
-        self._links = {place: at for place, at in self._links.items() if place[0] is not disk}
+        self._numbers = {place: at for place, at in self._numbers.items() if place[0] is not disk}
 
     # --- as it happens
 
@@ -100,10 +101,9 @@ class Watch:
         """Told of every draw, once it was made."""
         rooms = frozenset(ROOMS[index] for index in fired)
         self._draws[key.query, key.start_ms].append(_Drawn(counts, rooms))
-        states = self._rows(disk, "SELECT state FROM tocsin_charges", key)
-        stored = self._rows(disk, "SELECT 1 FROM tocsin_decisions", key)
-        if states != [("reserved",)] and not stored:
-            self.violated(f"{_name(key)}: drawn, and charged as {states}")
+        told = disk.story().windows[key.query, key.start_ms]
+        if told.answer != "reserved" and told.ended is None:
+            self.violated(f"{_name(key)}: drawn, and answered {told.answer}")
 
     def stored(self, disk: Disk, key: WindowKey, reason: str | None) -> None:
         """Told once a call that stores a decision came back."""
@@ -111,12 +111,7 @@ class Watch:
         if place in self._stored:
             return
         self._stored[place] = self._broker.order
-        links = disk.read(
-            "SELECT max(link) FROM tocsin_links WHERE query = ? AND start_ms = ?",
-            key.query,
-            key.start_ms,
-        )
-        self._links[place] = links[0][0] or 0
+        self._numbers[place] = disk.story().windows[key.query, key.start_ms].number
         if reason is not None:
             self._denied.append((key.query, key.start_ms, reason))
 
@@ -130,7 +125,7 @@ class Watch:
             disk: of the ledger.
             known: alarms that were registered before.
         """
-        for query, cursor_ms in disk.read("SELECT query, cursor_ms FROM tocsin_queries"):
+        for query, cursor_ms in disk.story().cursors.items():
             if query in self.begin_ms and query not in known:
                 self.excused.append((self.begin_ms[query], cursor_ms))
             self.begin_ms.setdefault(query, cursor_ms)
@@ -161,27 +156,22 @@ class Watch:
 
     def _violated_by(self, process: Process, disk: Disk, record: dict[str, Any]) -> None:
         name = f"{record['query']} from {record['window_start']}"
-        found = disk.read(
-            "SELECT d.start_ms, d.outcome, c.state FROM tocsin_decisions d LEFT JOIN tocsin_charges"
-            " c ON (c.query, c.start_ms, c.end_ms) = (d.query, d.start_ms, d.end_ms)"
-            " WHERE d.query = ? AND d.sequence = ?",
-            record["query"],
-            record["sequence"],
-        )
-        if not found:
+        found = disk.story().numbered(record["query"], record["sequence"])
+        if found is None:
             self.violated(f"{name}: leaves, and is not stored")
             return
-        start_ms, outcome, state = found[0]
-        if outcome != record["outcome"] or (outcome == "decided" and state != "settled"):
-            self.violated(f"{name}: leaves as {record['outcome']}, charged as {state}")
+        start_ms, told = found
+        outcome = (told.ended or {})["outcome"]
+        if outcome != record["outcome"] or (outcome == "decided" and not told.charged):
+            self.violated(f"{name}: leaves as {record['outcome']}, and the log has {told}")
         place = disk, record["query"], start_ms
         if self._said.get(process, -1) < self._stored.get(place, 0):
             self.violated(f"{name}: leaves before its release was said")
         heads = [json.loads(line)[2] for line in disk.synced_heads.splitlines()]
         noted = max((int(head.split(":")[0]) for head in heads), default=-1)
-        if noted < self._links.get(place, 0):
+        if noted < self._numbers.get(place, 0):
             self.violated(
-                f"{name}: leaves, and of {self._links[place]} links {noted} outlive a power cut"
+                f"{name}: leaves, and of {self._numbers[place]} entries {noted} outlive a power cut"
             )
 
     def _appended(self, topic: str, entry: Entry) -> None:
@@ -268,14 +258,6 @@ class Watch:
                     yield f"{name}, and would have fitted"
             elif reason != "budget" and not self.rolled_back:
                 yield name
-
-    def _rows(self, disk: Disk, select: str, key: WindowKey) -> list[tuple[Any, ...]]:
-        return disk.read(
-            f"{select} WHERE query = ? AND start_ms = ? AND end_ms = ?",
-            key.query,
-            key.start_ms,
-            key.end_ms,
-        )
 
 
 def _name(key: WindowKey) -> str:

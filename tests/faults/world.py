@@ -257,14 +257,12 @@ class _World:
         if not self.main.exists or self.watch.missing(self.end_ms):
             return True
         # A copy is told apart before it draws: one that has decided all lives on beside the other.
-        left = "SELECT count(*) FROM tocsin_queries WHERE cursor_ms < ?"
         copies = [slot.disk for slot in self.slots if slot.disk is not self.main]
-        if any(copy.read(left, self.end_ms)[0][0] for copy in copies):
+        if any(at < self.end_ms for copy in copies for at in copy.story().cursors.values()):
             return True
         if not all(slot.worker and self.crew.settled(slot.worker) for slot in self.slots):
             return True
-        unsent = "SELECT count(*) FROM tocsin_decisions WHERE NOT published AND end_ms <= ?"
-        return bool(self.main.read(unsent, self.end_ms)[0][0])
+        return self.main.waiting(self.end_ms) > 0
 
     def _heal(self) -> None:
         """End every fault: what was promised has to come true now."""

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from kafka.partitioner.default import murmur2
 
+from accountant.log.entries import Ended, decode
 from accountant.records import Outcome
 from accountant.units import to_loss_units
 from stream.build import open_ledger
@@ -214,10 +215,11 @@ def test_every_step_is_charged_what_the_plan_says(seen: Seen) -> None:
     alarms = seen.scenario.alarms()
     planned = to_loss_units(plans_of(alarms)[seen.scenario.query].epsilon)
     assert {decision.epsilon_units for decision in seen.decisions} == {planned}
+    ended = [decode(row.kind, row.payload) for row in seen.matrix.ledger.reports.entries()]
     charges = {
-        row["start_ms"]: row["settled_loss_units"]
-        for row in seen.matrix.ledger.reports.export()
-        if row["record"] == "charges" and row["state"] == "settled"
+        one.start_ms: one.loss_units
+        for one in ended
+        if isinstance(one, Ended) and one.settled_units is not None
     }
     assert charges == {decision.key.start_ms: planned for decision in seen.decisions}
     (scope,) = seen.matrix.ledger.reports.status().scopes.values()

@@ -21,6 +21,7 @@ from stream.build import open_ledger
 from stream.decisions.mechanisms import plans_of
 from stream.windows.instants import from_iso_utc
 from tests.support.hostile import WINDOW_MS, flowing
+from tests.support.matrix import decisions_of
 from tests.support.oracle import add_up, crowd
 from tests.support.scenario import Scenario
 from tests.support.tree import ROOT
@@ -143,9 +144,7 @@ def _check(scenario: Scenario, last_ms: int, said: str) -> None:
         assert ledger.reports.verify() == []
         assert set(ledger.counts.places("badges")) == set(range(5))
         scope = ledger.reports.status().scopes["user"]
-        stored = Counter(
-            one["outcome"] for one in ledger.reports.export() if one["record"] == "decisions"
-        )
+        stored = Counter(one.outcome for one in decisions_of(ledger, scenario.query))
     assert scope.spent_units == (stored["decided"] + scope.reservations) * per_window
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.errors import DependencyError, LedgerError
-from accountant.store.chain import read_anchor
+from accountant.log.entries import read_anchor
 from accountant.store.store import Store
 from accountant.units import PrivacyUnit
 from stream.build import open_ledger
@@ -49,7 +49,9 @@ def anchor_of(path: str) -> str:
 
 def spent(path: str) -> float:
     """Return what the one budget has spent."""
-    return float(json_lines(tocsin("ledger", path, "status", "--json"))[1]["spent"])
+    lines = json_lines(tocsin("ledger", path, "status", "--json"))
+    (budget,) = (line for line in lines if line["record"] == "budget")
+    return float(budget["spent"])
 
 
 def published(alarms: Alarms, decisions: list[StoredDecision]) -> list[SeenDecision]:
@@ -97,7 +99,7 @@ def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path: Path) -> None:
     assert tocsin("ledger", restored, "verify", "--anchor", noted).exit_code == 0
     older = tocsin("ledger", restored, "verify", "--anchor", anchor_of(path))
     assert (older.exit_code, older.stdout) == (2, "")
-    assert "the chain is shorter" in older.stderr
+    assert "the log is shorter" in older.stderr
 
     again = load(Path(restored), environ={})
     seen = published(again, released)
@@ -149,7 +151,7 @@ def test_postgresql_is_copied_by_its_own_tools(postgres: Postgres, tmp_path: Pat
     with ledgers.open_ledger(url) as ledger:
         ledgers.set_up(ledger, PrivacyUnit.USER, 10**6, [series])
         ledgers.decide_all(ledger, [series], 100, "first")
-        noted = read_anchor(ledger.reports.status().scopes["s"].anchor)
+        noted = read_anchor(ledger.reports.status().anchor)
         store = Store.open(url, connect_timeout_s=1)
         with pytest.raises(LedgerError, match="PostgreSQL") as caught:
             store.backup(dump)
@@ -160,12 +162,12 @@ def test_postgresql_is_copied_by_its_own_tools(postgres: Postgres, tmp_path: Pat
         _run(postgres, "pg_dump", "--format=custom", f"--file={dump}", f"--dbname={url}")
         writer.join()
         ledgers.decide_all(ledger, [series], 500, "last")
-        later = read_anchor(ledger.reports.status().scopes["s"].anchor)
+        later = read_anchor(ledger.reports.status().anchor)
     restored = postgres.new_database()
     _run(postgres, "pg_restore", "--exit-on-error", f"--dbname={restored}", str(dump))
     with ledgers.open_ledger(restored) as ledger:
-        assert ledger.reports.verify({"s": dict([noted])}) == []
-        assert any("noted" in line for line in ledger.reports.verify({"s": dict([later])}))
+        assert ledger.reports.verify(dict([noted])) == []
+        assert any("noted" in line for line in ledger.reports.verify(dict([later])))
 
 
 def _run(postgres: Postgres, program: str, *arguments: str) -> None:

@@ -21,6 +21,7 @@ from stream.decisions.mechanisms import plans_of
 from stream.kafka.topics import cautions
 from stream.windows.instants import from_iso_utc
 from tests.support.hostile import WINDOW_MS, flowing
+from tests.support.matrix import decisions_of
 from tests.support.oracle import add_up, crowd
 from tests.support.scenario import ROOMS, Scenario
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -96,9 +97,7 @@ def test_a_partition_that_hangs_costs_windows_but_no_budget(
     with open_ledger(alarms) as ledger:
         assert ledger.reports.verify() == []
         scope = ledger.reports.status().scopes["user"]
-        stored = Counter(
-            r["outcome"] for r in ledger.reports.export() if r["record"] == "decisions"
-        )
+        stored = Counter(one.outcome for one in decisions_of(ledger, scenario.query))
     assert scope.spent_units == (stored["decided"] + scope.reservations) * per_window
 
 

@@ -144,10 +144,10 @@ def test_a_ledger_of_replays_is_put_back(tmp_path: Path) -> None:
     shell.run("install -m 600")
     verified = shell.run(
         "tocsin ledger alarms.yaml verify --anchor",
-        put={"BUDGET=NUMBER:HASH": anchor},
+        put={"NUMBER:HASH": anchor},
         code=2,
     )
-    assert "had a longer chain than this ledger has" in verified.stderr
+    assert "more was appended than this ledger has" in verified.stderr
     assert "noted" not in verified.stderr  # the copy's own anchor holds
     refused = shell.run("tocsin run alarms.yaml --replay", code=2)
     assert "mark-spent" in refused.stderr
@@ -212,7 +212,7 @@ def test_a_workers_ledger_is_put_back(
         shell.run("pg_restore")
         text = scenario.config.read_text(encoding="utf-8")
         scenario.config.write_text(text.replace("/tocsin?", "/tocsin_restored?"), encoding="utf-8")
-        noted = {"BUDGET=NUMBER:HASH": anchor}
+        noted = {"NUMBER:HASH": anchor}
         shell.run("tocsin ledger alarms.yaml verify --anchor", put=noted)
         refused = scenario.start_worker()
         assert refused.ended() == 2, refused.text()

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant.costs.charges import WindowKey
 from accountant.loss.gaussian import Gaussian
 from accountant.records import Outcome
 from operators.registry import create
@@ -24,7 +23,7 @@ from stream.build import open_ledger
 from stream.windows.instants import from_iso_utc
 from tests.support.commands import tocsin
 from tests.support.hostile import WINDOW_MS, produce_live
-from tests.support.matrix import Matrix, check_paid_by_run
+from tests.support.matrix import Matrix, check_paid_by_run, decisions_of
 from tests.support.scenario import Scenario
 from tests.support.waiting import PATIENCE_S, wait_until
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
     from tests.support.kafka import Broker
     from tests.support.postgres import Postgres
@@ -103,16 +101,6 @@ def flowing_in_bursts(scenario: Scenario) -> Iterator[None]:
     finally:
         stop.append(True)
         thread.join(timeout=PATIENCE_S)
-
-
-def decisions_of(ledger: Ledger, query: str) -> list[StoredDecision]:
-    """Return the ledger's decisions of an alarm, in order."""
-    keys = sorted(
-        WindowKey(end_ms=row["end_ms"], query=query, start_ms=row["start_ms"])
-        for row in ledger.reports.export()
-        if row["record"] == "decisions" and row["query"] == query
-    )
-    return [one for one in map(ledger.decision, keys) if one is not None]
 
 
 def check_records(scenario: Scenario, decisions: Sequence[StoredDecision], until_ms: int) -> None:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Gauges"]
 
-_ROWS: Final = ("partials", "charges", "links", "decisions")
+_ROWS: Final = ("partials", "entries")
+_LEFT: Final = "SELECT coalesce(sum(value), 0) FROM tocsin_counters WHERE name LIKE 'published/%'"
 _PAGES_EVERY: Final = 5
 _PAGE_S: Final = 10.0
 
@@ -81,9 +82,10 @@ class Gauges(Loop):
                 for table in _ROWS:
                     (count,) = connection.execute(f"SELECT count(*) FROM tocsin_{table}")  # noqa: S608
                     rows[table] = count[0]
+                (left,) = connection.execute(_LEFT)
         except psycopg.OperationalError:
             return None  # it is away, or restarting
-        return {"bytes": size[0], **rows}
+        return {"bytes": size[0], **rows, "decisions": int(left[0])}
 
 
 def _answer(url: str) -> tuple[int, str]:

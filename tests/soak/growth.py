@@ -5,8 +5,8 @@ reader that catches up fetches larger batches, and clients that were cut off ope
 and connections, once. So its life is cut at every fault into calm stretches. What it gains within
 them in ten minutes, by the straight lines of least squares with one slope and a height for each, is
 what tells a leak from a full cache; by how much their heights differ, on the average, what a fault
-leaves behind. The ledger keeps a row for every decision, for good; everything else in it has to
-stay flat.
+leaves behind. The ledger keeps entries for every decision, here or in archives; everything else
+in it has to stay flat.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ def ledger_growth(soaked: Soaked) -> Ledger:
     looks = [line for line in soaked.lines("samples") if line["what"] == "ledger"]
     first, last = looks[len(looks) // 10], looks[-1]
     decisions = last["decisions"] - first["decisions"]
-    tables = ("partials", "charges", "links")
+    tables = ("partials", "entries")
     return Ledger(
         decisions=decisions,
         bytes_a_decision=(last["bytes"] - first["bytes"]) / max(decisions, 1),

@@ -129,7 +129,7 @@ def _delays(soaked: Soaked) -> Iterator[str]:
     delays = _delay_by_cut(soaked)
     rows = [["all", "", *_spread([ms for _, ms in delays]), *[""] * 4]]
     for fault in soaked.lines("faults"):
-        if fault["fault"] == Fault.COMPACTION:
+        if fault["fault"] == Fault.ARCHIVING:
             continue
         at_ms, back_ms = fault["at_ms"], fault["back_ms"]
         before = [ms for cut, ms in delays if at_ms - around_ms <= cut and cut + ms < at_ms]

@@ -11,7 +11,8 @@ Everything that is judged afterwards lies in one folder, so a soak can be judged
     badges.parquet    the feeds' logs                          codecs.json      batches by codec
     partials.jsonl    every partial that was ever stored
     decisions.jsonl   alarms.jsonl                             what left, as the broker dated it
-    ledger.jsonl      ``tocsin ledger FILE export``            verify.txt       ``... verify``
+    archives          what moved out of the ledger             verify.txt       ``ledger verify``
+    ledger.jsonl      how windows ended, moved or not          left.json        last number that left
     replay.jsonl      the logs dumped and replayed             replay.prom      its custodian's page
 """
 
@@ -22,8 +23,13 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Final
 
+from accountant.log.entries import Ended
 from benchmarks.report import machine
 from deploy.kafka.broker import Broker
+from stream.build import open_ledger
+from stream.config.loading import load
+from stream.custody.archive import archive, archived_in
+from stream.custody.history import entry_fields
 from tests.soak.alarms import FEEDS, PARTITIONS, alarms_of, write_configuration
 from tests.soak.crew import Crew, run_command
 from tests.soak.database import Database
@@ -78,6 +84,8 @@ class _Soak:
         self._broker, self._database = broker, database
         self._config = folder / "alarms.yaml"
         write_configuration(self._config, pace, ledger=database.url, bootstrap=broker.bootstrap)
+        self._archives = folder / "archives"
+        self._archives.mkdir()
         self._crew = Crew(self._config, folder)
         self._sensors = Sensors(broker.bootstrap, pace, seed=_SEED)
         self._gauges = Gauges(folder / "samples.jsonl", self._crew, database, every_s=pace.sample_s)
@@ -130,7 +138,7 @@ class _Soak:
             Fault.DATABASE: self._kill_database,
             Fault.CLOCK_AHEAD: self._set_clock_ahead,
             Fault.CLOCK_BEHIND: self._start_far_behind,
-            Fault.COMPACTION: self._compact,
+            Fault.ARCHIVING: self._archive,
             Fault.OUTAGE: self._take_everything_away,
         }[planned.fault]
         told = act(planned.worker)
@@ -176,9 +184,11 @@ class _Soak:
         refused = refusals()[0]
         return f"exit {refused.code}: {' '.join(refused.told.strip().splitlines()[-2:])}"
 
-    def _compact(self, _worker: int) -> str:
-        done = run_command(self._folder, "ledger", str(self._config), "compact")
-        return f"exit {done.returncode}: {done.stdout.strip() or done.stderr.strip()}"
+    def _archive(self, _worker: int) -> str:
+        """Move all that may go: the command keeps what is younger than any soak lasts."""
+        with open_ledger(load(self._config, environ={})) as ledger:
+            moved = archive(ledger, self._archives, _now_ms())
+        return f"{moved.entries} entries moved to {', '.join(moved.files)}"
 
     def _take_everything_away(self, _worker: int) -> str:
         self._sensors.go_away()
@@ -244,12 +254,23 @@ class _Soak:
         _append(folder / "decisions.jsonl", decisions)
         _append(folder / "alarms.jsonl", alarms)
         _append(folder / "partials.jsonl", copied_partials(self._database))
-        (folder / "ledger.jsonl").write_text(self._tocsin("ledger", "export"))
-        verified = run_command(folder, "ledger", str(self._config), "verify")
+        self._keep_ledger()
+        options = ("--archive", str(self._archives))
+        verified = run_command(folder, "ledger", str(self._config), "verify", *options)
         (folder / "verify.txt").write_text(
             f"exit {verified.returncode}\n{verified.stdout}{verified.stderr}"
         )
         self._replay([instant_ms(one["window_start"]) for one in decisions])
+
+    def _keep_ledger(self) -> None:
+        """Keep how windows ended, in archives and in the ledger, and how many have not left."""
+        with open_ledger(load(self._config, environ={})) as ledger:
+            rows = [*archived_in(ledger, self._archives), *ledger.reports.entries()]
+            queries = ledger.reports.status().queries.values()
+        ended = [entry_fields(row) for row in rows if row.kind == Ended.kind]
+        _append(self._folder / "ledger.jsonl", ended)
+        left = {one.query: one.sequence - one.unpublished for one in queries}
+        (self._folder / "left.json").write_text(json.dumps(left))
 
     def _replay(self, starts_ms: list[int]) -> None:
         """Dump both logs and replay them: the same events once more, in one piece."""

@@ -39,7 +39,7 @@ def judged(
         held = {what: value + more.get(what, 0) for what, value in FLAT.items()}
         at = {"at_ms": second * 1000, "worker": 0, "pid": 7, "age_ms": second * 1000}
         lines.append({"what": "process", **at, **held})
-        rows = {"partials": 3, "charges": 50, "links": 90, "decisions": second}
+        rows = {"partials": 3, "entries": 90, "decisions": second}
         lines.append({"what": "ledger", "at_ms": second * 1000, "bytes": second * each, **rows})
     (folder / "samples.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
     (folder / "about.json").write_text(json.dumps({"pace": pace}))

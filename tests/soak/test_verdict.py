@@ -74,7 +74,7 @@ def _window(found: Files, one: Recount, start_ms: int, number: int) -> None:
     decision = {**window, "outcome": "decided", "reason": None, "sequence": number}
     found["decisions"].append({**decision, "append_ms": alarm.cut_ms(start_ms) + 5_000})
     found["replay"].append(decision)
-    row = {"record": "decisions", "query": alarm.name, "start_ms": start_ms, "published": True}
+    row = {"record": "ended", "query": alarm.name, "start_ms": start_ms}
     found["ledger"].append({**row, "sequence": number, "outcome": "decided"})
     if total > alarm.threshold:
         ringing = {**window, "alarm_id": f"{alarm.name}-{start_ms}", "predicate": {"room": "attic"}}
@@ -96,7 +96,9 @@ def _page(*, more: int = 0, reason: str = "late", drops: int = 0) -> str:
     return "\n".join([*lines, ""])
 
 
-def judged(folder: Path, files: Files, **texts: str) -> list[str]:
+def judged(
+    folder: Path, files: Files, *, archived: str = "90 entries moved", **texts: str
+) -> list[str]:
     """Write the files of a soak, and judge it."""
     times = {"load_began_ms": START_MS, "load_ended_ms": START_MS + LOAD_MS}
     about = {"pace": "short", "stuck": [], **times}
@@ -104,14 +106,15 @@ def judged(folder: Path, files: Files, **texts: str) -> list[str]:
         "about.json": json.dumps(about),
         "codecs.json": json.dumps({feed: dict.fromkeys(CODECS, 1) for feed in FEEDS}),
         "verify.txt": "exit 0\nok\n",
+        "left.json": json.dumps({one["query"]: one["sequence"] for one in files["ledger"]}),
         "replay.prom": _page(),
     } | {name.replace("_", "."): text for name, text in texts.items()}
     for name, text in plain.items():
         (folder / name).write_text(text)
     faults = [{"fault": one.fault, "told": "", "at_ms": 0, "back_ms": 0} for one in SHORT.faults]
     for one in faults:
-        if one["fault"] == Fault.COMPACTION:
-            one["told"] = "exit 0: "
+        if one["fault"] == Fault.ARCHIVING:
+            one["told"] = archived
     for name, lines in {"faults": faults, **files}.items():
         (folder / f"{name}.jsonl").write_text("".join(f"{json.dumps(one)}\n" for one in lines))
     for feed, records in logs().items():
@@ -201,6 +204,12 @@ def test_what_tocsin_says_itself_is_read(
 ) -> None:
     """``verify``, the segment files and the custodian's page of a replay are held against it."""
     assert told in "\n".join(judged(tmp_path, files, **texts))
+
+
+def test_an_archive_of_nothing_is_no_fault_that_was_done(tmp_path: Path, files: Files) -> None:
+    """Entries have to have moved while the workers went on."""
+    told = judged(tmp_path, files, archived="0 entries moved to ")
+    assert "entries archived: 0 entries" in "\n".join(told)
 
 
 def test_the_long_timetable_kills_every_two_minutes_in_turn() -> None:

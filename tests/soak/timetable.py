@@ -20,7 +20,7 @@ class Fault(StrEnum):
     DATABASE = "kill -9 of the database"
     CLOCK_AHEAD = "a worker's clock ahead"
     CLOCK_BEHIND = "a worker's clock far behind"
-    COMPACTION = "ledger compact"
+    ARCHIVING = "entries archived"
     OUTAGE = "everything away"
 
 
@@ -114,7 +114,7 @@ SHORT: Final = Pace(
         Planned(24, Fault.BROKER),
         Planned(42, Fault.DATABASE),
         Planned(54, Fault.CLOCK_AHEAD, 0),
-        Planned(66, Fault.COMPACTION),
+        Planned(66, Fault.ARCHIVING),
         Planned(72, Fault.OUTAGE),
         Planned(118, Fault.CLOCK_BEHIND, 1),
     ),
@@ -144,7 +144,7 @@ LONG: Final = Pace(
     faults=(
         Planned(120, Fault.WORKER, 0),
         Planned(240, Fault.BROKER),
-        Planned(300, Fault.COMPACTION),
+        Planned(300, Fault.ARCHIVING),
         Planned(360, Fault.DATABASE),
         Planned(480, Fault.WORKER, 1),
         Planned(540, Fault.CLOCK_AHEAD, 0),
@@ -152,7 +152,7 @@ LONG: Final = Pace(
         Planned(720, Fault.DATABASE),
         Planned(780, Fault.CLOCK_BEHIND, 1),
         Planned(840, Fault.WORKER, 0),
-        Planned(900, Fault.COMPACTION),
+        Planned(900, Fault.ARCHIVING),
         Planned(960, Fault.BROKER),
         Planned(1_080, Fault.DATABASE),
         Planned(1_200, Fault.OUTAGE),

@@ -8,7 +8,6 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from accountant.costs.charges import WindowKey
 from accountant.records import Outcome
 from operators.svt import RunState
 from stream.decisions.release import alarm_records
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from operators.svt import Svt
     from tests.support.scenario import Scenario, Worker
 
-__all__ = ["STEPS", "Matrix", "check_paid_by_run", "check_promises", "run_states"]
+__all__ = ["STEPS", "Matrix", "check_paid_by_run", "check_promises", "decisions_of", "run_states"]
 
 STEPS = (
     f"{Step.AFTER_POLL}:4",
@@ -124,12 +123,12 @@ class Matrix:
             self.watch_budget()
             if self.ledger.reports.status().queries[self.scenario.query].cursor_ms < target_ms:
                 return False
-            decisions = _decisions(self.ledger, self.scenario.query)
+            decisions = decisions_of(self.ledger, self.scenario.query)
             return all(d.published for d in decisions if d.key.end_ms <= target_ms)
 
         wait_until("the survivors catch up", caught_up)
         self.scenario.stop()
-        return _decisions(self.ledger, self.scenario.query)
+        return decisions_of(self.ledger, self.scenario.query)
 
 
 def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str, Any]:
@@ -192,19 +191,17 @@ def check_promises(matrix: Matrix, decisions: list[StoredDecision]) -> dict[str,
     }
 
 
-def _decisions(ledger: Ledger, query: str) -> list[StoredDecision]:
-    rows = [
-        r for r in ledger.reports.export() if r["record"] == "decisions" and r["query"] == query
-    ]
-    keys = [WindowKey(end_ms=r["end_ms"], query=query, start_ms=r["start_ms"]) for r in rows]
-    found = [ledger.decision(key) for key in sorted(keys)]
+def decisions_of(ledger: Ledger, query: str) -> list[StoredDecision]:
+    """Return the ledger's decisions of an alarm, in order."""
+    keys = [one.key for one in ledger.progress.decided(query, -(2**62), 2**62)]
+    found = [ledger.decision(key) for key in keys]
     return [decision for decision in found if decision is not None]
 
 
 def run_states(ledger: Ledger) -> dict[tuple[str, int], RunState]:
     """Return the private state of every query's run, by query and start of the run."""
-    with ledger._store.read() as tx:
-        runs = [tx.runs.get(query=query) for query in ledger.reports.status().queries]
+    with ledger._door.read() as (tx, state):
+        runs = [tx.private.run(one.run, one.left) for one in state.queries.values()]
     return {
         (run.query, run.opened_start_ms): RunState.from_bytes(run.state)
         for run in runs

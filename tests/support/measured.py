@@ -144,6 +144,7 @@ def ledger_status(
     """Return what a ledger of one budget says."""
     return LedgerStatus(
         ledger_id="l",
+        anchor="0:",
         scopes={
             "user": ScopeStatus(
                 scope="user",
@@ -154,7 +155,6 @@ def ledger_status(
                 reserved_units=reserved,
                 reservations=2,
                 pending=7,
-                anchor="0:",
             )
         },
         queries={
