@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from accountant.records import Outcome
+from accountant.store.private import NOISY
 from operators.svt import RunState
 from stream.decisions.release import alarm_records
 from stream.decisions.steps import Step
@@ -75,8 +76,9 @@ class Matrix:
         for opened, noise in self.noise(self.ledger).items():
             self.drawn.setdefault(opened, set()).add(noise)
         with self.ledger._store.read() as tx:
-            for row in tx.noisy.each():
-                self.panes.setdefault(row.window, set()).add(row.counts)
+            for row in tx.private.each(kind=NOISY):
+                window = (row.query, row.start_ms, row.end_ms)
+                self.panes.setdefault(window, set()).add(row.body)
 
     def kill_at_steps(self, plans: list[str], *, patience_s: float) -> Counter[str]:
         """Start workers that die at the planned steps, two at a time; return where they died.

@@ -60,8 +60,8 @@ def noise_of_windows(ledger: Ledger) -> dict[tuple[str, int], bytes]:
 
     It is private: tests look whether it is ever anything else.
     """
-    with ledger._store.read() as tx:
-        runs = [tx.runs.get(query=query) for query in ledger.reports.status().queries]
+    with ledger._door.read() as (tx, state):
+        runs = [tx.private.run(one.run, one.left) for one in state.queries.values()]
     states = {run.query: LookState.from_bytes(run.state) for run in runs if run is not None}
     return {
         (query, state.number * STEP_MS // SIZE_MS): state.shared.tobytes()

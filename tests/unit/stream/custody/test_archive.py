@@ -11,10 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from accountant.rules import archiving, vouching
 from accountant.errors import ConfigError, LedgerCorruptError, LedgerError
 from accountant.ledger import archives, upkeep
 from accountant.ledger.archives import Archives
+from accountant.rules import archiving, vouching
 from accountant.units import PrivacyUnit
 from stream.custody import archive as room
 from stream.custody.archive import archive, problems

@@ -85,7 +85,7 @@ def edits(records: list[Record]) -> Iterator[tuple[str, list[Record]]]:
 
 
 def test_every_edit_of_a_count_is_named(decided: Decided) -> None:
-    """While the ledger has the counts, and once it has a digest of them."""
+    """While the ledger has the counts, and once it has a mark of their decisions."""
     _, ledger, records = decided
     kinds = {type(one) for one in records}
     assert kinds == {DecisionRecord, Alarm, CountRecord}

@@ -312,7 +312,9 @@ def test_a_tampered_state_is_not_gone_on_from(tmp_path: Path) -> None:
     with running(tmp_path) as one:
         one.decide(0)
         with one.ledger._store.write() as tx:
-            tx.connection.exec_driver_sql("UPDATE tocsin_runs SET state = x'00'")
+            tx.connection.exec_driver_sql(
+                "UPDATE tocsin_private SET body = x'00' WHERE kind = 'run'"
+            )
         with pytest.raises(LedgerError, match="state of a run"):
             one.decide(1)
 
