@@ -110,13 +110,7 @@ class _Follower:
             yield from () if self._sums is None else self._sums.take(entry, self.state)
         elif isinstance(entry, Snapshot):
             self.state = images.load(bytes(entry.state), self.head)
-        if isinstance(entry, Changed | Retired):
-            self.panes.pop(entry.query, None)
-        if isinstance(entry, Ended) and entry.left is not None and entry.run is None:
-            mine, kept_from_ms = self.panes[entry.query], entry.kept_from_ms or 0
-            for span in list(takewhile(lambda one: one[0] < kept_from_ms, mine)):
-                del mine[span]
-            mine[entry.start_ms, entry.end_ms] = entry.left
+        self._keep_panes(entry)
 
     @property
     def whole(self) -> bool:
@@ -148,6 +142,15 @@ class _Follower:
                 yield f"entry {number} was noted and was not read: give the archive it lies in"
             elif known[number] != noted:
                 yield f"entry {number} is not the one that was noted"
+
+    def _keep_panes(self, entry: entries.Entry) -> None:
+        if isinstance(entry, Changed | Retired):
+            self.panes.pop(entry.query, None)
+        if isinstance(entry, Ended) and entry.left is not None and entry.run is None:
+            mine, kept_from_ms = self.panes[entry.query], entry.kept_from_ms or 0
+            for span in list(takewhile(lambda one: one[0] < kept_from_ms, mine)):
+                del mine[span]
+            mine[entry.start_ms, entry.end_ms] = entry.left
 
     def _hash(self, row: EntryRow) -> bytes:
         return entries.hash_after(self.head.hash, row.seq, row.kind, row.key, row.payload)
