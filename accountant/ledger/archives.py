@@ -123,7 +123,8 @@ class Archives:
                 moved = writing.state.archives
                 step = writing.tx.log.drop_through(moved[-1].last, _STEP) if moved else 0
             gone += step
-            time.sleep(_PAUSE_S if step == _STEP else 0)
+            if step == _STEP:
+                time.sleep(_PAUSE_S)
         while self._door.store.give_back(_STEP_PAGES):
             time.sleep(_PAUSE_S)
         return gone

@@ -278,7 +278,7 @@ def test_stored_panes_that_were_changed_are_found(ledger_path: Path) -> None:
         assert edited(gone.where(mine, PRIVATE.c.start_ms == 0)) == []
         assert drawn(10) == ["noisy counts of 'panes-1' are not as their decision left them"]
         second = (mine, PRIVATE.c.start_ms == 10)
-        (row,) = edited(PRIVATE.update().where(*second).values(body=b"and again"))
+        (row, _) = edited(PRIVATE.update().where(*second).values(body=b"and again"))
         assert row.startswith("a row of tocsin_private is not what was stored")
         missing = ["noisy counts of 'panes-1' are gone, and windows to come read them"]
         assert edited(gone.where(*second)) == missing
