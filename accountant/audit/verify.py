@@ -7,6 +7,7 @@ time. Read from its beginning, what it granted is added up by :mod:`accountant.a
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from accountant.arguments import sentence_of
@@ -23,7 +24,6 @@ from accountant.store.transaction import CLOCK, CLOCK_GRAIN_MS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from accountant.log.entries import Entry
     from accountant.store.entry_rows import EntryRow
     from accountant.store.transaction import Transaction
 
@@ -44,12 +44,15 @@ def problems(
         since: the entry that is trusted with all that came before it.
         archived: entries that lie in archives, in order; ``None`` where they are not read.
     """
+    found: list[str] = []
     try:
-        return list(_problems(tx, anchors, since, archived))
+        for one in _problems(tx, anchors, since, archived):
+            found.append(one)  # noqa: PERF402  # what was found before an error is told
     except (ValueError, TypeError, LookupError) as error:
-        return [f"a row cannot even be read: {sentence_of(error)}"]
+        found.append(f"a row cannot even be read: {sentence_of(error)}")
     except LedgerError as error:
-        return [error.message]
+        found.append(error.message)
+    return found
 
 
 def _problems(
@@ -81,6 +84,7 @@ class _Follower:
         self.head = Head(0, BEGINNING)
         self.state: State | None = State(self.head)
         self.panes: defaultdict[str, dict[tuple[int, int], bytes]] = defaultdict(dict)
+        """What windows to come read of the panes that were read here, by query."""
         self._anchors = dict(anchors)
         self._first: EntryRow | None = None
         self._sums: Sums | None = Sums()
@@ -109,7 +113,12 @@ class _Follower:
             yield from () if self._sums is None else self._sums.take(entry, self.state)
         elif isinstance(entry, Snapshot):
             self.state = images.load(bytes(entry.state), self.head)
-        self._keep(entry)
+        self._keep_panes(entry)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all entries were read, from the first one on."""
+        return self._sums is not None
 
     def begun(self, since: Head | None, *, whole: bool) -> Iterator[str]:
         """Say whether what came before the first entry that was taken lies in an archive.
@@ -142,14 +151,14 @@ class _Follower:
             elif known[number] != noted:
                 yield f"entry {number} is not the one that was noted"
 
-    def _keep(self, entry: Entry) -> None:
-        """Note which panes have noisy counts: those that a window to come may read."""
-        if isinstance(entry, Ended) and entry.kept_from_ms is not None and entry.left is not None:
-            mine, from_ms = self.panes[entry.query], entry.kept_from_ms
-            kept = {at: left for at, left in mine.items() if at[0] >= from_ms}
-            self.panes[entry.query] = {**kept, (entry.start_ms, entry.end_ms): entry.left}
-        elif isinstance(entry, Changed | Retired):
+    def _keep_panes(self, entry: entries.Entry) -> None:
+        if isinstance(entry, Changed | Retired):
             self.panes.pop(entry.query, None)
+        if isinstance(entry, Ended) and entry.left is not None and entry.run is None:
+            mine, kept_from_ms = self.panes[entry.query], entry.kept_from_ms or 0
+            for span in list(takewhile(lambda one: one[0] < kept_from_ms, mine)):
+                del mine[span]
+            mine[entry.start_ms, entry.end_ms] = entry.left
 
     def _hash(self, row: EntryRow) -> bytes:
         return entries.hash_after(self.head.hash, row.seq, row.kind, row.key, row.payload)
@@ -170,7 +179,7 @@ def _beside(tx: Transaction, follower: _Follower) -> Iterator[str]:
     if image is not None and (known is None or not image.body.startswith(known.hash)):
         yield "the state was written down after an entry that is not there"
     yield from _promise_problems(state)
-    yield from _private_problems(tx, state, follower.panes)
+    yield from _private_problems(tx, state, follower)
     yield from _mark_problems(tx, state)
     clock_ms = tx.counters.of(CLOCK)[0]
     last = (one.last_ms for query in state.queries.values() for one in query.ended.values())
@@ -190,24 +199,25 @@ def _promise_problems(state: State) -> Iterator[str]:
         yield from state.layouts(feed).problems()
 
 
-def _private_problems(
-    tx: Transaction, state: State, panes: Mapping[str, Mapping[tuple[int, int], bytes]]
-) -> Iterator[str]:
+def _private_problems(tx: Transaction, state: State, follower: _Follower) -> Iterator[str]:
     for query in state.queries.values():
         try:
             tx.private.run(query.run, query.left)
         except LedgerCorruptError as error:
             yield error.message
-    gone = {(query, *at): left for query, mine in panes.items() for at, left in mine.items()}
     for row in tx.private.each():
         if row.kind == RUN and state.queries[row.query].run is None:
             yield f"a run of {row.query!r} outlived its configuration"
-        if row.kind == NOISY:
-            left = gone.pop((row.query, row.start_ms, row.end_ms), None)
-            if left is not None and left != tx.private.digest_of(row):
-                yield f"noisy counts of {row.query!r} are not as their decision left them"
-    for query in sorted({one for one, *_ in gone}):
-        yield f"noisy counts of {query!r} are gone, and nothing has ended them"
+        if row.kind != NOISY:
+            continue
+        left = follower.panes[row.query].pop((row.start_ms, row.end_ms), None)
+        if left is None and follower.whole:
+            yield f"noisy counts of {row.query!r} were left by no decision"
+        elif left not in {None, tx.private.digest_of(row)}:
+            yield f"noisy counts of {row.query!r} are not as their decision left them"
+    for name, gone in follower.panes.items():
+        if gone:
+            yield f"noisy counts of {name!r} are gone, and windows to come read them"
 
 
 def _mark_problems(tx: Transaction, state: State) -> Iterator[str]:

@@ -76,7 +76,9 @@ def test_every_promise_names_its_files_and_tests() -> None:
 def test_every_kind_of_entry_is_in_the_table() -> None:
     """The table of the ledger's entries names each kind once, and no other."""
     section = ARCHITECTURE.partition("| entry | says |\n")[2].partition("\n\n")[0]
-    named = [name for row in section.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])]
+    named = [
+        name for row in section.splitlines() for name in re.findall(r"`(\w+)`", row.split("|")[1])
+    ]
     kinds = [one.kind for one in entries.Entry.__subclasses__()]
     assert sorted(named) == sorted(kinds)
 
