@@ -23,7 +23,7 @@ DATABASES = ["sqlite"]
 WINDOWS = 8
 
 
-def filled(ledger: Ledger) -> list[dict[str, str]]:
+def filled(ledger: Ledger) -> list[str]:
     """Decide windows and release them; return the heads in between."""
     set_up(ledger, PrivacyUnit.EVENT, 100, [A])
     noted = [ledger.heads.now()]
@@ -37,10 +37,10 @@ def filled(ledger: Ledger) -> list[dict[str, str]]:
 def test_every_head_that_was_is_known(ledger: Ledger) -> None:
     """Also those of entries that lie in an archive."""
     noted = filled(ledger)
-    assert len({one["log"] for one in noted}) == len(noted)
-    assert [ledger.heads.problems(one) for one in noted] == [[]] * len(noted)
+    assert len(set(noted)) == len(noted)
+    assert [ledger.heads.problems([one]) for one in noted] == [[]] * len(noted)
     assert move_all(ledger, 10 * WINDOWS - 20) > 0
-    assert [ledger.heads.problems(one) for one in noted] == [[]] * len(noted)
+    assert [ledger.heads.problems([one]) for one in noted] == [[]] * len(noted)
 
 
 def test_what_a_ledger_does_not_have_is_named(ledger: Ledger) -> None:
@@ -50,24 +50,35 @@ def test_what_a_ledger_does_not_have_is_named(ledger: Ledger) -> None:
     this.
     """
     (*_, last) = filled(ledger)
-    number, _, digest = last["log"].partition(":")
-    (shorter,) = ledger.heads.problems({"log": f"{int(number) + 1}:{digest}"})
+    number, _, digest = last.partition(":")
+    (shorter,) = ledger.heads.problems([f"{int(number) + 1}:{digest}"])
     assert shorter == "more was appended than this ledger has"
     changed = digest[:-1] + ("1" if digest.endswith("0") else "0")
-    (another,) = ledger.heads.problems({"log": f"{number}:{changed}"})
+    (another,) = ledger.heads.problems([f"{number}:{changed}"])
     assert another == "something else was appended than this ledger has"
     with pytest.raises(ValueError, match="NUMBER:HASH"):
-        ledger.heads.problems({"log": "nonsense"})
+        ledger.heads.problems(["nonsense"])
 
 
 def test_a_head_where_an_archive_ends_is_compared(ledger: Ledger) -> None:
     """Its entry is gone, and its hash is kept."""
-    noted = dict(one["log"].split(":") for one in filled(ledger))
+    noted = dict(one.split(":") for one in filled(ledger))
     last = moved(ledger, 10 * WINDOWS - 20)[-1].seq
-    assert ledger.heads.problems({"log": f"{last}:{noted[str(last)]}"}) == []
+    assert ledger.heads.problems([f"{last}:{noted[str(last)]}"]) == []
     other = next(digest for number, digest in noted.items() if number != str(last))
-    (another,) = ledger.heads.problems({"log": f"{last}:{other}"})
+    (another,) = ledger.heads.problems([f"{last}:{other}"])
     assert another == "something else was appended than this ledger has"
+
+
+def test_a_release_tells_what_it_may_take_along(ledger: Ledger) -> None:
+    """The last decision of each query up to the head, and of others that nothing was decided."""
+    set_up(ledger, PrivacyUnit.EVENT, 10, [A, B])
+    ledger.admit("s", requests([A, B], 30))
+    assert ledger.heads.release() == (ledger.heads.now(), {"a": 0, "b": 0})
+    settle(ledger, A, 0)
+    settle(ledger, A, 1)
+    settle(ledger, B, 0)
+    assert ledger.heads.release() == (ledger.heads.now(), {"a": 2, "b": 1})
 
 
 def test_heads_are_keyed(ledger: Ledger) -> None:
@@ -83,7 +94,7 @@ def test_equal_histories_have_heads_of_their_own(fresh: Callable[[], Ledger]) ->
     for ledger in (one, other):
         set_up(ledger, PrivacyUnit.EVENT, 100, [A])
     assert one.heads.now() != other.heads.now()
-    assert one.heads.problems(other.heads.now())
+    assert one.heads.problems([other.heads.now()])
 
 
 def test_a_copy_that_went_on_is_told_from_its_twin(new_url: Callable[[], str]) -> None:
@@ -98,9 +109,9 @@ def test_a_copy_that_went_on_is_told_from_its_twin(new_url: Callable[[], str]) -
             found.append(ledger.heads.now())
         before, after, same, other = found
         assert before == same
-        assert after["log"].split(":")[0] == other["log"].split(":")[0]
-        assert two.heads.problems(before) == []
-        (line,) = two.heads.problems(after)
+        assert after.split(":")[0] == other.split(":")[0]
+        assert two.heads.problems([before]) == []
+        (line,) = two.heads.problems([after])
         assert "something else was appended" in line
 
 
@@ -116,11 +127,11 @@ def test_the_file_beside_a_ledger_stays_short(
         for index in range(WINDOWS):
             settle(ledger, A, index)
             assert ledger.unpublished("a", 10**9)
-            assert file.noted()[-1].head == ledger.heads.now()["log"]
+            assert file.noted()[-1].head == ledger.heads.now()
             assert file.path.stat().st_size <= 300
         ledger.heads.keep()
         noted = file.noted()
-        file.add([Noted(ledger.ledger_id, "log", "999:" + 32 * "0")] * 5)
+        file.add(Noted(ledger.ledger_id, "999:" + 32 * "0"))
         for _ in range(2):  # nor is it forgotten that it was refused
             with pytest.raises(LedgerRolledBackError, match="more was appended"):
                 ledger.heads.check()

@@ -185,8 +185,7 @@ def _archive_forgets_what_was_decided() -> _Changes:
 
 def _release_not_said() -> _Changes:
     async def release(self: Witness) -> Mapping[str, int]:
-        _, numbers = await asyncio.to_thread(self._ledger.writers.release, self._writer)
-        return numbers
+        return (await asyncio.to_thread(self._ledger.heads.release))[1]
 
     return [(Witness, "release", release)]
 
@@ -198,7 +197,6 @@ def _claims_not_asked() -> _Changes:
 def _old_copies_not_refused() -> _Changes:
     return [
         (Witness, "_refuse_copies", _nothing),
-        (Witness, "_refuse_older", _nothing),
         (guard, "check_ledger", _nothing),
         (Heads, "lost", lambda _: []),
         (Heads, "_lost", lambda *_: []),

@@ -117,7 +117,10 @@ def test_of_two_copies_one_releases(scenario: Scenario, tmp_path: Path, who: str
             copy = stack.enter_context(open_ledger(copied))
             two: Witness = await witness(copy, "w3")  # type: ignore[misc]
             assert await two.claim() == []
+            await two.release()  # both have the same log: they release the same
             ahead, behind = (two, one) if who == "copy" else (one, two)
+            for ledger in (copy, original):  # which was closed: it opens anew
+                ledger.upkeep.set_clock()
             await ahead.release()
             for _ in range(2):
                 with pytest.raises(LedgerRolledBackError, match="another copy"):
@@ -139,7 +142,7 @@ def test_a_clock_ahead_of_the_broker_leaves_no_mark(scenario: Scenario) -> None:
         assert ledger.pins.queries() == []
     with open_ledger(alarms) as ledger:
         assert claim_feeds(alarms, ledger, logs, "w2", HeldClock(alarms)) == ["badges"]
-        ledger.writers.release("w2")  # a clock that is right is right for the ledger
+        ledger.pins.register_files({})  # a clock that is right is right for the ledger
 
 
 def test_a_ledger_of_another_log_claims_nothing(scenario: Scenario) -> None:
@@ -165,6 +168,7 @@ def test_an_older_copy_knows_what_it_lacks(scenario: Scenario, tmp_path: Path) -
     async def release(ledger: Ledger, writer: str) -> None:
         async with Witness.opened(alarms, ledger, logs, writer) as witness:
             await witness.claim()
+            ledger.upkeep.set_clock()  # any entry
             await witness.release()
 
     with open_ledger(alarms) as ledger:

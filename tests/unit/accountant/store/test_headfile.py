@@ -12,14 +12,14 @@ from accountant.errors import DependencyError, LedgerCorruptError
 from accountant.store import headfile
 from accountant.store.headfile import HeadFile, Noted
 
-ONE, TWO, THREE = (Noted("id", 'b"\n', f"{number}:00") for number in (1, 2, 3))
+ONE, TWO, THREE = (Noted('i"\nd', f"{number}:00") for number in (1, 2, 3))
 
 
 def test_heads_are_read_as_they_were_added(tmp_path: Path) -> None:
     """In their order, by whoever owns the file, and none before the first."""
     file = HeadFile(tmp_path / "heads")
     assert file.noted() == []
-    assert file.add([ONE]) < file.add([TWO, THREE])
+    assert file.add(ONE) < file.add(TWO) < file.add(THREE)
     assert HeadFile(tmp_path / "heads").noted() == [ONE, TWO, THREE]
     assert file.path.stat().st_mode & 0o077 == 0
 
@@ -28,15 +28,17 @@ def test_heads_are_read_as_they_were_added(tmp_path: Path) -> None:
 def test_a_line_that_was_cut_off_is_not_there(tmp_path: Path, cut: int) -> None:
     """Whatever is left of it, and the next head does not hang on to it."""
     file = HeadFile(tmp_path / "heads")
-    file.add([ONE])
-    size = file.add([TWO])
+    file.add(ONE)
+    size = file.add(TWO)
     os.truncate(file.path, size - cut)
     assert file.noted() == [ONE]
-    file.add([THREE])
+    file.add(THREE)
     assert file.noted() == [ONE, THREE]
 
 
-@pytest.mark.parametrize("line", [b"nonsense", b"[1, 2, 3]", b'["a", "b"]', b"{}", b"7", b"\xff"])
+@pytest.mark.parametrize(
+    "line", [b"nonsense", b"[1, 2, 3]", b'["a", "b", "c"]', b"{}", b"7", b"\xff"]
+)
 def test_a_whole_line_that_is_no_head_is_refused(tmp_path: Path, line: bytes) -> None:
     """It says that somebody changed the file: what it said is not known. It can be begun anew."""
     file = HeadFile(tmp_path / "heads")
@@ -44,38 +46,44 @@ def test_a_whole_line_that_is_no_head_is_refused(tmp_path: Path, line: bytes) ->
     with pytest.raises(LedgerCorruptError, match="no head"):
         file.noted()
     with pytest.raises(LedgerCorruptError, match="no head"):
-        file.renew(lambda noted: noted)
-    file.begin(lambda: [TWO])
+        file.renew(lambda noted: noted[-1])
+    file.begin(lambda: TWO)
     assert file.noted() == [TWO]
 
 
 def test_what_others_add_while_a_file_is_renewed_is_kept(tmp_path: Path) -> None:
-    """Threads add, one renews all the time: no head that somebody waited for is lost."""
+    """Threads add, one renews all the time: it is told of every head that somebody waited for."""
     path = tmp_path / "heads"
-    heads = [[Noted("id", f"{writer}", f"{n}:00") for n in range(200)] for writer in range(3)]
+    heads = [[Noted(f"{writer}", f"{n}:00") for n in range(200)] for writer in range(3)]
+    told: list[Noted] = []
 
     def add(mine: list[Noted]) -> None:
         for one in mine:
-            HeadFile(path).add([one])
+            HeadFile(path).add(one)
+
+    def newest(noted: list[Noted]) -> Noted:
+        told.extend(noted)
+        return Noted("renewed", "0:00")
 
     with ThreadPoolExecutor() as pool:
         adding = [pool.submit(add, mine) for mine in heads]
         while not all(one.done() for one in adding):
-            HeadFile(path).renew(lambda noted: noted)
+            HeadFile(path).renew(newest)
         for one in adding:
             one.result()
-    found = HeadFile(path).noted()
+    told.extend(HeadFile(path).noted())
     for mine in heads:
-        assert [one for one in found if one.budget == mine[0].budget] == mine
+        assert [one for one in told if one.ledger_id == mine[0].ledger_id] == mine
     assert [each.name for each in tmp_path.iterdir()] == ["heads"]
 
 
 def test_a_renewal_that_is_refused_leaves_the_file(tmp_path: Path) -> None:
     """What was noted stays noted."""
     file = HeadFile(tmp_path / "heads")
-    file.add([ONE, TWO])
+    file.add(ONE)
+    file.add(TWO)
 
-    def refuse(noted: list[Noted]) -> list[Noted]:
+    def refuse(noted: list[Noted]) -> Noted:
         assert noted == [ONE, TWO]
         raise LookupError
 
@@ -88,7 +96,7 @@ def test_a_file_that_cannot_be_written_stops_what_would_leave(tmp_path: Path) ->
     """The error names the file and says that nothing has left."""
     file = HeadFile(tmp_path / "nowhere" / "heads")
     with pytest.raises(DependencyError, match=r"heads.* failed: No such file") as caught:
-        file.add([ONE])
+        file.add(ONE)
     assert caught.value.ledger
     assert "nothing has left" in caught.value.hint
     assert file.noted() == []
@@ -112,9 +120,9 @@ def test_heads_are_on_the_disk_before_anybody_goes_on(
     monkeypatch.setattr(os, "fsync", fsync)
     monkeypatch.setattr(headfile, "sync_directory", lambda path: done.append(f"{path.name}/"))
     monkeypatch.setattr(Path, "rename", renamed)
-    one, both = file.add([ONE]), file.add([TWO])
+    one, both = file.add(ONE), file.add(TWO)
     folder = f"{tmp_path.name}/"
     assert done == [f"heads: {one} bytes", folder, f"heads: {both} bytes"]
     done.clear()
-    file.renew(lambda noted: noted)
-    assert done == [f"heads.part: {both} bytes", "heads.part becomes heads", folder]
+    file.renew(lambda noted: noted[0])
+    assert done == [f"heads.part: {one} bytes", "heads.part becomes heads", folder]

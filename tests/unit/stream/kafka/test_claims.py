@@ -6,8 +6,6 @@ from itertools import permutations
 
 from stream.kafka.claims import Claim, Claims, Release, encode, key_of
 
-HEADS = {"user": "3:" + "0" * 32}
-
 
 def claim(ledger: str, epoch: int = 0, log: str = "t1") -> Claim:
     """A claim on a log."""
@@ -16,9 +14,9 @@ def claim(ledger: str, epoch: int = 0, log: str = "t1") -> Claim:
     )
 
 
-def release(ledger: str, writer: str, releases: int) -> Release:
+def release(ledger: str, writer: str, number: int) -> Release:
     """A release of a process."""
-    return Release(ledger=ledger, writer=writer, releases=releases, heads=HEADS)
+    return Release(ledger=ledger, writer=writer, head=f"{number}:{32 * '0'}")
 
 
 def read(*records: Claim | Release | bytes | None) -> Claims:
@@ -71,7 +69,7 @@ def test_compaction_loses_no_claim_and_no_newest_release() -> None:
     assert whole.claimants("t1") == compacted.claimants("t1")
     for ledger in "ab":
         assert whole.releases(ledger) == compacted.releases(ledger)
-    assert {name: one.releases for name, one in whole.releases("a").items()} == {"w": 2, "v": 1}
+    assert whole.releases("a") == {"w": release("a", "w", 2), "v": release("a", "v", 1)}
 
 
 def test_what_is_no_record_says_nothing() -> None:

@@ -51,27 +51,37 @@ def ledger(tmp_path: Path) -> Iterator[Ledger]:
         yield opened
 
 
-def test_every_release_has_the_heads_of_the_ledger(ledger: Ledger) -> None:
-    """As they are once what leaves is stored; the number of the last decision is told."""
+def test_every_release_has_the_head_of_the_ledger(ledger: Ledger) -> None:
+    """As it is once what leaves is stored; the number of the last decision is told."""
     topic: list[Claim | Release | Asked] = []
     witness = Said(ledger, "w1", topic)
     for index in (1, 2):
         assert asyncio.run(witness.release()) == {"a": index}
-        (*_, last) = topic
-        assert isinstance(last, Release)
-        assert (last.releases, last.heads) == (index, ledger.heads.now())
+        assert topic[-1] == Release(ledger=ledger.ledger_id, writer="w1", head=ledger.heads.now())
         settle(ledger, A, index)
 
 
-def test_a_head_that_is_not_there_is_noticed_where_counts_agree(ledger: Ledger) -> None:
-    """The ledger knows of the release, and not of what left with it."""
+def test_a_head_that_is_not_there_is_noticed(ledger: Ledger) -> None:
+    """Of a log that is longer, and of one that has another entry in its place."""
     topic: list[Claim | Release | Asked] = []
     asyncio.run(Said(ledger, "w1", topic).release())
     (release,) = topic
     assert isinstance(release, Release)
     assert asyncio.run(Said(ledger, "w2", [release]).claim()) == []
-    number, _, digest = release.heads["log"].partition(":")
+    number, _, digest = release.head.partition(":")
     for head in (f"{int(number) + 1}:{digest}", f"{number}:{'0' * 32}"):
-        other = Release(ledger=release.ledger, writer="w1", releases=1, heads={"log": head})
-        with pytest.raises(LedgerRolledBackError, match="not what was released from"):
+        other = Release(ledger=release.ledger, writer="w1", head=head)
+        with pytest.raises(LedgerRolledBackError, match="knows nothing of"):
             asyncio.run(Said(ledger, "w2", [other]).claim())
+
+
+def test_who_was_refused_goes_on_once_it_was_charged(ledger: Ledger) -> None:
+    """What is said anew stands in the place of what the ledger lacked."""
+    lacking = Release(ledger=ledger.ledger_id, writer="w1", head=f"999:{'0' * 32}")
+    topic: list[Claim | Release | Asked] = [lacking]
+    with pytest.raises(LedgerRolledBackError, match="knows nothing of"):
+        asyncio.run(Said(ledger, "w2", topic).claim())
+    custodian = Said(ledger, "custodian", topic)
+    asyncio.run(custodian._say([]))  # it has read the topic
+    asyncio.run(custodian.settle())
+    assert asyncio.run(Said(ledger, "w2", topic).claim()) == []
