@@ -60,7 +60,7 @@ class Realised:
         instant_ms: unit ``event``: the instant whose events are shown; ``None`` as above.
         windows: settled windows summed over, one for every decision adopted from another timeline.
         costs: loss units per cell, shape (cells,), int64, read-only.
-        complete: whether nothing is missing from the sum: no charge of it was compacted away, and
+        complete: whether nothing is missing from the sum: no window of it lies in an archive, and
             none still waits to be unpacked.
     """
 
@@ -141,7 +141,8 @@ class RealisedLosses:
             if budget.by_user:
                 self._sums[query.query] = kept
             mine = [one for one in beside if _concerns(budget, one.periods, one.span, target)]
-            lost = target is not None and target < (budget.archived_ms or target)
+            until_ms, known = budget.archived_ms, query.settled_ms is not None
+            lost = until_ms is not None and (known if target is None else target < until_ms)
             return Realised(
                 query=query.query,
                 period=target if budget.by_user else None,

@@ -63,7 +63,7 @@ def _problems(
 ) -> Iterator[str]:
     for table, wrong in tx.wrong():
         yield f"a row of {table} is not what was stored: {tuple(wrong[:2])}"
-    follower = _Follower(anchors)
+    follower = _Follower(anchors if since is None else {**anchors, since.number: since.hash})
     for row in archived:
         yield from follower.take(row)
     first, last = tx.log.bounds()
