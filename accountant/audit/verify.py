@@ -63,7 +63,7 @@ def _problems(
 ) -> Iterator[str]:
     for table, wrong in tx.wrong():
         yield f"a row of {table} is not what was stored: {tuple(wrong[:2])}"
-    follower = _Follower(dict(anchors) if since is None else {**anchors, since.number: since.hash})
+    follower = _Follower(anchors if since is None else {**anchors, since.number: since.hash})
     for row in archived or ():
         yield from follower.take(row)
     first, last = tx.log.bounds()

@@ -52,7 +52,7 @@ def log_lines(
             if alarm in {None, one.query} and (since_ms is None or one.end_ms > since_ms)
         ]
         if not windows and since_ms is None and alarm in {None, getattr(entry, "query", alarm)}:
-            what = [_said(entry)]
+            what = [_said(row)]
         if what:
             yield f"{row.seq} {row.kind} {'; '.join(what)}"
 
@@ -76,10 +76,12 @@ def _windows_of(entry: entries.Entry) -> Iterator[tuple[WindowKey, str]]:
                 yield seen.key, f"taken over, {epsilon_text(seen.loss_units)} spent"
 
 
-def _said(entry: entries.Entry) -> str:
+def _said(row: EntryRow) -> str:
     """Return what an entry says, name by name; long values are left to ``export``."""
+    if row.kind == entries.Snapshot.kind:
+        return "of all that came before"
     flat: dict[str, Any] = {}
-    for name, value in msgspec.to_builtins(entry).items():
+    for name, value in msgspec.json.decode(row.payload).items():
         flat |= value if isinstance(value, dict) else {name: value}
     short = {name: value for name, value in flat.items() if len(str(value)) <= _LONG}
     return ", ".join(f"{name} {value}" for name, value in short.items())

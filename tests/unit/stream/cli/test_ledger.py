@@ -18,7 +18,9 @@ from accountant.records import Request
 from stream.build import open_ledger
 from stream.cli.main import main
 from stream.config.loading import load
+from stream.custody.archive import decisions_in
 from stream.custody.changes import orphans
+from stream.windows.instants import iso_utc
 from tests.support.commands import HOUR_MS, configuration, events, json_lines, tocsin
 
 if TYPE_CHECKING:
@@ -53,6 +55,13 @@ def decided(day_of: Callable[[str], Path], tmp_path: Path) -> str:
 def decided_users(day_of: Callable[[str], Path], tmp_path: Path) -> str:
     """The same under unit ``user``, period ``lifetime``."""
     return str(copytree(day_of("user"), tmp_path, dirs_exist_ok=True) / "alarms.yaml")
+
+
+EDIT = (
+    "UPDATE tocsin_entries"
+    " SET payload = CAST(REPLACE(CAST(payload AS TEXT), '{old}', '{new}') AS BLOB)"
+    " WHERE seq = {number}"
+)
 
 
 def edited(path: str, *changes: tuple[str, str]) -> None:
@@ -96,18 +105,23 @@ def test_ledger_is_shown_verified_and_exported(decided: str) -> None:
     assert "crowd" in tocsin("ledger", decided, "status").stdout
     assert tocsin("ledger", decided, "verify").stdout.startswith("ok\n")
     rows = json_lines(tocsin("ledger", decided, "export"))
-    assert sum(row["record"] == "decisions" for row in rows) == 24
+    assert sum(row["record"] == "ended" for row in rows) == 24
     assert not any("hash_key" in row for row in rows)
 
 
 def test_verify_finds_a_ledger_that_was_tampered_with(tmp_path: Path, decided: str) -> None:
-    """A charge changed behind Tocsin's back is named, with exit code 2."""
-    with sqlite3.connect(tmp_path / ".tocsin" / "alarms.db") as database:
-        database.execute("UPDATE tocsin_charges SET settled_units = settled_units + 1")
-    database.close()
+    """A loss changed behind Tocsin's back is named, with exit code 2."""
+    ended = next(
+        row
+        for row in json_lines(tocsin("ledger", decided, "export"))
+        if row["record"] == "ended" and row.get("settled_units")
+    )
+    units, number = ended["settled_units"], ended["seq"]
+    old, new = (f'"settled_units":{one}' for one in (units, units - 1))
+    execute(tmp_path, EDIT.format(old=old, new=new, number=number))
     result = tocsin("ledger", decided, "verify")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "window [0, 3600000) of 'crowd'" in result.stderr
+    assert f"entry {number} of the ledger is not what was stored" in result.stderr
 
 
 def test_changed_alarm_is_refused_until_it_is_accepted(tmp_path: Path) -> None:
@@ -156,9 +170,9 @@ def test_verify_ends_with_anchors_that_status_shows_too(tmp_path: Path) -> None:
     edited(path, (f"until: {DAY}", "until: 1970-01-01T12:00"))
     tocsin("run", path, "--replay", events(tmp_path))
     noted = anchors_of(tocsin("ledger", path, "verify"))
-    budget = status_of(path)[1]
-    assert noted == [f"feed:badges={budget['anchor']}"]
-    assert f"anchor {noted[0]}\n" in tocsin("ledger", path, "status").stdout
+    ledger, budget, _ = status_of(path)
+    assert noted == [ledger["anchor"]]
+    assert noted[0] in tocsin("ledger", path, "status").stdout
     assert (budget["reservations"], budget["pending"]) == (0, 0)
     edited(path, ("until: 1970-01-01T12:00", f"until: {DAY}"))
     tocsin("run", path, "--replay", events(tmp_path))
@@ -171,9 +185,9 @@ def test_verify_ends_with_anchors_that_status_shows_too(tmp_path: Path) -> None:
 def test_an_anchor_of_another_chain_is_found(decided: str) -> None:
     """Another hash at a number, or a number beyond the end, ends with exit code 2."""
     (noted,) = anchors_of(tocsin("ledger", decided, "verify"))
-    number, _, digest = noted.removeprefix("feed:badges=").partition(":")
+    number, _, digest = noted.partition(":")
     for wrong in (f"{number}:{'0' * 32}", f"{int(number) + 1}:{digest}", f"1:{digest}"):
-        result = tocsin("ledger", decided, "verify", "--anchor", f"feed:badges={wrong}")
+        result = tocsin("ledger", decided, "verify", "--anchor", wrong)
         assert (result.exit_code, result.stdout) == (2, "")
         assert "noted" in result.stderr
 
@@ -183,10 +197,10 @@ def test_verify_since_a_noted_link_says_what_it_did_not_read(decided: str) -> No
     (noted,) = anchors_of(tocsin("ledger", decided, "verify"))
     result = tocsin("ledger", decided, "verify", "--since", noted)
     assert anchors_of(result) == [noted]
-    number = noted.removeprefix("feed:badges=").partition(":")[0]
-    said = f"feed:badges: read since link {number} only; what came before was not compared"
+    number = noted.partition(":")[0]
+    said = f"read since entry {number} only; what came before was not compared"
     assert result.stdout.splitlines()[:2] == ["ok", said]
-    wrong = tocsin("ledger", decided, "verify", "--since", f"feed:badges={number}:{'0' * 32}")
+    wrong = tocsin("ledger", decided, "verify", "--since", f"{number}:{'0' * 32}")
     assert (wrong.exit_code, wrong.stdout) == (2, "")
     assert "is not the one that was noted" in wrong.stderr
 
@@ -194,12 +208,12 @@ def test_verify_since_a_noted_link_says_what_it_did_not_read(decided: str) -> No
 @pytest.mark.parametrize(
     "text",
     [
-        *("", "feed:badges", "feed:badges=", "=1:" + "0" * 32, "feed:badges=1", "feed:badges=1:0"),
-        *("feed:badges=-1:" + "0" * 32, "feed:badges=1:" + "g" * 32, "1:" + "0" * 32),
-        *("other=1:" + "0" * 32, "feed:badges=" + "9" * 5000 + ":" + "0" * 32),
+        *("", "feed:badges", "=1:" + "0" * 32, "1", "1:", "1:0", "1" + "0" * 32),
+        *("-1:" + "0" * 32, "1:" + "g" * 32, "1:" + "0" * 33, "1.0:" + "0" * 32),
+        *("other=1:" + "0" * 32, "9" * 5000 + ":" + "0" * 32),
     ],
 )
-def test_a_malformed_anchor_or_unknown_budget_is_bad_input(tmp_path: Path, text: str) -> None:
+def test_a_malformed_anchor_is_bad_input(tmp_path: Path, text: str) -> None:
     """A sentence with a hint, and exit code 2."""
     path = configuration(tmp_path)
     with open_ledger(load(Path(path), environ={})):
@@ -210,62 +224,64 @@ def test_a_malformed_anchor_or_unknown_budget_is_bad_input(tmp_path: Path, text:
 
 
 def test_two_anchors_that_contradict_each_other_are_bad_input(decided: str) -> None:
-    """One link has one hash."""
-    same = ("--anchor", "feed:badges=3:" + "0" * 32, "--anchor", "feed:badges=3:" + "1" * 32)
+    """One entry has one hash."""
+    same = ("--anchor", "3:" + "0" * 32, "--anchor", "3:" + "1" * 32)
     result = tocsin("ledger", decided, "verify", *same)
     assert result.exit_code == 2
     assert "different hashes" in result.stderr
 
 
-def test_a_chain_that_cannot_be_read_is_said(tmp_path: Path, decided: str) -> None:
-    """Where the hash itself is no hash, ``verify`` still ends in a sentence."""
-    execute(tmp_path, "UPDATE tocsin_scopes SET chain_hash = 7")
+@pytest.mark.parametrize("column", ["hash", "payload"])
+def test_a_log_that_cannot_be_read_is_said(tmp_path: Path, decided: str, column: str) -> None:
+    """Where what is stored is no hash, or no entry, ``verify`` still ends in a sentence."""
+    execute(tmp_path, f"UPDATE tocsin_entries SET {column} = 7 WHERE seq = 5")  # noqa: S608
     result = tocsin("ledger", decided, "verify")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "feed:badges" in result.stderr
+    assert (result.exit_code != 0, result.stdout) == (True, "")
+    assert "entry 5 of the ledger" in result.stderr
+    assert "Traceback" not in result.stderr
 
 
-# --- compact
+# --- archive
 
 
-def test_compaction_changes_nothing_that_is_shown(tmp_path: Path, decided: str) -> None:
-    """Charges go; status, verification and a second run stay as they were; the anchor is told."""
-    before = status_of(decided)
-    told = tocsin("ledger", decided, "compact", "--before", "1970-01-01T12:00")
-    assert told.stdout.splitlines() == [
-        "feed:badges: 12 charge(s) compacted, before 1970-01-01 12:00 UTC",
+def test_archiving_changes_nothing_that_is_shown(tmp_path: Path, decided: str) -> None:
+    """Entries go; status, verification and a second run stay as they were; the anchor is told."""
+    before, folder = status_of(decided), tmp_path / "archive"
+    command = ("ledger", decided, "archive", str(folder))
+    told = tocsin(*command, "--before", "1970-01-01T12:00").stdout.splitlines()
+    (name,) = (path.name for path in folder.iterdir())
+    many = name.split("-")[2]
+    assert told == [
+        f"{many} entries moved to {name}, before 1970-01-01 12:00 UTC",
         *(f"anchor {noted}" for noted in anchors_of(tocsin("ledger", decided, "verify"))),
     ]
-    assert tocsin("ledger", decided, "compact").stdout.startswith("feed:badges: 12 charge(s)")
-    assert tocsin("ledger", decided, "compact").stdout.startswith("feed:badges: 0 charge(s)")
+    assert " entries moved to entries-" in tocsin(*command).stdout
+    assert tocsin(*command).stdout.startswith("0 entries moved, before ")
+    assert len(list(folder.iterdir())) == 2
     assert without_anchors(status_of(decided)) == without_anchors(before)
     (noted,) = anchors_of(tocsin("ledger", decided, "verify"))
     assert anchors_of(tocsin("ledger", decided, "verify", "--anchor", noted)) == [noted]
     again = tocsin("run", decided, "--replay", events(tmp_path))
     assert "24 decided by an earlier run" in " ".join(again.stdout.split())
-    assert "may not be shown any more" in again.stderr
-    rows = json_lines(tocsin("ledger", decided, "export"))
-    kinds = [row["record"] for row in rows]
-    assert (kinds.count("charges"), kinds.count("decisions")) == (0, 24)
-    assert not any(row["record"] == "links" and row["query"] for row in rows)  # of a window
+    kinds = [row["record"] for row in json_lines(tocsin("ledger", decided, "export"))]
+    assert "ended" not in kinds
+    assert kinds[:2] == ["archived", "snapshot"]
 
 
-def test_decisions_move_to_an_archive(tmp_path: Path, decided: str) -> None:
-    """All but the last go, once compacted; nothing shown changes, and an edited file is named."""
+def test_verify_follows_archives(tmp_path: Path, decided: str) -> None:
+    """From the first entry on, with anchors that lie in them; an edited file is named."""
+    (early,) = anchors_of(tocsin("ledger", decided, "verify"))
     folder = tmp_path / "archive"
     command = ("ledger", decided, "archive", str(folder))
-    assert tocsin(*command).stdout.startswith("0 decision(s) moved, before ")
-    tocsin("ledger", decided, "compact")
-    before = status_of(decided)
     told = tocsin(*command, "--before", "1970-01-01T12:00").stdout.split()
-    assert (told[0], told[-3:]) == ("12", ["1970-01-01", "12:00", "UTC"])
-    assert tocsin(*command).stdout.startswith("11 decision(s) moved to decisions-")
-    assert len(list(folder.iterdir())) == 2
-    assert without_anchors(status_of(decided)) == without_anchors(before)
+    tocsin(*command)
     verify = ("ledger", decided, "verify", "--archive", str(folder))
     assert tocsin(*verify).stdout.startswith("ok\n")
-    again = tocsin("run", decided, "--replay", events(tmp_path))
-    assert "24 decided by an earlier run" in " ".join(again.stdout.split())
+    assert tocsin(*verify, "--anchor", early).stdout.startswith("ok\n")
+    middle = f"5:{early.partition(':')[2]}"
+    wrong = tocsin(*verify, "--anchor", middle)
+    assert (wrong.exit_code, "entry 5 is not the one that was noted" in wrong.stderr) == (2, True)
+    assert tocsin(*verify, "--since", early).exit_code == 2
     assert tocsin(*command, "--before", "2100-01-01").exit_code == 2
     path = folder / told[4].rstrip(",")
     path.write_bytes(path.read_bytes()[:-9])
@@ -274,62 +290,81 @@ def test_decisions_move_to_an_archive(tmp_path: Path, decided: str) -> None:
     assert tocsin("ledger", decided, "verify").exit_code == 0
 
 
+def test_an_anchor_in_an_archive_is_not_taken_on_trust(tmp_path: Path, decided: str) -> None:
+    """The last entry of an archive is still compared; an earlier one cannot be, and says so."""
+    (noted,) = anchors_of(tocsin("ledger", decided, "verify"))
+    tocsin("ledger", decided, "archive", str(tmp_path / "archive"))
+    wrong, early = noted[:-32] + "0" * 32, f"1:{'0' * 32}"
+    for anchor, text in ((wrong, "not the one that was noted"), (early, "give the archive")):
+        result = tocsin("ledger", decided, "verify", "--anchor", anchor)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert text in result.stderr
+    assert tocsin("ledger", decided, "verify", "--anchor", noted).exit_code == 0
+
+
 def test_what_was_published_is_compared(tmp_path: Path, decided: str) -> None:
-    """What a replay printed, now and once compacted; an alarm that was dropped is named."""
-    saved = tmp_path / "published.jsonl"
+    """What a replay printed, now and from an archive; an alarm that was dropped is named."""
+    saved, folder = tmp_path / "published.jsonl", tmp_path / "archive"
     printed = tocsin("run", decided, "--replay", events(tmp_path), "--json").stdout
     saved.write_text(printed, encoding="utf-8")
     verify = ("ledger", decided, "verify", "--published", str(saved))
-    for _ in range(2):
-        assert tocsin(*verify).stdout.startswith("ok\ncrowd: decisions 1 to 24 compared\nanchor ")
-        tocsin("ledger", decided, "compact")
+    for more in ((), ("--archive", str(folder))):
+        if more:
+            assert tocsin("ledger", decided, "archive", str(folder)).exit_code == 0
+        compared = tocsin(*verify, *more).stdout
+        assert compared.startswith("ok\ncrowd: decisions 1 to 24 compared\nanchor ")
+    assert "24 decision(s) not covered" in tocsin(*verify).stdout
     lines = printed.splitlines()
     kept = [line for line in lines if '"alarm_id"' not in line]
     assert len(kept) == len(lines) - 1
     saved.write_text("\n".join(kept), encoding="utf-8")
-    result = tocsin(*verify)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "(number 6): its alarms are not those that it released" in result.stderr
+    for given, text in ((more, "is missing"), ((), "its alarms are not those of its record")):
+        result = tocsin(*verify, *given)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "number 6" in result.stderr
+        assert text in result.stderr
     saved.write_text("{}\n", encoding="utf-8")
     assert f"{saved}:1: neither a decision nor an alarm" in tocsin(*verify).stderr
     assert tocsin(*verify, "--topics").exit_code == 2
     assert "--published FILE.jsonl" in tocsin("ledger", decided, "verify", "--topics").stderr
 
 
+def archived_until(path: str) -> list[str]:
+    """Return when the windows end that lie in an archive, in order."""
+    alarms = load(Path(path), environ={})
+    with open_ledger(alarms) as ledger:
+        moved = decisions_in(ledger, Path(path).parent / "archive")
+        return [iso_utc(one.key.end_ms) for one in moved]
+
+
 def test_windows_that_may_still_be_decided_stay_out_of_archives(
     decided: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever ``--before`` says, no window younger than ``max_age`` and its grace goes."""
-    tocsin("ledger", decided, "compact")
     (query,) = load(Path(decided), environ={}).queries.values()
     now_ms = query.max_age_ms + query.grace_ms + 12 * HOUR_MS
     monkeypatch.setattr("stream.cli.past.wall_clock_ms", lambda: now_ms)
     folder = Path(decided).parent / "archive"
     moved = tocsin("ledger", decided, "archive", str(folder), "--before", "1970-01-02")
-    assert moved.stdout.startswith("12 decision(s) moved")
+    assert moved.stdout.splitlines()[0].endswith(", before 1970-01-01 12:00 UTC")
+    assert len(archived_until(decided)) == 12
+    assert archived_until(decided)[-1] == "1970-01-01T12:00:00.000Z"
 
 
-def test_an_anchor_at_or_before_the_base_is_not_taken_on_trust(decided: str) -> None:
-    """After compaction the last link is still compared; an earlier one cannot be, and says so."""
-    (noted,) = anchors_of(tocsin("ledger", decided, "verify"))
-    tocsin("ledger", decided, "compact")
-    wrong = noted[:-32] + "0" * 32
-    early = f"feed:badges=1:{'0' * 32}"
-    for anchor, text in ((wrong, "not the one that was noted"), (early, "cannot be compared")):
-        result = tocsin("ledger", decided, "verify", "--anchor", anchor)
-        assert (result.exit_code, result.stdout) == (2, "")
-        assert text in result.stderr
-
-
-def test_the_current_period_is_kept_by_default(tmp_path: Path) -> None:
+def test_the_current_period_is_kept_by_default(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Under a period, what began before today's (in the budget's time zone) goes."""
     path = configuration(tmp_path, unit="user", epsilon_max="40")
-    edited(path, ("period: lifetime", "period: 1d"))
+    edited(
+        path, ("period: lifetime", "period: 1d"), ("    max_fnr", "    max_age: 1h\n    max_fnr")
+    )
+    monkeypatch.setattr("stream.cli.past.wall_clock_ms", lambda: 10 * 24 * HOUR_MS + 15 * HOUR_MS)
     tocsin("run", path, "--replay", events(tmp_path))
     before = status_of(path)
-    told = tocsin("ledger", path, "compact").stdout
-    assert told.startswith("user: 24 charge(s) compacted, before ")
-    assert told.splitlines()[0].endswith(" 00:00 UTC")
+    told = tocsin("ledger", path, "archive", str(tmp_path / "archive")).stdout
+    assert told.splitlines()[0].endswith(", before 1970-01-11 00:00 UTC")
+    assert len(archived_until(path)) == 24
     assert without_anchors(status_of(path)) == without_anchors(before)
 
 
@@ -337,10 +372,13 @@ def test_the_current_period_is_kept_by_default(tmp_path: Path) -> None:
     ("before", "text"),
     [("2999-01-01", "future"), ("yesterday", "ISO"), ("", "ISO"), ("1970-01-01T99", "ISO")],
 )
-def test_an_instant_that_makes_no_sense_is_bad_input(decided: str, before: str, text: str) -> None:
-    """What has not ended cannot be compacted."""
-    result = tocsin("ledger", decided, "compact", "--before", before)
-    assert (result.exit_code, result.stdout) == (2, "")
+def test_an_instant_that_makes_no_sense_is_bad_input(
+    tmp_path: Path, decided: str, before: str, text: str
+) -> None:
+    """What has not ended cannot be archived."""
+    folder = tmp_path / "archive"
+    result = tocsin("ledger", decided, "archive", str(folder), "--before", before)
+    assert (result.exit_code, result.stdout, folder.exists()) == (2, "", False)
     assert text in result.stderr
 
 
@@ -363,16 +401,16 @@ def test_losses_of_an_alarm_that_never_ran_say_so(decided: str) -> None:
 
 @pytest.mark.parametrize("unit", ["event", "user"])
 @pytest.mark.parametrize("at", [(), ("--at", "1970-01-01T05:30")])
-def test_losses_after_compaction_are_not_taken_for_all(
+def test_losses_after_archiving_are_not_taken_for_all(
     day_of: Callable[[str], Path], tmp_path: Path, unit: str, at: tuple[str, ...]
 ) -> None:
-    """Where charges are gone, what is left is neither exact nor complete, and the table says so."""
+    """Where entries are gone, what is left is neither exact nor complete, and the table says so."""
     path = str(copytree(day_of(unit), tmp_path, dirs_exist_ok=True) / "alarms.yaml")
     command = ("ledger", path, "losses", "crowd", *at)
     before = json_lines(tocsin(*command, "--json"))
     assert all(line["exact"] and line["complete"] for line in before)
     assert float(before[0]["epsilon"]) > 1
-    tocsin("ledger", path, "compact")
+    tocsin("ledger", path, "archive", str(tmp_path / "archive"))
     after = json_lines(tocsin(*command, "--json"))
     assert not any(line["exact"] or line["complete"] for line in after)
     shown = " ".join(tocsin(*command).stdout.split())
@@ -422,7 +460,8 @@ def test_a_removed_alarm_is_shown_and_retired(tmp_path: Path) -> None:
     assert "2 reserved, 0 pending" in warned.stdout
     shown = {line["alarm"]: line for line in status_of(path) if line["record"] == "alarm"}
     assert (shown["crowd"]["configured"], shown["gone"]["configured"]) == (True, False)
-    assert "'gone'" in tocsin("ledger", path, "compact").stderr
+    archived = tocsin("ledger", path, "archive", str(tmp_path / "archive"))
+    assert "'gone'" in archived.stderr
 
     retired = tocsin("ledger", path, "retire", "gone", "--yes")
     assert (retired.exit_code, retired.stdout) == (0, "gone: retired\n")
@@ -481,15 +520,19 @@ def test_alarms_on_other_budgets_are_no_orphans(tmp_path: Path) -> None:
         ([("period: lifetime", "period: 1d")], "period 'lifetime' -> "),
     ],
 )
-@pytest.mark.parametrize("command", ["run", "accept", "compact"])
+@pytest.mark.parametrize("command", ["run", "accept", "archive"])
 def test_a_changed_budget_is_refused(
     tmp_path: Path, decided_users: str, changes: list[tuple[str, str]], text: str, command: str
 ) -> None:
     """Every command that would act on it ends with exit code 2, names it and says what to do."""
     before = tocsin("ledger", decided_users, "export").stdout
     edited(decided_users, *changes)
-    arguments = (decided_users, "--replay", events(tmp_path)) if command == "run" else ()
-    result = tocsin(*((command, *arguments) if arguments else ("ledger", decided_users, command)))
+    arguments = {
+        "run": ("run", decided_users, "--replay", events(tmp_path)),
+        "accept": ("ledger", decided_users, "accept"),
+        "archive": ("ledger", decided_users, "archive", str(tmp_path / "archive")),
+    }
+    result = tocsin(*arguments[command])
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"budget 'user' is another than the ledger's: {text}" in result.stderr
     assert "hint: undo the change, or start a new ledger" in result.stderr

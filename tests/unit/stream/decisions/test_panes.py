@@ -84,7 +84,7 @@ def test_a_killed_replay_goes_on_with_the_panes_that_it_stored(tmp_path: Path, a
     """At every step, of panes and of windows: a stored pane stays, and is charged once."""
     alarms = configured(tmp_path, *TWO, until="00:06")
     events = rows(tmp_path, (4, 0, 9, 2, 1, 7))
-    seen: dict[tuple[str, int, int], bytes] = {}
+    seen: dict[WindowKey, bytes] = {}
     kills = 0
 
     def step(now: Step, _key: WindowKey | None) -> None:

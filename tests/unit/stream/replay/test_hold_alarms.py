@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accountant.costs.charges import UniformCost, WindowKey
+from accountant.costs.levels import LevelCosts
 from stream.decisions.held import held_cells, held_from_ms
 from stream.decisions.release import alarm_records
 from stream.decisions.steps import Step
@@ -48,7 +49,10 @@ def paid(one: Harness, key: WindowKey) -> list[int]:
     (scope,) = one.ledger.reports.status().scopes
     found = one.ledger.reports.final_charges(scope, key.start_ms, key.end_ms)
     (cost,) = (charge.cost for charge in found if charge.key == key)
-    return [cost.units] * 4 if isinstance(cost, UniformCost) else cost.as_array().tolist()
+    if isinstance(cost, UniformCost):
+        return [cost.units] * 4
+    assert isinstance(cost, LevelCosts)
+    return cost.as_array().tolist()
 
 
 @pytest.mark.parametrize(("minutes", "alarms"), [(0, 12), (2, 4), (5, 2), (11, 1)])
