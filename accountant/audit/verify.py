@@ -206,8 +206,8 @@ def _private_problems(
             left = gone.pop((row.query, row.start_ms, row.end_ms), None)
             if left is not None and left != tx.private.digest_of(row):
                 yield f"noisy counts of {row.query!r} are not as their decision left them"
-    for query in sorted({one for one, *_ in gone}):
-        yield f"noisy counts of {query!r} are gone, and nothing has ended them"
+    for name in sorted({one for one, *_ in gone}):
+        yield f"noisy counts of {name!r} are gone, and nothing has ended them"
 
 
 def _mark_problems(tx: Transaction, state: State) -> Iterator[str]:
