@@ -198,21 +198,20 @@ class _Sum:
         """Add the windows that were not read yet, as far as one reading goes."""
         room = MOST_CELLS_READ
         self.complete = False
-        while room > 0:
+        while not self.complete:
             page = ended_from(self.next_ms, _PAGE)
             for one in page:
-                self.next_ms = one.start_ms + 1
                 periods = () if one.asked is None else one.asked.periods
                 span = (one.start_ms, one.end_ms)
-                if one.settled_units is None or not _concerns(budget, periods, span, self.target):
-                    continue
-                self._add(one, query)
-                room -= self.layout[1] if one.costs is not None else 0
-                if room <= 0:
-                    return
-            if len(page) < _PAGE:
-                self.complete = True
-                return
+                mine = _concerns(budget, periods, span, self.target)
+                if mine and one.settled_units is not None:
+                    takes = self.layout[1] if one.costs is not None else 0
+                    if takes > room and room < MOST_CELLS_READ:
+                        return
+                    self._add(one, query)
+                    room -= takes
+                self.next_ms = one.start_ms + 1
+            self.complete = len(page) < _PAGE
 
     def _add(self, one: Ended, query: Query) -> None:
         fingerprint, cells = self.layout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import tracemalloc
 from contextlib import ExitStack
 from typing import TYPE_CHECKING
@@ -14,6 +15,7 @@ from accountant.log import state
 from accountant.log.entries import read_anchor
 from accountant.records import Answer
 from accountant.store import entry_rows
+from accountant.store.tables import ENTRIES
 from accountant.units import PrivacyUnit
 from tests.support.aged import age, effort
 from tests.support.archived import move_all
@@ -68,7 +70,7 @@ def test_no_step_makes_room_under_the_wall(ledger: Ledger, monkeypatch: pytest.M
     """Whoever asks for a window between two steps is answered as if nothing had gone."""
     series, past = Series("a", period=10**9), 120
     age(ledger, PrivacyUnit.USER, past + 3, [series], past)
-    answers = []
+    answers: list[Answer] = []
 
     def ask(_: float) -> None:
         index = past + len(answers)
@@ -77,7 +79,7 @@ def test_no_step_makes_room_under_the_wall(ledger: Ledger, monkeypatch: pytest.M
         (settle if answers[-1] is Answer.RESERVED else deny)(ledger, series, index)
         assert ledger.reports.verify() == []
 
-    monkeypatch.setattr(archives.time, "sleep", ask)
+    monkeypatch.setattr(time, "sleep", ask)
     first, last = ledger.archives.movable(10 * past)
     assert ledger.archives.move("f", first, last, 10 * past) == last > 2 * past
     assert answers == [*[Answer.RESERVED] * 3, *[Answer.REFUSED] * (len(answers) - 3)]
@@ -170,7 +172,7 @@ def test_a_ledger_is_verified_since_a_noted_entry(
         with ledger._store.write() as tx:
             row = tx.log.at(at)
             assert row is not None
-            change = entry_rows.ENTRIES.update().where(entry_rows.ENTRIES.c.seq == at)
+            change = ENTRIES.update().where(ENTRIES.c.seq == at)
             tx.connection.execute(change.values(hash=b"?" * 16))
         assert bool(ledger.reports.verify(since=noted)) is named
         assert ledger.reports.verify() != []

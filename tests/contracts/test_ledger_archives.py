@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import replace
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -416,9 +417,14 @@ def test_killed_at_any_step_it_goes_on(
             raise Killed
 
     own = Archives.move
+
+    def move(*given: Any) -> int:
+        next_step()
+        return own(*given)
+
     with monkeypatch.context() as patch:
-        patch.setattr(archives.time, "sleep", next_step)
-        patch.setattr(Archives, "move", lambda *given: (next_step(), own(*given))[1])
+        patch.setattr(time, "sleep", next_step)
+        patch.setattr(Archives, "move", move)
         with pytest.raises(Killed):
             archive(ledger, tmp_path / "archive", 100)
     for one in (ledger, opened()):

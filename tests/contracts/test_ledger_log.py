@@ -134,7 +134,7 @@ def test_every_change_of_every_row_is_named(opened: Callable[[], Ledger], table:
     assert rows
     for row in rows:
         mine = [column == row[column.name] for column in table.primary_key.columns]
-        changes = [
+        changes: list[sa.Update | sa.Delete] = [
             table.update().values({column.name: other})
             for column in table.columns
             for other in flipped(row[column.name])

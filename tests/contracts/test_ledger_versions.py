@@ -10,7 +10,7 @@ import sqlalchemy as sa
 from accountant.errors import LedgerError
 from accountant.ledger import door
 from accountant.log import images
-from accountant.log.entries import hash_after
+from accountant.log.entries import Head, hash_after
 from accountant.store.entry_rows import EntryRow
 from accountant.store.tables import metadata
 from accountant.units import PrivacyUnit
@@ -112,4 +112,4 @@ def test_an_image_of_another_version_is_ignored(
     with ledger._door.read() as (tx, _):
         image = tx.kept.get(name=images.IMAGE)
     assert image is not None
-    assert images.load(image.body[16:], door.Head(image.number, b"")) is None
+    assert images.load(image.body[16:], Head(image.number, b"")) is None

@@ -10,7 +10,6 @@ import pytest
 
 from accountant.errors import DependencyError
 from accountant.store.store import Store
-from accountant.store.tables.decided import SequenceRow
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,9 +26,9 @@ def fill(store: Store) -> None:
     """Store rows that take some pages, and delete them."""
     with store.write() as tx:
         for number in range(ROWS):
-            tx.sequences.put(SequenceRow(f"{number:0500}", 1, b"", 0, b""))
+            tx.counters.put(f"{number:0500}", 1, 0)
     with store.write() as tx:
-        tx.connection.exec_driver_sql("DELETE FROM tocsin_sequences")
+        tx.counters.drop()
 
 
 def free(path: Path) -> int:
@@ -48,12 +47,12 @@ def test_reads_see_one_snapshot(tmp_path: Path) -> None:
     """What is committed meanwhile is seen by the next ones."""
     store = opened(tmp_path / "ledger.db")
     with store.read() as before:
-        assert before.sequences.all() == []
+        assert list(before.counters.each()) == []
         with store.write() as tx:
-            tx.sequences.put(SequenceRow("q", 1, b"", 0, b""))
-        assert before.sequences.all() == []
+            tx.counters.put("q", 1, 0)
+        assert list(before.counters.each()) == []
     with store.read() as after:
-        assert len(after.sequences.all()) == 1
+        assert after.counters.of("q") == (1, 0)
     store.close()
 
 
@@ -64,14 +63,14 @@ def test_a_write_is_alone_and_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 
     def write_twice() -> None:
         with store.write() as tx:
-            tx.sequences.put(SequenceRow("q", 1, b"", 0, b""))
+            tx.counters.put("q", 1, 0)
             with store.write():
                 pytest.fail("two write at once")
 
     with pytest.raises(DependencyError, match="locked"):
         write_twice()
     with store.read() as tx:
-        assert tx.sequences.all() == []
+        assert list(tx.counters.each()) == []
     store.close()
 
 
