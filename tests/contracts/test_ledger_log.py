@@ -80,7 +80,6 @@ def fill(ledger: Ledger) -> None:
     ledger.counts.put_mark("feed", 0, 100, 3)
     ledger.counts.put_places({"feed": {0: (4, Stand.READING)}})
     ledger.journal.note("start")
-    ledger.writers.release("w")
     with ledger._door.write() as writing:
         head = writing.state.head
         writing.tx.kept.put(images.IMAGE, head.number, head.hash + images.dump(writing.state))
@@ -109,7 +108,6 @@ UNSEEN = {
     "places": "what partitions look like now, written anew every few seconds: a window that it "
     "denies is not charged",
     "published/": "a decision that leaves twice has the same id",
-    "releases/": "with fewer releases than were said outside a start is refused",
     "secret": "another one is not taken for it: the ledger is not opened",
     "used": "what people used up that is gone is counted again, from the period's beginning",
 }

@@ -48,7 +48,7 @@ def content(ledger: Ledger) -> dict[str, list[Any]]:
         lambda ledger: ledger.admit("s", requests([A, B], 30)[2:]),
         lambda ledger: settle(ledger, A, 0),
         lambda ledger: deny(ledger, B, 0),
-        lambda ledger: ledger.writers.release("w"),
+        lambda ledger: ledger.heads.release(),
         lambda ledger: ledger.counts.put_partial(partial(A, 1)),
         lambda ledger: ledger.archives.move("f", 1, 2, 10),
         lambda ledger: set_up(ledger, PrivacyUnit.EVENT, 10, [A, B]),
