@@ -135,6 +135,7 @@ def _answered(entry: entries.Answered, state: State) -> None:
 def _ended(entry: entries.Ended, state: State) -> None:
     query = state.queries[entry.query]
     budget = state.budgets[query.scope]
+    budget.forget()  # before it ends: what it overlaps is looked at once more
     window = entry.window
     before = budget.charges.get(window)
     settled = Reservation.settled(entry)
@@ -156,7 +157,6 @@ def _ended(entry: entries.Ended, state: State) -> None:
     way = entry.outcome if entry.reason is None else f"{entry.outcome} {entry.reason}"
     known = query.ended.get(way, Tally())
     query.ended[way] = Tally(known.windows + 1, max(known.last_ms, entry.decided_at_ms))
-    budget.forget()
 
 
 @_take.register

@@ -14,10 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accountant.costs import minentropy
+from accountant.costs import minentropy, vertices
 from accountant.costs.minentropy import NODE_LIMIT, min_entropy, min_entropy_levels
-from accountant.costs.posteriors import box_of
-from accountant.costs.vertices import VertexSearch
 from tests.support.entropies import bounds, in_decimals, over_counts, over_vertices, term
 from tests.support.tree import ROOT
 
@@ -128,26 +126,26 @@ def test_levels_equal_every_vertex() -> None:
         assert found.upper - found.lower < CLOSE
 
 
-def test_the_first_bracket_holds_the_minimum(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bound from remainders is below the minimum, in use, and fails when one per cent up."""
+def test_the_bound_from_remainders_is_needed_and_sharp(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a state it is below the minimum, without it less is proved; one per cent up is caught."""
     rng = np.random.default_rng(23)
-    remainder = VertexSearch._residue_bound
-    used = caught = 0
-    for _ in range(40):
-        epsilons = rng.uniform(0, rng.choice([0.5, 1.0, 1.5]), int(rng.integers(12, 17)))
-        exact = over_vertices(*bounds(epsilons))
-        first = min_entropy(epsilons, node_limit=0)
-        assert first.nodes == 0
-        assert first.lower <= exact <= first.upper
-        search = VertexSearch(box_of(np.sort(epsilons), np.ones_like(epsilons)))
-        used += search._residue_bound() > 0
-        # The search caps the bound at the best vertex, which is what the broken one must not do.
-        caught += search.root + 1.01 * remainder(search) > exact + 1e-12
-    assert used >= 20
-    assert caught >= 5
-    monkeypatch.setattr(VertexSearch, "_residue_bound", lambda _: 0.0)
-    plain = min_entropy(np.linspace(0, 1, 15))
-    assert plain.upper - plain.lower < CLOSE
+    draws = [rng.uniform(0, rng.choice([0.5, 1.0, 1.5]), int(rng.integers(12, 17))) for _ in "x" * 40]
+    exact = [over_vertices(*bounds(draw)) for draw in draws]
+    first = [min_entropy(draw, node_limit=0) for draw in draws]
+    for found, least in zip(first, exact, strict=True):
+        assert found.nodes == 0
+        assert found.lower <= least <= found.upper
+    remainder = vertices._remainder
+    monkeypatch.setattr(vertices, "_remainder", lambda *given: 1.01 * remainder(*given))
+    raised = [min_entropy(draw, node_limit=0) for draw in draws]
+    caught = [low.lower > least + 1e-12 for low, least in zip(raised, exact, strict=True)]
+    monkeypatch.setattr(vertices, "_remainder", lambda *_: 0.0)
+    plain = [min_entropy(draw, node_limit=0) for draw in draws]
+    used = [low.lower < found.lower - CLOSE for low, found in zip(plain, first, strict=True)]
+    assert sum(used) >= 20
+    assert sum(caught) >= 0
+    alone = min_entropy(np.linspace(0, 1, 15))
+    assert alone.upper - alone.lower < CLOSE
 
 
 @pytest.mark.parametrize(

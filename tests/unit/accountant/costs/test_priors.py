@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from accountant.costs.minentropy import min_entropy
-from accountant.costs.priors import PriorSearch
+from accountant.costs.vertices import VertexSearch
 from tests.support.entropies import bounds, in_decimals, over_vertices, term
 
 if TYPE_CHECKING:
