@@ -6,13 +6,15 @@ time. Read from its beginning, what it granted is added up by :mod:`accountant.a
 
 from __future__ import annotations
 
+from collections import defaultdict
+from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from accountant.arguments import sentence_of
 from accountant.audit.sums import Sums
 from accountant.errors import LedgerCorruptError, LedgerError
 from accountant.log import entries, images
-from accountant.log.entries import BEGINNING, Ended, Head, Snapshot
+from accountant.log.entries import BEGINNING, Changed, Ended, Head, Retired, Snapshot
 from accountant.log.fold import apply
 from accountant.log.state import State
 from accountant.loss.gaussian import Gaussian
@@ -42,12 +44,15 @@ def problems(
         since: the entry that is trusted with all that came before it.
         archived: entries that lie in archives, in order.
     """
+    found: list[str] = []
     try:
-        return list(_problems(tx, anchors, since, archived))
+        for one in _problems(tx, anchors, since, archived):
+            found.append(one)  # noqa: PERF402  # what was found before an error is told
     except (ValueError, TypeError, LookupError) as error:
-        return [f"a row cannot even be read: {sentence_of(error)}"]
+        found.append(f"a row cannot even be read: {sentence_of(error)}")
     except LedgerError as error:
-        return [error.message]
+        found.append(error.message)
+    return found
 
 
 def _problems(
@@ -78,7 +83,8 @@ class _Follower:
     def __init__(self, anchors: Mapping[int, bytes]) -> None:
         self.head = Head(0, BEGINNING)
         self.state: State | None = State(self.head)
-        self.panes: dict[tuple[str, int, int], bytes] = {}
+        self.panes: defaultdict[str, dict[tuple[int, int], bytes]] = defaultdict(dict)
+        """What windows to come read of the panes that were read here, by query."""
         self._anchors = dict(anchors)
         self._first: EntryRow | None = None
         self._sums: Sums | None = Sums()
@@ -107,8 +113,12 @@ class _Follower:
             yield from () if self._sums is None else self._sums.take(entry, self.state)
         elif isinstance(entry, Snapshot):
             self.state = images.load(bytes(entry.state), self.head)
-        if isinstance(entry, Ended) and entry.left is not None and entry.run is None:
-            self.panes[entry.query, entry.start_ms, entry.end_ms] = entry.left
+        self._keep_panes(entry)
+
+    @property
+    def whole(self) -> bool:
+        """Whether all entries were read, from the first one on."""
+        return self._sums is not None
 
     def begun(self) -> Iterator[str]:
         """Say whether what came before the first entry that was taken lies in an archive."""
@@ -136,6 +146,15 @@ class _Follower:
             elif known[number] != noted:
                 yield f"entry {number} is not the one that was noted"
 
+    def _keep_panes(self, entry: entries.Entry) -> None:
+        if isinstance(entry, Changed | Retired):
+            self.panes.pop(entry.query, None)
+        if isinstance(entry, Ended) and entry.left is not None and entry.run is None:
+            mine, kept_from_ms = self.panes[entry.query], entry.kept_from_ms or 0
+            for span in list(takewhile(lambda one: one[0] < kept_from_ms, mine)):
+                del mine[span]
+            mine[entry.start_ms, entry.end_ms] = entry.left
+
     def _hash(self, row: EntryRow) -> bytes:
         return entries.hash_after(self.head.hash, row.seq, row.kind, row.key, row.payload)
 
@@ -155,7 +174,7 @@ def _beside(tx: Transaction, follower: _Follower) -> Iterator[str]:
     if image is not None and (known is None or not image.body.startswith(known.hash)):
         yield "the state was written down after an entry that is not there"
     yield from _promise_problems(state)
-    yield from _private_problems(tx, state, follower.panes)
+    yield from _private_problems(tx, state, follower)
     clock_ms = tx.counters.of(CLOCK)[0]
     last = (one.last_ms for query in state.queries.values() for one in query.ended.values())
     since_ms = max(last, default=state.created_ms) - CLOCK_GRAIN_MS
@@ -174,9 +193,7 @@ def _promise_problems(state: State) -> Iterator[str]:
         yield from state.layouts(feed).problems()
 
 
-def _private_problems(
-    tx: Transaction, state: State, panes: Mapping[tuple[str, int, int], bytes]
-) -> Iterator[str]:
+def _private_problems(tx: Transaction, state: State, follower: _Follower) -> Iterator[str]:
     for query in state.queries.values():
         try:
             tx.private.run(query.run, query.left)
@@ -185,6 +202,13 @@ def _private_problems(
     for row in tx.private.each():
         if row.kind == RUN and state.queries[row.query].run is None:
             yield f"a run of {row.query!r} outlived its configuration"
-        left = panes.get((row.query, row.start_ms, row.end_ms)) if row.kind == NOISY else None
-        if left is not None and left != tx.private.digest_of(row):
+        if row.kind != NOISY:
+            continue
+        left = follower.panes[row.query].pop((row.start_ms, row.end_ms), None)
+        if left is None and follower.whole:
+            yield f"noisy counts of {row.query!r} were left by no decision"
+        elif left not in {None, tx.private.digest_of(row)}:
             yield f"noisy counts of {row.query!r} are not as their decision left them"
+    for name, gone in follower.panes.items():
+        if gone:
+            yield f"noisy counts of {name!r} are gone, and windows to come read them"

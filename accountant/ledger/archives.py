@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from accountant.errors import LedgerError
+from accountant.ledger.door import checked
 from accountant.ledger.progress import unpublished_of, waiting
 from accountant.log import entries, images
-from accountant.log.entries import Archived, Ended, Snapshot
+from accountant.log.entries import BEGINNING, Archived, Ended, Head, Snapshot
 from accountant.rules.recovery import released
 from accountant.store.transaction import LEFT
 
@@ -57,13 +58,20 @@ class Archives:
 
         Args:
             before_ms: windows that end after it stay, with all that was appended since the first of
-                them ended. So do decisions that have not left, and runs that go on.
+                them ended. So do decisions that have not left, and runs that go on; and all, where
+                no window has ended since entries moved last.
         """
         with self._door.read() as (tx, state):
-            first, last = _first_to_move(tx, state), state.head.number
+            first, head = _before_first(state).number + 1, state.head.number
             until = _movable_until(tx, state, before_ms)
-        late = (number for number, one in self._ended(first, last) if one.end_ms > until)
-        return first, next(late, last + 1) - 1
+        last = first - 1
+        for row in self.entries(first, head):
+            entry = entries.decode(row.kind, row.payload) if row.kind == Ended.kind else None
+            if isinstance(entry, Ended) and entry.end_ms > until:
+                return first, row.seq - 1 if last >= first else last
+            if entry is not None:
+                last = head
+        return first, last
 
     def entries(self, first: int, last: int) -> Iterator[EntryRow]:
         """Yield entries in order; each page is read by itself."""
@@ -98,21 +106,13 @@ class Archives:
 
         Raises:
             LedgerError: these entries must not go, or not yet.
+            LedgerCorruptError: one of them does not follow on the one before it.
         """
-        marks, latest_ms = self._marks(first, last)  # entries never change: nobody waits for this
-        with self._door.write() as writing:
-            tx, state = writing.tx, writing.state
-            if not any(one.file == file for one in state.archives):
-                row = tx.log.at(last)
-                moves_ms = _movable_until(tx, state, before_ms)
-                if row is None or first != _first_to_move(tx, state) or latest_ms > moves_ms:
-                    raise LedgerError(f"entries {first} to {last} of the ledger cannot go now")
-                for query, (number, mine) in marks.items():
-                    tx.kept.put(_KNOWN + query, number, bytes(mine))
-                known = tuple(_digest(mine) for _, mine in marks.values())
-                writing.append(Archived(file, first, last, row.hash, moves_ms, known))
-                writing.append(Snapshot(msgspec.Raw(images.dump(state))))
-            writing.tick()
+        with self._door.state() as state:
+            moved = any(one.file == file for one in state.archives)
+            before = _before_first(state)
+        if not moved:
+            self._note(file, first, last, before_ms, before)
         return self.let_go()
 
     def let_go(self) -> int:
@@ -123,24 +123,42 @@ class Archives:
                 moved = writing.state.archives
                 step = writing.tx.log.drop_through(moved[-1].last, _STEP) if moved else 0
             gone += step
-            time.sleep(_PAUSE_S if step == _STEP else 0)
+            if step == _STEP:
+                time.sleep(_PAUSE_S)
         while self._door.store.give_back(_STEP_PAGES):
             time.sleep(_PAUSE_S)
         return gone
 
-    def _ended(self, first: int, last: int) -> Iterator[tuple[int, Ended]]:
-        """Yield how windows ended, with the numbers of their entries."""
-        for row in self.entries(first, last):
-            if row.kind == Ended.kind and isinstance(
-                one := entries.decode(row.kind, row.payload), Ended
-            ):
-                yield row.seq, one
+    def _note(self, file: str, first: int, last: int, before_ms: int, before: Head) -> None:
+        """Append that entries lie in a file, with the state, and keep marks of the decisions."""
+        refused = LedgerError(f"entries {first} to {last} of the ledger cannot go now")
+        if first != before.number + 1:
+            raise refused
+        marks, latest_ms = self._marks(before, last)  # entries never change: nobody waits for this
+        with self._door.write() as writing:
+            tx, state = writing.tx, writing.state
+            row, moves_ms = tx.log.at(last), _movable_until(tx, state, before_ms)
+            if row is None or before != _before_first(state) or latest_ms > moves_ms:
+                raise refused
+            for query, (number, mine) in marks.items():
+                tx.kept.put(_KNOWN + query, number, bytes(mine))
+            known = tuple(_digest(mine) for _, mine in marks.values())
+            writing.append(Archived(file, first, last, row.hash, moves_ms, known))
+            writing.append(Snapshot(msgspec.Raw(images.dump(state))))
+            writing.tick()
 
-    def _marks(self, first: int, last: int) -> tuple[dict[str, tuple[int, bytearray]], int]:
-        """Return the marks of decisions by query, and when the latest of their windows ends."""
+    def _marks(self, before: Head, last: int) -> tuple[dict[str, tuple[int, bytearray]], int]:
+        """Return the marks of decisions by query, and when the latest of their windows ends.
+
+        Raises:
+            LedgerCorruptError: an entry does not follow on the one before it.
+        """
         marks: dict[str, tuple[int, bytearray]] = {}
         latest_ms = -(2**62)
-        for _, ended in self._ended(first, last):
+        for row in self.entries(before.number + 1, last):
+            ended, before = checked(row, before), Head(row.seq, row.hash)
+            if not isinstance(ended, Ended):
+                continue
             begin, mine = marks.setdefault(ended.query, (ended.sequence, bytearray()))
             mine.extend(bytes((ended.sequence - begin) * _MARK_BYTES - len(mine)))
             mine.extend(_mark(ended.decision(self._ledger_id, published=True)))
@@ -157,9 +175,11 @@ def knows(tx: Transaction, seen: SeenDecision) -> bool:
     return False
 
 
-def _first_to_move(tx: Transaction, state: State) -> int:
-    moved = state.archives[-1].last if state.archives else 0
-    return max(moved + 1, tx.log.bounds()[0])
+def _before_first(state: State) -> Head:
+    """Return the entry before the first one that is in no archive."""
+    if not state.archives:
+        return Head(0, BEGINNING)
+    return Head(state.archives[-1].last, state.archives[-1].hash)
 
 
 def _movable_until(tx: Transaction, state: State, before_ms: int) -> int:

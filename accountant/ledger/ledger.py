@@ -300,6 +300,7 @@ class Ledger:
                 now_ms=writing.tick(),
                 run=after,
                 left=left,
+                kept_from_ms=None if noisy is None else noisy.kept_from_ms,
             )
             return self._end(writing, ended)
 

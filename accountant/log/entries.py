@@ -413,7 +413,7 @@ class Archived(Entry, frozen=True):
     file: str
     first: int
     last: int
-    hash: bytes
+    hash: bytes = msgspec.field(name="last_hash")  # beside the entry's own in an export
     before_ms: int
     known: tuple[bytes, ...] = ()
 

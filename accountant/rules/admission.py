@@ -122,6 +122,7 @@ def settled(
     now_ms: int,
     run: StoredRun | None,
     left: bytes | None,
+    kept_from_ms: int | None = None,
 ) -> Ended:
     """Return how a reservation ends: at its realised loss; the rest is usable at once.
 
@@ -136,6 +137,7 @@ def settled(
         now_ms: the time.
         run: the run as it left it; ``None`` outside one.
         left: keyed digest of the private state that it left.
+        kept_from_ms: of a pane: no window to come reads one that starts before this.
     """
     asked = charge.asked
     uneven = isinstance(cost, LevelCosts) and len(cost.levels) > 1
@@ -163,6 +165,7 @@ def settled(
             run.open_units, run.alarm_units, run.left, run.alarms_rung, run.opened_start_ms
         ),
         left=left,
+        kept_from_ms=kept_from_ms,
     )
 
 

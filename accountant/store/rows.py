@@ -100,10 +100,13 @@ class Rows:
         return row
 
     def _digest(self, values: tuple[Any, ...]) -> bytes:
-        hashed = blake2b(self._table.name.encode(), digest_size=_DIGEST_BYTES, key=self._secret)
-        for value in values:
-            text = value if isinstance(value, bytes) else repr(value).encode()
-            hashed.update(len(text).to_bytes(8, "little") + text)
+        # Of bytes their length, in a form that no other value has; then they themselves.
+        blobs = [value for value in values if type(value) is bytes]
+        plain = [(len(value),) if type(value) is bytes else value for value in values]
+        said = repr((self._table.name, plain)).encode()
+        hashed = blake2b(said, digest_size=_DIGEST_BYTES, key=self._secret)
+        for blob in blobs:
+            hashed.update(blob)
         return hashed.digest()
 
     @property

@@ -23,7 +23,13 @@ from stream.cli.restore import claim, mark_spent, set_clock
 from stream.cli.shared import BAD_INPUT, FILE, echo_json, load_alarms
 from stream.cli.suggestions import alarm_names
 from stream.custody.anchors import anchor_line, read_anchor, read_anchors
-from stream.custody.archive import archived_in, decisions_in, missing_in, write_entries
+from stream.custody.archive import (
+    archived_in,
+    decisions_in,
+    missing_in,
+    refuse_other_file,
+    write_entries,
+)
 from stream.custody.changes import accept_changes
 from stream.custody.history import entry_fields, log_lines
 from stream.custody.losses import predicate_losses
@@ -227,11 +233,13 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
     "path",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="PATH",
-    help="Write a Parquet file, one row an entry, instead of JSON lines.",
+    help="Write a Parquet file, one row an entry, instead of JSON lines; a former one is replaced.",
 )
 @click.pass_obj
 def export(load: Callable[[], Alarms], path: Path | None) -> None:
     """Write every entry, as JSON lines or as a Parquet file: no raw count, no hash key is in it."""
+    if path is not None:
+        refuse_other_file(path)
     with opened_ledger(load()) as opened:
         if path is not None:
             click.echo(f"{write_entries(opened.reports.entries(), path)} entries in {path}")
@@ -241,11 +249,11 @@ def export(load: Callable[[], Alarms], path: Path | None) -> None:
 
 
 @ledger.command()
-@click.option("--alarm", metavar="ALARM", help="Only what concerns this alarm, or its budget.")
+@click.option("--alarm", metavar="ALARM", help="Leave out what is about other alarms.")
 @click.option(
     "--since",
     metavar=TIME,
-    help="Only entries of windows that end after it, by the clocks of `timezone` without an "
+    help="Only what is about windows that end after it, by the clocks of `timezone` without an "
     "offset. Default: all.",
 )
 @click.pass_obj

@@ -11,6 +11,7 @@ Realised losses stand in these files: they are the custodian's, as the ledger is
 from __future__ import annotations
 
 import os
+import re
 from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -29,7 +30,15 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
 
-__all__ = ["Moved", "archive", "archived_in", "decisions_in", "missing_in", "write_entries"]
+__all__ = [
+    "Moved",
+    "archive",
+    "archived_in",
+    "decisions_in",
+    "missing_in",
+    "refuse_other_file",
+    "write_entries",
+]
 
 _FIELDS: Final = {
     "seq": pa.int64(),
@@ -40,15 +49,19 @@ _FIELDS: Final = {
 }
 _SCHEMA: Final = pa.schema([pa.field(name, one, nullable=False) for name, one in _FIELDS.items()])
 _BATCH_ROWS: Final = 8_192
-_UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, TypeError, LookupError)
+_NUMBERS: Final = re.compile(r"entries-([0-9]{1,18})-([0-9]{1,18})-")
+_UNREADABLE: Final = (
+    *(pa.ArrowException, OSError, ValueError, TypeError, LookupError),
+    AttributeError,  # a payload that is no text
+)
 
 
 class Moved(NamedTuple):
     """What one call did.
 
     Args:
-        entries: how many left the ledger.
-        files: names of the files that they lie in.
+        entries: how many left the ledger, also those that a call left there which was cut off.
+        files: names of the files that the others lie in.
     """
 
     entries: int
@@ -88,6 +101,23 @@ def write_entries(rows: Iterable[EntryRow], path: Path) -> int:
     return many
 
 
+def refuse_other_file(path: Path) -> None:
+    """Refuse to replace a file that holds no entries: a configuration, a ledger, anything.
+
+    Raises:
+        ConfigError: there is one.
+    """
+    try:
+        known = not path.exists() or _is_of_entries(path)
+    except _UNREADABLE:
+        known = False
+    if not known:
+        raise ConfigError(
+            f"{path} is there, and is no export of entries",
+            hint="name another file; nothing has changed",
+        )
+
+
 def archive(ledger: Ledger, folder: Path, before_ms: int) -> Moved:
     """Move what may go of a ledger's entries to files, and finish what was cut off before.
 
@@ -98,7 +128,8 @@ def archive(ledger: Ledger, folder: Path, before_ms: int) -> Moved:
 
     Raises:
         LedgerError: somebody else is at it.
-        LedgerCorruptError: what was written is not what the ledger has.
+        LedgerCorruptError: what was written is not what the ledger has, or an entry does not
+            follow on the one before it.
         ConfigError: the folder cannot be written to.
     """
     with ledger.exclusive("archive") as alone:
@@ -107,10 +138,12 @@ def archive(ledger: Ledger, folder: Path, before_ms: int) -> Moved:
                 "entries of this ledger are being archived already",
                 hint="wait for the other command to end",
             )
-        moved: dict[str, int] = {}
+        gone, files = ledger.archives.let_go(), list[str]()
         for path, first, last in _left_over(ledger, folder):
-            if ledger.archives.movable(before_ms)[0] == first and _holds(ledger, path, first, last):
-                moved[path.name] = ledger.archives.move(path.name, first, last, before_ms)
+            next_one, until = ledger.archives.movable(before_ms)
+            if first == next_one and last <= until and _holds(ledger, path, first, last):
+                gone += ledger.archives.move(path.name, first, last, before_ms)
+                files.append(path.name)
         first, last = ledger.archives.movable(before_ms)
         if first <= last:
             path = folder / _name(ledger, first, last)
@@ -120,9 +153,9 @@ def archive(ledger: Ledger, folder: Path, before_ms: int) -> Moved:
                     f"{path.name} does not hold what was written to it",
                     hint="nothing of it was moved: delete it, and look at the disk",
                 )
-            moved[path.name] = ledger.archives.move(path.name, first, last, before_ms)
-        ledger.archives.let_go()
-        return Moved(sum(moved.values()), list(moved))
+            gone += ledger.archives.move(path.name, first, last, before_ms)
+            files.append(path.name)
+        return Moved(gone, files)
 
 
 def missing_in(ledger: Ledger, folder: Path) -> list[str]:
@@ -131,7 +164,7 @@ def missing_in(ledger: Ledger, folder: Path) -> list[str]:
     for kept in ledger.archives.kept():
         path = folder / kept.file
         try:
-            if pq.read_schema(path).remove_metadata() != _SCHEMA:
+            if not _is_of_entries(path):
                 wrong.append(f"{path.name}: it is not an archive")
         except FileNotFoundError:
             wrong.append(f"{path.name}: it is missing from {folder}")
@@ -144,13 +177,20 @@ def archived_in(ledger: Ledger, folder: Path) -> Iterator[EntryRow]:
     """Yield the entries that a ledger moved to a folder, in order.
 
     Raises:
-        LedgerError: a file cannot be read.
+        LedgerError: a file cannot be read, or holds other entries than it should.
     """
     for kept in ledger.archives.kept():
+        numbers = iter(range(kept.first, kept.last + 1))
+        others = f"{kept.file}: it does not hold entries {kept.first} to {kept.last} in order"
         try:
-            yield from _entries_in(folder / kept.file)
+            for row in _entries_in(folder / kept.file):
+                if row.seq != next(numbers, None):
+                    raise LedgerError(others)
+                yield row
         except _UNREADABLE:
             raise LedgerError(f"{kept.file}: it is not an archive that can be read") from None
+        if next(numbers, None) is not None:
+            raise LedgerError(others)
 
 
 def decisions_in(ledger: Ledger, folder: Path) -> Iterator[StoredDecision]:
@@ -159,6 +199,10 @@ def decisions_in(ledger: Ledger, folder: Path) -> Iterator[StoredDecision]:
         entry = decode(row.kind, row.payload) if row.kind == Ended.kind else None
         if isinstance(entry, Ended):
             yield entry.decision(ledger.ledger_id, published=True)
+
+
+def _is_of_entries(path: Path) -> bool:
+    return bool(pq.read_schema(path).remove_metadata() == _SCHEMA)
 
 
 def _holds(ledger: Ledger, path: Path, first: int, last: int) -> bool:
@@ -183,12 +227,13 @@ def _name(ledger: Ledger, first: int, last: int) -> str:
     return f"entries-{first}-{last}-{end.hash.hex()[:8]}.parquet"
 
 
-def _left_over(ledger: Ledger, folder: Path) -> Iterator[tuple[Path, int, int]]:
-    """Yield the files that a call wrote which was cut off, with their first and last entry."""
+def _left_over(ledger: Ledger, folder: Path) -> list[tuple[Path, int, int]]:
+    """Return files that the ledger does not know yet, with the entries that their names say."""
     known = {one.file for one in ledger.archives.kept()}
-    for path in folder.glob("entries-*-*-*.parquet"):
-        numbers = path.name.split("-")[1:3]
-        if path.name in known or not all(one.isdecimal() for one in numbers):
-            continue
-        first, last = map(int, numbers)
-        yield path, first, last
+    named = ((path, _NUMBERS.match(path.name)) for path in folder.glob("*.parquet"))
+    found = [
+        (path, int(numbers[1]), int(numbers[2]))
+        for path, numbers in named
+        if numbers is not None and path.name not in known
+    ]
+    return sorted(found, key=lambda one: one[1:])

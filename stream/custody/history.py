@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from accountant.log import entries
-from accountant.units import from_loss_units
-from stream.windows.shown import clock_text
+from stream.decisions.records import epsilon_text
+from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -40,28 +40,21 @@ def log_lines(
         rows: in order.
         timezone: whose clocks are shown.
         alarm: leave out what is about other alarms.
-        since_ms: leave out what is about windows that end by then alone.
+        since_ms: leave out what is not about a window that ends after it.
     """
     for row in rows:
         entry = entries.decode(row.kind, row.payload)
-        about = [
-            (window, said)
-            for window, said in _windows_of(entry)
-            if alarm in {None, window.query} and (since_ms is None or window.end_ms > since_ms)
+        windows = list(_windows_of(entry))
+        what = [
+            f"{one.query!r} {moment_text(one.start_ms, timezone)} to "
+            f"{moment_text(one.end_ms, timezone)}: {said}"
+            for one, said in windows
+            if alarm in {None, one.query} and (since_ms is None or one.end_ms > since_ms)
         ]
-        others = (alarm is not None and getattr(entry, "query", alarm) != alarm) or since_ms
-        if not about and (others or isinstance(entry, _OF_WINDOWS)):
-            continue
-        what = [_said(entry)] if not isinstance(entry, _OF_WINDOWS) else []
-        what += (
-            f"{one.query!r} {clock_text(one.start_ms, timezone)} to "
-            f"{clock_text(one.end_ms, timezone)}: {said}"
-            for one, said in about
-        )
-        yield f"{row.seq} {row.kind} {'; '.join(what)}"
-
-
-_OF_WINDOWS: Final = (entries.Admitted, entries.Answered, entries.Ended, entries.Recovered)
+        if not windows and since_ms is None and alarm in {None, getattr(entry, "query", alarm)}:
+            what = [_said(entry)]
+        if what:
+            yield f"{row.seq} {row.kind} {'; '.join(what)}"
 
 
 def _windows_of(entry: entries.Entry) -> Iterator[tuple[WindowKey, str]]:
@@ -69,24 +62,24 @@ def _windows_of(entry: entries.Entry) -> Iterator[tuple[WindowKey, str]]:
     match entry:
         case entries.Admitted():
             for asked in entry.windows:
-                loss = from_loss_units(asked.units * min(asked.cells_per_unit, asked.cells))
-                yield asked.window, f"{asked.answer}, {loss:.6g} at worst"
+                loss = epsilon_text(asked.units * min(asked.cells_per_unit, asked.cells))
+                yield asked.window, f"{asked.answer}, {loss} at worst"
         case entries.Answered():
             for given in entry.windows:
                 yield given.window, given.answer
         case entries.Ended():
-            loss = from_loss_units(entry.loss_units)
-            said = entry.reason or f"{entry.alarm_count} alarm(s), {loss:.6g} lost"
+            lost = f"{entry.alarm_count} alarm(s), {epsilon_text(entry.loss_units)} lost"
+            said = entry.reason or lost
             yield entry.window, f"number {entry.sequence}, {entry.outcome}, {said}"
         case entries.Recovered():
             for seen in entry.decisions:
-                yield seen.key, f"taken over, {from_loss_units(seen.loss_units):.6g} spent"
+                yield seen.key, f"taken over, {epsilon_text(seen.loss_units)} spent"
 
 
 def _said(entry: entries.Entry) -> str:
-    """Return the rest of an entry, name by name; long values are left to ``export``."""
-    values = msgspec.to_builtins(entry)
-    flat = values.pop(entry.kind, None)
-    values |= flat if isinstance(flat, dict) else {}
-    short = {name: value for name, value in values.items() if len(str(value)) <= _LONG}
+    """Return what an entry says, name by name; long values are left to ``export``."""
+    flat: dict[str, Any] = {}
+    for name, value in msgspec.to_builtins(entry).items():
+        flat |= value if isinstance(value, dict) else {name: value}
+    short = {name: value for name, value in flat.items() if len(str(value)) <= _LONG}
     return ", ".join(f"{name} {value}" for name, value in short.items())

@@ -1,4 +1,8 @@
-"""Every contract test of the ledger runs on both stores."""
+"""Every contract test of the ledger runs on both stores.
+
+A module that says ``DATABASES = ["sqlite"]`` runs on that alone: what it tests takes no lock, and
+no commit of it is different. A test of such a module may ask for both.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +37,18 @@ __all__ = [
 ]
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run each test on the stores that its module names, or on both."""
+    by_itself = any(
+        one.name == "parametrize" and "database" in one.args[0]
+        for one in metafunc.definition.iter_markers()
+    )
+    if "database" in metafunc.fixturenames and not by_itself:
+        databases = getattr(metafunc.module, "DATABASES", ["sqlite", "postgresql"])
+        metafunc.parametrize("database", databases, indirect=True)
+
+
+@pytest.fixture
 def database(request: pytest.FixtureRequest) -> str:
     """Each store's kind."""
     kind: str = request.param
@@ -76,11 +91,11 @@ def opened(ledger_url: str, clock: Clock) -> Iterator[Callable[[], Ledger]]:
         yield lambda: stack.enter_context(open_ledger(ledger_url, clock))
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def new_url(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
+@pytest.fixture
+def new_url(database: str, request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[], str]:
     """A function that returns the URL of a database for another new ledger."""
     number = count()
-    if request.param == "sqlite":
+    if database == "sqlite":
         return lambda: f"sqlite:///{tmp_path}/ledger-{next(number)}.db"
     server = request.getfixturevalue("postgres")
     return lambda: new_ledger(server)

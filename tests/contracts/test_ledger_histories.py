@@ -2,36 +2,36 @@
 
 from __future__ import annotations
 
-import base64
 from collections import Counter
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pytest
 
 from accountant.budget import filter as filter_module
 from accountant.budget.filter import BudgetFilter, EventFilter, UserFilter
-from accountant.rules import admission
-from accountant.rules import standing as standing_module
 from accountant.costs.levels import LevelCosts
+from accountant.log.entries import Admitted, Answered, Ended, Recovered, decode
+from accountant.log.state import Budget, ChargeState, Reservation
 from accountant.records import Answer, Outcome, SeenDecision
-from accountant.store.tables.charged import ChargeRow
+from accountant.rules import admission
 from accountant.units import PrivacyUnit
-from tests.support.exports import charge_units, replayed
 from tests.support.ledgers import Series, deny, open_ledger, requests, set_up, settle
 from tests.support.transcripts import Play, random_case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from accountant.budget.standings import Standing
+    from accountant.costs.charges import WindowKey
     from accountant.ledger.ledger import Ledger
     from accountant.loss.overlap import Held
     from accountant.regions.shapes import Shape
 
-PLAYS = {"sqlite": 6, "postgresql": 2}
+DATABASES = ["sqlite"]
+PLAYS = 6
 CASES_FOR_A_TWIN = 60
 
 
@@ -46,28 +46,29 @@ def test_answers_follow_the_order_whatever_the_interleaving(
     new_url: Callable[[], str], unit: PrivacyUnit
 ) -> None:
     """Every answer, and all that was spent, is what serving windows one by one gives."""
-    kind = "sqlite" if new_url().startswith("sqlite") else "postgresql"
-    for number in range(PLAYS[kind]):
+    for number in range(PLAYS):
         play(new_url(), unit, number // 2, number % 2)
 
 
 @pytest.mark.parametrize("unit", list(PrivacyUnit))
-def test_an_export_replays_at_every_length(ledger: Ledger, unit: PrivacyUnit) -> None:
-    """With 1 to 100 charges of every kind, the exported rows add up to what the ledger says."""
+def test_the_log_adds_up_at_every_length(ledger: Ledger, unit: PrivacyUnit) -> None:
+    """With 1 to 100 windows that ended somehow, its entries add up to what the ledger says."""
     period = 200 if unit is PrivacyUnit.USER else 0
     series = Series("q", 20, 10, 2, cells_per_unit=2 if period else 1, period=period)
     set_up(ledger, unit, 24 if period else 4, [series])
     ends = Counter[str]()
     for index in range(100):
         ends[_end_somehow(ledger, series, index)] += 1
-        rows = list(ledger.reports.export())
-        assert sum(row["record"] == "charges" for row in rows) == index + 1
+        spent = lost_by_hand(ledger)
         status = ledger.reports.status().scopes["s"]
         if period:
-            found = {at: units for (_, at), (units, _) in replayed(rows).items()}
-            assert found == dict(status.periods)
+            totals: Counter[int] = Counter()
+            for one in spent:
+                reached = sum(sorted(one.cells, reverse=True)[: one.reached])
+                totals.update(dict.fromkeys(one.periods, reached))
+            assert +totals == Counter(dict(status.periods))
         else:
-            assert status.spent_units == worst_by_hand(rows)
+            assert status.spent_units == worst_by_hand(spent)
         if index % 10 == 9:
             assert ledger.reports.verify() == []
     wanted = {"settled", "cells", "denied", "refused", "too_old", "missed", "spent"}
@@ -104,24 +105,59 @@ def _end_somehow(ledger: Ledger, series: Series, index: int) -> str:
     return "cells" if cells else "settled"
 
 
-def worst_by_hand(rows: Sequence[dict[str, Any]]) -> int:
-    """Add up every instant of the exported charges of one query, cell by cell."""
+class Lost(NamedTuple):
+    """What a window cost: cell by cell, of which a person reaches a few of the dearest."""
+
+    start_ms: int
+    end_ms: int
+    cells: Sequence[int]
+    reached: int
+    periods: tuple[int, ...]
+    anybody: bool = False
+
+
+def lost_by_hand(ledger: Ledger) -> list[Lost]:
+    """Return what every window cost, from the entries of the log alone."""
+    asked: dict[Any, Any] = {}
+    granted: set[Any] = set()
+    found: list[Lost] = []
+    for row in ledger.reports.entries():
+        match decode(row.kind, row.payload):
+            case Admitted(windows=windows):
+                asked |= {one.window: one for one in windows}
+                granted |= {one.window for one in windows if one.answer is Answer.RESERVED}
+            case Answered(windows=windows):
+                granted |= {one.window for one in windows if one.answer is Answer.RESERVED}
+            case Ended(window=key) as ended:
+                granted.discard(key)
+                if (units := ended.settled_units) is not None:
+                    cells = [units] * asked[key].cells
+                    if ended.costs is not None:
+                        cells = LevelCosts.decode(ended.costs).as_array().tolist()
+                    found.append(_lost(asked[key], cells))
+            case Recovered(decisions=decisions):
+                for one in decisions:
+                    place = (one.start_ms, one.end_ms, [one.loss_units], 1, one.periods)
+                    found.append(Lost(*place, anybody=True))
+                    passed = [each for each in granted if each.start_ms < one.next_start_ms]
+                    found += [_lost(asked[each], [asked[each].units] * 4) for each in passed]
+                    granted.difference_update(passed)
+    assert not granted
+    return found
+
+
+def _lost(asked: Any, cells: Sequence[int]) -> Lost:
+    return Lost(asked.start_ms, asked.end_ms, cells, asked.cells_per_unit, asked.periods)
+
+
+def worst_by_hand(spent: Sequence[Lost]) -> int:
+    """Add up every instant of the windows of one query, cell by cell."""
     worst = 0
     for at in range(0, 1_100, 5):
-        cells, beside = [0] * 4, 0
-        for row in rows:
-            if row["record"] not in {"charges", "adopted"}:
-                continue
-            if not row["start_ms"] <= at < row["end_ms"]:
-                continue
-            if row["record"] == "adopted":
-                beside += row["loss_units"]
-            elif row["costs"] is not None:
-                costs = LevelCosts.decode(base64.b64decode(row["costs"])).as_array().tolist()
-                cells = [one + more for one, more in zip(cells, costs, strict=True)]
-            else:
-                cells = [one + charge_units(row)[0] for one in cells]
-        worst = max(worst, max(cells) + beside)
+        now = [one for one in spent if one.start_ms <= at < one.end_ms]
+        cells = [one.cells for one in now if not one.anybody]
+        beside = sum(one.cells[0] for one in now if one.anybody)
+        worst = max(worst, max(map(sum, zip(*cells, strict=True)), default=0) + beside)
     return worst
 
 
@@ -161,14 +197,14 @@ def drops_a_shape(patch: pytest.MonkeyPatch) -> None:
 
 def refunds_twice(patch: pytest.MonkeyPatch) -> None:
     """Broken twin: gives back twice what a settlement left over."""
-    own = ChargeRow.final_units
+    own = Reservation.final_units
 
-    def final_units(self: ChargeRow) -> int:
+    def final_units(self: Reservation) -> int:
         realised: int = own.fget(self)  # type: ignore[attr-defined]  # it is a property
-        settled = self.settled_loss_units is not None
+        settled = self.state is ChargeState.SETTLED
         return max(0, 2 * realised - self.loss_units) if settled else realised
 
-    patch.setattr(ChargeRow, "final_units", property(final_units))
+    patch.setattr(Reservation, "final_units", property(final_units))
 
 
 def forgets_periods(patch: pytest.MonkeyPatch) -> None:
@@ -182,36 +218,34 @@ def forgets_periods(patch: pytest.MonkeyPatch) -> None:
 
 
 def sees_later_windows(patch: pytest.MonkeyPatch) -> None:
-    """Broken twin: counts windows that come later in the order, for what they hold by now."""
-    own = standing_module.Standings.judge
+    """Broken twin: counts windows that come later in the order, for what they may hold."""
+    own = admission.judge
 
-    def judge(self: Any, **given: Any) -> BudgetFilter:
-        later = [one for one in map(self.of, given.pop("without", ())) if one is not None]
-        made = own(self, **given)
-        for one in later if isinstance(made, EventFilter) else ():
-            made.hold(one)
+    def judge(budget: Budget, *, first: WindowKey | None = None, **given: Any) -> BudgetFilter:
+        made = own(budget, first=first, **given)
+        for one in budget.charges.values():
+            later = first is not None and one.window > first
+            standing = budget.standing(one) if later else None
+            if standing is not None:
+                made.hold(standing)
         return made
 
-    patch.setattr(standing_module.Standings, "judge", judge)
+    patch.setattr(admission, "judge", judge)
 
 
 def never_answers(patch: pytest.MonkeyPatch) -> None:
     """Broken twin: ends windows and answers nobody."""
-
-    def answers(*_: object) -> Iterator[Any]:
-        return iter(())
-
-    patch.setattr(admission, "answers", answers)
+    patch.setattr(admission, "answers", lambda _: None)
 
 
 def forgets_pending(patch: pytest.MonkeyPatch) -> None:
     """Broken twin: takes it that what waits for an answer will be refused."""
-    own = standing_module.Standings.of
+    own = Budget.standing
 
-    def of(self: Any, charge: ChargeRow) -> Standing | None:
-        return None if charge.admission is Answer.PENDING else own(self, charge)
+    def standing(self: Budget, charge: Reservation) -> Standing | None:
+        return None if charge.asked.answer is Answer.PENDING else own(self, charge)
 
-    patch.setattr(standing_module.Standings, "of", of)
+    patch.setattr(Budget, "standing", standing)
 
 
 TWINS: list[tuple[Callable[[pytest.MonkeyPatch], None], PrivacyUnit]] = [

@@ -242,10 +242,10 @@ def _decided(
     return deny(ledger, series, index, "budget")
 
 
-def without_anchors(status: LedgerStatus) -> LedgerStatus:
-    """Return a status without the ends of its chains: compaction adds a link."""
-    scopes = {name: replace(scope, anchor="") for name, scope in status.scopes.items()}
-    return replace(status, scopes=scopes)
+def without_anchor(status: LedgerStatus) -> LedgerStatus:
+    """Return a status without the end of the log and what lies in archives."""
+    scopes = {name: replace(one, archived_ms=None) for name, one in status.scopes.items()}
+    return replace(status, anchor="", scopes=scopes)
 
 
 def answers(ledger: Ledger, series: Series, count: int) -> list[Answer]:

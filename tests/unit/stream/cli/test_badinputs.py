@@ -60,16 +60,14 @@ def held(path: Path) -> bytes | None:
     return path.read_bytes() if path.is_file() else None
 
 
-def charges(path: Path) -> int:
-    """Return how many charges a ledger holds, 0 where there is none."""
+def windows(path: Path) -> int:
+    """Return how many entries of a ledger are about windows, 0 where there is none."""
     if not path.is_file():
         return 0
+    asked = "SELECT COUNT(*) FROM tocsin_entries WHERE kind IN ('admitted', 'answered', 'ended')"
     with closing(sqlite3.connect(path)) as connection:
-        named = "SELECT name FROM sqlite_master WHERE type = 'table' AND name LIKE '%charge%'"
-        tables = [row[0] for row in connection.execute(named)]
-        counts = [connection.execute(f"SELECT COUNT(*) FROM {name}").fetchone() for name in tables]  # noqa: S608
-    assert tables
-    return sum(count for (count,) in counts)
+        ((count,),) = connection.execute(asked)
+    return int(count)
 
 
 def answered(call: Call, folder: Path) -> str:
@@ -82,7 +80,7 @@ def answered(call: Call, folder: Path) -> str:
     said = " ".join(result.output.split())
     if result.exit_code != call.code or call.phrase not in said:
         return f"{call.words}: {result.exit_code}, not {call.code}; {call.phrase!r} in {said!r}?"
-    after = charges(folder / "ledger.db") if before is None else held(folder / "ledger.db")
+    after = windows(folder / "ledger.db") if before is None else held(folder / "ledger.db")
     if "Traceback" in said or (after or None) != before:
         return f"{call.words}: a traceback, or the ledger was touched: {said!r}"
     return ""

@@ -85,14 +85,22 @@ def _grown(folder: Path, text: str) -> str:
     return _utc(*seen)
 
 
+def _logged(folder: Path, text: str) -> str:
+    """Return when the first window ends, in UTC, that the log shows since a time."""
+    result = tocsin("ledger", str(folder / "alarms.yaml"), "log", "--since", text)
+    assert result.exit_code == 0, result.stderr
+    ends = re.findall(r" to 2024-10-2\d (\d\d):00 CET: number", result.stdout)
+    return f"{int(ends[0]) - 2:02d}Z"
+
+
 READ = {
     ("count", "--since"): lambda folder, text: _counted(folder, "--since", text, at=0),
     ("count", "--until"): lambda folder, text: _counted(folder, "--until", text, at=-1),
     ("ledger losses", "--at"): _lost,
-    ("ledger compact", "--before"): lambda folder, text: _told(folder, "compact", "--before", text),
     ("ledger archive", "--before"): lambda folder, text: _told(
         folder, "archive", str(folder / "old"), "--before", text
     ),
+    ("ledger log", "--since"): _logged,
     ("grow", "--at"): _grown,
 }
 
@@ -166,7 +174,11 @@ SHOWN = {
     ),
     "status": (("ledger", "FILE", "status"), "2024-10-28 00:00"),
     "losses": (("ledger", "FILE", "losses", "crowd"), "CET"),
-    "compact": (("ledger", "FILE", "compact", "--before", "2024-10-27T11:00"), "11:00 CET"),
+    "archive": (
+        ("ledger", "FILE", "archive", "OLD", "--before", "2024-10-27T11:00"),
+        "before 2024-10-27 11:00 CET",
+    ),
+    "log": (("ledger", "FILE", "log"), "'crowd' 2024-10-27 23:00 CET to 2024-10-28 00:00 CET: "),
     "accept": (("ledger", "FILE", "accept"), "in force from 2024-10-28 00:00 CET"),
 }
 
@@ -179,7 +191,7 @@ def test_what_a_person_reads_is_local(folder: Path, name: str) -> None:
     if name == "accept":
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace("> 30", "> 31"), encoding="utf-8")
-    places = {"FILE": str(path), "EVENTS": str(folder / "badges.jsonl")}
+    places = {"FILE": str(path), "EVENTS": str(folder / "badges.jsonl"), "OLD": str(folder / "old")}
     result = tocsin(*(places.get(word, word) for word in command))
     assert result.exit_code == 0, result.stderr
     told = " ".join((result.stdout + result.stderr).split())

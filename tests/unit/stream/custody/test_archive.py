@@ -1,4 +1,4 @@
-"""Decisions in Parquet files: all are there, once, whatever was cut off, and edits are named."""
+"""Entries in Parquet files: all are there, once, whatever was cut off, and edits are named."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from accountant.rules import archiving, vouching
 from accountant.errors import ConfigError, LedgerCorruptError, LedgerError
-from accountant.ledger import archives, upkeep
+from accountant.ledger import archives
 from accountant.ledger.archives import Archives
+from accountant.log import images
+from accountant.store.entry_rows import EntryRow, Log
 from accountant.units import PrivacyUnit
 from stream.custody import archive as room
-from stream.custody.archive import archive, problems
+from stream.custody.archive import archive, archived_in, decisions_in, missing_in, write_entries
 from tests.support.ledgers import Series, deny, open_ledger, set_up, settle
 
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 A, B = Series("a", period=100), Series("b", period=100)
 LATE = 10**9
 WINDOWS = 8
-MOVED = 2 * (WINDOWS - 1)
 
 
 class Killed(BaseException):
@@ -37,14 +37,12 @@ class Killed(BaseException):
 
 @pytest.fixture
 def ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ledger]:
-    """A compacted ledger, whose decisions go in parts of three."""
-    monkeypatch.setattr(upkeep, "PAUSE_S", 0.0)
-    monkeypatch.setattr(archiving, "PART", 3)
-    monkeypatch.setattr(archives, "_STEP_DECISIONS", 4)
+    """A ledger whose entries go five at a time."""
+    monkeypatch.setattr(archives, "_PAUSE_S", 0.0)
+    monkeypatch.setattr(archives, "_STEP", 5)
     with open_ledger(f"sqlite:///{tmp_path}/ledger.db") as opened:
         set_up(opened, PrivacyUnit.USER, 99, [A, B])
         go_on(opened, 0, WINDOWS)
-        opened.upkeep.compact("s", LATE)
         yield opened
 
 
@@ -57,59 +55,72 @@ def go_on(ledger: Ledger, first: int, until: int) -> None:
         ledger.mark_published(A.key(index), B.key(index))
 
 
-def rows_of(folder: Path, ledger: Ledger) -> list[tuple[str, int]]:
-    """Return the decisions that lie in the files that the ledger names."""
-    names = sorted({row.file for row in ledger.archives.kept()})
-    tables = [pq.read_table(folder / name, columns=["query", "sequence"]) for name in names]
-    return [(row["query"], row["sequence"]) for one in tables for row in one.to_pylist()]
+def here(ledger: Ledger) -> list[EntryRow]:
+    """Return the entries that the ledger still has."""
+    return list(ledger.reports.entries())
 
 
-def sound(ledger: Ledger, folder: Path) -> None:
-    """Hold the ledger and its archive against each other."""
+def problems(ledger: Ledger, folder: Path) -> list[str]:
+    """Return what the custodian is told, given the archive."""
+    found = missing_in(ledger, folder)
+    return found or ledger.reports.verify(archived=archived_in(ledger, folder))
+
+
+def sound(ledger: Ledger, folder: Path, through: int | None = None) -> None:
+    """Hold the ledger and its archive against each other, and find every entry once."""
     assert ledger.reports.verify() == []
-    assert list(problems(ledger, folder)) == []
+    assert problems(ledger, folder) == []
+    moved = [row.seq for row in archived_in(ledger, folder)]
+    kept = [row.seq for row in here(ledger) if row.seq > len(moved)]
+    assert [*moved, *kept] == list(range(1, len(moved) + len(kept) + 1))
+    if through is not None:
+        assert len(moved) == through
 
 
 def test_all_that_may_go_lies_in_files(ledger: Ledger, tmp_path: Path) -> None:
-    """File by file: whole rows with their hashes, for the owner's eyes, and nothing twice."""
-    folder = tmp_path / "archive"
-    whole = {one.key: one for i in range(WINDOWS) for one in map(ledger.decision, keys(i)) if one}
+    """File by file: whole entries with their hashes, for the owner's eyes, and nothing twice."""
+    folder, before, status = tmp_path / "archive", here(ledger), ledger.reports.status()
+    decided = {one.key: one for query in "ab" for one in ledger.progress.numbered(query, 1, 99)}
     moved = archive(ledger, folder, LATE)
-    assert moved.decisions == MOVED
+    assert moved.entries == len(before)
     (name,) = moved.files
     assert [path.name for path in folder.iterdir()] == [name]
     assert (folder / name).stat().st_mode & 0o777 == 0o600
-    table = pq.read_table(folder / name)
-    assert table.num_rows == MOVED
-    for row in table.to_pylist():
-        one = whole[(A if row["query"] == "a" else B).key(row["sequence"] - 1)]
-        assert (row["outcome"], row["epsilon_units"]) == (one.outcome, one.epsilon_units)
-        assert len(row["hash"]) == 16
-    sound(ledger, folder)
-    assert archive(ledger, folder, LATE) == (0, [])
+    assert [EntryRow(**row) for row in pq.read_table(folder / name).to_pylist()] == [
+        row._replace(payload=row.payload.decode()) for row in before
+    ]
+    assert list(archived_in(ledger, folder)) == before
+    assert {one.key: one for one in decisions_in(ledger, folder)} == decided
+    assert [row.kind for row in here(ledger)] == ["archived", "snapshot"]
+    after = ledger.reports.status()
+    assert after.queries == status.queries
+    assert after.scopes["s"].periods == status.scopes["s"].periods
+    sound(ledger, folder, len(before))
+
+
+def test_nothing_new_is_no_file_more(ledger: Ledger, tmp_path: Path) -> None:
+    """What tells of archives alone goes with what comes next."""
+    folder = tmp_path / "archive"
+    first = archive(ledger, folder, LATE)
+    for _ in range(2):
+        assert archive(ledger, folder, LATE) == (0, [])
     go_on(ledger, WINDOWS, WINDOWS + 3)
-    ledger.upkeep.compact("s", LATE)
-    assert archive(ledger, folder, LATE).decisions == 6
-    assert len(rows_of(folder, ledger)) == len(set(rows_of(folder, ledger))) == MOVED + 6
-    sound(ledger, folder)
-
-
-def keys(index: int) -> list[Any]:
-    """Return the windows of both queries."""
-    return [one.key(index) for one in (A, B)]
+    more = archive(ledger, folder, LATE)
+    assert len(more.files) == 1
+    sound(ledger, folder, first.entries + more.entries)
 
 
 STEPS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "writing": lambda patch: fail(patch, pq.ParquetWriter, "write_table"),
+    "writing": lambda patch: fail(patch, pq.ParquetWriter, "write_batch"),
     "syncing": lambda patch: fail(patch, os, "fsync"),
     "renaming": lambda patch: fail(patch, Path, "replace"),
     "syncing the folder": lambda patch: fail(patch, room, "sync_directory"),
-    "reading again": lambda patch: fail(patch, room, "_decisions_in"),
-    "before any row leaves": lambda patch: fail(patch, Archives, "move"),
-    "after the first transaction": lambda patch: fail(patch, archiving, "move", after=1),
-    "before the last transaction": lambda patch: fail(patch, archiving, "move", after=3),
-    "within a transaction": lambda patch: fail(patch, vouching, "vouch", after=2),
-    "after the last": lambda patch: fail(patch, time, "sleep", after=3),
+    "reading again": lambda patch: fail(patch, room, "_entries_in"),
+    "before any entry leaves": lambda patch: fail(patch, Archives, "move"),
+    "within the first transaction": lambda patch: fail(patch, images, "dump"),
+    "after the first transaction": lambda patch: fail(patch, Log, "drop_through"),
+    "after some have left": lambda patch: fail(patch, Log, "drop_through", after=2),
+    "between two transactions": lambda patch: fail(patch, time, "sleep", after=1),
 }
 
 
@@ -125,53 +136,81 @@ def fail(patch: pytest.MonkeyPatch, owner: Any, name: str, *, after: int = 0) ->
     patch.setattr(owner, name, killed)
 
 
-@pytest.mark.parametrize("step", STEPS)
-def test_killed_at_any_step_it_goes_on(
-    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
-    """Nothing is lost, nothing lies in two files that the ledger names, and both add up."""
-    folder = tmp_path / "archive"
-    with monkeypatch.context() as patch:
+def cut_off(ledger: Ledger, folder: Path, step: str = "before any entry leaves") -> None:
+    """Begin to archive, and be killed."""
+    with pytest.MonkeyPatch.context() as patch:
         STEPS[step](patch)
         with pytest.raises(Killed):
             archive(ledger, folder, LATE)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_at_any_step_it_goes_on(ledger: Ledger, tmp_path: Path, step: str) -> None:
+    """Nothing is lost, nothing lies in two files that the ledger names, and both add up."""
+    folder, before = tmp_path / "archive", here(ledger)
+    cut_off(ledger, folder, step)
     sound(ledger, folder)
+    assert archive(ledger, folder, LATE).entries > 0
+    sound(ledger, folder, len(before))
+    assert list(archived_in(ledger, folder)) == before
+    assert {path.name for path in folder.iterdir()} == {one.file for one in ledger.archives.kept()}
     go_on(ledger, WINDOWS, WINDOWS + 2)
-    ledger.upkeep.compact("s", LATE)
     archive(ledger, folder, LATE)
     sound(ledger, folder)
-    there = rows_of(folder, ledger)
-    assert sorted(there) == sorted((q, n) for q in "ab" for n in range(1, WINDOWS + 2))
-    assert not (folder / ".decisions.part").exists()
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_killed_and_gone_on_without_it(ledger: Ledger, tmp_path: Path, step: str) -> None:
+    """Workers that decide before it is called again find all they need."""
+    folder = tmp_path / "archive"
+    cut_off(ledger, folder, step)
+    go_on(ledger, WINDOWS, WINDOWS + 2)
+    sound(ledger, folder)
+    archive(ledger, folder, LATE)
+    sound(ledger, folder)
+    assert {one.sequence for one in decisions_in(ledger, folder)} == set(range(1, WINDOWS + 3))
 
 
 def test_workers_go_on_meanwhile(
     ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What is decided while rows leave is decided as ever."""
-    at = iter(range(WINDOWS, 99))
+    """What is decided while entries leave is decided as ever."""
+    at, many = iter(range(WINDOWS, 99)), len(here(ledger))
 
     def pause(_: float) -> None:
         index = next(at)
         go_on(ledger, index, index + 1)
 
     monkeypatch.setattr(time, "sleep", pause)
-    assert archive(ledger, tmp_path / "archive", LATE).decisions == MOVED
+    assert archive(ledger, tmp_path / "archive", LATE).entries == many
     assert ledger.cursor("a") > A.key(WINDOWS).end_ms
-    sound(ledger, tmp_path / "archive")
+    sound(ledger, tmp_path / "archive", many)
 
 
 def test_an_interval_ends_where_it_is_told(ledger: Ledger, tmp_path: Path) -> None:
-    """Windows that end later stay; a file of a larger interval is taken up when its time comes."""
-    folder = tmp_path / "archive"
-    with pytest.MonkeyPatch.context() as patch:
-        fail(patch, Archives, "move")
-        with pytest.raises(Killed):
-            archive(ledger, folder, LATE)
-    assert archive(ledger, folder, 30).decisions == 6
-    sound(ledger, folder)
-    assert archive(ledger, folder, LATE).decisions == MOVED - 6
-    sound(ledger, folder)
+    """Windows that end later stay, also where a larger file lies there that was left over."""
+    folder, many = tmp_path / "archive", len(here(ledger))
+    cut_off(ledger, folder)
+    (left_over,) = folder.iterdir()
+    early = archive(ledger, folder, 30)
+    assert early.files != [left_over.name]
+    assert {one.key.end_ms for one in decisions_in(ledger, folder)} == {10, 20, 30}
+    sound(ledger, folder, early.entries)
+    late = archive(ledger, folder, LATE)
+    assert left_over.name not in late.files
+    assert early.entries + late.entries == many + 2
+    sound(ledger, folder, many + 2)
+
+
+def test_what_is_open_or_has_not_left_stays(ledger: Ledger, tmp_path: Path) -> None:
+    """A decision that waits to leave keeps itself and all behind it in the ledger."""
+    ledger.admit("s", [one.request(WINDOWS) for one in (A, B)])
+    settle(ledger, A, WINDOWS)
+    archive(ledger, tmp_path / "archive", LATE)
+    assert [one.sequence for one in ledger.progress.numbered("a", 1, 99)] == [WINDOWS + 1]
+    deny(ledger, B, WINDOWS)
+    ledger.mark_published(A.key(WINDOWS), B.key(WINDOWS))
+    sound(ledger, tmp_path / "archive")
 
 
 def edited(table: pa.Table, column: str, value: Any) -> pa.Table:
@@ -186,98 +225,124 @@ def edits(table: pa.Table) -> Iterator[tuple[str, pa.Table]]:
     """Yield the table with one value of each column changed, and with its rows moved about."""
     for field in table.schema:
         now = table.column(field.name)[4].as_py()
-        if pa.types.is_boolean(field.type):
-            value: Any = not now
-        elif pa.types.is_integer(field.type):
-            value = (now or 0) + 1
+        if pa.types.is_integer(field.type):
+            value: Any = now + 1
         else:
-            value = (now or "") + "x" if pa.types.is_string(field.type) else (now or b"") + b"x"
+            value = now[:-1] + ("x" if pa.types.is_string(field.type) else b"x")
         yield field.name, edited(table, field.name, value)
-        if field.nullable and now is not None:
-            yield f"{field.name} missing", edited(table, field.name, None)
-    yield "two rows in another order", table.take([1, 0, *range(2, MOVED)])
-    yield "queries in another order", table.take([*range(7, MOVED), *range(7)])
-    yield "a row that is gone", table.take([*range(3), *range(4, MOVED)])
-    yield "the last row gone", table.slice(0, MOVED - 1)
-    yield "a row that is there twice", table.take([*range(5), *range(4, MOVED)])
+    many = table.num_rows
+    yield "two rows in another order", table.take([1, 0, *range(2, many)])
+    yield "a row that is gone", table.take([*range(3), *range(4, many)])
+    yield "the first row gone", table.slice(1)
+    yield "the last row gone", table.slice(0, many - 1)
+    yield "a row that is there twice", table.take([*range(5), *range(4, many)])
+    yield "a row behind the last", pa.concat_tables([table, table.slice(many - 1)])
     yield "no row", table.slice(0, 0)
     yield "a column that is gone", table.drop_columns(["hash"])
+    yield "a column more", table.append_column("more", table.column("seq"))
 
 
 def test_every_edit_of_a_file_is_named(ledger: Ledger, tmp_path: Path) -> None:
-    """Each column, the order, and rows that are gone; with the file's name."""
+    """Each column, the order, and rows that are gone; with the file's name or an entry's number."""
     folder = tmp_path / "archive"
     (name,) = archive(ledger, folder, LATE).files
     path = folder / name
     table, stored = pq.read_table(path), path.read_bytes()
     for what, other in edits(table):
         pq.write_table(other, path)
-        found = list(problems(ledger, folder))
+        found = problems(ledger, folder)
         assert found, what
-        assert all(line.startswith(name) for line in found), what
-    path.write_bytes(stored[:-9])
-    assert [line.startswith(f"{name}: it is not an archive") for line in problems(ledger, folder)]
+        assert name in found[0] or found[0].startswith("entry 5 "), what
+    for damaged in (stored[:-9], b"", b"none"):
+        path.write_bytes(damaged)
+        assert problems(ledger, folder) == [f"{name}: it is not an archive that can be read"]
+        with pytest.raises(LedgerError, match="it is not an archive that can be read"):
+            list(decisions_in(ledger, folder))
     path.unlink()
-    assert list(problems(ledger, folder)) == [f"{name}: it is missing from {folder}"]
+    assert problems(ledger, folder) == [f"{name}: it is missing from {folder}"]
+    assert ledger.reports.verify() == [], "without the archive, the ledger stands by itself"
     path.write_bytes(stored)
     sound(ledger, folder)
 
 
 def test_an_older_copy_takes_up_what_lies_there(ledger: Ledger, tmp_path: Path) -> None:
-    """Its decisions lie in several files already: they leave it, in their order, and none twice."""
+    """Its entries lie in a file already: they leave it, and it goes on as if it had written it."""
     folder, copy = tmp_path / "archive", tmp_path / "copy.db"
     ledger._store.backup(copy)
-    files = [archive(ledger, folder, until_ms).files for until_ms in (20, 40, LATE)]
-    assert [len(one) for one in files] == [1, 1, 1]
+    (first,) = archive(ledger, folder, 40).files
+    archive(ledger, folder, LATE)
     with open_ledger(f"sqlite:///{copy}") as older:
-        assert archive(older, folder, 60).decisions == MOVED - 2, "the last file goes on to 70"
-        assert archive(older, folder, LATE).decisions == 2
+        assert archive(older, folder, LATE).files[0] == first
         sound(older, folder)
-        assert {row.file for row in older.archives.kept()} > {*files[0], *files[1]}
     sound(ledger, folder)
 
 
-def test_a_left_over_file_that_is_damaged_is_not_taken(ledger: Ledger, tmp_path: Path) -> None:
-    """Its decisions are all in the ledger: they go into another file."""
-    folder = tmp_path / "archive"
-    with pytest.MonkeyPatch.context() as patch:
-        fail(patch, Archives, "move")
-        with pytest.raises(Killed):
-            archive(ledger, folder, LATE)
+def foreign(path: Path) -> None:
+    """Put a table of other columns in a file's place."""
+    pq.write_table(pa.table({name: [None, None] for name in EntryRow._fields}), path)
+
+
+def damaged(path: Path) -> None:
+    """Change a value."""
+    pq.write_table(edited(pq.read_table(path), "key", "other"), path)
+
+
+@pytest.mark.parametrize("change", [foreign, damaged, lambda path: path.write_bytes(b"none")])
+def test_a_left_over_file_that_is_damaged_is_not_taken(
+    ledger: Ledger, tmp_path: Path, change: Callable[[Path], object]
+) -> None:
+    """Its entries are all in the ledger: they are written again."""
+    folder, many = tmp_path / "archive", len(here(ledger))
+    cut_off(ledger, folder)
     (path,) = folder.iterdir()
-    table = pq.read_table(path)
-    pq.write_table(edited(table, "epsilon_units", 9), path)
-    assert archive(ledger, folder, LATE).decisions == MOVED
-    sound(ledger, folder)
+    change(path)
+    assert archive(ledger, folder, LATE).entries == many
+    sound(ledger, folder, many)
 
 
-def test_what_does_not_follow_is_not_moved(ledger: Ledger, tmp_path: Path) -> None:
-    """A row that was edited in the ledger goes into no archive: the command refuses."""
+@pytest.mark.parametrize("number", [1, 12, 20])
+def test_what_does_not_follow_is_not_moved(ledger: Ledger, tmp_path: Path, number: int) -> None:
+    """An entry that was edited in the ledger goes into no archive: the command refuses."""
     with ledger._store.write() as tx:
         tx.connection.exec_driver_sql(
-            "UPDATE tocsin_decisions SET epsilon_units = 9 WHERE query = 'b' AND sequence = 3"
+            f"UPDATE tocsin_entries SET key = 'other' WHERE seq = {number}"  # noqa: S608
         )
-    with pytest.raises(LedgerCorruptError, match="number 3 of 'b'"):
+    with pytest.raises(LedgerCorruptError, match=f"entry {number} of the ledger"):
         archive(ledger, tmp_path / "archive", LATE)
     assert ledger.archives.kept() == []
+    assert len(here(ledger)) > 20
 
 
 def test_files_of_other_ledgers_are_left_alone(ledger: Ledger, tmp_path: Path) -> None:
     """One folder may hold archives of several ledgers, and what is none."""
-    folder = tmp_path / "archive"
+    folder, many = tmp_path / "archive", len(here(ledger))
     with open_ledger(f"sqlite:///{tmp_path}/other.db") as other:
         set_up(other, PrivacyUnit.USER, 99, [A, B])
         go_on(other, 0, WINDOWS)
-        other.upkeep.compact("s", LATE)
-        with pytest.MonkeyPatch.context() as patch:
-            fail(patch, Archives, "move")
-            with pytest.raises(Killed):
-                archive(other, folder, LATE)
-        (folder / "decisions-0.parquet").write_bytes(b"none")
-        assert archive(ledger, folder, LATE).decisions == MOVED
-        sound(ledger, folder)
-        assert archive(other, folder, LATE).decisions == MOVED
-        sound(other, folder)
+        cut_off(other, folder)
+        strange = [folder / f"entries-1-{many}-0.parquet", folder / "entries-a-b-c.parquet"]
+        for path in strange:
+            path.write_bytes(b"none")
+        assert archive(ledger, folder, LATE).entries == many
+        sound(ledger, folder, many)
+        assert archive(other, folder, LATE).entries == many
+        sound(other, folder, many)
+    assert [path.read_bytes() for path in strange] == [b"none"] * 2
+
+
+def test_what_was_written_otherwise_than_it_was_given_is_not_let_go(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A disk that lies is found before anything leaves."""
+
+    def lying(rows: Any, path: Path) -> int:
+        return write_entries((row._replace(key="") for row in rows), path)
+
+    monkeypatch.setattr(room, "write_entries", lying)
+    before = here(ledger)
+    with pytest.raises(LedgerCorruptError, match="does not hold what was written to it"):
+        archive(ledger, tmp_path / "archive", LATE)
+    assert here(ledger) == before
 
 
 def test_one_command_at_a_time(ledger: Ledger, tmp_path: Path) -> None:
@@ -285,5 +350,5 @@ def test_one_command_at_a_time(ledger: Ledger, tmp_path: Path) -> None:
     with ledger.exclusive("archive"), pytest.raises(LedgerError, match="already"):
         archive(ledger, tmp_path / "archive", LATE)
     (tmp_path / "file").write_text("", encoding="utf-8")
-    with pytest.raises(ConfigError, match="cannot be written to"):
+    with pytest.raises(ConfigError, match="cannot be written"):
         archive(ledger, tmp_path / "file" / "archive", LATE)

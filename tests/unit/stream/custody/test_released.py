@@ -13,7 +13,7 @@ from accountant.costs.charges import WindowKey
 from stream.build import open_ledger
 from stream.config.loading import load
 from stream.custody import released
-from stream.custody.archive import archive, moved_in
+from stream.custody.archive import archive, decisions_in
 from stream.custody.published import Records
 from stream.custody.released import compare, published_by
 from stream.decisions.records import Alarm, DecisionRecord, alarm_id, alarms_digest
@@ -94,7 +94,7 @@ def _compare(
     records = Records()
     for one in shown:
         records.take(one)
-    moved = () if folder is None else moved_in(ledger, folder)
+    moved = () if folder is None else decisions_in(ledger, folder)
     through = published_by(ledger)
     return compare(alarms, ledger, records, through=through, archived=moved, to_the_end=True)
 
@@ -170,7 +170,7 @@ def _unseen(
 
 
 def test_every_edit_is_named(changing: Decided, tmp_path: Path) -> None:
-    """While the ledger has its alarms, once it has digests of them, and from an archive's files."""
+    """While the ledger has the decisions, from an archive's files, and without these."""
     alarms, ledger, records = changing
     folder = tmp_path / "archive"
     assert [one.sequence for one in records if isinstance(one, Alarm)] == [BOTH, BOTH, ONE]
@@ -183,11 +183,9 @@ def test_every_edit_is_named(changing: Decided, tmp_path: Path) -> None:
         assert _unseen(alarms, ledger, records, given) == unseen
 
     check(None, set(), "")
-    assert ledger.upkeep.compact("feed:badges", LATE) == 24
-    check(None, set(), "")
-    assert archive(ledger, folder, LATE).decisions == 23
+    assert archive(ledger, folder, LATE).entries > 0
     check(folder, set(), "")
-    alone = "crowd: 23 decision(s) not covered: the ledger has no row of them: compared with their"
+    alone = "crowd: 24 decision(s) not covered: the ledger has no row of them: compared with their"
     check(None, {*UNSEEN_WITHOUT_ROWS, "window gone"}, f"{alone} own records alone")
 
 

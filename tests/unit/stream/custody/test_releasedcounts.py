@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from stream.custody.archive import archive, decisions_in
 from stream.custody.published import Records
 from stream.custody.released import compare, published_by
 from stream.custody.restoring import published_in, records_in
@@ -43,14 +44,16 @@ def decided(tmp_path: Path) -> Iterator[Decided]:
         yield alarms, ledger, records
 
 
-def problems(decided: Decided, records: list[Record]) -> list[str]:
-    """Return what is wrong with records."""
+def problems(decided: Decided, records: list[Record], folder: Path | None = None) -> list[str]:
+    """Return what is wrong with records; decisions may lie in an archive."""
     alarms, ledger, _ = decided
     shown = Records()
     for one in records:
         shown.take(one)
+    moved = () if folder is None else decisions_in(ledger, folder)
     through = published_by(ledger)
-    return compare(alarms, ledger, shown, through=through, to_the_end=True).problems
+    found = compare(alarms, ledger, shown, through=through, archived=moved, to_the_end=True)
+    return found.problems
 
 
 def edits(records: list[Record]) -> Iterator[tuple[str, list[Record]]]:
@@ -84,33 +87,37 @@ def edits(records: list[Record]) -> Iterator[tuple[str, list[Record]]]:
                 yield f"added {ringing}", [*records, other]
 
 
-def test_every_edit_of_a_count_is_named(decided: Decided) -> None:
-    """While the ledger has the counts, and once it has a digest of them."""
+def test_every_edit_of_a_count_is_named(decided: Decided, tmp_path: Path) -> None:
+    """While the ledger has the counts, and once they lie in an archive."""
     _, ledger, records = decided
     kinds = {type(one) for one in records}
     assert kinds == {DecisionRecord, Alarm, CountRecord}
-    for _ in range(2):
-        assert problems(decided, [*records, *records]) == []
-        named = {how: problems(decided, shown) for how, shown in edits(records)}
+    for folder in (None, tmp_path / "archive"):
+        if folder is not None:
+            assert archive(ledger, folder, LATE).entries > 0
+        assert problems(decided, [*records, *records], folder) == []
+        named = {how: problems(decided, shown, folder) for how, shown in edits(records)}
         assert len(named) == 18
         assert [how for how, found in named.items() if not found] == []
-        ledger.upkeep.compact("feed:doors", LATE)
-    bare = [one for one in records if not isinstance(one, CountRecord)]
-    assert problems(decided, bare) != []
+        bare = [one for one in records if not isinstance(one, CountRecord)]
+        assert problems(decided, bare, folder) != []
 
 
-def test_counts_that_their_topic_has_forgotten_are_not_missed(decided: Decided) -> None:
+def test_counts_that_their_topic_has_forgotten_are_not_missed(
+    decided: Decided, tmp_path: Path
+) -> None:
     """It holds the most, and forgets the soonest: also in the midst of a window's counts."""
     _, ledger, records = decided
     at = [n for n, one in enumerate(records) if isinstance(one, CountRecord)]
     beside = [one for one in records if not isinstance(one, CountRecord)]
-    for _ in range(2):
+    for folder in (None, tmp_path / "archive"):
+        if folder is not None:
+            assert archive(ledger, folder, LATE).entries > 0
         for gone in (1, 2, 3):
             shown = [*beside, *(records[n] for n in at[gone:])]
-            assert problems(decided, shown) == []
+            assert problems(decided, shown, folder) == []
         without = [one for one in shown if not isinstance(one, Alarm)]
-        assert problems(decided, without) != []
-        ledger.upkeep.compact("feed:doors", LATE)
+        assert problems(decided, without, folder) != []
 
 
 def test_what_is_wrong_is_said(decided: Decided) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from accountant.costs.noisy import Noisy
 from accountant.ledger.ledger import Ledger
 from accountant.records import BudgetTerms, LogIdentity, Outcome
-from accountant.store.tables.windows import window_columns
+from accountant.store.private import NOISY
+from accountant.store.tables import PRIVATE
 from accountant.units import PrivacyUnit
 from operators.noise.source import NoiseSource
 from stream.custody.changes import accept_changes
@@ -21,7 +22,7 @@ from stream.decisions.steps import Step
 from stream.model.lifecycles import EVERY_RING
 from stream.planning.panes import pane_shares
 from stream.windows.instants import iso_utc
-from tests.support.archived import move_all
+from tests.support.archived import moved
 from tests.support.ledgers import TOPIC_ID, Series, registration, settle
 from tests.support.paned import alarm, configured, opened, replayed, rows
 
@@ -56,10 +57,10 @@ class Counting(NoiseSource):
         return super().discrete_laplace(t, n)
 
 
-def stored(ledger: Ledger, alarms: Alarms) -> dict[tuple[str, int, int], bytes]:
+def stored(ledger: Ledger, alarms: Alarms) -> dict[WindowKey, bytes]:
     """Return every pane that the ledger keeps."""
     (panes,) = alarms.panes
-    return {row.window: row.counts for row in ledger.noisy.between(panes, 0, 1 << 62)}
+    return {row.key: row.counts for row in ledger.noisy.between(panes, 0, 1 << 62)}
 
 
 @pytest.fixture
@@ -255,27 +256,41 @@ def test_a_pane_that_is_settled_again_keeps_its_first_draw(ledger_path: Path) ->
 def test_stored_panes_that_were_changed_are_found(ledger_path: Path) -> None:
     """A pane drawn again in its row's place, one that is gone, one that nothing decided."""
     window = Series("panes-1", 10, 10)
+
+    def edited(statement: Any) -> list[str]:
+        with ledger._store.write() as tx:
+            tx.connection.execute(statement)
+        return ledger.reports.verify()
+
+    def drawn(start_ms: int) -> list[str]:
+        """Draw again, as who has the ledger's secret: the row itself is sound."""
+        with ledger._store.write() as tx:
+            tx.private.put(NOISY, "panes-1", start_ms, start_ms + 10, "f1", b"again")
+        return ledger.reports.verify()
+
+    mine, gone = PRIVATE.c.kind == NOISY, PRIVATE.delete()
     with ledger_at(ledger_path) as ledger:
-        ledger.admit("s", [window.request(0), window.request(1)])
-        for index in range(2):
-            settle(ledger, window, index, noisy=Noisy(f"noisy {index}".encode(), 0))
-        with ledger._store.write() as tx:
-            tx.noisy.change(window_columns(window.key(0)), counts=b"again")
-        (changed,) = ledger.reports.verify()
-        assert "are not as its decision left them" in changed
-        with ledger._store.write() as tx:
-            tx.noisy.drop(**window_columns(window.key(0)))
-        (gone,) = ledger.reports.verify()
-        assert "its noisy counts are gone" in gone
-        with ledger._store.write() as tx:
-            tx.noisy.drop(query="panes-1")
-        assert ledger.reports.verify() == [
-            "the noisy counts of 'panes-1' are gone, and nothing has ended them"
-        ]
+        ledger.admit("s", [window.request(index) for index in range(4)])
+        for index in range(3):
+            settle(ledger, window, index, noisy=Noisy(f"noisy {index}".encode(), 10))
+        assert ledger.reports.verify() == []
+        assert drawn(0) == ["noisy counts of 'panes-1' were left by no decision"]
+        assert edited(gone.where(mine, PRIVATE.c.start_ms == 0)) == []
+        assert drawn(10) == ["noisy counts of 'panes-1' are not as their decision left them"]
+        second = (mine, PRIVATE.c.start_ms == 10)
+        (row, _) = edited(PRIVATE.update().where(*second).values(body=b"and again"))
+        assert row.startswith("a row of tocsin_private is not what was stored")
+        missing = ["noisy counts of 'panes-1' are gone, and windows to come read them"]
+        assert edited(gone.where(*second)) == missing
+        assert edited(gone.where(mine)) == missing
+        settle(ledger, window, 3, noisy=Noisy(b"noisy 3", 30))
+        assert ledger.reports.verify() == []
+        ledger.pins.retire_query("panes-1")
+        assert ledger.reports.verify() == []
 
 
-def test_compacting_and_archiving_leave_the_panes_that_are_read(tmp_path: Path) -> None:
-    """Their decisions stay, which vouch for them; all else may go, and the replay goes on."""
+def test_archiving_leaves_the_panes_that_are_read(tmp_path: Path) -> None:
+    """Their decisions go, and the replay goes on; with the archive they are compared still."""
     alarms = configured(tmp_path, *TWO, until="00:20")
     events = rows(tmp_path, (1,) * 20)
     with opened(alarms) as ledger:
@@ -283,13 +298,13 @@ def test_compacting_and_archiving_leave_the_panes_that_are_read(tmp_path: Path) 
         some = [next(going) for _ in range(30)]
         going.close()
         until_ms = max(one.key.end_ms for one in some)
-        assert ledger.upkeep.compact("feed:doors", until_ms) > 0
-        assert move_all(ledger, until_ms) > 0
-        assert ledger.reports.verify() == []
+        past = moved(ledger, until_ms)
+        assert past
+        assert ledger.reports.verify() == ledger.reports.verify(archived=past) == []
         assert stored(ledger, alarms)
         rest = list(replayed(alarms, ledger, events))
         assert {one.outcome for one in rest} == {Outcome.DECIDED}
-        assert ledger.reports.verify() == []
+        assert ledger.reports.verify() == ledger.reports.verify(archived=past) == []
 
 
 def test_an_accepted_change_ends_the_panes_that_were_stored(tmp_path: Path) -> None:

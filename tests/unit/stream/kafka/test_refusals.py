@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from accountant.errors import ClockError, DependencyError
-from accountant.ledger.journal import START, Entry
+from accountant.ledger.journal import START, Happened
 from accountant.ledger.ledger import Ledger
 from stream.kafka import refusals
 from stream.kafka.refusals import note, noting_refusals
@@ -30,7 +30,7 @@ def test_starts_and_refusals_outlive_their_process(tmp_path: Path) -> None:
             with pytest.raises(ClockError), noting_refusals(ledger):
                 raise ClockError("the clock went back")
     with _opened(tmp_path, 1) as ledger:
-        expected = {START: Entry(2, 5_000), "ClockError": Entry(2, 5_000)}
+        expected = {START: Happened(2, 5_000), "ClockError": Happened(2, 5_000)}
         assert ledger.journal.entries() == expected
         assert list(ledger.reports.verify()) == []
 
@@ -40,7 +40,7 @@ def test_what_is_not_ours_is_noted_as_unexpected(tmp_path: Path) -> None:
     with _opened(tmp_path, 1_000) as ledger:
         with pytest.raises(KeyError, match="private"), noting_refusals(ledger):
             raise KeyError("private")
-        assert ledger.journal.entries() == {"unexpected": Entry(1, 1_000)}
+        assert ledger.journal.entries() == {"unexpected": Happened(1, 1_000)}
         with pytest.raises(KeyboardInterrupt), noting_refusals(ledger):
             raise KeyboardInterrupt
         assert set(ledger.journal.entries()) == {"unexpected"}

@@ -70,8 +70,8 @@ def test_a_head_that_is_not_there_is_noticed_where_counts_agree(ledger: Ledger) 
     (release,) = topic
     assert isinstance(release, Release)
     assert asyncio.run(Said(ledger, "w2", [release]).claim()) == []
-    number, _, digest = release.heads["s"].partition(":")
+    number, _, digest = release.heads["log"].partition(":")
     for head in (f"{int(number) + 1}:{digest}", f"{number}:{'0' * 32}"):
-        other = Release(ledger=release.ledger, writer="w1", releases=1, heads={"s": head})
+        other = Release(ledger=release.ledger, writer="w1", releases=1, heads={"log": head})
         with pytest.raises(LedgerRolledBackError, match="not what was released from"):
             asyncio.run(Said(ledger, "w2", [other]).claim())

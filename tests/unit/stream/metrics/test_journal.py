@@ -5,7 +5,7 @@ from __future__ import annotations
 from prometheus_client import CollectorRegistry
 
 from accountant.errors import ArgumentError, ClockError, TocsinError
-from accountant.ledger.journal import START, Entry
+from accountant.ledger.journal import START, Happened
 from stream.metrics.journal import KINDS, JournalFamilies, kind_of
 from tests.support.measured import sample_value
 
@@ -36,7 +36,7 @@ def test_every_error_of_the_tree_has_series_before_it_happens() -> None:
 def test_a_journal_is_shown_as_it_stands() -> None:
     """Totals of the ledger, whichever worker they are of, and when each kind was last seen."""
     families = JournalFamilies()
-    families.show({START: Entry(3, 1_000), "ClockError": Entry(2, 61_500)})
+    families.show({START: Happened(3, 1_000), "ClockError": Happened(2, 61_500)})
     registry = _shown(families)
     assert sample_value(registry, "tocsin_starts_total") == 3
     assert sample_value(registry, "tocsin_refusals_total", kind="ClockError") == 2

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from prometheus_client import Counter, generate_latest
 from prometheus_client.openmetrics.exposition import generate_latest as generate_openmetrics
 
-from accountant.ledger.journal import START, Entry
+from accountant.ledger.journal import START, Happened
 from accountant.loss.gaussian import Gaussian
 from accountant.records import PartialStatus
 from stream.events.columns import Drop
@@ -181,7 +181,7 @@ def _run(
     metrics.ledger(ledger_status(spent=len(reads) * MICRO, reserved=len(seconds)))
     metrics.realised(PredicateLosses(crowd=[len(reads), sum(reads) + 1, 0], quiet=[len(drops)] * 3))
     metrics.appended("badges", sum(reads))
-    metrics.journal({"ClockError": Entry(len(reads), sum(reads))})
+    metrics.journal({"ClockError": Happened(len(reads), sum(reads))})
     for decision in _RELEASED:
         rang = [(decision.key, {"room": f"r{n + 1}"}) for n in range(decision.alarm_count)]
         counts = [({"room": f"r{n + 1}"}, n - 1, 1.5) for n in range(3) if decision.reason is None]
@@ -308,7 +308,7 @@ _PRIVATE_CALLS: dict[str, Callable[[Metrics], None]] = {
     "appended": lambda m: m.appended("badges", 1_000),
     "answered": lambda m: m.answered(KAFKA),
     "stopping": lambda m: m.stopping(),
-    "journal": lambda m: m.journal({"start": Entry(1, 1_000)}),
+    "journal": lambda m: m.journal({"start": Happened(1, 1_000)}),
 }
 
 
@@ -481,7 +481,7 @@ def test_every_label_of_the_custodian_is_there_from_the_start() -> None:
             metrics.decided(denied(query, reason=reason), 0.1)
         for status in PartialStatus:
             metrics.partial_stored(query, str(status))
-    metrics.journal(dict.fromkeys([START, *KINDS], Entry(1, 1)))
+    metrics.journal(dict.fromkeys([START, *KINDS], Happened(1, 1)))
     assert series() == before
 
 

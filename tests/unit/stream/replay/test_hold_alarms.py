@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accountant.costs.charges import WindowKey
-from accountant.costs.levels import LevelCosts
+from accountant.costs.charges import UniformCost, WindowKey
 from stream.decisions.held import held_cells, held_from_ms
 from stream.decisions.release import alarm_records
 from stream.decisions.steps import Step
+from tests.support.archived import move_all
 from tests.unit.stream.replay.test_early_alarms import lacking
 from tests.unit.stream.replay.test_run_alarms import MINUTE_MS, Harness, running
 
@@ -45,13 +45,10 @@ def rooms(one: Harness, decision: StoredDecision) -> str:
 
 def paid(one: Harness, key: WindowKey) -> list[int]:
     """Return what every room of a window was charged, in loss units."""
-    with one.ledger._store.read() as tx:
-        charge = tx.charges.at(key)
-    assert charge is not None
-    assert charge.settled_units is not None
-    if charge.costs is None:
-        return [charge.settled_units] * 4
-    return LevelCosts.decode(charge.costs).as_array().tolist()
+    (scope,) = one.ledger.reports.status().scopes
+    found = one.ledger.reports.final_charges(scope, key.start_ms, key.end_ms)
+    (cost,) = (charge.cost for charge in found if charge.key == key)
+    return [cost.units] * 4 if isinstance(cost, UniformCost) else cost.as_array().tolist()
 
 
 @pytest.mark.parametrize(("minutes", "alarms"), [(0, 12), (2, 4), (5, 2), (11, 1)])
@@ -158,17 +155,18 @@ def held(one: Harness, window: int, **changes: Any) -> list[bool]:
     return list(found)
 
 
-def test_what_is_compacted_is_held_for_by_nobody(tmp_path: Path) -> None:
-    """Compaction stops before what a hold reads. Twin: past it, the room is asked in its hold."""
+def test_what_is_archived_is_held_for_by_nobody(tmp_path: Path) -> None:
+    """Archiving stops before what a hold reads. Twin: past it, the room is asked in its hold."""
     with running(tmp_path, **hold(3, mechanism="tslm")) as one:
         for window in range(5):
             one.ledger.mark_published(one.decide(window, FULL).key)
-        (scope,) = one.ledger.reports.status().scopes
         before_ms = held_from_ms(one.alarms.running, one.ledger.progress)
         assert before_ms == (5 - 3 - 1) * MINUTE_MS
-        assert one.ledger.upkeep.compact(scope, before_ms) == 1
+        assert move_all(one.ledger, before_ms, "early") > 0
+        kept = one.ledger.progress.decided("crowd", 0, sys.maxsize)
+        assert [each.key.end_ms for each in kept] == [n * MINUTE_MS for n in (2, 3, 4, 5)]
         assert held(one, 5) == [True, False, False, False]
-        one.ledger.upkeep.compact(scope, sys.maxsize)
+        assert move_all(one.ledger, sys.maxsize, "late") > 0
         assert held(one, 5) == [False] * 4
         assert held_from_ms({}, one.ledger.progress) == sys.maxsize
 

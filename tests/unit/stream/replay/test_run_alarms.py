@@ -15,6 +15,7 @@ import pytest
 from accountant.costs.charges import WindowKey
 from accountant.errors import LedgerError
 from accountant.records import LogIdentity, Outcome, Partial
+from accountant.store.private import RUN
 from accountant.units import to_loss_units
 from benchmarks.report import machine
 from operators.registry import price
@@ -307,13 +308,20 @@ def test_late_alarms_carry_the_window_they_are_about(tmp_path: Path) -> None:
         assert one.spent() == one.svt.cost_units(True, len(late))
 
 
-def test_a_tampered_state_is_not_gone_on_from(tmp_path: Path) -> None:
-    """A run whose stored state cannot be read stops the alarm, in words without its content."""
+@pytest.mark.parametrize("has_secret", [False, True])
+def test_a_tampered_state_is_not_gone_on_from(tmp_path: Path, has_secret: bool) -> None:
+    """A run whose stored state was edited stops the alarm, in words without its content."""
     with running(tmp_path) as one:
         one.decide(0)
         with one.ledger._store.write() as tx:
-            tx.connection.exec_driver_sql("UPDATE tocsin_runs SET state = x'00'")
-        with pytest.raises(LedgerError, match="state of a run"):
+            (row,) = tx.private.each(kind=RUN)
+            if has_secret:  # the row is sound, and not the one that the log has a digest of
+                tx.private.put(*row[:-2], bytes(len(row.body)))
+            else:
+                tx.connection.exec_driver_sql(
+                    "UPDATE tocsin_private SET body = x'00' WHERE kind = 'run'"
+                )
+        with pytest.raises(LedgerError, match=r"as its last window left it|what was stored"):
             one.decide(1)
 
 
