@@ -9,14 +9,13 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.support.exports import replayed
 
 from accountant.audit import verify, wallchecks
 from accountant.audit.chainchecks import Place
+from accountant.rules import compaction
 from accountant.ledger import upkeep
 from accountant.loss.overlap import Held
 from accountant.records import Answer
-from accountant.rules import compaction
 from accountant.store import rows
 from accountant.store.chain import read_anchor
 from accountant.store.declaration import Table
@@ -25,6 +24,7 @@ from accountant.store.tables import TABLES
 from accountant.store.tables.charged import ChargeRow, LinkRow
 from accountant.units import PrivacyUnit
 from tests.support.aged import age, effort
+from tests.support.exports import replayed
 from tests.support.ledgers import (
     Clock,
     Series,

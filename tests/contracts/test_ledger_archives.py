@@ -6,6 +6,15 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
+
+from accountant.audit import verify
+from accountant.rules import archiving
+from accountant.ledger import archives, upkeep
+from accountant.records import Outcome
+from accountant.store.archives import archive_digest
+from accountant.store.chain import read_anchor
+from accountant.store.transaction import Transaction
+from accountant.units import PrivacyUnit
 from tests.contracts.test_ledger_compaction import (
     PERIOD,
     end_until,
@@ -15,17 +24,8 @@ from tests.contracts.test_ledger_compaction import (
     scopes,
     wall,
 )
-from tests.support.everyrow import tampering
-
-from accountant.audit import verify
-from accountant.ledger import archives, upkeep
-from accountant.records import Outcome
-from accountant.rules import archiving
-from accountant.store.archives import archive_digest
-from accountant.store.chain import read_anchor
-from accountant.store.transaction import Transaction
-from accountant.units import PrivacyUnit
 from tests.support.archived import bound, move_all
+from tests.support.everyrow import tampering
 from tests.support.ledgers import Series, deny, requests, set_up, settle, without_anchors
 from tests.support.runs import RUN, USER, WHOLE, ask, ring
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.budget import keeping as budget_keeping
+from accountant.rules import keeping
 from accountant.errors import LedgerCorruptError
 from accountant.records import Answer
-from accountant.rules import keeping
 from accountant.store.store import Store
 from accountant.store.tables.charged import PeriodTotal
 from tests.support.ledgers import (

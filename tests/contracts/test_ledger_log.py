@@ -15,10 +15,10 @@ from accountant.costs.noisy import Noisy
 from accountant.errors import LedgerCorruptError, LedgerError
 from accountant.log import door, images
 from accountant.log.entries import Snapshot, decode
+from accountant.store.tables import ENTRIES, WORKING
 from accountant.records import Answer, Stand
 from accountant.regions.regions import Region
 from accountant.regions.shapes import Shape
-from accountant.store.tables import ENTRIES, WORKING
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
     Series,
