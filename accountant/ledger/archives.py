@@ -58,8 +58,8 @@ class Archives:
 
         Args:
             before_ms: windows that end after it stay, with all that was appended since the first of
-                them ended. So do decisions that have not left, and runs that go on, and what only
-                tells of archives.
+                them ended. So do decisions that have not left, and runs that go on; and all, where
+                no window has ended since entries moved last.
         """
         with self._door.read() as (tx, state):
             first, head = _before_first(state).number + 1, state.head.number
@@ -69,7 +69,7 @@ class Archives:
             entry = entries.decode(row.kind, row.payload) if row.kind == Ended.kind else None
             if isinstance(entry, Ended) and entry.end_ms > until:
                 return first, row.seq - 1 if last >= first else last
-            if row.kind not in {Archived.kind, Snapshot.kind}:
+            if entry is not None:
                 last = head
         return first, last
 

@@ -66,7 +66,7 @@ class Disk:
         self.folder = folder
         self.file = folder / "ledger.sqlite"
         self.heads = folder / f"ledger.sqlite{_HEADS}"
-        self.archives = folder / "archives"
+        self.archives = folder.parent / "archives"
         self.url = f"sqlite:///{self.file}"
         self.synced_heads = b""
         """What of the file of heads outlives a power cut."""
