@@ -134,7 +134,7 @@ class _Follower:
         if whole or not archives or first.seq > archives[-1].last + 1:
             yield "the beginning of the log is missing"
         elif first.seq == archives[-1].last + 1:  # before it, they are still leaving step by step
-            said = (archives[-1].hash, first.seq, first.kind, first.key, first.payload)
+            said = (archives[-1].last_hash, first.seq, first.kind, first.key, first.payload)
             if entries.hash_after(*said) != first.hash:
                 yield f"entry {first.seq} does not follow on what lies in {archives[-1].file}"
 
@@ -142,7 +142,7 @@ class _Follower:
         """Say whether it ended where it should."""
         if self.head.number != last:
             yield f"the log ends at entry {last}, not at {self.head.number}"
-        known = {} if self.state is None else {one.last: one.hash for one in self.state.archives}
+        known = {} if self.state is None else {one.last: one.last_hash for one in self.state.archives}
         for number, noted in sorted(self._anchors.items()):
             if number > last:
                 yield f"entry {number} was noted, the log is shorter"

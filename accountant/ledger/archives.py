@@ -179,7 +179,7 @@ def _before_first(state: State) -> Head:
     """Return the entry before the first one that is in no archive."""
     if not state.archives:
         return Head(0, BEGINNING)
-    return Head(state.archives[-1].last, state.archives[-1].hash)
+    return Head(state.archives[-1].last, state.archives[-1].last_hash)
 
 
 def _movable_until(tx: Transaction, state: State, before_ms: int) -> int:

@@ -179,7 +179,7 @@ class Heads:
 
     def _problems(self, tx: Transaction, state: State, head: str) -> Iterator[str]:
         number = read_anchor(head).number
-        hashes = {one.last: one.hash for one in state.archives}
+        hashes = {one.last: one.last_hash for one in state.archives}
         if (row := tx.log.at(number)) is not None:
             hashes[number] = row.hash
         if number > state.head.number:

@@ -81,7 +81,13 @@ class Upkeep:
             fresh = _unknown(tx, state, seen)
             if not fresh:
                 return 0
-            entry = recovered(state, fresh, writing.tick())
+            beside = [
+                own.window
+                for one in fresh
+                for own in tx.log.ended(one.query, one.start_ms, one.start_ms)
+                if own.window == one.key
+            ]
+            entry = recovered(state, fresh, writing.tick(), beside)
             scopes = sorted({one.scope for one in fresh})
             since_ms = min(one.start_ms for one in fresh)
             for scope in scopes:

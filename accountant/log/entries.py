@@ -369,6 +369,8 @@ class Worst(Entry, frozen=True):
 class Recovered(Entry, frozen=True):
     """Decisions that another copy released were taken over as spent.
 
+    ``beside`` are windows among them that this ledger had decided, too: its own never leave.
+
     Their queries' cursors and numbers go on behind them; what is open before is spent, too; runs of
     the budgets end.
     """
@@ -376,6 +378,7 @@ class Recovered(Entry, frozen=True):
     kind: ClassVar = "recovered"
     decisions: tuple[SeenDecision, ...]
     at_ms: int
+    beside: tuple[OfWindow, ...] = ()
 
 
 class Passed(Entry, frozen=True):
@@ -405,7 +408,8 @@ class Archived(Entry, frozen=True):
     Args:
         file: its name.
         first: number of the first entry in it.
-        last: number of the last, with its hash.
+        last: number of the last.
+        last_hash: its hash.
         before_ms: every window that ended in it ended by then: none that starts before is served.
         known: digests of what is kept of the decisions in it, so that they are known again.
     """
@@ -414,7 +418,7 @@ class Archived(Entry, frozen=True):
     file: str
     first: int
     last: int
-    hash: bytes = msgspec.field(name="last_hash")  # beside the entry's own in an export
+    last_hash: bytes
     before_ms: int
     known: tuple[bytes, ...] = ()
 

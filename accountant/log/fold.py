@@ -178,8 +178,10 @@ def _recovered(entry: entries.Recovered, state: State) -> None:
         if query is None and seen.ledger_id == state.ledger_id:
             last = state.numbers.get(seen.query, 0)
             state.numbers[seen.query] = max(last, seen.sequence)
-        if query is not None and seen.start_ms < query.cursor_ms:
-            query.beside.append(seen.start_ms)  # analysts have the other copy's answer
+    for one in entry.beside:
+        known = state.queries[one.query].beside
+        if one.start_ms not in known:
+            known.append(one.start_ms)
     for scope in {seen.scope for seen in entry.decisions}:
         for query in state.budgets[scope].queries.values():
             mine = [one for one in entry.decisions if one.query == query.query]

@@ -5,25 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accountant.errors import LedgerError
-from accountant.log.entries import Recovered
+from accountant.log.entries import OfWindow, Recovered
 from accountant.rules.admission import LARGEST_LOSS_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from accountant.costs.charges import WindowKey
     from accountant.log.state import State
     from accountant.records import SeenDecision, StoredDecision
 
 __all__ = ["recovered", "released"]
 
 
-def recovered(state: State, fresh: Sequence[SeenDecision], now_ms: int) -> Recovered:
+def recovered(
+    state: State, fresh: Sequence[SeenDecision], now_ms: int, beside: Sequence[WindowKey] = ()
+) -> Recovered:
     """Return how decisions of another copy are taken over as spent.
 
     Args:
         state: as it stands.
         fresh: those that it lacks, not empty.
         now_ms: the time.
+        beside: windows of theirs that this ledger decided, too.
 
     Raises:
         LedgerError: what one cost cannot be charged to its budget, or there is no such budget.
@@ -48,7 +52,8 @@ def recovered(state: State, fresh: Sequence[SeenDecision], now_ms: int) -> Recov
             if not 0 <= one.loss_units < LARGEST_LOSS_UNITS - before:
                 raise LedgerError(f"the loss of {one.query!r} does not fit into the ledger")
             held[place] = before + one.loss_units
-    return Recovered(tuple(fresh), now_ms)
+    own = (OfWindow(one.query, one.start_ms, one.end_ms) for one in beside)
+    return Recovered(tuple(fresh), now_ms, tuple(own))
 
 
 def released(decision: StoredDecision | SeenDecision) -> tuple[object, ...]:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from accountant.costs.noisy import Noisy
 from accountant.units import PrivacyUnit
-from tests.support.ledgers import HOP, A, Series, deny, partial, requests, set_up, settle
+from tests.support.ledgers import HOP, A, Series, deny, partial, requests, seen, set_up, settle
 
 if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
@@ -63,3 +63,18 @@ def test_no_secret_is_among_the_entries(ledger: Ledger) -> None:
         for each in (secret, secret.hex().encode(), b64encode(secret).rstrip(b"=")):
             assert each not in text
     assert b"987654321" not in text
+
+
+def test_what_was_recovered_twice_hides_nothing_that_waits(ledger: Ledger) -> None:
+    """Windows that this ledger did not decide are no decisions of its own that never leave."""
+    set_up(ledger, PrivacyUnit.EVENT, 100, [A])
+    ledger.admit("s", requests([A], 60))
+    waits = settle(ledger, A, 0)
+    later = replace(waits, key=A.key(1), sequence=7, ledger_id="other")
+    for copy in ("other", "third"):
+        ledger.upkeep.mark_spent([replace(seen(later), ledger_id=copy)])
+    assert ledger.reports.status().queries["a"].unpublished == 1
+    ledger.mark_published(waits.key)
+    assert ledger.reports.status().queries["a"].unpublished == 0
+    ledger.upkeep.mark_spent([replace(seen(waits), ledger_id="other")])
+    assert ledger.reports.status().queries["a"].unpublished == 0

@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 
 from accountant.costs.minentropy import min_entropy
-from accountant.costs.vertices import VertexSearch
 from tests.support.entropies import bounds, in_decimals, over_vertices, term
 
 if TYPE_CHECKING:
