@@ -56,14 +56,14 @@ class VertexSearch:
         self.best, self.proven = math.inf, -math.inf
         self.nodes = 0
         self._open: list[tuple[float, int, int, float, _State]] = []
-        self._relax(_State(0 * box.counts, np.where(box.room > 0, box.counts, 0.0)))
+        self._relax(_State(0 * box.counts, np.where(box.room > 0, box.counts, 0.0)), -math.inf)
 
     def run(self, node_limit: int) -> None:
         """Branch until the bracket closes or so many states were generated."""
         while self._open and self.best - self._open[0][0] > self.box.margin:
             if self.nodes + 3 > node_limit:
                 break
-            _, _, level, at, state = heapq.heappop(self._open)
+            bound, _, level, at, state = heapq.heappop(self._open)
             if level == state.one:
                 children = [state._replace(end=at), state._replace(start=at)]
             else:
@@ -75,14 +75,15 @@ class VertexSearch:
                     children.append(_State(exact, fewer, level, end=room))
             for child in children:
                 self.nodes += 1
-                self._relax(child)
+                self._relax(child, bound)
         lowest = self._open[0][0] if self._open else math.inf
         self.proven = min(lowest, self.best)
 
-    def _relax(self, state: _State) -> None:
+    def _relax(self, state: _State, known: float) -> None:
         """Solve a state's linear program, keep the best point next to its solution, and the state.
 
-        The bound holds for any multiplier: that of the program makes it the highest.
+        The bound holds for any multiplier: that of the program makes it the highest. A bound known
+        of more vertices holds as well.
         """
         box, (least, most, one, start, end) = self.box, state
         counts = most - least
@@ -116,6 +117,7 @@ class VertexSearch:
         bound = base + price * slack + float(counts @ np.minimum(gain - price * room, 0.0))
         if bound < self.best and min(rest, room[split] - rest) > box.mass_error:
             bound += _remainder(box, split, rest)
+        bound = max(bound, known)
         if bound < self.best:
             level = int(order[split])
             at = start + rest if level == one else float(least[level] + full[split])
