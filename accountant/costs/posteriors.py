@@ -92,7 +92,7 @@ def box_of(levels: Floats, counts: Ints, priors: Floats) -> Box:
         slack=slack,
         base=total(sizes * low_term),
         mass_error=mass_error,
-        margin=2 * mass_error * (2 * log_k + rarest + 4 - math.log(mass_error)),
+        margin=2 * mass_error * (2 * log_k + rarest + 4 - 2 * math.log(mass_error)),
     )
 
 
