@@ -121,7 +121,7 @@ class VertexSearch:
         if bound < self.best:
             level = int(order[split])
             at = start + rest if level == one else float(least[level] + full[split])
-            heapq.heappush(self._open, (bound, self.nodes, level, at, state))
+            heapq.heappush(self._open, (bound, -self.nodes, level, at, state))
 
 
 def _remainder(box: Box, split: int, rest: float) -> float:
