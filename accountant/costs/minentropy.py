@@ -26,7 +26,6 @@ import numpy as np
 
 from accountant.arguments import WHOLE, expect
 from accountant.costs.posteriors import Floats, Ints, box_of, entropy_term, total
-from accountant.costs.priors import PriorSearch
 from accountant.costs.vertices import VertexSearch
 from accountant.errors import ArgumentError
 
@@ -81,8 +80,7 @@ def min_entropy(
         priors: how likely each predicate is to an adversary before any output, shape (k,), not
             negative, in any scale; all the same if left out. One of prior 0 stays at 0 and is not
             counted.
-        node_limit: see ``min_entropy_levels``. With unequal priors every state looks at all
-            pairs of cost and prior that differ, and the limit is on these looks.
+        node_limit: see ``min_entropy_levels``; a level is a pair of cost and prior.
 
     Returns:
         The value with its bracket, in nats. Time O(k log k) to sort, then as
@@ -101,7 +99,7 @@ def min_entropy(
     # As complex numbers, pairs of a cost and a prior have an order.
     pairs, counts = np.unique(costs[likely] + 1j * weights[likely], return_counts=True)
     levels, each = pairs.real, pairs.imag
-    return _solved(levels, counts, each if each.min() < each.max() else None, node_limit)
+    return _solved(levels, counts, each, node_limit)
 
 
 def min_entropy_levels(
@@ -112,8 +110,9 @@ def min_entropy_levels(
     Args:
         levels: costs as in ``min_entropy``, shape (m,); a level may be given twice.
         counts: predicates per level, whole numbers >= 0, shape (m,), not all zero.
-        node_limit: states the search may generate; reaching it leaves the bracket open, never
-            wrong. The same input always generates the same states.
+        node_limit: states the search may generate, times the levels that each state looks at, so
+            that it bounds time; reaching it leaves the bracket open, never wrong. The same input
+            always generates the same states.
 
     Returns:
         The value with its bracket, in nats. The first bracket takes O(m log m).
@@ -132,7 +131,8 @@ def min_entropy_levels(
         raise ArgumentError("counts are not negative, and there is at least one predicate")
     distinct, where = np.unique(costs, return_inverse=True)
     merged = np.bincount(where, weights=sizes).astype(np.int64)
-    return _solved(distinct[merged > 0], merged[merged > 0], None, node_limit)
+    met = merged > 0
+    return _solved(distinct[met], merged[met], np.ones(met.sum()), node_limit)
 
 
 def _costs(values: Iterable[SupportsFloat]) -> Floats:
@@ -181,7 +181,7 @@ def _float(value: object, huge: float) -> float:
         return math.nan
 
 
-def _solved(levels: Floats, counts: Ints, priors: Floats | None, node_limit: int) -> MinEntropy:
+def _solved(levels: Floats, counts: Ints, priors: Floats, node_limit: int) -> MinEntropy:
     if node_limit < 0:
         raise ArgumentError(
             "a node limit is not negative",
@@ -192,13 +192,13 @@ def _solved(levels: Floats, counts: Ints, priors: Floats | None, node_limit: int
     lowest = highest = box.base
     nodes = 0
     if box.slack > box.mass_error:
-        search = VertexSearch(box) if priors is None else PriorSearch(box)
-        search.run(node_limit if priors is None else node_limit // len(levels))
-        lowest, highest = search.root + search.proven, search.root + search.best
+        search = VertexSearch(box)
+        search.run(node_limit // len(levels))
+        lowest, highest = search.proven, search.best
         nodes = search.nodes
     most = math.log(predicates)
     ceiling = math.nextafter(most, math.inf)
-    if priors is not None:
+    if priors.min() < priors.max():
         most = total(counts * entropy_term(priors / total(counts * priors)))
     return MinEntropy(
         value=min(max(highest, 0.0), most),

@@ -58,27 +58,23 @@ class Box:
     margin: float
 
 
-def box_of(levels: Floats, counts: Ints, priors: Floats | None = None) -> Box:
+def box_of(levels: Floats, counts: Ints, priors: Floats) -> Box:
     """Return the bounds of predicates whose costs are on some levels.
 
     They are ``priors exp(-eps) / sum(priors exp(eps))`` and ``priors exp(eps) / sum(priors
     exp(-eps))``: those of Lemma 7 where the priors are equal.
 
     Args:
-        levels: costs, shape (m,); strictly increasing where no priors are given.
+        levels: costs, shape (m,).
         counts: predicates on each, none 0, shape (m,).
-        priors: of one predicate on each, above 0, in any scale, shape (m,); ``None`` for equal
-            ones.
+        priors: of one predicate on each, above 0, in any scale, shape (m,).
     """
     sizes = counts.astype(np.float64)
     log_k = math.log(total(sizes))
-    log_prior = np.zeros_like(levels)
-    if priors is not None:
-        log_prior = np.log(priors) - _log_sum(sizes, np.log(priors))
+    log_prior = np.log(priors) - _log_sum(sizes, np.log(priors))
     rarest = -float(log_prior.min())
-    # With priors, the search adds up to m numbers one after the other.
-    sums = 0 if priors is None else len(priors)
-    mass_error = ROUNDING * (log_k + 2 * rarest + 8 + sums / 8)
+    # The search adds up m numbers one after the other.
+    mass_error = ROUNDING * (log_k + 2 * rarest + 8 + len(levels) / 8)
     log_up = _log_sum(sizes, log_prior + levels)
     log_down = _log_sum(sizes, log_prior - levels)
     log_low = log_prior - levels - log_up
@@ -96,7 +92,7 @@ def box_of(levels: Floats, counts: Ints, priors: Floats | None = None) -> Box:
         slack=slack,
         base=total(sizes * low_term),
         mass_error=mass_error,
-        margin=2 * mass_error * (2 * log_k + rarest + 4 - math.log(mass_error)),
+        margin=2 * mass_error * (2 * log_k + rarest + 4 - 2 * math.log(mass_error)),
     )
 
 
@@ -116,6 +112,6 @@ def entropy_term(probability: Floats) -> Floats:
     return np.asarray(-probability * np.log(np.where(probability > 0, probability, 1.0)))
 
 
-def raised(box: Box, level: Ints | int, amount: Floats) -> Floats:
+def raised(box: Box, level: Ints | int, amount: Floats | float) -> Floats:
     """Return what so much more than the lower bound adds to a predicate's entropy term."""
     return np.asarray(entropy_term(box.low[level] + amount) - box.low_term[level])

@@ -12,12 +12,15 @@ import numpy as np
 import pytest
 
 from accountant.costs.minentropy import min_entropy
+from accountant.costs.vertices import VertexSearch
 from tests.support.entropies import bounds, in_decimals, over_vertices, term
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from numpy.typing import NDArray
+
+    from accountant.costs.vertices import _State
 
     Floats = NDArray[np.float64]
 
@@ -99,9 +102,15 @@ def test_equal_priors_and_the_misprint_are_caught() -> None:
     assert min(caught.values()) > 0.9 * tried
 
 
-def test_vertices_of_the_fraction_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_states_of_the_fraction_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without them the search believes in brackets above the minimum."""
-    monkeypatch.setattr(PriorSearch, "_with_fraction", lambda *_: None)
+    relax = VertexSearch._relax
+
+    def without(search: VertexSearch, state: _State, known: float) -> None:
+        if state.one < 0:
+            relax(search, state, known)
+
+    monkeypatch.setattr(VertexSearch, "_relax", without)
     wrong = 0
     for epsilons, priors in cases(320):
         exact = least(*weighted_bounds(epsilons, priors))
