@@ -142,7 +142,9 @@ class _Follower:
         """Say whether it ended where it should."""
         if self.head.number != last:
             yield f"the log ends at entry {last}, not at {self.head.number}"
-        known = {} if self.state is None else {one.last: one.last_hash for one in self.state.archives}
+        known = (
+            {} if self.state is None else {one.last: one.last_hash for one in self.state.archives}
+        )
         for number, noted in sorted(self._anchors.items()):
             if number > last:
                 yield f"entry {number} was noted, the log is shorter"
