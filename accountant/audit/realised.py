@@ -46,6 +46,7 @@ MOST_CELLS_READ: Final = 2**24
 """Cells of windows that one reading unpacks, or one window if that has more: the others wait."""
 
 _PAGE: Final = 1_000
+_NODES: Final = 2_000  # some hundredths of a second: hundreds of queries are shown at once
 _MOST_UNITS: Final = 2**62  # what is beyond is shown as this much
 
 
@@ -80,7 +81,7 @@ class Realised:
     def min_entropy(self) -> MinEntropy:
         """Min-entropy of the cells, in nats, with its bracket."""
         units, counts = np.unique(self.costs, return_counts=True)
-        return min_entropy_levels(units / UNITS_PER_EPSILON, counts)
+        return min_entropy_levels(units / UNITS_PER_EPSILON, counts, node_limit=_NODES)
 
 
 class RealisedLosses:

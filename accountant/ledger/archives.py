@@ -58,20 +58,21 @@ class Archives:
 
         Args:
             before_ms: windows that end after it stay, with all that was appended since the first of
-                them ended. So do decisions that have not left, and runs that go on; and all, where
-                no window has ended since entries moved last.
+                them ended. So do decisions that have not left, and runs that go on. Where that
+                leaves no window, nothing may go.
         """
         with self._door.read() as (tx, state):
             first, head = _before_first(state).number + 1, state.head.number
             until = _movable_until(tx, state, before_ms)
-        last = first - 1
+        last, ended = head, False
         for row in self.entries(first, head):
             entry = entries.decode(row.kind, row.payload) if row.kind == Ended.kind else None
-            if isinstance(entry, Ended) and entry.end_ms > until:
-                return first, row.seq - 1 if last >= first else last
-            if entry is not None:
-                last = head
-        return first, last
+            if isinstance(entry, Ended):
+                if entry.end_ms > until:
+                    last = row.seq - 1
+                    break
+                ended = True
+        return first, last if ended else first - 1
 
     def entries(self, first: int, last: int) -> Iterator[EntryRow]:
         """Yield entries in order; each page is read by itself."""

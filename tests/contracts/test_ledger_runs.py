@@ -268,17 +268,18 @@ def test_many_deciders_at_once_share_one_run(ledger: Ledger) -> None:
 def test_an_archive_leaves_a_run_usable(opened: Callable[[], Ledger]) -> None:
     """What came before it goes, it stays, and still adds up, whoever goes on with it."""
     ledger = opened()
-    set_up(ledger, USER, WHOLE, [RUN])
+    set_up(ledger, USER, 2 * WHOLE, [RUN])
     ask(ledger, 50)
     for index in range(5):
-        ring(ledger, index, int(index == 1))
+        ring(ledger, index, (3, 0, 1, 0, 0)[index])  # the first uses its run up
     ledger.mark_published(*(RUN.key(index) for index in range(5)))
     assert move_all(ledger, 40) > 0
+    assert move_all(ledger, 40, "g") == 0
     ledger = opened()
     assert ledger.reports.verify() == []
     ask(ledger, 60)
     ring(ledger, 5, 2)
-    assert held(ledger) == WHOLE
+    assert held(ledger) == 2 * WHOLE
     assert ledger.reports.verify() == []
 
 

@@ -103,7 +103,7 @@ def test_decisions_obey_their_schema(denied: str | None) -> None:
     """Decisions and denials are valid under the published schema and come back unchanged."""
     for window in (None, (KEY.start_ms - 3_600_000, KEY.end_ms)):
         decision = a_decision(denied=denied, window=window)
-        pane = msgspec.structs.replace(decision, draw="0f" * 20)
+        pane = msgspec.structs.replace(decision, draw="0f" * 16)
         validate(json.loads(encode(pane)), "decision")
         content = json.loads(encode(decision))
         validate(content, "decision")
