@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from accountant.records import Answer
-from accountant.regions.groupings import Grouping, grouping_name
+from accountant.regions.groupings import Grouping, grouping_of
 from accountant.regions.regions import Not, Region, ValueSet
 from accountant.regions.shapes import Shape
 from accountant.units import PrivacyUnit
@@ -86,7 +86,8 @@ class Query:
 
     def cell(self, row: Row) -> int:
         """Return the cell of a row: its ``x``, its ``y``, or anything else the query looks at."""
-        name = grouping_name(self.series.shape.grouping)
+        found = grouping_of(self.series.shape.grouping)
+        name = self.series.shape.grouping if found is None else found.name
         return {"x": row[0], "y": row[1]}.get(name, (row[0] + row[1]) % CELLS)
 
 

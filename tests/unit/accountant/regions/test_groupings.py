@@ -10,7 +10,6 @@ from accountant.regions.groupings import (
     LONGEST_TEXT,
     Grouping,
     cells_key,
-    grouping_name,
     grouping_of,
 )
 from accountant.regions.valuesets import ValueSet
@@ -25,7 +24,6 @@ ROOMS = Grouping(
 def test_a_grouping_reads_as_it_was_written() -> None:
     """Attributes, values and their order survive, and so does a value that no row has."""
     assert grouping_of(ROOMS.text) == ROOMS
-    assert grouping_name(ROOMS.text) == ROOMS.name
     assert ROOMS.cells == 4
     other = replace(ROOMS, attributes=("room", "floor as timestamp"))
     assert len({cells_key(each) for each in (ROOMS.text, other.text, ROOMS.name)}) == 3
@@ -37,7 +35,7 @@ def test_a_name_alone_is_opaque() -> None:
     """Digests of older ledgers, and none at all, tell nothing of cells."""
     for text in ("", "f00d", "room"):
         assert grouping_of(text) is None
-        assert grouping_name(text) == text
+        assert cells_key(text) == text
 
 
 def test_many_values_are_not_written_down() -> None:
