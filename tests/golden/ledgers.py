@@ -1,7 +1,7 @@
 """Ledgers that the golden records are made of, old and new, on SQLite and PostgreSQL.
 
 :func:`story` fills an empty ledger: by the command line with replays that charge windows and runs,
-refund and are refused, with a changed alarm, a retired one and a compaction; and directly with what
+refund and are refused, with a changed alarm, a retired one and an archive; and directly with what
 only Kafka's shell does (partials, marks, reservations that are open, decisions taken over).
 :func:`restore` loads a ledger as the version of the records left it, and :func:`go_on` works on.
 """
@@ -74,8 +74,9 @@ def story(folder: Path, url: str) -> str:
         _run(folder, url, CHANGED + RUN + BAND, SECOND),
         _ask(folder, url, "accept"),
         _run(folder, url, CHANGED + RUN + BAND, SECOND),
-        _ask(folder, url, "compact", "--before", "1970-01-01T02:00:00"),
+        _ask(folder, url, "archive", "moved", "--before", "1970-01-01T02:00:00"),
         _ask(folder, url, "verify"),
+        _ask(folder, url, "verify", "--archive", "moved"),
     ]
     with _opened(url) as ledger:
         said.append(_by_hand(ledger))

@@ -252,8 +252,8 @@ def _replays(chosen: Callable[[str], bool]) -> dict[str, str]:
 
 
 def _kept(export: str, *, brief: bool) -> str:
-    """Leave out what a run's lines and the chain's anchor hold as well, if a brief text will do."""
-    left = ("decisions", "links", "logs", "sequences", "shapes") if brief else ()
+    """Leave out what entries of how windows ended hold as well, if a brief text will do."""
+    left = ("admitted", "answered") if brief else ()
     starts = tuple(f'{{"record":"{kind}"' for kind in left)
     return "".join(o for o in export.splitlines(keepends=True) if not o.startswith(starts or "\0"))
 
@@ -305,8 +305,9 @@ def _drawn(replay: Replay) -> str:
             rang |= 1 << int(record["predicate"]["cell"])
         else:
             decided.append(line)
-    charges = [line for line in export.splitlines() if line.startswith('{"record":"charges"')]
-    shown = [f"exit {answer.code}", answer.err, *decided, f"{rang:0{MANY // 4}x}", *charges]
+    ended = [json.loads(line) for line in export.splitlines() if '"record":"ended"' in line]
+    costs = [f"{one['loss_units']} {one.get('costs', '')}" for one in ended if "asked" in one]
+    shown = [f"exit {answer.code}", answer.err, *decided, f"{rang:0{MANY // 4}x}", *costs]
     return "\n".join(shown)
 
 
@@ -350,9 +351,8 @@ def commands() -> dict[str, str]:
             "--custodian-report",
             "report.prom",
         )
-        ask("parquet", folder, *ledger, "export", "--parquet", "out")
-        made["parquet files"] = "\n".join(sorted(path.name for path in (folder / "out").iterdir()))
-        ask("parquet into a strange folder", folder, *ledger, "export", "--parquet", ".")
+        ask("parquet", folder, *ledger, "export", "--parquet", "out.parquet")
+        ask("parquet over a configuration", folder, *ledger, "export", "--parquet", "alarms.yaml")
         for number, arguments in enumerate(_LEDGER_CALLS):
             ask(f"ledger {number:02}", folder, *ledger, *arguments)
         _changed(folder, ask)
@@ -382,7 +382,7 @@ def _changed(folder: Path, ask: Callable[..., Answer]) -> None:
     path.write_text(text.replace('"12"', '"13"'), encoding="utf-8")
     ask("another budget: run", folder, "run", "alarms.yaml", "--replay", "badges.jsonl")
     ask("another budget: accept", folder, *ledger, "accept")
-    ask("another budget: compact", folder, *ledger, "compact")
+    ask("another budget: archive", folder, *ledger, "archive", "moved")
     path.write_text(text.replace("> 45\n", "> 46\n"), encoding="utf-8")
     ask("another threshold: run", folder, "run", "alarms.yaml", "--replay", "badges.jsonl")
     ask("another threshold: accept", folder, *ledger, "accept")
@@ -394,7 +394,7 @@ def _changed(folder: Path, ask: Callable[..., Answer]) -> None:
     ask("without one: retire", folder, *ledger, "retire", "rare")
     ask("without one: retire --yes", folder, *ledger, "retire", "rare", "--yes")
     ask("without one: retire again", folder, *ledger, "retire", "rare", "--yes")
-    ask("without one: compact", folder, *ledger, "compact")
+    ask("without one: archive", folder, *ledger, "archive", "moved")
     ask("without one: status --json", folder, *ledger, "status", "--json")
     ask("without one: verify", folder, *ledger, "verify")
 
@@ -444,18 +444,19 @@ _BAD_CALLS: tuple[tuple[str, ...], ...] = (
 _LEDGER_CALLS: tuple[tuple[str, ...], ...] = (
     ("status",),
     ("verify",),
-    ("verify", "--anchor", "user=1:00000000000000000000000000000000"),
-    ("verify", "--anchor", "user=999999:00000000000000000000000000000000"),
+    ("verify", "--anchor", "1:00000000000000000000000000000000"),
+    ("verify", "--anchor", "999999:00000000000000000000000000000000"),
     ("verify", "--anchor", "nonsense"),
-    ("verify", "--anchor", "other=1:00000000000000000000000000000000"),
+    ("verify", "--since", "1:00000000000000000000000000000000"),
+    ("log", "--alarm", "crowd", "--since", "1970-01-01T01:00"),
     ("losses", "crowd"),
     ("losses", "pair", "--json"),
     ("losses", "nobody"),
     ("losses", "crowd", "--at", "soon"),
     ("losses", "crowd", "--at", "2099-01-01"),
-    ("compact", "--before", "2099-01-01"),
-    ("compact", "--before", "soon"),
-    ("compact", "--before", "1970-01-01T02:00"),
+    ("archive", "moved", "--before", "2099-01-01"),
+    ("archive", "moved", "--before", "soon"),
+    ("archive", "moved", "--before", "1970-01-01T02:00"),
     ("status", "--json"),
     ("retire", "crowd"),
     ("retire", "nobody"),
