@@ -168,7 +168,7 @@ class Watch:
         place = disk, record["query"], start_ms
         if self._said.get(process, -1) < self._stored.get(place, 0):
             self.violated(f"{name}: leaves before its release was said")
-        heads = [json.loads(line)[2] for line in disk.synced_heads.splitlines()]
+        heads = [json.loads(line)[1] for line in disk.synced_heads.splitlines()]
         noted = max((int(head.split(":")[0]) for head in heads), default=-1)
         if noted < self._numbers.get(place, 0):
             self.violated(

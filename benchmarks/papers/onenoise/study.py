@@ -131,9 +131,8 @@ def measured(
             if one["record"] == "alarm"
         }
         rang = _said("run", str(file), "--replay", str(events), "--json")
-        charges = [
-            one for one in _said("ledger", str(file), "export") if one["record"] == "charges"
-        ]
+        exported = _said("ledger", str(file), "export")
+        charges = [one for one in exported if one["record"] == "ended" and "asked" in one]
     fired = {name: np.zeros((_WINDOWS, len(names)), np.bool_) for name in asked}
     for one in rang:
         if "predicate" in one:
@@ -240,7 +239,7 @@ def _said(*arguments: str) -> list[dict[str, Any]]:
 
 def _epsilons(charge: dict[str, Any], cells: int) -> NDArray[np.float64]:
     """Return what every cell of a settled window has lost."""
-    if charge["costs"] is None:
+    if "costs" not in charge:
         return np.full(cells, charge["settled_units"] / UNITS_PER_EPSILON)
     costs = LevelCosts.decode(base64.b64decode(charge["costs"]))
     return np.asarray(costs.as_array() / UNITS_PER_EPSILON)
