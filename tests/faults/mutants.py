@@ -53,9 +53,9 @@ def _nothing(*_: object, **__: object) -> None:
 
 
 def _heads_not_synced() -> _Changes:
-    def add(self: headfile.HeadFile, heads: Any) -> int:
+    def add(self: headfile.HeadFile, head: headfile.Noted) -> int:
         with self._failing(), self._locked() as file:
-            os.write(file, headfile._lines(heads))
+            os.write(file, headfile._line(head))
             return os.fstat(file).st_size
 
     return [(headfile.HeadFile, "add", add)]
