@@ -48,12 +48,14 @@ DATABASES = ("sqlite", "postgresql")
 AGAIN = 21
 REPORT = Path(__file__).parent / "reports" / "ledger-age.md"
 AIMS: Final = {
+    "start_s": 2,
     "admit_p50_ms": 5,
     "decide_p50_ms": 5,
     "status_p50_ms": 10,
     "verify_since_yesterday_s": 5,
-    "verify_s": 240,
-    "verify_peak_mb": 500,
+    "verify_s": 60,
+    "verify_peak_mb": 300,
+    "archive_s": 60,
     "archive_longest_s": 1,
     "archived_mb": 50,
     "archived_file_mb": 50,

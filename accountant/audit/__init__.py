@@ -1,1 +1,1 @@
-"""What a ledger says about itself, and what contradicts it; imports all rooms but the ledger."""
+"""What the log comes to, looked at from outside: status, realised losses, an independent sum."""

@@ -66,6 +66,7 @@ class Sums:
         self._totals: defaultdict[tuple[str, int], int] = defaultdict(int)
         self._few: defaultdict[tuple[str, int], dict[WindowKey, _Held]] = defaultdict(dict)
         self._shapes: dict[tuple[str, str], Shape] = {}
+        self._kept: defaultdict[str, int] = defaultdict(int)
 
     def take(self, entry: Entry, state: State) -> Iterator[str]:
         """Take the next entry, and yield what was granted beyond a limit.
@@ -146,13 +147,14 @@ class Sums:
             held = _Held(asked, entry.loss_units, entry.costs, is_open=False)
         self._put(scope, window, held)
         order = self._order[scope]
-        if len(order) > _RECENT:
+        if len(order) > _RECENT + 2 * self._kept[scope]:
             # No window that follows starts before this, but for those of alarms that come late.
             length = max(key.end_ms - key.start_ms for key in order)
             for key in order:
                 if key.end_ms < window.start_ms - length and not self._held[scope][key].is_open:
                     del self._held[scope][key]
             self._order[scope] = [one for one in order if one in self._held[scope]]
+            self._kept[scope] = len(self._order[scope])
 
     def _let_go(self, scope: str, budget: Budget) -> None:
         """Take out what was given back without a decision."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from accountant.audit import status, verify
+from accountant.audit import status
 from accountant.audit.realised import RealisedLosses
 from accountant.costs.charges import UniformCost
 from accountant.costs.levels import LevelCosts
+from accountant.ledger import verify
 from accountant.ledger.door import registered
 from accountant.ledger.pins import scope_of
 from accountant.ledger.progress import unpublished_of

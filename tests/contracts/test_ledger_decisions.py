@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import structs
 
-from accountant.audit import verify
 from accountant.errors import ClockError, ConfigChangedError, LedgerError
+from accountant.ledger import verify
 from accountant.ledger.ledger import Ledger
 from accountant.records import Answer, StoredDecision
 from accountant.units import PrivacyUnit
