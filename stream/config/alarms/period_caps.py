@@ -38,6 +38,14 @@ def check_period_caps(alarms: Alarms, findings: Findings) -> None:
                 " windows: windows_per_period makes it no cheaper",
                 "write mechanism: tslm, or leave windows_per_period out",
             )
+        if query.calendar.overlap > few and not query.panes and query.aim.looks == 1:
+            findings.wrong(
+                ("alarms", query.id, "sql"),
+                f"an event lies in {query.calendar.overlap} windows at once, and a person counts in"
+                f" {few} of a period: what is true is counted far too low",
+                f"write windows_per_period: {query.calendar.overlap} or more, windows that do not"
+                " overlap, or mechanism: panes",
+            )
         if query.share:
             findings.wrong(
                 ("alarms", query.id, "share"),

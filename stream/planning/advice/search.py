@@ -137,7 +137,7 @@ def capped(case: Case) -> Candidate | None:
     if whole is None or whole.fits or whole.poor or not (whole.quiet and whole.sure):
         return None
     cap = case.room_units // (whole.units * cells_per_unit(whole.query, case.budget))
-    if not cap:
+    if cap < whole.query.calendar.overlap:  # whoever has one event would count in a part of them
         return None
     return replace(whole, case=case.with_caps(windows_per_period=cap))
 

@@ -72,6 +72,19 @@ def test_mistakes_are_refused_where_they_stand(
     assert error.hint
 
 
+@pytest.mark.parametrize(("most", "refused"), [(2, True), (3, False)])
+def test_a_cap_below_what_overlaps_is_refused(tmp_path: Path, most: int, refused: bool) -> None:
+    """An event of a window in three would count in two of them: true totals could not fire."""
+    examined(tmp_path, day(most))
+    path = tmp_path / "alarms.yaml"
+    hop = "HOP(ts, INTERVAL '20' MINUTE, INTERVAL '1' HOUR)"
+    text = path.read_text(encoding="utf-8").replace("TUMBLE(ts, INTERVAL '1' HOUR)", hop)
+    path.write_text(text, encoding="utf-8")
+    found = [str(one) for one in examine(path, environ={}).errors]
+    assert any("lies in 3 windows at once" in one for one in found) is refused
+    assert refused or not found
+
+
 def test_a_cap_is_said_in_words(tmp_path: Path) -> None:
     """Also where it is as large as the period; the first windows count, not the largest."""
     for most, said in ((1, "in the first window of a period"), (15, "in the first 15 windows")):
