@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from accountant.log.entries import Ended, decode
 from operators.noise.source import KeyedNoise
 from stream.decisions.records import encode
 from stream.decisions.release import alarm_records, decision_record
@@ -68,9 +69,10 @@ def told(
             if len(records) == len(said):
                 first = {one.predicate["room"] for one in rang}
         assert ledger.reports.verify() == []
-        with ledger._store.read() as tx:
-            found = tx.charges.after("doors" if unit != USER else "user", 0)
-            charges = [(one.key, one.settled_units, one.costs) for one in found]
+        found = (decode(row.kind, row.payload) for row in ledger.reports.entries())
+        ended = [one for one in found if isinstance(one, Ended)]
+        charges = [(one.window, one.settled_units, one.loss_units, one.costs) for one in ended]
+    assert any(units for _, units, *_ in charges)
     return records, charges, first
 
 
