@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from accountant.costs.levels import LevelCosts
 from accountant.log.entries import (
@@ -34,14 +34,16 @@ from accountant.regions.regions import elementary
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from accountant.costs.charges import WindowKey
-    from accountant.log.entries import Entry
+    from accountant.log.entries import Entry, Given
     from accountant.log.state import Budget, State
     from accountant.regions.regions import Value
     from accountant.regions.shapes import Shape
     from accountant.regions.valuesets import ValueSet
 
 __all__ = ["Sums"]
+
+Place: TypeAlias = tuple[int, str, int]
+"""A window, so that they sort in the fixed order: its end, its query, its start."""
 
 _MOST_ROWS: Final = 20_000
 _RECENT: Final = 8_192
@@ -60,11 +62,11 @@ class Sums:
     """Adds up one log, entry by entry."""
 
     def __init__(self) -> None:
-        self._asked: dict[WindowKey, Asked] = {}
-        self._held: defaultdict[str, dict[WindowKey, _Held]] = defaultdict(dict)
-        self._order: defaultdict[str, list[WindowKey]] = defaultdict(list)
+        self._asked: dict[Place, Asked] = {}
+        self._held: defaultdict[str, dict[Place, _Held]] = defaultdict(dict)
+        self._order: defaultdict[str, list[Place]] = defaultdict(list)
         self._totals: defaultdict[tuple[str, int], int] = defaultdict(int)
-        self._few: defaultdict[tuple[str, int], dict[WindowKey, _Held]] = defaultdict(dict)
+        self._few: defaultdict[tuple[str, int], dict[Place, _Held]] = defaultdict(dict)
         self._shapes: dict[tuple[str, str], Shape] = {}
         self._kept: defaultdict[str, int] = defaultdict(int)
 
@@ -78,12 +80,12 @@ class Sums:
         if isinstance(entry, Registered | Changed):
             self._shapes[entry.query, entry.fingerprint] = entry.shape
         if isinstance(entry, Admitted):
-            self._asked.update((asked.window, asked) for asked in entry.windows)
+            self._asked.update((_place(asked), asked) for asked in entry.windows)
         if isinstance(entry, Admitted | Answered):
             for one in entry.windows:
                 if one.answer is Answer.RESERVED:
                     budget = state.budgets[entry.scope]
-                    yield from self._grant(budget, self._asked[one.window], one.held_units)
+                    yield from self._grant(budget, self._asked[_place(one)], one.held_units)
         if isinstance(entry, Ended):
             self._end(entry, state.queries[entry.query].scope)
         if isinstance(entry, Changed | Retired | Recovered):
@@ -95,7 +97,7 @@ class Sums:
         limit = budget.terms.epsilon_max_units
         worst = asked.units * min(asked.cells_per_unit, asked.cells)
         held = _Held(asked, worst if held_units is None else held_units, None, is_open=True)
-        self._put(budget.terms.scope, asked.window, held)
+        self._put(budget.terms.scope, _place(asked), held)
         most = self._by_period(budget, asked) if budget.by_user else self._by_row(budget, asked)
         if most > limit:
             window = f"window [{asked.start_ms}, {asked.end_ms}) of {asked.query!r}"
@@ -103,20 +105,18 @@ class Sums:
 
     def _by_period(self, budget: Budget, asked: Asked) -> int:
         """Return the most that a period of a window holds of it and of those before it."""
-        scope, found = budget.terms.scope, 0
+        scope, found, place = budget.terms.scope, 0, _place(asked)
         for period in asked.periods:
             few: defaultdict[tuple[str, str, int], list[int]] = defaultdict(list)
             for key, one in self._few[scope, period].items():
-                if key <= asked.window:
+                if key <= place:
                     few[*_of(one.asked), one.asked.windows_per_period or 0].append(one.units)
             total = sum(sum(sorted(units)[-alarm[2] :]) for alarm, units in few.items())
             total += self._totals[scope, period]
             total += sum(one.loss_units for one in budget.recovered if period in one.periods)
             if total > budget.terms.epsilon_max_units:
                 order = self._order[scope]
-                later = (
-                    self._held[scope][key] for key in order[bisect_right(order, asked.window) :]
-                )
+                later = (self._held[scope][key] for key in order[bisect_right(order, place) :])
                 plain = (one for one in later if one.asked.windows_per_period is None)
                 total -= sum(one.units for one in plain if period in one.asked.periods)
             found = max(found, total)
@@ -126,8 +126,9 @@ class Sums:
         """Return the most that a row of a window can have lost to it and to those before it."""
         scope = budget.terms.scope
         order = self._order[scope]
-        first = bisect_right(order, asked.start_ms, key=lambda one: one.end_ms)
-        held = (self._held[scope][key] for key in order[first : bisect_right(order, asked.window)])
+        first = bisect_right(order, asked.start_ms, key=lambda one: one[0])
+        last = bisect_right(order, _place(asked))
+        held = (self._held[scope][key] for key in order[first:last])
         near = [one for one in held if one.asked.start_ms < asked.end_ms]
         spent = sum(
             one.loss_units
@@ -140,43 +141,43 @@ class Sums:
         return most
 
     def _end(self, entry: Ended, scope: str) -> None:
-        window = entry.window
-        asked = self._asked.pop(window, None)
+        place = _place(entry)
+        asked = self._asked.pop(place, None)
         held = None
         if asked is not None and entry.settled_units is not None:
             held = _Held(asked, entry.loss_units, entry.costs, is_open=False)
-        self._put(scope, window, held)
+        self._put(scope, place, held)
         order = self._order[scope]
         if len(order) > _RECENT + 2 * self._kept[scope]:
             # No window that follows starts before this, but for those of alarms that come late.
-            length = max(key.end_ms - key.start_ms for key in order)
+            length = max(end_ms - start_ms for end_ms, _, start_ms in order)
             for key in order:
-                if key.end_ms < window.start_ms - length and not self._held[scope][key].is_open:
+                if key[0] < entry.start_ms - length and not self._held[scope][key].is_open:
                     del self._held[scope][key]
             self._order[scope] = [one for one in order if one in self._held[scope]]
             self._kept[scope] = len(self._order[scope])
 
     def _let_go(self, scope: str, budget: Budget) -> None:
         """Take out what was given back without a decision."""
-        for window, held in list(self._held[scope].items()):
-            if held.is_open and window not in budget.charges:
-                self._put(scope, window, None)
+        for place, held in list(self._held[scope].items()):
+            if held.is_open and held.asked.window not in budget.charges:
+                self._put(scope, place, None)
 
-    def _put(self, scope: str, window: WindowKey, held: _Held | None) -> None:
-        before = self._held[scope].pop(window, None)
+    def _put(self, scope: str, place: Place, held: _Held | None) -> None:
+        before = self._held[scope].pop(place, None)
         if before is not None:
-            del self._order[scope][bisect_left(self._order[scope], window)]
+            del self._order[scope][bisect_left(self._order[scope], place)]
         for sign, one in ((-1, before), (1, held)):
             for period in () if one is None else one.asked.periods:
                 if one is not None and one.asked.windows_per_period is None:
                     self._totals[scope, period] += sign * one.units
                 elif one is not None and sign > 0:
-                    self._few[scope, period][window] = one
+                    self._few[scope, period][place] = one
                 else:
-                    self._few[scope, period].pop(window, None)
+                    self._few[scope, period].pop(place, None)
         if held is not None:
-            self._held[scope][window] = held
-            insort(self._order[scope], window)
+            self._held[scope][place] = held
+            insort(self._order[scope], place)
 
 
 def _worst_row(near: Sequence[_Held], asked: Asked, shapes: Mapping[tuple[str, str], Shape]) -> int:
@@ -191,6 +192,10 @@ def _worst_row(near: Sequence[_Held], asked: Asked, shapes: Mapping[tuple[str, s
         for at_ms in instants:
             worst = max(worst, sum(u for one, u in lost if one.start_ms <= at_ms < one.end_ms))
     return worst
+
+
+def _place(window: Asked | Given | Ended) -> Place:
+    return window.end_ms, window.query, window.start_ms
 
 
 def _of(asked: Asked) -> tuple[str, str]:
