@@ -50,8 +50,6 @@ class Archives:
 
     def __init__(self, door: Door) -> None:
         self._door = door
-        with door.state() as state:
-            self._ledger_id = state.ledger_id
 
     def movable(self, before_ms: int) -> tuple[int, int]:
         """Return the first and the last number of the entries that may go; none where first > last.
@@ -154,6 +152,8 @@ class Archives:
         Raises:
             LedgerCorruptError: an entry does not follow on the one before it.
         """
+        with self._door.state() as state:
+            mine_id = state.ledger_id
         marks: dict[str, tuple[int, bytearray]] = {}
         latest_ms = -(2**62)
         for row in self.entries(before.number + 1, last):
@@ -162,7 +162,7 @@ class Archives:
                 continue
             begin, mine = marks.setdefault(ended.query, (ended.sequence, bytearray()))
             mine.extend(bytes((ended.sequence - begin) * _MARK_BYTES - len(mine)))
-            mine.extend(_mark(ended.decision(self._ledger_id, published=True)))
+            mine.extend(_mark(ended.decision(mine_id, published=True)))
             latest_ms = max(latest_ms, ended.end_ms)
         return marks, latest_ms
 

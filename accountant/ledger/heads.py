@@ -23,12 +23,10 @@ from accountant.log.entries import HASH_BYTES, Head, anchor_text, read_anchor
 from accountant.store.headfile import HeadFile, Noted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
     from pathlib import Path
 
     from accountant.ledger.door import Door
-    from accountant.log.state import State
-    from accountant.store.transaction import Transaction
 
 __all__ = ["Heads"]
 
@@ -162,7 +160,20 @@ class Heads:
             ValueError: a head cannot be read.
         """
         with self._door.read() as (tx, state):
-            return [line for head in sorted(noted) for line in self._problems(tx, state, head)]
+            hashes = {one.last: one.last_hash for one in state.archives}
+            first, last = tx.log.bounds()
+            found = []
+            for head in sorted(noted):
+                number = read_anchor(head).number
+                row = tx.log.at(number)
+                hashed = hashes.get(number, b"") if row is None else row.hash
+                if number > last:
+                    found.append("more was appended than this ledger has")
+                elif not hashed and number < first:
+                    pass  # it lies in an archive: this ledger went on behind it
+                elif self._keyed(Head(number, hashed)) != head:
+                    found.append("something else was appended than this ledger has")
+            return found
 
     def _lost(self, noted: Iterable[Noted]) -> list[str]:
         others = sorted({one.ledger_id for one in noted} - {self._ledger_id})
@@ -176,19 +187,6 @@ class Heads:
 
     def _noted(self, head: str) -> Noted:
         return Noted(self._ledger_id, head)
-
-    def _problems(self, tx: Transaction, state: State, head: str) -> Iterator[str]:
-        number = read_anchor(head).number
-        hashes = {one.last: one.last_hash for one in state.archives}
-        if (row := tx.log.at(number)) is not None:
-            hashes[number] = row.hash
-        if number > state.head.number:
-            yield "more was appended than this ledger has"
-            return
-        if number in hashes or number >= tx.log.bounds()[0]:  # what else lies in archives is older
-            known = Head(number, hashes.get(number, b""))
-            if self._keyed(known) != head:
-                yield "something else was appended than this ledger has"
 
     def _keyed(self, head: Head) -> str:
         number = head.number

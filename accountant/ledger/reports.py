@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Reports"]
 
-_LAST_MS = 2**62
-
 
 class Reports:
     """Status, realised losses, verification and export."""

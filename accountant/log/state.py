@@ -1,9 +1,8 @@
 """What a ledger's entries come to, in memory: budgets, queries, logs; no entry is read here.
 
-Guarantee: whatever a rule can ask about a window that is open or still
-to come is here, however old the ledger is. What only windows of the past could ask for is dropped
-(:meth:`Budget.forget`), so that a state grows with what overlaps and with budget periods, not with
-what was ever decided.
+Guarantee: whatever a rule can ask about a window that is open or still to come is here, however old
+the ledger is. What only windows of the past could ask for is dropped (:meth:`Budget.forget`), so
+that a state grows with what overlaps and with budget periods, not with what was ever decided.
 """
 
 from __future__ import annotations

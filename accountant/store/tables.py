@@ -104,7 +104,7 @@ PLACES: Final = _table(
 """How far each partition is read, and since when it has not gone on."""
 
 COUNTERS: Final = _table("counters", {"name": _TEXT}, value=_WHOLE, at_ms=_WHOLE, digest=_BYTES)
-"""The mark of time, what has left, starts and errors, releases: numbers that only rise."""
+"""The mark of time, what has left, starts and errors: numbers that only rise."""
 
 KEPT: Final = _table("kept", {"name": _TEXT, "number": _WHOLE}, body=_BYTES, digest=_BYTES)
 """The newest image of the state, and by what decisions in archives are known again."""
