@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import sqlalchemy as sa
+import psycopg
 from sqlalchemy import event
 
 from accountant.costs.charges import UniformCost
@@ -18,6 +19,8 @@ from tests.support.ledgers import CELLS, set_up
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import sqlalchemy as sa
 
     from accountant.ledger.door import Writing
     from accountant.ledger.ledger import Ledger
@@ -119,19 +122,14 @@ class Effort:
             connection.execute(f"SET enable_{way} TO off")
         connection.commit()
 
-    def begun(self, connection: sa.Connection) -> None:
-        """Begin a transaction: the server sums up, and forgets what it has reported already."""
-        self.steps -= _rows_read(connection)
-
     def executed(self, _: Any, cursor: Any, statement: str, *__: Any) -> None:
         """Take note of a statement."""
         if statement.startswith(("INSERT", "UPDATE", "DELETE")):
             self._changed += max(cursor.rowcount, 0)
 
-    def ended(self, connection: sa.Connection) -> None:
+    def ended(self, _: sa.Connection) -> None:
         """End a transaction."""
         self.largest, self._changed = max(self.largest, self._changed), 0
-        self.steps += _rows_read(connection)
 
 
 @contextmanager
@@ -139,10 +137,10 @@ def effort(ledger: Ledger) -> Iterator[Effort]:
     """Count what the database of a ledger does meanwhile."""
     engine, found = ledger._store._engine, Effort()
     listeners = (
-        *(("connect", found.connected), ("begin", found.begun), ("commit", found.ended)),
+        *(("connect", found.connected), ("commit", found.ended), ("rollback", found.ended)),
         ("after_cursor_execute", found.executed),
     )
-    engine.dispose()  # so that every connection is a new one
+    before = _rows_read(engine)
     for name, listener in listeners:
         event.listen(engine, name, listener)
     try:
@@ -150,15 +148,30 @@ def effort(ledger: Ledger) -> Iterator[Effort]:
     finally:
         for name, listener in listeners:
             event.remove(engine, name, listener)
-        engine.dispose()
+        found.steps += _rows_read(engine) - before
 
 
-def _rows_read(connection: sa.Connection) -> int:
-    """Return what this transaction and those before it read, as far as PostgreSQL still knows."""
-    return 0 if connection.dialect.name == "sqlite" else int(connection.scalar(_READ) or 0)
+def _rows_read(engine: sa.Engine) -> int:
+    """Return what all connections of a PostgreSQL ledger have read, once they have ended.
+
+    Only what a session has left behind is whole: while it lasts, its server reports what it read
+    a second late, or at the end of a later transaction.
+    """
+    engine.dispose()  # and every connection to come is a new one
+    if engine.dialect.name == "sqlite":
+        return 0
+    url = engine.url.set(drivername="postgresql").render_as_string(hide_password=False)
+    with psycopg.connect(url, autocommit=True) as connection:
+        while connection.execute(_OTHERS).fetchone() != (0,):
+            time.sleep(0.001)
+        row = connection.execute(_READ).fetchone()
+    return int(row[0] or 0) if row else 0
 
 
-_READ = sa.text(
-    "SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) "
-    "FROM pg_stat_xact_user_tables"
+_OTHERS = (
+    "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() "
+    "AND backend_type = 'client backend' AND pid <> pg_backend_pid()"
+)
+_READ = (
+    "SELECT sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0)) FROM pg_stat_user_tables"
 )
