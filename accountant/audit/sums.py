@@ -14,7 +14,7 @@ from bisect import bisect_left, bisect_right, insort
 from collections import defaultdict
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 from accountant.costs.levels import LevelCosts
 from accountant.log.entries import (
@@ -62,122 +62,176 @@ class Sums:
     """Adds up one log, entry by entry."""
 
     def __init__(self) -> None:
-        self._asked: dict[Place, Asked] = {}
-        self._held: defaultdict[str, dict[Place, _Held]] = defaultdict(dict)
-        self._order: defaultdict[str, list[Place]] = defaultdict(list)
-        self._totals: defaultdict[tuple[str, int], int] = defaultdict(int)
-        self._few: defaultdict[tuple[str, int], dict[Place, _Held]] = defaultdict(dict)
+        self._pending: dict[Place, Asked] = {}
+        self._sums: defaultdict[str, _Sum] = defaultdict(_Sum)
         self._shapes: dict[tuple[str, str], Shape] = {}
-        self._kept: defaultdict[str, int] = defaultdict(int)
 
-    def take(self, entry: Entry, state: State) -> Iterator[str]:
-        """Take the next entry, and yield what was granted beyond a limit.
+    def take(self, entry: Entry, state: State) -> Iterable[str]:
+        """Take the next entry, and return what was granted beyond a limit.
 
         Args:
             entry: the entry.
             state: what the log comes to with it.
         """
-        if isinstance(entry, Registered | Changed):
-            self._shapes[entry.query, entry.fingerprint] = entry.shape
-        if isinstance(entry, Admitted):
-            self._asked.update((_place(asked), asked) for asked in entry.windows)
-        if isinstance(entry, Admitted | Answered):
-            for one in entry.windows:
-                if one.answer is Answer.RESERVED:
-                    budget = state.budgets[entry.scope]
-                    yield from self._grant(budget, self._asked[_place(one)], one.held_units)
         if isinstance(entry, Ended):
             self._end(entry, state.queries[entry.query].scope)
+            return ()
+        return list(self._taken(entry, state))
+
+    def _taken(self, entry: Entry, state: State) -> Iterator[str]:
+        if isinstance(entry, Registered | Changed):
+            self._shapes[entry.query, entry.fingerprint] = entry.shape
+        if isinstance(entry, Admitted | Answered):
+            for one in entry.windows:
+                asked = one if isinstance(one, Asked) else self._pending.pop(_place(one))
+                if one.answer is Answer.PENDING:
+                    self._pending[_place(asked)] = asked
+                elif one.answer is Answer.RESERVED:
+                    yield from self._grant(state.budgets[entry.scope], asked, one.held_units)
         if isinstance(entry, Changed | Retired | Recovered):
             for scope, budget in state.budgets.items():
-                self._let_go(scope, budget)
+                self._sums[scope].let_go(budget)
 
     def _grant(self, budget: Budget, asked: Asked, held_units: int | None) -> Iterator[str]:
         """Count a window that was granted, and yield whether it passes the limit."""
-        limit = budget.terms.epsilon_max_units
+        mine, limit = self._sums[budget.terms.scope], budget.terms.epsilon_max_units
         worst = asked.units * min(asked.cells_per_unit, asked.cells)
         held = _Held(asked, worst if held_units is None else held_units, None, is_open=True)
-        self._put(budget.terms.scope, _place(asked), held)
-        most = self._by_period(budget, asked) if budget.by_user else self._by_row(budget, asked)
+        mine.put(_place(asked), held)
+        if budget.by_user:
+            most = mine.by_period(budget, asked)
+        else:
+            most = self._by_row(mine, budget, asked)
         if most > limit:
             window = f"window [{asked.start_ms}, {asked.end_ms}) of {asked.query!r}"
             yield f"{window} was granted with {most} units held, above the limit of {limit}"
 
-    def _by_period(self, budget: Budget, asked: Asked) -> int:
-        """Return the most that a period of a window holds of it and of those before it."""
-        scope, found, place = budget.terms.scope, 0, _place(asked)
-        for period in asked.periods:
-            few: defaultdict[tuple[str, str, int], list[int]] = defaultdict(list)
-            for key, one in self._few[scope, period].items():
-                if key <= place:
-                    few[*_of(one.asked), one.asked.windows_per_period or 0].append(one.units)
-            total = sum(sum(sorted(units)[-alarm[2] :]) for alarm, units in few.items())
-            total += self._totals[scope, period]
-            total += sum(one.loss_units for one in budget.recovered if period in one.periods)
-            if total > budget.terms.epsilon_max_units:
-                order = self._order[scope]
-                later = (self._held[scope][key] for key in order[bisect_right(order, place) :])
-                plain = (one for one in later if one.asked.windows_per_period is None)
-                total -= sum(one.units for one in plain if period in one.asked.periods)
-            found = max(found, total)
-        return found
-
-    def _by_row(self, budget: Budget, asked: Asked) -> int:
+    def _by_row(self, mine: _Sum, budget: Budget, asked: Asked) -> int:
         """Return the most that a row of a window can have lost to it and to those before it."""
-        scope = budget.terms.scope
-        order = self._order[scope]
-        first = bisect_right(order, asked.start_ms, key=lambda one: one[0])
-        last = bisect_right(order, _place(asked))
-        held = (self._held[scope][key] for key in order[first:last])
-        near = [one for one in held if one.asked.start_ms < asked.end_ms]
         spent = sum(
             one.loss_units
             for one in budget.recovered
             if one.end_ms > asked.start_ms and one.start_ms < asked.end_ms
         )
-        most = spent + sum(one.units for one in near)
+        most = spent + mine.beside(asked)
         if most > budget.terms.epsilon_max_units:
-            most = spent + _worst_row(near, asked, self._shapes)
+            near = mine.near(asked)
+            most = spent + sum(one.units for one in near)
+            if most > budget.terms.epsilon_max_units:
+                most = spent + _worst_row(near, asked, self._shapes)
         return most
 
     def _end(self, entry: Ended, scope: str) -> None:
-        place = _place(entry)
-        asked = self._asked.pop(place, None)
-        held = None
-        if asked is not None and entry.settled_units is not None:
-            held = _Held(asked, entry.loss_units, entry.costs, is_open=False)
-        self._put(scope, place, held)
-        order = self._order[scope]
-        if len(order) > _RECENT + 2 * self._kept[scope]:
-            # No window that follows starts before this, but for those of alarms that come late.
-            length = max(end_ms - start_ms for end_ms, _, start_ms in order)
-            for key in order:
-                if key[0] < entry.start_ms - length and not self._held[scope][key].is_open:
-                    del self._held[scope][key]
-            self._order[scope] = [one for one in order if one in self._held[scope]]
-            self._kept[scope] = len(self._order[scope])
+        place, mine = _place(entry), self._sums[scope]
+        self._pending.pop(place, None)
+        known, held = mine.held.get(place), None
+        if known is not None and entry.settled_units is not None:
+            held = _Held(known.asked, entry.loss_units, entry.costs, is_open=False)
+        mine.put(place, held)
+        mine.forget(entry.start_ms)
 
-    def _let_go(self, scope: str, budget: Budget) -> None:
-        """Take out what was given back without a decision."""
-        for place, held in list(self._held[scope].items()):
-            if held.is_open and held.asked.window not in budget.charges:
-                self._put(scope, place, None)
 
-    def _put(self, scope: str, place: Place, held: _Held | None) -> None:
-        before = self._held[scope].pop(place, None)
-        if before is not None:
-            del self._order[scope][bisect_left(self._order[scope], place)]
-        for sign, one in ((-1, before), (1, held)):
-            for period in () if one is None else one.asked.periods:
-                if one is not None and one.asked.windows_per_period is None:
-                    self._totals[scope, period] += sign * one.units
-                elif one is not None and sign > 0:
-                    self._few[scope, period][place] = one
-                else:
-                    self._few[scope, period].pop(place, None)
+class _Sum:
+    """What the windows of one budget hold."""
+
+    def __init__(self) -> None:
+        self.held: dict[Place, _Held] = {}
+        self._order: list[Place] = []
+        self._totals: defaultdict[int, int] = defaultdict(int)
+        """Of windows without a cap, by period."""
+        self._few: defaultdict[int, dict[Place, _Held]] = defaultdict(dict)
+        """Windows with one, by period."""
+        self._spans: dict[tuple[int, int], int] = {}
+        """Unit ``event``: of windows of one end and start."""
+        self._ends: list[tuple[int, int]] = []
+        self._kept = 0
+
+    def put(self, place: Place, held: _Held | None) -> None:
+        """Count what a window holds, in place of what it held; ``None`` for nothing."""
+        before = self.held.get(place)
         if held is not None:
-            self._held[scope][place] = held
-            insort(self._order[scope], place)
+            self.held[place] = held
+            if before is None:
+                insort(self._order, place)
+        elif before is not None:
+            del self.held[place], self._order[bisect_left(self._order, place)]
+        if before is not None:
+            self._count(place, before, -before.units)
+        if held is not None:
+            self._count(place, held, held.units)
+
+    def _count(self, place: Place, held: _Held, units: int) -> None:
+        """Add to what a window is part of; less than nothing takes it out."""
+        asked = held.asked
+        if not asked.periods:
+            span = place[0], place[2]
+            if span not in self._spans:
+                insort(self._ends, span)
+            self._spans[span] = self._spans.get(span, 0) + units
+        for period in asked.periods:
+            if asked.windows_per_period is None:
+                self._totals[period] += units
+            elif self.held.get(place) is held:
+                self._few[period][place] = held
+            else:
+                self._few[period].pop(place, None)
+
+    def by_period(self, budget: Budget, asked: Asked) -> int:
+        """Return the most that a period of a window holds of it and of those before it."""
+        found, place, limit = 0, _place(asked), budget.terms.epsilon_max_units
+        for period in asked.periods:
+            total = self._totals[period]
+            if period in self._few:
+                few: defaultdict[tuple[str, str, int], list[int]] = defaultdict(list)
+                for key, one in self._few[period].items():
+                    if key <= place:
+                        few[*_of(one.asked), one.asked.windows_per_period or 0].append(one.units)
+                total += sum(sum(sorted(units)[-alarm[2] :]) for alarm, units in few.items())
+            if budget.recovered:
+                total += sum(one.loss_units for one in budget.recovered if period in one.periods)
+            if total > limit:
+                order = self._order
+                later = (self.held[key] for key in order[bisect_right(order, place) :])
+                plain = (one for one in later if one.asked.windows_per_period is None)
+                total -= sum(one.units for one in plain if period in one.asked.periods)
+            found = max(found, total)
+        return found
+
+    def beside(self, asked: Asked) -> int:
+        """Return what all windows hold that overlap one, itself and later ones included."""
+        first = bisect_right(self._ends, asked.start_ms, key=_first)
+        return sum(self._spans[one] for one in self._ends[first:] if one[1] < asked.end_ms)
+
+    def near(self, asked: Asked) -> list[_Held]:
+        """Return what holds of those that overlap a window, up to it in their order."""
+        order = self._order
+        first = bisect_right(order, asked.start_ms, key=_first)
+        held = (self.held[key] for key in order[first : bisect_right(order, _place(asked))])
+        return [one for one in held if one.asked.start_ms < asked.end_ms]
+
+    def forget(self, start_ms: int) -> None:
+        """Drop what no window can overlap that follows on one which starts then.
+
+        None starts before it by more than a length, but for those of alarms that come late.
+        """
+        order = self._order
+        if len(order) <= _RECENT + 2 * self._kept:
+            return
+        until_ms = start_ms - max(end_ms - start_ms for end_ms, _, start_ms in order)
+        for key in order:
+            if key[0] < until_ms and not self.held[key].is_open:
+                del self.held[key]
+        self._order = [one for one in order if one in self.held]
+        self._kept = len(self._order)
+        there = {(end_ms, start_ms) for end_ms, _, start_ms in self._order}
+        self._ends = [one for one in self._ends if one in there]
+        self._spans = {one: self._spans[one] for one in self._ends}
+
+    def let_go(self, budget: Budget) -> None:
+        """Take out what was given back without a decision."""
+        for place, held in list(self.held.items()):
+            if held.is_open and held.asked.window not in budget.charges:
+                self.put(place, None)
 
 
 def _worst_row(near: Sequence[_Held], asked: Asked, shapes: Mapping[tuple[str, str], Shape]) -> int:
@@ -196,6 +250,10 @@ def _worst_row(near: Sequence[_Held], asked: Asked, shapes: Mapping[tuple[str, s
 
 def _place(window: Asked | Given | Ended) -> Place:
     return window.end_ms, window.query, window.start_ms
+
+
+def _first(place: tuple[int, *tuple[Any, ...]]) -> int:
+    return place[0]
 
 
 def _of(asked: Asked) -> tuple[str, str]:

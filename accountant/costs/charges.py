@@ -6,7 +6,7 @@ A mechanism returns a decision and a frozen charge; the accountant never looks i
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol, Self
 
 from accountant.arguments import TEXT, WHOLE, WHOLES, expect, instance_of
 from accountant.errors import ArgumentError
@@ -14,28 +14,33 @@ from accountant.errors import ArgumentError
 __all__ = ["CellCosts", "Charge", "PeriodCap", "UniformCost", "WindowKey"]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class WindowKey:
-    """One window of one query, ``[start_ms, end_ms)`` in milliseconds since the Unix epoch.
-
-    Orders as requests are served: by window end, then query id (then start).
-    """
-
+class _Place(NamedTuple):
     end_ms: int
     query: str
     start_ms: int
 
-    def __post_init__(self) -> None:
+
+class WindowKey(_Place):
+    """One window of one query, ``[start_ms, end_ms)`` in milliseconds since the Unix epoch.
+
+    Orders as requests are served: by window end, then query id (then start). It is the tuple of
+    the three, as it is hashed and compared a hundred times for once that it is made.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, end_ms: int, query: str, start_ms: int) -> Self:
         """Refuse an empty window."""
-        if not type(self.end_ms) is type(self.start_ms) is int:  # made by the thousand
-            expect(WHOLE, end_ms=self.end_ms, start_ms=self.start_ms)
-        if type(self.query) is not str:
-            expect(TEXT, query=self.query)
-        if self.start_ms >= self.end_ms:
+        if not type(end_ms) is type(start_ms) is int:  # made by the thousand
+            expect(WHOLE, end_ms=end_ms, start_ms=start_ms)
+        if type(query) is not str:
+            expect(TEXT, query=query)
+        if start_ms >= end_ms:
             raise ArgumentError(
-                f"window of {self.query!r} is empty",
+                f"window of {query!r} is empty",
                 hint="write start_ms < end_ms; the order is WindowKey(end_ms, query, start_ms)",
             )
+        return tuple.__new__(cls, (end_ms, query, start_ms))
 
 
 class CellCosts(Protocol):

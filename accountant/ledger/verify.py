@@ -89,31 +89,34 @@ class _Follower:
         self._first: EntryRow | None = None
         self._sums: Sums | None = Sums()
 
-    def take(self, row: EntryRow) -> Iterator[str]:
-        """Take the next entry."""
+    def take(self, row: EntryRow) -> list[str]:
+        """Take the next entry; return what is wrong with it."""
+        wrong: list[str] = []
         self._first = self._first or row
         if row.seq != self.head.number + 1:
             # The fold goes on behind the next snapshot: what came before lies elsewhere.
             if self.head.number:
-                yield f"entry {self.head.number + 1} of the ledger is missing"
+                wrong.append(f"entry {self.head.number + 1} of the ledger is missing")
             self.state = self._sums = None
         elif self._hash(row) != row.hash:
-            yield f"entry {row.seq} of the ledger is not what was stored"
+            wrong.append(f"entry {row.seq} of the ledger is not what was stored")
         noted = self._anchors.pop(row.seq, row.hash)
         if noted != row.hash:
-            yield f"entry {row.seq} is not the one that was noted"
+            wrong.append(f"entry {row.seq} is not the one that was noted")
         self.head = Head(row.seq, row.hash)
         entry = entries.decode(row.kind, row.payload)
         if (entry.kind, entry.key) != (row.kind, row.key):
-            yield f"entry {row.seq} of the ledger is about something else than it says"
+            wrong.append(f"entry {row.seq} of the ledger is about something else than it says")
         if self.state is not None:
             if isinstance(entry, Snapshot) and not _same(entry, self.state, self.head):
-                yield f"snapshot {row.seq} is not what the entries before it come to"
+                wrong.append(f"snapshot {row.seq} is not what the entries before it come to")
             apply(self.state, entry, self.head)
-            yield from () if self._sums is None else self._sums.take(entry, self.state)
+            if self._sums is not None:
+                wrong.extend(self._sums.take(entry, self.state))
         elif isinstance(entry, Snapshot):
             self.state = images.load(bytes(entry.state), self.head)
         self._keep_panes(entry)
+        return wrong
 
     @property
     def whole(self) -> bool:
@@ -154,13 +157,15 @@ class _Follower:
                 yield f"entry {number} is not the one that was noted"
 
     def _keep_panes(self, entry: entries.Entry) -> None:
-        if isinstance(entry, Changed | Retired):
-            self.panes.pop(entry.query, None)
-        if isinstance(entry, Ended) and entry.left is not None and entry.run is None:
+        if isinstance(entry, Ended):
+            if entry.left is None or entry.run is not None:
+                return
             mine, kept_from_ms = self.panes[entry.query], entry.kept_from_ms or 0
             for span in list(takewhile(lambda one: one[0] < kept_from_ms, mine)):
                 del mine[span]
             mine[entry.start_ms, entry.end_ms] = entry.left
+        elif isinstance(entry, Changed | Retired):
+            self.panes.pop(entry.query, None)
 
     def _hash(self, row: EntryRow) -> bytes:
         return entries.hash_after(self.head.hash, row.seq, row.kind, row.key, row.payload)

@@ -461,10 +461,8 @@ def decode(kind: str, payload: bytes) -> Entry:
 
 def hash_after(last: bytes, number: int, kind: str, key: str, payload: bytes) -> bytes:
     """Return the hash of an entry, from that of the one before it."""
-    hashed = blake2b(last, digest_size=HASH_BYTES)
-    hashed.update(msgspec.json.encode((number, kind, key)))
-    hashed.update(payload)
-    return hashed.digest()
+    about = _ENCODER.encode((number, kind, key))
+    return blake2b(b"".join((last, about, payload)), digest_size=HASH_BYTES).digest()
 
 
 def window_name(query: str, start_ms: int) -> str:

@@ -6,15 +6,17 @@ the entry that it says, and one of another version is ignored and the entries ar
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from accountant.costs.charges import WindowKey
 from accountant.layouts import Growth
-from accountant.log.entries import Archived, Head
+from accountant.log.entries import Archived, Head, OfWindow
 from accountant.log.state import Budget, PeriodTotal, Query, Reservation, State
 from accountant.records import Answer, BudgetTerms, LogIdentity, SeenDecision
+
+if TYPE_CHECKING:
+    from accountant.costs.charges import WindowKey
 
 __all__ = ["IMAGE", "VERSION", "dump", "load"]
 
@@ -25,9 +27,9 @@ IMAGE: Final = "image"
 
 class _Budget(msgspec.Struct):
     terms: BudgetTerms
-    frontier: WindowKey | None
+    frontier: OfWindow | None
     charges: tuple[Reservation, ...]
-    refused: list[tuple[WindowKey, Answer]]
+    refused: list[tuple[OfWindow, Answer]]
     totals: dict[int, PeriodTotal]
     recovered: list[SeenDecision]
     spent: list[Reservation]
@@ -69,9 +71,9 @@ def dump(state: State, *, live: bool = True) -> bytes:
     budgets = [
         _Budget(
             terms=one.terms,
-            frontier=one.frontier,
+            frontier=None if one.frontier is None else _of(one.frontier),
             charges=tuple(one.charges.values()) if live else tuple(one.open()),
-            refused=sorted(one.refused.items()) if live else [],
+            refused=[(_of(key), one.refused[key]) for key in sorted(one.refused)] if live else [],
             totals=dict(sorted(one.totals.items())),
             recovered=one.recovered,
             spent=one.spent,
@@ -141,8 +143,13 @@ def load(image: bytes, head: Head) -> State | None:
         for name, query in mine.items():
             query.drawn = drawn[name]
         budget.totals, budget.recovered, budget.spent = one.totals, one.recovered, one.spent
-        budget.refused = dict(one.refused)
-        budget.frontier, budget.worst_units = one.frontier, one.worst_units
+        budget.refused = {key.window: answer for key, answer in one.refused}
+        budget.frontier = None if one.frontier is None else one.frontier.window
+        budget.worst_units = one.worst_units
         budget.archived_ms, budget.forgotten_ms = one.archived_ms, one.forgotten_ms
         budget.archived_units, budget.archived_beside = one.archived_units, one.archived_beside
     return state
+
+
+def _of(window: WindowKey) -> OfWindow:
+    return OfWindow(window.query, window.start_ms, window.end_ms)

@@ -83,8 +83,7 @@ class Tally(NamedTuple):
     last_ms: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Reservation:
+class Reservation(msgspec.Struct, frozen=True):
     """One window's reservation and what became of it.
 
     Args:
@@ -117,7 +116,8 @@ class Reservation:
     @property
     def loss_units(self) -> int:
         """Loss of one privacy unit as it was asked for, at worst."""
-        return self.asked.units * min(self.asked.cells_per_unit, self.asked.cells)
+        asked = self.asked
+        return asked.units * min(asked.cells_per_unit, asked.cells)
 
     @property
     def worst_cell_units(self) -> int:
@@ -276,13 +276,16 @@ class Budget:
 
     def put(self, charge: Reservation) -> None:
         """Store what became of a window's reservation, in every sum that it is in."""
-        window = charge.window
+        asked, window = charge.asked, charge.window
         before = self.charges.pop(window, None)
         if charge.state is not ChargeState.RELEASED:
             self.charges[window] = charge
         if self.by_user:
-            for period in charge.asked.periods:
-                self._add(period, charge.asked.query, self._growth(period, before, charge))
+            more = charge.total if before is None else charge.total.plus(before.total, -1)
+            capped = asked.windows_per_period is not None
+            for period in asked.periods:
+                grown = self._growth(period, window, charge) if capped else more
+                self._add(period, asked.query, grown)
         elif charge.state in FINAL:
             self.hold(charge)
 
@@ -403,19 +406,20 @@ class Budget:
         self.forgotten_ms = max(self.forgotten_ms, horizon_ms)
         self._kept = len(self.charges) + len(self.final)
 
-    def _growth(self, period: int, before: Reservation | None, after: Reservation) -> PeriodTotal:
-        """Return how much more a period holds, once a reservation has changed."""
+    def _growth(self, period: int, window: WindowKey, after: Reservation) -> PeriodTotal:
+        """Return how much more a period holds, once a reservation with a cap has changed."""
         cap = after.cap
         if cap is None:
-            return after.total.plus(PeriodTotal() if before is None else before.total, -1)
+            return PeriodTotal()
         windows = self._capped[period, cap]
         was = _dearest(windows.values(), cap)
-        windows[after.window] = after.total
+        windows[window] = after.total
         return _dearest(windows.values(), cap).plus(was, -1)
 
     def _add(self, period: int, query: str, more: PeriodTotal) -> None:
         if more != (0, 0):
-            self.totals[period] = self.totals.get(period, PeriodTotal()).plus(more)
+            known_total = self.totals.get(period)
+            self.totals[period] = more if known_total is None else known_total.plus(more)
         known = self.queries.get(query)
         if known is not None and known.share_units:
             known.drawn[period] = known.drawn.get(period, PeriodTotal()).plus(more)

@@ -82,7 +82,7 @@ class Log:
         return until - first + 1
 
     def _read(self, statement: Any, **bound: Any) -> list[EntryRow]:
-        return [EntryRow._make(row) for row in self._connection.execute(statement, bound)]
+        return list(map(EntryRow._make, self._connection.execute(statement, bound).all()))
 
 
 @cache
