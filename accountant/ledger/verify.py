@@ -46,7 +46,7 @@ def problems(
     """
     found: list[str] = []
     try:
-        for one in _problems(tx, anchors, since, archived):
+        for one in _problems(tx, anchors, since, archived, found):
             found.append(one)  # noqa: PERF402  # what was found before an error is told
     except (ValueError, TypeError, LookupError) as error:
         found.append(f"a row cannot even be read: {sentence_of(error)}")
@@ -60,27 +60,35 @@ def _problems(
     anchors: Mapping[int, bytes],
     since: Head | None,
     archived: Iterable[EntryRow] | None,
+    found: list[str],
 ) -> Iterator[str]:
     for table, wrong in tx.wrong():
         yield f"a row of {table} is not what was stored: {tuple(wrong[:2])}"
-    follower = _Follower(anchors if since is None else {**anchors, since.number: since.hash})
+    noted = anchors if since is None else {**anchors, since.number: since.hash}
+    follower = _Follower(noted, found)
     for row in archived or ():
-        yield from follower.take(row)
+        follower.take(row)
     first, last = tx.log.bounds()
     begin = follower.head.number + 1
     if since is not None:
         begin = max(begin, since.number)
     for row in tx.log.since(max(begin, first)):
-        yield from follower.take(row)
+        follower.take(row)
     yield from follower.begun(since, whole=archived is not None)
     yield from follower.end(last)
     yield from _beside(tx, follower)
 
 
 class _Follower:
-    """Follows the log and folds it; an entry that does not fit is named and taken as it stands."""
+    """Follows the log and folds it; an entry that does not fit is named and taken as it stands.
 
-    def __init__(self, anchors: Mapping[int, bytes]) -> None:
+    Args:
+        anchors: entries noted elsewhere: number and hash.
+        found: what is wrong is added to it.
+    """
+
+    def __init__(self, anchors: Mapping[int, bytes], found: list[str]) -> None:
+        self._wrong = found
         self.head = Head(0, BEGINNING)
         self.state: State | None = State(self.head)
         self.panes: defaultdict[str, dict[tuple[int, int], bytes]] = defaultdict(dict)
@@ -89,9 +97,9 @@ class _Follower:
         self._first: EntryRow | None = None
         self._sums: Sums | None = Sums()
 
-    def take(self, row: EntryRow) -> list[str]:
-        """Take the next entry; return what is wrong with it."""
-        wrong: list[str] = []
+    def take(self, row: EntryRow) -> None:
+        """Take the next entry."""
+        wrong = self._wrong
         self._first = self._first or row
         if row.seq != self.head.number + 1:
             # The fold goes on behind the next snapshot: what came before lies elsewhere.
@@ -116,7 +124,6 @@ class _Follower:
         elif isinstance(entry, Snapshot):
             self.state = images.load(bytes(entry.state), self.head)
         self._keep_panes(entry)
-        return wrong
 
     @property
     def whole(self) -> bool:

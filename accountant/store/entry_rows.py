@@ -59,9 +59,13 @@ class Log:
         self, query: str, since_ms: int, until_ms: int, limit: int = 2**31 - 1
     ) -> list[Ended]:
         """Return how a query's windows ended that start in a span, both included, in order."""
-        first, last = window_name(query, since_ms), window_name(query, until_ms)
-        found = self._read(_ended(), first=first, last=last, limit=limit)
+        found = self.ended_rows(query, since_ms, until_ms, limit)
         return [one for row in found if isinstance(one := decode(row.kind, row.payload), Ended)]
+
+    def ended_rows(self, query: str, since_ms: int, until_ms: int, limit: int) -> list[EntryRow]:
+        """Return the same as entries."""
+        first, last = window_name(query, since_ms), window_name(query, until_ms)
+        return self._read(_ended(), first=first, last=last, limit=limit)
 
     def newest(self, kind: str) -> EntryRow | None:
         """Return the newest entry of a kind; this reads backwards until there is one."""

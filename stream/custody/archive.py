@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
+    from accountant.ledger.archives import Copy
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
 
@@ -141,19 +142,22 @@ def archive(ledger: Ledger, folder: Path, before_ms: int) -> Moved:
         gone, files = ledger.archives.let_go(), list[str]()
         for path, first, last in _left_over(ledger, folder):
             next_one, until = ledger.archives.movable(before_ms)
-            if first == next_one and last <= until and _holds(ledger, path, first, last):
-                gone += ledger.archives.move(path.name, first, last, before_ms)
+            taken_up = first == next_one and last <= until
+            copy = _copied(ledger, path, first, last) if taken_up else None
+            if copy is not None:
+                gone += ledger.archives.move(path.name, copy, before_ms)
                 files.append(path.name)
         first, last = ledger.archives.movable(before_ms)
         if first <= last:
             path = folder / _name(ledger, first, last)
             write_entries(ledger.archives.entries(first, last), path)
-            if not _holds(ledger, path, first, last):
+            copy = _copied(ledger, path, first, last)
+            if copy is None:
                 raise LedgerCorruptError(
                     f"{path.name} does not hold what was written to it",
                     hint="nothing of it was moved: delete it, and look at the disk",
                 )
-            gone += ledger.archives.move(path.name, first, last, before_ms)
+            gone += ledger.archives.move(path.name, copy, before_ms)
             files.append(path.name)
         return Moved(gone, files)
 
@@ -205,11 +209,11 @@ def _is_of_entries(path: Path) -> bool:
     return bool(pq.read_schema(path).remove_metadata() == _SCHEMA)
 
 
-def _holds(ledger: Ledger, path: Path, first: int, last: int) -> bool:
+def _copied(ledger: Ledger, path: Path, first: int, last: int) -> Copy | None:
     try:
-        return ledger.archives.holds(_entries_in(path), first, last)
+        return ledger.archives.copied(_entries_in(path), first, last)
     except _UNREADABLE:
-        return False
+        return None
 
 
 def _entries_in(path: Path) -> Iterator[EntryRow]:

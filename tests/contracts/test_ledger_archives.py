@@ -381,15 +381,20 @@ def test_what_must_not_go_is_refused(ledger: Ledger) -> None:
     set_up(ledger, PrivacyUnit.USER, 9, [a])
     end_until(ledger, [a], 50)
     first, last = ledger.archives.movable(40)
-    for wrong in (
-        (first + 1, last, 40),
-        (first - 1, last, 40),
-        (first, last + 100, 40),
-        (first, last, 30),
-        (first, last + 2, 40),
+    rows = list(ledger.archives.entries(first, last + 1))
+    copy, more = (ledger.archives.copied(rows[:many], first, many) for many in (last, last + 1))
+    assert copy is not None
+    assert more is not None
+    for wrong, before_ms in (
+        (copy._replace(first=first + 1), 40),
+        (copy._replace(first=first - 1), 40),
+        (copy._replace(last=copy.last._replace(number=last + 100)), 40),
+        (copy._replace(last=copy.last._replace(number=last - 1)), 40),
+        (copy, 30),
+        (more, 40),
     ):
         with pytest.raises(LedgerError, match="cannot go now"):
-            ledger.archives.move("f", *wrong)
+            ledger.archives.move("f", wrong, before_ms)
     assert ledger.archives.kept() == []
     assert move_all(ledger, 40) == last
     assert ledger.reports.verify() == []

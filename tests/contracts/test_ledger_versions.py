@@ -9,6 +9,7 @@ import sqlalchemy as sa
 
 from accountant.errors import LedgerError
 from accountant.ledger import door
+from accountant.ledger.archives import Copy
 from accountant.log import images
 from accountant.log.entries import Head, hash_after
 from accountant.store.entry_rows import EntryRow
@@ -50,7 +51,7 @@ def content(ledger: Ledger) -> dict[str, list[Any]]:
         lambda ledger: deny(ledger, B, 0),
         lambda ledger: ledger.heads.release(),
         lambda ledger: ledger.counts.put_partial(partial(A, 1)),
-        lambda ledger: ledger.archives.move("f", 1, 2, 10),
+        lambda ledger: ledger.archives.move("f", Copy(1, Head(2, b""), {}, 0), 10),
         lambda ledger: set_up(ledger, PrivacyUnit.EVENT, 10, [A, B]),
     ],
     ids=["admit", "settle", "deny", "release", "count", "archive", "register"],

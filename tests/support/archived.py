@@ -16,8 +16,9 @@ def moved(ledger: Ledger, before_ms: int, file: str = "f") -> list[EntryRow]:
     first, last = ledger.archives.movable(before_ms)
     rows = list(ledger.archives.entries(first, last))
     if rows:
-        assert ledger.archives.holds(rows, first, last)
-        assert ledger.archives.move(file, first, last, before_ms) == len(rows)
+        copy = ledger.archives.copied(rows, first, last)
+        assert copy is not None
+        assert ledger.archives.move(file, copy, before_ms) == len(rows)
     return rows
 
 

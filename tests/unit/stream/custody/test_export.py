@@ -178,8 +178,11 @@ def test_what_was_archived_says_where(tmp_path: Path) -> None:
     path = configuration(tmp_path)
     (tmp_path / ".tocsin").mkdir()
     with open_ledger(f"sqlite:///{tmp_path}/.tocsin/alarms.db") as ledger:
-        last = list(ledger.reports.entries())[-1]
-        ledger.archives.move("f", 1, last.seq, 0)
+        rows = list(ledger.reports.entries())
+        last = rows[-1]
+        copy = ledger.archives.copied(rows, 1, last.seq)
+        assert copy is not None
+        ledger.archives.move("f", copy, 0)
     archived, snapshot = json_lines(tocsin("ledger", path, "export"))
     assert (archived["record"], snapshot["record"]) == ("archived", "snapshot")
     assert base64.b64decode(archived["last_hash"]) == last.hash
