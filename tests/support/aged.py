@@ -117,8 +117,8 @@ class Effort:
         if isinstance(connection, sqlite3.Connection):
             connection.set_progress_handler(self.step, 100)
             return
-        # A table as small as a test's is read from end to end where a large one is not.
-        for way in ("seqscan", "hashjoin", "mergejoin"):
+        # A table as small as a test's is read as a whole, or sorted, where a large one is not.
+        for way in ("seqscan", "bitmapscan", "hashjoin", "mergejoin"):
             connection.execute(f"SET enable_{way} TO off")
         connection.commit()
 
