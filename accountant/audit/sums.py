@@ -95,11 +95,12 @@ class Sums:
     def _grant(self, budget: Budget, asked: Asked, held_units: int | None) -> Iterator[str]:
         """Count a window that was granted, and yield whether it passes the limit."""
         mine, limit = self._sums[budget.terms.scope], budget.terms.epsilon_max_units
-        worst = asked.units * min(asked.cells_per_unit, asked.cells)
-        held = _Held(asked, worst if held_units is None else held_units, None, is_open=True)
-        mine.put(_place(asked), held)
+        if held_units is None:
+            held_units = asked.units * min(asked.cells_per_unit, asked.cells)
+        place = _place(asked)
+        mine.put(place, _Held(asked, held_units, None, True))
         if budget.by_user:
-            most = mine.by_period(budget, asked)
+            most = mine.by_period(budget, asked, place)
         else:
             most = self._by_row(mine, budget, asked)
         if most > limit:
@@ -126,7 +127,7 @@ class Sums:
         self._pending.pop(place, None)
         known, held = mine.held.get(place), None
         if known is not None and entry.settled_units is not None:
-            held = _Held(known.asked, entry.loss_units, entry.costs, is_open=False)
+            held = _Held(known.asked, entry.loss_units, entry.costs, False)
         mine.put(place, held)
         mine.forget(entry.start_ms)
 
@@ -155,6 +156,9 @@ class _Sum:
                 insort(self._order, place)
         elif before is not None:
             del self.held[place], self._order[bisect_left(self._order, place)]
+        if before is not None and held is not None and before.asked is held.asked:
+            self._count(place, held, held.units - before.units)
+            return
         if before is not None:
             self._count(place, before, -before.units)
         if held is not None:
@@ -176,9 +180,9 @@ class _Sum:
             else:
                 self._few[period].pop(place, None)
 
-    def by_period(self, budget: Budget, asked: Asked) -> int:
+    def by_period(self, budget: Budget, asked: Asked, place: Place) -> int:
         """Return the most that a period of a window holds of it and of those before it."""
-        found, place, limit = 0, _place(asked), budget.terms.epsilon_max_units
+        found, limit = 0, budget.terms.epsilon_max_units
         for period in asked.periods:
             total = self._totals[period]
             if period in self._few:
@@ -194,7 +198,8 @@ class _Sum:
                 later = (self.held[key] for key in order[bisect_right(order, place) :])
                 plain = (one for one in later if one.asked.windows_per_period is None)
                 total -= sum(one.units for one in plain if period in one.asked.periods)
-            found = max(found, total)
+            if total > found:  # noqa: PLR1730  # a third of the time that `max` takes
+                found = total
         return found
 
     def beside(self, asked: Asked) -> int:

@@ -106,12 +106,12 @@ class _Follower:
             if self.head.number:
                 wrong.append(f"entry {self.head.number + 1} of the ledger is missing")
             self.state = self._sums = None
-        elif self._hash(row) != row.hash:
+        elif entries.hash_after(self.head.hash, *row[:4]) != row.hash:
             wrong.append(f"entry {row.seq} of the ledger is not what was stored")
         noted = self._anchors.pop(row.seq, row.hash)
         if noted != row.hash:
             wrong.append(f"entry {row.seq} is not the one that was noted")
-        self.head = Head(row.seq, row.hash)
+        self.head = Head(row.seq, row.hash)  # of what is there, right or wrong
         entry = entries.decode(row.kind, row.payload)
         if (entry.kind, entry.key) != (row.kind, row.key):
             wrong.append(f"entry {row.seq} of the ledger is about something else than it says")
@@ -173,9 +173,6 @@ class _Follower:
             mine[entry.start_ms, entry.end_ms] = entry.left
         elif isinstance(entry, Changed | Retired):
             self.panes.pop(entry.query, None)
-
-    def _hash(self, row: EntryRow) -> bytes:
-        return entries.hash_after(self.head.hash, row.seq, row.kind, row.key, row.payload)
 
 
 def _same(snapshot: Snapshot, state: State, head: Head) -> bool:

@@ -76,6 +76,9 @@ class PeriodTotal(NamedTuple):
         return PeriodTotal(self.held + sign * other.held, self.final + sign * other.final)
 
 
+_NOTHING: Final = PeriodTotal()
+
+
 class Tally(NamedTuple):
     """How many windows ended in one way, and when the last of them did."""
 
@@ -83,7 +86,7 @@ class Tally(NamedTuple):
     last_ms: int = 0
 
 
-class Reservation(msgspec.Struct, frozen=True):
+class Reservation(msgspec.Struct, frozen=True, gc=False):
     """One window's reservation and what became of it.
 
     Args:
@@ -103,10 +106,10 @@ class Reservation(msgspec.Struct, frozen=True):
     @classmethod
     def settled(cls, ended: Ended) -> Reservation | None:
         """Return what a window that ended counts for good; ``None`` where it drew nothing."""
-        if ended.asked is None or ended.settled_units is None:
+        asked, units = ended.asked, ended.settled_units
+        if asked is None or units is None:
             return None
-        realised = (ended.settled_units, ended.loss_units, ended.costs)
-        return cls(ended.asked, ChargeState.SETTLED, *realised)
+        return cls(asked, ChargeState.SETTLED, units, ended.loss_units, ended.costs)
 
     @property
     def window(self) -> WindowKey:
@@ -128,8 +131,10 @@ class Reservation(msgspec.Struct, frozen=True):
     @property
     def worst_units(self) -> int:
         """Loss of one privacy unit at worst."""
-        held = self.asked.held_units
-        return self.loss_units if held is None else held
+        asked = self.asked
+        if asked.held_units is None:
+            return asked.units * min(asked.cells_per_unit, asked.cells)
+        return asked.held_units
 
     @property
     def final_units(self) -> int:
@@ -141,7 +146,8 @@ class Reservation(msgspec.Struct, frozen=True):
         """What it adds to every period it touches, where it has no cap over a period."""
         if self.state is ChargeState.RESERVED:
             return PeriodTotal(self.worst_units, 0)
-        return PeriodTotal(self.final_units, self.final_units)
+        units = self.final_units
+        return PeriodTotal(units, units)
 
     @property
     def cap(self) -> PeriodCap | None:
@@ -276,16 +282,21 @@ class Budget:
 
     def put(self, charge: Reservation) -> None:
         """Store what became of a window's reservation, in every sum that it is in."""
-        asked, window = charge.asked, charge.window
+        asked = charge.asked
+        window = asked.window
         before = self.charges.pop(window, None)
         if charge.state is not ChargeState.RELEASED:
             self.charges[window] = charge
         if self.by_user:
-            more = charge.total if before is None else charge.total.plus(before.total, -1)
+            held, final = charge.total
+            if before is not None:
+                was = before.total
+                held, final = held - was[0], final - was[1]
             capped = asked.windows_per_period is not None
             for period in asked.periods:
-                grown = self._growth(period, window, charge) if capped else more
-                self._add(period, asked.query, grown)
+                if capped:
+                    held, final = self._growth(period, window, charge)
+                self._add(period, asked.query, held, final)
         elif charge.state in FINAL:
             self.hold(charge)
 
@@ -300,7 +311,7 @@ class Budget:
         """Count a decision of another copy as spent."""
         self.recovered.append(seen)
         for period in seen.periods:
-            self._add(period, seen.query, PeriodTotal(seen.loss_units, seen.loss_units))
+            self._add(period, seen.query, seen.loss_units, seen.loss_units)
 
     def hold(self, charge: Reservation) -> None:
         """Count a charge of unit ``event`` for good."""
@@ -363,7 +374,7 @@ class Budget:
 
     def plain_total(self, period: int) -> PeriodTotal:
         """Return what a period holds of windows without a cap over it."""
-        total = self.totals.get(period, PeriodTotal())
+        total = self.totals.get(period, _NOTHING)
         for (mine, cap), windows in self._capped.items():
             if mine == period:
                 total = total.plus(_dearest(windows.values(), cap), -1)
@@ -416,13 +427,14 @@ class Budget:
         windows[window] = after.total
         return _dearest(windows.values(), cap).plus(was, -1)
 
-    def _add(self, period: int, query: str, more: PeriodTotal) -> None:
-        if more != (0, 0):
-            known_total = self.totals.get(period)
-            self.totals[period] = more if known_total is None else known_total.plus(more)
+    def _add(self, period: int, query: str, held: int, final: int) -> None:
+        if held or final:
+            before = self.totals.get(period, _NOTHING)
+            self.totals[period] = PeriodTotal(before[0] + held, before[1] + final)
         known = self.queries.get(query)
         if known is not None and known.share_units:
-            known.drawn[period] = known.drawn.get(period, PeriodTotal()).plus(more)
+            before = known.drawn.get(period, _NOTHING)
+            known.drawn[period] = PeriodTotal(before[0] + held, before[1] + final)
 
 
 @dataclass(slots=True)
