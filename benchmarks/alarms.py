@@ -57,7 +57,7 @@ ALARM = Template(
       HAVING $aggregate > $threshold
     max_fnr: 0.05
     tolerance: 20
-    grace: 1s
+    timing: {grace: 1s}
 """
 )
 
@@ -150,7 +150,7 @@ def _records() -> list[Record]:
 
 def _alarms(unit: str, asked: list[tuple[str, str, int]]) -> Alarms:
     rooms = ", ".join(f"room-{at}" for at in range(40))
-    caps = ", period: 1d, contribution: {predicates_per_window: 1, events_per_cell: 1}"
+    caps = ", period: 1d, contribution: {max_groups_per_window: 1, max_events_per_group: 1}"
     text = f"""\
 ledger: sqlite:///unused.db
 feeds:
@@ -166,7 +166,7 @@ feeds:
       amount: {{type: integer, clip: [0, 9]}}
       open: boolean
       ts: timestamp
-budget: {{unit: {unit}, epsilon_max: "1000000"{caps if unit == "user" else ""}}}
+budget: {{privacy_unit: {unit}, epsilon_max: "1000000"{caps if unit == "user" else ""}}}
 alarms:
 """
     for at, (where, aggregate, threshold) in enumerate(asked):

@@ -73,13 +73,13 @@ _ALARM = """\
       HAVING COUNT(*) > {threshold}
     max_fnr: 0.05
     tolerance: 9
-    grace: 0s
+    timing: {{grace: 0s}}
 """
 _BUDGETS = {
-    "user": "  unit: user\n  epsilon_max: '1000000'\n  period: 1d\n"
-    "  contribution: {predicates_per_window: 1, events_per_cell: 1}",
-    "event": "  unit: event\n  epsilon_max: '1000000'",
-    "apart": "  unit: event\n  epsilon_max: '1'",
+    "user": "  privacy_unit: user\n  epsilon_max: '1000000'\n  period: 1d\n"
+    "  contribution: {max_groups_per_window: 1, max_events_per_group: 1}",
+    "event": "  privacy_unit: event\n  epsilon_max: '1000000'",
+    "apart": "  privacy_unit: event\n  epsilon_max: '1'",
 }
 
 

@@ -45,10 +45,10 @@ feeds:
     broker_skew: 100ms
     idle_margin: 1s
 budget:
-  unit: user
+  privacy_unit: user
   epsilon_max: "1000000"
   period: 1d
-  contribution: {{predicates_per_window: 1, events_per_cell: 1}}
+  contribution: {{max_groups_per_window: 1, max_events_per_group: 1}}
 alarms:
   {query}:
     sql: |
@@ -57,8 +57,7 @@ alarms:
       HAVING COUNT(DISTINCT person) > {threshold}
     max_fnr: 0.05
     tolerance: 9
-    grace: {grace_ms}ms
-    publish_delay: {publish_delay_ms}ms
+    timing: {{grace: {grace_ms}ms, publish_delay: {publish_delay_ms}ms}}
 """
 
 

@@ -28,10 +28,9 @@ from benchmarks.utility_scenes import SCENES, Scene, Way
 from stream.config.loading import examine
 from stream.decisions.mechanisms import run_of
 from stream.model.alarms import each_for_itself
-from stream.planning.advice.advice import advise
-from stream.planning.advice.words import given_up, to_write
 from stream.planning.budget import budget_plan
 from stream.planning.search import smallest
+from stream.planning.solver.solver import solve
 from stream.replay.exact import count_windows
 
 if TYPE_CHECKING:
@@ -64,7 +63,7 @@ threshold is passed to the end of the window, or step, that rings, `grace` and `
 aside, below zero where the tolerance lets it ring before. *Windows decided*: all but those that
 come after a spent run. The last column is the share of windows that the budget carries at the
 tolerance of the best way, that of least tolerance (or delay) among those that miss no more than
-5%. The adviser reads no data: it offers a cap and does not pick it where runs fit, as nothing in
+5%. The solver reads no data: it offers a cap and does not pick it, as nothing in
 a configuration tells how long people stay.
 """
 _DAY_MS: Final = 86_400_000
@@ -231,7 +230,7 @@ def _measured(scene: Scene, way: Way, tolerance: int, folder: Path, draws: int) 
 
 
 def chosen(scene: Scene, folder: Path) -> str:
-    """Return what the adviser picks for a scene's wish, in words.
+    """Return what the solver picks for a scene's wish, in words.
 
     Args:
         scene: what is asked.
@@ -240,17 +239,12 @@ def chosen(scene: Scene, folder: Path) -> str:
     alarms = examine(folder / "alarms.yaml", environ={}, given=scene.wish().encode()).alarms
     if alarms is None:
         raise RuntimeError(f"{scene.name}: the wish has an error")
-    (one,) = advise(alarms)
-    if one.best is None:
-        needed = ", ".join(f"{each.kind.value}: {each.value}" for each in one.needs)
+    (one,) = solve(alarms)
+    if one.found is None:
+        needed = ", ".join(change.text for change in one.changes)
         return f"nothing keeps all of it; it would take one of {needed}"
-    best = one.best
-    written = ", ".join(f"{key}: {value}" for key, value in to_write(best).items())
-    besides = f", {best.case.windows}" if best.case.windows else ""
-    besides += f", windows_per_period: {best.cap}" if best.cap else ""
-    lost = given_up(best)
-    worst = float(from_loss_units(best.worst_units or 0))
-    return f"`{written}{besides}`, for {worst:.3f}" + (f" (gives up: {lost})" if lost else "")
+    written = ", ".join(f"{key}: {value}" for key, value in one.found.keys.items())
+    return f"`{written}`, for {float(from_loss_units(one.found.worst_units or 0)):.3f}"
 
 
 def lines(scene: Scene, found: Sequence[Found], choice: str) -> Iterator[str]:
@@ -259,7 +253,7 @@ def lines(scene: Scene, found: Sequence[Found], choice: str) -> Iterator[str]:
     Args:
         scene: what was asked.
         found: what every way does.
-        choice: what the adviser picks, in words.
+        choice: what the solver picks, in words.
     """
     yield f"## {scene.title}"
     yield ""
@@ -273,7 +267,7 @@ def lines(scene: Scene, found: Sequence[Found], choice: str) -> Iterator[str]:
     )
     yield from table(head, map(_row, found))
     yield ""
-    yield f"For the wish ({scene.wished}) the adviser picks {choice}."
+    yield f"For the wish ({scene.wished}) the solver picks {choice}."
     yield ""
     yield " ".join(_verdict(scene, found))
     yield ""

@@ -14,7 +14,7 @@ import numpy as np
 from operators.noise.source import NoiseSource
 from stream.decisions.mechanisms import early_of, operator_of, run_of
 from stream.simulation.draws.held import Holding
-from stream.simulation.draws.runs import drawn_run
+from stream.simulation.draws.runs import RunDraws
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -106,7 +106,10 @@ def drawn(
         windows = np.flatnonzero(period_of == period)
         for _ in range(draws):
             drawn = Holding.of(None, len(windows), seen.counts.shape[1])
-            drawn_run(operator, [seen.counts[at][None] for at in windows], noise, drawn)
+            runs = RunDraws(operator, noise, drawn)
+            for number, at in enumerate(windows):
+                if number == 0 or runs.open() is not None:
+                    runs.ask(number, seen.counts[at][None])
             fired = drawn.fired
             found[windows] += fired
             before = np.cumsum(fired.sum(axis=1)) - fired.sum(axis=1)

@@ -38,7 +38,7 @@ class Way:
         mechanism: as configurations have it.
         windows: in SQL; the scene's where empty.
         cap: ``windows_per_period``.
-        keys: further keys of the alarm.
+        keys: keys of the mechanism.
         new: whether it is one of those that are measured beside the others.
     """
 
@@ -155,12 +155,14 @@ class Scene:
             way: which one.
             tolerance: in units of the aggregate.
         """
-        keys = {"mechanism": way.mechanism, "tolerance": str(tolerance), **way.keys}
+        own = ", ".join(f"{key}: {value}" for key, value in way.keys.items())
+        mechanism = f"{{{way.mechanism}: {{{own}}}}}" if own else way.mechanism
+        keys = {"mechanism": mechanism, "tolerance": str(tolerance)}
         return self._file(way.windows or self.windows, way.cap, keys)
 
     def _file(self, windows: str, cap: int | None, keys: Mapping[str, str]) -> str:
         caps = [self.contribution] if self.contribution else []
-        caps += [f"windows_per_period: {cap}"] if cap else []
+        caps += [f"max_windows_per_period: {cap}"] if cap else []
         contribution = f", contribution: {{{', '.join(caps)}}}" if caps else ""
         active = f'    active: "{self.active}"\n' if self.active else ""
         lines = "".join(f"    {key}: {value}\n" for key, value in keys.items())
@@ -227,8 +229,7 @@ def _shop(_: Path | None) -> tuple[NDArray[np.int64], Sequence[str], Sequence[st
 
 _SINGLE: Final = tuple(Way(name, name) for name in ("tslm", "ppwlm", "dppwlm"))
 _RUNS: Final = tuple(
-    Way(f"svt, {alarms} alarms", "svt", keys={"alarms_per_period": str(alarms)})
-    for alarms in (5, 10)
+    Way(f"svt, {alarms} alarms", "svt", keys={"max_alarms": str(alarms)}) for alarms in (5, 10)
 )
 _HOUR: Final = "TUMBLE(ts, INTERVAL '1' HOUR)"
 _SLIDING: Final = "HOP(ts, INTERVAL '5' MINUTE, INTERVAL '1' HOUR)"
@@ -262,10 +263,10 @@ SCENES: Final[Mapping[str, Scene]] = {
             aggregate="COUNT(DISTINCT person)",
             threshold=80,
             windows=_HOUR,
-            budget='unit: user, epsilon_max: "4", period: 1d',
-            contribution="predicates_per_window: 2, events_per_cell: 1",
+            budget='privacy_unit: user, epsilon_max: "4", period: 1d',
+            contribution="max_groups_per_window: 2, max_events_per_group: 1",
             active="Mon-Fri 07:00-22:00",
-            wants={"usual": "40", "false_rings": "1 per day"},
+            wants={"baseline": "40", "false_alarms": "1 per day"},
             history=(date(2025, 3, 3), date(2025, 3, 8)),
             ways=(*_SINGLE, *_RUNS, _capped(7), _capped(4)),
         ),
@@ -286,10 +287,10 @@ SCENES: Final[Mapping[str, Scene]] = {
             aggregate="COUNT(DISTINCT person)",
             threshold=40,
             windows=_HOUR,
-            budget='unit: user, epsilon_max: "4", period: 1d',
-            contribution="predicates_per_window: 2, events_per_cell: 1",
+            budget='privacy_unit: user, epsilon_max: "4", period: 1d',
+            contribution="max_groups_per_window: 2, max_events_per_group: 1",
             active="Mon-Fri 07:00-22:00",
-            wants={"usual": "15", "false_rings": "1 per day"},
+            wants={"baseline": "15", "false_alarms": "1 per day"},
             history=(date(2016, 6, 1), date(2016, 6, 11)),
             ways=(*_SINGLE, *_RUNS, _capped(11), _capped(6)),
         ),
@@ -305,9 +306,9 @@ SCENES: Final[Mapping[str, Scene]] = {
             aggregate="COUNT(*)",
             threshold=30,
             windows=_SLIDING,
-            budget='unit: event, epsilon_max: "3"',
+            budget='privacy_unit: event, epsilon_max: "3"',
             contribution="",
-            wants={"usual": "8", "false_rings": "1 per day"},
+            wants={"baseline": "8", "false_alarms": "1 per day"},
             history=_RIDES,
             ways=(*_SINGLE, Way("panes", "panes", new=True)),
         ),
@@ -323,9 +324,9 @@ SCENES: Final[Mapping[str, Scene]] = {
             aggregate="COUNT(*)",
             threshold=30,
             windows=_HOUR,
-            budget='unit: event, epsilon_max: "1"',
+            budget='privacy_unit: event, epsilon_max: "1"',
             contribution="",
-            wants={"usual": "8", "false_rings": "1 per day", "max_delay": "10m"},
+            wants={"baseline": "8", "false_alarms": "1 per day", "max_delay": "10m"},
             history=_RIDES,
             ways=(
                 *_SINGLE,
@@ -347,9 +348,9 @@ SCENES: Final[Mapping[str, Scene]] = {
             aggregate="COUNT(DISTINCT person)",
             threshold=60,
             windows="TUMBLE(ts, INTERVAL '1' DAY)",
-            budget='unit: user, epsilon_max: "1", period: 1w',
-            contribution="predicates_per_window: 1, events_per_cell: 1",
-            wants={"usual": "40", "false_rings": "1 per month"},
+            budget='privacy_unit: user, epsilon_max: "1", period: 1w',
+            contribution="max_groups_per_window: 1, max_events_per_group: 1",
+            wants={"baseline": "40", "false_alarms": "1 per month"},
             active="Mon-Fri 00:00-24:00",
             history=(date(2011, 1, 3), date(2011, 12, 5)),
             ways=(*_SINGLE, *_RUNS, _capped(2), _capped(1)),

@@ -213,12 +213,13 @@ class RunOperator(Operator, Protocol):
         """
         ...
 
-    def endurance(self, statistics: NDArray[np.int64], windows: int) -> Endurance:
+    def endurance(self, statistics: NDArray[np.int64], windows: int, taken: int = 0) -> Endurance:
         """Return what is left of a run whose cells are alike in all windows.
 
         Args:
             statistics: shape (statistics, cells), int64, of every window.
             windows: in the run, at least one.
+            taken: alarms that other cells take for certain, fewer than there are.
         """
         ...
 

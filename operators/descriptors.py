@@ -32,7 +32,7 @@ __all__ = [
 CONDITION_KEYS: Final = ("max_fpr", "tolerance")
 """Keys of an alarm that mechanisms of conditions read, beyond those that every alarm may have."""
 
-WINDOW_KEYS: Final = (*CONDITION_KEYS, "promise")
+WINDOW_KEYS: Final = (*CONDITION_KEYS, "bounded_error")
 """Those that mechanisms read that decide each window by itself."""
 
 FOR_FORMULAS: Final = "write mechanism: tslm, or another that decides any condition"
@@ -44,7 +44,7 @@ QUANTIFIER_HINT: Final = "write mechanism: tslm, or an alarm for every group"
 EARLY_HINT: Final = "write mechanism: svt or tslm, or TUMBLE instead of CUMULATE"
 """The hint where a mechanism is asked for early alarms and has none."""
 
-SEVERITY_HINT: Final = "write mechanism: tslm or panes, over TUMBLE or HOP, without promise"
+SEVERITY_HINT: Final = "write mechanism: tslm or panes, over TUMBLE or HOP, without bounded_error"
 """The hint where a mechanism is asked for severity levels and has none."""
 
 
@@ -220,6 +220,6 @@ class Mechanism:
         if paid is None:
             raise ConfigError(
                 f"mechanism {self.name!r} does not decide this under a Gaussian promise",
-                hint="write mechanism: tslm, or promise: pure",
+                hint="write mechanism: tslm, or privacy: pure",
             )
         return paid

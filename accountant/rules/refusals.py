@@ -40,8 +40,10 @@ __all__ = [
 ]
 
 ACCEPT = "undo the change, or take it on at a window boundary with `tocsin ledger FILE accept`"
+OTHER_LEDGER = "sqlite:///.tocsin/NAME.db"
 NEW_LEDGER = (
-    "undo the change, or start a new ledger: what the old one spent on these people stays spent"
+    f"undo the change, or start a new ledger (write `ledger: {OTHER_LEDGER}` in the "
+    "configuration): what the old one spent on these people stays spent"
 )
 MOST_DIFFERENCES = 5
 EVENT_TIME = ("feed", "time")
@@ -76,7 +78,10 @@ def same_log(stored: LogIdentity, given: LogIdentity, layouts: Layouts) -> None:
         changed.append(f"partitions {layouts.newest} -> {given.partitions}")
     if not changed:
         return
-    hint = "point the feed at the registered topic, or start a new ledger for the new one"
+    hint = (
+        "point the feed at the registered topic; or, as a ledger belongs to one log (files or a "
+        f"topic), start another: write `ledger: {OTHER_LEDGER}` in the configuration"
+    )
     if len(changed) == 1 and given.partitions > layouts.newest:
         hint = (
             f"`tocsin grow FILE {given.feed} --partitions {given.partitions}` takes them on, with "

@@ -370,7 +370,7 @@ PARTS = (
         "People beyond the cap over a period",
         (
             "By the local hour at which windows start, the share of people with events there who "
-            "do not count, as they did in windows_per_period earlier windows."
+            "do not count, as they did in max_windows_per_period earlier windows."
         ),
         (
             (

@@ -84,12 +84,12 @@ DECIDER: Final = Mechanism(
             "a band has no tolerance beside it",
             "remove it, and write the distance that matters as tau: ABS(... - REFERENCE) >= tau",
         ),
-        "alarms_per_period": (
-            "alarms_per_period is for mechanism: svt; every window of a band is charged",
+        "max_alarms": (
+            "max_alarms is for mechanism: svt; every window of a band is charged",
             "remove it; decider: svt has no runs either",
         ),
-        "append": ("append is for mechanism: svt; a band is asked about once", "remove it"),
-        "append_to": ("append_to is for mechanism: svt; a band is asked about once", "remove it"),
+        "repeat": ("repeat is for mechanism: svt; a band is asked about once", "remove it"),
+        "repeat_in": ("repeat_in is for mechanism: svt; a band is asked about once", "remove it"),
     },
     bands=BandOperator,
 )

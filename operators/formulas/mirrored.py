@@ -83,10 +83,10 @@ def mirrored(condition: Condition, aim: Aim) -> tuple[Condition, Aim]:
         ConfigError: no ``max_fpr``, or a window that is looked at several times.
     """
     if aim.max_fpr is None:
-        raise ConfigError("promise: false_alarms needs max_fpr", hint="write max_fpr: 0.05")
+        raise ConfigError("bounded_error: fpr needs max_fpr", hint="write max_fpr: 0.05")
     if aim.looks > 1:
         raise ConfigError(
-            "promise: false_alarms is for windows that are decided once, when they are over",
+            "bounded_error: fpr is for windows that are decided once, when they are over",
             hint="write TUMBLE or HOP instead of CUMULATE, or leave promise out",
         )
     turned = replace(aim, max_fnr=aim.max_fpr, max_fpr=aim.max_fnr, promise="misses")

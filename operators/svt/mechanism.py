@@ -7,7 +7,7 @@ like the mechanisms of single windows; decided through a run's state, which the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -163,10 +163,11 @@ class Svt:
         """Return from how many steps on answers are all right; see :meth:`RunOperator.accuracy`."""
         return accuracy(self.terms, negatives, beta)
 
-    def endurance(self, statistics: NDArray[np.int64], windows: int) -> Endurance:
+    def endurance(self, statistics: NDArray[np.int64], windows: int, taken: int = 0) -> Endurance:
         """Return what quiet cells leave of a run; see :meth:`RunOperator.endurance`."""
         check_statistics(self.condition, statistics)
-        return endurance(self.terms, self._steps(statistics), windows)
+        left = replace(self.terms, alarms=self.terms.alarms - taken)
+        return endurance(left, self._steps(statistics), windows)
 
     def missed_in_silence(self, asked: int, *, beyond: bool = False) -> float:
         """Return what silence leaves; see :meth:`RunOperator.missed_in_silence`."""
@@ -290,12 +291,12 @@ def _check_counts(aim: Aim) -> None:
     if not 1 <= aim.alarms <= MOST_ALARMS:
         raise ConfigError(
             f"a run has from 1 to {MOST_ALARMS:,} alarms",
-            hint="write alarms_per_period: 10",
+            hint="write max_alarms: 10",
         )
     if not 1 <= aim.questions <= MOST_QUESTIONS:
         raise ConfigError(
             f"a cell is asked from 1 to {MOST_QUESTIONS:,} times",
-            hint="write append: 1",
+            hint="write repeat: 1",
         )
 
 
@@ -319,10 +320,10 @@ SVT: Final = Mechanism(
     releases="which predicates ring, and how many were not asked as the run was spent",
     keys=(
         *CONDITION_KEYS,
-        "alarms_per_period",
-        "append",
-        "append_to",
-        "max_fnr_in_silence",
+        "max_alarms",
+        "repeat",
+        "repeat_in",
+        "max_fnr_given_no_alarm",
         "hold",
     ),
     conditions=_RUN_OF_ITS_OWN,

@@ -59,9 +59,9 @@ def quiet_rate(
     """
     if float(limit) * (1 - _ROUNDING) <= float(beta):
         raise ConfigError(
-            f"max_fnr_in_silence, {float(limit):g}, is above max_fnr, {float(beta):g}: silence"
+            f"max_fnr_given_no_alarm, {float(limit):g}, is above max_fnr, {float(beta):g}: silence"
             " never makes a miss rarer",
-            hint=f"write max_fnr_in_silence: {float(min(2 * beta, (1 + beta) / 2)):g}",
+            hint=f"write max_fnr_given_no_alarm: {float(min(2 * beta, (1 + beta) / 2)):g}",
         )
 
     def keeps(rate: Fraction) -> bool:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from stream.planning.drafts.answers import Answers
-    from stream.planning.drafts.fitting import Draft
+    from stream.planning.drafts.draft import Draft
     from stream.planning.drafts.looking import Looked, Seen
 
 __all__ = ["Asking"]
@@ -40,7 +40,7 @@ class Asking:
         silent: ask nobody.
 
     Attributes:
-        values_file: the file that values were read from, if they were.
+        values_files: the files that values were read from, by field.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Asking:
         self._given = given
         self._looked = looked
         self._silent = silent
-        self.values_file: Path | None = None
+        self.values_files: dict[str, Path] = {}
 
     def answers(self) -> Answers:
         """Return all answers.
@@ -76,22 +76,26 @@ class Asking:
                 f"Which field holds the {base.unit}'s id",
                 _IDENTIFIERS,
             ),
-            per=self._field("per", "Per what is it counted: which field", _IDENTIFIERS),
+            group_by=self._group_by(),
         )
         if amount:
             base = replace(
                 base,
                 amount=self._field("amount", "Which field is added up", _NUMBERS),
-                largest=self._ask("largest", "What does one amount count at most", base.largest),
+                clip=self._ask("clip", "What does one amount count at most", base.clip),
             )
         if self._looked is not None:
             base = replace(
                 base,
                 codec=self._looked.codec,
                 numbered=self._looked.fields[base.unit].kind is FieldType.INTEGER,
-                counted_per=self._looked.fields[base.per].kind is FieldType.INTEGER,
+                numbered_groups=tuple(
+                    name
+                    for name in base.group_by
+                    if self._looked.fields[name].kind is FieldType.INTEGER
+                ),
             )
-        base = replace(base, values=self._values(base.per))
+        base = replace(base, values=tuple(self._values(name) for name in base.group_by))
         return self._figures(base)
 
     def fitting(self, answers: Answers, drafted: Callable[[Answers], Draft]) -> Draft:
@@ -115,30 +119,34 @@ class Asking:
                 answers = replace(
                     answers,
                     epsilon=self._prompt("How much epsilon", answers.epsilon),
-                    threshold=self._prompt("Ring for more than", answers.threshold),
-                    usual=self._prompt("What is usual", answers.usual),
+                    threshold=self._prompt("Fire for more than", answers.threshold),
+                    baseline=self._prompt("What is the baseline", answers.baseline),
                     window=self._prompt("Within windows of", answers.window),
                 )
 
     def _figures(self, base: Answers) -> Answers:
         """Return the answers with thresholds, windows, caps and budget."""
-        threshold = self._ask("threshold", "Ring for more than", base.threshold)
-        usual = base.usual * threshold // base.threshold
-        window = self._ask("window", "Within windows of", base.window)
-        usual = self._ask("usual", f"What is usual there, on a full {base.per}", usual)
+        threshold = self._ask("threshold", "Fire for more than", base.threshold)
+        usual = base.baseline * threshold // base.threshold
+        window, groups = self._ask("window", "Within windows of", base.window), base.group_by
+        usual = self._ask("baseline", f"What is usual there, on a full {groups[0]}", usual)
         # No day lies within the hours that a template's shorter windows run in.
         always = window[-1:] in _DAYS or not base.active
         active = self._ask("active", "When does it run", _ALWAYS if always else base.active)
+        given = {
+            name: self._given[name]
+            for name in ("since", "until", "max_fnr", "false_alarms", "max_delay", "episodes")
+            if self._given[name]
+        }
         base = replace(
             base,
             threshold=threshold,
-            usual=usual,
+            baseline=usual,
             window=window,
+            slide=self._given["slide"] or base.slide,
             active="" if active == _ALWAYS else active,
             timezone=self._ask("timezone", "In which time zone", base.timezone),
-            since=self._given["since"] or base.since,
-            until=self._given["until"] or base.until,
-            max_fnr=self._given["max_fnr"] or base.max_fnr,
+            **given,
         )
         if not base.people:
             return replace(
@@ -146,38 +154,51 @@ class Asking:
             )
         base = replace(
             base,
-            places=self._ask(
-                "places",
-                f"In how many {base.per}s does one {base.whom} count in a window",
-                base.places,
+            max_groups=self._ask(
+                "max_groups",
+                f"In how many groups of {', '.join(groups)} does one {base.whom} count in a window",
+                base.max_groups,
             ),
             period=self._ask("period", f"A {base.whom}'s budget is renewed every", base.period),
         )
         if base.measured is not Measured.PEOPLE:
-            asked = f"How many events of one {base.whom} count in each {base.per} and window"
-            base = replace(base, times=self._ask("times", asked, base.times))
+            asked = f"How many events of one {base.whom} count in each group and window"
+            base = replace(base, max_events=self._ask("max_events", asked, base.max_events))
         return replace(
             base, epsilon=self._ask("epsilon", f"How much epsilon in {base.period}", base.epsilon)
         )
 
-    def _field(self, role: str, question: str, kinds: tuple[FieldType, ...]) -> str:
+    def _group_by(self) -> tuple[str, ...]:
+        """Return the fields whose values are watched."""
+        given = self._given["group_by"]
+        names = given.split(",") if given else [None]
+        question = "Which field are groups made by"
+        return tuple(
+            self._field("group_by", question, _IDENTIFIERS, name and name.strip()) for name in names
+        )
+
+    def _field(
+        self, role: str, question: str, kinds: tuple[FieldType, ...], given: str | None = None
+    ) -> str:
         """Return the name of a field; with a sample, one that it has."""
-        usual: str = getattr(self._template, role)
+        template: Any = getattr(self._template, role)
+        usual: str = template if isinstance(template, str) else template[0]
+        given = given or (self._given[role] if role != "group_by" else None)
         if self._looked is None:
-            return str(self._ask(role, question, usual))
+            return given or str(self._ask(role, question, usual))
         fields = self._looked.fields
         fitting = [name for name, seen in fields.items() if seen.kind in kinds]
         likely = usual if usual in fitting else getattr(self._looked, role)
-        if role == "unit" and self._template.people and likely == self._template.per:
+        if role == "unit" and self._template.people and (likely == self._template.group_by[0]):
             likely = None  # nobody watches a person
         wanted = " or ".join(kind.value for kind in kinds)
-        if likely is None and self._given[role] is None and self._silent:
+        if likely is None and given is None and self._silent:
             held = ", ".join(f"{seen.name} ({_held(seen)})" for seen in fields.values())
             raise DataError(
                 f"the sample has no field that could be its {role} ({wanted})",
                 hint=f"{_form(kinds)}; it has {held}; or say which: --{role} FIELD",
             )
-        name = str(self._ask(role, question, likely))
+        name = given or str(self._ask(role, question, likely))
         if name not in fields:
             raise DataError(f"the sample has no field {name!r}", hint=f"it has {', '.join(fields)}")
         if name not in fitting:
@@ -187,49 +208,59 @@ class Asking:
             )
         return name
 
-    def _values(self, per: str) -> tuple[str, ...]:
-        """Return the public values of the field that is watched."""
-        given = self._given["values"]
+    def _values(self, field: str) -> tuple[str, ...]:
+        """Return the public values of a field that is watched."""
+        given = self._given_values(field)
         if given is not None:
-            return self._listed(given, per)
-        seen = self._looked.fields[per].values if self._looked is not None else ()
+            return self._listed(given, field)
+        seen = self._looked.fields[field].values if self._looked is not None else ()
         if self._given["domain_from_sample"]:
             if not seen:
                 raise ConfigError(
-                    f"there is no sample with few values of {per!r}",
+                    f"there is no sample with few values of {field!r}",
                     hint="name a --sample, or write --values A,B,...",
                 )
-            if self._silent or self._public(per, seen):
+            if self._silent or self._public(field, seen):
                 return seen
-        elif not self._silent and seen and self._public(per, seen):
+        elif not self._silent and seen and self._public(field, seen):
             return seen
-        usual = self._template.values if self._looked is None and per == self._template.per else ()
+        known = self._looked is None and (field,) == self._template.group_by
+        usual = self._template.values[0] if known else ()
         if self._silent:
             if usual:
                 return usual
             raise ConfigError(
-                f"the values of {per!r} are public, and nobody said them",
-                hint="write --values A,B,... or --values FILE; --domain-from-sample where everybody"
-                " knows them anyway",
+                f"the values of {field!r} are public, and are not listed",
+                hint=f"write --values {field}=A,B,... or --values {field}=FILE;"
+                " --domain-from-sample where everybody knows them anyway",
             )
-        asked = f"Which values of {per} are there (commas between them, or a file)"
-        return self._listed(self._prompt(asked, ",".join(usual) or None), per)
+        asked = f"Which values of {field} are there (commas between them, or a file)"
+        return self._listed(self._prompt(asked, ",".join(usual) or None), field)
 
-    def _public(self, per: str, seen: tuple[str, ...]) -> bool:
+    def _given_values(self, field: str) -> str | None:
+        """Return what was given for a field: ``FIELD=...``, or the only one without a name."""
+        for text in self._given["values"]:
+            name, named, rest = str(text).partition("=")
+            if named and name == field:
+                return rest
+        plain = [str(text) for text in self._given["values"] if "=" not in str(text)]
+        return plain[0] if len(plain) == 1 else None
+
+    def _public(self, field: str, seen: tuple[str, ...]) -> bool:
         """Ask whether the values of a sample are public knowledge."""
         some = ", ".join(seen[:_SHOWN]) + (", ..." if len(seen) > _SHOWN else "")
         return click.confirm(
-            f"The sample has {len(seen)} values of {per}: {some}. They would be published. Does"
+            f"The sample has {len(seen)} values of {field}: {some}. They would be published. Does"
             " everybody know them anyway, whoever was there",
             default=False,
             err=True,
         )
 
-    def _listed(self, text: str, per: str) -> tuple[str, ...]:
+    def _listed(self, text: str, field: str) -> tuple[str, ...]:
         """Return values from a text with commas, or from the lines of a file."""
         path = Path(text)
         if "," not in text and path.is_file():
-            self.values_file = path
+            self.values_files[field] = path
             try:
                 lines = path.read_text(encoding="utf-8-sig").splitlines()
             except (OSError, UnicodeDecodeError):
@@ -238,12 +269,12 @@ class Asking:
         else:
             values = tuple(each.strip() for each in text.split(",") if each.strip())
         if not values:
-            raise ConfigError(f"there are no values of {per!r}", hint="write --values A,B,...")
-        seen = self._looked.fields[per].values if self._looked is not None else ()
+            raise ConfigError(f"there are no values of {field!r}", hint="write --values A,B,...")
+        seen = self._looked.fields[field].values if self._looked is not None else ()
         if seen and not set(seen) & set(values):
             click.echo(
-                f"note: no row of the sample has one of these values of {per}: capitals and spaces"
-                " count",
+                f"note: no row of the sample has one of these values of {field}: capitals and"
+                " spaces count",
                 err=True,
             )
         return values

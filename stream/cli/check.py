@@ -23,7 +23,7 @@ def check(files: tuple[Path, ...], *, as_json: bool) -> None:
     """Check a configuration; say every error with its place and what to write instead."""
     found = []
     for path in files:
-        one = examined(path)
+        one = examined(path, locked=True)
         found.append(one)
         show(one, as_json=as_json)
         if as_json:

@@ -26,9 +26,9 @@ from rich.text import Text
 
 from accountant.loss.gaussian import Gaussian
 from accountant.units import PrivacyUnit, from_loss_units
+from stream.cli.fitting import Fitting
 from stream.custody.anchors import anchor_line
 from stream.model.losses import loss_name, rounded_loss, wall_text, worth_text
-from stream.planning.fitting import Fitting
 from stream.windows.instants import from_iso_utc
 from stream.windows.shown import clock_text, moment_text
 

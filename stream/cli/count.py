@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from contextlib import contextmanager, nullcontext
+from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
@@ -11,25 +13,40 @@ from typing import TYPE_CHECKING
 import click
 from rich.console import Console
 
-from stream.cli.counts import CountsFile, counts_table, feed_json, lost_table, window_json
+from accountant.errors import ConfigError
+from operators.registry import mechanism_of
+from stream.cli.counts import (
+    Counted,
+    cells_of,
+    count_rows,
+    feed_json,
+    lost_lines,
+    summary_rows,
+    window_json,
+    write_counts,
+)
+from stream.cli.fitting import Fitting
 from stream.cli.moments import TIME, typed_ms
 from stream.cli.options import ALARMS, LIMIT, given_files
 from stream.cli.shared import FILE, chosen_alarms, echo_json, load_alarms, paths_by_feed
 from stream.cli.surveying import say_read
+from stream.config.scalars import closest
 from stream.model.references import feeds_in_use
 from stream.replay.exact import count_windows, spanning
 from stream.replay.survey import survey
 from stream.simulation.outputs import check_output, private_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
+    from stream.cli.counts import Cell
     from stream.model.alarms import Alarms
-    from stream.replay.exact import CountedWindow
-    from stream.replay.findings import FeedSurvey
 
 __all__ = ["count"]
 
+_LINES = 30  # that are shown of all alarms together, unless all are asked for
+_LEAST = 3
+_MORE = "--all; or less: --summary, --true-only, --group, --since"
 _PRIVATE = (
     "exact counts of private data, for the custodian only: no ledger is opened, nothing is "
     "charged, and nothing of this may be published"
@@ -48,6 +65,12 @@ _PRIVATE = (
 )
 @click.option("--until", metavar=TIME, help="Windows that end by then; default: the same.")
 @LIMIT
+@click.option("--true-only", is_flag=True, help="Only where the condition holds.")
+@click.option(
+    "--group", "groups", multiple=True, metavar="VALUE", help="Only this group; repeatable."
+)
+@click.option("--summary", is_flag=True, help="A line a group instead of one a group and window.")
+@click.option("--all", "every", is_flag=True, help="Show every line, however many there are.")
 @click.option("--json", "as_json", is_flag=True, help="Cells, windows and feeds, one a line.")
 @click.option(
     "--parquet",
@@ -67,6 +90,10 @@ def count(
     since: str | None,
     until: str | None,
     limit: int | None,
+    true_only: bool,
+    groups: tuple[str, ...],
+    summary: bool,
+    every: bool,
     as_json: bool,
     parquet: Path | None,
     force: bool,
@@ -80,6 +107,8 @@ def count(
         raise click.UsageError("say where the events are: --replay PATH, or --topic")
     if as_json and parquet is not None:
         raise click.UsageError("--json prints what --parquet writes: choose one")
+    if (summary or every) and (as_json or parquet is not None):
+        raise click.UsageError("--summary and --all are for what is shown; others hold every cell")
     if parquet is not None:
         check_output(parquet, force=force)
     alarms = chosen_alarms(load_alarms(file), names)
@@ -91,47 +120,70 @@ def count(
     if topic and live and until_ms is None:
         until_ms = time.time_ns() // 1_000_000
     alarms = spanning(alarms, since_ms, until_ms)
+    _refuse_unknown(alarms, groups, true_only=true_only)
     click.echo(f"note: {_PRIVATE}", err=True)
     given = nullcontext(paths_by_feed(alarms, (*replayed, *more)))
+
+    def kept(cell: Cell) -> bool:
+        named = not groups or not set(groups).isdisjoint(cell.predicate.values())
+        return named and (bool(cell.true) or not true_only)
+
     with _dumped(alarms) if topic else given as files:
         read = survey(alarms, files)
-        windows = count_windows(alarms, files, limit=limit)
+        counted = (
+            Counted(query, window, [cell for cell in cells_of(query, window) if kept(cell)])
+            for window in count_windows(alarms, files, limit=limit)
+            for query in (alarms.queries[window.key.query],)
+        )
         if parquet is not None:
-            _write(alarms, windows, parquet, force=force)
+            with private_file(parquet, force=force) as opened:
+                write_counts(opened, counted)
         elif as_json:
-            _print(alarms, windows, read)
+            for record in chain(
+                chain.from_iterable(map(window_json, counted)), map(feed_json, read)
+            ):
+                echo_json(record)
         else:
-            _show(alarms, windows)
+            _show(alarms, counted, summary=summary, every=every)
     say_read(read)
 
 
-def _write(alarms: Alarms, windows: Iterator[CountedWindow], path: Path, *, force: bool) -> None:
-    """Write a file of every window's cells."""
-    with private_file(path, force=force) as opened, CountsFile(opened) as file:
-        for window in windows:
-            file.add(alarms.queries[window.key.query], window)
+def _refuse_unknown(alarms: Alarms, groups: tuple[str, ...], *, true_only: bool) -> None:
+    """Refuse a group that there is not, and bands where only what is true is asked for.
+
+    Raises:
+        ConfigError: naming it.
+    """
+    known: set[str] = set()
+    for query in alarms.queries.values():
+        known.update(*query.counted.values)
+        if true_only and mechanism_of(query.mechanism).bands is not None:
+            raise ConfigError(
+                f"alarm {query.id!r} watches a band: no count is true or false by itself",
+                hint="leave --true-only out, or choose other alarms with --alarm",
+            )
+    for group in groups:
+        if group not in known:
+            raise ConfigError(f"there is no group {group!r}", hint=closest(group, known))
 
 
-def _print(alarms: Alarms, windows: Iterator[CountedWindow], read: Sequence[FeedSurvey]) -> None:
-    """Print JSON lines."""
-    for window in windows:
-        for record in window_json(alarms.queries[window.key.query], window):
-            echo_json(record)
-    for found in read:
-        echo_json(feed_json(found))
-
-
-def _show(alarms: Alarms, windows: Iterator[CountedWindow]) -> None:
-    """Print a table for every alarm, and what caps leave out."""
-    found: dict[str, list[CountedWindow]] = {name: [] for name in alarms.queries}
-    for window in windows:
-        found[window.key.query].append(window)
-    console = Console()
-    for name, counted in found.items():
-        query = alarms.queries[name]
-        console.print(counts_table(query, counted, alarms.timezone))
-        if (lost := lost_table(query, counted, alarms.timezone)) is not None:
-            console.print(lost)
+def _show(alarms: Alarms, counted: Iterable[Counted], *, summary: bool, every: bool) -> None:
+    """Print a table for every alarm, and what contribution bounds drop."""
+    found: defaultdict[str, list[Counted]] = defaultdict(list)
+    for one in counted:
+        found[one.query.id].append(one)
+    most = None if every else max(_LINES // len(found), _LEAST)
+    for name, windows in found.items():
+        query, zone = alarms.queries[name], alarms.timezone
+        left, right, lines = (
+            summary_rows(query, windows) if summary else count_rows(query, windows, zone)
+        )
+        title = name if summary else f"{name} (times: {zone})"
+        Console().print(Fitting.of(title, left, right, lines[:most]))
+        if more := len(lines) - len(lines[:most]):
+            click.echo(f"{more} more lines with {_MORE}")
+        for line in lost_lines(windows, zone):
+            click.echo(line)
 
 
 @contextmanager

@@ -3,30 +3,43 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
-from typing import IO, TYPE_CHECKING, Any, Final, Self
+from itertools import chain, islice
+from statistics import median_low
+from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rich.table import Table
 
 from operators.conditions.formula import atom_of
 from stream.model.headings import heading
 from stream.model.numbers import decimal
 from stream.model.references import band_of
-from stream.planning.fitting import Fitting
 from stream.windows.instants import iso_utc
 from stream.windows.shown import clock_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from stream.model.queries import AggregateSpec, Query
     from stream.replay.exact import CountedWindow
     from stream.replay.findings import FeedSurvey
 
-__all__ = ["CountsFile", "cells_of", "counts_table", "feed_json", "lost_table", "window_json"]
+__all__ = [
+    "Counted",
+    "cells_of",
+    "count_rows",
+    "feed_json",
+    "lost_lines",
+    "summary_rows",
+    "window_json",
+    "write_counts",
+]
+
+Rows: TypeAlias = tuple[list[str], list[str], list[list[str]]]
+"""Headings to the left, headings to the right, and the lines below them."""
 
 _SCHEMA: Final = pa.schema(
     [
@@ -42,6 +55,12 @@ _SCHEMA: Final = pa.schema(
     ]
 )
 _ROWS: Final = 65_536
+_CAPS: Final = {
+    "repeats": "as repeats",
+    "beyond_predicates": "beyond max_groups_per_window",
+    "beyond_events": "beyond max_events_per_group",
+    "beyond_windows": "beyond max_windows_per_period",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +81,22 @@ class Cell:
     reference: int | None
     true: bool | None
 
+    @property
+    def group(self) -> str:
+        """Its predicate as people read it."""
+        return ", ".join(self.predicate.values()) or "(all)"
+
+
+class Counted(NamedTuple):
+    """A window of an alarm, and those of its cells that are shown."""
+
+    query: Query
+    window: CountedWindow
+    cells: list[Cell]
+
 
 def cells_of(query: Query, window: CountedWindow) -> Iterator[Cell]:
-    """Yield the predicates of a window that count something or hold; all others count 0."""
+    """Yield the cells of a window that count something or hold; all others count 0."""
     true, thresholds, shown = None, [], window.statistics.any(axis=0)
     if window.references is None:
         # Of groups that a quantifier counts: which of them meet the inner HAVING.
@@ -84,61 +116,63 @@ def cells_of(query: Query, window: CountedWindow) -> Iterator[Cell]:
         )
 
 
-def counts_table(query: Query, windows: Sequence[CountedWindow], timezone: str) -> Fitting:
-    """Return what the windows of an alarm count, a line for every predicate that is not empty."""
-    table = Table(title=f"{query.id} (times: {timezone})", title_justify="left")
-    table.add_column("window starts")
-    table.add_column("predicate", overflow="fold")
-    for spec in query.aggregates:
-        table.add_column(heading(spec, query.feed), justify="right")
-    if all(window.references is None for window in windows):
-        table.add_column("rings in truth where")
-        table.add_column("true")
-    else:
-        table.add_column("reference", justify="right")
-    for window in windows:
+def count_rows(query: Query, counted: Sequence[Counted], timezone: str) -> Rows:
+    """Return what the windows of an alarm count, a line a cell."""
+    banded = any(one.window.references is not None for one in counted)
+    last = ["reference"] if banded else ["true where", "true"]
+    rows = []
+    for _, window, cells in counted:
         start = clock_text(window.key.start_ms, timezone)
         start += "" if window.complete else " (incomplete)"
-        for cell in cells_of(query, window):
-            predicate = ", ".join(cell.predicate.values()) or "(all)"
-            last: tuple[str, ...] = (_tests(query, cell), "yes" if cell.true else "")
+        for cell in cells:
+            ends = [_tests(query, cell), "yes" if cell.true else ""]
             if cell.reference is not None:
-                last = (decimal(cell.reference * band_of(query).unit),)
+                ends = [decimal(cell.reference * band_of(query).unit)]
             amounts = map(_amount, cell.statistics, query.aggregates)
-            table.add_row(start, predicate, *amounts, *last)
+            rows.append([start, cell.group, *amounts, *ends])
             start = ""
-    return Fitting(table)
+    return ["window starts", "group"], [*_headings(query), *last], rows
 
 
-def lost_table(query: Query, windows: Sequence[CountedWindow], timezone: str) -> Fitting | None:
-    """Return what caps leave out of the windows of an alarm; ``None`` where that is nothing."""
-    table = Table(title=f"{query.id}: left out by caps (times: {timezone})", title_justify="left")
-    table.add_column("window starts")
-    few = any(window.capped.beyond_windows for window in windows)
-    reasons = ["repeats", "beyond predicates_per_window", "beyond events_per_cell"]
-    for reason in [*reasons, "beyond windows_per_period"] if few else reasons:
-        table.add_column(reason, justify="right")
-    for window in windows:
-        lost = window.capped
-        if any(asdict(lost).values()):
-            table.add_row(
-                clock_text(window.key.start_ms, timezone),
-                str(lost.repeats),
-                _people(lost.beyond_predicates, lost.people_beyond_predicates),
-                _people(lost.beyond_events, lost.people_beyond_events),
-                *([_people(lost.beyond_windows, lost.people_beyond_windows)] if few else []),
-            )
-    return Fitting(table) if table.row_count else None
+def summary_rows(query: Query, counted: Sequence[Counted]) -> Rows:
+    """Return what the groups of an alarm count, those first that are true in most windows."""
+    groups: defaultdict[str, list[Cell]] = defaultdict(list)
+    for cell in chain.from_iterable(one.cells for one in counted):
+        groups[cell.group].append(cell)
+    rows = []
+    for group, cells in groups.items():
+        by_statistic = zip(*(cell.statistics for cell in cells), strict=True)
+        amounts = [
+            f"{_amount(median_low(values), spec)}, {_amount(max(values), spec)}"
+            for values, spec in zip(by_statistic, query.aggregates, strict=True)
+        ]
+        true = sum(bool(cell.true) for cell in cells)
+        rows.append((-true, -len(cells), [group, str(len(cells)), str(true), *amounts]))
+    amounts = [f"{name}: median, largest" for name in _headings(query)]
+    return ["group"], ["windows", "true in", *amounts], [row for *_, row in sorted(rows)]
 
 
-def window_json(query: Query, window: CountedWindow) -> Iterator[dict[str, Any]]:
+def lost_lines(counted: Sequence[Counted], timezone: str) -> Iterator[str]:
+    """Yield a line for every contribution bound that drops events: where most, and how many."""
+    for name, cap in _CAPS.items():
+        events = [getattr(one.window.capped, name) for one in counted]
+        if most := max(events, default=0):
+            window = counted[events.index(most)].window
+            people = getattr(window.capped, f"people_{name}", None)
+            whose = "" if people is None else f" of {people} people"
+            when = clock_text(window.key.start_ms, timezone)
+            yield f"dropped {cap}: {sum(events)} events; most at {when}: {most} events{whose}"
+
+
+def window_json(counted: Counted) -> Iterator[dict[str, Any]]:
     """Yield a window as JSON objects: its cells, then the window itself."""
+    query, window, cells = counted
     place = {
         "alarm": query.id,
         "window_start": iso_utc(window.key.start_ms),
         "window_end": iso_utc(window.key.end_ms),
     }
-    for cell in cells_of(query, window):
+    for cell in cells:
         yield {**place, **asdict(cell)}
     yield {**place, "complete": window.complete, "left_out": asdict(window.capped)}
 
@@ -154,45 +188,23 @@ def feed_json(found: FeedSurvey) -> dict[str, Any]:
     }
 
 
-class CountsFile:
-    """Writes windows to Parquet, a row for every cell that is not empty; a context manager.
-
-    Args:
-        file: open for writing.
-    """
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._writer = pq.ParquetWriter(file, _SCHEMA, compression="zstd")
-        self._waiting: list[dict[str, Any]] = []
-
-    def __enter__(self) -> Self:
-        """Return the writer."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Write what is waiting, and the footer."""
-        self._flush()
-        self._writer.close()
-
-    def add(self, query: Query, window: CountedWindow) -> None:
-        """Add one window."""
-        for cell in cells_of(query, window):
-            self._waiting.append(
-                {
-                    **asdict(cell),
-                    "alarm": query.id,
-                    "window_start": window.key.start_ms,
-                    "window_end": window.key.end_ms,
-                    "predicate": json.dumps(cell.predicate, ensure_ascii=False),
-                    "complete": window.complete,
-                }
-            )
-        if len(self._waiting) >= _ROWS:
-            self._flush()
-
-    def _flush(self) -> None:
-        self._writer.write_table(pa.Table.from_pylist(self._waiting, _SCHEMA))
-        self._waiting = []
+def write_counts(file: IO[bytes], counted: Iterable[Counted]) -> None:
+    """Write windows to Parquet, a row a cell."""
+    rows = (
+        {
+            **asdict(cell),
+            "alarm": query.id,
+            "window_start": window.key.start_ms,
+            "window_end": window.key.end_ms,
+            "predicate": json.dumps(cell.predicate, ensure_ascii=False),
+            "complete": window.complete,
+        }
+        for query, window, cells in counted
+        for cell in cells
+    )
+    with pq.ParquetWriter(file, _SCHEMA, compression="zstd") as writer:
+        while several := list(islice(rows, _ROWS)):
+            writer.write_table(pa.Table.from_pylist(several, _SCHEMA))
 
 
 def _tests(query: Query, cell: Cell) -> str:
@@ -201,7 +213,7 @@ def _tests(query: Query, cell: Cell) -> str:
     for literal, threshold in zip(query.condition.formula.literals, cell.thresholds, strict=True):
         spec = query.aggregates[query.condition.atoms[atom_of(literal)].statistic]
         told.append(f"{query.condition.test(literal).comparison} {_amount(threshold, spec)}")
-    return ", ".join(told)
+    return ", ".join(dict.fromkeys(told))
 
 
 def _amount(value: int, spec: AggregateSpec) -> str:
@@ -209,5 +221,5 @@ def _amount(value: int, spec: AggregateSpec) -> str:
     return decimal(value * spec.per_unit)
 
 
-def _people(events: int, people: int) -> str:
-    return f"{events} of {people} people" if events else "0"
+def _headings(query: Query) -> list[str]:
+    return [heading(spec, query.feed) for spec in query.aggregates]

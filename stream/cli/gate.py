@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import click
 
 from accountant.errors import BudgetError, ConfigError
-from stream.cli.shared import BAD_INPUT, complain, echo_json, finding_json
+from stream.cli.shared import BAD_INPUT, complain, echo_json, finding_json, say_warned
 from stream.config.loading import examine
 from stream.planning.gates import objections
 
@@ -47,7 +47,7 @@ class Examined:
     @property
     def exit_code(self) -> int:
         """0, 2 where it cannot be used, or 3 where it is not to be run as it is."""
-        if self.report.alarms is None:
+        if self.report.alarms is None or self.report.errors:
             return BAD_INPUT
         return _DOES_NOT_FIT if self.objected else 0
 
@@ -56,10 +56,13 @@ class Examined:
         """The configuration, where it has no error."""
         return self.report.alarms
 
-    def say(self) -> None:
-        """Write every finding to standard error."""
+    def say(self, *, warnings: bool = False) -> None:
+        """Write every finding to standard error; of warnings how many, unless they are wanted."""
         for level, error in self._findings():
-            complain(error, kind=level)
+            if warnings or level != "warning":
+                complain(error, kind=level)
+        if not warnings:
+            say_warned(self.file, len(self.report.warnings))
 
     def lines(self) -> Iterator[dict[str, object]]:
         """Yield an object for every finding."""
@@ -94,10 +97,17 @@ class Examined:
                 yield level, error
 
 
-def examined(path: Path) -> Examined:
-    """Examine a file, or standard input where its name is ``-``."""
+def examined(path: Path, *, locked: bool = False) -> Examined:
+    """Examine a file, or standard input where its name is ``-``.
+
+    Args:
+        path: of the file.
+        locked: whether it is an error that the file leaves something to a lock that does not say.
+    """
     given = click.get_binary_stream("stdin").read() if str(path) == _STANDARD else None
     report = examine(path, environ=os.environ, given=given)
+    if locked and report.open:
+        report = replace(report, errors=(*report.errors, *report.open), open=())
     placed = []
     for one in () if report.alarms is None else objections(report.alarms):
         if report.document is not None:
@@ -116,7 +126,7 @@ def worst(files: list[Examined]) -> int:
 def show(one: Examined, *, as_json: bool) -> None:
     """Say what was found: as lines of standard output, or as sentences on standard error."""
     if not as_json:
-        one.say()
+        one.say(warnings=True)
         return
     for line in one.lines():
         echo_json(line)

@@ -7,7 +7,6 @@ but names and types goes into the files, unless its values are said to be public
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,17 +14,18 @@ import click
 
 from accountant.errors import ConfigError
 from stream.cli.asking import Asking
-from stream.cli.shared import FILE
+from stream.cli.shared import FILE, load_alarms
+from stream.config.lock import read_lock
 from stream.planning.drafts.answers import TEMPLATES
 from stream.planning.drafts.cases import CASES, cases_text
+from stream.planning.drafts.draft import Draft, drafted
+from stream.planning.drafts.dryrun import DRY_RUN, dry_run
 from stream.planning.drafts.events import made_up
-from stream.planning.drafts.fitting import Draft, drafted
 from stream.planning.drafts.looking import MOST_ROWS, looked_at, rows_of_file, rows_of_messages
 from stream.planning.drafts.texts import (
     CONFIGURATION,
-    REHEARSAL,
+    LOCK,
     SAMPLE,
-    configuration,
     sentence,
     values_text,
 )
@@ -44,6 +44,7 @@ _WHOLE: Final = click.IntRange(min=1)
 
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False), default=Path())
+@click.option("--from", "existing", type=FILE, help="Write a dry run on Kafka of this file.")
 @click.option("--template", type=click.Choice(list(TEMPLATES)), help="What is watched.")
 @click.option("--sample", type=FILE, help="Look at these events: .jsonl, .csv or .parquet.")
 @click.option("--from-topic", metavar="TOPIC", help="Look at the last events of this topic.")
@@ -51,31 +52,41 @@ _WHOLE: Final = click.IntRange(min=1)
 @click.option("--topic", help="That the feed is read from.")
 @click.option("--time", metavar="FIELD", help="With the time of an event.")
 @click.option("--unit", metavar="FIELD", help="With the id of whom an event belongs to.")
-@click.option("--per", metavar="FIELD", help="Whose values are watched, each by itself.")
-@click.option("--values", metavar="A,B,...|FILE", help="Of that field: public, and all there are.")
+@click.option("--group-by", metavar="FIELD,...", help="Whose values are watched, each by itself.")
+@click.option(
+    "--values",
+    metavar="[FIELD=]A,B,...|FILE",
+    multiple=True,
+    help="Of such a field: public, and all there are.",
+)
 @click.option(
     "--domain-from-sample",
     is_flag=True,
     help="Take the values from the sample; you say that they are public knowledge.",
 )
 @click.option("--amount", metavar="FIELD", help="That is added up (shop).")
-@click.option("--largest", type=_WHOLE, help="What one amount counts at most (shop).")
+@click.option("--clip", type=_WHOLE, help="What one amount counts at most (shop).")
 @click.option("--threshold", type=_WHOLE, help="The alarm is for more than this.")
-@click.option("--usual", type=click.IntRange(min=0), help="What is there on an ordinary day.")
+@click.option("--baseline", type=click.IntRange(min=0), help="What is there on an ordinary day.")
 @click.option("--window", metavar="DURATION", help="Length of a window: 15m, 1h, 1d.")
+@click.option("--slide", metavar="DURATION", help="Let windows slide by this: any 15 minutes.")
 @click.option("--active", metavar="SCHEDULE", help='"Mon-Fri 07:00-22:00"; "always".')
 @click.option("--timezone", metavar="ZONE", help="Of days and schedules: Europe/Athens.")
-@click.option("--places", type=_WHOLE, help="In how many values a person counts in a window.")
-@click.option("--times", type=_WHOLE, help="How many events of a person count in each of them.")
+@click.option("--max-groups", type=_WHOLE, help="In how many groups a person counts in a window.")
+@click.option("--max-events", type=_WHOLE, help="How many events of a person count in each.")
 @click.option("--epsilon", metavar="NUMBER", help="Privacy budget of a period, or of an event.")
 @click.option("--period", metavar="DURATION", help="After which a person's budget is renewed.")
 @click.option("--max-fnr", metavar="RATE", help="How often a true alarm may be missed (0.05).")
+@click.option("--false-alarms", metavar="RATE", help='How many are tolerated ("1 per week").')
+@click.option("--max-delay", metavar="DURATION", help="From when it is due until it is published.")
+@click.option("--episodes", type=_WHOLE, help="How many a budget period has to carry.")
 @click.option("--since", metavar="DAY", help="First day that a replay decides (2025-03-03).")
 @click.option("--until", metavar="DAY", help="The day after the last one of a replay.")
 @click.option("--yes", "-y", is_flag=True, help="Ask nothing: the template answers the rest.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 def init(
     directory: Path,
+    existing: Path | None,
     template: str | None,
     sample: Path | None,
     from_topic: str | None,
@@ -86,12 +97,15 @@ def init(
 ) -> None:
     """Write a configuration from a few answers, with events to try it on.
 
-    DIRECTORY gets alarms.yaml, the values that are watched, made-up events, tests of the alarm, and
-    rehearsal.yaml for Kafka. Whatever no option answers is asked.
+    DIRECTORY gets alarms.yaml with its lock, the values that are watched, made-up events, and tests
+    of the alarm. Whatever no option answers is asked.
     """
+    if existing is not None:
+        _write_dry_run(existing, force=force)
+        return
     if sample and from_topic:
         raise click.UsageError("--sample or --from-topic: one of them is looked at")
-    _refuse_to_replace(directory, (CONFIGURATION, REHEARSAL, SAMPLE, CASES), force=force)
+    _refuse_to_replace(directory, (CONFIGURATION, LOCK, SAMPLE, CASES), force=force)
     if not (template or yes):
         template = click.prompt(
             "What is watched: people per room (office), sales per shop (shop), what sensors"
@@ -108,12 +122,23 @@ def init(
     draft = asking.fitting(answers, drafted)
     events = made_up(draft)
     texts = _texts(draft, events)
-    own = asking.values_file
-    if own is not None and own.resolve() == (directory / draft.answers.values_file).resolve():
-        del texts[draft.answers.values_file]
+    for field, own in asking.values_files.items():
+        name = draft.answers.values_file(field)
+        if own.resolve() == (directory / name).resolve():
+            del texts[name]
     _refuse_to_replace(directory, texts, force=force)
     _write(directory, texts)
     _tell(directory, draft, events)
+
+
+def _write_dry_run(file: Path, *, force: bool) -> None:
+    """Write the dry run of a configuration beside it: relative paths in it stay what they are."""
+    load_alarms(file, quiet=True)
+    _refuse_to_replace(file.parent, (DRY_RUN,), force=force)
+    _write(file.parent, {DRY_RUN: dry_run(file, read_lock(file))})
+    click.echo(
+        f"{file.parent / DRY_RUN}: the same alarms, to try them on Kafka; see its first lines"
+    )
 
 
 def _looked(sample: Path | None, topic: str | None, bootstrap: str | None) -> Looked | None:
@@ -145,12 +170,12 @@ def _looked(sample: Path | None, topic: str | None, bootstrap: str | None) -> Lo
 
 def _texts(draft: Draft, events: MadeUp) -> dict[str, str]:
     """Return what is written, by the name of its file."""
-    text = partial(configuration, draft.answers, tolerance=draft.tolerance, until=draft.until)
+    answers = draft.answers
     return {
-        CONFIGURATION: text(),
-        draft.answers.values_file: values_text(draft.answers),
+        CONFIGURATION: draft.text,
+        LOCK: draft.lock,
+        **{answers.values_file(name): values_text(answers, name) for name in answers.group_by},
         SAMPLE: "".join(f"{line}\n" for line in events.lines),
-        REHEARSAL: text(rehearsal=True),
         CASES: cases_text(draft, events),
     }
 
@@ -182,9 +207,14 @@ def _tell(directory: Path, draft: Draft, events: MadeUp) -> None:
     click.echo(sentence(answers))
     click.echo(
         f"Above {answers.threshold:,} it is missed with probability {answers.max_fnr} at most; at"
-        f" the usual {answers.usual:,} it rings with probability"
-        f" {draft.rings_at(answers.usual):.2g} at most."
+        f" the baseline {answers.baseline:,} it fires with probability"
+        f" {draft.fires_at(answers.baseline):.2g}."
     )
+    if draft.found.episodes is not None:
+        click.echo(
+            f"A period carries {draft.found.episodes} episodes; after"
+            f" {draft.found.query.aim.alarms} alarms it does not fire until the next period."
+        )
     if answers.people:
         click.echo(
             f"All that one {answers.whom} does in {answers.period} moves the odds of what is"
@@ -197,10 +227,13 @@ def _tell(directory: Path, draft: Draft, events: MadeUp) -> None:
         )
     due = moment_text(events.since_ms, answers.timezone)
     written = {
-        CONFIGURATION: "the alarm, with comments",
-        answers.values_file: f"the values of {answers.per}, {len(answers.values)} in all",
-        SAMPLE: f"made-up events; {events.value} has {events.figure:,} from {due} on",
-        REHEARSAL: "the same alarm, to rehearse it on Kafka",
+        CONFIGURATION: "what is wanted of the alarm, with comments",
+        LOCK: "how it is had: commit it with the file",
+        **{
+            answers.values_file(name): f"the values of {name}, {len(values)} in all"
+            for name, values in zip(answers.group_by, answers.values, strict=True)
+        },
+        SAMPLE: f"made-up events; {', '.join(events.group)} has {events.figure:,} from {due} on",
         CASES: "tests of the alarm, for `tocsin test`",
     }
     for name, what in written.items():
@@ -215,3 +248,4 @@ def _tell(directory: Path, draft: Draft, events: MadeUp) -> None:
     click.echo(f"  tocsin check {file}")
     click.echo(f"  tocsin plan {file}")
     click.echo(f"  tocsin run {file} --replay {sample}")
+    click.echo(f"  tocsin init --from {file}")

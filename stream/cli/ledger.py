@@ -53,7 +53,21 @@ __all__ = ["ledger"]
 _CONNECT_S = 30.0
 
 
-@click.group(cls=Suggesting)
+class _Ledger(Suggesting):
+    """Its commands, which stand behind FILE."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read FILE.
+
+        Raises:
+            click.UsageError: it is left out, too.
+        """
+        if len(args) == 1 and args[0] in self.commands:
+            ctx.fail(f"FILE comes first: {ctx.command_path} FILE {args[0]}")
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_Ledger)
 @click.argument("file", type=FILE)
 @click.pass_context
 def ledger(ctx: click.Context, file: Path) -> None:

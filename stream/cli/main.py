@@ -9,11 +9,46 @@ speak to Kafka import its clients.
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
+from typing import Any, Final
 
 import click
 
 __all__ = ["Later", "Suggesting", "main"]
+
+_SECTIONS: Final = {
+    "Start": {
+        "init": "Write a configuration from a few answers, with events to try it on.",
+        "lock": "Resolve what FILE leaves open, and write it to its lock.",
+        "check": "Check a configuration; say every error with its place and what to write instead.",
+        "plan": "Say what a configuration costs and what it is worth, before any data is read.",
+        "test": "Try alarms on made-up counts or events: do they ring as expected?",
+        "simulate": "Try alarms out on history, many times: misses, false alarms, losses.",
+    },
+    "Run": {
+        "topics": "Check the topics a configuration needs, or create them.",
+        "run": "Run alarm workers on Kafka, or replay files.",
+        "load": "Write recorded events to a feed's topic, with marks of time, for workers to read.",
+        "bridge": "Bring sensors' messages from MQTT to a feed, at least once, until told to end.",
+        "deliver": (
+            "Bring alarms to Alertmanagers, webhooks and MQTT, at least once, until told to end."
+        ),
+        "board": "Show analysts what fires, on a web page, until told to end.",
+    },
+    "Inspect": {
+        "watch": "Follow the alarms on Kafka, and the windows that were denied, until told to end.",
+        "count": "Show what alarms count, exactly: every window, and what is left out of it.",
+        "dump": "Write what a feed's topic holds to a Parquet file, for replays and simulations.",
+    },
+    "Operate": {
+        "ledger": "Look at the ledger of a configuration, or settle what it refuses.",
+        "grow": "Give FEED more partitions, under the same ledger and budget.",
+        "schema": "Print the JSON Schema of configurations, for editors.",
+        "completion": (
+            "Print what makes a shell complete commands, options, files, alarms and feeds."
+        ),
+    },
+}
+"""The commands as help lists them: the first sentence of each, which is its own."""
 
 
 class Later(click.Command):
@@ -62,6 +97,16 @@ class Suggesting(click.Group):
 class _Tocsin(Suggesting):
     """A group of commands that turns deliberate errors into text and exit codes."""
 
+    def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands by what they are for."""
+        widest = max(map(len, self.commands))
+        limit = formatter.width - 6 - widest
+        for title, names in _SECTIONS.items():
+            with formatter.section(title):
+                formatter.write_dl(
+                    [(f"{n:{widest}}", self.commands[n].get_short_help_str(limit)) for n in names]
+                )
+
     def invoke(self, ctx: click.Context) -> Any:
         """Run a command.
 
@@ -83,56 +128,7 @@ class _Tocsin(Suggesting):
 @click.group(
     cls=_Tocsin,
     context_settings={"help_option_names": ["-h", "--help"]},
-    commands=[
-        Later("board", help="Show analysts what rings, on a web page, until told to end."),
-        Later(
-            "bridge",
-            help="Bring sensors' messages from MQTT to a feed, at least once, until told to end.",
-        ),
-        Later(
-            "check",
-            help="Check a configuration; say every error with its place and what to write instead.",
-        ),
-        Later(
-            "completion",
-            help="Print what makes a shell complete commands, options, files, alarms and feeds.",
-        ),
-        Later(
-            "count",
-            help="Show what alarms count, exactly: every window, and what is left out of it.",
-        ),
-        Later(
-            "deliver",
-            help="Bring alarms to Alertmanagers, webhooks and MQTT, at least once, until told to"
-            " end.",
-        ),
-        Later(
-            "dump",
-            help="Write what a feed's topic holds to a Parquet file, for replays and simulations.",
-        ),
-        Later("grow", help="Give FEED more partitions, under the same ledger and budget."),
-        Later("init", help="Write a configuration from a few answers, with events to try it on."),
-        Later("ledger", help="Look at the ledger of a configuration, or settle what it refuses."),
-        Later(
-            "plan",
-            help="Say what a configuration costs and what it is worth, before any data is read.",
-        ),
-        Later(
-            "replay",
-            help="Write recorded events to Kafka, with punctuation marks, for workers to read.",
-        ),
-        Later("run", help="Ring alarms: workers on Kafka, or a replay of files."),
-        Later("schema", help="Print the JSON Schema of configurations, for editors."),
-        Later(
-            "simulate", help="Try alarms out on history, many times: misses, false alarms, losses."
-        ),
-        Later("test", help="Try alarms on made-up counts or events: do they ring as expected?"),
-        Later("topics", help="Check the topics a configuration needs, or create them."),
-        Later(
-            "watch",
-            help="Follow the alarms on Kafka, and the windows that were denied, until told to end.",
-        ),
-    ],
+    commands=[Later(name, help=text) for part in _SECTIONS.values() for name, text in part.items()],
 )
 @click.version_option(package_name="tocsin", prog_name="tocsin")
 def main() -> None:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import closing
+from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -23,13 +25,13 @@ from stream.decisions.release import alarm_records, count_records, decision_reco
 from stream.logs.settings import Form, Level
 from stream.model.losses import wall_text
 from stream.planning.budget import budget_plan
-from stream.planning.outlook import starving
+from stream.planning.playing import starving
 from stream.replay.replay import Replay
 from stream.replay.survey import survey
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
@@ -43,6 +45,11 @@ _EARLIER_SHOWN = 2_000
 _FRESH = (
     "this ledger is new: it knows of nothing that was spent on these events before, and what "
     "another ledger spent or will spend on them adds to it"
+)
+
+_DRY = (
+    "dry run: nothing was spent and no ledger was kept; where the events are of people, what this "
+    "prints is for the custodian only"
 )
 
 _UNCLAIMED = (
@@ -66,6 +73,12 @@ _UNCLAIMED = (
     "--accept-drops",
     is_flag=True,
     help="Decide a replay's windows also where hardly any of its events can be used.",
+)
+@click.option(
+    "--dry-run",
+    "dry",
+    is_flag=True,
+    help="Replay made-up or public data: nothing is spent, no ledger and no claim is kept.",
 )
 @click.option(
     "--workers",
@@ -92,13 +105,13 @@ def run(
     as_json: bool,
     custodian_report: Path | None,
     accept_drops: bool,
+    dry: bool,
     workers: int,
     log_level: str | None,
     log_format: str | None,
 ) -> None:
-    """Ring alarms: workers on Kafka, or a replay of files."""
-    if more and not replayed:
-        raise click.UsageError("files are given after --replay")
+    """Run alarm workers on Kafka, or replay files."""
+    _refuse((more and not replayed, "files are given after --replay"))
     place = Place.taken()
     alarms = load_alarms(file, quiet=place is not None)  # the parent has said it
     planned = budget_plan(alarms, plans_of(alarms))
@@ -111,15 +124,22 @@ def run(
         for sentence in starving(alarms, planned):
             click.echo(f"note: {sentence}", err=True)
     if replayed:
-        _refuse_of_workers(workers, log_level or log_format)
+        _refuse(
+            (workers > 1, "a replay is one process; --workers is for Kafka"),
+            (log_level or log_format, "a replay has no log; a worker has one"),
+        )
         files = paths_by_feed(alarms, (*replayed, *more))
         read = survey(alarms, files)
         if not accept_drops:
             refuse_unusable(read)
-        _replay_files(alarms, files, as_json=as_json, report=custodian_report)
+        _replay_files(alarms, files, as_json=as_json, report=custodian_report, dry=dry)
         say_read(read)
         return
-    _refuse_of_replays(custodian_report, accept_drops=accept_drops)
+    _refuse(
+        (custodian_report, "--custodian-report goes with --replay; a worker has its metrics"),
+        (accept_drops, "--accept-drops goes with --replay; a worker has an alert instead"),
+        (dry, "--dry-run goes with --replay; what a worker publishes is spent"),
+    )
     if place is None and workers > 1:
         check_workers(alarms, file, workers)
         click.get_current_context().exit(run_workers(workers))
@@ -141,34 +161,32 @@ def run(
     )
 
 
-def _refuse_of_workers(workers: int, logged: str | None) -> None:
-    """Refuse options of workers with a replay."""
-    if workers > 1:
-        raise click.UsageError("a replay is one process; --workers is for Kafka")
-    if logged:
-        raise click.UsageError("a replay has no log; a worker has one")
-
-
-def _refuse_of_replays(report: Path | None, *, accept_drops: bool) -> None:
-    """Refuse options of replays with workers."""
-    if report:
-        raise click.UsageError("--custodian-report goes with --replay; a worker has its metrics")
-    if accept_drops:
-        raise click.UsageError("--accept-drops goes with --replay; a worker has an alert instead")
+def _refuse(*wrong: tuple[object, str]) -> None:
+    """Refuse the first option that is given where it has no use."""
+    for given, text in wrong:
+        if given:
+            raise click.UsageError(text)
 
 
 def _replay_files(
-    alarms: Alarms, files: Mapping[str, Sequence[Path]], *, as_json: bool, report: Path | None
+    alarms: Alarms,
+    files: Mapping[str, Sequence[Path]],
+    *,
+    as_json: bool,
+    report: Path | None,
+    dry: bool,
 ) -> None:
     if report is not None and not report.parent.is_dir():
         raise ConfigError(
             f"the custodian's report cannot be written: there is no folder {report.parent}",
             hint="make it first, or name another",
         )
-    with open_ledger(alarms) as opened:
+    with _temporary(alarms) if dry else open_ledger(alarms) as opened:
         fresh = not opened.pins.budgets()
-        replaying = Replay(alarms, opened, files)
-        if fresh:
+        replaying = Replay(alarms, opened, files, claiming=not dry)
+        if dry:
+            click.echo(f"note: {_DRY}", err=True)
+        elif fresh:
             click.echo(f"note: {_FRESH}", err=True)
         for path in replaying.unclaimed:
             click.echo(f"note: {path} {_UNCLAIMED}", err=True)
@@ -181,9 +199,19 @@ def _replay_files(
             _show_replay(alarms, replaying)
             status = opened.reports.status()
             Console().print(*budget_bars(status), sep="\n")
-            click.echo(f"ledger  {alarms.settings.ledger_place}")
+            if not dry:
+                click.echo(f"ledger  {alarms.settings.ledger_place}")
         if report is not None:
             write_to_textfile(str(report), replaying.runtime.metrics.custodian)
+
+
+@contextmanager
+def _temporary(alarms: Alarms) -> Iterator[Ledger]:
+    """Open a ledger that is gone afterwards, in a folder that only this user may read."""
+    with TemporaryDirectory(prefix="tocsin-dry-run-") as folder:
+        settings = replace(alarms.settings, ledger_url=f"sqlite:///{folder}/ledger.db")
+        with open_ledger(replace(alarms, settings=settings)) as opened:
+            yield opened
 
 
 def _note_archives(alarms: Alarms, opened: Ledger) -> None:

@@ -39,6 +39,8 @@ __all__ = [
     "paths_by_feed",
     "refuse_objected",
     "require_ledger_file",
+    "say_awaited",
+    "say_warned",
 ]
 
 BAD_INPUT = 2
@@ -91,19 +93,18 @@ def finding_json(error: TocsinError, level: str) -> dict[str, object]:
 
 
 def load_alarms(file: Path, *, quiet: bool = False) -> Alarms:
-    """Return a checked configuration; its warnings go to standard error.
+    """Return a checked configuration; that it has warnings is said on standard error.
 
     Args:
         file: as the user named it.
-        quiet: leave the warnings out.
+        quiet: leave that out.
 
     Raises:
         ConfigError: it cannot be used; every error but the last is written before.
     """
     report = examine(file, environ=os.environ)
     if not quiet:
-        for warning in report.warnings:
-            complain(warning, kind="warning")
+        say_warned(str(file), len(report.warnings))
     if report.alarms is None:
         for error in report.errors[:-1]:
             complain(error)
@@ -111,6 +112,19 @@ def load_alarms(file: Path, *, quiet: bool = False) -> Alarms:
     if report.open:
         raise report.open[0]
     return report.alarms
+
+
+def say_warned(file: str, warnings: int) -> None:
+    """Say that a configuration has warnings, and which command shows them."""
+    if warnings:
+        plural = "" if warnings == 1 else "s"
+        click.echo(f"note: {warnings} warning{plural}: tocsin check {file}", err=True)
+
+
+def say_awaited(alarms: Alarms) -> None:
+    """Say which Kafka is waited for: its clients try for half a minute, in silence."""
+    if alarms.kafka is not None:
+        click.echo(f"waiting for Kafka at {alarms.kafka.bootstrap}", err=True)
 
 
 def chosen_alarms(alarms: Alarms, names: Sequence[str]) -> Alarms:

@@ -1,10 +1,11 @@
-"""``tocsin simulate FILE --replay ...``: alarms tried out on history, for the custodian alone."""
+"""``tocsin simulate FILE --replay ...``: history replayed many times, for the custodian alone."""
 
 from __future__ import annotations
 
 import json
 import os
 from dataclasses import replace
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,29 +16,24 @@ from operators.registry import mechanism_of
 from stream.cli.bars import bar
 from stream.cli.options import ALARMS, LIMIT, given_files
 from stream.cli.shared import FILE, chosen_alarms, load_alarms, paths_by_feed
+from stream.model.alarms import scope_of
 from stream.model.numbers import number
-from stream.planning.tradeoffs.cap_tables import NO_CAPS
-from stream.planning.tradeoffs.caps import cap_choices
-from stream.simulation.caps.counting import counted_under_caps
-from stream.simulation.caps.tables import cap_results, cap_trial_tables
-from stream.simulation.caps.trying import tried_under_caps
-from stream.simulation.crew import paying_workers, try_out
+from stream.replay.replay import windows_of
+from stream.simulation.crew import Bench, paying_workers, try_out
 from stream.simulation.history import count_history
 from stream.simulation.outputs import check_output, write_private
 from stream.simulation.report import report
-from stream.simulation.settings import AS_WRITTEN, BASELINES, FACTORS, TRIED
-from stream.simulation.tables import simulation_tables
-from stream.simulation.trying import Trying
+from stream.simulation.results import results_of
+from stream.simulation.shown import html_page, terminal
+from stream.simulation.variants import BASELINES, KNOWN, variants_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Sequence
     from fractions import Fraction
     from pathlib import Path
 
     from stream.model.alarms import Alarms
-    from stream.simulation.caps.trying import CapTrials
-    from stream.simulation.results import Simulation
-    from stream.simulation.trials import Bench
+    from stream.model.queries import Query
 
 __all__ = ["simulate"]
 
@@ -78,10 +74,9 @@ class _Mechanisms(click.ParamType):
         if not isinstance(value, str):
             return tuple(value)
         names = tuple(dict.fromkeys(each.strip() for each in value.split(",")))
-        known = (*TRIED, *AS_WRITTEN, *BASELINES)
         for name in names:
-            if name not in known:
-                self.fail(f"{name!r}: write one or more of {', '.join(known)}", param, ctx)
+            if name not in KNOWN:
+                self.fail(f"{name!r}: write one or more of {', '.join(KNOWN)}", param, ctx)
         return names
 
 
@@ -93,21 +88,22 @@ class _Mechanisms(click.ParamType):
 @click.option(
     "--mechanisms",
     type=_Mechanisms(),
-    help=f"Default: all of {','.join(TRIED)} that can answer; {','.join(BASELINES)} is a baseline.",
+    default=(),
+    help=f"Also with these instead: {','.join(KNOWN)}. {','.join(BASELINES)} is a baseline.",
 )
 @click.option(
     "--tolerance-factors",
     "factors",
     type=_Numbers("numbers above 0, as 0.5,1,2"),
-    default=FACTORS,
-    show_default="0.5,1,2,4",
-    help="Multiples of the configured tolerances.",
+    default=(),
+    help="Also with these multiples of the tolerances.",
 )
 @click.option(
     "--max-fnr",
     "rates",
     type=_Numbers("numbers between 0 and 1, as 0.01,0.05", below=1),
-    help="Default: as configured.",
+    default=(),
+    help="Also with these miss rates.",
 )
 @click.option(
     "--workers",
@@ -116,11 +112,8 @@ class _Mechanisms(click.ParamType):
     help="Processes.",
 )
 @LIMIT
-@click.option(
-    "--caps", is_flag=True, help="Try windows_per_period out, too; counts once more for each cap."
-)
 @click.option("--json", "json_file", type=FILE, metavar="PATH", help="Write the results here.")
-@click.option("--html", "html_file", type=FILE, metavar="PATH", help="Write a page with plots.")
+@click.option("--html", "html_file", type=FILE, metavar="PATH", help="Write a page.")
 @click.option("--force", is_flag=True, help="Replace these files where they exist.")
 def simulate(
     file: Path,
@@ -131,15 +124,14 @@ def simulate(
     json_file: Path | None,
     html_file: Path | None,
     runs: int,
-    mechanisms: tuple[str, ...] | None,
+    mechanisms: tuple[str, ...],
     factors: tuple[Fraction, ...],
-    rates: tuple[Fraction, ...] | None,
+    rates: tuple[Fraction, ...],
     workers: int | None,
     limit: int | None,
-    caps: bool,
     force: bool,
 ) -> None:
-    """Try alarms out on history, many times: misses, false alarms, losses.
+    """Replay history many times with fresh noise: misses, false alarms, denied windows, losses.
 
     Reads the files, opens no ledger, charges and releases nothing. What it prints and writes is
     computed from private data: for the custodian only.
@@ -149,54 +141,38 @@ def simulate(
             check_output(path, force=force)
     if json_file is not None and json_file == html_file:
         raise click.UsageError("--json and --html name the same file")
-    page = None if html_file is None else _page()
     alarms = load_alarms(file)
-    chosen = _chosen(alarms, names)
-    files = paths_by_feed(chosen, (*replayed, *more))
+    shown = _shown(alarms, names)
+    scopes = {scope_of(alarms.queries[name], alarms) for name in shown}
+    played = {name: q for name, q in alarms.queries.items() if scope_of(q, alarms) in scopes}
+    drawn = {name: query for name, query in played.items() if not _not_drawn(query)}
+    files = paths_by_feed(replace(alarms, queries=drawn), (*replayed, *more))
     with bar("counting") as counted_windows:
-        counted = count_history(chosen, files, limit=limit, on_windows=counted_windows)
-    trying = Trying.of(chosen, mechanisms, factors, rates)
-    bench = trying.bench(chosen, counted)
-
-    def crew(bench: Bench) -> int:
-        return workers or paying_workers(bench, runs, os.cpu_count() or 1)
-
-    with bar("deciding") as decided_windows:
-        tried = try_out(bench, runs, workers=crew(bench), on_draws=decided_windows)
-    simulation = trying.results(alarms, counted, tried, runs)
-    under = _under_caps(chosen, files, runs, limit, crew) if caps else []
-    tables = [*simulation_tables(simulation), *cap_trial_tables(under)]
-    Console().print(*tables, sep="\n")
+        counted = count_history(
+            replace(alarms, queries=drawn), files, limit=limit, on_windows=counted_windows
+        )
+    playing = replace(alarms, queries=played)
+    variants = variants_of(playing, shown, mechanisms, factors, rates)
+    others = {
+        name: list(islice(windows_of(query), limit))
+        for name, query in playing.running.items()
+        if name not in counted and scope_of(query, alarms) in scopes
+    }
+    bench = Bench([each.alarms for each in variants], counted, others)
+    crew = workers or paying_workers(bench, runs, os.cpu_count() or 1)
+    with bar("replaying") as done:
+        tallies = try_out(bench, runs, workers=crew, on_runs=done)
+    simulation = results_of(alarms, variants, counted, tallies, runs)
+    Console().print(*terminal(simulation), sep="\n")
     if json_file is not None:
-        text = json.dumps(report(simulation, cap_results(under)), ensure_ascii=False, indent=1)
+        text = json.dumps(report(simulation), ensure_ascii=False, indent=1)
         write_private(json_file, text + "\n", force=force)
-    if html_file is not None and page is not None:
-        write_private(html_file, page(simulation), force=force)
+    if html_file is not None:
+        write_private(html_file, html_page(simulation), force=force)
 
 
-def _under_caps(
-    alarms: Alarms,
-    files: Mapping[str, Sequence[Path]],
-    runs: int,
-    limit: int | None,
-    crew: Callable[[Bench], int],
-) -> list[CapTrials]:
-    """Count and decide under every cap that the alarms might have.
-
-    Raises:
-        ConfigError: none of them may have one.
-    """
-    choices = cap_choices(alarms)
-    if not choices:
-        raise ConfigError(NO_CAPS, hint="leave --caps out")
-    with bar("counting under caps") as counted_passes:
-        counted = counted_under_caps(alarms, files, choices, limit=limit, on_pass=counted_passes)
-    with bar("deciding under caps") as decided_windows:
-        return tried_under_caps(alarms, counted, runs, workers=crew, on_draws=decided_windows)
-
-
-def _chosen(alarms: Alarms, names: Sequence[str]) -> Alarms:
-    """Return the configuration with the alarms asked for; bands are left out.
+def _shown(alarms: Alarms, names: Sequence[str]) -> tuple[str, ...]:
+    """Return the alarms that are shown; bands, and early alarms over panes, are left out.
 
     Raises:
         ConfigError: there is none of a name, or none is left.
@@ -206,35 +182,17 @@ def _chosen(alarms: Alarms, names: Sequence[str]) -> Alarms:
             "simulate tries mechanisms that pay an epsilon, and this budget promises gdp",
             hint="`tocsin plan` has the exact laws; or write promise: pure to try mechanisms",
         )
-    queries = chosen_alarms(alarms, names).queries
-    tried = {name: q for name, q in queries.items() if mechanism_of(q.mechanism).bands is None}
-    bands = [name for name in queries if name not in tried]
-    early = [name for name, query in tried.items() if query.panes and query.aim.looks > 1]
-    if early:
-        tried = {name: query for name, query in tried.items() if name not in early}
-        message = f"{', '.join(early)}: draws of early alarms over panes are not tried"
-        if not tried:
-            raise ConfigError(message, hint="`tocsin plan` has the exact law of when they ring")
-        click.echo(f"note: left out: {message}", err=True)
-    if bands:
-        message = f"{', '.join(bands)}: the band of a decider has no mechanism or tolerance to try"
-        if len(bands) == len(queries):
-            raise ConfigError(message, hint="`tocsin check` says what its decider can tell apart")
-        click.echo(f"note: left out: {message}", err=True)
-    return replace(alarms, queries=tried)
+    chosen = chosen_alarms(alarms, names).queries
+    left = {name: why for name, query in chosen.items() if (why := _not_drawn(query))}
+    for name, why in left.items():
+        if len(left) == len(chosen):
+            raise ConfigError(f"{name}: {why}", hint="`tocsin plan` has the exact law")
+        click.echo(f"note: left out: {name}: {why}", err=True)
+    return tuple(name for name in chosen if name not in left)
 
 
-def _page() -> Callable[[Simulation], str]:
-    """Return what makes the page, if it can be made.
-
-    Raises:
-        ConfigError: matplotlib is not installed.
-    """
-    try:
-        from stream.simulation.page import html_page  # noqa: PLC0415  # matplotlib is an extra
-    except ImportError as error:
-        raise ConfigError(
-            "--html draws plots with matplotlib, which is not installed",
-            hint="pip install 'tocsin[simulate]', or leave --html out",
-        ) from error
-    return html_page
+def _not_drawn(query: Query) -> str:
+    """Return why an alarm is not drawn: it pays all the same, and its cost is known; or ""."""
+    if mechanism_of(query.mechanism).bands is not None:
+        return "the band of a decider has no mechanism or tolerance to try"
+    return "early alarms over panes are not drawn" if query.panes and query.aim.looks > 1 else ""

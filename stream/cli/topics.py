@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accountant.errors import DependencyError
-from stream.cli.shared import BAD_INPUT, FILE, load_alarms
+from stream.cli.shared import BAD_INPUT, FILE, load_alarms, say_awaited
 from stream.kafka.topics import cautions, check
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ __all__ = ["topics"]
 def topics(file: Path, *, create: bool, partitions: int) -> None:
     """Check the topics a configuration needs, or create them."""
     alarms = load_alarms(file)
+    say_awaited(alarms)
     problems = check(alarms, apply=create, partitions=partitions)
     for problem in problems:
         click.echo(problem, err=True)

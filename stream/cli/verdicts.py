@@ -69,9 +69,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
                 "column": check.place.column,
                 "expected": check.expected,
                 "found": None if check.bounds is not None else check.found,
-                "least": None if check.bounds is None else check.bounds.least,
-                "most": None if check.bounds is None else check.bounds.most,
-                "draws": None if check.bounds is None else check.bounds.draws,
+                **{name: getattr(check.bounds, name, None) for name in ("least", "most", "draws")},
                 "passed": check.passed,
             }
             for check in verdict.checks

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import click
 
 from stream.cli.options import JSON_LINES
-from stream.cli.shared import FILE, load_alarms
+from stream.cli.shared import FILE, load_alarms, say_awaited
 from stream.decisions.records import DecisionRecord, encode
 from stream.kafka.watch import watch as follow
 from stream.windows.instants import from_iso_utc
 from stream.windows.shown import clock_text, moment_text
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from stream.kafka.watch import Watched
@@ -39,19 +40,50 @@ def watch(
     alarms = load_alarms(file)
     if ctx.obj is not None:  # of a process of its own
         ctx.obj.endless = True
+    say_awaited(alarms)
+    lines = _Lines(alarms.timezone)
     with (
         suppress(KeyboardInterrupt),
         closing(follow(alarms, from_beginning=from_beginning, group=group)) as found,
     ):
         for record in found:
-            click.echo(encode(record) if as_json else _line(record, alarms.timezone))
+            for line in [encode(record)] if as_json else lines.of(record):
+                click.echo(line)
+    for line in lines.rest():
+        click.echo(line)
 
 
-def _line(record: Watched, timezone: str) -> str:
-    """Return an alarm or a denial as a line: when its window was, whose, and which or why."""
-    start_ms, end_ms = from_iso_utc(record.window_start), from_iso_utc(record.window_end)
-    when = f"{clock_text(start_ms, timezone)} to {moment_text(end_ms, timezone)}"
-    if isinstance(record, DecisionRecord):
-        return f"{when}  {record.query}  denied: {record.reason}"
-    level = f"  {record.severity}" if record.severity else ""
-    return f"{when}  {record.query}  {', '.join(record.predicate.values()) or '(all)'}{level}"
+class _Lines:
+    """Alarms and denials as lines; what says the same again is counted, and said when it ends.
+
+    An alarm says the same when its window is the same, too; a denial in any window.
+
+    Args:
+        timezone: by whose clock windows are shown.
+    """
+
+    def __init__(self, timezone: str) -> None:
+        self._timezone = timezone
+        self._said, self._latest, self._times = "", "", 0
+
+    def of(self, record: Watched) -> Iterator[str]:
+        """Yield a record's line: when its window was, whose, and which or why."""
+        start_ms, end_ms = from_iso_utc(record.window_start), from_iso_utc(record.window_end)
+        when = f"{clock_text(start_ms, self._timezone)} to {moment_text(end_ms, self._timezone)}"
+        if isinstance(record, DecisionRecord):
+            line = said = f"{record.query}  denied: {record.reason}"
+        else:
+            level = f"  {record.severity}" if record.severity else ""
+            group = ", ".join(record.predicate.values()) or "(all)"
+            line = f"{record.query}  {group}{level}"
+            said = f"{when}  {line}"
+        if said != self._said:
+            yield from self.rest()
+            yield f"{when}  {line}"
+        self._said, self._latest, self._times = said, when, self._times + 1
+
+    def rest(self) -> Iterator[str]:
+        """Yield how often the last line was said, where that is more than once."""
+        if self._times > 1:
+            yield f"  x {self._times}, the last {self._latest}"
+        self._times = 0

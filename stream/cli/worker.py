@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accountant.errors import TocsinError
+from stream.cli.shared import say_awaited
 from stream.config.loading import examine
 from stream.kafka.worker import UNKNOWN_ERROR, run
 from stream.logs.clients import redirect
@@ -55,6 +56,8 @@ def start(
     def read_again() -> None:
         reread(file, alarms, log, level)
 
+    if chosen.form is Form.TEXT:
+        say_awaited(alarms)
     try:
         mine = replace(alarms, settings=settings)
         return run(mine, released=released, log=log, reread=read_again)

@@ -24,12 +24,12 @@ def build_budget(model: BudgetModel, timezone: str, findings: Findings) -> Budge
     """Return the wall; ``None`` where it contradicts itself."""
     before = len(findings.errors)
     periods: Periods | None = None
-    if model.unit is PrivacyUnit.EVENT:
+    if model.privacy_unit is PrivacyUnit.EVENT:
         _check_event_budget(model, findings)
     elif model.period is None:
         findings.wrong(
             (),
-            "unit `user` needs a period: how long one person's events are protected together",
+            "privacy_unit: user needs a period: for how long a person's events are protected",
             "write period: 1d, or period: lifetime",
         )
     else:
@@ -38,7 +38,9 @@ def build_budget(model: BudgetModel, timezone: str, findings: Findings) -> Budge
     gaussian = _gaussian(model, findings)
     if caps is None or len(findings.errors) > before:
         return None
-    return Budget(model.unit, model.epsilon_max, periods, caps, model.on_overrun, gaussian)
+    return Budget(
+        model.privacy_unit, model.epsilon_max, periods, caps, model.on_shortfall, gaussian
+    )
 
 
 def _periods(period: Duration | str, timezone: str) -> Periods:
@@ -52,17 +54,17 @@ def _periods(period: Duration | str, timezone: str) -> Periods:
 
 def _gaussian(model: BudgetModel, findings: Findings) -> Gaussian | None:
     """Return what a Gaussian budget promises; ``None`` for a pure one, or where it is wrong."""
-    if model.promise is PromiseKind.PURE:
+    if model.privacy is PromiseKind.PURE:
         if model.delta is not None:
-            message = "a pure promise never fails: there is no delta"
-            findings.wrong("delta", message, "remove it, or write promise: gdp")
+            message = "privacy: pure never fails: there is no delta"
+            findings.wrong("delta", message, "remove it, or write privacy: gdp")
         return None
     if model.delta is None:
-        message = "promise: gdp needs a delta: probability on top of the factor e^epsilon_max"
-        findings.wrong("promise", message, 'write delta: "1e-6"')
+        message = "privacy: gdp needs a delta: probability on top of the factor e^epsilon_max"
+        findings.wrong("privacy", message, 'write delta: "1e-6"')
         return None
     if model.epsilon_max > LARGEST_EPSILON:
-        message = f"epsilon_max is above {LARGEST_EPSILON}, the most that promise: gdp plans for"
+        message = f"epsilon_max is above {LARGEST_EPSILON}, the most that privacy: gdp plans for"
         findings.wrong("epsilon_max", message, 'write epsilon_max: "4"')
         return None
     promise = Gaussian(model.epsilon_max, model.delta)
@@ -77,14 +79,14 @@ def _check_event_budget(model: BudgetModel, findings: Findings) -> None:
     if isinstance(model.period, Duration):
         findings.wrong(
             "period",
-            "under unit `event` nothing is renewed: an event's loss is never reset",
+            "under privacy_unit: event nothing is renewed: an event's loss is never reset",
             "remove period, or write period: lifetime; disjoint windows cost nothing more",
         )
     if model.contribution is not None:
         findings.wrong(
             "contribution",
-            "contribution caps belong to unit `user`",
-            "remove it, or write unit: user",
+            "contribution caps belong to privacy_unit: user",
+            "remove it, or write privacy_unit: user",
             key=True,
         )
 
@@ -92,9 +94,18 @@ def _check_event_budget(model: BudgetModel, findings: Findings) -> None:
 def _caps(model: BudgetModel, findings: Findings) -> Contribution | None:
     if model.contribution is None:
         return Contribution()
-    caps = model.contribution.model_dump(exclude_none=True)
+    written = model.contribution
+    caps = written.model_dump(exclude_none=True)
     outside = [name for name, cap in caps.items() if not 1 <= cap <= _LARGEST_CAP]
     for name in outside:
         message = f"{name} is a whole number from 1 to {_LARGEST_CAP}"
         findings.wrong(("contribution", name), message, f"write {name}: 1")
-    return None if outside else Contribution(**caps)
+    return (
+        None
+        if outside
+        else Contribution(
+            written.max_groups_per_window,
+            written.max_events_per_group,
+            written.max_windows_per_period,
+        )
+    )

@@ -17,10 +17,14 @@ class Closed(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", arbitrary_types_allowed=True)
     short: ClassVar[str] = ""
     """The key that a single value stands for where a mapping belongs; "" where it needs one."""
+    words: ClassVar[tuple[str, ...]] = ()
+    """Keys of which one is written: its name alone stands for it without keys of its own."""
 
     @model_validator(mode="before")
     @classmethod
     def _short(cls, value: Any) -> Any:
+        if cls.words and isinstance(value, Scalar):
+            return {value.text.strip(): {}}
         return {cls.short: value} if cls.short and isinstance(value, Scalar) else value
 
 

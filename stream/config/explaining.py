@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
+from stream.config.moved import of_place
 from stream.config.scalars import closest
 
 if TYPE_CHECKING:
@@ -17,9 +18,6 @@ if TYPE_CHECKING:
     _Models = Mapping[tuple[str, ...], type[BaseModel]]
 
 __all__ = ["explained"]
-
-_GONE: Final = ("apportion", "refine", "first_share", "first_tolerance")
-"""Keys of alarms that nothing reads any more: ProBE has its paper's rule, others need none."""
 
 
 def explained(
@@ -58,9 +56,8 @@ def _explained(
         case "missing":
             example = examples.get(name, f"{name}: ...")
             return document.error(loc, f"`{name}` is missing", f"write {example}")
-        case "extra_forbidden" if loc[0] == "alarms" and name in _GONE:
-            message = f"`{name}` is gone: one noise decides a condition of any comparisons"
-            return document.error(loc, message, "remove it", key=True)
+        case "extra_forbidden" if (said := of_place(loc)) is not None:
+            return document.error(loc, *said, key=loc[2:3] != ("mechanism",))
         case "extra_forbidden":
             known = _known_keys(loc[:-1], models)
             return document.error(
@@ -80,9 +77,15 @@ def _misspelt(detail: Any, details: list[Any], models: _Models) -> bool:
     return detail["type"] == "missing" and any(
         other["type"] == "extra_forbidden"
         and other["loc"][:-1] == loc[:-1]
-        and f"`{loc[-1]}`" in closest(str(other["loc"][-1]), _known_keys(loc[:-1], models))
+        and f"`{loc[-1]}`" in _likely(other["loc"], models)
         for other in details
     )
+
+
+def _likely(loc: Loc, models: _Models) -> str:
+    """Return what is said of a key that has another name, or a misspelt one."""
+    said = of_place(loc)
+    return closest(str(loc[-1]), _known_keys(loc[:-1], models)) if said is None else said[0]
 
 
 def _known_keys(loc: Loc, models: _Models) -> list[str]:

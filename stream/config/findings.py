@@ -40,6 +40,17 @@ class Findings:
         """Return the same findings, for a part of what is looked at."""
         return replace(self, at=(*self.at, *steps))
 
+    def apart(self) -> Findings:
+        """Return findings of the same part that nobody has heard of yet."""
+        return Findings(self.document, self.folder, at=self.at)
+
+    def take(self, other: Findings) -> None:
+        """Add what was found apart."""
+        self.errors.extend(other.errors)
+        self.warnings.extend(other.warnings)
+        self.notes.extend(other.notes)
+        self.open.extend(other.open)
+
     def wrong(
         self,
         place: str | Loc,

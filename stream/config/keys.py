@@ -8,14 +8,12 @@ means with its neighbours (fields that exist, thresholds that fit) is checked by
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, WrapValidator
 
 from accountant.units import PrivacyUnit
-from operators.conditions.condition import Promised
-from operators.deciders import DECIDER_NAMES
-from operators.registry import DEFAULT, OFFERED
+from stream.config.alarms.mechanism_keys import AUTO, MechanismModel, WrittenMechanism
 from stream.config.alarms.severity_keys import SeverityModel  # noqa: TC001  # pydantic reads it
 from stream.config.closed import Closed as _Model
 from stream.config.closed import models_of
@@ -26,14 +24,12 @@ from stream.config.delivery.keys import (
 )
 from stream.config.scalars import (
     Address,
-    CellEpsilon,
     Delta,
     Duration,
     DurationMs,
     Epsilon,
     Exact,
     FalseRingsText,
-    LevelEpsilon,
     Name,
     Probability,
     Share,
@@ -57,7 +53,6 @@ if TYPE_CHECKING:
 
 
 __all__ = [
-    "AUTO",
     "AUTO_TOLERANCE",
     "EXAMPLES",
     "MODELS",
@@ -68,8 +63,6 @@ __all__ = [
     "FileModel",
     "KafkaModel",
     "LogModel",
-    "Release",
-    "ReleaseWord",
 ]
 
 _DAY_MS = 86_400_000
@@ -79,9 +72,6 @@ def _by_text(value: Any) -> Any:
     """Return a single value as the entry "" of a mapping."""
     return value if isinstance(value, dict) else {"": value}
 
-
-AUTO = "auto"
-"""Written where something is left to ``tocsin plan``."""
 
 AUTO_TOLERANCE: Mapping[str, Fraction] = {AUTO: Fraction(0)}
 """What stands for ``tolerance: auto``: it is this very mapping."""
@@ -100,18 +90,6 @@ _Domain = Annotated[
 _Clip = Annotated[tuple[Any, Any], PlainValidator(clip_of), WithJsonSchema(shapes.PAIR)]
 _Truth = Annotated[str, PlainValidator(choice(("true", "false"))), WithJsonSchema(shapes.TRUTH)]
 _Period = Annotated[Duration | str, PlainValidator(period_of), WithJsonSchema(shapes.PERIOD)]
-_DECIDERS = ("auto", *DECIDER_NAMES)
-_DeciderName = Annotated[
-    str, PlainValidator(choice(_DECIDERS)), WithJsonSchema(shapes.words(_DECIDERS))
-]
-
-Release = Literal["alarms", "counts"]
-ReleaseWord = Annotated[Release, PlainValidator(choice(get_args(Release)))]
-"""What leaves of an alarm's windows: which predicates ring, or their noisy counts, too."""
-
-AppendTo = Literal["window", "run"]
-"""Where a cell that did not ring is asked again: at once, or among the next window's cells."""
-
 Amounts = Annotated[
     dict[str, Exact], BeforeValidator(_by_text), WithJsonSchema(shapes.one_or_by_name(shapes.EXACT))
 ]
@@ -214,85 +192,56 @@ class FeedModel(_Model):
 
 
 class ContributionModel(_Model):
-    """Caps within a window, and over a period; unit ``user`` only."""
+    """Caps within a window, and over a period; privacy unit ``user`` only."""
 
-    predicates_per_window: Whole = 1
-    events_per_cell: Whole = 1
-    windows_per_period: Whole | None = None
+    max_groups_per_window: Whole = 1
+    max_events_per_group: Whole = 1
+    max_windows_per_period: Whole | None = None
 
 
 class BudgetModel(_Model):
     """The wall."""
 
-    unit: Annotated[PrivacyUnit, PlainValidator(choice(PrivacyUnit))]
+    privacy_unit: Annotated[PrivacyUnit, PlainValidator(choice(PrivacyUnit))]
     epsilon_max: Epsilon
-    promise: Annotated[PromiseKind, PlainValidator(choice(PromiseKind))] = PromiseKind.PURE
+    privacy: Annotated[PromiseKind, PlainValidator(choice(PromiseKind))] = PromiseKind.PURE
     delta: Delta | None = None
     period: _Period | None = None
     contribution: ContributionModel | None = None
-    on_overrun: Annotated[Overrun, PlainValidator(choice(Overrun))] = Overrun.REFUSE
+    on_shortfall: Annotated[Overrun, PlainValidator(choice(Overrun))] = Overrun.REFUSE
 
 
-class ReferenceModel(_Model):
-    """What a band lies around: a number, a table's value such as ``capacity[shop]``, or a feed."""
+class TimingModel(_Model):
+    """How long an alarm waits, and for what."""
 
-    short: ClassVar[str] = "value"
-
-    value: Text | None = None
-    feed: Name | None = None
-
-
-class BoundModel(_Model):
-    """What a decider asks of its private bound of the values."""
-
-    theta: Probability | None = None
-    epsilon: CellEpsilon | None = None
+    grace: DurationMs = 30_000
+    publish_delay: DurationMs = 15_000
+    decide_timeout: DurationMs = 600_000
+    reference_timeout: DurationMs | None = None
+    max_age: DurationMs = 7 * _DAY_MS
 
 
-class LevelsModel(_Model):
-    """Which noise levels a progressive mechanism reads."""
-
-    first: LevelEpsilon | None = None
-    rounds: Whole | None = None
-    refinement: Whole | None = None
-    finest_share: Probability | None = None
-
-
-class AlarmModel(LifecycleModel):
-    """One alarm, and its lifecycle."""
+class AlarmModel(_Model):
+    """One alarm: what is wanted of it, and how it is had."""
 
     sql: Annotated[str, BeforeValidator(verbatim), WithJsonSchema(shapes.TEXT)]
     active: Text | None = None
+    baseline: Text | None = None
     max_fnr: Probability
-    max_fpr: Probability | None = None
-    max_fnr_in_silence: Probability | None = None
-    promise: Annotated[Promised, PlainValidator(choice(get_args(Promised)))] = "misses"
-    share: Share | None = None
-    usual: Text | None = None
-    false_rings: FalseRingsText | None = None
+    false_alarms: FalseRingsText | None = None
     max_delay: DurationMs | None = None
-    hold: DurationMs | None = None
+    episodes: Whole | None = None
+    share: Share | None = None
     tolerance: Annotated[
         Amounts,
         WrapValidator(_unless_auto),
         WithJsonSchema({"anyOf": [shapes.one_or_by_name(shapes.EXACT), shapes.words([AUTO])]}),
     ] = Field(default_factory=lambda: {"": Fraction(0)})
-    mechanism: Annotated[Text, WithJsonSchema(shapes.words([*OFFERED, AUTO]))] = DEFAULT.name
-    levels: LevelsModel | None = None
-    alarms_per_period: Whole | None = None
-    append: Whole | None = None
-    append_to: Annotated[AppendTo, PlainValidator(choice(get_args(AppendTo)))] | None = None
-    release: ReleaseWord = "alarms"
-    decider: _DeciderName | None = None
-    bound: BoundModel | None = None
-    epsilon: CellEpsilon | None = None
+    mechanism: WrittenMechanism = MechanismModel()
+    hold: DurationMs | None = None
     severity: dict[Name, SeverityModel] | None = None
-    reference: ReferenceModel | None = None
-    reference_timeout: DurationMs | None = None
-    grace: DurationMs = 30_000
-    publish_delay: DurationMs = 15_000
-    decide_timeout: DurationMs = 600_000
-    max_age: DurationMs = 7 * _DAY_MS
+    lifecycle: LifecycleModel = LifecycleModel()
+    timing: TimingModel = TimingModel()
 
 
 class FileModel(_Model):
@@ -317,7 +266,7 @@ MODELS = models_of(FileModel)
 
 EXAMPLES = {
     "feeds": "feeds: {badges: {topic: building.badges, ...}}",
-    "budget": 'budget: {unit: user, epsilon_max: "4", period: 1d}',
+    "budget": 'budget: {privacy_unit: user, epsilon_max: "4", period: 1d}',
     "alarms": "alarms: {fire-code: {sql: ..., max_fnr: 0.05}}",
     "bootstrap": "bootstrap: localhost:9092",
     "file": "file: capacity.csv",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zoneinfo import available_timezones
 
 from pydantic import ValidationError
@@ -26,7 +26,8 @@ from stream.config.declarations import build_feeds, build_kafka, build_settings
 from stream.config.delivery.building import build_board, build_delivery
 from stream.config.explaining import explained
 from stream.config.findings import Findings
-from stream.config.keys import EXAMPLES, MODELS, FileModel
+from stream.config.keys import EXAMPLES, MODELS, AlarmModel, FileModel
+from stream.config.lock import read_lock, tree_of
 from stream.config.scalars import closest
 from stream.config.tables import Table, read_table
 from stream.config.yamlfile import Document, load_document
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from zoneinfo import ZoneInfo
 
+    from stream.config.lock import Lock
     from stream.model.queries import Query
 
 __all__ = ["Report", "check", "examine", "load", "zone_of"]
@@ -56,7 +58,7 @@ class Report:
         warnings: what its author may not have meant.
         notes: what was chosen in its author's place, and why.
         document: the file itself, where it could be read.
-        open: alarms that say what is wanted and not how: nothing may be run.
+        open: alarms that leave something to a lock that is missing or stale: nothing may be run.
     """
 
     alarms: Alarms | None
@@ -90,20 +92,28 @@ def check(path: Path, *, environ: Mapping[str, str]) -> list[ConfigError]:
     return list(examine(path, environ=environ).errors)
 
 
-def examine(path: Path, *, environ: Mapping[str, str], given: bytes | None = None) -> Report:
+def examine(
+    path: Path,
+    *,
+    environ: Mapping[str, str],
+    given: bytes | None = None,
+    lock: Lock | None = None,
+) -> Report:
     """Check a file and return what it means, what is wrong, and what is odd.
 
     Args:
         path: the file as the user named it; relative paths in it start from its folder.
         environ: environment variables that its values may use.
         given: what the file holds, where it is not to be read from its path.
+        lock: what its open alarms were resolved to; read from its place when left out.
     """
     try:
         document = load_document(path, environ=environ, given=given)
+        lock = read_lock(path) if lock is None else lock
     except ConfigError as error:
         return Report(None, (error,))
     findings = Findings(document, path.parent, list(document.errors))
-    alarms = None if findings.errors else _alarms(document, path, findings)
+    alarms = None if findings.errors else _alarms(document, path, lock, findings)
     errors, warnings, notes, left_open = (
         tuple(
             sorted(found, key=lambda error: (error.file != document.file, error.line, error.column))
@@ -113,7 +123,7 @@ def examine(path: Path, *, environ: Mapping[str, str], given: bytes | None = Non
     return Report(None if errors else alarms, errors, warnings, notes, document, left_open)
 
 
-def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None:
+def _alarms(document: Document, path: Path, lock: Lock, findings: Findings) -> Alarms | None:
     try:
         model = FileModel.model_validate(document.tree)
     except ValidationError as error:
@@ -133,8 +143,19 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
         return None
     queries: dict[str, Query] = {}
     for name, alarm in model.alarms.items():
-        builder = QueryBuilder(feeds, tables, budget, zone, findings.under("alarms", name))
-        if (query := builder.build(name, alarm)) is not None:
+
+        def build(name: str, alarm: AlarmModel) -> tuple[Query | None, Findings]:
+            found = findings.under("alarms", name).apart()
+            return QueryBuilder(feeds, tables, budget, zone, found).build(name, alarm), found
+
+        query, found = build(name, alarm)
+        if query is not None and query.open and lock.holds(query, budget):
+            resolved = _resolved(document, name, lock)
+            query, found = (query, found) if resolved is None else build(name, resolved)
+            if query is not None:
+                query = replace(query, wanted_fnr=alarm.max_fnr)
+        findings.take(found)
+        if query is not None:
             queries[name] = query
     alarms = Alarms(
         file=document.file,
@@ -150,19 +171,31 @@ def _alarms(document: Document, path: Path, findings: Findings) -> Alarms | None
     _refuse_watched_references(alarms, findings)
     _refuse_shares(alarms, findings)
     _warn_of_ages(alarms, findings)
-    alarms = with_panes(_with_open_ones_apart(alarms, findings), findings)
+    alarms = with_panes(_with_open_ones_apart(alarms, lock, findings), findings)
     check_period_caps(alarms, findings)
     return alarms
 
 
-def _with_open_ones_apart(alarms: Alarms, findings: Findings) -> Alarms:
+def _resolved(document: Document, name: str, lock: Lock) -> AlarmModel | None:
+    """Return an alarm with the keys of its lock; ``None`` where they cannot be read."""
+    tree: Any = document.tree
+    try:
+        return AlarmModel.model_validate(
+            {**tree["alarms"][name], **tree_of(lock.entries[name].keys)}
+        )
+    except ValidationError:
+        return None
+
+
+def _with_open_ones_apart(alarms: Alarms, lock: Lock, findings: Findings) -> Alarms:
     """Return the configuration with alarms that cannot run yet where nothing runs them."""
     wanted = {name: query for name, query in alarms.queries.items() if query.open}
     for name, query in wanted.items():
         what = " and ".join(key for key in query.open if key in OPEN_WORDS)
+        said = "is stale" if name in lock.entries else "does not say it"
         findings.under("alarms", name).leave_open(
-            f"alarm `{name}` says what is wanted and leaves {what} open",
-            f"run `tocsin plan {alarms.file}`, and write in what it says",
+            f"alarm `{name}` leaves its {what} to the lock, and {lock.path.name} {said}",
+            f"run `tocsin lock {alarms.file}`",
         )
     running = {name: query for name, query in alarms.queries.items() if name not in wanted}
     return replace(alarms, queries=running, wanted=wanted)
@@ -176,7 +209,7 @@ def _refuse_watched_references(alarms: Alarms, findings: Findings) -> None:
         if reference is not None and reference.feed.name in watched:
             name = reference.feed.name
             findings.wrong(
-                ("alarms", query.id, "reference", "feed"),
+                ("alarms", query.id, "mechanism", query.mechanism, "reference", "feed"),
                 f"alarm `{watched[name]}` protects the events of `{name}`: a reference is public",
                 "take a feed that holds nobody's data",
             )
@@ -192,7 +225,7 @@ def _refuse_shares(alarms: Alarms, findings: Findings) -> None:
         if alarms.budget.unit is PrivacyUnit.EVENT:
             findings.wrong(
                 loc,
-                "under unit: event no window takes another's part for good: an event is in few",
+                "under privacy_unit: event no window takes another's part: an event is in few",
                 "leave share out; `tocsin plan` says which windows fit beside one another",
             )
             continue
@@ -225,7 +258,7 @@ def _warn_of_ages(alarms: Alarms, findings: Findings) -> None:
             timeout = "reference_timeout"
         if query.max_age_ms <= needed_ms:
             findings.warn(
-                ("alarms", query.id, "max_age"),
+                ("alarms", query.id, "timing", "max_age"),
                 "a window may be denied as too old while its answer waits for one of"
                 f" `{last.id}`, which ends when grace and {timeout} are over at the latest",
                 f"write max_age: {needed_ms // 1000 + 1}s or more, or a shorter {timeout}",

@@ -285,7 +285,7 @@ def _false_rings(value: Any) -> FalseRings:
     found = None if match is None else number(match[1])
     if match is None or found is None or found <= 0 or match[2] not in SPANS:
         raise wrong(
-            f"{shown(value)} is not a number of false rings in a time",
+            f"{shown(value)} is not a number of false alarms in a time",
             "write a number above 0 per day, week or month: 1 per week",
         )
     if not Fraction(1, 10**9) <= found <= 10**9:

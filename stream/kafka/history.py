@@ -1,4 +1,4 @@
-"""``tocsin replay``: write history to Kafka, with punctuation marks, exactly once.
+"""``tocsin load``: write history to Kafka, with punctuation marks, exactly once.
 
 One trusted writer sends the events of a file in event-time order and, on a fixed public grid, a
 mark into every partition. A transaction ends right after marks, so a replay that was killed goes on

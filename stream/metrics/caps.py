@@ -59,7 +59,7 @@ class CapFamilies(Collector):
         )
         beyond = CounterMetricFamily(
             "tocsin_window_people_beyond_cap",
-            "Those of them who do not count: they did in windows_per_period earlier windows.",
+            "Those of them who do not count: they did in max_windows_per_period earlier windows.",
             labels=["query", "hour"],
         )
         with self._lock:

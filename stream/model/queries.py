@@ -231,6 +231,10 @@ class Query:
         false_rings: how often it may ring for nothing; ``None`` where that is not said.
         max_delay_ms: how long after its threshold was passed it may leave; ``None`` where that is
             not said. For plans only, like ``false_rings``.
+        episodes: how many a budget period has to carry; ``None`` where that is not said. For plans
+            only.
+        wanted_fnr: with what probability a true alarm may be missed, where its lock asks less of
+            each query of a run; ``None`` where ``aim`` says it. For plans only.
         lifecycle: when it begins and ends, read from its decisions: moves none of them, and enters
             no fingerprint.
         open: keys of the configuration that were left to ``tocsin plan``; what stands here for them
@@ -273,6 +277,8 @@ class Query:
     usual: NDArray[np.float64] | None = field(default=None, compare=False)
     false_rings: FalseRings | None = None
     max_delay_ms: int | None = None
+    episodes: int | None = None
+    wanted_fnr: Fraction | None = None
     open: tuple[str, ...] = ()
     lifecycle: Lifecycle = field(default=EVERY_RING, compare=False)
     panes: str = ""

@@ -1,4 +1,4 @@
-"""Drawings of a plan as inline SVG: one curve per alarm, one row of bars per budget.
+"""Drawings of a plan as inline SVG: one curve per alarm.
 
 Written by hand from numbers and plain labels: nothing is loaded, and no plotting library. Colours
 are CSS variables of the page, so that one drawing serves light and dark. At 340 units across, text
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from stream.model.queries import Query
     from stream.planning.worth import Worth
 
-__all__ = ["Bar", "bars_drawing", "curve_drawing"]
+__all__ = ["curve_drawing"]
 
 _WIDTH: Final = 340
 _HEIGHT: Final = 210
@@ -34,19 +34,6 @@ _TOP: Final = 34
 _BOTTOM: Final = 168
 _POINTS: Final = 96
 _LETTER: Final = 6.0  # of a text of 11, on average and a little more
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """What one period may cost.
-
-    Args:
-        label: of the period.
-        epsilon: what its windows cost at worst.
-    """
-
-    label: str
-    epsilon: float
 
 
 def curve_drawing(worth: Worth) -> str:
@@ -87,35 +74,6 @@ def curve_drawing(worth: Worth) -> str:
     parts.append(_text((_LEFT + _RIGHT) / 2, _HEIGHT - 6, _measured(law.query), "middle"))
     against = "count" if law.steps is None else "score"
     name = f"probability that {worth.query.id} rings, against the {against}"
-    return _svg(parts, name)
-
-
-def bars_drawing(bars: Sequence[Bar], wall: float, name: str, loss: str = "epsilon") -> str:
-    """Draw what periods may cost against the wall.
-
-    Args:
-        bars: at least one, in order.
-        wall: ``epsilon_max``.
-        name: what is shown, for those who cannot see it.
-        loss: what it is counted in.
-    """
-    top = max([wall, *(bar.epsilon for bar in bars)]) * 1.1
-    width = (_RIGHT - _LEFT) / len(bars)
-    parts = [*_grid(top)]
-    every = max(1, math.ceil(len(bars) / 8))
-    for at, bar in enumerate(bars):
-        high = (_BOTTOM - _TOP) * bar.epsilon / top
-        within = "bar" if bar.epsilon <= wall else "bar over"
-        x = _LEFT + at * width
-        parts.append(
-            f'<rect class="{within}" x="{x + 0.15 * width:.1f}" y="{_BOTTOM - high:.1f}"'
-            f' width="{0.7 * width:.1f}" height="{high:.1f}"/>'
-        )
-        if at % every == 0:
-            parts.append(_text(x + width / 2, _BOTTOM + 15, bar.label, "middle"))
-    height = _BOTTOM - (_BOTTOM - _TOP) * wall / top
-    parts.append(f'<path class="wall" d="M{_LEFT} {height:.1f}H{_RIGHT}"/>')
-    parts.append(_text(_RIGHT, 26, f"dashed: {loss}_max {wall:g}", "end", "mark"))
     return _svg(parts, name)
 
 

@@ -37,7 +37,7 @@ _MOST_CELLS: Final = 256
 
 _TOO_WIDE: Final = "write a smaller tolerance or max_fpr, or a threshold further from 0"
 _TOO_NEAR: Final = "write a smaller tolerance, or a threshold further from what is usual"
-_WANTED: Final = "or write on_overrun: deny under budget, if denied windows are wanted"
+_WANTED: Final = "or write on_shortfall: deny under budget, if denied windows are wanted"
 
 
 class Objections(StrEnum):

@@ -32,16 +32,16 @@ from stream.planning.refusal import Refusal
 from stream.planning.series import WEEK_MS, Spans
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from accountant.budget.filter import BudgetFilter
-    from accountant.budget.plan import ScopePlan
-    from stream.model.alarms import Budget
+    from accountant.budget.plan import BudgetPlan, ScopePlan
+    from stream.model.alarms import Alarms, Budget
     from stream.model.queries import Query
     from stream.planning.series import Series
     from stream.windows.calendars import Calendar
 
-__all__ = ["MOST_STEPS", "AlarmWindows", "Played", "played"]
+__all__ = ["MOST_STEPS", "AlarmWindows", "Played", "played", "starving"]
 
 MOST_STEPS: Final = 60_000
 """Windows that one play asks for: about a second's work."""
@@ -124,6 +124,24 @@ def played(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Played 
             series = spans.touching(table.calendar, starts[0], until_ms)
     play = _Play(judge, series, starts, since_ms, until_ms)
     return play.all_granted() if fits else play.run(MOST_STEPS)
+
+
+def starving(alarms: Alarms, planned: BudgetPlan) -> Iterator[str]:
+    """Yield a sentence for every alarm that others leave no window in a whole period.
+
+    Args:
+        alarms: the configuration.
+        planned: of its budgets.
+    """
+    for plan in planned.scopes:
+        queries = [alarms.running[alarm.query] for alarm in plan.alarms]
+        whole = None if plan.fits else played(plan, queries, alarms.budget)
+        for name, windows in {} if whole is None else whole.fewer.items():
+            if not windows.granted:
+                yield (
+                    f"{plan.terms.scope}: {name!r} gets none of its {windows.asked} windows if all "
+                    "end at their worst, as `tocsin plan` shows"
+                )
 
 
 class _Play:

@@ -1,22 +1,16 @@
-"""From where on an alarm is a poor one: nobody should be content with it."""
+"""Up to which tolerance an alarm is of use."""
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from operators.conditions.weights import Weight
 from stream.config.alarms.tolerances import highest_tolerance
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from stream.model.queries import Query
 
-__all__ = ["ADDED_UP", "MOST_RATE", "poor_rates", "poor_tolerances", "useful_tolerance"]
-
-MOST_RATE: Final = Fraction(1, 5)
-"""An alarm that errs more often than this is a poor one."""
+__all__ = ["ADDED_UP", "useful_tolerance"]
 
 ADDED_UP: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS, Weight.SUM, Weight.LINEAR})
 """What aggregates add up whose one number says all."""
@@ -41,19 +35,3 @@ def useful_tolerance(query: Query, name: str) -> int:
     if query.aggregates[atom.statistic].kind not in ADDED_UP or least <= 0:
         return most
     return min(most, least // 3)
-
-
-def poor_tolerances(query: Query, tolerances: Sequence[int]) -> str:
-    """Return what is wrong with tolerances, in units of the statistics; empty where nothing is."""
-    names = query.condition.formula.atoms
-    if all(
-        tolerance <= useful_tolerance(query, name)
-        for name, tolerance in zip(names, tolerances, strict=True)
-    ):
-        return ""
-    return "a tolerance beyond a third of the threshold"
-
-
-def poor_rates(rates: Iterable[Fraction]) -> str:
-    """Return what is wrong with rates of errors; empty where nothing is."""
-    return f"a rate beyond {float(MOST_RATE):g}" if any(rate > MOST_RATE for rate in rates) else ""

@@ -75,6 +75,8 @@ class Replay:
         ledger: open.
         files: per feed name the files to read.
         step: told every named step of the protocol.
+        claiming: whether the ledger claims the files, and is refused those that another claimed;
+            a ledger that is thrown away afterwards does neither.
 
     Raises:
         ConfigError: a feed has no history or no file.
@@ -94,6 +96,7 @@ class Replay:
         files: Mapping[str, Sequence[Path]],
         *,
         step: StepHook = no_step,
+        claiming: bool = True,
     ) -> None:
         """Check the files' kinds and register everything in the ledger; read no event yet."""
         self._alarms = alarms
@@ -101,7 +104,8 @@ class Replay:
         self._feeds = feeds_in_use(alarms)
         self._sources = {feed.name: source_of(feed, files, alarms) for feed in self._feeds}
         self._now_ms = 0
-        contents = {feed.name: digests_of(files[feed.name]) for feed in self._feeds}
+        claimed = self._feeds if claiming else ()
+        contents = {feed.name: digests_of(files[feed.name]) for feed in claimed}
         self._claims = claims_on(contents, alarms, ledger)
         self._claims.refuse_others()
         schedule = [key for query in alarms.running.values() for key in windows_of(query)]

@@ -1,8 +1,7 @@
-"""Trials spread over processes.
+"""Simulated replays spread over processes.
 
 Every process has a noise source of its own, keyed by the operating system; nothing is seeded.
-Ctrl-C is for the parent alone, which lets the tasks at hand end (about a second) and starts no
-other.
+Ctrl-C is for the parent alone, which lets the replays at hand end and starts no other.
 """
 
 from __future__ import annotations
@@ -11,58 +10,95 @@ import os
 import signal
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, ProcessPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from multiprocessing import get_context, parent_process
 from threading import Thread
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from accountant.errors import DependencyError
 from operators.noise.source import NoiseSource
 from stream.simulation.draws.tally import Tally
-from stream.simulation.trials import Task, Trier
+from stream.simulation.plays import Played
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from concurrent.futures import Future
 
-    from operators.base import Plan
-    from stream.simulation.trials import Bench
+    from accountant.costs.charges import WindowKey
+    from stream.model.alarms import Alarms
+    from stream.simulation.history import CountedAlarm
 
-__all__ = ["Tried", "paying_workers", "try_out"]
+__all__ = ["Bench", "Trier", "paying_workers", "try_out"]
 
 _WORTH_A_PROCESS: Final = 10_000_000  # cells: what one decides while another starts and plans
 _PER_WINDOW: Final = 16  # cells that deciding a window takes as long as, however few it has
+_CELLS_PER_TASK: Final = 400_000
 _AHEAD: Final = 4  # tasks handed out per process: none waits for the parent
 _WORKER: dict[str, Trier] = {}  # a spawned process can keep what it was started with nowhere else
 
-T = TypeVar("T")
-A = TypeVar("A")
 
-
-@dataclass(frozen=True, slots=True)
-class Tried:
-    """What came of one setting.
+@dataclass(frozen=True, slots=True, eq=False)
+class Bench:
+    """Everything that is replayed, as every process gets it once.
 
     Args:
-        plan: its worst case, or why it could not be planned.
-        tally: of all draws; empty where there is no plan.
+        variants: of the file.
+        counted: exact statistics of the alarms that are drawn, and of their panes.
+        others: windows of what is not drawn and pays all the same.
     """
 
-    plan: Plan | str
-    tally: Tally
+    variants: Sequence[Alarms]
+    counted: Mapping[str, CountedAlarm]
+    others: Mapping[str, Sequence[WindowKey]] = field(default_factory=dict)
+
+    @property
+    def work(self) -> int:
+        """About how many cells one replay of one variant decides."""
+        every = self.counted.values()
+        return sum(each.windows * each.looks * (each.cells + _PER_WINDOW) for each in every)
+
+    def tasks(self, runs: int) -> Iterator[tuple[int, int]]:
+        """Yield variants, each with a number of replays: about a second's work, or one."""
+        some = max(1, _CELLS_PER_TASK // self.work)
+        for at in range(len(self.variants)):
+            yield from ((at, min(some, runs - done)) for done in range(0, runs, some))
+
+
+class Trier:
+    """Replays the variants of a bench, in one process.
+
+    Args:
+        bench: what is replayed.
+        noise: the cryptographic source.
+    """
+
+    def __init__(self, bench: Bench, noise: NoiseSource) -> None:
+        self._bench = bench
+        self._noise = noise
+        self._played: dict[int, Played] = {}
+
+    def run(self, at: int, runs: int) -> dict[str, Tally]:
+        """Replay a variant so often; return what came of each of its alarms."""
+        if at not in self._played:
+            bench = self._bench
+            self._played[at] = Played(bench.variants[at], bench.counted, bench.others)
+        found: dict[str, Tally] = {}
+        for _ in range(runs):
+            for name, tally in self._played[at].replay(self._noise).items():
+                found.setdefault(name, Tally()).add(tally)
+        return found
 
 
 def paying_workers(bench: Bench, runs: int, most: int) -> int:
     """Return how many processes are worth their start: each reads and plans everything anew.
 
     Args:
-        bench: what is tried out.
-        runs: draws per window and setting.
+        bench: what is replayed.
+        runs: replays of every variant.
         most: processes, >= 1.
     """
-    tried = [bench.counted[setting.alarm] for setting in bench.settings]
-    work = sum(runs * each.windows * each.looks * (each.cells + _PER_WINDOW) for each in tried)
+    work = runs * bench.work * len(bench.variants)
     return max(1, min(most, work // _WORTH_A_PROCESS))
 
 
@@ -71,36 +107,57 @@ def try_out(
     runs: int,
     *,
     workers: int = 1,
-    on_draws: Callable[[int, int], None] = lambda _done, _total: None,
-) -> list[Tried]:
-    """Plan every setting and decide every window ``runs`` times.
+    on_runs: Callable[[int, int], None] = lambda _done, _total: None,
+) -> list[dict[str, Tally]]:
+    """Replay every variant ``runs`` times.
 
     Args:
-        bench: what is tried out.
-        runs: draws per window and setting, >= 1.
+        bench: what is replayed.
+        runs: replays of each, >= 1.
         workers: processes, >= 1; one works in this process.
-        on_draws: told how many windows were decided, of how many.
+        on_runs: told how many replays are done, of how many.
 
     Returns:
-        One entry per setting, in order.
+        Of every variant, in order, what came of its alarms by name.
 
     Raises:
         DependencyError: a process ended before its time (killed, or out of memory).
     """
-    if runs < 1 or workers < 1:
-        raise ValueError("there is at least one run and one worker")
+    found: list[dict[str, Tally]] = [{} for _ in bench.variants]
+    done, total = 0, runs * len(found)
+    on_runs(done, total)
+    for (at, some), tallies in _all(bench, runs, workers):
+        for name, tally in tallies.items():
+            found[at].setdefault(name, Tally()).add(tally)
+        done += some
+        on_runs(done, total)
+    return found
+
+
+_Done = tuple[tuple[int, int], dict[str, Tally]]
+
+
+def _all(bench: Bench, runs: int, workers: int) -> Iterator[_Done]:
+    """Yield tasks with what came of them, in any order: a pool is kept a little ahead."""
+    left = bench.tasks(runs)
     if workers == 1:
-        _WORKER["trier"] = Trier(bench, NoiseSource())
-        try:
-            return _all(_Crew(), bench, runs, on_draws)
-        finally:
-            del _WORKER["trier"]
+        trier = Trier(bench, NoiseSource())
+        yield from ((task, trier.run(*task)) for task in left)
+        return
     with _uninterrupted():
         pool = ProcessPoolExecutor(
             workers, mp_context=get_context("spawn"), initializer=_begin, initargs=(bench,)
         )
+    running: dict[Future[dict[str, Tally]], tuple[int, int]] = {}
     try:
-        return _all(_Crew(pool, workers), bench, runs, on_draws)
+        while True:
+            for task in islice(left, _AHEAD * workers - len(running)):
+                with _uninterrupted():
+                    running[pool.submit(_run, *task)] = task
+            if not running:
+                return
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                yield running.pop(future), future.result()
     except BrokenExecutor as error:
         raise DependencyError(
             "a process of the simulation ended before its time",
@@ -109,48 +166,6 @@ def try_out(
     finally:
         with _uninterrupted():
             pool.shutdown(cancel_futures=True)
-
-
-def _all(crew: _Crew, bench: Bench, runs: int, on_draws: Callable[[int, int], None]) -> list[Tried]:
-    plans = dict(crew.each(_plan, range(len(bench.settings))))
-    tasks = [
-        task
-        for at in range(len(bench.settings))
-        if not isinstance(plans[at], str)
-        for task in bench.tasks(at, runs)
-    ]
-    tallies = [Tally() for _ in bench.settings]
-    done, total = 0, sum(task.draws for task in tasks)
-    on_draws(done, total)
-    for task, tally in crew.each(_run, tasks):
-        tallies[task.setting].add(tally)
-        done += task.draws
-        on_draws(done, total)
-    return [Tried(plans[at], tally) for at, tally in enumerate(tallies)]
-
-
-@dataclass(frozen=True, slots=True)
-class _Crew:
-    """Works in this process, or hands work to those of a pool, a little ahead of them."""
-
-    pool: ProcessPoolExecutor | None = None
-    workers: int = 1
-
-    def each(self, work: Callable[[A], T], arguments: Iterable[A]) -> Iterator[tuple[A, T]]:
-        """Yield arguments with what came of them, in any order."""
-        if self.pool is None:
-            yield from ((argument, work(argument)) for argument in arguments)
-            return
-        left = iter(arguments)
-        running: dict[Future[T], A] = {}
-        while True:
-            for argument in islice(left, _AHEAD * self.workers - len(running)):
-                with _uninterrupted():
-                    running[self.pool.submit(work, argument)] = argument
-            if not running:
-                return
-            for future in wait(running, return_when=FIRST_COMPLETED).done:
-                yield running.pop(future), future.result()
 
 
 @contextmanager
@@ -188,9 +203,5 @@ def _end_with_parent() -> None:
         os._exit(1)
 
 
-def _plan(setting: int) -> Plan | str:
-    return _WORKER["trier"].plan(setting)
-
-
-def _run(task: Task) -> Tally:
-    return _WORKER["trier"].run(task)
+def _run(at: int, runs: int) -> dict[str, Tally]:
+    return _WORKER["trier"].run(at, runs)

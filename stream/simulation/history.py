@@ -7,7 +7,7 @@ are those that ``tocsin run --replay`` would decide. No ledger is opened. What c
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final
@@ -32,12 +32,14 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-__all__ = ["MOST_ENTRIES", "MOST_WINDOWS", "CountedAlarm", "count_history"]
+__all__ = ["MOST_CELLS", "MOST_ENTRIES", "MOST_WINDOWS", "CountedAlarm", "count_history"]
 
 MOST_WINDOWS: Final = 100_000
 """Windows of one alarm that are simulated without an explicit limit."""
 MOST_ENTRIES: Final = 50_000_000
 """Statistics other than zero, over all windows and alarms, that are held in memory."""
+MOST_CELLS: Final = 30_000_000
+"""Groups of all windows and steps: what is drawn of each is held for one replay."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,22 +88,6 @@ class CountedAlarm:
         flat[windows, self.index[entries]] = self.value[entries]
         return flat.reshape(last - first, self.statistics, self.cells)
 
-    def starting_at(self, starts_ms: NDArray[np.int64]) -> CountedAlarm:
-        """Return the windows that start at some instants, all of them among these."""
-        if np.array_equal(starts_ms, self.starts_ms):
-            return self
-        kept = np.isin(self.starts_ms, starts_ms)
-        sizes = np.diff(self.ends)
-        entries = np.repeat(kept, sizes)
-        return replace(
-            self,
-            starts_ms=self.starts_ms[kept],
-            ends=np.cumsum([0, *sizes[kept]], dtype=np.int64),
-            index=self.index[entries],
-            value=self.value[entries],
-            incomplete=self.incomplete + int(np.count_nonzero(~kept)),
-        )
-
     def looked_at(self, first: int, last: int) -> NDArray[np.int64]:
         """Return all looks at some windows, shape (last - first, looks, statistics, cells)."""
         steps = self.stacked(first * self.looks, last * self.looks)
@@ -114,7 +100,6 @@ def count_history(
     *,
     limit: int | None = None,
     on_windows: Callable[[int, int], None] = lambda _done, _total: None,
-    on_events: Callable[[WindowKey, int, int], None] | None = None,
 ) -> dict[str, CountedAlarm]:
     """Count the windows of every alarm, in one pass over the files.
 
@@ -123,8 +108,6 @@ def count_history(
         files: per feed name the files to read.
         limit: only the first so many windows of every alarm; ``None`` for all.
         on_windows: told how many windows were counted, of how many; steps and panes are some.
-        on_events: told of every window and partition, under a cap over a period, how many events it
-            takes and how many of them the cap leaves out.
 
     Returns:
         Per alarm its statistics, in the order of the file; then those of panes that alarms share,
@@ -138,6 +121,8 @@ def count_history(
     shared = [alarms.panes[name] for name in _panes_of(alarms)]
     keys |= {one.id: _beneath(one, alarms, keys) for one in shared}
     every = [*alarms.queries.values(), *shared]
+    if sum(len(keys[query.id]) * len(query.counted) for query in every) > MOST_CELLS:
+        raise _too_many(f"{MOST_CELLS} groups")
     total = sum(map(len, keys.values()))
     found: dict[WindowKey, _Window] = {}
     by_name, entries = {query.id: query for query in every}, 0
@@ -149,7 +134,6 @@ def count_history(
             queries,
             alarms.budget,
             keys,
-            on_events=on_events,
         )
         arrived: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
         for key in sorted(key for query in queries for key in keys[query.id]):
@@ -158,10 +142,7 @@ def count_history(
             entries += len(found[key].index)
             on_windows(len(found), total)
             if entries > MOST_ENTRIES:
-                raise ConfigError(
-                    f"the windows hold more than {MOST_ENTRIES} counts, too many to simulate",
-                    hint="simulate fewer windows with --limit, or one alarm with --alarm",
-                )
+                raise _too_many(f"{MOST_ENTRIES} counts")
     return {query.id: _stacked(query, keys[query.id], found) for query in every}
 
 
@@ -178,6 +159,13 @@ class _Window:
         total = statistics_of(partials, len(query.aggregates), len(query.counted)).reshape(-1)
         index = np.flatnonzero(total)
         return cls(index, total[index], all(one.complete for one in partials))
+
+
+def _too_many(what: str) -> ConfigError:
+    return ConfigError(
+        f"the windows hold more than {what}, too many to simulate",
+        hint="simulate fewer windows with --limit",
+    )
 
 
 def _windows(query: Query, limit: int | None) -> list[WindowKey]:

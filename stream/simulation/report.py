@@ -5,106 +5,79 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final
 
+from operators.registry import OFFERED
 from stream.config.alarms.tolerances import tolerance_text
 from stream.model.alarms import scope_of
 from stream.model.losses import shown_entropy
-from stream.simulation.advice import CAVEAT, advice_on
-from stream.simulation.results import AUDIENCE, CONFIDENCE
-from stream.simulation.tables import delay_ms, delay_steps
+from stream.simulation.results import AUDIENCE, CAVEAT, CONFIDENCE
+from stream.simulation.shown import delay_ms, delay_steps
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from stream.simulation.advice import Advice
-    from stream.simulation.results import AlarmResults, Losses, Measured, Rate, Simulation
-    from stream.simulation.settings import Setting
+    from stream.simulation.results import AlarmResults, Losses, Rate, Simulation, Tried
 
 __all__ = ["FORMAT", "report"]
 
-_NOTHING: Final[Mapping[str, Sequence[Mapping[str, Any]]]] = {}
-FORMAT: Final = "tocsin.simulation.1"
+FORMAT: Final = "tocsin.simulation.2"
 """Name and version of the schema."""
 
 
-def report(
-    simulation: Simulation, caps: Mapping[str, Sequence[Mapping[str, Any]]] = _NOTHING
-) -> dict[str, Any]:
-    """Return everything a simulation found out, ready for ``json.dumps``.
-
-    Args:
-        simulation: what was tried.
-        caps: by alarm, what came of caps over its period, where that was asked for.
-    """
+def report(simulation: Simulation) -> dict[str, Any]:
+    """Return everything a simulation found out, ready for ``json.dumps``."""
+    alarms = simulation.alarms
     return {
         "format": FORMAT,
         "audience": AUDIENCE,
         "caveat": CAVEAT,
         "tocsin": version("tocsin"),
-        "configuration": simulation.alarms.file,
-        "unit": simulation.alarms.budget.unit.value,
-        "epsilon_max": float(simulation.alarms.budget.epsilon_max),
+        "configuration": alarms.file,
+        "unit": alarms.budget.unit.value,
+        "epsilon_max": float(alarms.budget.epsilon_max),
         "runs": simulation.runs,
         "confidence": CONFIDENCE,
-        "alarms": [
-            _alarm(each, simulation) | _caps(caps.get(each.query.id)) for each in simulation.results
-        ],
+        "alarms": [_alarm(each, scope_of(each.query, alarms)) for each in simulation.results],
     }
 
 
-def _caps(found: Sequence[Mapping[str, Any]] | None) -> dict[str, Any]:
-    return {} if found is None else {"caps": found}
-
-
-def _alarm(results: AlarmResults, simulation: Simulation) -> dict[str, Any]:
+def _alarm(results: AlarmResults, budget: str) -> dict[str, Any]:
     query, counted = results.query, results.counted
-    advice = advice_on(results)
     first, last = (int(counted.starts_ms[at]) for at in (0, -counted.looks))
     return {
         "alarm": query.id,
         "sql": query.sql,
-        "budget": scope_of(query, simulation.alarms),
+        "budget": budget,
         "windows": counted.windows,
         "incomplete_windows": counted.incomplete,
         "first_window": iso_utc(first),
         "last_window": iso_utc(last),
         "cells": len(query.domain),
         "looks": counted.looks,
-        "cells_per_unit": simulation.reached[query.id],
-        "settings": [_measured(each, results, advice) for each in results.measured],
-        "untried": [
-            {**_setting(each.setting, results), "reason": each.reason} for each in results.untried
-        ],
-        "advice": advice.text,
+        "cells_per_unit": results.reached,
+        "settings": [_tried(each) for each in results.tried],
+        "refused": list(results.refused),
     }
 
 
-def _setting(setting: Setting, results: AlarmResults) -> dict[str, Any]:
-    aim = setting.aim
+def _tried(one: Tried) -> dict[str, Any]:
+    query, aim = one.query, one.query.aim
+    first = aim.first_tolerances
     return {
-        "mechanism": setting.mechanism,
-        "configured": setting.configured,
-        "baseline": setting.baseline,
-        "tolerance_factor": float(setting.factor),
-        "tolerance": tolerance_text(results.query, aim.tolerances),
-        "first_tolerance": tolerance_text(results.query, aim.first_tolerances)
-        if aim.first_tolerances
-        else None,
+        "mechanism": query.mechanism,
+        "configured": one.configured,
+        "baseline": query.mechanism not in OFFERED,
+        "tolerance": tolerance_text(query, aim.tolerances),
+        "first_tolerance": tolerance_text(query, first) if first else None,
         "max_fnr": float(aim.max_fnr),
         "max_fpr": None if aim.max_fpr is None else float(aim.max_fpr),
-    }
-
-
-def _measured(one: Measured, results: AlarmResults, advice: Advice) -> dict[str, Any]:
-    return {
-        **_setting(one.setting, results),
-        "recommended": one is advice.best,
-        "fits": one.fits,
+        "denied": one.denied,
         "keeps_max_fnr": one.keeps,
         "fnr": _rate(one.fnr),
         "fpr": _rate(one.fpr),
         "uncertain": _rate(one.uncertain),
-        **_severities(one),
+        "severities": [
+            {"severity": name, "fnr": _rate(missed), "fpr": _rate(false)}
+            for name, (missed, false) in one.severities.items()
+        ],
         "epsilon_worst": float(one.plan.epsilon),
         "epsilon_limit": one.plan.limit,
         "epsilon_cell": {
@@ -115,37 +88,22 @@ def _measured(one: Measured, results: AlarmResults, advice: Advice) -> dict[str,
             ],
         },
         "epsilon_dearest_cells": _losses(one.dearest),
-        "min_entropy_normalised": None
-        if len(results.query.domain) == 1
-        else shown_entropy(one.entropy),
+        "min_entropy_normalised": None if len(query.domain) == 1 else shown_entropy(one.entropy),
         "charged_windows": one.charged,
-        **_delays(one, results),
+        **_delays(one),
     }
 
 
-def _severities(one: Measured) -> dict[str, Any]:
-    """Return the rates of every severity level; nothing of an alarm without levels."""
-    found = [
-        {"severity": name, "fnr": _rate(missed), "fpr": _rate(false)}
-        for name, (missed, false) in one.severities.items()
-    ]
-    return {"severities": found} if found else {}
-
-
-def _delays(one: Measured, results: AlarmResults) -> dict[str, Any]:
-    """Return how long after its condition an early alarm rang; nothing of any other."""
-    if results.counted.looks == 1:
+def _delays(one: Tried) -> dict[str, Any]:
+    """Return how long after its condition an early alarm fired; nothing of any other."""
+    if one.query.aim.looks == 1:
         return {}
     steps = one.tally.delays.steps
-    names = ("median", "p95", "max", "mean")
-    spans = (delay_ms(each, results) for each in delay_steps(one))
+    spans = zip(("median", "p95", "max", "mean"), delay_steps(one), strict=True)
+    found = {name: delay_ms(each, one) for name, each in spans}
     return {
-        "every_step": not one.setting.at_end(results.query),
         "before": _rate(one.before),
-        "delay_s": {
-            name: None if span is None else span / 1000
-            for name, span in zip(names, spans, strict=True)
-        },
+        "delay_s": {name: None if ms is None else ms / 1000 for name, ms in found.items()},
         "delay_steps": [{"steps": each, "count": steps[each]} for each in sorted(steps)],
     }
 

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, Final
 from scipy.special import betaincinv
 
 from accountant.units import PrivacyUnit, from_loss_units
+from operators.registry import ALL
+from stream.model.alarms import cells_per_unit
+from stream.simulation.plays import operator_tried
 
 if TYPE_CHECKING:
     from collections import Counter
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from operators.base import Plan
     from stream.model.alarms import Alarms
@@ -24,23 +27,30 @@ if TYPE_CHECKING:
     from stream.simulation.draws.spread import Spread
     from stream.simulation.draws.tally import Tally
     from stream.simulation.history import CountedAlarm
-    from stream.simulation.settings import Setting, Untried
+    from stream.simulation.variants import Variant
 
 __all__ = [
     "AUDIENCE",
+    "CAVEAT",
     "CONFIDENCE",
     "AlarmResults",
     "Losses",
-    "Measured",
     "Rate",
     "Simulation",
-    "rates_of",
+    "Tried",
+    "results_of",
 ]
 
 AUDIENCE: Final = (
     "custodian only: computed from private data without noise; it must not be published"
 )
 """Who may see any of this."""
+CAVEAT: Final = (
+    "Figures of private data: a setting that is picked by them tells something about this history,"
+    " which no budget accounts for. Simulate a history outside the live budget (older than its"
+    " first period, or of people it does not protect), or synthetic events."
+)
+"""What is wrong with choosing by it."""
 CONFIDENCE: Final = 0.95
 """Of the intervals around measured rates."""
 
@@ -53,7 +63,8 @@ class Rate:
 
     Draws of one cell are independent, and rates that differ between cells only narrow the law of
     their mean, so the interval holds for the mean rate over the cells of this history. Draws that
-    share a run's threshold are not: they count for as many fewer as their spread over runs says.
+    share noise, or a budget that denies some, are not: they count for as many fewer as their spread
+    over replays says.
 
     Args:
         count: times it happened.
@@ -88,11 +99,6 @@ class Rate:
         if self.count < self.of:
             high = float(betaincinv(count + 1, of - count, 1 - each_side))
         return low, high
-
-
-def rates_of(tally: Tally) -> tuple[Rate, Rate]:
-    """Return misses of true cells, and rings of false ones, of independent draws."""
-    return Rate(tally.missed, tally.true), Rate(tally.false_rings, tally.false)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,52 +140,62 @@ class Losses:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Measured:
-    """One setting and what it did.
+class Tried:
+    """One alarm in one variant of the file, and what it did.
 
     Args:
-        setting: what was tried.
+        query: the alarm, as it was replayed.
         plan: its worst case, from configuration alone.
-        fits: whether the budget carries all alarms when this one is set so.
-        tally: of all draws.
+        tally: of all replays.
+        configured: whether it stands so in the file.
         charged: how often one event pays what a cell loses: once for each window that it lies in,
             or once for its pane.
     """
 
-    setting: Setting
+    query: Query
     plan: Plan
-    fits: bool
     tally: Tally
+    configured: bool = True
     charged: int = 1
 
     @property
     def fnr(self) -> Rate:
-        """True cells that did not ring."""
+        """True cells that did not fire."""
         return self._rate(self.tally.missed, self.tally.true, self.tally.missed_spread)
 
     @property
     def fpr(self) -> Rate:
-        """Cells false beyond their tolerance that rang."""
+        """Cells false beyond their tolerance that fired."""
         return self._rate(self.tally.false_rings, self.tally.false, self.tally.false_spread)
 
     @property
     def severities(self) -> dict[str, tuple[Rate, Rate]]:
-        """Misses and false rings of every severity level, counting higher ones as it."""
-        return {name: rates_of(one) for name, one in self.tally.severities.items()}
+        """Misses and false alarms of every severity level, counting higher ones as it."""
+        return {
+            name: (Rate(one.missed, one.true), Rate(one.false_rings, one.false))
+            for name, one in self.tally.severities.items()
+        }
 
     @property
     def uncertain(self) -> Rate:
-        """Cells between true and false beyond tolerance that rang: either answer is right."""
+        """Cells between true and false beyond tolerance that fired: either answer is right."""
         return Rate(self.tally.uncertain_rings, self.tally.uncertain)
 
     @property
     def before(self) -> Rate:
-        """Of early alarms: true cells that rang before their condition held, which is false."""
+        """Of early alarms: true cells that fired before their condition held, which is false."""
         return Rate(self.tally.delays.before, self.tally.true)
 
     def _rate(self, count: int, of: int, spread: Spread) -> Rate:
-        together = self.setting.in_runs or self.setting.over_panes
+        mechanism, query = ALL[self.query.mechanism], self.query
+        in_runs = mechanism.run is not None and query.aim.looks == 1
+        together = in_runs or query.panes or self.tally.denied
         return Rate(count, of, spread.shared(count, of) if together else 1.0)
+
+    @property
+    def denied(self) -> float:
+        """The share of windows that a budget denied."""
+        return self.tally.denied / self.tally.windows
 
     @property
     def losses(self) -> Losses:
@@ -188,7 +204,7 @@ class Measured:
 
     @property
     def dearest(self) -> Losses:
-        """Realised loss of the dearest cells that one privacy unit reaches in a window."""
+        """Realised loss of the highest-cost cells that one privacy unit reaches in a window."""
         return Losses.of(self.tally.dearest)
 
     @property
@@ -203,35 +219,32 @@ class Measured:
 
     @property
     def broken(self) -> bool:
-        """Whether too much was missed, beyond doubt, of what was asked before a run was spent."""
+        """Whether too much was missed, beyond doubt, of what was asked in full."""
         missed = self.tally.missed - self.tally.unasked_missed
         true = self.tally.true - self.tally.unasked
         return not self._within(self._rate(missed, true, self.tally.missed_spread))
 
-    @property
-    def spent(self) -> bool:
-        """Whether true cells were left without an answer, as a run was spent."""
-        return self.tally.unasked > 0
-
     def _within(self, missed: Rate) -> bool:
-        return missed.interval_at(_BEYOND_DOUBT)[0] <= self.setting.aim.max_fnr
+        return missed.interval_at(_BEYOND_DOUBT)[0] <= self.query.aim.max_fnr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AlarmResults:
-    """One alarm, every setting of it.
+    """One alarm, every way that it was replayed.
 
     Args:
-        query: the alarm.
+        query: as written.
         counted: its windows.
-        measured: settings that were tried, in order.
-        untried: settings that were not, with reasons.
+        reached: cells of a window that one privacy unit reaches.
+        tried: as written first, then changed.
+        refused: why it could not be changed otherwise.
     """
 
     query: Query
     counted: CountedAlarm
-    measured: tuple[Measured, ...]
-    untried: tuple[Untried, ...]
+    reached: int
+    tried: tuple[Tried, ...]
+    refused: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -240,17 +253,43 @@ class Simulation:
 
     Args:
         alarms: the configuration.
-        runs: draws of every window.
+        runs: replays of every variant.
         results: per alarm.
-        reached: per alarm, cells of a window that one privacy unit reaches.
     """
 
     alarms: Alarms
     runs: int
     results: tuple[AlarmResults, ...]
-    reached: Mapping[str, int]
 
-    @property
-    def by_person(self) -> bool:
-        """Whether the privacy unit may reach several cells of a window."""
-        return self.alarms.budget.unit is PrivacyUnit.USER
+
+def results_of(
+    alarms: Alarms,
+    variants: Sequence[Variant],
+    counted: Mapping[str, CountedAlarm],
+    tallies: Sequence[Mapping[str, Tally]],
+    runs: int,
+) -> Simulation:
+    """Sort what came of the variants by alarm.
+
+    Args:
+        alarms: the configuration.
+        variants: what was replayed, as written first.
+        counted: per alarm.
+        tallies: of every variant, by alarm.
+        runs: replays of each.
+    """
+    by_event = alarms.budget.unit is PrivacyUnit.EVENT
+    found = []
+    for name in variants[0].tried:
+        tried: list[Tried] = []
+        for variant, tally in zip(variants, tallies, strict=True):
+            if name in variant.tried:
+                query = variant.alarms.queries[name]
+                charged = query.calendar.charged if by_event and not query.panes else 1
+                plan = operator_tried(query).plan
+                tried.append(Tried(query, plan, tally[name], not tried, charged))
+        refused = tuple(each.refused[name] for each in variants if name in each.refused)
+        query = alarms.queries[name]
+        reached = cells_per_unit(query, alarms.budget)
+        found.append(AlarmResults(query, counted[name], reached, tuple(tried), refused))
+    return Simulation(alarms, runs, tuple(found))

@@ -98,7 +98,7 @@ def test_whom_a_cap_leaves_out_is_missed(tmp_path: Path) -> None:
 
 def test_a_run_that_is_spent_decides_no_more(tmp_path: Path) -> None:
     """Five windows far above the threshold and two alarms: two fifths are decided."""
-    way = Way("svt", "svt", keys={"alarms_per_period": "2"})
+    way = Way("svt", "svt", keys={"max_alarms": "2"})
     text = SCENES["shop"].text(way, 10)
     alarms = examine(tmp_path / "alarms.yaml", environ={}, given=text.encode()).alarms
     assert alarms is not None

@@ -55,8 +55,9 @@ def test_log_never_changes(ledger: Ledger) -> None:
     """A topic that was created anew, or grew a partition, is another log."""
     ledger.pins.register_log(LogIdentity("feed", "c", "t1", "topic", 2))
     ledger.pins.register_log(LogIdentity("feed", "c", "t1", "topic", 2))
-    with pytest.raises(LogChangedError, match="topic_id 't1' -> 't2'"):
+    with pytest.raises(LogChangedError, match="topic_id 't1' -> 't2'") as caught:
         ledger.pins.register_log(LogIdentity("feed", "c", "t2", "topic", 2))
+    assert "write `ledger: sqlite:///.tocsin/NAME.db`" in caught.value.hint
     with pytest.raises(LogChangedError, match="partitions 2 -> 3"):
         ledger.pins.register_log(LogIdentity("feed", "c", "t1", "topic", 3))
 

@@ -32,7 +32,7 @@ feeds:
     clock: punctuation
     punctuation: {every: 1h, key: 0123456789abcdef}
     history: {from: 2011-01-01, until: 2011-01-02}
-budget: {unit: user, epsilon_max: "99", period: lifetime}
+budget: {privacy_unit: user, epsilon_max: "99", period: lifetime}
 alarms:
   crowd:
     sql: SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
@@ -133,9 +133,9 @@ def test_the_new_mechanism_is_read_priced_and_decides(copy: Path) -> None:
         ("run", "alarms.yaml", *events, "--json"),
         ("simulate", "alarms.yaml", *events, "--runs", "5"),
     )
-    (alarm, *_) = map(json.loads, planned.splitlines())
+    (alarm,) = json.loads(planned)["alarms"]
     assert alarm["mechanism"] == "shift"
-    assert alarm["ratio"] > 1
+    assert alarm["loss"] > alarm["lower_bound"]
     records = map(json.loads, run.splitlines())
     alarms = [each for each in records if "predicate" in each]
     assert [(each["predicate"], each["mechanism"]) for each in alarms] == [
@@ -146,7 +146,7 @@ def test_the_new_mechanism_is_read_priced_and_decides(copy: Path) -> None:
 
 def test_keys_of_others_are_refused_beside_it(copy: Path) -> None:
     """A key that its descriptor does not name is told where it belongs."""
-    text = ALARMS + "    append: 2\n"
+    text = ALARMS.replace("mechanism: shift", "mechanism: {shift: {repeat: 2}}")
     (copy / "refined.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(AssertionError, match="shift has no runs of windows"):
         tocsin(copy, ("check", "refined.yaml"))

@@ -36,9 +36,9 @@ def readme(folder: Path, *, predicates: int = 2) -> Alarms:
     page = (ROOT / "README.md").read_text(encoding="utf-8")
     (text,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
     fields = "    fields:"
-    assert text.count(fields) == text.count("predicates_per_window: 2") == 1
+    assert text.count(fields) == text.count("max_groups_per_window: 2") == 1
     text = text.replace(fields, f"    history: {{from: 2025-03-03, until: 2025-03-04}}\n{fields}")
-    text = text.replace("predicates_per_window: 2", f"predicates_per_window: {predicates}")
+    text = text.replace("max_groups_per_window: 2", f"max_groups_per_window: {predicates}")
     (folder / "alarms.yaml").write_text(text, encoding="utf-8")
     (folder / "rooms.txt").write_text("lobby\nhall\n", encoding="utf-8")
     return load(folder / "alarms.yaml", environ={})

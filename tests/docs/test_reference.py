@@ -34,7 +34,7 @@ def test_the_reference_starts_with_a_file_that_loads(tmp_path: Path) -> None:
 
 def test_the_reference_s_other_snippets_load_in_their_places(tmp_path: Path) -> None:
     """Tables, fields, budgets, levels, severities and SQL of the reference work as shown."""
-    whole, tables, fields, budget, levels, severities, tolerances = snippets("yaml")
+    whole, tables, fields, budget, alarm, levels, severities, tolerances = snippets("yaml")
     (tmp_path / "rooms.csv").write_text(
         "seats,room\n120,lobby\n80,lab\n30,attic\n", encoding="utf-8"
     )
@@ -49,6 +49,7 @@ def test_the_reference_s_other_snippets_load_in_their_places(tmp_path: Path) -> 
     severe = re.sub(r"    sql: \|\n(      .*\n)+    (.*\n)*?    tolerance: .*\n", own, whole)
     assert severe != whole
     assert check(write(tmp_path, severe), environ={}) == []
+    assert check(write(tmp_path, whole[: whole.index("alarms:")] + alarm), environ={}) == []
     gaussian = re.sub(r"budget:\n(  .*\n)+", budget, whole)
     assert gaussian != whole
     assert check(write(tmp_path, gaussian), environ={}) == []

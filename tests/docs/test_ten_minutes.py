@@ -36,7 +36,7 @@ def test_nothing_but_the_command_is_typed() -> None:
     """Two blocks of commands: on files, and on the broker that `make kafka` runs."""
     files, kafka = BLOCKS
     typed = [line.split()[0] for line in (files + kafka).splitlines()]
-    assert typed == ["tocsin"] * 8 + ["kill"]
+    assert typed == ["tocsin"] * 9 + ["kill"]
     assert "`make kafka`" in SECTION
 
 

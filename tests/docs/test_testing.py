@@ -42,7 +42,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_the_example_prints_what_the_page_says(folder: Path) -> None:
     """All pass; with one room an hour, the one that the README's cap is for fails as shown."""
     assert tocsin("test", "alarms_test.yaml").stdout == PASSES
-    narrow = ALARMS.replace("predicates_per_window: 2", "predicates_per_window: 1")
+    narrow = ALARMS.replace("max_groups_per_window: 2", "max_groups_per_window: 1")
     assert narrow != ALARMS
     (folder / "alarms.yaml").write_text(narrow, encoding="utf-8")
     result = tocsin("test", "alarms_test.yaml")

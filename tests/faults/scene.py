@@ -45,10 +45,10 @@ feeds:
     broker_skew: 200ms
     idle_margin: 1s
 budget:
-  unit: user
+  privacy_unit: user
   epsilon_max: "EPSILON_MAX"
   period: lifetime
-  contribution: {predicates_per_window: 1, events_per_cell: 2}
+  contribution: {max_groups_per_window: 1, max_events_per_group: 2}
 alarms:
   crowd:
     sql: |
@@ -57,9 +57,7 @@ alarms:
       HAVING COUNT(*) > 3
     max_fnr: 0.05
     tolerance: 2
-    grace: 1s
-    publish_delay: 250ms
-    decide_timeout: 10m
+    timing: {grace: 1s, publish_delay: 250ms, decide_timeout: 10m}
 """
 WINDOWS: Final = 5
 _WINDOW_EPSILON: Final = 1.4

@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from tests.support.keys import nested
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
@@ -54,13 +56,13 @@ FORECAST = """\
       paid: {type: float, clip: [0, 9000], granule: "0.5"}
       ts: timestamp
 """
-USER = '{unit: user, epsilon_max: "4", period: 1d}'
+USER = '{privacy_unit: user, epsilon_max: "4", period: 1d}'
 WIDE = (
-    '{unit: user, epsilon_max: "40", period: 1d, '
-    "contribution: {predicates_per_window: 2, events_per_cell: 3}}"
+    '{privacy_unit: user, epsilon_max: "40", period: 1d, '
+    "contribution: {max_groups_per_window: 2, max_events_per_group: 3}}"
 )
-LIFETIME = '{unit: user, epsilon_max: "9", period: lifetime}'
-EVENT = '{unit: event, epsilon_max: "4"}'
+LIFETIME = '{privacy_unit: user, epsilon_max: "9", period: lifetime}'
+EVENT = '{privacy_unit: event, epsilon_max: "4"}'
 TABLES = "tables: {capacity: capacity.csv, usual: usual.csv}\n"
 HOUR = "TUMBLE(ts, INTERVAL '1' HOUR)"
 DAY = "TUMBLE(ts, INTERVAL '1' DAY)"
@@ -103,7 +105,7 @@ def alarm(
     sql += [f"WHERE {where}"] if where else []
     sql += [f"GROUP BY {group + ', ' if group else ''}{window}", f"HAVING {having}"]
     text = [f"  {name}:", "    sql: |", *(f"      {line}" for line in sql)]
-    text += [f"    max_fnr: {fnr}", *(f"    {line}" for line in lines)]
+    text += [f"    max_fnr: {fnr}", *(f"    {line}" for line in nested(lines))]
     return "\n".join(text) + "\n"
 
 
@@ -113,8 +115,12 @@ def file(*alarms: str, budget: str = USER, head: str = "", feeds: str = FEED) ->
 
 
 def _band(name: str, aggregate: str, tau: str, *lines: str, **settings: str) -> str:
-    reference = [] if any("reference:" in line for line in lines) else ["reference: 200"]
-    keys = ["mechanism: decider", 'epsilon: "0.5"', *reference, *lines]
+    reference = (
+        []
+        if any("reference:" in line for line in lines)
+        else ["mechanism: {decider: {reference: 200}}"]
+    )
+    keys = ['mechanism: {decider: {epsilon: "0.5"}}', *reference, *lines]
     return alarm(name, f"ABS({aggregate} - REFERENCE) >= {tau}", *keys, **settings)
 
 
@@ -141,12 +147,8 @@ GOOD: tuple[Case, ...] = (
                 "COUNT(DISTINCT person) > capacity[room]",
                 'active: "Mon-Fri 07:00-22:00, Sat 09:00-13:00"',
                 "tolerance: 6",
-                "mechanism: tslm",
-                "max_fpr: 1/50",
-                "grace: 2m",
-                "publish_delay: 20s",
-                "decide_timeout: 5m",
-                "max_age: 2d",
+                "mechanism: {tslm: {max_fpr: 1/50}}",
+                "timing: {grace: 2m, publish_delay: 20s, decide_timeout: 5m, max_age: 2d}",
             ),
             head='timezone: Europe/Berlin\ntick: 2s\nkafka: {bootstrap: "a:9092,b:9093"}\n',
         ),
@@ -185,7 +187,7 @@ GOOD: tuple[Case, ...] = (
                 window="HOP(ts, INTERVAL '1' DAY, INTERVAL '7' DAY)",
                 where="open AND ts >= '2011-06-01' AND age BETWEEN 18 AND 65",
             ),
-            budget='{unit: user, epsilon_max: "6", period: 4w}',
+            budget='{privacy_unit: user, epsilon_max: "6", period: 4w}',
             head="timezone: America/New_York\n",
         ),
     ),
@@ -200,7 +202,7 @@ GOOD: tuple[Case, ...] = (
                 group="floor",
                 window="TUMBLE(ts, INTERVAL '1' WEEK)",
             ),
-            budget='{unit: user, epsilon_max: "30", period: 1w}',
+            budget='{privacy_unit: user, epsilon_max: "30", period: 1w}',
             head="timezone: Europe/London\n",
             feeds=FEED + _PAST,
         ),
@@ -246,7 +248,7 @@ GOOD: tuple[Case, ...] = (
                 "  MEDIAN(age): 6",
                 "  QUANTILE(paid, 0.25): 9",
             ),
-            budget='{unit: event, epsilon_max: "20"}',
+            budget='{privacy_unit: event, epsilon_max: "20"}',
         ),
     ),
     Case(
@@ -257,7 +259,7 @@ GOOD: tuple[Case, ...] = (
                 "MAX(age) <= 90 AND COUNT(*) NOT BETWEEN 10 AND 500 AND MIN(paid) <> 3",
                 "tolerance: {COUNT(*): 2}",
             ),
-            budget='{unit: event, epsilon_max: "50"}',
+            budget='{privacy_unit: event, epsilon_max: "50"}',
         ),
     ),
     Case(
@@ -279,7 +281,7 @@ GOOD: tuple[Case, ...] = (
         "dppwlm-event-lifetime",
         file(
             alarm("crowd", "COUNT(*) > 300", "mechanism: dppwlm", "tolerance: 9"),
-            budget="{unit: event, epsilon_max: 7/2, period: lifetime}",
+            budget="{privacy_unit: event, epsilon_max: 7/2, period: lifetime}",
         ),
     ),
     Case(
@@ -290,7 +292,7 @@ GOOD: tuple[Case, ...] = (
         "probe-ent-user",
         file(
             alarm("mixed", _FORMULA, "mechanism: probe-ent", *_AMOUNTS),
-            budget='{unit: user, epsilon_max: "40", period: 12h}',
+            budget='{privacy_unit: user, epsilon_max: "40", period: 12h}',
         ),
     ),
     Case(
@@ -299,10 +301,8 @@ GOOD: tuple[Case, ...] = (
             alarm(
                 "crowd",
                 "COUNT(DISTINCT person) > 100",
-                "mechanism: svt",
+                "mechanism: {svt: {max_fpr: 0.00001, max_alarms: 10}}",
                 "tolerance: 20",
-                "max_fpr: 0.00001",
-                "alarms_per_period: 10",
                 window="TUMBLE(ts, INTERVAL '1' MINUTE)",
             )
         ),
@@ -313,12 +313,10 @@ GOOD: tuple[Case, ...] = (
             alarm(
                 "crowd",
                 "COUNT(*) > 100",
-                "mechanism: svt",
+                "mechanism: {svt: {repeat: 3, max_alarms: 3}}",
                 "tolerance: 20",
-                "append: 3",
-                "alarms_per_period: 3",
             ),
-            budget='{unit: event, epsilon_max: "30"}',
+            budget='{privacy_unit: event, epsilon_max: "30"}',
         ),
     ),
     Case(
@@ -327,11 +325,8 @@ GOOD: tuple[Case, ...] = (
             alarm(
                 "low",
                 "SUM(owed) < 30",
-                "mechanism: svt",
+                "mechanism: {svt: {repeat: 3, repeat_in: run, max_alarms: 2}}",
                 "tolerance: 20",
-                "append: 3",
-                "append_to: run",
-                "alarms_per_period: 2",
             ),
             budget=LIFETIME,
         ),
@@ -339,7 +334,10 @@ GOOD: tuple[Case, ...] = (
     *(
         Case(
             f"decider-{name}-{unit}",
-            file(_band("drift", "COUNT(*)", "50", f"decider: {name}"), budget=budget),
+            file(
+                _band("drift", "COUNT(*)", "50", f"mechanism: {{decider: {{decider: {name}}}}}"),
+                budget=budget,
+            ),
         )
         for name in ("auto", "tight", "lm", "em")
         for unit, budget in (("user", WIDE), ("event", EVENT))
@@ -347,7 +345,12 @@ GOOD: tuple[Case, ...] = (
     *(
         Case(
             f"decider-{name}-sum",
-            file(_band("drift", "SUM(paid)", "400.5", f"decider: {name}"), budget=WIDE),
+            file(
+                _band(
+                    "drift", "SUM(paid)", "400.5", f"mechanism: {{decider: {{decider: {name}}}}}"
+                ),
+                budget=WIDE,
+            ),
         )
         for name in ("auto", "tight", "lm", "em", "r2t", "svt")
     ),
@@ -355,7 +358,12 @@ GOOD: tuple[Case, ...] = (
         Case(
             f"decider-{name}-median",
             file(
-                _band("drift", "MEDIAN(age)", "20", f"decider: {name}", "reference: 50"),
+                _band(
+                    "drift",
+                    "MEDIAN(age)",
+                    "20",
+                    f"mechanism: {{decider: {{decider: {name}, reference: 50}}}}",
+                ),
                 budget=EVENT,
             ),
         )
@@ -365,7 +373,10 @@ GOOD: tuple[Case, ...] = (
         "decider-quantile-table",
         file(
             _band(
-                "drift", "QUANTILE(paid, 0.9)", "12.5", "decider: tight", "reference: usual[room]"
+                "drift",
+                "QUANTILE(paid, 0.9)",
+                "12.5",
+                "mechanism: {decider: {decider: tight, reference: 'usual[room]'}}",
             ),
             budget=WIDE,
         ).replace("usual.csv", "seats.csv"),
@@ -374,8 +385,18 @@ GOOD: tuple[Case, ...] = (
     Case(
         "decider-distinct-table-value",
         file(
-            _band("drift", "COUNT(DISTINCT person)", "60", "reference: usual[room]"),
-            _band("fixed", "COUNT(*)", "30", "decider: lm", "reference: {value: 80}"),
+            _band(
+                "drift",
+                "COUNT(DISTINCT person)",
+                "60",
+                "mechanism: {decider: {reference: 'usual[room]'}}",
+            ),
+            _band(
+                "fixed",
+                "COUNT(*)",
+                "30",
+                "mechanism: {decider: {decider: lm, reference: {value: 80}}}",
+            ),
             budget=WIDE,
         ),
     ),
@@ -386,9 +407,8 @@ GOOD: tuple[Case, ...] = (
                 "drift",
                 "SUM(paid) FILTER (WHERE open)",
                 "400",
-                "decider: tight",
-                "reference: {feed: forecast}",
-                "reference_timeout: 1h",
+                "mechanism: {decider: {decider: tight, reference: {feed: forecast}}}",
+                "timing: {reference_timeout: 1h}",
             ),
             budget=EVENT,
             feeds=FEED + FORECAST,
@@ -397,12 +417,15 @@ GOOD: tuple[Case, ...] = (
     Case(
         "decider-feed-marks-history",
         file(
-            _band("drift", "COUNT(*)", "40", "reference: {feed: forecast}"),
+            _band("drift", "COUNT(*)", "40", "mechanism: {decider: {reference: {feed: forecast}}}"),
             budget=EVENT,
             feeds=FEED + _PUNCTUATED + _PAST + FORECAST + _PUNCTUATED + _PAST,
         ),
     ),
-    Case("decider-narrow", file(_band("drift", "COUNT(*)", "3", "reference: 0"), budget=EVENT)),
+    Case(
+        "decider-narrow",
+        file(_band("drift", "COUNT(*)", "3", "mechanism: {decider: {reference: 0}}"), budget=EVENT),
+    ),
     Case(
         "everything-declared",
         file(
@@ -430,7 +453,7 @@ GOOD: tuple[Case, ...] = (
         file(
             alarm("crowd", "COUNT(DISTINCT person) > 120", "tolerance: 1"),
             alarm("pair", _PAIR, "mechanism: probe", "tolerance: 2"),
-            budget='{unit: user, epsilon_max: "0.5", period: 1d}',
+            budget='{privacy_unit: user, epsilon_max: "0.5", period: 1d}',
         ),
     ),
     Case(
@@ -441,7 +464,7 @@ GOOD: tuple[Case, ...] = (
             alarm("c", "COUNT(*) > 120", "tolerance: 9", "mechanism: svt"),
             alarm("d", _PAIR, "tolerance: 9", "mechanism: probe"),
             _band("e", "COUNT(*)", "60"),
-            budget='{unit: user, epsilon_max: "200", period: 1d}',
+            budget='{privacy_unit: user, epsilon_max: "200", period: 1d}',
         ),
     ),
 )
@@ -471,10 +494,10 @@ feeds:
       free: float
       ts: timestamp
 budget:
-  unit: user
+  privacy_unit: user
   epsilon_max: "4"
   period: 1d
-  contribution: {predicates_per_window: 1, events_per_cell: 3}
+  contribution: {max_groups_per_window: 1, max_events_per_group: 3}
 alarms:
   fire-code:
     sql: |
@@ -485,13 +508,13 @@ alarms:
     active: "Mon-Fri 07:00-22:00"
     max_fnr: 0.05
     tolerance: 9
-    grace: 30s
+    timing: {grace: 30s}
 """
 _H = "COUNT(DISTINCT person) > 120"
 _S = "SELECT room FROM badges"
 _G = "GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)"
 _W = "floor = 1"
-_M = "grace: 30s"
+_M = "timing: {grace: 30s}"
 _F = "open: boolean"
 _E = 'epsilon_max: "4"'
 _EDITS: tuple[tuple[str, str], ...] = (
@@ -520,28 +543,28 @@ _EDITS: tuple[tuple[str, str], ...] = (
     ("max_fnr: 0.05", "max_fnr: often"),
     ("max_fnr: 0.05", "max_fnr: 0.5"),
     ("max_fnr: 0.05", "max_fnr: 1e-400"),
-    ("max_fnr: 0.05", "max_fnr: 0.05\n    max_fpr: 0.96"),
-    ("max_fnr: 0.05", "max_fnr: 0.05\n    max_fpr: 0"),
+    ("max_fnr: 0.05", "max_fnr: 0.05\n    mechanism: {tslm: {max_fpr: 0.96}}"),
+    ("max_fnr: 0.05", "max_fnr: 0.05\n    mechanism: {tslm: {max_fpr: 0}}"),
     ("max_fnr: 0.05", "max_fnr: "),
     ("    max_fnr: 0.05\n", ""),
-    (_M, "grace: 30"),
-    (_M, "grace: -30s"),
-    (_M, "grace: 30s\n    max_age: 0s"),
-    (_M, "grace: 30s\n    max_age: 10m"),
-    (_M, "grace: 30s\n    publish_delay: 1s"),
-    (_M, "grace: 30s\n    decide_timeout: soon"),
-    (_M, "grace: 1s\n    reference_timeout: 1h"),
+    (_M, "timing: {grace: 30}"),
+    (_M, "timing: {grace: -30s}"),
+    (_M, "timing: {grace: 30s, max_age: 0s}"),
+    (_M, "timing: {grace: 30s, max_age: 10m}"),
+    (_M, "timing: {grace: 30s, publish_delay: 1s}"),
+    (_M, "timing: {grace: 30s, decide_timeout: soon}"),
+    (_M, "timing: {grace: 1s, reference_timeout: 1h}"),
     (_M, "mechanism: svtt"),
     (_M, "mechanism: nlm"),
     (_M, "mechanism: tslmm"),
     (_M, "mechanism: [tslm]"),
     (_M, "apportion: optimal"),
     (_M, "refine: fresh\n    mechanism: probe"),
-    (_M, "alarms_per_period: 0\n    mechanism: svt"),
-    (_M, "alarms_per_period: 10001\n    mechanism: svt"),
-    (_M, "append: 0\n    mechanism: svt"),
-    (_M, "append: 1.5\n    mechanism: svt"),
-    (_M, "append_to: day\n    mechanism: svt"),
+    (_M, "mechanism: {svt: {max_alarms: 0}}"),
+    (_M, "mechanism: {svt: {max_alarms: 10001}}"),
+    (_M, "mechanism: {svt: {repeat: 0}}"),
+    (_M, "mechanism: {svt: {repeat: 1.5}}"),
+    (_M, "mechanism: {svt: {repeat_in: day}}"),
     ("  fire-code:", "  fire code:"),
     ('"Mon-Fri 07:00-22:00"', '"Mon-Fry 07:00-22:00"'),
     ('"Mon-Fri 07:00-22:00"', '"Mon-Fri 22:00-07:00"'),
@@ -571,13 +594,16 @@ _EDITS: tuple[tuple[str, str], ...] = (
     ("period: 1d", "period: 0d"),
     ("period: 1d", "period: 36h"),
     ("period: 1d", "period: 30m"),
-    ("unit: user\n", "unit: person\n"),
-    ("unit: user\n", "unit: event\n"),
-    ('unit: user\n  epsilon_max: "4"\n  period: 1d\n', 'unit: event\n  epsilon_max: "4"\n'),
-    ("events_per_cell: 3", "events_per_cell: 0"),
-    ("events_per_cell: 3", "events_per_cell: 1.5"),
-    ("predicates_per_window: 1", "predicates_per_window: 4"),
-    ("events_per_cell: 3", "windows_per_year: 3"),
+    ("privacy_unit: user\n", "privacy_unit: person\n"),
+    ("privacy_unit: user\n", "privacy_unit: event\n"),
+    (
+        'privacy_unit: user\n  epsilon_max: "4"\n  period: 1d\n',
+        'privacy_unit: event\n  epsilon_max: "4"\n',
+    ),
+    ("max_events_per_group: 3", "max_events_per_group: 0"),
+    ("max_events_per_group: 3", "max_events_per_group: 1.5"),
+    ("max_groups_per_window: 1", "max_groups_per_window: 4"),
+    ("max_events_per_group: 3", "windows_per_year: 3"),
     # feeds
     ("codec: json", "codec: avro"),
     ("codec: json", "partitioner: md5"),
@@ -750,7 +776,13 @@ _BANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("ABS(MEDIAN(age) - REFERENCE) >= 5", ("reference: 125",)),
     ("ABS(MEDIAN(age) - REFERENCE) >= 200", ("reference: 35",)),
     ("ABS(SUM(load) - REFERENCE) >= 50", ("decider: r2t",)),
-    ("ABS(SUM(load) - REFERENCE) >= 50", ("decider: lm", 'epsilon: "1e-12"')),
+    (
+        "ABS(SUM(load) - REFERENCE) >= 50",
+        (
+            "decider: lm",
+            'epsilon: "1e-12"',
+        ),
+    ),
     ("ABS(QUANTILE(age, 0.12345) - REFERENCE) >= 5", ("reference: 30",)),
     ("ABS(COUNT(*) - REFERENCE) >= 5", ("reference: -5",)),
 )
@@ -770,11 +802,12 @@ _FILES: tuple[tuple[str, str, str], ...] = (
 )
 
 
-def _with_band(having: str, lines: tuple[str, ...]) -> str:
-    keys = {"mechanism": "decider", "epsilon": '"0.5"', "reference": "200"}
-    keys |= {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
+def _with_band(having: str, written: tuple[str, ...]) -> str:
+    keys = {"mechanism": "decider", "epsilon": '"0.5"', "reference": "200", "grace": "30s"}
+    keys |= {name: value.strip() for name, _, value in (line.partition(":") for line in written)}
     text = BASE.replace(_H, having).replace("    tolerance: 9\n", "")
-    return text + "".join(f"    {name}: {value}".rstrip() + "\n" for name, value in keys.items())
+    lines = nested(f"{name}: {value}" for name, value in keys.items())
+    return text.replace(f"    {_M}\n", "") + "".join(f"    {line}\n" for line in lines)
 
 
 def _edited(old: str, new: str) -> str:
@@ -790,13 +823,19 @@ MECHANISMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "probe": ("COUNT(*) > 120 AND SUM(paid) > 90", ()),
     "probe-ent": ("COUNT(*) > 120 AND SUM(paid) > 90", ()),
     "svt": ("COUNT(*) > 120", ()),
-    "decider": ("ABS(COUNT(*) - REFERENCE) >= 50", ('epsilon: "0.5"', "reference: 200")),
+    "decider": (
+        "ABS(COUNT(*) - REFERENCE) >= 50",
+        (
+            'epsilon: "0.5"',
+            "reference: 200",
+        ),
+    ),
 }
 """A condition that each mechanism decides, and the keys it needs."""
 
 _ALL_KEYS = (
     "tolerance: 9", "tolerance: {COUNT(*): 9}", "max_fpr: 0.02",
-    "alarms_per_period: 5", "append: 2", "append_to: run", "decider: tight", 'epsilon: "0.25"',
+    "max_alarms: 5", "repeat: 2", "repeat_in: run", "decider: tight", 'epsilon: "0.25"',
     "reference: 5", "reference: {feed: badges}", "reference_timeout: 1h",
 )  # fmt: skip
 
@@ -811,7 +850,7 @@ FOREIGN_KEYS: tuple[Case, ...] = tuple(
                 *(one for one in needed if one.split(":")[0] != line.split(":")[0]),
                 line,
             ),
-            budget='{unit: user, epsilon_max: "4000", period: 1d}',
+            budget='{privacy_unit: user, epsilon_max: "4000", period: 1d}',
         ),
     )
     for mechanism, (having, needed) in MECHANISMS.items()
@@ -821,7 +860,7 @@ FOREIGN_KEYS: tuple[Case, ...] = tuple(
         f"{mechanism} of {other}'s condition",
         file(
             alarm("one", having, f"mechanism: {mechanism}", *MECHANISMS[mechanism][1]),
-            budget='{unit: user, epsilon_max: "4000", period: 1d}',
+            budget='{privacy_unit: user, epsilon_max: "4000", period: 1d}',
         ),
     )
     for mechanism in MECHANISMS

@@ -46,16 +46,16 @@ if TYPE_CHECKING:
 __all__ = ["dumped", "go_on", "loadable", "loadable_postgres", "restore", "schema", "story"]
 
 BUDGET = (
-    '{unit: user, epsilon_max: "6.5", period: 2h, '
-    "contribution: {predicates_per_window: 2, events_per_cell: 2}}"
+    '{privacy_unit: user, epsilon_max: "6.5", period: 2h, '
+    "contribution: {max_groups_per_window: 2, max_events_per_group: 2}}"
 )
 CROWD = alarm("crowd", "COUNT(*) > 45", "tolerance: 5")
 CHANGED = alarm("crowd", "COUNT(*) > 46", "tolerance: 5")
 LEVELS = alarm("levels", "COUNT(*) > 75", "tolerance: 6", "mechanism: ppwlm")
-RUN = alarm("run", "COUNT(*) > 40", "tolerance: 9", "mechanism: svt", "alarms_per_period: 2")
+RUN = alarm("run", "COUNT(*) > 40", "tolerance: 9", "mechanism: {svt: {max_alarms: 2}}")
 BAND = alarm(
-    *("band", "ABS(COUNT(*) - REFERENCE) >= 20", "mechanism: decider", 'epsilon: "0.25"'),
-    "reference: usual[room]",
+    *("band", "ABS(COUNT(*) - REFERENCE) >= 20", 'mechanism: {decider: {epsilon: "0.25"}}'),
+    "mechanism: {decider: {reference: 'usual[room]'}}",
 )
 FRESH = alarm("fresh", "SUM(paid) > 900", "tolerance: 200", "mechanism: probe")
 FIRST, SECOND, THIRD = (

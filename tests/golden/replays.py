@@ -51,11 +51,11 @@ FORECAST = """\
     history: {from: 1970-01-01, until: "UNTIL"}
 """
 USER = (
-    '{unit: user, epsilon_max: "MAX", period: lifetime, '
-    "contribution: {predicates_per_window: 2, events_per_cell: 2}}"
+    '{privacy_unit: user, epsilon_max: "MAX", period: lifetime, '
+    "contribution: {max_groups_per_window: 2, max_events_per_group: 2}}"
 )
-DAILY = '{unit: user, epsilon_max: "MAX", period: 12h}'
-EVENT = '{unit: event, epsilon_max: "MAX"}'
+DAILY = '{privacy_unit: user, epsilon_max: "MAX", period: 12h}'
+EVENT = '{privacy_unit: event, epsilon_max: "MAX"}'
 UNITS: Mapping[str, str] = {"user": USER, "event": EVENT}
 
 
@@ -93,7 +93,7 @@ class Replay:
     def write(self, folder: Path) -> None:
         """Write the configuration and what is replayed."""
         text = f"{self.head}tables: {{usual: usual.csv}}\nfeeds:\n{self.feeds}"
-        budget = self.budget.rstrip().removesuffix("}") + ", on_overrun: deny}"
+        budget = self.budget.rstrip().removesuffix("}") + ", on_shortfall: deny}"
         text += f"budget: {budget}\nalarms:\n{self.alarms}"
         (folder / "alarms.yaml").write_text(text.replace("UNTIL", self.until), encoding="utf-8")
         (folder / "usual.csv").write_text("room,n\nattic,30\nhall,60\nlab,90\n", encoding="utf-8")
@@ -154,9 +154,9 @@ def forecast_jsonl() -> str:
 
 
 def _band(number: int, aggregate: str, tau: str, *lines: str) -> str:
-    keys = ["mechanism: decider", 'epsilon: "0.75"', *lines]
-    if not any(line.startswith("reference:") for line in lines):
-        keys.append("reference: usual[room]")
+    keys = ['mechanism: {decider: {epsilon: "0.75"}}', *lines]
+    if not any("reference:" in line for line in lines):
+        keys.append("mechanism: {decider: {reference: 'usual[room]'}}")
     return alarm(f"drift{number}", f"ABS({aggregate} - REFERENCE) >= {tau}", *keys)
 
 
@@ -180,20 +180,17 @@ _ONE: Mapping[str, tuple[str, tuple[str, ...], str]] = {
     "dppwlm": (_CROWD, ("tolerance: 5", "mechanism: dppwlm"), "6"),
     "probe": (_PAIR, ("tolerance: {COUNT(*): 5, SUM(paid): 90}", "mechanism: probe"), "15"),
     "probe-ent": (_FORMULA, ("mechanism: probe-ent", *_AMOUNTS), "20"),
-    "svt": (_CROWD, ("tolerance: 9", "mechanism: svt", "alarms_per_period: 4"), "5"),
+    "svt": (_CROWD, ("tolerance: 9", "mechanism: {svt: {max_alarms: 4}}"), "5"),
     "svt-append-window": (
         _CROWD,
-        ("tolerance: 9", "mechanism: svt", "alarms_per_period: 2", "append: 3"),
+        ("tolerance: 9", "mechanism: {svt: {max_alarms: 2, repeat: 3}}"),
         "5",
     ),
     "svt-append-run": (
         "SUM(owed) < -40",
         (
             "tolerance: 30",
-            "mechanism: svt",
-            "alarms_per_period: 3",
-            "append: 2",
-            "append_to: run",
+            "mechanism: {svt: {max_alarms: 3, repeat: 2, repeat_in: run}}",
         ),
         "30",
     ),
@@ -202,12 +199,15 @@ _LEDGER = (("ledger", "alarms.yaml", "losses", "crowd", "--json"),)
 _BANDS: tuple[tuple[str, str, str, tuple[str, ...]], ...] = (
     *(("COUNT(*)", "20", name, ()) for name in ("auto", "tight", "lm", "em")),
     *(
-        ("SUM(paid)", "400", name, ("reference: 900",))
+        ("SUM(paid)", "400", name, ("mechanism: {decider: {reference: 900}}",))
         for name in ("tight", "lm", "em", "r2t", "svt")
     ),
-    *(("MEDIAN(age)", "15", name, ("reference: 40",)) for name in ("tight", "em", "hist")),
+    *(
+        ("MEDIAN(age)", "15", name, ("mechanism: {decider: {reference: 40}}",))
+        for name in ("tight", "em", "hist")
+    ),
     ("COUNT(DISTINCT person)", "25", "tight", ()),
-    ("QUANTILE(paid, 0.9)", "8", "hist", ("reference: 40",)),
+    ("QUANTILE(paid, 0.9)", "8", "hist", ("mechanism: {decider: {reference: 40}}",)),
 )
 
 REPLAYS: tuple[Replay, ...] = (
@@ -293,18 +293,18 @@ REPLAYS: tuple[Replay, ...] = (
     ),
     Replay(
         "runs beside windows, refused",
-        alarm("crowd", _CROWD, "tolerance: 9", "mechanism: svt", "alarms_per_period: 2")
+        alarm("crowd", _CROWD, "tolerance: 9", "mechanism: {svt: {max_alarms: 2}}")
         + alarm("other", "COUNT(*) > 60", "tolerance: 9"),
         USER.replace("MAX", "11"),
         more=_LEDGER,
     ),
     Replay(
         "panes, shared, with counts of some",
-        alarm("crowd", "COUNT(*) > 60", "tolerance: 9", "mechanism: panes", "release: counts",
+        alarm("crowd", "COUNT(*) > 60", "tolerance: 9", "mechanism: {panes: {release: counts}}",
               window="HOP(ts, INTERVAL '30' MINUTE, INTERVAL '90' MINUTE)")
         + alarm("crush", "COUNT(*) > 90", "tolerance: 20", "mechanism: panes")
-        + alarm("sales", "SUM(paid) > 700", "tolerance: 350", "mechanism: panes",
-                "release: counts"),
+        + alarm("sales", "SUM(paid) > 700", "tolerance: 350",
+                "mechanism: panes", "release: counts"),
         EVENT.replace("MAX", "2"),
         until="1970-01-01T03:00:00",
         more=(("plan", "alarms.yaml"), ("ledger", "alarms.yaml", "status")),
@@ -357,20 +357,20 @@ def _draws(name: str, having: str, *lines: str) -> Replay:
 
 
 def _drawn_band(name: str, having: str) -> Replay:
-    keys = ("mechanism: decider", f"decider: {name}", "reference: 50", 'epsilon: "1.5"')
+    keys = (f'mechanism: {{decider: {{decider: {name}, reference: 50, epsilon: "1.5"}}}}',)
     return _draws(f"{name} {having}", having, *keys)
 
 
 DRAWS: tuple[Replay, ...] = (
     _draws("tslm", _TEST, "tolerance: 20"),
-    _draws("tslm odd", "SUM(age) < 51", "tolerance: 21", "max_fpr: 0.2"),
+    _draws("tslm odd", "SUM(age) < 51", "tolerance: 21", "mechanism: {tslm: {max_fpr: 0.2}}"),
     _draws("tslm formula", _TESTS, "tolerance: 20"),
     _draws("ppwlm", _TEST, "tolerance: 20", "mechanism: ppwlm"),
     _draws("dppwlm", _TEST, "tolerance: 20", "mechanism: dppwlm"),
     _draws("probe", _TESTS, "tolerance: 10", "mechanism: probe"),
     _draws("dppwlm formula", _TESTS, "tolerance: 20", "mechanism: dppwlm"),
     _draws("probe-ent", _TESTS, "tolerance: 10", "mechanism: probe-ent"),
-    _draws("svt", _TEST, "tolerance: 25", "mechanism: svt", "alarms_per_period: 400"),
+    _draws("svt", _TEST, "tolerance: 25", "mechanism: {svt: {max_alarms: 400}}"),
     *(_drawn_band(name, _NEAR) for name in ("tight", "lm", "em", "r2t", "svt")),
     *(_drawn_band(name, _LEVEL) for name in ("tight", "em", "hist")),
 )

@@ -133,10 +133,10 @@ def _configured(broker: GuardedBroker, folder: Path, name: str) -> Path:
         "tocsin",
         f"sqlite:///{folder}/l.db",
         topic=FEED,
-        budget='  unit: event\n  epsilon_max: "10"\n',
+        budget='  privacy_unit: event\n  epsilon_max: "10"\n',
         window="HOP(ts, INTERVAL '1' SECOND, INTERVAL '2' SECOND)",
         having="COUNT(*) > 5",
-        tolerance="2\n    mechanism: panes\n    release: counts",
+        tolerance="2\n    mechanism: {panes: {release: counts}}",
     )
     security = (
         "    security_protocol: SASL_PLAINTEXT\n    sasl_mechanism: PLAIN\n"

@@ -14,6 +14,7 @@ from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.records import schema
 from tests.support.commands import HOUR_MS, configuration, json_lines, tocsin
+from tests.support.keys import nested
 
 if TYPE_CHECKING:
     from tests.support.postgres import Postgres
@@ -22,7 +23,13 @@ if TYPE_CHECKING:
 def banded(folder: Path, aggregate: str, keys: str, *, unit: str = "event") -> str:
     """Write a configuration with one band alarm and its references."""
     path = Path(configuration(folder, unit=unit, epsilon_max="100000", aggregate=aggregate))
-    text = path.read_text().replace("    tolerance: 1\n", f"    mechanism: decider\n{keys}")
+    text = path.read_text()
+    lines = nested(["mechanism: decider", *(line.strip() for line in keys.splitlines())])
+    timing = next((line[len("timing: {") : -1] for line in lines if line[:6] == "timing"), "")
+    if timing and "    timing: {" in text:
+        text = text.replace("    timing: {", f"    timing: {{{timing}, ")
+        lines = [line for line in lines if line[:6] != "timing"]
+    text = text.replace("    tolerance: 1\n", "".join(f"    {line}\n" for line in lines))
     path.write_text(f"tables: {{usual: usual.csv}}\n{text}")
     (folder / "usual.csv").write_text("room,n\nhall,400\nlab,100\n")
     return str(path)
@@ -161,7 +168,7 @@ def test_bands_of_every_kind_ring_alike_on_postgresql(postgres: Postgres, tmp_pa
     start = text.index("  crowd:\n")
     for name, aggregate in (("share", SHARE), ("middle", MIDDLE)):
         more = text[start:].replace("crowd", name).replace(AVERAGE, aggregate)
-        path.write_text(path.read_text() + more.replace("3.25", REFERENCES[aggregate]))
+        path.write_text(path.read_text() + more.replace("3.25", f"'{REFERENCES[aggregate]}'"))
     ledger = f"ledger: {postgres.new_database()}\n"
     path.write_text(ledger + path.read_text())
     lines = json_lines(tocsin("run", str(path), "--replay", sales(tmp_path, HOURS), "--json"))

@@ -26,11 +26,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 MORE = """\
-budget: {unit: user, epsilon_max: "4", period: 1d}
+budget: {privacy_unit: user, epsilon_max: "4", period: 1d}
 alarms:
   fire-code:
-    of: [2, 3]
-    annotations: {summary: "{room} is too full since {since}"}
+    lifecycle: {of: [2, 3], annotations: {summary: "{room} is too full since {since}"}}
     release: counts
 """
 HOSTILE = "<img src=x onerror='window.hacked=1'>"

@@ -67,7 +67,7 @@ def test_history_goes_through_kafka_by_commands(broker: Broker, tmp_path: Path) 
     assert run("topics", path, "--apply", "--partitions", "2").exit_code == 0
     badges = path.with_name("badges.jsonl")
     for _ in range(2):  # the second one finds nothing left to write
-        assert run("replay", path, badges, "--to-kafka").exit_code == 0
+        assert run("load", path, badges).exit_code == 0
 
     worker = subprocess.Popen(
         [sys.executable, "-c", "from stream.cli.main import main; main()", "run", path, "--json"],

@@ -45,10 +45,10 @@ pytestmark = pytest.mark.integration
 
 # A minute's budget carries about fifteen of its twenty windows: refusals are part of the matrix.
 _BUDGET = """\
-  unit: user
+  privacy_unit: user
   epsilon_max: "14"
   period: 1m
-  contribution: {predicates_per_window: 1, events_per_cell: 1}
+  contribution: {max_groups_per_window: 1, max_events_per_group: 1}
 """
 
 
@@ -106,7 +106,7 @@ def in_runs(watching: Watching) -> Iterator[Matrix]:
     with watching(
         budget=_BUDGET.replace('"14"', '"24"'),
         having="COUNT(DISTINCT person) BETWEEN 6 AND 20",
-        tolerance="2\n    mechanism: svt\n    alarms_per_period: 3",
+        tolerance="2\n    mechanism: {svt: {max_alarms: 3}}",
     ) as found:
         yield found
 
@@ -116,7 +116,7 @@ def holding(watching: Watching) -> Iterator[Matrix]:
     """Runs of six alarms a minute, each of which holds its room for three windows."""
     with watching(
         budget=_BUDGET.replace('"14"', '"40"'),
-        tolerance="2\n    mechanism: svt\n    alarms_per_period: 6\n    hold: 9s",
+        tolerance="2\n    mechanism: {svt: {max_alarms: 6}}\n    hold: 9s",
     ) as found:
         yield found
 
@@ -125,10 +125,10 @@ def holding(watching: Watching) -> Iterator[Matrix]:
 def over_panes(watching: Watching) -> Iterator[Matrix]:
     """Windows that slide over three panes, which they share: unit event."""
     with watching(
-        budget='  unit: event\n  epsilon_max: "10"\n',
+        budget='  privacy_unit: event\n  epsilon_max: "10"\n',
         window="HOP(ts, INTERVAL '1' SECOND, INTERVAL '3' SECOND)",
         having="COUNT(*) > 5",
-        tolerance="2\n    mechanism: panes\n    release: counts",
+        tolerance="2\n    mechanism: {panes: {release: counts}}",
     ) as found:
         yield found
 
@@ -137,7 +137,7 @@ def over_panes(watching: Watching) -> Iterator[Matrix]:
 def gaussian(watching: Watching) -> Iterator[Matrix]:
     """A formula on a Gaussian budget of a minute, which carries about ten of its twenty windows."""
     with watching(
-        budget=_BUDGET.replace('"14"', '"15"\n  promise: gdp\n  delta: "1e-6"'),
+        budget=_BUDGET.replace('"14"', '"15"\n  privacy: gdp\n  delta: "1e-6"'),
         having="COUNT(DISTINCT person) BETWEEN 6 AND 20",
     ) as found:
         yield found
@@ -147,8 +147,8 @@ def gaussian(watching: Watching) -> Iterator[Matrix]:
 def gaussian_runs(watching: Watching) -> Iterator[Matrix]:
     """Runs of three alarms, two of which a minute's Gaussian budget carries."""
     with watching(
-        budget=_BUDGET.replace('"14"', '"40"\n  promise: gdp\n  delta: "1e-6"'),
-        tolerance="2\n    mechanism: svt\n    alarms_per_period: 3",
+        budget=_BUDGET.replace('"14"', '"40"\n  privacy: gdp\n  delta: "1e-6"'),
+        tolerance="2\n    mechanism: {svt: {max_alarms: 3}}",
     ) as found:
         yield found
 
@@ -165,7 +165,9 @@ def of_groups(watching: Watching) -> Iterator[Matrix]:
 @pytest.fixture
 def with_caps(watching: Watching) -> Iterator[Matrix]:
     """People count in three of twenty windows of a minute, so that none is refused."""
-    caps = _BUDGET.replace("events_per_cell: 1", "events_per_cell: 1, windows_per_period: 3")
+    caps = _BUDGET.replace(
+        "max_events_per_group: 1", "max_events_per_group: 1, max_windows_per_period: 3"
+    )
     with watching(budget=caps) as found:
         found.few = (3, 60_000)
         yield found

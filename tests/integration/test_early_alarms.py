@@ -94,7 +94,7 @@ def seen(
         tmp_path_factory.mktemp("early"),
         f"early-{time.monotonic_ns()}",
         postgres.new_database(),
-        budget='  unit: event\n  epsilon_max: "10"\n',
+        budget='  privacy_unit: event\n  epsilon_max: "10"\n',
         window="CUMULATE(ts, INTERVAL '1' SECOND, INTERVAL '3' SECOND)",
         having=f"COUNT(*) > {THRESHOLD}",
         tolerance=f"{TOLERANCE}\n    mechanism: svt",

@@ -50,7 +50,7 @@ feeds:
     unit: person
     fields: {person: string, ts: timestamp}
     history: {from: 1970-01-01, until: 1970-01-01T06:00}
-budget: {unit: user, epsilon_max: "1000", period: lifetime}
+budget: {privacy_unit: user, epsilon_max: "1000", period: lifetime}
 alarms:
   crowd:
     sql: |
@@ -58,7 +58,7 @@ alarms:
       HAVING COUNT(DISTINCT person) > 20
     max_fnr: 0.05
     tolerance: 1
-    grace: 10m
+    timing: {grace: 10m}
   busy-door:
     sql: |
       SELECT 1 FROM doors GROUP BY TUMBLE(ts, INTERVAL '1' HOUR) HAVING COUNT(*) > 20
@@ -328,7 +328,9 @@ def test_a_dump_counts_by_its_own_append_times(
     tmp_path: Path, counted: dict[tuple[WindowKey, int], Partial]
 ) -> None:
     """Of a log's dump, what was appended after the cut or in a wrong partition does not count."""
-    text = CONFIG.replace("unit: user", "unit: event").replace(", period: lifetime", "")
+    text = CONFIG.replace("privacy_unit: user", "privacy_unit: event").replace(
+        ", period: lifetime", ""
+    )
     alarms = configured(tmp_path, text)
     doors = people(tmp_path)["doors"]
     rows: list[tuple[int, int, dict[str, object]]] = []

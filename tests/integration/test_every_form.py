@@ -20,6 +20,7 @@ from accountant.units import to_loss_units
 from operators.conditions.weights import Weight
 from operators.registry import OFFERED
 from stream.build import open_ledger
+from stream.config.alarms.mechanism_keys import MechanismModel
 from stream.config.keys import AlarmModel
 from stream.config.loading import load
 from stream.decisions.mechanisms import price_of
@@ -68,10 +69,10 @@ feeds:
       room: {{domain: [{rooms}]}}
       ts: timestamp
 {badges}budget:
-  unit: user
+  privacy_unit: user
   epsilon_max: "100000"
   period: lifetime
-  contribution: {{predicates_per_window: 1, events_per_cell: 1}}
+  contribution: {{max_groups_per_window: 1, max_events_per_group: 1}}
 alarms:
 """
 
@@ -140,13 +141,12 @@ def price(alarms: Alarms, name: str) -> int:
 
 
 _OF_WINDOWS = {
-    *("for_", "of", "resolve_after", "labels", "annotations"),
-    *("active", "hold", "share", "usual", "false_rings", "max_delay"),
-    *("grace", "publish_delay", "decide_timeout", "max_age"),
+    *("active", "hold", "share", "baseline", "false_alarms", "max_delay", "episodes"),
+    *("lifecycle", "timing"),
 }
 """Keys of every alarm: when it is asked, what it may spend, and what becomes of its rings."""
 _OF_RUNS_AND_PANES = {
-    *("alarms_per_period", "append", "append_to", "max_fnr_in_silence"),
+    *("max_alarms", "repeat", "repeat_in", "max_fnr_given_no_alarm"),
     "release",
 }
 _RUNS_AND_PANES = {"svt", "panes"}
@@ -158,7 +158,9 @@ def test_every_form_is_in_the_table(tmp_path: Path) -> None:
     queries = load(written(tmp_path, "sqlite:///ledger.db"), environ={}).queries
     assert set(queries) == set(FORMS)
     keys = {"sql", *(key.split(":")[0] for form in FORMS.values() for key in form.keys.split("; "))}
-    assert keys == set(AlarmModel.model_fields) - _OF_WINDOWS - _OF_RUNS_AND_PANES
+    own = set(MechanismModel.model_fields) - {"name"} - _OF_RUNS_AND_PANES
+    beside = set(AlarmModel.model_fields) - _OF_WINDOWS
+    assert keys == own | beside | {"reference_timeout"}
     kinds = {each.kind for query in queries.values() for each in query.aggregates}
     assert kinds == set(Weight)
     mechanisms = {query.mechanism for query in queries.values()}

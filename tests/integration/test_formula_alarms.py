@@ -105,7 +105,7 @@ def test_a_formula_rings_where_it_is_true(tmp_path: Path, mechanism: str, unit: 
 )
 def test_an_aggregate_of_nothing_is_null(tmp_path: Path, aggregate: str, tolerance: str) -> None:
     """A room without events is neither below nor above: the query asks for events, too."""
-    lines = "    max_fpr: 0.001\n"
+    lines = "    mechanism: {tslm: {max_fpr: 0.001}}\n"
     path = configured(tmp_path, "event", lines, aggregate=aggregate, tolerance=tolerance)
     (query,) = load(Path(path), environ={}).queries.values()
     assert "COUNT(n) > 0" in query.texts
@@ -123,7 +123,7 @@ def test_a_rate_rings_where_it_is_high(tmp_path: Path, mechanism: str, unit: str
     neighbour is a fiftieth of it; a count of tolerance 50 costs as much.
     """
     rate = "COUNT(*) FILTER (WHERE n = 9) > 0.2 * COUNT(*) + 90"
-    lines = f"    max_fpr: 0.000000001\n    mechanism: {mechanism}\n"
+    lines = f"    mechanism: {{{mechanism}: {{max_fpr: 0.000000001}}}}\n"
     path = configured(tmp_path, unit, lines, aggregate=rate, tolerance=40)
     hours = [
         {"hall": [9] * 400 + [1] * 600, "lab": [9] * 400 + [1] * 2600},  # 200 and -200
@@ -156,12 +156,12 @@ def test_false_alarms_are_promised_up_to_the_threshold(
     The hall is at its threshold in every hour, the lab 41 beyond it. With misses first, the hall
     would ring nearly always.
     """
-    lines = "    max_fpr: 0.0001\n    mechanism: " + mechanism
+    how = f"{{{mechanism}: {{max_fpr: 0.0001, bounded_error: fpr}}}}"
     hours = [{"hall": [1] * 100, "lab": [1] * 182}] * 24
     path = configured(
         tmp_path,
         "event",
-        f"{lines}\n    promise: false_alarms\n",
+        f"    mechanism: {how}\n",
         aggregate=aggregate,
         tolerance=20,
     )
@@ -170,7 +170,7 @@ def test_false_alarms_are_promised_up_to_the_threshold(
     assert len([room for _, room in rang if room == "lab"]) >= 17  # of 24; fewer: 1 in 10^6 runs
     assert status.queries["crowd"].decided == 24
     told = tocsin("check", path)
-    assert "promised up to the threshold, max_fpr 0.0001: misses are not" in told.stderr
+    assert "bounded up to the threshold, max_fpr 0.0001: misses are not" in told.stderr
 
 
 def dearest(path: str) -> Fraction:
@@ -206,7 +206,7 @@ def test_alarms_say_every_tolerance(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
-@pytest.mark.parametrize("promise", ["", "promise: gdp, delta: 1e-6, "])
+@pytest.mark.parametrize("promise", ["", "privacy: gdp, delta: 1e-6, "])
 def test_two_workers_count_every_statistic(
     broker: Broker, postgres: Postgres, tmp_path: Path, promise: str
 ) -> None:
@@ -229,7 +229,8 @@ def test_two_workers_count_every_statistic(
         ' "COUNT(DISTINCT person)": 2,'
         " \"2.5 * COUNT(*) FILTER (WHERE kind = 'staff') - 0.1 * SUM(age)\": 2}",
         field_lines="      kind: string\n      age: {type: integer, clip: [0, 100]}\n",
-        budget=f'  {{{promise}unit: user, epsilon_max: "100", period: lifetime, on_overrun: deny}}',
+        budget=f'  {{{promise}privacy_unit: user, epsilon_max: "100", period: lifetime,'
+        " on_shortfall: deny}",
     )
     scenario.create_topics()
     rng = random.Random(11)

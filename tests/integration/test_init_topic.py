@@ -84,7 +84,7 @@ def _init(broker: Broker, topic: str, folder: Path) -> Result:
     return tocsin(
         *("init", str(folder / "made"), "--template", "shop", "--yes", "--domain-from-sample"),
         *("--from-topic", topic, "--bootstrap", broker.bootstrap),
-        *("--amount", "quantity", "--per", "country"),
+        *("--amount", "quantity", "--group-by", "country"),
     )
 
 

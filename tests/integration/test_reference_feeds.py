@@ -133,7 +133,7 @@ def test_means_and_quantiles_of_a_feed_decide(tmp_path: Path, aggregate: str, de
     path = Path(watching_a_feed(tmp_path, aggregate, unit="event"))
     text = path.read_text().replace("clip: [0, 1000]", "clip: [0, 200]")
     text = text.replace("line: integer", "line: string")
-    path.write_text(text.replace("    epsilon:", f"    decider: {decider}\n    epsilon:"))
+    path.write_text(text.replace("{epsilon:", f"{{decider: {decider}, epsilon:"))
     lines = [
         json.dumps({"line": f"{hour}{room}{at}", "room": room, "n": n, "ts": hour * HOUR_MS + 1})
         for hour, rooms in enumerate(MEANS)

@@ -42,14 +42,14 @@ _FLOWS_S, _PAUSES_S = 9.0, 7.0
 
 # A minute carries two runs, or one and some of its twenty comparisons: both are refused at times.
 _BUDGET = """\
-  unit: user
+  privacy_unit: user
   epsilon_max: "40"
-  promise: gdp
+  privacy: gdp
   delta: "1e-6"
   period: 1m
-  contribution: {predicates_per_window: 1, events_per_cell: 1}
+  contribution: {max_groups_per_window: 1, max_events_per_group: 1}
 """
-_IN_RUNS = "2\n    mechanism: svt\n    alarms_per_period: 3"
+_IN_RUNS = "2\n    mechanism: {svt: {max_alarms: 3}}"
 _COMPARED = """\
   busy:
     sql: |
@@ -58,8 +58,7 @@ _COMPARED = """\
       HAVING COUNT(*) > 20
     max_fnr: 0.05
     tolerance: 3
-    grace: 1s
-    publish_delay: 250ms
+    timing: {grace: 1s, publish_delay: 250ms}
 """
 
 

@@ -23,8 +23,8 @@ def written(folder: Path, limit: float | None = LIMIT) -> Path:
     """Write a configuration of one alarm in runs, with a bound or without."""
     folder.mkdir(exist_ok=True)
     path = Path(configuration(folder, unit="user", epsilon_max="1000", aggregate="COUNT(*) > 30"))
-    keys = "    tolerance: 1\n    mechanism: svt\n    alarms_per_period: 20\n"
-    keys += "" if limit is None else f"    max_fnr_in_silence: {limit}\n"
+    bound = "" if limit is None else f", max_fnr_given_no_alarm: {limit}"
+    keys = f"    tolerance: 1\n    mechanism: {{svt: {{max_alarms: 20{bound}}}}}\n"
     path.write_text(path.read_text().replace("    tolerance: 1\n", keys))
     return path
 

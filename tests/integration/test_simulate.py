@@ -55,7 +55,7 @@ feeds:
     unit: person
     fields: {person: string, room: {domain: [hall, lab]}, ts: timestamp}
     history: {from: 1970-01-01, until: 1970-01-01T06:00}
-budget: {unit: event, epsilon_max: "1000"}
+budget: {privacy_unit: event, epsilon_max: "1000"}
 alarms:
   crowd:
     sql: |
@@ -63,7 +63,7 @@ alarms:
       HAVING COUNT(*) > 20
     max_fnr: 0.05
     tolerance: 1
-    grace: 10m
+    timing: {grace: 10m}
 """
 
 
@@ -181,7 +181,6 @@ def test_windows_that_the_log_no_longer_holds_are_left_out(tmp_path: Path) -> No
     assert counted.windows + counted.incomplete == 11
     result = tocsin(
         str(config), "--replay", str(files["badges"][0]), "--runs", "1", "--workers", "1",
-        "--mechanisms", "tslm",
     )  # fmt: skip
     assert f"{counted.incomplete} windows left out" in " ".join(result.stdout.split())
 
@@ -195,11 +194,11 @@ def test_formulas_are_tried_with_what_answers_them(tmp_path: Path) -> None:
     log = dump(tmp_path)
     result = tocsin(
         str(config), "--replay", str(log), "--runs", "4", "--workers", "1",
-        "--mechanisms", "tslm,ppwlm,probe", "--tolerance-factors", "1",
+        "--mechanisms", "tslm,ppwlm,probe",
         "--json", str(tmp_path / "out.json"), "--html", str(tmp_path / "out.html"),
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
-    assert "not tried" not in result.stdout
+    assert "not simulated" not in result.stdout
     alarms = load(config, environ={})
     condition = alarms.queries["crowd"].condition
     counted = count_history(alarms, {"badges": [log]})["crowd"]
@@ -223,7 +222,9 @@ def test_limit_takes_the_first_windows(tmp_path: Path) -> None:
     assert count_history(alarms, files, limit=10_000)["fire-code"].windows == 75
 
 
-@pytest.mark.parametrize(("guard", "most"), [("MOST_WINDOWS", 74), ("MOST_ENTRIES", 100)])
+@pytest.mark.parametrize(
+    ("guard", "most"), [("MOST_WINDOWS", 74), ("MOST_ENTRIES", 100), ("MOST_CELLS", 900)]
+)
 def test_too_much_history_is_refused_with_a_hint(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, guard: str, most: int
 ) -> None:
@@ -261,6 +262,7 @@ def test_office_is_simulated_and_nothing_else_happens(
     assert own[0]["epsilon_worst"] == pytest.approx(0.131, abs=5e-4)
     assert own[0]["fnr"]["of"] == 3 * 3  # three crowds, three runs
     assert len(one["settings"]) == 6
+    assert own[0]["denied"] == 0
     assert "custodian only" in (tmp_path / "out.html").read_text("utf-8")
     again = tocsin(config, "--replay", BADGES, "--json", "out.json")
     assert again.exit_code == 2
@@ -268,18 +270,75 @@ def test_office_is_simulated_and_nothing_else_happens(
 
 
 def test_one_alarm_of_several(tmp_path: Path) -> None:
-    """``--alarm`` simulates that one; the verdict on the budget is still that of all of them."""
+    """``--alarm`` shows and changes that one; the budget is asked for all of them."""
     result = tocsin(
         str(copied("retail", tmp_path)), "--replay", str(examples.SALES), "--alarm", "big-week",
-        "--runs", "2", "--workers", "1", "--mechanisms", "tslm", "--max-fnr", "0.01,0.05",
+        "--runs", "2", "--workers", "1", "--max-fnr", "0.01,0.05",
         "--tolerance-factors", "0.02,1", "--json", str(tmp_path / "out.json"),
     )  # fmt: skip
     assert result.exit_code == 0, result.stderr
     (one,) = json.loads((tmp_path / "out.json").read_text("utf-8"))["alarms"]
     assert one["alarm"] == "big-week"
-    fits = {(each["max_fnr"], each["tolerance"]): each["fits"] for each in one["settings"]}
-    assert fits[0.05, "9000"]
-    assert not fits[0.01, "180"]
+    denied = {(each["max_fnr"], each["tolerance"]): each["denied"] for each in one["settings"]}
+    assert denied[0.05, "9000"] == 0
+    assert denied[0.01, "180"] > 0
+
+
+SHOPS = """\
+feeds:
+  sales:
+    topic: sales
+    time: ts
+    unit: card
+    fields:
+      card: string
+      shop: {domain: [SHOPS]}
+      class: {domain: [c0, c1, c2, c3, c4]}
+      ts: timestamp
+    history: {from: "2024-01-01T00:00:00Z", until: "2024-01-08T00:00:00Z"}
+budget: {privacy_unit: user, period: 1w, epsilon_max: "3"}
+alarms:
+  promotion:
+    sql: |
+      SELECT shop, class FROM sales
+      GROUP BY shop, class, HOP(ts, INTERVAL '5' MINUTE, INTERVAL '15' MINUTE)
+      HAVING COUNT(*) > 90
+    max_fnr: 0.05
+    tolerance: 20
+    mechanism: {svt: {max_fpr: 1e-7, max_alarms: 4}}
+"""
+
+
+def test_a_burst_that_takes_all_alarms_of_a_week_is_no_small_matter(tmp_path: Path) -> None:
+    """What fits on paper: one burst on Monday, and all groups are denied until Sunday is over."""
+    config = tmp_path / "alarms.yaml"
+    config.write_text(SHOPS.replace("SHOPS", ", ".join(f"s{at}" for at in range(12))))
+    bursts = {("s3", "c1"): "2024-01-01T10", ("s8", "c4"): "2024-01-05T17"}
+    rows = [
+        json.dumps(
+            {"card": f"p{at}{shop}", "shop": shop, "class": kind}
+            | {"ts": f"{hour}:{at % 30:02d}:{at // 30:02d}Z"}
+        )
+        for (shop, kind), hour in bursts.items()
+        for at in range(600)
+    ]
+    log = tmp_path / "sales.jsonl"
+    log.write_text("\n".join(rows) + "\n")
+    out = tmp_path / "out.json"
+    result = tocsin(
+        str(config), "--replay", str(log), "--runs", "5", "--workers", "1", "--json", str(out)
+    )
+    assert result.exit_code == 0, result.stderr
+    (one,) = json.loads(out.read_text("utf-8"))["alarms"]
+    (own,) = one["settings"]
+    assert one["windows"] > 2_000
+    assert own["epsilon_worst"] <= 3 < 2 * own["epsilon_worst"]
+    assert own["denied"] > 0.8  # from Monday on
+    assert own["fnr"]["value"] > 0.4  # all of the second burst
+    assert not own["keeps_max_fnr"]
+    words = " ".join(result.stdout.split())
+    assert "budget denied windows, or an SVT run was spent" in words
+    assert max(map(len, result.stdout.splitlines())) <= 80
 
 
 @pytest.mark.parametrize(

@@ -142,11 +142,11 @@ feeds:
       ts: timestamp
 {times}
 budget:
-  unit: user
+  privacy_unit: user
   epsilon_max: "1000000"
   period: lifetime
-  on_overrun: deny
-  contribution: {{predicates_per_window: {predicates}, events_per_cell: {events}}}
+  on_shortfall: deny
+  contribution: {{max_groups_per_window: {predicates}, max_events_per_group: {events}}}
 alarms:
 {alarms}"""
 
@@ -163,9 +163,7 @@ _ALARM = """\
       GROUP BY room, {window}
       HAVING {aggregate} > {threshold}
     max_fnr: 1e-9
-    grace: {grace}ms
-    publish_delay: {delay}ms
-    decide_timeout: {timeout}s
+    timing: {{grace: {grace}ms, publish_delay: {delay}ms, decide_timeout: {timeout}s}}
 """
 
 _AGGREGATES: Final = {

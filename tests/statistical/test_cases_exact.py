@@ -199,7 +199,7 @@ def test_the_worst_order_is_asked_last(
 
 def test_svt_lies_between_last_and_first(tmp_path: Path) -> None:
     """The bounds of the command are those over all orders, and each expectation meets its worse."""
-    query = alarm(tmp_path, "mechanism: svt", "alarms_per_period: 1")
+    query = alarm(tmp_path, "mechanism: {svt: {max_alarms: 1}}")
     operator = Svt.planned(query.condition, query.aim)
     steps = [count - 31 for count in COUNTS.values()]
     found = tried(tmp_path, dict.fromkeys(COUNTS, ">= 0"))

@@ -25,11 +25,14 @@ ROOMS = [f"r{at}" for at in range(24)]
 ABOVE, MINUTES = 6, 6
 TUMBLE = "TUMBLE(ts, INTERVAL '1' MINUTE)"
 EARLY = "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
-USER = "unit: user, period: 1d, contribution: {predicates_per_window: 30, events_per_cell: 3}"
+USER = (
+    "privacy_unit: user, period: 1d,"
+    " contribution: {max_groups_per_window: 30, max_events_per_group: 3}"
+)
 KINDS = [
     *((name, TUMBLE, USER) for name in ("tslm", "ppwlm", "dppwlm", "svt")),
-    *((name, TUMBLE, "unit: event") for name in ("tslm", "dppwlm", "svt")),
-    *((name, EARLY, "unit: event") for name in ("tslm", "svt")),
+    *((name, TUMBLE, "privacy_unit: event") for name in ("tslm", "dppwlm", "svt")),
+    *((name, EARLY, "privacy_unit: event") for name in ("tslm", "svt")),
 ]
 
 
@@ -87,7 +90,7 @@ def test_whoever_is_in_held_rooms_changes_nothing(
     assert 0 < len(first) < len(ROOMS)
     moved, charged, _ = told(tmp_path / "1", kind, more=first, minutes=held)
     assert (moved, charged) == (there, charges)
-    short = "grace: 30s"
+    short = "timing: {grace: 30s}"
     there, charges, first = told(tmp_path / "2", kind, hold=short)
     moved, charged, _ = told(tmp_path / "3", kind, more=first, minutes=held, hold=short)
     assert (moved, charged) != (there, charges)

@@ -85,7 +85,7 @@ def law(
     draws: int = 1,
     box: range = BOX,
     person: Person = NOBODY,
-    unit: str = "unit: event",
+    unit: str = "privacy_unit: event",
 ) -> Law:
     """Return the law of all decisions and released counts together, noisy panes in a box.
 
@@ -154,7 +154,7 @@ def test_an_event_loses_no_more_than_its_pane_is_charged(
 
 
 SMALL = range(-3, 6)
-CAPS = "unit: user, period: 1d, contribution: {{predicates_per_window: {rooms}"
+CAPS = "privacy_unit: user, period: 1d, contribution: {{max_groups_per_window: {rooms}"
 SHOWN = (
     alarm("early", CUMULATIVE, "COUNT(*) > 2", tolerance="0", release="counts"),
     alarm("whole", "TUMBLE(ts, INTERVAL '3' MINUTE)", "COUNT(*) > 4", tolerance="0"),
@@ -168,9 +168,9 @@ EVERYWHERE = Person(comes=(0, 1, 2), counts=(0, 1, 2), charged=3)
     [
         (CAPS, EVERYWHERE),
         (CAPS, Person(comes=(0, 2), counts=(0, 2), charged=3)),
-        (f"{CAPS}, windows_per_period: 2", replace(EVERYWHERE, counts=(0, 1), charged=2)),
-        (f"{CAPS}, windows_per_period: 2", Person(comes=(1, 2), counts=(1, 2), charged=2)),
-        (f"{CAPS}, windows_per_period: 1", replace(EVERYWHERE, counts=(0,), charged=1)),
+        (f"{CAPS}, max_windows_per_period: 2", replace(EVERYWHERE, counts=(0, 1), charged=2)),
+        (f"{CAPS}, max_windows_per_period: 2", Person(comes=(1, 2), counts=(1, 2), charged=2)),
+        (f"{CAPS}, max_windows_per_period: 1", replace(EVERYWHERE, counts=(0,), charged=1)),
     ],
 )
 def test_a_person_loses_what_the_panes_that_count_her_are_charged(
@@ -201,7 +201,7 @@ def test_a_person_loses_what_the_panes_that_count_her_are_charged(
 def test_a_cap_that_panes_forget_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A twin that counts everybody in every pane, and is charged for two of three."""
     monkeypatch.setattr("stream.counting.sharing.windows_cap", lambda _query, _budget: None)
-    unit = f"{CAPS}, windows_per_period: 2}}}}"
+    unit = f"{CAPS}, max_windows_per_period: 2}}}}"
     laws = [
         law(tmp_path / name, COUNTS, written=SHOWN, box=SMALL, person=each, unit=unit)
         for name, each in (

@@ -58,7 +58,9 @@ PAIRS = 120
 ROOMS = 3
 CELLS = {"event": 1, "user": 2}
 """How many cells one neighbour moves, by the caps."""
-LEVELS = 'levels: {first: "0.4", rounds: 2, refinement: 2, finest_share: "0.1"}'
+LEVELS = (
+    'mechanism: {ppwlm: {levels: {first: "0.4", rounds: 2, refinement: 2, finest_share: "0.1"}}}'
+)
 
 
 def number(rows: list[Row], kind: str = "abc") -> int:
@@ -302,7 +304,7 @@ def test_quantiles_are_no_further_apart_than_a_gaussian_budget_says(
 ) -> None:
     """The squares of the distances of one unit's cells add up to what is charged."""
     name, unit, found = counted
-    promise = f'{UNITS[unit]}, promise: gdp, delta: "1e-6"'
+    promise = f'{UNITS[unit]}, privacy: gdp, delta: "1e-6"'
     _, operator = operator_of(tmp_path, name, promise)
     laws = found.laws(operator)
     normal = norm.ppf(np.clip(laws, 1e-12, 1 - 1e-12))
@@ -352,7 +354,7 @@ def test_a_run_loses_its_opening_and_its_alarms(
 ) -> None:
     """Every answer of three rooms, in every order: the ledger's terms bound every transcript."""
     name, unit, found = counted
-    query, _ = operator_of(tmp_path, name, unit, "mechanism: svt", "alarms_per_period: 2")
+    query, _ = operator_of(tmp_path, name, unit, "mechanism: {svt: {max_alarms: 2}}")
     run = Svt.planned(query.condition, query.aim)
     terms, scores = run.terms, found.scores(run.score)
     opening, alarm = (each / UNITS_PER_EPSILON for each in (terms.open_units, terms.alarm_units))
@@ -379,7 +381,7 @@ def twin(found: Counted, score: Score, steps: int) -> Floats:
 
 FEW = (
     UNITS["user"]
-    .replace("events_per_cell: 3", "events_per_cell: 3, windows_per_period: 1")
+    .replace("max_events_per_group: 3", "max_events_per_group: 3, max_windows_per_period: 1")
     .replace("lifetime", "1d")
 )
 HOP = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
@@ -388,7 +390,7 @@ TUMBLE = "TUMBLE(ts, INTERVAL '1' MINUTE)"
 
 @pytest.mark.parametrize(
     ("unit", "window", "times"),
-    [("unit: event", HOP, 2), (UNITS["user"], TUMBLE, 3 * 2), (FEW, TUMBLE, 2)],
+    [("privacy_unit: event", HOP, 2), (UNITS["user"], TUMBLE, 3 * 2), (FEW, TUMBLE, 2)],
 )
 def test_windows_add_up_as_the_ledger_says(
     tmp_path: Path, unit: str, window: str, times: int

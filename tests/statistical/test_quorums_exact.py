@@ -54,7 +54,7 @@ MANY = tuple(product((0, 1, 2, 5, 12, 33, 60), repeat=3))
 
 def asked(folder: Path, aggregate: str, comparison: Comparison, tolerance: int, cap: int) -> Query:
     """Return the alarm, from its configuration."""
-    lines = f"max_fpr: {ALPHA}", f"tolerance: {tolerance}"
+    lines = f"mechanism: {{tslm: {{max_fpr: {ALPHA}}}}}", f"tolerance: {tolerance}"
     unit = "event" if cap == 1 else "user"
     return scored(folder, f"{aggregate} {comparison} 2", *lines, unit=unit).queries["one"]
 

@@ -25,8 +25,8 @@ ROOMS = ("hall", "lab", "attic")
 LEVELS = "2\n    severity: {warning: 3, critical: {threshold: 8, max_fnr: 0.01}}"
 COUNTS = (4, 0, 9)
 USER = (
-    "unit: user, period: 1d,"
-    " contribution: {predicates_per_window: 2, events_per_cell: 3, windows_per_period: 2}"
+    "privacy_unit: user, period: 1d,"
+    " contribution: {max_groups_per_window: 2, max_events_per_group: 3, max_windows_per_period: 2}"
 )
 
 
@@ -77,7 +77,11 @@ def worst(there: list[NDArray[Any]], absent: list[NDArray[Any]]) -> tuple[Fracti
 @pytest.mark.parametrize(
     ("unit", "come", "touched"),
     [
-        ("unit: event", ((0,), 1), 3),  # one event in each of three rooms, each of them a neighbour
+        (
+            "privacy_unit: event",
+            ((0,), 1),
+            3,
+        ),  # one event in each of three rooms, each of them a neighbour
         (USER, ((0, 1, 2), 5), 4),  # two rooms of two windows, of all that she is in
         (USER, ((2,), 2), 2),
     ],

@@ -28,7 +28,7 @@ feeds:
       n: {type: integer, clip: [0, 10]}
       ts: timestamp
     history: {from: 1970-01-01, until: 1970-01-02}
-budget: {unit: BUDGET_UNIT, epsilon_max: "EPSILON_MAX"PERIOD}
+budget: {privacy_unit: BUDGET_UNIT, epsilon_max: "EPSILON_MAX"PERIOD}
 alarms:
   crowd:
     sql: |
@@ -54,7 +54,7 @@ def configuration(
     text = (
         CONFIG.replace("BUDGET_UNIT", unit)
         .replace("EPSILON_MAX", epsilon_max)
-        .replace("PERIOD", period + (", on_overrun: deny" if denials else ""))
+        .replace("PERIOD", period + (", on_shortfall: deny" if denials else ""))
         .replace("AGGREGATE", aggregate)
         .replace("TOLERANCE", str(tolerance))
     )

@@ -32,10 +32,10 @@ feeds:
       free: float
       ts: timestamp
 budget:
-  unit: user
+  privacy_unit: user
   epsilon_max: "4"
   period: 1d
-  contribution: {predicates_per_window: 2, events_per_cell: 3}
+  contribution: {max_groups_per_window: 2, max_events_per_group: 3}
 alarms:
   fire-code:
     sql: |
@@ -46,7 +46,7 @@ alarms:
     active: "Mon-Fri 07:00-22:00"
     max_fnr: 0.05
     tolerance: 9
-    grace: 30s
+    timing: {grace: 30s}
 """
 ROOMS = "lobby\nlab\nattic\n"
 CAPACITY = "room,seats\nlobby,120\nlab,80\nattic,30\n"
@@ -59,10 +59,10 @@ feeds:
     unit: person                    # the privacy unit's id
     fields: {person: string, room: {domain: rooms.txt}, ts: timestamp}
 budget:
-  unit: user                        # user | event: what one neighbour differs in
+  privacy_unit: user                        # user | event: what one neighbour differs in
   epsilon_max: "4"                  # decimal string or fraction, never a binary float
   period: 1d                        # renewed every period; or lifetime
-  contribution: {predicates_per_window: 1, events_per_cell: 1}   # caps act within a window
+  contribution: {max_groups_per_window: 1, max_events_per_group: 1}   # caps act within a window
 alarms:
   fire-code:
     sql: |
@@ -73,7 +73,7 @@ alarms:
     max_fnr: 0.05
     tolerance: 9
     mechanism: tslm                 # tslm | ppwlm | dppwlm | probe | probe-ent | svt | decider
-    grace: 30s
+    timing: {grace: 30s}
 """
 
 

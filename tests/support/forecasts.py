@@ -39,11 +39,9 @@ class ForecastScenario(Scenario):
     def config_text(self, *, public: int = 0, custodian: int = 0) -> str:
         """Return the configuration."""
         text = super().config_text(public=public, custodian=custodian)
-        keys = (
-            '    mechanism: decider\n    epsilon: "20"\n'
-            "    reference: {feed: forecast}\n    reference_timeout: 45s\n"
-        )
+        keys = '    mechanism: {decider: {epsilon: "20", reference: {feed: forecast}}}\n'
         text = text.replace(f"    tolerance: {self.tolerance}\n", keys)
+        text = text.replace("timing: {", "timing: {reference_timeout: 45s, ")
         feed = _FEED.format(name=self.name, rooms=", ".join(ROOMS), key=_KEY.decode())
         return text.replace("budget:\n", f"{feed}budget:\n")
 

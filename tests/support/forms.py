@@ -10,6 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from tests.support.keys import nested
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -41,6 +43,7 @@ BADGES: Final = "      n: {type: integer, clip: [0, 9]}\n"
 
 _SQL: Final = "SELECT room FROM badges GROUP BY room,"
 _RARELY: Final = 'max_fnr: "0.000001"; max_fpr: "0.000001"'
+_TIMING: Final = ("grace: 1s", "publish_delay: 250ms")
 _BAND: Final = 'mechanism: decider; max_fnr: 0.05; epsilon: "50"'
 _FEED: Final = f"{_BAND}; reference: {{feed: forecast}}; reference_timeout: 45s"
 _LEVELS: Final = 'levels: {first: "0.02", rounds: 3, refinement: 2, finest_share: 0.75}'
@@ -91,10 +94,10 @@ FORMS: Final = {
     ),
     "steps": _in("COUNT(*) > 20", f"{_RARELY}; tolerance: 4; mechanism: ppwlm", "atrium"),
     "phases": _in(_BOTH, f"{_RARELY}; tolerance: 2; mechanism: probe", "atrium"),
-    "promise": _in("COUNT(*) > 15", f"{_RARELY}; tolerance: 3; promise: false_alarms", "atrium"),
+    "promise": _in("COUNT(*) > 15", f"{_RARELY}; tolerance: 3; bounded_error: fpr", "atrium"),
     "promise-both": _in(
         _BOTH.replace("20", "10"),
-        f"{_RARELY}; tolerance: 3; promise: false_alarms; mechanism: probe-ent",
+        f"{_RARELY}; tolerance: 3; bounded_error: fpr; mechanism: probe-ent",
         "atrium",
     ),
     "steps-both": _in(_BOTH, f"{_RARELY}; tolerance: 4; mechanism: dppwlm", "atrium"),
@@ -146,8 +149,7 @@ def alarms_text(window: str) -> str:
     """
     return "".join(
         f"  {name}:\n    sql: {_SQL} {window} HAVING {form.having}\n"
-        + "".join(f"    {key}\n" for key in form.keys.split("; "))
-        + "    grace: 1s\n    publish_delay: 250ms\n"
+        + "".join(f"    {key}\n" for key in nested([*form.keys.split("; "), *_TIMING]))
         for name, form in FORMS.items()
     )
 

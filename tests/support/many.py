@@ -56,13 +56,13 @@ _ALARM = """\
       HAVING COUNT(*) > {threshold}
     max_fnr: 0.05
     tolerance: 9
-    grace: 0s
+    timing: {{grace: 0s}}
 """
 _BUDGETS = {
-    "user": "{unit: user, epsilon_max: '100000', period: 1d,"
-    " contribution: {predicates_per_window: 1, events_per_cell: 1}}",
-    "event": "{unit: event, epsilon_max: '100000'}",
-    "apart": "{unit: event, epsilon_max: '1'}",
+    "user": "{privacy_unit: user, epsilon_max: '100000', period: 1d,"
+    " contribution: {max_groups_per_window: 1, max_events_per_group: 1}}",
+    "event": "{privacy_unit: event, epsilon_max: '100000'}",
+    "apart": "{privacy_unit: event, epsilon_max: '1'}",
 }
 """A budget that holds all alarms beside one another; one that holds them as they share no row."""
 

@@ -28,7 +28,7 @@ feeds:
     unit: person
     fields: {{person: string, room: {{type: string, domain: [{rooms}]}}, ts: timestamp}}
     history: {{from: "2024-01-01T00:00:00Z", until: "2024-01-01T{until}:00Z"}}
-budget: {{unit: event, epsilon_max: "{wall}"}}
+budget: {{privacy_unit: event, epsilon_max: "{wall}"}}
 ledger: {ledger}
 alarms:
 """
@@ -49,8 +49,7 @@ def alarm(
         f"    sql: SELECT room FROM doors GROUP BY room, {window} HAVING {having}",  # noqa: S608  # a file's
         "    max_fnr: 0.05",
         f"    tolerance: {tolerance}",
-        f"    mechanism: {mechanism}",
-        *([f"    release: {release}"] if release else []),
+        f"    mechanism: {f'{{{mechanism}: {{release: {release}}}}}' if release else mechanism}",
         "",
     )
     return "\n".join(lines)
@@ -62,14 +61,14 @@ def configured(
     rooms: Sequence[str] = ("hall",),
     until: str = "00:03",
     wall: str = "1000",
-    unit: str = "unit: event",
+    unit: str = "privacy_unit: event",
 ) -> Alarms:
     """Return a configuration in a folder of its own; ``unit`` is what its budget says of that."""
     folder.mkdir(exist_ok=True)
     file = folder / "alarms.yaml"
     ledger = f"sqlite:///{folder / 'ledger.db'}"
     head = HEAD.format(rooms=", ".join(rooms), until=until, wall=wall, ledger=ledger)
-    file.write_text(head.replace("unit: event", unit) + "".join(written))
+    file.write_text(head.replace("privacy_unit: event", unit) + "".join(written))
     return load(file, environ={})
 
 

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 from collections.abc import Mapping  # noqa: TC003 -- a dataclass field
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
+from accountant.units import PrivacyUnit
 from stream.config.loading import examine
-from stream.planning.outlook import outlook
+from stream.decisions.mechanisms import plans_of
+from stream.model.holds import in_runs
+from stream.planning.budget import budget_plan
+from stream.planning.playing import played
+from stream.planning.refusal import first_refusal
+from stream.planning.runs import run_outlook
+from stream.planning.totals import totals
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.schedule import Schedule
+from tests.support.keys import nested
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from pathlib import Path
 
+    from accountant.budget.plan import ScopePlan
     from stream.model.alarms import Alarms
-    from stream.planning.outlook import ScopeOutlook
+    from stream.planning.playing import Played
+    from stream.planning.refusal import Refusal
+    from stream.planning.runs import RunOutlook
+    from stream.planning.totals import Totals
 
-__all__ = ["Alarm", "Config", "calendars", "due_code"]
+__all__ = ["Alarm", "Config", "Looked", "calendars", "outlook"]
 
 HEAD = """\
 timezone: {timezone}
@@ -63,7 +74,7 @@ class Alarm:
             f"      HAVING {self.having}",
             f"    max_fnr: {self.max_fnr}",
             f"    tolerance: {self.tolerance}",
-            *(f"    {key}: {value}" for key, value in self.extra.items()),
+            *(f"    {line}" for line in nested(f"{k}: {v}" for k, v in self.extra.items())),
         ]
         return "\n".join(lines) + "\n"
 
@@ -82,7 +93,7 @@ class Config:
 
     def write(self, folder: Path) -> Path:
         """Write it and return its path."""
-        budget = f'unit: {self.unit}, epsilon_max: "{self.epsilon_max}"'
+        budget = f'privacy_unit: {self.unit}, epsilon_max: "{self.epsilon_max}"'
         if self.unit == "user":
             budget += f", period: {self.period}{self.caps}"
         history = f"    history: {self.history}" if self.history else ""
@@ -97,10 +108,41 @@ class Config:
         assert report.alarms is not None, [str(error) for error in report.errors]
         return report.alarms
 
-    def look(self, folder: Path) -> ScopeOutlook:
+    def look(self, folder: Path) -> Looked:
         """Write it and look ahead for its one budget."""
         (one,) = outlook(self.load(folder))
         return one
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What becomes of one budget."""
+
+    plan: ScopePlan
+    played: Played | None
+    refusal: Refusal | None
+    totals: Totals | None
+    runs: tuple[RunOutlook, ...]
+
+
+def outlook(alarms: Alarms) -> tuple[Looked, ...]:
+    """Look ahead for every budget of a configuration, in order."""
+    looked, budget = [], alarms.budget
+    for plan in budget_plan(alarms, plans_of(alarms)).scopes:
+        queries = [alarms.running[alarm.query] for alarm in plan.alarms]
+        whole = played(plan, queries, budget)
+        by_play = budget.unit is PrivacyUnit.EVENT or any(query.share for query in queries)
+        refused = (whole.refused if whole else None) if by_play else None
+        looked.append(
+            Looked(
+                plan,
+                whole,
+                refused if by_play else first_refusal(plan, queries, budget),
+                totals(plan, queries, budget),
+                tuple(run_outlook(query, budget) for query in queries if in_runs(query)),
+            )
+        )
+    return tuple(looked)
 
 
 calendars = st.one_of(
@@ -124,23 +166,3 @@ calendars = st.one_of(
         st.sampled_from([None, Schedule.parse("Mon-Fri 00:00-24:00", "Europe/Berlin")]),
     ),
 )
-
-
-def due_code(lines: Sequence[Mapping[str, Any]]) -> int:
-    """Return the exit code that ``tocsin plan FILE --json`` owes what it printed.
-
-    3 where an alarm gets fewer windows than it asks for, else 0: no alarm is useless, and none of
-    the denials is wanted.
-    """
-    for budget in (line for line in lines if line["record"] == "budget"):
-        if budget["fits"] and budget["worst"] is not None:
-            continue
-        if budget["played"] is None and budget["first_refusal"] is not None:
-            return 3
-        for line in lines:
-            if line["record"] != "alarm" or line["budget"] != budget["budget"]:
-                continue
-            asked, granted = line["windows_asked"], line["windows_granted"]
-            if line["windows_fit"] == 0 or (asked is not None and granted < asked):
-                return 3
-    return 0

@@ -67,26 +67,26 @@ alarms:
   count:
     sql: SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' MINUTE) HAVING COUNT(*) > 2
     max_fnr: 0.05
-    grace: {grace}ms
+    timing: {{grace: {grace}ms}}
   rooms:
     sql: >
       SELECT 1 FROM (SELECT room FROM badges GROUP BY room,
       HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE) HAVING COUNT(*) > 1) HAVING COUNT(*) >= 2
     max_fnr: 0.05
-    grace: {grace}ms
+    timing: {{grace: {grace}ms}}
   people:
     sql: >
       SELECT room FROM badges WHERE open GROUP BY room,
       HOP(ts, INTERVAL '1' MINUTE, INTERVAL '3' MINUTE) HAVING COUNT(DISTINCT person) >= 2
     max_fnr: 0.05
-    grace: 0s
+    timing: {{grace: 0s}}
   total:
     sql: >
       SELECT room FROM badges GROUP BY room,
       HOP(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)
       HAVING SUM(amount) - 0.3 * COUNT(*) FILTER (WHERE open) < 3
     max_fnr: 0.05
-    grace: {grace}ms
+    timing: {{grace: {grace}ms}}
   mixed:
     sql: >
       SELECT room FROM badges GROUP BY room,
@@ -94,12 +94,12 @@ alarms:
       HAVING (AVG(amount) > 0.75 OR MEDIAN(amount) FILTER (WHERE open) >= 1)
       AND COUNT(DISTINCT person) >= 2 AND NOT SUM(amount) FILTER (WHERE NOT open) > 2
     max_fnr: 0.05
-    grace: {grace}ms
+    timing: {{grace: {grace}ms}}
 """
 BUDGETS = {
-    PrivacyUnit.EVENT: '  {unit: event, epsilon_max: "100"}',
-    PrivacyUnit.USER: '  {unit: user, epsilon_max: "1000", period: 90s, '
-    "contribution: {predicates_per_window: 2, events_per_cell: 2}}",
+    PrivacyUnit.EVENT: '  {privacy_unit: event, epsilon_max: "100"}',
+    PrivacyUnit.USER: '  {privacy_unit: user, epsilon_max: "1000", period: 90s, '
+    "contribution: {max_groups_per_window: 2, max_events_per_group: 2}}",
 }
 
 

@@ -69,11 +69,11 @@ alarms:
 """
 
 _BUDGET = """\
-  unit: user
+  privacy_unit: user
   epsilon_max: "{epsilon_max}"
   period: lifetime
-  on_overrun: deny
-  contribution: {{predicates_per_window: 1, events_per_cell: 1}}
+  on_shortfall: deny
+  contribution: {{max_groups_per_window: 1, max_events_per_group: 1}}
 """
 
 _ALARM = """\
@@ -84,9 +84,7 @@ _ALARM = """\
       HAVING {having}
     max_fnr: 0.05
     tolerance: {tolerance}
-    grace: 1s
-    publish_delay: 250ms
-    decide_timeout: {decide_timeout}
+    timing: {{grace: 1s, publish_delay: 250ms, decide_timeout: {decide_timeout}}}
 """
 
 

@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["UNITS", "scored"]
 
 UNITS = {
-    "event": "unit: event",
-    "user": "unit: user, period: lifetime, contribution: {predicates_per_window: 2,"
-    " events_per_cell: 3}",
+    "event": "privacy_unit: event",
+    "user": "privacy_unit: user, period: lifetime, contribution: {max_groups_per_window: 2,"
+    " max_events_per_group: 3}",
 }
 _FILE = """\
 feeds:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import io
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -10,26 +10,28 @@ import numpy as np
 from rich.console import Console
 
 from accountant.units import Contribution, PrivacyUnit
-from operators.base import Plan
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Condition
 from operators.conditions.weights import Weight
 from stream.model.alarms import Alarms, Budget, Settings
-from stream.model.feeds import Codec, Domain, Feed
+from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
 from stream.model.queries import AggregateSpec, FirstTolerances, Query
-from stream.simulation.crew import try_out
+from stream.simulation.crew import Bench, try_out
 from stream.simulation.history import CountedAlarm
-from stream.simulation.results import AlarmResults, Measured, Simulation
-from stream.simulation.settings import Setting, settings_of
-from stream.simulation.tables import simulation_tables
-from stream.simulation.trials import Bench
+from stream.simulation.results import results_of
+from stream.simulation.shown import terminal
+from stream.simulation.variants import variants_of
 from stream.windows.calendars import FixedCalendar
+from stream.windows.periods import Periods
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from stream.simulation.draws.tally import Tally
+    from stream.simulation.results import Simulation
 
 
 HOUR_MS = 3_600_000
@@ -57,7 +59,15 @@ def alarm(cells: int, *, tolerance: int = 9, mechanism: str = "tslm") -> Query:
     """Return an alarm for more than 40 events in a room."""
     return Query(
         id="crowd",
-        feed=Feed("badges", "t", Codec.JSON, "ts", "person", None, {}),
+        feed=Feed(
+            "badges",
+            "t",
+            Codec.JSON,
+            "ts",
+            "person",
+            None,
+            {"room": Field("room", FieldType.STRING)},
+        ),
         domain=Domain(("room",), (tuple(f"room {at}" for at in range(cells)),)),
         calendar=FixedCalendar(HOUR_MS, HOUR_MS),
         where=None,
@@ -78,16 +88,30 @@ def alarm(cells: int, *, tolerance: int = 9, mechanism: str = "tslm") -> Query:
     )
 
 
-def bench_of(query: Query, counted: CountedAlarm, *settings: Setting) -> Bench:
-    """Return a bench of one alarm whose people reach two cells, and whose runs end with it."""
-    one = query.id
-    stretches = {one: (range(counted.windows),)}
-    return Bench({one: counted}, {one: query.condition}, {one: 2}, settings, stretches)
+def file_of(*queries: Query, epsilon_max: Fraction = Fraction(10**5)) -> Alarms:
+    """Return a file of some alarms: people reach two cells, and the budget is never renewed."""
+    budget = Budget(PrivacyUnit.USER, epsilon_max, Periods.lifetime(), Contribution(2, 1))
+    return Alarms(
+        file="<alarms>.yaml",
+        feeds={"badges": queries[0].feed},
+        queries={query.id: query for query in queries},
+        budget=budget,
+        kafka=None,
+        settings=Settings("sqlite://", ("", 0), ("", 0)),
+    )
 
 
-def own(query: Query, mechanism: str = "tslm") -> Setting:
-    """Return the alarm's own aim with a mechanism."""
-    return Setting(query.id, mechanism, Fraction(1), query.aim, configured=True)
+def tried(
+    query: Query,
+    statistics: NDArray[np.int64],
+    runs: int,
+    *,
+    epsilon_max: Fraction = Fraction(10**5),
+) -> Tally:
+    """Return what came of an alarm in so many replays, in this process."""
+    alarms = file_of(query, epsilon_max=epsilon_max)
+    (found,) = try_out(Bench([alarms], {query.id: counted_alarm(statistics)}), runs)
+    return found[query.id]
 
 
 def near_the_threshold(windows: int, cells: int, *, seed: int = 1) -> NDArray[np.int64]:
@@ -102,34 +126,20 @@ def simulated(
     statistics: NDArray[np.int64],
     *,
     runs: int = 3,
-    mechanisms: Sequence[str] = ("tslm", "ppwlm", "nlm"),
-    fits: float = 100.0,
+    mechanisms: Sequence[str] = (),
+    factors: Sequence[Fraction] = (),
+    rates: Sequence[Fraction] = (),
+    epsilon_max: Fraction = Fraction(10**5),
 ) -> Simulation:
-    """Return a simulation in this process; settings fit up to a worst case of ``fits``."""
-    counted = counted_alarm(statistics)
-    settings, untried = settings_of(query, mechanisms=mechanisms)
-    tried = try_out(bench_of(query, counted, *settings), runs)
-    measured = [
-        Measured(setting, one.plan, float(one.plan.epsilon) <= fits, one.tally)
-        for setting, one in zip(settings, tried, strict=True)
-        if isinstance(one.plan, Plan)
-    ]
-    budget = Budget(PrivacyUnit.USER, Fraction(4), None, Contribution(2, 1))
-    alarms = Alarms(
-        file="<alarms>.yaml",
-        feeds={"badges": query.feed},
-        queries={query.id: query},
-        budget=budget,
-        kafka=None,
-        settings=Settings("sqlite://", ("", 0), ("", 0)),
-    )
-    results = AlarmResults(query, counted, tuple(measured), tuple(untried))
-    return Simulation(alarms, runs, (results,), {query.id: 2})
+    """Return a simulation in this process."""
+    counted, alarms = {query.id: counted_alarm(statistics)}, file_of(query, epsilon_max=epsilon_max)
+    variants = variants_of(alarms, [query.id], mechanisms, factors, rates)
+    found = try_out(Bench([each.alarms for each in variants], counted), runs)
+    return results_of(alarms, variants, counted, found, runs)
 
 
-def shown(simulation: Simulation) -> str:
+def shown(simulation: Simulation, width: int = 80) -> str:
     """Return what a terminal shows."""
-    console = Console(width=100, record=True, file=open(os.devnull, "w"))  # noqa: PTH123, SIM115 -- closed with the console
-    console.print(*simulation_tables(simulation), sep="\n")
-    console.file.close()
-    return console.export_text()
+    out = io.StringIO()
+    Console(width=width, file=out).print(*terminal(simulation), sep="\n")
+    return out.getvalue()

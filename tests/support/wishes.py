@@ -1,20 +1,22 @@
-"""Alarms that say what is wanted: files of them, what `tocsin plan` advises, its advice written in.
-
-For tests of the adviser: whatever it prints is written into the file again, and planned.
-"""
+"""Alarms that say what is wanted: files of them, what the solver finds, its finds written in."""
 
 from __future__ import annotations
 
 import json
 import re
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
+import yaml
 from click.testing import CliRunner
 
+from accountant.units import to_loss_units
 from stream.cli.main import main
 from stream.config.loading import examine
-from stream.planning.advice.advice import advise
+from stream.planning.budget import budget_plan
+from stream.planning.solver.changes import Change, ChangeKind
+from stream.planning.solver.solver import solve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -22,11 +24,14 @@ if TYPE_CHECKING:
 
     from click.testing import Result
 
-    from stream.planning.advice.advice import Advice
+    from accountant.budget.plan import ScopePlan
+    from stream.model.alarms import Alarms
+    from stream.planning.solver.candidates import Candidate
+    from stream.planning.solver.solver import Solved
 
-__all__ = ["ROOMS", "WANTED", "File", "changed", "invoke", "planned", "record", "written"]
+__all__ = ["ROOMS", "WANTED", "File", "changed", "epsilon", "invoke", "planned", "written"]
 
-WANTED = {"usual": "8", "false_rings": "1 per day", "max_fnr": "0.05"}
+WANTED = {"baseline": "8", "false_alarms": "1 per day", "max_fnr": "0.05"}
 ROOMS = 50
 
 
@@ -35,7 +40,7 @@ class File:
     """Rooms of twenty seats, open fifteen hours a day.
 
     Args:
-        keys: of the alarm, besides its SQL and its hours.
+        keys: of the alarm, besides its SQL and its hours; SQL among them stands instead.
         epsilon_max: of the budget.
         budget: its other keys.
         size: of tumbling windows.
@@ -47,9 +52,9 @@ class File:
         windows: other windows, in SQL.
     """
 
-    keys: Mapping[str, str]
+    keys: Mapping[str, Any]
     epsilon_max: str = "4"
-    budget: str = "unit: user, period: 1d"
+    budget: str = "privacy_unit: user, period: 1d"
     size: str = "'1' HOUR"
     threshold: int = 20
     aggregate: str = "COUNT(DISTINCT person)"
@@ -58,12 +63,21 @@ class File:
     more: str = ""
     windows: str = ""
 
+    @property
+    def sql(self) -> str:
+        """The statement of its alarm."""
+        windows = self.windows or f"TUMBLE(ts, INTERVAL {self.size})"
+        return (
+            f"SELECT room FROM badges GROUP BY room, {windows}"  # noqa: S608 -- no database sees it
+            f" HAVING {self.aggregate} > {self.threshold}"
+        )
+
     def write(self, folder: Path) -> Path:
         """Write the file and return its path."""
         rooms = ", ".join(f"r{room:02d}" for room in range(1, self.rooms + 1))
-        keys = "\n".join(f"    {key}: {value}" for key, value in self.keys.items())
-        hours = "" if self.active is None else f'    active: "{self.active}"\n'
-        windows = self.windows or f"TUMBLE(ts, INTERVAL {self.size})"
+        hours = {} if self.active is None else {"active": self.active}
+        keys = {"sql": self.sql, **hours, **self.keys}
+        lines = "".join(f"    {key}: {json.dumps(value)}\n" for key, value in keys.items())
         path = folder / "rooms.yaml"
         path.write_text(
             f"""\
@@ -78,26 +92,32 @@ feeds:
 budget: {{{self.budget}, epsilon_max: "{self.epsilon_max}"}}
 alarms:
   crowded:
-    sql: |
-      SELECT room FROM badges GROUP BY room, {windows}
-      HAVING {self.aggregate} > {self.threshold}
-{hours}{keys}
-{self.more}"""  # noqa: S608 -- the language under test
+{lines}{self.more}"""
         )
         return path
 
-    def capped(self, windows: int) -> File:
+    def alarms(self, folder: Path) -> Alarms:
+        """Return the configuration."""
+        alarms = examine(self.write(folder), environ={}).alarms
+        assert alarms is not None
+        return alarms
+
+    def solved(self, folder: Path) -> Solved:
+        """Return what is found for its first alarm, the last of what is solved."""
+        return next(one for one in solve(self.alarms(folder)) if one.query.id == "crowded")
+
+    def found(self, folder: Path) -> Candidate:
+        """Return the way that is found."""
+        found = self.solved(folder).found
+        assert found is not None
+        return found
+
+    def capped(self, windows: str) -> File:
         """Return the file with a cap over the period."""
-        caps = f"windows_per_period: {windows}"
+        caps = f"max_windows_per_period: {windows}"
         if "{" in self.budget:
             return replace(self, budget=self.budget.replace("{", f"{{{caps}, "))
         return replace(self, budget=f"{self.budget}, contribution: {{{caps}}}")
-
-    def advice(self, folder: Path) -> Advice:
-        """Return what is said of its first alarm."""
-        alarms = examine(self.write(folder), environ={}).alarms
-        assert alarms is not None
-        return advise(alarms)[0]
 
 
 def invoke(*arguments: object) -> Result:
@@ -105,65 +125,40 @@ def invoke(*arguments: object) -> Result:
     return CliRunner().invoke(main, [str(each) for each in arguments])
 
 
-def record(path: Path) -> tuple[int, dict[str, Any]]:
-    """Return the exit code of a plan, and its one record of advice."""
-    result = invoke("plan", path, "--json")
-    lines = [json.loads(line) for line in result.stdout.splitlines()]
-    (found,) = [line for line in lines if line["record"] == "advice"]
-    return result.exit_code, found
+def epsilon(units: int | None) -> float:
+    """Return a loss in loss units as an epsilon."""
+    assert units is not None
+    return units / to_loss_units(Fraction(1))
 
 
-def written(file: File, way: Mapping[str, Any]) -> File:
-    """Return a file with one way to have its alarm written in: keys, windows and a cap.
-
-    Args:
-        file: what was asked.
-        way: of the adviser's record.
-    """
-    file = replace(file, keys={**file.keys, **way["write"]})
-    if way["windows"]:
-        file = replace(file, windows=way["windows"])
-    return file.capped(way["windows_per_period"]) if way["windows_per_period"] else file
+def written(file: File, found: Candidate) -> File:
+    """Return a file with one way to have its alarm written in."""
+    return replace(file, keys={**file.keys, **found.keys})
 
 
-def planned(file: File, folder: Path) -> tuple[dict[str, Any], ...]:
-    """Return the records of a plan: advice on the first alarm, the alarm, and the first budget."""
-    result = invoke("plan", file.write(folder), "--json")
-    lines = [json.loads(line) for line in result.stdout.splitlines()]
-    kinds = ("advice", "alarm", "budget")
-    return tuple(next(line for line in lines if line["record"] == kind) for kind in kinds)
+def planned(file: File, folder: Path) -> ScopePlan:
+    """Return the plan of a file's first budget."""
+    return budget_plan(file.alarms(folder)).scopes[0]
 
 
-def changed(file: File, change: dict[str, Any]) -> File:
-    """Return a file with one change, and the way of it, written in.
-
-    Args:
-        file: what was asked.
-        change: of the adviser's record.
-    """
-    kind, value = change["change"], change["value"]
-    file = written(file, change["then"])
-    keys = dict(file.keys)
+def changed(file: File, change: Change) -> File:
+    """Return a file with one change written in, and nothing of how its alarm is had."""
+    kind, value, keys = change.kind, change.value, dict(file.keys)
     match kind:
-        case "epsilon_max":
+        case ChangeKind.EPSILON_MAX:
             file = replace(file, epsilon_max=value)
-        case "window":
-            (size,) = re.findall(r"'\d+' [A-Z]+", value)
-            file = replace(file, size=size)
-        case "active":
-            file = replace(file, active=change["active"])
-        case "windows_per_period":
-            assert change["then"]["windows_per_period"] == int(value)
-        case "threshold":  # the first figure that rings
+        case ChangeKind.WINDOW:
+            file = replace(file, windows=value)
+        case ChangeKind.ACTIVE:
+            file = replace(file, active=value)
+        case ChangeKind.CAP:
+            file = file.capped(value)
+        case ChangeKind.THRESHOLD:  # the first figure that fires
             file = replace(file, threshold=int(value) - 1)
-        case "predicates_per_window" | "events_per_cell":
+        case ChangeKind.GROUPS | ChangeKind.EVENTS:
             file = replace(file, budget=re.sub(rf"{kind}: \d+", f"{kind}: {value}", file.budget))
-        case "predicates":
-            file = replace(file, rooms=int(value))
-        case "cells":
-            file = replace(file, rooms=int(value))
-        case "false_rings":
-            keys["false_rings"] = value
+        case ChangeKind.FALSE_ALARMS:
+            keys["false_alarms"] = value
         case _:
-            assert kind in {"max_fnr", "tolerance"}
+            keys[kind.value] = yaml.safe_load(value) if value.startswith("{") else value
     return replace(file, keys=keys)

@@ -48,14 +48,14 @@ feeds:
   doors:
     topic: doors
     time: ts
-    unit: event
+    privacy_unit: event
     fields:
       event: string
       room: {{domain: [{rooms}]}}
       kind: string
       ts: timestamp
     history: {{from: 2025-01-01, until: 2025-01-02T01:00:00Z}}
-budget: {{unit: event, epsilon_max: "1000"}}
+budget: {{privacy_unit: event, epsilon_max: "1000"}}
 alarms:
 """
 _ALARM: Final = """\
@@ -64,9 +64,8 @@ _ALARM: Final = """\
       SELECT room FROM doors GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
       HAVING {having}
     max_fnr: 0.05
-    max_fpr: 0.05
     tolerance: {tolerance}
-    mechanism: {mechanism}
+    mechanism: {{{mechanism}: {{max_fpr: 0.05}}}}
 """
 
 

@@ -20,9 +20,9 @@ from operators.descriptors import FOR_FORMULAS
 from operators.registry import mechanism_of
 from operators.single.ladder import Grid
 from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
-from stream.config.alarms.mechanism_keys import misplaced_keys
 from stream.config.alarms.reduction import LARGEST_STATISTIC
 from stream.config.alarms.tolerances import mapping_text, room_of
+from stream.config.moved import misplaced_keys
 from stream.config.sql.nodes import SqlProblem
 from stream.model.numbers import decimal, whole_steps
 from stream.model.queries import FirstTolerances
@@ -72,16 +72,16 @@ class AimReader:
         first, levels = _default_first(self.counting), self._levels()
         if len(self.findings.errors) > before:
             return None
-        alarms, often = self.model.alarms_per_period, self.model.append
-        run: dict[str, Any] = {"alarms": alarms, "questions": often}
+        how = self.model.mechanism
+        run: dict[str, Any] = {"alarms": how.max_alarms, "questions": how.repeat}
         aim = Aim(
             max_fnr=self.model.max_fnr,
             tolerances=tolerances,
-            max_fpr=self.model.max_fpr,
-            max_fnr_in_silence=self.model.max_fnr_in_silence,
-            promise=self.model.promise,
+            max_fpr=how.max_fpr,
+            max_fnr_in_silence=how.max_fnr_given_no_alarm,
+            promise="misses" if how.bounded_error == "fnr" else "false_alarms",
             first_tolerances=first.beside(tolerances) if self._mechanism.first_phase else (),
-            put_back=self.model.append_to == "run",
+            put_back=how.repeat_in == "run",
             levels=levels,
             **{name: value for name, value in run.items() if value is not None},
         )
@@ -91,17 +91,17 @@ class AimReader:
     @property
     def _mechanism(self) -> Mechanism:
         """What decides it."""
-        return mechanism_of(self.model.mechanism)
+        return mechanism_of(self.model.mechanism.name)
 
     def _check_keys(self) -> None:
         """Refuse numbers out of range, keys that the mechanism does not read, tests too many."""
-        for key, most in (("alarms_per_period", MOST_ALARMS), ("append", MOST_QUESTIONS)):
-            number = getattr(self.model, key)
+        for key, most in (("max_alarms", MOST_ALARMS), ("repeat", MOST_QUESTIONS)):
+            number = getattr(self.model.mechanism, key)
             if number is not None and not 1 <= number <= most:
                 message = f"{key} is a whole number from 1 to {most:,}"
-                self.findings.wrong(key, message, f"write {key}: 10")
-        for key, message, hint in misplaced_keys(self.model):
-            self.findings.wrong(key, message, hint)
+                self.findings.wrong(self.model.mechanism.at(key), message, f"write {key}: 10")
+        for at, message, hint in misplaced_keys(self.model):
+            self.findings.wrong(at, message, hint)
         literals = self.counting.condition.formula.literals
         if self._mechanism.panes is not None and len(literals) > 1:
             self.findings.wrong(
@@ -259,22 +259,22 @@ class AimReader:
 
     def _levels(self) -> LevelGrid | None:
         """Return which levels are asked for, where they make a grid."""
-        written = self.model.levels
+        written = self.model.mechanism.levels
         if written is None:
             return None
         levels = LevelGrid(written.first, written.rounds, written.refinement, written.finest_share)
         try:
             Grid.asked(levels, 1)
         except ConfigError as error:
-            self.findings.wrong("levels", error.message, error.hint)
+            self.findings.wrong(self.model.mechanism.at("levels"), error.message, error.hint)
         return levels
 
     def _warn(self, aim: Aim) -> None:
         atoms = self.counting.atoms
         if aim.promise == "false_alarms" and aim.max_fpr is not None:
             self.findings.note(
-                "promise",
-                "false alarms are promised up to the threshold, max_fpr"
+                self.model.mechanism.at("bounded_error"),
+                "false alarms are bounded up to the threshold, max_fpr"
                 f" {float(aim.max_fpr):g}: misses are not; max_fnr {float(aim.max_fnr):g} is"
                 " about cells beyond twice the tolerance from it",
             )

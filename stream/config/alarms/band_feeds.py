@@ -61,7 +61,7 @@ class FeedReferenceReader:
             measure: the alarm's aggregate.
             name: of the feed.
         """
-        at = ("reference", "feed")
+        at = ("mechanism", "decider", "reference", "feed")
         try:
             feed = self._public(name)
             self._check_times(feed)
@@ -78,7 +78,7 @@ class FeedReferenceReader:
                 f"what is not in `{name}` at the cut counts as nothing: where it may lag, let its"
                 " writer say with marks how far it is (clock: punctuation)",
             )
-        timeout_ms = self.model.reference_timeout or self.model.decide_timeout
+        timeout_ms = self.model.timing.reference_timeout or self.model.timing.decide_timeout
         return ReferenceFeed(feed, read.where, *aggregates, timeout_ms)
 
     def _public(self, name: str) -> Feed:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
     from stream.config.sql.bands import BandAsked
+    from stream.config.yamlfile import Loc
 
 __all__ = ["BandWarnings", "at_decider"]
 
@@ -120,6 +121,6 @@ class BandWarnings:
         self.findings.warn("sql", message, hint, offset=offset)
 
 
-def at_decider(model: AlarmModel) -> str:
+def at_decider(model: AlarmModel) -> Loc:
     """Return where an alarm's decider is chosen."""
-    return "mechanism" if model.decider is None else "decider"
+    return ("mechanism",) if model.mechanism.decider is None else model.mechanism.at("decider")

@@ -34,8 +34,8 @@ from stream.config.alarms.band_statistics import (
     unit_of,
 )
 from stream.config.alarms.band_warnings import BandWarnings, at_decider
-from stream.config.alarms.mechanism_keys import misplaced_keys
 from stream.config.alarms.thresholds import Profiles
+from stream.config.moved import misplaced_keys
 from stream.config.sql.bands import reference_of
 from stream.config.sql.nodes import SqlProblem
 from stream.model.numbers import decimal, whole_steps
@@ -60,6 +60,7 @@ __all__ = ["MOST_STATISTICS", "BandReader", "ReadAlarm"]
 _MOST_COUNTED: Final = 10_000_000
 _FARTHEST: Final = 1 << 60
 _ONE: Final = Fraction(1)
+_REFERENCE: Final = ("mechanism", "decider", "reference")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -164,13 +165,16 @@ class BandReader:
         """
         if self.per_user or self.parsed.feed.id is None:
             return False
-        reads = self.model.reference is not None and self.model.reference.feed is not None
-        return reads or self.model.decider != "hist"
+        reads = (
+            self.model.mechanism.reference is not None
+            and self.model.mechanism.reference.feed is not None
+        )
+        return reads or self.model.mechanism.decider != "hist"
 
     @property
     def _epsilon(self) -> Fraction:
         """The loss as written, which ``_check_keys`` asks for."""
-        return self.model.epsilon or _ONE
+        return self.model.mechanism.epsilon or _ONE
 
     @property
     def _granule(self) -> Fraction:
@@ -183,13 +187,13 @@ class BandReader:
 
     def _check_keys(self) -> None:
         """Refuse keys that bands do not read, and ask for those that they need."""
-        for key, message, hint in misplaced_keys(self.model):
-            self.findings.wrong(key, message, hint)
-        written = self.model.reference
+        for at, message, hint in misplaced_keys(self.model):
+            self.findings.wrong(at, message, hint)
+        written = self.model.mechanism.reference
         if written is not None and (written.feed is None) == (written.value is None):
             hint = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"
             message = "a reference is a number, a public table's value, or counted on a public feed"
-            self.findings.wrong("reference", message, hint)
+            self.findings.wrong(_REFERENCE, message, hint)
 
     def _tau(self, references: NDArray[np.int64]) -> HalfWidth | None:
         """Return the half-width in units of the aggregate, or which share of a reference it is."""
@@ -208,19 +212,19 @@ class BandReader:
 
     def _feed_reference(self) -> ReferenceFeed | None:
         """Return where references are counted; ``None`` where they are not, or wrongly so."""
-        written = self.model.reference
+        written = self.model.mechanism.reference
         if written is None or written.feed is None or written.value is not None:
             return None
         return self.feeds.read(self.asked.measure, written.feed)
 
     def _references(self) -> NDArray[np.int64] | None:
         """Return the reference of every cell, in granules; 0 where they are counted."""
-        at, written = "reference", self.model.reference
+        at, written = _REFERENCE, self.model.mechanism.reference
         if written is None or written.value is None:
             return np.zeros(len(self.tables.domain), dtype=np.int64)
-        if self.model.reference_timeout is not None:
+        if self.model.timing.reference_timeout is not None:
             message = "reference_timeout is for a reference on a feed: nothing is waited for here"
-            self.findings.wrong("reference_timeout", message, "remove it")
+            self.findings.wrong(("timing", "reference_timeout"), message, "remove it")
         try:
             threshold = reference_of(written.value, self.parsed.reader)
         except SqlProblem as problem:
@@ -257,7 +261,7 @@ class BandReader:
 
     def _may_be_negative(self, references: NDArray[np.int64]) -> bool:
         """Tell whether some reference is below 0, or may be where it is counted."""
-        written = self.model.reference
+        written = self.model.mechanism.reference
         if written is None or written.feed is None:
             return bool((references < 0).any())
         feed = self.feeds.feeds.get(written.feed)
@@ -290,12 +294,12 @@ class BandReader:
                 continue
             cell = self.tables.domain.predicate(int(np.flatnonzero(cells)[0]))
             message += f", as for {', '.join(f'{name} = {value}' for name, value in cell.items())}"
-            self.findings.warn("reference", message, "check the table")
+            self.findings.warn(_REFERENCE, message, "check the table")
         return found
 
     def _decider(self, kind: Kind, tau: HalfWidth) -> Decider | None:
         """Return the decider, chosen where that is asked for."""
-        name: str = self.model.decider or "auto"
+        name: str = self.model.mechanism.decider or "auto"
         promised = self.model.max_fnr
         at = at_decider(self.model)
         try:
@@ -310,7 +314,7 @@ class BandReader:
                 )
                 name = choice.decider
                 self.findings.note(at, f"decider: auto takes {name}: {choice.why}")
-            if name == "tight" and self.model.bound is None:
+            if name == "tight" and self.model.mechanism.bound is None:
                 return TightBand.planned(kind, self._epsilon, tau, boundary=promised)
             return planned(name, kind, self._epsilon, tau, promised, bound=self._bound())
         except ConfigError as error:
@@ -323,7 +327,7 @@ class BandReader:
         Raises:
             ConfigError: a share too fine.
         """
-        written, usual = self.model.bound, PrivateBound()
+        written, usual = self.model.mechanism.bound, PrivateBound()
         if written is None:
             return None
         return PrivateBound(written.theta or usual.theta, written.epsilon)

@@ -13,19 +13,18 @@ from operators.registry import OFFERED, mechanism_of
 from stream.config.alarms.aims import AimReader
 from stream.config.alarms.band_feeds import FeedReferenceReader
 from stream.config.alarms.bands import BandReader, ReadAlarm
+from stream.config.alarms.baseline import baseline_of
 from stream.config.alarms.caps import tell_caps
 from stream.config.alarms.cheaper import tell_cheaper
 from stream.config.alarms.contradictions import constant_comparisons, constant_condition
 from stream.config.alarms.early import check_early, is_steady, looks_of
 from stream.config.alarms.hold import hold_of, tell_hold
-from stream.config.alarms.mechanism_keys import named_wrongly
 from stream.config.alarms.reduction import Function
 from stream.config.alarms.severities import levels_of, read_levels, tell_levels
 from stream.config.alarms.silence import SilenceReader
 from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
 from stream.config.alarms.tolerances import tell_empty
-from stream.config.alarms.usual import usual_of
 from stream.config.alarms.wanted import (
     check_gaussian,
     check_promise,
@@ -90,20 +89,18 @@ class QueryBuilder:
         before = len(self.findings.errors)
         left_open = open_keys(model)
         check_wanted(model, left_open, self.findings)
-        alarms, model = model.alarms_per_period, settled(model, left_open)
+        alarms, model = model.mechanism.max_alarms, settled(model, left_open)
         check_promise(model, left_open, self.findings)
-        if (wrong := named_wrongly(model.mechanism)) is not None:
-            self.findings.wrong("mechanism", *wrong)
-            return None
-        if model.max_fnr + (model.max_fpr or model.max_fnr) >= 1:
+        how, timing = model.mechanism, model.timing
+        if model.max_fnr + (how.max_fpr or model.max_fnr) >= 1:
             self.findings.wrong(
-                "max_fnr" if model.max_fpr is None else "max_fpr",
+                "max_fnr" if how.max_fpr is None else how.at("max_fpr"),
                 "max_fnr and max_fpr together reach 1: a coin keeps that promise",
                 "write smaller probabilities, as 0.05",
             )
         for key in ("decide_timeout", "reference_timeout", "max_age"):
-            if getattr(model, key) == 0:
-                self.findings.wrong(key, f"{key} is longer than nothing", "write 10m")
+            if getattr(timing, key) == 0:
+                self.findings.wrong(("timing", key), f"{key} is longer than nothing", "write 10m")
         levels = self._levels(model, left_open)
         if not levels:
             return None
@@ -125,8 +122,8 @@ class QueryBuilder:
         check_early(model, parsed, budget=self.budget, findings=self.findings)
         tables = ThresholdReader(parsed.feed, counted, self.tables, self.findings)
         read = read_levels(levels, lambda one: self._read(one, tables, left_open), self.findings)
-        usual = usual_of(model, parsed, tables)
-        lifecycle = build_lifecycle(model, parsed.group, self.findings)
+        baseline = baseline_of(model, parsed, tables)
+        lifecycle = build_lifecycle(model.lifecycle, parsed.group, self.findings.under("lifecycle"))
         check_gaussian(left_open, self.budget, self.findings)
         hold_ms = hold_of(model, calendar, self.findings)
         if calendar is None or read is None or len(self.findings.errors) > before:
@@ -147,22 +144,23 @@ class QueryBuilder:
             aim=silence.read(aim, calendar, len(domain), parsed.feed),
             first=read.first,
             texts=read.texts,
-            mechanism=model.mechanism,
-            grace_ms=model.grace,
-            publish_delay_ms=model.publish_delay,
-            decide_timeout_ms=model.decide_timeout,
-            max_age_ms=model.max_age,
+            mechanism=how.name,
+            grace_ms=timing.grace,
+            publish_delay_ms=timing.publish_delay,
+            decide_timeout_ms=timing.decide_timeout,
+            max_age_ms=timing.max_age,
             sql=model.sql,
             fingerprint="",
             band=read.band,
             reference=read.reference,
             share=model.share or Fraction(0),
-            usual=usual,
-            false_rings=model.false_rings,
+            usual=baseline,
+            false_rings=model.false_alarms,
             max_delay_ms=model.max_delay,
+            episodes=model.episodes,
             open=left_open,
             lifecycle=lifecycle,
-            releases_counts=model.release == "counts",
+            releases_counts=how.release == "counts",
             members=members,
             hold_ms=hold_ms,
         )
@@ -180,8 +178,8 @@ class QueryBuilder:
         queued = len(query.domain) * (query.aim.questions - 1) if query.aim.put_back else 0
         if queued > _MOST_QUEUED:
             message = f"up to {queued:,} predicates of a window would wait to be asked again"
-            hint = f"write a smaller append: {_MOST_QUEUED:,} is the most, or append_to: window"
-            self.findings.wrong("append", message, hint)
+            hint = f"write a smaller repeat: {_MOST_QUEUED:,} is the most, or repeat_in: window"
+            self.findings.wrong(("mechanism", query.mechanism, "repeat"), message, hint)
             return None
         try:
             mechanism_of(query.mechanism).check_members(query.condition)
@@ -244,7 +242,7 @@ class QueryBuilder:
         """Return what the alarm counts, tests and promises, or one severity level of it."""
         parsed, model, findings = level.parsed, level.model, level.findings
         before, tables = len(findings.errors), replace(tables, findings=findings)
-        asked, of_bands = parsed.band, mechanism_of(model.mechanism).bands is not None
+        asked, of_bands = parsed.band, mechanism_of(model.mechanism.name).bands is not None
         if asked is not None and of_bands:
             return BandReader(
                 model=model,
@@ -268,7 +266,7 @@ class QueryBuilder:
             self._at_sql(SqlProblem(message, hint, asked.offset))
             return None
         if of_bands:
-            message = f"mechanism: {model.mechanism} takes a band around a reference"
+            message = f"mechanism: {model.mechanism.name} takes a band around a reference"
             self._at_sql(SqlProblem(message, BAND_SHAPE, parsed.having_offset))
             return None
         counting = self._counting(parsed, tables)
@@ -385,7 +383,7 @@ class QueryBuilder:
         waited_ms = feed.idle_margin_ms + _IDLE_SLACK_MS
         if feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:
             self.findings.warn(
-                "publish_delay",
+                ("timing", "publish_delay"),
                 "a partition in which nothing follows a window is waited for until idle_margin is"
                 " over: alarms that leave earlier tell whether one more event came",
                 f"write publish_delay: {waited_ms}ms or more, or a shorter idle_margin",

@@ -84,11 +84,11 @@ def _left_out(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
     fields = " and ".join(moving)
     yield (
         (
-            f"predicates_per_window is 1: whoever is in {first} first is not counted in {then} in"
+            f"max_groups_per_window is 1: whoever is in {first} first is not counted in {then} in"
             f" the same {window}"
         ),
         (
-            "write predicates_per_window: 2 or more, which costs as many times as much; or, if"
+            "write max_groups_per_window: 2 or more, which costs as many times as much; or, if"
             f" {article(query.feed.unit)} never changes {fields}, declare that: fixed: true"
         ),
     )
@@ -127,19 +127,19 @@ def _counted_once(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
     if Weight.COUNT in kinds:
         yield (
             (
-                f"events_per_cell is 1: COUNT counts the first event of each {unit}, as"
+                f"max_events_per_group is 1: COUNT counts the first event of each {unit}, as"
                 f" COUNT(DISTINCT {unit}) does"
             ),
             (
                 f"write COUNT(DISTINCT {unit}) if {plural(unit)} are meant, or a larger"
-                " events_per_cell, which costs as many times as much"
+                " max_events_per_group, which costs as many times as much"
             ),
         )
     for kind, what in ((Weight.SUM, "SUM"), (Weight.LINEAR, "a sum of aggregates")):
         if kind in kinds:
             yield (
-                f"events_per_cell is 1: {what} adds up the first event of each {unit} only",
-                "write a larger events_per_cell, which costs as many times as much",
+                f"max_events_per_group is 1: {what} adds up the first event of each {unit} only",
+                "write a larger max_events_per_group, which costs as many times as much",
             )
 
 
@@ -169,5 +169,5 @@ def _unreachable(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
                     f"{text} can never hold: {len(units)} {plural(query.feed.unit)} are declared,"
                     " and the caps let them add up to less"
                 ),
-                "lower the threshold, or raise events_per_cell or the clip",
+                "lower the threshold, or raise max_events_per_group or the clip",
             )

@@ -51,7 +51,7 @@ def tell_cheaper(query: Query, budget: Budget, findings: Findings) -> None:
             "mechanism",
             f"an event is charged for a whole run in every window it lies in ({often}):"
             f" {kind}{here}; {usual} takes {there}",
-            f"write mechanism: {usual}; {name} pays under unit: user",
+            f"write mechanism: {usual}; {name} pays under privacy_unit: user",
         )
     elif not at_worst:
         times = float(own.epsilon / once.epsilon)
@@ -63,7 +63,7 @@ def tell_cheaper(query: Query, budget: Budget, findings: Findings) -> None:
     else:
         findings.warn(
             "mechanism",
-            f"promise: gdp: every cell is charged what {name} loses at worst, and nothing is given"
+            f"privacy: gdp: every cell is charged what {name} loses at worst, and nothing is given"
             f" back: rho {here}; {usual} takes {there}",
             f"write mechanism: {usual}",
         )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_early", "is_steady", "looks_of"]
 
-_OF_RUNS: Final = ("alarms_per_period", "append", "append_to", "max_fnr_in_silence")
+_OF_RUNS: Final = ("max_alarms", "repeat", "repeat_in", "max_fnr_given_no_alarm")
 
 
 def check_early(
@@ -41,24 +41,26 @@ def check_early(
     """
     if not parsed.cumulative:
         return
-    mechanism = mechanism_of(model.mechanism)
+    mechanism = mechanism_of(model.mechanism.name)
     if budget.unit is not PrivacyUnit.EVENT and mechanism.panes is None:
         findings.wrong(
             "sql",
-            "early alarms are for budget unit: event; a person would be charged for every step",
-            "write TUMBLE instead of CUMULATE, unit: event, or mechanism: panes",
+            "early alarms are for privacy_unit: event; a person would be charged for every step",
+            "write TUMBLE instead of CUMULATE, privacy_unit: event, or mechanism: panes",
             offset=parsed.window_offset,
         )
     if mechanism.early is None:
         message = f"{mechanism.name} decides a window when it is over, and not step by step"
         findings.wrong("mechanism", message, EARLY_HINT)
-    if model.promise != "misses":
-        message = "an early alarm promises misses: it rings at the first look that says so"
-        findings.wrong("promise", message, "leave promise out, or write TUMBLE")
+    how = model.mechanism
+    if how.bounded_error != "fnr":
+        message = "an early alarm bounds misses: it rings at the first look that says so"
+        hint = "leave bounded_error out, or write TUMBLE"
+        findings.wrong(how.at("bounded_error"), message, hint)
     for key in _OF_RUNS:
-        if key in model.model_fields_set and getattr(model, key) is not None:
+        if getattr(how, key) is not None:
             findings.wrong(
-                key,
+                how.at(key),
                 f"{key} is for runs over many windows; an early alarm has one run per window and"
                 " predicate, which rings once",
                 f"remove {key}",

@@ -1,95 +1,197 @@
-"""Which keys of an alarm its mechanism reads: one pydantic model for each, and their union.
+"""The keys of a mechanism: what stands under ``mechanism: {svt: {...}}``, and who reads which.
 
-``stream.config.keys`` knows every key of every mechanism and checks its value. Here each key has to
-be one that the alarm's own mechanism reads, as its descriptor says (``operators.base.Mechanism``).
+Every key is declared once, in :class:`MechanismModel`; a mechanism's own mapping has those of them
+that its descriptor names (``operators.descriptors.Mechanism.keys``), and no others.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Final, Union
+from copy import copy
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, get_args
 
-from pydantic import ConfigDict, Discriminator, Tag, TypeAdapter, ValidationError, create_model
+from pydantic import AfterValidator, PlainValidator, WithJsonSchema, create_model, model_validator
+from pydantic_core import PydanticUndefined
 
+from operators.deciders import DECIDER_NAMES
+from operators.descriptors import WINDOW_KEYS
 from operators.registry import ALL, DEFAULT, OFFERED
-from stream.config.keys import EXAMPLES
-from stream.config.scalars import closest
+from stream.config.closed import Closed
+from stream.config.scalars import (
+    CellEpsilon,
+    LevelEpsilon,
+    Name,
+    Probability,
+    Text,
+    Whole,
+    choice,
+    closest,
+    wrong,
+)
+from stream.config.schema import shapes
+from stream.config.yamlfile import Scalar
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from stream.config.yamlfile import Loc
 
-    from operators.descriptors import Mechanism
-    from stream.config.keys import AlarmModel
+__all__ = [
+    "AUTO",
+    "OWN_KEYS",
+    "MechanismModel",
+    "Release",
+    "ReleaseWord",
+    "WrittenMechanism",
+    "refusal",
+]
 
-__all__ = ["misplaced_keys", "named_wrongly"]
+AUTO: Final = "auto"
+"""Written where something is left to ``tocsin plan``."""
 
-_OWNED: Final = tuple(dict.fromkeys(key for one in OFFERED.values() for key in one.keys))
+_DECIDERS = ("auto", *DECIDER_NAMES)
+_DeciderName = Annotated[
+    str, PlainValidator(choice(_DECIDERS)), WithJsonSchema(shapes.words(_DECIDERS))
+]
+
+Release = Literal["alarms", "counts"]
+ReleaseWord = Annotated[Release, PlainValidator(choice(get_args(Release)))]
+"""What leaves of an alarm's windows: which predicates ring, or their noisy counts, too."""
+
+RepeatIn = Literal["window", "run"]
+"""Where a cell that did not ring is asked again: at once, or among the next window's cells."""
+
+BoundedError = Literal["fnr", "fpr"]
+"""Which rate holds up to the threshold itself: misses, or false alarms."""
+
+
+class ReferenceModel(Closed):
+    """What a band lies around: a number, a table's value such as ``capacity[shop]``, or a feed."""
+
+    short: ClassVar[str] = "value"
+
+    value: Text | None = None
+    feed: Name | None = None
+
+
+class BoundModel(Closed):
+    """What a decider asks of its private bound of the values."""
+
+    theta: Probability | None = None
+    epsilon: CellEpsilon | None = None
+
+
+class LevelsModel(Closed):
+    """Which noise levels a progressive mechanism reads."""
+
+    first: LevelEpsilon | None = None
+    rounds: Whole | None = None
+    refinement: Whole | None = None
+    finest_share: Probability | None = None
+
+
+class MechanismModel(Closed):
+    """How an alarm is decided: a mechanism, and the keys of all of them."""
+
+    name: str = DEFAULT.name
+    max_fpr: Probability | None = None
+    max_fnr_given_no_alarm: Probability | None = None
+    bounded_error: Annotated[BoundedError, PlainValidator(choice(get_args(BoundedError)))] = "fnr"
+    levels: LevelsModel | None = None
+    max_alarms: Whole | None = None
+    repeat: Whole | None = None
+    repeat_in: Annotated[RepeatIn, PlainValidator(choice(get_args(RepeatIn)))] | None = None
+    release: ReleaseWord = "alarms"
+    decider: _DeciderName | None = None
+    bound: BoundModel | None = None
+    epsilon: CellEpsilon | None = None
+    reference: ReferenceModel | None = None
+
+    def at(self, key: str) -> Loc:
+        """Return where a key of the mechanism stands, from the alarm on."""
+        return ("mechanism", self.name, key)
+
+
+OWN_KEYS: Final = {
+    name: tuple(key for key in MechanismModel.model_fields if key in read)
+    for name, read in {
+        **{name: one.keys for name, one in OFFERED.items()},
+        AUTO: (*WINDOW_KEYS, "max_alarms"),
+    }.items()
+}
+"""Which keys stand under the name of each mechanism."""
+
 _LACKING: Final = {
-    "alarms_per_period": "; {mechanism} has no runs of windows",
+    "max_alarms": "; {mechanism} has no runs of windows",
     "release": "; {mechanism} has no noisy counts to release",
     "hold": "; {mechanism} asks all predicates of a window, or none",
     "levels": "; {mechanism} decides at one level",
-    "append": "; {mechanism} has no runs of windows",
-    "promise": "; {mechanism} promises misses, and no false alarms, up to the threshold",
-    "append_to": "; {mechanism} has no runs of windows",
-    "max_fnr_in_silence": "; {mechanism} has no runs: its windows tell nothing of each other",
+    "repeat": "; {mechanism} has no runs of windows",
+    "bounded_error": "; {mechanism} bounds misses, and no false alarms, up to the threshold",
+    "repeat_in": "; {mechanism} has no runs of windows",
+    "max_fnr_given_no_alarm": "; {mechanism} has no runs: its windows tell nothing of each other",
 }
 """What is said of a mechanism that does not read a key, where more can be said than that."""
 
-_HINTS: Final = {"release": "remove it, or write mechanism: {readers}"}
 
-
-def named_wrongly(mechanism: str) -> tuple[str, str] | None:
-    """Return what is wrong with a mechanism's name, and a hint; ``None`` where nothing is."""
-    if mechanism in OFFERED:
-        return None
-    if mechanism in ALL:
-        message = f"{mechanism} is a baseline for experiments: it does not keep max_fnr"
-        return message, f"write mechanism: {DEFAULT.name}"
-    return "this mechanism is not known", closest(mechanism, OFFERED)
-
-
-def misplaced_keys(model: AlarmModel) -> Iterator[tuple[str, str, str]]:
-    """Yield where, what is wrong and a hint, for keys that its mechanism does not read, or lacks.
-
-    Args:
-        model: the alarm, of a mechanism that is known.
-    """
-    written = {"mechanism": model.mechanism}
-    for key in _OWNED:
-        value = getattr(model, key)
-        if key in model.model_fields_set and value is not None:
-            written[key] = value
-    try:
-        _OWN.validate_python(written)
-    except ValidationError as error:
-        for detail in error.errors():
-            key = str(detail["loc"][-1])
-            if detail["type"] == "missing":
-                message = f"mechanism: {model.mechanism} needs {key}"
-                yield "mechanism", message, f"write {EXAMPLES[key]}"
-            else:
-                yield key, *_refusal(key, model.mechanism)
-
-
-def _refusal(key: str, mechanism: str) -> tuple[str, str]:
-    """Return why a mechanism does not read a key, and a hint."""
-    if key in (refused := OFFERED[mechanism].refuses):
+def refusal(key: str, mechanism: str) -> tuple[str, str] | None:
+    """Return why a mechanism does not read a key, and a hint; ``None`` where no mechanism does."""
+    if key in (refused := OFFERED.get(mechanism, DEFAULT).refuses):
         return refused[key]
-    readers = " or ".join(name for name, one in OFFERED.items() if key in one.keys)
+    readers = [name for name, one in OFFERED.items() if key in one.keys]
+    if not readers:
+        return None
+    named = " or ".join(readers)
     lacking = _LACKING.get(key, "; {mechanism} reads none").format(mechanism=mechanism)
-    hint = _HINTS.get(key, "remove it, or change mechanism").format(readers=readers)
-    return f"{key} is for mechanism: {readers}{lacking}", hint
+    hint = f"remove it, or write mechanism: {named}" if key == "release" else ""
+    return f"{key} is for mechanism: {named}{lacking}", hint or "remove it, or change mechanism"
 
 
-def _keys_of(mechanism: Mechanism) -> Any:
-    name, needs = mechanism.name, mechanism.needs
-    fields: dict[str, Any] = {key: (Any, ... if key in needs else None) for key in mechanism.keys}
-    own = create_model(name, __config__=ConfigDict(extra="forbid"), mechanism=(str, ...), **fields)
-    return Annotated[own, Tag(name)]
+class _Mechanisms(Closed):
+    """One mechanism by its name, alone or with its keys."""
+
+    words: ClassVar[tuple[str, ...]] = (*OFFERED, AUTO)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _named(cls, value: Any) -> Any:
+        names = [value.text.strip()] if isinstance(value, Scalar) else list(value)
+        if len(names) != 1 or isinstance(value, list):
+            raise wrong("an alarm has one mechanism", "write mechanism: {svt: {max_alarms: 3}}")
+        (name,) = names
+        if name not in cls.words and name in ALL:
+            message = f"{name} is a baseline for experiments: it does not keep max_fnr"
+            raise wrong(message, f"write mechanism: {DEFAULT.name}")
+        if name not in cls.words:
+            raise wrong("this mechanism is not known", closest(name, OFFERED))
+        return value
 
 
-_UNION: Any = Annotated[
-    Union[tuple(map(_keys_of, OFFERED.values()))],  # noqa: UP007  # made at run time
-    Discriminator(lambda written: written["mechanism"]),
-]
-_OWN: Final = TypeAdapter(_UNION)
+def _own(name: str) -> Any:
+    """Return the model of what stands under the name of a mechanism."""
+    needs = OFFERED[name].needs if name in OFFERED else ()
+    fields: dict[str, Any] = {}
+    for key in OWN_KEYS[name]:
+        field = copy(MechanismModel.model_fields[key])
+        if key in needs:
+            field.default = PydanticUndefined
+        fields[key] = (field.annotation, field)
+    return create_model(name, __base__=Closed, **fields)
+
+
+def _read(written: Any) -> MechanismModel:
+    """Return the one mechanism that is written, its keys beside its name."""
+    (name,) = written.model_fields_set
+    own = getattr(written, name)
+    keys = {key: getattr(own, key) for key in own.model_fields_set}
+    return MechanismModel.model_construct(name=name, **keys)
+
+
+if TYPE_CHECKING:
+    WrittenMechanism = MechanismModel
+else:
+    WrittenMechanism = Annotated[
+        create_model(
+            "Mechanisms",
+            __base__=_Mechanisms,
+            **{name: (_own(name) | None, None) for name in _Mechanisms.words},
+        ),
+        AfterValidator(_read),
+    ]

@@ -33,11 +33,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from stream.config.findings import Findings
+    from stream.config.yamlfile import Loc
     from stream.model.alarms import Alarms, Budget
     from stream.model.queries import Query
     from stream.windows.calendars import Calendar
 
-__all__ = ["no_panes_for", "pane_count", "shared_anew", "with_panes"]
+__all__ = ["no_panes_for", "pane_count", "pane_of", "shared_anew", "with_panes"]
 
 _MOST_COUNTS: Final = 100_000
 """Counts that leave of one window: their decision is one row of the ledger, of 2 MB then."""
@@ -86,7 +87,16 @@ def pane_count(calendar: Calendar) -> int:
     Args:
         calendar: of windows of a fixed length or of whole local days.
     """
-    return _times(calendar, _pane([calendar]))
+    return _times(calendar, pane_of(calendar))
+
+
+def pane_of(calendar: Calendar) -> Calendar:
+    """Return the panes of windows that share them with no other alarm.
+
+    Args:
+        calendar: of windows of a fixed length or of whole local days.
+    """
+    return _pane([calendar])
 
 
 def no_panes_for(query: Query, alarms: Alarms) -> bool:
@@ -241,11 +251,12 @@ def _able(query: Query, alarms: Alarms, findings: Findings) -> bool:
     obstacle = next(_obstacles(query, alarms), None)
     if obstacle is not None:
         key, why, hint = obstacle
-        findings.wrong(("alarms", query.id, key), f"no panes for this alarm: {why}", hint)
+        steps = (key,) if isinstance(key, str) else key
+        findings.wrong(("alarms", query.id, *steps), f"no panes for this alarm: {why}", hint)
     return obstacle is None
 
 
-def _obstacles(query: Query, alarms: Alarms) -> Iterator[tuple[str, str, str]]:
+def _obstacles(query: Query, alarms: Alarms) -> Iterator[tuple[str | Loc, str, str]]:
     """Yield key, reason and hint of what keeps an alarm from being decided from panes."""
     (spec, *others), calendar = query.aggregates, query.calendar
     tick_ms = alarms.settings.tick_ms
@@ -274,7 +285,11 @@ def _obstacles(query: Query, alarms: Alarms) -> Iterator[tuple[str, str, str]]:
         why = (
             f"it would release {len(query.domain):,} counts a window; {_MOST_COUNTS:,} is the most"
         )
-        yield "release", why, "group by fewer fields, narrow a domain, or remove release"
+        yield (
+            ("mechanism", query.mechanism, "release"),
+            why,
+            "group by fewer fields, narrow a domain, or remove release",
+        )
     pane = _pane([calendar])
     if _too_fine(pane, tick_ms):
         why = f"its panes are {_length(pane)} ms long, finer than the tick of {tick_ms} ms"

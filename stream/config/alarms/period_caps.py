@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["check_period_caps"]
 
-_CAP = ("budget", "contribution", "windows_per_period")
+_CAP = ("budget", "contribution", "max_windows_per_period")
 _REFERENCE_MS: Final = 1_704_067_200_000  # 2024-01-01, a Monday
 _LOOKED_AT_MS: Final = 400 * 86_400_000
 _MOST_WINDOWS: Final = 20_000
@@ -35,22 +35,22 @@ def check_period_caps(alarms: Alarms, findings: Findings) -> None:
             findings.wrong(
                 ("alarms", query.id, "mechanism"),
                 f"a run of {query.mechanism} is charged to everybody, whoever is in how few of its"
-                " windows: windows_per_period makes it no cheaper",
-                "write mechanism: tslm, or leave windows_per_period out",
+                " windows: max_windows_per_period makes it no cheaper",
+                "write mechanism: tslm, or leave max_windows_per_period out",
             )
         if query.calendar.overlap > few and not query.panes and query.aim.looks == 1:
             findings.wrong(
                 ("alarms", query.id, "sql"),
                 f"an event lies in {query.calendar.overlap} windows at once, and a person counts in"
                 f" {few} of a period: what is true is counted far too low",
-                f"write windows_per_period: {query.calendar.overlap} or more, windows that do not"
-                " overlap, or mechanism: panes",
+                f"write max_windows_per_period: {query.calendar.overlap} or more, windows that do"
+                " not overlap, or mechanism: panes",
             )
         if query.share:
             findings.wrong(
                 ("alarms", query.id, "share"),
                 "shares of a budget whose periods have caps are not kept",
-                "leave share out, or windows_per_period",
+                "leave share out, or max_windows_per_period",
             )
     calendars = [query.calendar for query in every if not query.panes]
     periods = None if budget.periods is None else budget.periods.calendar
@@ -58,7 +58,7 @@ def check_period_caps(alarms: Alarms, findings: Findings) -> None:
         findings.wrong(
             _CAP,
             "a cap over a period needs one that ends: of a lifetime nothing could be forgotten",
-            "write period: 1d or longer, or leave windows_per_period out",
+            "write period: 1d or longer, or leave max_windows_per_period out",
             key=True,
         )
         return
@@ -70,7 +70,7 @@ def check_period_caps(alarms: Alarms, findings: Findings) -> None:
             _CAP,
             f"no period holds more than {most} windows{_or_panes(alarms)} of any alarm: the cap"
             " limits nobody",
-            f"write windows_per_period: {max(most - 1, 1)} or less, or leave it out",
+            f"write max_windows_per_period: {max(most - 1, 1)} or less, or leave it out",
         )
 
 

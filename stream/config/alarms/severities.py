@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
     from stream.config.sql.select import ParsedQuery
+    from stream.config.yamlfile import Loc
     from stream.model.alarms import Budget
     from stream.model.queries import Query
 
@@ -81,8 +82,12 @@ def levels_of(
     levels: list[Level] = []
     for name, written in model.severity.items():
         at = findings.under("severity", name)
-        own = {key: getattr(written, key) for key in ("max_fnr", "max_fpr")}
-        own["tolerance"] = None if written.tolerance is None else {"": written.tolerance}
+        how, fpr = model.mechanism, written.max_fpr
+        own = {
+            "max_fnr": written.max_fnr,
+            "tolerance": None if written.tolerance is None else {"": written.tolerance},
+            "mechanism": None if fpr is None else how.model_copy(update={"max_fpr": fpr}),
+        }
         try:
             threshold = reference_of(written.threshold, parsed.reader)
         except SqlProblem as problem:
@@ -123,7 +128,7 @@ def read_levels(
         return first
     aim = replace(first.aim, severities=_severities(levels, every))
     try:
-        mechanism_of(levels[0].model.mechanism).price(first.condition, aim)
+        mechanism_of(levels[0].model.mechanism.name).price(first.condition, aim)
     except ConfigError as error:
         findings.wrong("severity", error.message, error.hint)
         return None
@@ -175,7 +180,7 @@ def _severities(levels: Sequence[Level], read: Sequence[ReadAlarm]) -> tuple[Sev
 
 def _refused(
     model: AlarmModel, parsed: ParsedQuery, open_: tuple[str, ...]
-) -> Iterator[tuple[str, str, str]]:
+) -> Iterator[tuple[str | Loc, str, str]]:
     """Yield key, what is wrong and a hint."""
     leaves = list(parsed.having.leaves())
     if model.severity is None:
@@ -197,8 +202,8 @@ def _refused(
     for key, holds, message, hint in (
         (
             "mechanism",
-            mechanism_of(model.mechanism).severities is None,
-            f"{model.mechanism} has no severity levels",
+            mechanism_of(model.mechanism.name).severities is None,
+            f"{model.mechanism.name} has no severity levels",
             SEVERITY_HINT,
         ),
         (
@@ -220,10 +225,10 @@ def _refused(
             "leave out hold, or write an alarm for each level",
         ),
         (
-            "promise",
-            model.promise != "misses",
-            "severity levels promise misses",
-            "leave promise out",
+            model.mechanism.at("bounded_error"),
+            model.mechanism.bounded_error != "fnr",
+            "severity levels bound misses",
+            "leave bounded_error out",
         ),
         (
             "severity",

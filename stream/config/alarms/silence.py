@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SilenceReader", "longest_run"]
 
-_KEY: Final = "max_fnr_in_silence"
+_KEY: Final = "max_fnr_given_no_alarm"
 _FROM_MS: Final = 1_704_067_200_000  # 2024-01-01T00:00Z, the start of a leap year
 _LOOKED_AT_MS: Final = 2 * 366 * 86_400_000
 _MOST_PERIODS: Final = 20_000
@@ -61,18 +61,18 @@ class SilenceReader:
         limit = aim.max_fnr_in_silence
         if limit is None:
             return aim
-        span = _span(feed, self.budget)
+        span, at = _span(feed, self.budget), self.model.mechanism.at(_KEY)
         if is_searched(self.model, self.open):
             message = f"{_KEY} leaves nothing to be found: a run keeps it whose keys are written"
-            self.findings.wrong(_KEY, message, WRITTEN_HINT)
+            self.findings.wrong(at, message, WRITTEN_HINT)
         elif span is None:
             message = f"{_KEY} is about the longest silence of a run, and these runs have no end"
-            hint = "write budget unit: user with a period, or the feed's history"
-            self.findings.wrong(_KEY, message, hint)
+            hint = "write privacy_unit: user with a period, or the feed's history"
+            self.findings.wrong(at, message, hint)
         elif limit <= aim.max_fnr:
             message = f"{_KEY} is above max_fnr: silence never makes a miss rarer"
             hint = f"write {_KEY}: {float(min(2 * aim.max_fnr, (1 + aim.max_fnr) / 2)):g}"
-            self.findings.wrong(_KEY, message, hint)
+            self.findings.wrong(at, message, hint)
         else:
             asked = (longest_run(calendar, *span) * cells - 1) * aim.questions
             return replace(aim, asked_in_silence=asked)

@@ -6,7 +6,8 @@ from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 from operators.registry import DEFAULT
-from stream.config.keys import AUTO, AUTO_TOLERANCE
+from stream.config.alarms.mechanism_keys import AUTO
+from stream.config.keys import AUTO_TOLERANCE
 
 if TYPE_CHECKING:
     from stream.config.findings import Findings
@@ -27,37 +28,42 @@ __all__ = [
 OPEN_WORDS: Final = ("mechanism", "tolerance")
 """Keys that may be left open by the word ``auto``."""
 
-WRITTEN_HINT: Final = "write mechanism and tolerance, without false_rings and max_delay"
+WRITTEN_HINT: Final = "write mechanism and tolerance, without false_alarms and max_delay"
 """The hint where an alarm cannot be searched for."""
 
-_ALSO_FOUND: Final = ("max_fpr", "alarms_per_period")
+_ALSO_FOUND: Final = {"max_fpr": "max_fpr", "max_alarms": "alarms_per_period"}
 
 
 def open_keys(model: AlarmModel) -> tuple[str, ...]:
     """Return the keys that are left to ``tocsin plan``; none of an alarm that says how.
 
-    Left out beside ``false_rings``, a tolerance is as good as ``auto``, and so is a mechanism where
-    the tolerance is open too: each alone has a default.
+    Left out beside ``false_alarms``, a tolerance is as good as ``auto``, and so is a mechanism
+    where the tolerance is open too: each alone has a default.
     """
     written = model.model_fields_set
     tolerance = model.tolerance is AUTO_TOLERANCE or (
-        model.false_rings is not None and "tolerance" not in written
+        model.false_alarms is not None and "tolerance" not in written
     )
-    mechanism = model.mechanism == AUTO or (tolerance and "mechanism" not in written)
+    mechanism = model.mechanism.name == AUTO or (tolerance and "mechanism" not in written)
     if not tolerance and not mechanism:
         return ()
     found = ["mechanism"] * mechanism + ["tolerance"] * tolerance
-    return (*found, *(key for key in _ALSO_FOUND if getattr(model, key) is None))
+    return (
+        *found,
+        *(what for key, what in _ALSO_FOUND.items() if getattr(model.mechanism, key) is None),
+    )
 
 
 def settled(model: AlarmModel, open_: tuple[str, ...]) -> AlarmModel:
     """Return an alarm with defaults in the place of its open keys, to be read as any other."""
     if not open_:
         return model
-    stand_ins = {"mechanism": DEFAULT.name, "tolerance": {"": Fraction(0)}}
-    update: dict[str, object] = {key: stand_ins[key] for key in open_ if key in stand_ins}
-    if "mechanism" in open_:  # a key that only some mechanisms read is no error yet
-        update["alarms_per_period"] = None
+    update: dict[str, object] = {}
+    if "tolerance" in open_:
+        update["tolerance"] = {"": Fraction(0)}
+    if "mechanism" in open_:  # how many alarms a run has is no question of the one that stands in
+        stand_in = {"name": DEFAULT.name, "max_alarms": None}
+        update["mechanism"] = model.mechanism.model_copy(update=stand_in)
     return model.model_copy(update=update)
 
 
@@ -71,29 +77,30 @@ def check_gaussian(open_: tuple[str, ...], budget: Budget, findings: Findings) -
     """
     if budget.gaussian is not None and open_:
         what = f"{' and '.join(open_)} cannot be left to `tocsin plan` under it"
-        findings.wrong((), f"promise: gdp: {what}", "write them, or promise: pure", key=True)
+        findings.wrong((), f"privacy: gdp: {what}", "write them, or privacy: pure", key=True)
 
 
 def check_promise(model: AlarmModel, open_: tuple[str, ...], findings: Findings) -> None:
     """Refuse a promise on false alarms that lacks its rate, or whose rest is to be found."""
-    if model.promise == "misses":
+    if model.mechanism.bounded_error == "fnr":
         return
-    if model.max_fpr is None:
-        message = "promise: false_alarms needs max_fpr: it is what is promised"
-        findings.wrong("promise", message, "write max_fpr: 0.05")
+    at = model.mechanism.at("bounded_error")
+    if model.mechanism.max_fpr is None:
+        message = "bounded_error: fpr needs max_fpr: it is the bound"
+        findings.wrong(at, message, "write max_fpr: 0.05")
     if is_searched(model, open_):
-        message = "promise: false_alarms leaves nothing to be found: tocsin plan searches for"
-        message += " alarms that promise misses"
-        findings.wrong("promise", message, WRITTEN_HINT)
+        message = "bounded_error: fpr leaves nothing to be found: tocsin plan searches for"
+        message += " alarms that bound misses"
+        findings.wrong(at, message, WRITTEN_HINT)
 
 
 def is_searched(model: AlarmModel, open_: tuple[str, ...]) -> bool:
     """Return whether ``tocsin plan`` looks for ways to make an alarm, or checks its own."""
-    return bool(open_) or model.false_rings is not None or model.max_delay is not None
+    return bool(open_) or model.false_alarms is not None or model.max_delay is not None
 
 
 def check_wanted(model: AlarmModel, open_: tuple[str, ...], findings: Findings) -> None:
-    """Refuse a number of false rings without what is usual, and open keys without either.
+    """Refuse a number of false alarms without a baseline, and open keys without either.
 
     A longest delay is read where ways are looked for or checked, so that it takes both as well.
     """
@@ -102,12 +109,12 @@ def check_wanted(model: AlarmModel, open_: tuple[str, ...], findings: Findings) 
     if model.max_delay == 0:
         message = "an alarm waits for its window's end, grace and publish_delay: never for nothing"
         findings.wrong("max_delay", message, "write max_delay: 10m")
-    missing = [key for key in ("usual", "false_rings") if getattr(model, key) is None]
+    missing = [key for key in ("baseline", "false_alarms") if getattr(model, key) is None]
     if missing:
         findings.wrong(
             (),
-            "false rings are counted where aggregates are as usual, and what is left to `tocsin"
-            f" plan` is found by them: {' and '.join(missing)} is missing",
-            "write usual: 60 and false_rings: 1 per week, or a mechanism and a tolerance",
+            "false alarms are counted where aggregates are at their baseline, and what is left to"
+            f" `tocsin plan` is found by them: {' and '.join(missing)} is missing",
+            "write baseline: 60 and false_alarms: 1 per week, or a mechanism and a tolerance",
             key=True,
         )

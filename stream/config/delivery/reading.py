@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Final
 from pydantic import Field
 
 from accountant.errors import ConfigError
+from stream.config.alarms.mechanism_keys import ReleaseWord  # noqa: TC001  # pydantic reads it
 from stream.config.budgets import build_budget
 from stream.config.closed import Closed
 from stream.config.declarations import build_kafka
 from stream.config.delivery.building import build_board, build_delivery, build_lifecycle
 from stream.config.delivery.keys import BoardModel, DeliverModel, LifecycleModel
-from stream.config.keys import BudgetModel, KafkaModel, LogModel, ReleaseWord
+from stream.config.keys import BudgetModel, KafkaModel, LogModel
 from stream.config.loading import examine, zone_of
 from stream.config.scalars import Name, Text  # noqa: TC001  # pydantic reads them
 from stream.config.smallfile import read_small
@@ -37,9 +38,10 @@ __all__ = ["read_board", "read_subscription"]
 _MISSING: Final = "add `deliver: {alertmanagers: {main: http://localhost:9093}}`"
 
 
-class _SmallAlarm(LifecycleModel):
+class _SmallAlarm(Closed):
     """What an analyst says of an alarm: its lifecycle, and whether its noisy counts are there."""
 
+    lifecycle: LifecycleModel = LifecycleModel()
     release: ReleaseWord = "alarms"
 
 
@@ -117,7 +119,7 @@ def _of_small(document: Document, path: Path) -> tuple[BoardSetup, Delivery | No
         else build_budget(model.budget, zone.key, findings.under("budget"))
     )
     lifecycles = {
-        name: build_lifecycle(alarm, None, findings.under("alarms", name))
+        name: build_lifecycle(alarm.lifecycle, None, findings.under("alarms", name, "lifecycle"))
         for name, alarm in model.alarms.items()
     }
     if findings.errors or kafka is None:

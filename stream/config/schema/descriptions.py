@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from operators.registry import OFFERED
+from stream.config.alarms.mechanism_keys import OWN_KEYS
 from stream.config.delivery.descriptions import DELIVERY, LIFECYCLE
 
 if TYPE_CHECKING:
@@ -16,6 +18,42 @@ __all__ = ["CASES", "DESCRIPTIONS"]
 
 CASES: Final = ("file of tests",)
 """Begins the places in a file of tests."""
+
+_ALARM: Final = ("alarms", "*")
+
+_OF_MECHANISMS: Final = {
+    "max_fpr": "most probable false alarm beyond the tolerance; as max_fnr where left out",
+    "max_fnr_given_no_alarm": "most probable miss for who knows that the run has not fired so far",
+    "bounded_error": "which errors are bounded up to the threshold: fnr (misses), or fpr",
+    "levels": "which noise levels a progressive mechanism reads",
+    "max_alarms": "alarms of one SVT run",
+    "repeat": "how often a group of one window is asked, until it fires",
+    "repeat_in": "whether it is asked again at once, or among the next windows' groups",
+    "release": "what is published of a window: alarms, or the noisy counts of its groups, too",
+    "decider": "how a band is decided; auto takes the most effective one",
+    "bound": "what decider: svt asks of its private bound of the values",
+    "epsilon": "of a band: loss of one group of one window, written as epsilon_max",
+    "reference": "what a band lies around: a number, usual[shop], or {feed: forecast}",
+}
+"""Keys under the name of a mechanism that reads them."""
+
+_INSIDE: Final[Mapping[str, Mapping[str, str]]] = {
+    "reference": {
+        "value": "a number, or a public table's value for a group field: usual[shop]",
+        "feed": "a public feed that holds nobody's data: the same aggregate of it",
+    },
+    "levels": {
+        "first": "loss of the coarsest level; a tenth of the last one's at most",
+        "rounds": "levels in geometric progression, the first and the last included",
+        "refinement": "equal parts that every interval between two of them is cut into",
+        "finest_share": "part of max_fnr and max_fpr that the last level may use",
+    },
+    "bound": {
+        "theta": "how many of the events the bound leaves whole, as 0.95",
+        "epsilon": "what the bound takes of the alarm's epsilon; a third unless written",
+    },
+}
+"""Keys inside those."""
 
 DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
     (): {
@@ -97,69 +135,62 @@ DESCRIPTIONS: Final[Mapping[tuple[str, ...], Mapping[str, str]]] = {
         "key": "16 bytes or more that authenticate the marks, best from a file: ${file:PATH}",
     },
     ("budget",): {
-        "unit": "what one neighbour differs in: one person's events of a period, or one event",
-        "on_overrun": "deny: more windows than fit may be asked for; refuse: they may not",
+        "privacy_unit": "what neighbours differ in: a person's events of a period, or one event",
+        "on_shortfall": "deny: more windows than fit may be asked for; refuse: they may not",
         "epsilon_max": 'never passed: "4", "0.5", 7/2 or a whole number; a bare float is refused',
-        "promise": "pure: epsilon_max holds always; gdp: but for delta, by Gaussian privacy",
-        "delta": "promise gdp only: the probability added on top of the factor e^epsilon_max",
+        "privacy": "pure: epsilon_max holds always; gdp: but for delta, by Gaussian privacy",
+        "delta": "privacy: gdp only: the probability added on top of the factor e^epsilon_max",
         "period": "renewed every period: 12h, 1d, 1w; or lifetime",
-        "contribution": "unit user only: what of one person counts in windows and periods",
+        "contribution": "privacy_unit: user only: what of one person counts in windows and periods",
     },
     ("budget", "contribution"): {
-        "predicates_per_window": "in how many cells of a window one person may count",
-        "events_per_cell": "how many of one person's events count in one cell of a window",
-        "windows_per_period": "in how many windows of an alarm one person may count in a period",
+        "max_groups_per_window": "in how many groups of a window one person may count",
+        "max_events_per_group": "how many of one person's events count in one group of a window",
+        "max_windows_per_period": "in how many windows of an alarm one person counts in a period",
     },
-    ("alarms", "*"): {
+    _ALARM: {
         "sql": "SELECT ... FROM feed [WHERE ...] GROUP BY ..., TUMBLE(...) HAVING ...",
         "active": 'public schedule in timezone: "Mon-Fri 07:00-22:00"; always, where left out',
+        "baseline": "the aggregate in an ordinary window: a number, or a table",
         "max_fnr": "most probable miss of a true alarm, between 0 and 1",
-        "max_fpr": "most probable false alarm beyond the tolerance; as max_fnr where left out",
-        "max_fnr_in_silence": "most probable miss for who knows that the run was silent so far",
-        "promise": "which errors are bounded up to the threshold: misses, or false_alarms",
-        "usual": "the aggregate in an ordinary window: a number, or a table",
-        "false_rings": "how many are borne, as 1 per week: tocsin plan looks for a way",
-        "hold": "who fired is not asked for so long, costs nothing and stays firing: as 3h",
-        "max_delay": "how late an alarm may leave, as 10m: tocsin plan looks for a way",
+        "false_alarms": "how many are tolerated, as 1 per week: tocsin plan looks for a way",
+        "max_delay": "how late an alarm may be published, as 10m: tocsin plan looks for a way",
+        "episodes": "how many times a budget period has to carry what the alarm is about",
         "share": "the part of epsilon_max that is this alarm's own in every period",
-        "tolerance": "how far below the threshold ringing is no error; 0 costs most",
-        "mechanism": "how it is decided",
-        "levels": "which noise levels a progressive mechanism reads",
-        "alarms_per_period": "alarms of one run",
-        "append": "how often a predicate of one window is asked, until it rings",
-        "append_to": "whether it is asked again at once, or among the next windows' predicates",
-        "release": "what leaves of a window: alarms, or the noisy counts of its predicates, too",
-        "decider": "how a band is decided; auto takes the most effective one",
-        "bound": "what decider: svt asks of its private bound of the values",
-        "epsilon": "of a band: loss of one predicate of one window, written as epsilon_max",
+        "tolerance": "how far below the threshold firing is no error; 0 costs most",
+        "mechanism": "how it is decided: a name, or a name with its keys",
+        "hold": "a group that fired is not asked for so long, costs nothing and stays firing: 3h",
         "severity": "thresholds by name, from the least severe, where HAVING says SEVERITY",
-        "reference": "what a band lies around: a number, usual[shop], or {feed: forecast}",
-        "reference_timeout": "how long a reference's feed may stand still, then a window is denied",
+        "lifecycle": "when an alarm begins and ends, and what is said of it",
+        "timing": "how long it waits, and for what",
+    },
+    (*_ALARM, "timing"): {
         "grace": "an event counts if it is appended before window end + grace",
         "publish_delay": "alarms leave this long after window end + grace, at the next tick",
         "decide_timeout": "how long a missing partition may stand still before a window is denied",
+        "reference_timeout": "how long a reference's feed may stand still, then a window is denied",
         "max_age": "at catch-up, a window older than this is denied",
-        **LIFECYCLE,
     },
-    ("alarms", "*", "reference"): {
-        "value": "a number, or a public table's value for a group field: usual[shop]",
-        "feed": "a public feed that holds nobody's data: the same aggregate of it",
-    },
-    ("alarms", "*", "levels"): {
-        "first": "loss of the coarsest level; a tenth of the last one's at most",
-        "rounds": "levels in geometric progression, the first and the last included",
-        "refinement": "equal parts that every interval between two of them is cut into",
-        "finest_share": "part of max_fnr and max_fpr that the last level may use",
-    },
-    ("alarms", "*", "severity", "*"): {
+    (*_ALARM, "lifecycle"): LIFECYCLE,
+    (*_ALARM, "severity", "*"): {
         "threshold": "a number, or a public table's value: capacity[room]",
         "max_fnr": "of this level; the alarm's unless written",
         "max_fpr": "of this level; the alarm's unless written",
         "tolerance": "of this level; the alarm's unless written",
     },
-    ("alarms", "*", "bound"): {
-        "theta": "how many of the events the bound leaves whole, as 0.95",
-        "epsilon": "what the bound takes of the alarm's epsilon; a third unless written",
+    (*_ALARM, "mechanism"): {
+        name: OFFERED[name].releases if name in OFFERED else "tocsin plan looks for one"
+        for name in OWN_KEYS
+    },
+    **{
+        (*_ALARM, "mechanism", name): {key: _OF_MECHANISMS[key] for key in keys}
+        for name, keys in OWN_KEYS.items()
+    },
+    **{
+        (*_ALARM, "mechanism", name, key): said
+        for name, keys in OWN_KEYS.items()
+        for key, said in _INSIDE.items()
+        if key in keys
     },
     **DELIVERY,
     CASES: {

@@ -62,7 +62,9 @@ def _mapping(place: tuple[str, ...], model: type[BaseModel]) -> shapes.Shape:
             required.append(key)
     found: shapes.Shape = {"type": "object", "additionalProperties": False}
     found |= {"properties": properties} | ({"required": required} if required else {})
-    short = getattr(model, "short", "")
+    short, names = getattr(model, "short", ""), getattr(model, "words", ())
+    if names:
+        return {"anyOf": [shapes.words(names), found | {"minProperties": 1, "maxProperties": 1}]}
     return {"anyOf": [properties[short], found]} if short else found
 
 

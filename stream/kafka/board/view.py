@@ -356,7 +356,7 @@ def _promise(budget: Budget | None) -> Iterator[tuple[str, str]]:
         period = budget.periods.describe().removeprefix("tumbling windows of ")
     yield "epsilon_max", epsilon
     if (gaussian := budget.gaussian) is not None:
-        yield "delta", f"{float(gaussian.delta):g} (promise gdp)"
+        yield "delta", f"{float(gaussian.delta):g} (privacy: gdp)"
     yield "unit", f"{budget.unit.value}: {whose}"
     yield "period", period
     doubt = (

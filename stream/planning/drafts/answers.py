@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import product
 from typing import Final
 
 from accountant.units import PrivacyUnit
@@ -36,23 +37,27 @@ class Answers:
         time: field with the time of an event.
         unit: field with the id of whom an event belongs to (of the device, where nobody is known).
         numbered: whether those ids are integers.
-        per: field whose values are watched, each by itself.
-        counted_per: whether the values of ``per`` are integers.
-        values: of ``per``, in order.
+        group_by: fields whose values are watched, each combination by itself.
+        values: of each of them, in order.
+        numbered_groups: fields among them whose values are integers.
         measured: what is compared with the threshold.
         amount: field that is added up; read where ``measured`` is an amount.
-        largest: what a single amount counts at most, a whole number.
+        clip: what a single amount counts at most, a whole number.
         threshold: the alarm is for more than this.
-        usual: what is there on an ordinary day, per window and value.
+        baseline: what is there on an ordinary day, per window and group.
         window: length of a window, as ``1h``.
+        slide: how far apart sliding windows begin, as ``5m``; "" for windows one after another.
         active: when windows run, as ``Mon-Fri 07:00-22:00``; "" for always.
         timezone: IANA name.
         protects: a person for a period, or one event.
-        places: in how many values of ``per`` a person counts within one window.
-        times: how many events of a person count within one window and value.
+        max_groups: in how many groups a person counts within one window.
+        max_events: how many events of a person count within one window and group.
         epsilon: the budget of a period, or of an event.
         period: after which the budget of a person is renewed, as ``1d``.
         max_fnr: how often a true alarm may be missed.
+        false_alarms: how many are tolerated, as ``1 per week``.
+        max_delay: how long after it is due an alarm may be published, as ``10m``; "" for any time.
+        episodes: how many a budget period has to carry; 0 where nobody says.
         since: first day of the history and the made-up events, as ``2025-03-03``.
         until: the day after the last one; "" for the shortest history that shows something.
         whom: what the configuration calls somebody.
@@ -63,11 +68,12 @@ class Answers:
     topic: str
     time: str
     unit: str
-    per: str
-    values: tuple[str, ...]
+    group_by: tuple[str, ...]
+    values: tuple[tuple[str, ...], ...]
     threshold: int
-    usual: int
+    baseline: int
     window: str
+    slide: str = ""
     measured: Measured = Measured.EVENTS
     protects: PrivacyUnit = PrivacyUnit.USER
     epsilon: str = "4"
@@ -76,13 +82,16 @@ class Answers:
     bootstrap: str = "localhost:9092"
     codec: str = "json"
     numbered: bool = False
-    counted_per: bool = False
+    numbered_groups: tuple[str, ...] = ()
     amount: str = ""
-    largest: int = 0
-    places: int = 1
-    times: int = 1
+    clip: int = 0
+    max_groups: int = 1
+    max_events: int = 1
     period: str = "1d"
     max_fnr: str = "0.05"
+    false_alarms: str = "1 per week"
+    max_delay: str = ""
+    episodes: int = 0
     since: str = "2025-03-03"
     until: str = ""
     whom: str = "person"
@@ -93,15 +102,22 @@ class Answers:
         return self.protects is PrivacyUnit.USER
 
     @property
-    def values_file(self) -> str:
-        """Name of the file that lists the values; a field may have any name, a file may not."""
-        return f"{self.per}s.txt" if _FILE.fullmatch(self.per) else "values.txt"
+    def groups(self) -> tuple[tuple[str, ...], ...]:
+        """Every combination of values, in order."""
+        return tuple(product(*self.values))
 
     @property
     def by_one(self) -> int:
-        """How far one unit of privacy moves the figure of one window and value at most."""
-        size = self.largest if self.measured is Measured.AMOUNT else 1
-        return size if self.measured is Measured.PEOPLE or not self.people else size * self.times
+        """How far one unit of privacy moves the figure of one window and group at most."""
+        size = self.clip if self.measured is Measured.AMOUNT else 1
+        whole = self.measured is not Measured.PEOPLE and self.people
+        return size * self.max_events if whole else size
+
+    def values_file(self, field: str) -> str:
+        """Return the name of the file that lists values; a field may have any name, it may not."""
+        if _FILE.fullmatch(field):
+            return f"{field}.txt" if field.endswith("s") else f"{field}s.txt"
+        return f"values-{self.group_by.index(field) + 1}.txt"
 
 
 TEMPLATES: Final = {
@@ -111,14 +127,14 @@ TEMPLATES: Final = {
         topic="building.badges",
         time="ts",
         unit="person",
-        per="room",
-        values=("lobby", "hall", "lab", "canteen"),
+        group_by=("room",),
+        values=(("lobby", "hall", "lab", "canteen"),),
         measured=Measured.PEOPLE,
         threshold=120,
-        usual=60,
+        baseline=60,
         window="1h",
         active="Mon-Fri 07:00-22:00",
-        places=2,
+        max_groups=2,
     ),
     "shop": Answers(
         alarm="rush",
@@ -127,16 +143,16 @@ TEMPLATES: Final = {
         time="at",
         unit="customer",
         whom="customer",
-        per="shop",
-        values=("north", "south", "east", "west"),
+        group_by=("shop",),
+        values=(("north", "south", "east", "west"),),
         measured=Measured.AMOUNT,
         amount="amount",
-        largest=200,
+        clip=200,
         threshold=30_000,
-        usual=12_000,
+        baseline=12_000,
         window="1d",
-        places=2,
-        times=2,
+        max_groups=2,
+        max_events=2,
         period="1w",
     ),
     "sensors": Answers(
@@ -145,10 +161,10 @@ TEMPLATES: Final = {
         topic="building.passages",
         time="ts",
         unit="sensor",
-        per="gate",
-        values=("north", "south", "east", "west"),
+        group_by=("gate",),
+        values=(("north", "south", "east", "west"),),
         threshold=200,
-        usual=80,
+        baseline=80,
         window="15m",
         active="Mon-Sun 06:00-22:00",
         protects=PrivacyUnit.EVENT,
@@ -162,13 +178,13 @@ TEMPLATES: Final = {
         time="at",
         unit="visitor",
         whom="visitor",
-        per="endpoint",
-        values=("/login", "/search", "/cart", "/pay"),
+        group_by=("endpoint",),
+        values=(("/login", "/search", "/cart", "/pay"),),
         threshold=2_000,
-        usual=300,
+        baseline=300,
         window="1h",
-        places=2,
-        times=10,
+        max_groups=2,
+        max_events=10,
     ),
 }
 """What is watched, by the name of the template: people per room, sales per shop, passages that

@@ -1,4 +1,4 @@
-"""The text of a draft's tests: what is usual stays quiet, and its made-up events ring."""
+"""The text of a draft's tests: it does not fire at the baseline, and its made-up events do."""
 
 from __future__ import annotations
 
@@ -12,14 +12,15 @@ from stream.planning.drafts.texts import CONFIGURATION, SAMPLE
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
+    from stream.planning.drafts.draft import Draft
     from stream.planning.drafts.events import MadeUp
-    from stream.planning.drafts.fitting import Draft
 
 __all__ = ["CASES", "cases_text"]
 
 CASES: Final = "alarms_test.yaml"
 
 _CERTAIN: Final = "0.999999"
+_LEAST: Final = 1e-18  # laws are tables in units of 2^-64
 _DIGITS: Final = Context(prec=2, rounding=ROUND_CEILING)
 
 
@@ -31,8 +32,8 @@ def cases_text(draft: Draft, events: MadeUp) -> str:
         events: made up for it.
     """
     answers = draft.answers
-    value, usual = quoted(events.value), answers.usual
-    seldom = _DIGITS.create_decimal(Decimal(draft.rings_at(usual))).normalize()
+    group, baseline = quoted(", ".join(events.group)), answers.baseline
+    seldom = _DIGITS.create_decimal(Decimal(max(draft.fires_at(baseline), _LEAST))).normalize()
     often = decimal(1 - Fraction(answers.max_fnr))
     start = iso_utc(events.since_ms).removesuffix(".000Z") + "Z"
     return f"""\
@@ -41,18 +42,18 @@ def cases_text(draft: Draft, events: MadeUp) -> str:
 #   tocsin test {CASES}
 alarms: {CONFIGURATION}
 tests:
-  - name: what is usual stays quiet
-    counts: {{{value}: {usual}}}
-    ring: {{{value}: "<= {seldom}"}}
+  - name: it does not fire at the baseline
+    counts: {{{group}: {baseline}}}
+    ring: {{{group}: "<= {seldom:f}"}}
 
-  - name: one more than the threshold rings as often as promised
-    counts: {{{value}: {answers.threshold + 1}}}
-    ring: {{{value}: ">= {often}"}}
+  - name: one more than the threshold fires as often as promised
+    counts: {{{group}: {answers.threshold + 1}}}
+    ring: {{{group}: ">= {often}"}}
 
-  - name: the sample rings once
+  - name: the sample fires once
     events: {SAMPLE}
     windows:
       - start: "{start}"
-        counts: {{{value}: {events.figure}}}
-        ring: {{{value}: ">= {_CERTAIN}"}}
+        counts: {{{group}: {events.figure}}}
+        ring: {{{group}: ">= {_CERTAIN}"}}
 """

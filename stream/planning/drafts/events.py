@@ -1,33 +1,31 @@
 """Made-up events for a draft: ordinary days, and one window in which the alarm is due.
 
-Nothing is random and nothing comes from data: people are numbered, and every window of one value
-looks like the next. The one that rings holds so much more than the threshold that the alarm stays
-silent with probability below one in ten million. The others hold so little, where that can be,
+Nothing is random and nothing comes from data: people are numbered, and every window of one group
+looks like the next. The one that fires holds so much more than the threshold that the alarm does
+not fire with probability below one in ten million. The others hold so little, where that can be,
 that hardly a sample in a thousand has a false alarm.
 """
 
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
 from accountant.errors import ConfigError
 from stream.planning.drafts.answers import Measured
-from stream.planning.search import largest
+from stream.planning.search import largest, smallest
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from stream.planning.drafts.answers import Answers
-    from stream.planning.drafts.fitting import Draft
+    from stream.planning.drafts.draft import Draft
 
 __all__ = ["MadeUp", "made_up"]
 
-_SILENT: Final = 1e-7
+_MISSED: Final = 1e-7
 _FALSE: Final = 1e-3
 """How many false alarms a sample is to expect at most, where that can be."""
 _MOST_ORDINARY: Final = 4_000
@@ -41,17 +39,17 @@ _WORD: Final = 1 << 32
 
 @dataclass(frozen=True, slots=True)
 class MadeUp:
-    """Events and where they ring.
+    """Events and where they fire.
 
     Args:
         lines: one JSON object each, in the order of their times.
-        value: of the field that is watched; the alarm is due for it.
+        group: values of the fields that are watched; the alarm is due for it.
         since_ms: start of the window in which it is.
         figure: what is counted or added up there.
     """
 
     lines: tuple[str, ...]
-    value: str
+    group: tuple[str, ...]
     since_ms: int
     figure: int
 
@@ -76,44 +74,43 @@ def made_up(draft: Draft) -> MadeUp:
                 hint="name a nearer --until, or a longer --window",
             )
         index = query.calendar.next_active(index + 1)
-    rings = len(windows) // 2
+    windows = windows[:: query.calendar.overlap]
+    due = len(windows) // 2
     figure = _certain(draft)
     _refuse_large(answers, figure)
     every, ordinary = _affordable(answers, len(windows))
-    ordinary = min(ordinary, _quiet(draft, len(windows) * len(answers.values)))
+    ordinary = min(ordinary, _quiet(draft, len(windows) * len(answers.groups)))
     found: list[tuple[int, dict[str, Any]]] = []
     for number, bounds in enumerate(windows):
-        for at, value in enumerate(answers.values):
-            if number == rings and at == 0:
-                found += _cell(answers, value, bounds, figure, at)
+        for at, group in enumerate(answers.groups):
+            if number == due and at == 0:
+                found += _cell(answers, group, bounds, figure, at)
             elif number % every == 0:
-                found += _cell(answers, value, bounds, ordinary, at)
+                found += _cell(answers, group, bounds, ordinary, at)
     found.sort(key=lambda each: each[0])
     lines = tuple(json.dumps(event, ensure_ascii=False) for _, event in found)
-    return MadeUp(lines, answers.values[0], windows[rings][0], figure)
+    return MadeUp(lines, answers.groups[0], windows[due][0], figure)
 
 
 def _certain(draft: Draft) -> int:
-    """Return a figure at which the alarm is silent with probability below ``_SILENT``.
-
-    Beyond the threshold the probability of a miss falls from ``max_fnr`` by exp(epsilon) for every
-    unit of privacy that is there more.
-    """
-    missed = Fraction(draft.answers.max_fnr)
-    further = math.ceil(math.log(missed / _SILENT) / draft.epsilon) + 1
-    return draft.answers.threshold + max(further, 1) * draft.answers.by_one
+    """Return a figure at which the alarm does not fire with probability below ``_MISSED``."""
+    threshold, one = draft.answers.threshold, draft.answers.by_one
+    further: int | None = smallest(
+        lambda units: draft.fires_at(threshold + units * one) >= 1 - _MISSED, 0, 1 << 20, near=True
+    )
+    return threshold + (further or 1) * one
 
 
 def _quiet(draft: Draft, cells: int) -> int:
-    """Return the largest figure at which hardly one of so many cells rings; 1 where none is."""
+    """Return the largest figure at which hardly one of so many cells fires; 1 where none is."""
     highest = draft.answers.threshold - 1
-    return largest(lambda figure: draft.rings_at(figure) * cells <= _FALSE, 1, highest)
+    return largest(lambda figure: draft.fires_at(figure) * cells <= _FALSE, 1, highest)
 
 
 def _refuse_large(answers: Answers, figure: int) -> None:
     events = figure
     if answers.measured is Measured.AMOUNT:
-        events = figure // max(answers.largest * min(_ORDINARY_SHARES) // 100, 1)
+        events = figure // max(answers.clip * min(_ORDINARY_SHARES) // 100, 1)
     if events > _MOST_EVENTS:
         raise ConfigError(
             f"a file of made-up events that passes {answers.threshold:,} is too large",
@@ -126,27 +123,28 @@ def _affordable(answers: Answers, windows: int) -> tuple[int, int]:
     """Return which windows have ordinary events, and the figure there: the file stays small.
 
     Args:
-        answers: among them what is usual.
+        answers: among them the baseline.
         windows: how many there are.
     """
-    cells = windows * len(answers.values)
+    cells = windows * len(answers.groups)
     every = -(-cells // _MOST_ORDINARY)
     events = max(_MOST_ORDINARY * every // cells, 1)
-    figure = events * answers.largest // 4 if answers.measured is Measured.AMOUNT else events
-    return every, min(answers.usual, figure)
+    figure = events * answers.clip // 4 if answers.measured is Measured.AMOUNT else events
+    return every, min(answers.baseline, figure)
 
 
 def _cell(
-    answers: Answers, value: str, bounds: tuple[int, int], figure: int, at: int
+    answers: Answers, group: tuple[str, ...], bounds: tuple[int, int], figure: int, at: int
 ) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the events of one window and value that come to a figure."""
+    """Yield the events of one window and group that come to a figure."""
     start_ms, end_ms = bounds
     amounts = list(_amounts(answers, figure))
     for number, amount in enumerate(amounts):
         scattered = (number * _SCATTER % _WORD) * (end_ms - start_ms) >> 32
         time_ms = start_ms + scattered // 1_000 * 1_000
         event: dict[str, Any] = {answers.unit: _whose(answers, number, at, len(amounts))}
-        event[answers.per] = int(value) if answers.counted_per else value
+        for name, value in zip(answers.group_by, group, strict=True):
+            event[name] = int(value) if name in answers.numbered_groups else value
         if answers.measured is Measured.AMOUNT:
             event[answers.amount] = amount
         event[answers.time] = iso_utc(time_ms).replace(".000Z", "Z")
@@ -160,7 +158,7 @@ def _amounts(answers: Answers, figure: int) -> Iterator[int]:
     left, number = figure, 0
     while left > 0:
         share = _ORDINARY_SHARES[number % len(_ORDINARY_SHARES)]
-        amount = min(max(answers.largest * share // 100, 1), left)
+        amount = min(max(answers.clip * share // 100, 1), left)
         yield amount
         left, number = left - amount, number + 1
 
@@ -169,8 +167,10 @@ def _whose(answers: Answers, number: int, at: int, events: int) -> int | str:
     """Return the id of an event: nobody has more in a window than counts."""
     if not answers.people:
         return (
-            1_000 * at + number % 3 if answers.numbered else f"{answers.per}-{at + 1}-{number % 3}"
+            1_000 * at + number % 3
+            if answers.numbered
+            else f"{answers.group_by[0]}-{at + 1}-{number % 3}"
         )
-    each = 1 if answers.measured is Measured.PEOPLE else answers.times
+    each = 1 if answers.measured is Measured.PEOPLE else answers.max_events
     person = number % -(-events // each) + 1 + at * 100_000
     return person if answers.numbered else f"{answers.unit[0]}{person}"

@@ -116,7 +116,7 @@ class Looked:
         return max(many, key=lambda seen: seen.distinct).name
 
     @property
-    def per(self) -> str | None:
+    def group_by(self) -> str | None:
         """The field that is most likely watched value by value: a text of few values."""
         few = [
             seen

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "CONFIGURATION",
-    "REHEARSAL",
+    "LOCK",
     "SAMPLE",
     "configuration",
     "last_day",
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 CONFIGURATION: Final = "alarms.yaml"
-REHEARSAL: Final = "rehearsal.yaml"
+LOCK: Final = "alarms.lock"
 SAMPLE: Final = "sample.jsonl"
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*", re.ASCII)
@@ -42,36 +42,32 @@ _ASIDE_AT: Final = 33
 _WORDS_OF_YAML: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhdw])", re.ASCII)
 _UNITS: Final = {"s": "SECOND", "m": "MINUTE", "h": "HOUR", "d": "DAY", "w": "WEEK"}
-_DAYS: Final = frozenset("dw")
 
 
-def configuration(answers: Answers, *, tolerance: int, until: str, rehearsal: bool = False) -> str:
-    """Return the YAML of a draft.
+def configuration(answers: Answers, until: str) -> str:
+    """Return the YAML of a draft: what is wanted of its alarm, and nothing of how it is had.
 
     Args:
         answers: what it says.
-        tolerance: of its alarm.
         until: the day after the last one of its history.
-        rehearsal: the twin that takes its time from marks, with topics of its own.
 
     Raises:
         ConfigError: the window or the first day is none.
     """
-    _, unit = _length(answers.window)
+    for window in filter(None, (answers.window, answers.slide)):
+        _interval(window)
     _check_roles(answers)
-    for name in ("alarm", "feed", "topic", "bootstrap", "time", "unit", "per", "amount", "active"):
-        if not str(getattr(answers, name)).isprintable():
-            raise ConfigError(f"{name} holds what cannot be printed", hint="write it on one line")
+    names = (answers.alarm, answers.feed, answers.topic, answers.bootstrap, answers.time)
+    for name in (*names, answers.unit, *answers.group_by, answers.amount, answers.active):
+        if not name.isprintable():
+            raise ConfigError(f"{name!r} holds what cannot be printed", hint="write it on one line")
     text = _TEXTS.get_template("alarms.yaml.j2").render(
         a=answers,
         aside=_ASIDE,
         amount=answers.measured is Measured.AMOUNT,
-        false_below=answers.threshold - 2 * tolerance,
-        marks="1h" if unit in _DAYS else "5m",
-        rehearsal=rehearsal,
+        groups=" and ".join(answers.group_by),
         sentence=sentence(answers),
         sql=_sql(answers),
-        tolerance=tolerance,
         until=until,
     )
     return "".join(map(_aligned, text.splitlines(keepends=True)))
@@ -87,27 +83,30 @@ def sentence(answers: Answers) -> str:
         case Measured.AMOUNT:
             what = f"more than {answers.threshold:,} of `{answers.amount}`"
     when = f", {answers.active}" if answers.active else ""
-    return f"Rings for {what} in one `{answers.per}` within {answers.window}{when}."
+    within = f"any {answers.window}" if answers.slide else answers.window
+    groups = " and ".join(f"`{name}`" for name in answers.group_by)
+    return f"Fires for {what} in one {groups} within {within}{when}."
 
 
-def values_text(answers: Answers) -> str:
-    """Return the file of values, one a line.
+def values_text(answers: Answers, field: str) -> str:
+    """Return the file of a field's values, one a line.
 
     Raises:
         ConfigError: a value cannot stand on a line.
     """
-    for value in answers.values:
+    values = answers.values[answers.group_by.index(field)]
+    for value in values:
         if not value or value != value.strip() or len(value.splitlines()) != 1:
             raise ConfigError(
-                f"{value[:40]!r} cannot be a value of {answers.per}: it stands on a line of a file",
+                f"{value[:40]!r} cannot be a value of {field}: it stands on a line of a file",
                 hint="values have no spaces around them, and no line breaks",
             )
         if len(value.encode()) > MAX_STRING_BYTES:
             raise ConfigError(
-                f"a value of {answers.per} is longer than {MAX_STRING_BYTES:,} bytes",
+                f"a value of {field} is longer than {MAX_STRING_BYTES:,} bytes",
                 hint="an event with a longer text is dropped: leave the value out",
             )
-    return "".join(f"{value}\n" for value in answers.values)
+    return "".join(f"{value}\n" for value in values)
 
 
 def last_day(since: str, days: int) -> str:
@@ -126,43 +125,51 @@ def last_day(since: str, days: int) -> str:
 
 def _check_roles(answers: Answers) -> None:
     """Refuse one field in two roles that cannot be one."""
-    fields = {"time": answers.time, "unit": answers.unit, "per": answers.per}
+    fields = [("time", answers.time), ("unit", answers.unit)]
+    fields += [("group-by", name) for name in answers.group_by]
     if answers.measured is Measured.AMOUNT:
-        fields["amount"] = answers.amount
+        fields.append(("amount", answers.amount))
     roles: dict[str, str] = {}
-    for role, name in fields.items():
-        other = roles.setdefault(name, role)
+    for role, name in fields:
+        other = roles.setdefault(name, role) if name in roles else ""
+        roles[name] = role
         # What devices count may be watched device by device; nobody watches a person.
-        if other != role and (answers.people or (other, role) != ("unit", "per")):
+        if other and (answers.people or (other, role) != ("unit", "group-by")):
             raise ConfigError(
                 f"field {name!r} is both --{other} and --{role}", hint="name another field for one"
             )
 
 
 def _sql(answers: Answers) -> list[str]:
-    per, time = name_in_sql(answers.per), name_in_sql(answers.time)
+    time, fields = name_in_sql(answers.time), ", ".join(map(name_in_sql, answers.group_by))
     figure = {
         Measured.PEOPLE: f"COUNT(DISTINCT {name_in_sql(answers.unit)})",
         Measured.EVENTS: "COUNT(*)",
         Measured.AMOUNT: f"SUM({name_in_sql(answers.amount)})" if answers.amount else "",
     }[answers.measured]
-    count, unit = _length(answers.window)
-    feed, window = name_in_sql(answers.feed), f"INTERVAL '{count}' {_UNITS[unit]}"
+    windows = f"TUMBLE({time}, {_interval(answers.window)})"
+    if answers.slide:
+        windows = f"HOP({time}, {_interval(answers.slide)}, {_interval(answers.window)})"
     return [
-        f"SELECT {per} FROM {feed}",  # noqa: S608 -- an alarm's SQL, which no database ever sees
-        f"GROUP BY {per}, TUMBLE({time}, {window})",
+        f"SELECT {fields} FROM {name_in_sql(answers.feed)}",  # noqa: S608 -- no database sees it
+        f"GROUP BY {fields}, {windows}",
         f"HAVING {figure} > {answers.threshold}",
     ]
 
 
-def _length(window: str) -> tuple[str, str]:
+def _interval(window: str) -> str:
+    """Return the length of a window as SQL has it.
+
+    Raises:
+        ConfigError: it is none.
+    """
     match = _DURATION.fullmatch(window)
     if match is None:
         raise ConfigError(
             f"{window[:40]!r} is not the length of a window", hint="write 15m, 1h, 1d or 1w"
         )
     count, unit = match.groups()
-    return count, unit
+    return f"INTERVAL '{count}' {_UNITS[unit]}"
 
 
 def _aligned(line: str) -> str:

@@ -13,6 +13,7 @@ from operators.single.held import decide_asked
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from accountant.costs.levels import LevelCosts
     from operators.base import Operator
     from operators.noise.source import NoiseSource
     from stream.model.queries import Query
@@ -27,7 +28,7 @@ class Holding:
 
     Args:
         since: shape (windows,): the first window whose alarms hold this one; itself without a hold.
-        fired: shape (windows, draws, cells) or (windows, cells), bool: who fired so far.
+        fired: shape (windows, cells), bool: who fired so far.
     """
 
     since: NDArray[np.intp]
@@ -49,34 +50,24 @@ class Holding:
         """Return who is held in a window, once all before it are drawn."""
         return np.asarray(self.fired[self.since[window] : window].any(axis=0))
 
-    def decide(
-        self, operator: Operator, statistics: NDArray[np.int64], noise: NoiseSource
-    ) -> tuple[NDArray[np.bool_], NDArray[np.int64]]:
-        """Decide all windows by themselves.
+    def ask(
+        self, window: int, operator: Operator, statistics: NDArray[np.int64], noise: NoiseSource
+    ) -> tuple[NDArray[np.bool_], LevelCosts]:
+        """Decide a window by itself, once all before it are drawn.
 
         Args:
+            window: its number.
             operator: of the alarm.
-            statistics: shape (windows, statistics, cells), int64.
+            statistics: shape (statistics, cells), int64.
             noise: the cryptographic source.
 
         Returns:
-            Who was held, and what each cell lost in loss units, shape (windows, cells).
+            Who was held, and what each cell lost.
         """
-        held = np.zeros_like(self.fired)
-        units = np.zeros(held.shape, dtype=np.int64)
-        for window, counted in enumerate(statistics):
-            held[window] = self.at(window)
-            decided = decide_asked(operator, counted, held[window], noise)
-            self.fired[window], units[window] = decided.fired, level_costs(decided.cost).as_array()
-        return held, units
-
-    def drop_held(self) -> NDArray[np.bool_]:
-        """Forget what held cells fired that were drawn all the same; return who was held."""
-        held = np.zeros_like(self.fired)
-        for window in range(len(held)):
-            held[window] = self.at(window)
-            self.fired[window] &= ~held[window]
-        return held
+        held = self.at(window)
+        decided = decide_asked(operator, statistics, held, noise)
+        self.fired[window] = decided.fired
+        return held, level_costs(decided.cost)
 
 
 def holds_since(query: Query, counted: CountedAlarm) -> NDArray[np.intp]:

@@ -91,6 +91,7 @@ def tally_of_panes(
     noise: NoiseSource,
     *,
     runs: int,
+    denied: NDArray[np.bool_] | None = None,
 ) -> Tally:
     """Draw all panes so often, decide all windows from each draw, and tally what came of it.
 
@@ -101,26 +102,32 @@ def tally_of_panes(
         over: panes and windows.
         noise: the cryptographic source.
         runs: draws of every pane.
+        denied: shape (windows,), those that a budget denied a pane of.
     """
     many = cast("_ManyPanes", operator)
     every = [Tally() for _ in range(runs)]
     kept = [np.empty((0, condition.cells), dtype=np.int64) for _ in range(runs)]
+    lost = np.zeros(len(over.windows), np.bool_) if denied is None else denied
+    at = 0
     for stretch in _stretches(over):
         fresh = over.counted.stacked(stretch.fresh.start, stretch.fresh.stop)
         sums = _sums(over, stretch)
         true = must_ring(condition, aim, sums)
         granted = may_ring(condition, aim, sums)
+        gone = lost[at : (at := at + len(stretch.windows))]
         for run, tally in enumerate(every):
             noisy = np.concatenate([kept[run], many.release_many(fresh, noise)])
             if stretch.windows:
                 reached = many.reached_many(noisy, stretch.windows)
+                reached[gone] = 0
+                tally.deny(gone, reached > 0, true)
                 tally.count(reached > 0, true=true, granted=granted)
                 tally.count_severities(reached, condition, aim, sums)
             kept[run] = noisy[stretch.done :]
     units, total = to_loss_units(operator.plan.epsilon), Tally()
     for tally in every:
-        tally.charge_run(units, (0, 0, 0, 0))
-        tally.entropy = float(tally.windows)  # all cells of a pane lose the same
+        tally.charge_shared(units)
+        tally.spread()
         total.add(tally)
     return total
 

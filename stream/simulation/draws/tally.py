@@ -35,10 +35,11 @@ class Tally(Adding):
     Of early alarms, a cell is one of a whole window, and any look at which it held makes it true.
 
     Args:
-        windows: windows decided, over all runs.
+        windows: windows of all runs.
+        denied: those that a budget denied: what was true of them was missed.
         true: true cells decided.
         missed: those that did not ring.
-        unasked: true cells of windows that a run did not answer in full, as it was spent.
+        unasked: true cells of windows that were denied, or that an SVT run did not answer in full.
         unasked_missed: those that did not ring.
         false: false cells decided.
         false_rings: those that rang.
@@ -54,6 +55,7 @@ class Tally(Adding):
     """
 
     windows: int = 0
+    denied: int = 0
     true: int = 0
     missed: int = 0
     unasked: int = 0
@@ -104,34 +106,43 @@ class Tally(Adding):
         condition: Condition,
         aim: Aim,
         statistics: NDArray[np.int64],
-        runs: int = 1,
     ) -> None:
         """Count the decisions of windows level by level; nothing of an alarm without levels.
 
         Args:
-            reached: shape (windows, cells), how many levels rang, each window so many runs.
+            reached: shape (windows, cells), how many levels rang.
             condition: of the alarm.
             aim: whose levels these are.
             statistics: shape (statistics, windows, cells), int64.
-            runs: of every window, one after the other.
         """
         for number, level in enumerate(aim.severities):
             asked = level.condition(condition), level.aim(aim), statistics
-            true, granted = (
-                np.repeat(each(*asked), runs, axis=0) for each in (must_ring, may_ring)
-            )
+            true, granted = must_ring(*asked), may_ring(*asked)
             before = self.severities.setdefault(level.name, Tally())
             before.count(reached > number, true=true, granted=granted)
 
     def leave(self, fired: NDArray[np.bool_], *, true: NDArray[np.bool_]) -> None:
-        """Count the true cells of a window, counted before, that were not all asked.
+        """Count the true cells of windows, counted before, that were not all asked.
 
         Args:
-            fired: shape (cells,), which cells rang.
+            fired: shape (cells,) or (windows, cells), which cells rang.
             true: the same shape, which cells' condition holds.
         """
         self.unasked += int(np.count_nonzero(true))
         self.unasked_missed += int(np.count_nonzero(true & ~fired))
+
+    def deny(
+        self, denied: NDArray[np.bool_], fired: NDArray[np.bool_], true: NDArray[np.bool_]
+    ) -> None:
+        """Count windows, counted before, that a budget denied.
+
+        Args:
+            denied: shape (windows,), which.
+            fired: shape (windows, cells), which cells rang (at an earlier step, or asked again).
+            true: the same shape, which cells' condition holds, of those that are not held.
+        """
+        self.denied += int(np.count_nonzero(denied))
+        self.leave(fired[denied], true=true[denied])
 
     def charge(self, units: NDArray[np.int64], reached: int) -> None:
         """Count the realised losses of some windows.
@@ -154,18 +165,16 @@ class Tally(Adding):
             on = tuple(levels[used].tolist()), tuple(row[entry] for entry in used)
             self.entropy += times * _normalised_entropy(*on)
 
-    def charge_run(self, units: int, before: tuple[int, int, int, int]) -> None:
-        """Count what one run lost, which all its windows and cells share, and how it spreads.
+    def charge_shared(self, *units: int) -> None:
+        """Count losses that all windows and cells of this tally's one draw share."""
+        self.losses.update(units)
+        self.dearest.update(units)
+        self.entropy = float(self.windows)  # all cells lose the same
 
-        Args:
-            units: its loss.
-            before: this tally's true, missed, false cells and false rings before its windows.
-        """
-        true, missed, false, false_rings = before
-        self.losses[units] += 1
-        self.dearest[units] += 1
-        self.missed_spread.count(self.missed - missed, self.true - true)
-        self.false_spread.count(self.false_rings - false_rings, self.false - false)
+    def spread(self) -> None:
+        """Count how misses and false alarms spread: what this tally holds is one draw of all."""
+        self.missed_spread.count(self.missed, self.true)
+        self.false_spread.count(self.false_rings, self.false)
 
 
 @lru_cache(maxsize=65_536)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from operators.conditions.condition import Aim, Condition
 
-__all__ = ["may_ring", "must_ring"]
+__all__ = ["first_held", "may_ring", "must_ring"]
 
 
 def may_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -54,6 +54,19 @@ def must_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> 
     grant = 0 if aim.promise == "misses" else -2
     condition = quorate(condition, aim)
     return _holds(condition, [grant * each for each in aim.tolerances], statistics)
+
+
+def first_held(holds: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Return the first look at which a condition held, or as many as there are looks.
+
+    Args:
+        holds: shape (windows, looks, cells).
+
+    Returns:
+        Shape (windows, cells), int64.
+    """
+    first = np.where(holds.any(axis=1), holds.argmax(axis=1), holds.shape[1])
+    return np.asarray(first, np.int64)
 
 
 def _holds(

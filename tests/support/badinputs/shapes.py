@@ -36,7 +36,7 @@ feeds:
       ts: timestamp
     history: {from: 2025-03-03, until: 2025-03-04}
 budget:
-  unit: user
+  privacy_unit: user
   epsilon_max: "40"
   period: 1d
 alarms:

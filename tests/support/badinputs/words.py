@@ -23,7 +23,7 @@ WORDS: tuple[Call, ...] = (
     Call("alarms.yaml plan", "plan alarms.yaml"),
     Call("--verison", "Did you mean --version?"),
     Call("-x", "No such option: -x"),
-    Call("", "Commands:"),
+    Call("", "Start:"),
     # check, plan
     Call("check", "Missing argument 'FILE"),
     Call("check missing.yaml", "check its path"),
@@ -68,7 +68,7 @@ WORDS: tuple[Call, ...] = (
     Call(f"{_RUN} *.jsonl", "*.jsonl: no such file"),
     Call(f"{_RUN} {'d' * 300}.jsonl", "File name too long"),
     Call(f"{_RUN} badges.jsonl --json=yes", "does not take a value"),
-    Call(f"{_RUN} badges.jsonl --dry-run", "No such option: --dry-run"),
+    Call(f"{_RUN} badges.jsonl --dryrun", "Did you mean --dry-run?"),
     Call("run alarms.yaml alarms.yaml --replay badges.jsonl", "write one of .parquet"),
     # simulate
     Call("simulate", "Missing argument 'FILE'"),
@@ -97,12 +97,11 @@ WORDS: tuple[Call, ...] = (
     Call("grow alarms.yaml badges", "Missing option '--partitions'"),
     Call("grow alarms.yaml badges --partitions 0", "0 is not in the range x>=2"),
     Call("grow alarms.yaml badges --partitions 8", _NO_LEDGER),
-    Call("replay alarms.yaml", "Missing argument"),
-    Call("replay alarms.yaml badges.jsonl", "say --to-kafka"),
+    Call("load alarms.yaml", "Missing argument"),
     # ledger
     Call("ledger", "Commands:"),
     Call("ledger alarms.yaml", "Missing command"),
-    Call("ledger status", "Missing command"),
+    Call("ledger status", "ledger FILE status"),
     Call("ledger status alarms.yaml", "FILE comes first"),
     Call("ledger alarms.yaml statu", "Did you mean 'status'?"),
     Call("ledger alarms.yaml spend", "No such command 'spend'"),

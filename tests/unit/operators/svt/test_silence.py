@@ -146,7 +146,7 @@ def test_silence_never_makes_misses_rarer(limit: str) -> None:
     """A bound no higher than max_fnr is refused, with one that could be kept."""
     with pytest.raises(ConfigError, match="silence never makes") as caught:
         Svt.planned(condition(), aim(5, Fraction(limit)))
-    assert caught.value.hint == "write max_fnr_in_silence: 0.1"
+    assert caught.value.hint == "write max_fnr_given_no_alarm: 0.1"
 
 
 def test_rates_are_decimals_of_three_digits() -> None:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from tests.support.commands import configuration, tocsin
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    import pytest
 
 FILE = """\
 kafka: {bootstrap: "127.0.0.1:1"}
@@ -35,3 +38,14 @@ def test_a_file_of_alarms_is_bad_input(tmp_path: Path) -> None:
     """Exit code 2: a sensor's process has no use for alarms."""
     result = tocsin("bridge", configuration(tmp_path))
     assert result.exit_code == 2
+
+
+def test_help_needs_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a client of MQTT the help is shown; a bridge is not run."""
+    for name in ("aiomqtt", "paho"):
+        monkeypatch.setitem(sys.modules, name, None)
+    ours = ("stream.cli.bridge", "stream.kafka.bridge")
+    for name in [one for one in sys.modules if one.startswith(ours)]:
+        monkeypatch.delitem(sys.modules, name)
+    result = tocsin("bridge", "--help")
+    assert (result.exit_code, "Bring sensors' messages" in result.stdout) == (0, True)

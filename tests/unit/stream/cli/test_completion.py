@@ -46,7 +46,7 @@ def test_files_are_left_to_the_shell(tmp_path: Path) -> None:
     assert completed("check", "ala") == {"file,ala"}
     assert completed("run", path, "--replay", "ev") == {"file,ev"}
     assert completed("run", path, "--replay", "a.jsonl", "b") == {"file,b"}
-    assert completed("replay", path, "ev") == {"file,ev"}
+    assert completed("load", path, "ev") == {"file,ev"}
 
 
 def test_names_that_the_file_declares_are_offered(tmp_path: Path) -> None:

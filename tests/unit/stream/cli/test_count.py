@@ -49,7 +49,10 @@ def test_it_answers_what_an_alarm_counts(tmp_path: Path) -> None:
         "people_beyond_windows": 0,
     }
     shown = " ".join(tocsin("count", path, "--replay", file).stdout.split())
-    assert "200 of 200 people" in shown
+    most = "most at 1970-01-01 05:00: 200 events of 200 people"
+    assert f"dropped beyond max_groups_per_window: 200 events; {most}" in shown
+    assert "dropped as repeats: 200 events; most at 1970-01-01 05:00: 200 events" in shown
+    assert "beyond events_per_cell" not in shown
 
 
 def test_it_says_that_this_is_private_and_opens_no_ledger(tmp_path: Path) -> None:
@@ -125,6 +128,8 @@ def test_windows_can_be_chosen(tmp_path: Path) -> None:
         (("--replay", "FILE", "--since", "1970-01-02", "--until", "1970-01-01"), "lies behind"),
         (("--replay", "FILE", "--since", "1970-01-01T23:30Z"), "no window of alarm 'crowd' lies"),
         (("--replay", "FILE", "--json", "--parquet", "x.parquet"), "choose one"),
+        (("--replay", "FILE", "--json", "--summary"), "for what is shown"),
+        (("--replay", "FILE", "--group", "labs"), "did you mean `lab`?"),
         (("--replay", "FILE", "--parquet", "FILE"), "exists"),
         (("--replay", "nowhere.jsonl"), "no such file"),
     ],
@@ -137,6 +142,53 @@ def test_what_cannot_be_counted_is_refused(
     result = tocsin("count", path, *(file if word == "FILE" else word for word in options))
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
+
+
+def _busy(folder: Path) -> tuple[str, str]:
+    """Write 40 windows in which 30 or more of 60 rooms hold somebody, the first room 35 people."""
+    path = Path(configuration(folder, tolerance=3))
+    text = path.read_text(encoding="utf-8").replace("1970-01-02}", "1970-01-03}")
+    rooms = [f"r{i}" for i in range(60)]
+    path.write_text(text.replace("[lab, hall]", f"[{', '.join(rooms)}]"), encoding="utf-8")
+    lines = [
+        {"person": f"p{i}", "room": room, "n": 1, "ts": hour * HOUR_MS + i}
+        for hour in range(40)
+        for at, room in enumerate(rooms[: 30 + hour % 30])
+        for i in range(1 if at else 35)
+    ]
+    file = folder / "badges.jsonl"
+    file.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
+    return str(path), str(file)
+
+
+def test_what_is_shown_is_bounded(tmp_path: Path) -> None:
+    """40 lines at most, and how to see the rest; --all shows every cell, as --json does."""
+    path, file = _busy(tmp_path)
+    command = ("count", path, "--replay", file)
+    cells = [line for line in json_lines(tocsin(*command, "--json")) if "predicate" in line]
+    shown = tocsin(*command).stdout.splitlines()
+    assert len(shown) <= 40
+    assert shown[-1].startswith(f"{len(cells) - 30} more lines with --all; or less: --summary")
+    every = tocsin(*command, "--all").stdout.splitlines()
+    assert len(every) == len(cells) + 5
+    assert len(tocsin(*command, "--summary").stdout.splitlines()) <= 40
+
+
+def test_groups_and_what_is_true_are_chosen(tmp_path: Path) -> None:
+    """--true-only and --group choose cells, of what is shown and of --json; --summary adds up."""
+    path, file = _busy(tmp_path)
+    command = ("count", path, "--replay", file)
+
+    def rooms(*options: str) -> list[str]:
+        lines = json_lines(tocsin(*command, "--json", *options))
+        return [line["predicate"]["room"] for line in lines if "predicate" in line]
+
+    assert rooms("--true-only") == ["r0"] * 40
+    assert sorted(rooms("--group", "r0", "--group", "r58")) == ["r0"] * 40 + ["r58"]
+    assert rooms("--group", "r58", "--true-only") == []
+    summary = tocsin(*command, "--summary", "--group", "r0", "--group", "r1").stdout
+    rows = [[cell.strip() for cell in row.split("│")[1:-1]] for row in summary.splitlines()[4:6]]
+    assert rows == [["r0", "40", "40", "35, 35"], ["r1", "40", "0", "1, 1"]]
 
 
 def test_without_a_history_it_asks_from_when(tmp_path: Path) -> None:

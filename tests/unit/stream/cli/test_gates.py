@@ -22,7 +22,7 @@ def overrunning(folder: Path, *, denials: bool = False) -> str:
 def with_usual(folder: Path, usual: int) -> str:
     """Write an alarm over 30 with tolerance 5, and say what is usual; return its path."""
     path = Path(configuration(folder, tolerance=5))
-    text = path.read_text(encoding="utf-8") + f"    usual: {usual}\n"
+    text = path.read_text(encoding="utf-8") + f"    baseline: {usual}\n"
     path.write_text(text, encoding="utf-8")
     return str(path)
 
@@ -34,13 +34,13 @@ def test_what_does_not_fit_ends_with_3(tmp_path: Path, command: str) -> None:
     result = tocsin(command, path)
     assert result.exit_code == 3
     assert f"{path}:14:3: crowd: budget user grants it 5 of the 24 windows" in result.stderr
-    assert "on_overrun: deny" in result.stderr
+    assert "on_shortfall: deny" in result.stderr
     assert "ok" not in result.stdout.split()
 
 
 @pytest.mark.parametrize("command", ["check", "plan"])
 def test_wanted_denials_are_no_objection(tmp_path: Path, command: str) -> None:
-    """``on_overrun: deny`` says that windows may be denied."""
+    """``on_shortfall: deny`` says that windows may be denied."""
     assert tocsin(command, overrunning(tmp_path, denials=True)).exit_code == 0
 
 
@@ -50,7 +50,7 @@ def test_run_refuses_before_anything_is_there(tmp_path: Path) -> None:
     refused = tocsin("run", path, "--replay", events(tmp_path))
     assert refused.exit_code == 3
     assert "error: 'crowd': budget user grants it 5 of the 24 windows" in refused.stderr
-    assert "on_overrun: deny" in refused.stderr
+    assert "on_shortfall: deny" in refused.stderr
     assert not (tmp_path / ".tocsin").exists()
     overrunning(tmp_path, denials=True)
     assert tocsin("run", path, "--replay", events(tmp_path)).exit_code == 0
@@ -103,7 +103,7 @@ def test_an_alarm_that_rings_for_nobody_is_useless(
 ) -> None:
     """Unless an empty cell is what it is to ring for."""
     path = Path(configuration(tmp_path, aggregate=aggregate, epsilon_max="9"))
-    text = path.read_text(encoding="utf-8") + f"    max_fpr: {max_fpr}\n"
+    text = path.read_text(encoding="utf-8") + f"    mechanism: {{tslm: {{max_fpr: {max_fpr}}}}}\n"
     path.write_text(text, encoding="utf-8")
     kinds = [one.kind for one in objections(load(path, environ={}))]
     assert kinds == ([Objections.USELESS] if useless else [])
@@ -145,6 +145,16 @@ def test_check_speaks_json(tmp_path: Path) -> None:
     assert verdict["errors"] == len(findings) > 0
 
 
+def test_warnings_are_shown_by_check_alone(tmp_path: Path) -> None:
+    """Others say in one line how many there are, and which command shows them."""
+    path = overrunning(tmp_path, denials=True)
+    assert tocsin("check", path).stderr.count("warning: ") == 2
+    for command in (("plan", path), ("run", path, "--replay", events(tmp_path), "--dry-run")):
+        said = tocsin(*command).stderr
+        assert said.count(f"note: 2 warnings: tocsin check {path}\n") == 1
+        assert "warning: " not in said
+
+
 def test_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """``-`` is checked as a file is; domains lie in the working directory."""
     text = Path(configuration(tmp_path)).read_text(encoding="utf-8")
@@ -156,4 +166,4 @@ def test_standard_input_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     (tmp_path / "rooms.txt").write_text("lab\nhall\n", encoding="utf-8")
     assert CliRunner().invoke(main, ["check", "-"], input=text).stdout == "ok\n"
     planned = CliRunner().invoke(main, ["plan", "-", "--json"], input=text)
-    assert json.loads(planned.stdout.splitlines()[0])["contribution"].startswith("each event")
+    assert json.loads(planned.stdout)["file"] == "-"

@@ -357,7 +357,9 @@ def test_the_current_period_is_kept_by_default(
     """Under a period, what began before today's (in the budget's time zone) goes."""
     path = configuration(tmp_path, unit="user", epsilon_max="40")
     edited(
-        path, ("period: lifetime", "period: 1d"), ("    max_fnr", "    max_age: 1h\n    max_fnr")
+        path,
+        ("period: lifetime", "period: 1d"),
+        ("    max_fnr", "    timing: {max_age: 1h}\n    max_fnr"),
     )
     monkeypatch.setattr("stream.cli.past.wall_clock_ms", lambda: 10 * 24 * HOUR_MS + 15 * HOUR_MS)
     tocsin("run", path, "--replay", events(tmp_path))
@@ -535,14 +537,14 @@ def test_a_changed_budget_is_refused(
     result = tocsin(*arguments[command])
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"budget 'user' is another than the ledger's: {text}" in result.stderr
-    assert "hint: undo the change, or start a new ledger" in result.stderr
+    assert "write `ledger: sqlite:///.tocsin/NAME.db` in the configuration" in result.stderr
     edited(decided_users, *((new, old) for old, new in changes))
     assert tocsin("ledger", decided_users, "export").stdout == before
 
 
 def test_a_changed_unit_is_refused(tmp_path: Path, decided: str) -> None:
     """The alarms would move to another budget: exit code 2 and a hint."""
-    edited(decided, ("unit: event", "unit: user"), ('"40"', '"40", period: 1d'))
+    edited(decided, ("privacy_unit: event", "privacy_unit: user"), ('"40"', '"40", period: 1d'))
     for command in (("run", decided, "--replay", events(tmp_path)), ("ledger", decided, "accept")):
         result = tocsin(*command)
         assert (result.exit_code, result.stdout) == (2, "")
@@ -553,5 +555,5 @@ def test_a_changed_unit_is_refused(tmp_path: Path, decided: str) -> None:
     result = tocsin("ledger", decided, "mark-spent")
     assert result.exit_code == 2
     assert "moved from scope 'feed:badges' to 'user'" in result.stderr
-    edited(decided, ("unit: user", "unit: event"), (", period: 1d", ""))
+    edited(decided, ("privacy_unit: user", "privacy_unit: event"), (", period: 1d", ""))
     assert [line["budget"] for line in status_of(decided) if "spent" in line] == ["feed:badges"]

@@ -30,19 +30,19 @@ def test_an_error_without_a_line_names_the_file_alone(tmp_path: Path) -> None:
     path = Path(configuration(tmp_path))
     text = path.read_text(encoding="utf-8")
     path.write_text(f'kafka: {{bootstrap: "127.0.0.1:1"}}\n{text}', encoding="utf-8")
-    result = tocsin("replay", str(path), events(tmp_path), "--to-kafka")
+    result = tocsin("load", str(path), events(tmp_path))
     assert result.exit_code == 2
     assert f"\n{path}: feed 'badges' cannot be replayed to Kafka\n  hint:" in result.stderr
 
 
 @pytest.mark.parametrize(
-    "command", [("run",), ("topics",), ("watch",), ("ledger", "mark-spent"), ("replay",), ("dump",)]
+    "command", [("run",), ("topics",), ("watch",), ("ledger", "mark-spent"), ("load",), ("dump",)]
 )
 def test_kafka_commands_ask_for_a_kafka_section(tmp_path: Path, command: tuple[str, ...]) -> None:
     """Without ``kafka`` in the file these commands say so, with exit code 2."""
     path = configuration(tmp_path)
     more = {
-        ("replay",): [events(tmp_path), "--to-kafka"],
+        ("load",): [events(tmp_path)],
         ("dump",): ["badges", str(tmp_path / "log.parquet")],
     }
     result = tocsin(command[0], path, *command[1:], *more.get(command, ()))
@@ -71,7 +71,7 @@ def test_a_missing_section_is_said_before_a_port_is_opened(tmp_path: Path) -> No
         (("run", "FILE", "--replay", "EVENTS", "--log-level", "debug"), "a replay has no log"),
         (("run", "FILE", "--replay", "EVENTS", "--log-format", "json"), "a replay has no log"),
         (("run", "FILE", "--log-level", "loud"), "'debug', 'info', 'warning', 'error'"),
-        (("replay", "FILE", "EVENTS"), "--to-kafka"),
+        (("load", "FILE"), "Missing argument"),
         (("run", "FILE", "--replay", "nowhere.jsonl"), "no such file"),
         (("run", "FILE", "--replay", "FILE"), "suffix"),
         (("topics", "FILE", "--partitions", "0"), "partitions"),

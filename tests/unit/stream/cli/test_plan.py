@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from stream.config.loading import examine
 from tests.support.commands import configuration, json_lines, tocsin
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,37 +25,42 @@ def test_plan_prints_the_theoretical_minimum(
     path = configuration(tmp_path, aggregate=aggregate, tolerance=tolerance)
     result = tocsin("plan", path)
     assert result.exit_code == 0
-    row = next(line for line in result.stdout.splitlines() if "crowd" in line)
-    cells = [cell.strip() for cell in row.strip("│").split("│")]
-    assert cells[:5] == ["crowd", "tslm", epsilon, epsilon, "1.000"]
-    assert "fits" in result.stdout
+    assert f"{epsilon} a window and group, 1 times its lower bound" in result.stdout
+    assert ": fits" in result.stdout
 
 
 def test_plan_speaks_json(tmp_path: Path) -> None:
-    """``--json`` gives two objects per alarm and one per budget, and says what would fit."""
+    """``--json`` gives one object per budget, its alarms in it, and says what is refused."""
     path = configuration(tmp_path, unit="user", epsilon_max="7")
-    alarm, budget, ringing = json_lines(tocsin("plan", path, "--json"), code=3)
+    (budget,) = json_lines(tocsin("plan", path, "--json"), code=3)
+    (alarm,) = budget["alarms"]
     assert (alarm["alarm"], alarm["mechanism"]) == ("crowd", "tslm")
-    assert float(alarm["epsilon"]) == pytest.approx(1.3863, abs=1e-4)
-    assert alarm["ratio"] == pytest.approx(1.0, abs=1e-6)
-    assert alarm["worst"] is None
-    assert alarm["windows_fit"] == 5
+    assert alarm["loss"] == pytest.approx(1.3863, abs=1e-4)
+    assert alarm["loss"] / alarm["lower_bound"] == pytest.approx(1.0, abs=1e-6)
+    assert alarm["per_person"] is None
     assert (budget["budget"], budget["epsilon_max"], budget["fits"]) == ("user", "7", True)
-    assert "then all are denied" in budget["suggestion"]
-    refusal = budget["first_refusal"]
-    assert (refusal["alarm"], refusal["granted"]) == ("crowd", {"crowd": 5})
-    assert refusal["window_start"] == "1970-01-01T05:00:00.000Z"
-    assert (ringing["record"], ringing["alarm"]) == ("ringing", "crowd")
+    found = budget["first_refused"]
+    assert (found["alarm"], found["granted"]) == ("crowd", 5)
+    assert found["window_start"] == "1970-01-01T05:00:00.000Z"
 
 
 def test_plan_says_what_to_change(tmp_path: Path) -> None:
-    """Where it does not fit, the table ends with the smallest change, and the exit code is 3."""
+    """Where it does not fit, every change stands there, and the exit code is 3."""
     path = configuration(tmp_path, epsilon_max="1.38")
     result = tocsin("plan", path)
     assert result.exit_code == 3
-    assert "does not fit" in result.stdout
-    assert "recommended: max_fnr: crowd 0.0506" in result.stdout
+    assert "DOES NOT FIT" in result.stdout
+    assert "crowd does not fit; it would with one of:" in result.stdout
+    assert "  max_fnr: 0.0506" in result.stdout
     assert 'epsilon_max: "1.3863"' in result.stdout
-    changes = [line for line in json_lines(tocsin("plan", path, "--json"), 3) if "change" in line]
-    assert [line["change"] for line in changes] == ["tolerance", "max_fnr", "window", "epsilon_max"]
-    assert [line["recommended"] for line in changes] == [False, True, False, False]
+
+
+@pytest.mark.parametrize("name", ["office", "retail"])
+def test_a_plan_has_25_lines_and_one_more_an_alarm(name: str) -> None:
+    """Of every example, at 80 columns."""
+    path = ROOT / "examples" / name / "alarms.yaml"
+    lines = tocsin("plan", str(path)).stdout.splitlines()
+    alarms = examine(path, environ={}).alarms
+    assert alarms is not None
+    assert len(lines) <= 24 + len(alarms.queries)
+    assert max(map(len, lines)) <= 80

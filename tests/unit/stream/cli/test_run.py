@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
+import tempfile
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import jsonschema
 
+from operators.noise.source import KeyedNoise
+from stream import build
 from stream.decisions.records import schema
 from tests.support.commands import configuration, events, json_lines, tocsin
+
+if TYPE_CHECKING:
+    import pytest
 
 
 def test_run_refuses_at_the_window_that_the_plan_foretold(tmp_path: Path) -> None:
     """The first denial of a replay is the first refusal of its plan."""
     path = configuration(tmp_path, unit="user", epsilon_max="12.5", denials=True)
-    _, budget, *_ = json_lines(tocsin("plan", path, "--json"))
+    (budget,) = json_lines(tocsin("plan", path, "--json"))
     lines = json_lines(tocsin("run", path, "--replay", events(tmp_path), "--json"))
     denied = [line["window_start"] for line in lines if line.get("reason") == "budget"]
-    assert denied[0] == budget["first_refusal"]["window_start"]
+    assert denied[0] == budget["first_refused"]["window_start"]
 
 
 def test_run_replays_to_json_lines_that_keep_their_schemas(tmp_path: Path) -> None:
@@ -45,6 +53,53 @@ def test_second_run_prints_the_same_and_draws_nothing(tmp_path: Path) -> None:
     assert "24 decided by an earlier run (nothing was drawn again), 0 decided now" in " ".join(
         shown.stdout.split()
     )
+
+
+def test_a_dry_run_spends_nothing_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second configuration over the same file is no error; no file is left, nor claimed."""
+    left = tmp_path / "temporary"
+    left.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(left))
+    file = events(tmp_path)
+    for epsilon_max in ("4", "5"):
+        path = configuration(tmp_path, epsilon_max=epsilon_max)
+        result = tocsin("run", path, "--replay", file, "--dry-run")
+        assert result.exit_code == 0
+        assert f"1.386 of {epsilon_max}.000" in result.stdout
+        assert result.stderr.count("nothing was spent and no ledger was kept") == 1
+        assert "ledger  " not in result.stdout
+    assert {at.name for at in tmp_path.iterdir()} == {"alarms.yaml", "badges.jsonl", "temporary"}
+    assert not list(left.iterdir())
+
+
+def test_a_dry_run_decides_as_a_run_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under the same noise the records are the same, also where a ledger holds the file."""
+    monkeypatch.setattr(build, "NoiseSource", partial(KeyedNoise, b"dry"))
+    command = ("run", configuration(tmp_path), "--replay", events(tmp_path), "--json")
+    real = tocsin(*command)
+    before = {at: at.read_bytes() for at in tmp_path.rglob("*") if at.is_file()}
+    dry = tocsin(*command, "--dry-run")
+    assert dry.stdout == real.stdout != ""
+    assert {at: at.read_bytes() for at in tmp_path.rglob("*") if at.is_file()} == before
+
+
+def test_a_refusal_of_a_used_ledger_says_what_to_type(tmp_path: Path) -> None:
+    """A changed budget, and a file of another ledger, end in a line to write or a command."""
+    path, file = configuration(tmp_path), events(tmp_path)
+    assert tocsin("run", path, "--replay", file).exit_code == 0
+    configuration(tmp_path, epsilon_max="5")
+    changed = tocsin("run", path, "--replay", file)
+    assert changed.exit_code == 2
+    assert "write `ledger: sqlite:///.tocsin/NAME.db` in the configuration" in changed.stderr
+    other = Path(path)
+    text = f"ledger: sqlite:///.tocsin/other.db\n{other.read_text(encoding='utf-8')}"
+    other.write_text(text, encoding="utf-8")
+    held = tocsin("run", path, "--replay", file)
+    assert held.exit_code == 2
+    assert "`tocsin run FILE --replay ... --dry-run`" in held.stderr
+    assert tocsin("run", path, "--replay", file, "--dry-run").exit_code == 0
 
 
 def test_run_ends_with_alarms_budget_and_ledger(tmp_path: Path) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -42,8 +42,9 @@ def test_every_command_tells_levels_apart(tmp_path: Path, mechanism: str) -> Non
 
     planned = tocsin("plan", file, "--json")
     assert "one draw for all levels: epsilon" in planned.stderr
-    lines: list[dict[str, Any]] = [json.loads(line) for line in planned.stdout.splitlines()]
-    (curves,) = (one["curves"] for one in lines if one.get("record") == "ringing")
+    (budget,) = (json.loads(line) for line in planned.stdout.splitlines())
+    (alarm_figures,) = budget["alarms"]
+    curves = alarm_figures["detection"]
     assert [one["severity"] for one in curves] == ["warning", "critical"]
     assert [one["threshold"] for one in curves] == [10, 30]
 
@@ -54,7 +55,7 @@ def test_every_command_tells_levels_apart(tmp_path: Path, mechanism: str) -> Non
 
     page = tmp_path / "simulated.json"
     said = tocsin(
-        *("simulate", file, "--replay", events, "--runs", "300", "--mechanisms", mechanism),
+        *("simulate", file, "--replay", events, "--runs", "300"),
         *("--json", str(page)),
     )
     assert "critical" in said.stdout, said.stderr

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from stream.cli.main import main
 from tests.support.commands import HOUR_MS, configuration, json_lines, tocsin
 from tests.support.examples import copied
+from tests.support.keys import nested
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,7 +31,7 @@ feeds:
       load: {type: float, clip: [0, 50], granule: "0.5"}
       ts: timestamp
   forecast: {topic: f, time: ts, unit: room, fields: {room: {domain: [lab, hall]}, ts: timestamp}}
-budget: {unit: event, epsilon_max: "90"}
+budget: {privacy_unit: event, epsilon_max: "90"}
 alarms:
   a:
     max_fnr: 0.05
@@ -42,7 +43,7 @@ def alarm(folder: Path, group: str, having: str, *lines: str) -> None:
     """Write a configuration with one alarm, ``a``, over an hour."""
     by = f"{group}, {HOUR}" if group else HOUR
     sql = f"sql: SELECT {group or 1} FROM badges GROUP BY {by} HAVING {having}"  # noqa: S608  # ours
-    text = "\n".join([ROOM.rstrip(), *(f"    {line}" for line in (sql, *lines)), ""])
+    text = "\n".join([ROOM.rstrip(), *(f"    {line}" for line in nested([sql, *lines])), ""])
     (folder / "alarms.yaml").write_text(text, encoding="utf-8")
 
 
@@ -204,7 +205,7 @@ def test_what_has_no_law_is_refused_or_estimated(tmp_path: Path) -> None:
 
 def test_a_band_rings_outside_its_reference(tmp_path: Path) -> None:
     """Around a number, or around what a feed says: told beside the counts, or as its events."""
-    lines = ("mechanism: decider", 'epsilon: "1"')
+    lines = ('mechanism: {decider: {epsilon: "1"}}',)
     having = "ABS(COUNT(*) - REFERENCE) >= 20"
     alarm(tmp_path, "room", having, *lines, "reference: 40")
     inside = '{name: t, counts: {lab: 40, hall: 90}, ring: {lab: "< 0.01", hall: "> 0.99"}}'
@@ -225,7 +226,7 @@ def test_a_band_rings_outside_its_reference(tmp_path: Path) -> None:
 
 def test_a_run_says_what_it_is_the_law_of(tmp_path: Path) -> None:
     """Between asked last and asked first; a bound holds for both."""
-    run = ("mechanism: svt", "alarms_per_period: 1", "tolerance: 9")
+    run = ("mechanism: {svt: {max_alarms: 1}}", "tolerance: 9")
     alarm(tmp_path, "room", "COUNT(*) > 50", *run)
     both = '{name: t, counts: {lab: 60, hall: 60}, ring: {lab: "> 0.9"}}'
     result = tocsin("test", written(tmp_path, both))
@@ -259,10 +260,10 @@ def test_several_files_standard_input_and_a_report(tmp_path: Path) -> None:
 
 def test_one_wanted_alarm_or_a_name_is_needed(tmp_path: Path) -> None:
     """What is left to the planner cannot be tested; of several alarms one is named."""
-    alarm(tmp_path, "room", "COUNT(*) > 50", "usual: 3", "false_rings: 1 per week")
+    alarm(tmp_path, "room", "COUNT(*) > 50", "baseline: 3", "false_alarms: 1 per week")
     test = '{name: t, counts: {lab: 60}, ring: {lab: "> 0.9"}}'
     result = tocsin("test", written(tmp_path, test))
-    assert (result.exit_code, "run `tocsin plan" in result.stderr) == (2, True)
+    assert (result.exit_code, "run `tocsin lock" in result.stderr) == (2, True)
     configuration(tmp_path)
     (tmp_path / "others").mkdir()
     alarm(tmp_path / "others", "room", "COUNT(*) > 50", "tolerance: 9")

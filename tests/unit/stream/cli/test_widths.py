@@ -35,8 +35,8 @@ feeds:
       amount: {{type: float, clip: [0, 100], granule: "0.01"}}
       ts: timestamp
     history: {{from: 2025-03-03, until: 2025-03-04}}
-budget: {{unit: user, epsilon_max: 400, period: 1d,
-  contribution: {{predicates_per_window: 1, events_per_cell: 2}}}}
+budget: {{privacy_unit: user, epsilon_max: 400, period: 1d,
+  contribution: {{max_groups_per_window: 1, max_events_per_group: 2}}}}
 alarms:
   crowd-in-a-room-of-the-north-wing:
     sql: |
@@ -44,7 +44,7 @@ alarms:
       HAVING COUNT(DISTINCT person) > 120
     max_fnr: 0.05
     tolerance: 9
-    usual: 60
+    baseline: 60
   takings:
     sql: |
       SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
@@ -94,9 +94,8 @@ def _tables(printed: str) -> Iterator[list[str]]:
 
 
 COMMANDS = {
-    "plan": (("plan", "FILE"), 4),
     "run": (("run", "FILE", "--replay", "EVENTS"), 1),
-    "count": (("count", "FILE", "--replay", "EVENTS"), 4),
+    "count": (("count", "FILE", "--replay", "EVENTS"), 2),
     "status": (("ledger", "FILE", "status"), 1),
     "losses": (("ledger", "FILE", "losses", "takings"), 1),
 }

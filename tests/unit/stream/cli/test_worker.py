@@ -75,8 +75,8 @@ def test_the_level_of_the_command_line_stays(reread: Rereading) -> None:
         ("topic: building.badges", "topic: building.doors", "feeds, alarms"),
         ("history: {from: 1970-01-01", "history: {from: 1970-01-01T06:00:00", "feeds"),
         ("> 30", "> 40", "alarms"),
-        ("max_fnr: 0.05", "max_fnr: 0.05\n    publish_delay: 20s", "alarms"),
-        ("max_fnr: 0.05", "max_fnr: 0.05\n    max_age: 1d", "alarms"),
+        ("max_fnr: 0.05", "max_fnr: 0.05\n    timing: {publish_delay: 20s}", "alarms"),
+        ("max_fnr: 0.05", "max_fnr: 0.05\n    timing: {max_age: 1d}", "alarms"),
     ],
 )
 def test_what_else_has_changed_is_named(reread: Rereading, old: str, new: str, named: str) -> None:

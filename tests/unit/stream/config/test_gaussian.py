@@ -42,7 +42,7 @@ feeds:
       room: {{domain: [hall, lab]}}
       age: {{type: integer, clip: [0, 110]}}
       ts: timestamp
-budget: {{unit: {unit}, epsilon_max: "20"{more}}}
+budget: {{privacy_unit: {unit}, epsilon_max: "20"{more}}}
 alarms:
   crowd:
     sql: |
@@ -52,7 +52,7 @@ alarms:
     max_fnr: 0.05
     {keys}
 """
-GDP = ', promise: gdp, delta: "1e-6"'
+GDP = ', privacy: gdp, delta: "1e-6"'
 TUMBLE = "TUMBLE(ts, INTERVAL '1' HOUR)"
 
 
@@ -107,18 +107,19 @@ def test_comparisons_are_paid(
     assert query.fingerprint == fingerprint(query, budget) != before.fingerprint
 
 
-@pytest.mark.parametrize("first", ["misses", "false_alarms"])
+@pytest.mark.parametrize("first", ["fnr", "fpr"])
 def test_formulas_are_paid_with_both_rates(tmp_path: Path, first: str) -> None:
     """Whichever is promised first; what is priced is what is planned, by one noise for all."""
     for tolerance in (0, 9):
-        keys = f"tolerance: {tolerance}\n    max_fpr: 0.01\n    promise: {first}"
+        how = f"{{tslm: {{max_fpr: 0.01, bounded_error: {first}}}}}"
+        keys = f"tolerance: {tolerance}\n    mechanism: {how}"
         having = "COUNT(*) > 30 AND COUNT(*) < 90 OR COUNT(*) FILTER (WHERE age > 60) > 50"
         report = examined(tmp_path, written(having=having, keys=keys))
         assert report.alarms is not None, report.errors
         query = report.alarms.queries["crowd"]
         operator = create(query.mechanism, query.condition, query.aim)
         decides = operator.negation if isinstance(operator, Mirrored) else operator
-        assert isinstance(operator, Mirrored) is (first == "false_alarms")
+        assert isinstance(operator, Mirrored) is (first == "fpr")
         assert isinstance(decides, Scored)
         assert operator.plan == price(query.mechanism, query.condition, query.aim)
         assert operator.plan.ratio == pytest.approx(1, abs=1e-3)
@@ -126,15 +127,17 @@ def test_formulas_are_paid_with_both_rates(tmp_path: Path, first: str) -> None:
 
 def test_a_promise_without_its_rate_is_not_spoken_of(tmp_path: Path) -> None:
     """Where ``max_fpr`` lacks it is asked for; no note says what would be promised."""
-    report = examined(tmp_path, written(keys="tolerance: 9\n    promise: false_alarms"))
+    report = examined(
+        tmp_path, written(keys="tolerance: 9\n    mechanism: {tslm: {bounded_error: fpr}}")
+    )
     assert ["needs max_fpr" in each.message for each in report.errors] == [True]
-    assert not [each for each in report.notes if "are promised" in each.message]
+    assert not [each for each in report.notes if "are bounded" in each.message]
 
 
 @pytest.mark.parametrize("having", ["COUNT(*) > 30", "COUNT(*) < 30"])
 def test_false_alarms_promised_first_are_paid(tmp_path: Path, having: str) -> None:
     """The mirrored decision keeps both rates exactly, and its neighbours are mu-GDP at its rho."""
-    keys = "tolerance: 9\n    max_fpr: 0.01\n    promise: false_alarms"
+    keys = "tolerance: 9\n    mechanism: {tslm: {max_fpr: 0.01, bounded_error: fpr}}"
     report = examined(tmp_path, written(having=having, keys=keys))
     assert report.alarms is not None, report.errors
     query = report.alarms.queries["crowd"]
@@ -159,7 +162,7 @@ def test_false_alarms_promised_first_are_paid(tmp_path: Path, having: str) -> No
 
 CUMULATE = "CUMULATE(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)"
 HOP = "HOP(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)"
-BAND = 'mechanism: decider\n    reference: 40\n    epsilon: "0.5"'
+BAND = 'mechanism: {decider: {reference: 40, epsilon: "0.5"}}'
 BOTH = "COUNT(*) > 30 AND COUNT(*) < 90"
 CONVERTED = {
     "ppwlm": written(keys="tolerance: 9\n    mechanism: ppwlm"),
@@ -168,7 +171,7 @@ CONVERTED = {
     "probe-ent": written(keys="tolerance: 9\n    mechanism: probe-ent", having=BOTH),
     "probe-ent of one": written(keys="tolerance: 9\n    mechanism: probe-ent"),
     "turned round": written(
-        keys="tolerance: 9\n    mechanism: probe\n    max_fpr: 0.01\n    promise: false_alarms",
+        keys="tolerance: 9\n    mechanism: {probe: {max_fpr: 0.01, bounded_error: fpr}}",
         having=BOTH,
     ),
     "band": written(having="ABS(COUNT(*) - REFERENCE) >= 9", keys=BAND),
@@ -250,7 +253,7 @@ def test_a_worst_case_that_is_dearer_than_tslm_is_told(tmp_path: Path) -> None:
     """As a warning that names both prices of rho; nothing is said where there is no choice."""
     for name in ("ppwlm", "probe"):
         report = examined(tmp_path, CONVERTED[name])
-        (said,) = (one for one in report.warnings if one.message.startswith("promise: gdp: "))
+        (said,) = (one for one in report.warnings if one.message.startswith("privacy: gdp: "))
         assert "nothing is given back: rho 0.07719; tslm takes 0.01499" in said.message
     (said,) = (
         one
@@ -265,11 +268,11 @@ def test_a_worst_case_that_is_dearer_than_tslm_is_told(tmp_path: Path) -> None:
 
 def test_keys_left_to_the_plan_are_refused(tmp_path: Path) -> None:
     """By the file's reader, in one sentence; the same file passes under a pure promise."""
-    text = written(keys="tolerance: auto\n    usual: 5\n    false_rings: 1 per week")
+    text = written(keys="tolerance: auto\n    baseline: 5\n    false_alarms: 1 per week")
     (error,) = examined(tmp_path, text).errors
-    assert error.message.startswith("promise: gdp: ")
+    assert error.message.startswith("privacy: gdp: ")
     assert "cannot be left to `tocsin plan` under it" in error.message
-    assert "promise: pure" in error.hint
+    assert "privacy: pure" in error.hint
     assert not examined(tmp_path, text.replace(GDP, "")).errors
 
 

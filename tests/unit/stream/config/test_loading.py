@@ -84,17 +84,15 @@ feeds:
     idle_margin: 20s
     history: {from: 2011-01-01, until: "2011-01-02T00:00:00Z"}
     punctuation: {every: 30s, key: "0123456789abcdef"}
-budget: {unit: event, epsilon_max: 7/2}
+budget: {privacy_unit: event, epsilon_max: 7/2}
 alarms:
   rooms:
     sql: >
       SELECT room FROM badges GROUP BY room, HOP(ts, INTERVAL '1' DAY, INTERVAL '1' WEEK)
       HAVING capacity[room] <= COUNT(*)
     max_fnr: 1/20
-    max_fpr: 1e-3
-    publish_delay: 1m
-    decide_timeout: 1h
-    max_age: 2w
+    mechanism: {tslm: {max_fpr: 1e-3}}
+    timing: {publish_delay: 1m, decide_timeout: 1h, max_age: 2w}
 """
     capacity = "id,seats,room\n1,5,lobby\n2,7,lab\n"
     path = write(tmp_path, text, capacity=capacity)
@@ -158,7 +156,9 @@ def test_statistics_are_integers_with_the_caps_in_their_sensitivity(
     """D is the cap times the largest weight; thresholds of sums count granules."""
     text = edited(HAVING, f"HAVING {having}")
     if unit == "event":
-        text = text.replace("unit: user", "unit: event").replace("  period: 1d\n", "")
+        text = text.replace("privacy_unit: user", "privacy_unit: event").replace(
+            "  period: 1d\n", ""
+        )
         text = text[: text.index("  contribution:")] + text[text.index("alarms:") :]
     if "MIN" in having:
         text = text.replace("tolerance: 9", "tolerance: 0")

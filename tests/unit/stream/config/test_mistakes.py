@@ -55,20 +55,40 @@ BAD = [
     ("max_fnr: 0.05", "max_fnr: ⟦0.5", "a coin keeps that promise", "smaller"),
     ("max_fnr: 0.05", "max_fnr:⟦ ", "empty", "write a value"),
     ("    max_fnr: 0.05\n", "", "`max_fnr` is missing", "max_fnr: 0.05"),
-    ("grace: 30s", "grace: 30s\n    share: ⟦1.5", "no part of a budget", "0.3"),
-    ("grace: 30s", "grace: 30s\n    share: ⟦0", "no part of a budget", "0.3"),
-    ("grace: 30s", "grace: 30s\n    share: ⟦half", "not a number", "0.05"),
-    ("grace: 30s", "grace: ⟦30", "not a duration", "250ms, 30s"),
-    ("grace: 30s", "grace: 30s\n    max_age: ⟦0s", "max_age", "write"),
+    ("timing: {grace: 30s}", "timing: {grace: 30s}\n    share: ⟦1.5", "no part of a budget", "0.3"),
+    ("timing: {grace: 30s}", "timing: {grace: 30s}\n    share: ⟦0", "no part of a budget", "0.3"),
+    ("timing: {grace: 30s}", "timing: {grace: 30s}\n    share: ⟦half", "not a number", "0.05"),
+    ("timing: {grace: 30s}", "timing: {grace: ⟦30}", "not a duration", "250ms, 30s"),
+    ("timing: {grace: 30s}", "timing: {grace: 30s, max_age: ⟦0s}", "max_age", "write"),
     ("tolerance: 9", "tolerance: ⟦-1", "0 or more", "tolerance: 0"),
     ("tolerance: 9", "tolerance: ⟦9.5", "tolerance of a count", "write 9 or 10"),
-    ("grace: 30s", "hold: ⟦5m", "hold is over before another window", "write hold: 1h, or more"),
-    ("grace: 30s", "hold: ⟦0s", "hold is over before another window", "write hold: 1h, or more"),
-    ("grace: 30s", "mechanism: panes\n    hold: ⟦3h", "nothing that a hold would", "resolve_after"),
-    ("grace: 30s", "mechanism: probe\n    hold: ⟦3h", "asks all predicates", "change mechanism"),
-    ("grace: 30s", "mechanism: ⟦svtt", "not known", "did you mean `svt`"),
-    ("grace: 30s", "mechanism: ⟦nlm", "experiments", "tslm"),
-    ("grace: 30s", "mechanism: ⟦tslmm", "not known", "did you mean `tslm`?"),
+    (
+        "timing: {grace: 30s}",
+        "hold: ⟦5m",
+        "hold is over before another window",
+        "write hold: 1h, or more",
+    ),
+    (
+        "timing: {grace: 30s}",
+        "hold: ⟦0s",
+        "hold is over before another window",
+        "write hold: 1h, or more",
+    ),
+    (
+        "timing: {grace: 30s}",
+        "mechanism: panes\n    hold: ⟦3h",
+        "nothing that a hold would",
+        "resolve_after",
+    ),
+    (
+        "timing: {grace: 30s}",
+        "mechanism: probe\n    hold: ⟦3h",
+        "asks all predicates",
+        "change mechanism",
+    ),
+    ("timing: {grace: 30s}", "mechanism: ⟦svtt", "not known", "did you mean `svt`"),
+    ("timing: {grace: 30s}", "mechanism: ⟦nlm", "experiments", "tslm"),
+    ("timing: {grace: 30s}", "mechanism: ⟦tslmm", "not known", "did you mean `tslm`?"),
     ("  fire-code:", "  ⟦fire code:", "not a name", "letters, digits"),
     ('"Mon-Fri 07:00-22:00"', '⟦"Mon-Fry 07:00-22:00"', "Fry", ""),
     (
@@ -81,11 +101,16 @@ BAD = [
     ('epsilon_max: "4"', "epsilon_max: ⟦0.5", "bare float", 'epsilon_max: "0.5"'),
     ('epsilon_max: "4"', 'epsilon_max: ⟦"-4"', "not a positive number", '"7/2"'),
     ('epsilon_max: "4"', 'epsilon_max: ⟦"0"', "not a positive number", '"7/2"'),
-    ("  period: 1d\n", "", "unit `user` needs a period", "period: 1d"),
+    ("  period: 1d\n", "", "privacy_unit: user needs a period", "period: 1d"),
     ("period: 1d", "period: ⟦daily", "not a period", "lifetime"),
-    ("unit: user\n", "unit: ⟦person\n", "not one of", "event | user"),
-    ("events_per_cell: 3", "events_per_cell: ⟦0", "whole number from 1", "events_per_cell: 1"),
-    ("events_per_cell: 3", "events_per_cell: ⟦1.5", "not a whole number", "write 2"),
+    ("privacy_unit: user\n", "privacy_unit: ⟦person\n", "not one of", "event | user"),
+    (
+        "max_events_per_group: 3",
+        "max_events_per_group: ⟦0",
+        "whole number from 1",
+        "max_events_per_group: 1",
+    ),
+    ("max_events_per_group: 3", "max_events_per_group: ⟦1.5", "not a whole number", "write 2"),
     # feeds
     ("codec: json", "codec: ⟦avro", "not one of json | arrow", "write json | arrow"),
     ("topic: building.badges", "topic: ⟦building badges", "not a name", "letters"),
@@ -255,8 +280,8 @@ def test_positions_survive_environment_variables(tmp_path: Path) -> None:
 
 def test_an_event_budget_is_never_renewed(tmp_path: Path) -> None:
     """A period under unit event is refused with the reason, lifetime is taken."""
-    text = GOOD.replace("unit: user", "unit: event").replace(
-        "  contribution: {predicates_per_window: 2, events_per_cell: 3}\n", ""
+    text = GOOD.replace("privacy_unit: user", "privacy_unit: event").replace(
+        "  contribution: {max_groups_per_window: 2, max_events_per_group: 3}\n", ""
     )
     (error,) = check(write(tmp_path, text), environ={})
     assert "never reset" in error.message
@@ -302,8 +327,7 @@ SLOW = """\
     sql: SELECT 1 FROM badges GROUP BY TUMBLE(ts, INTERVAL '1' HOUR) HAVING COUNT(*) > 5
     max_fnr: 0.05
     tolerance: 2
-    decide_timeout: 2h
-    grace: 1m
+    timing: {decide_timeout: 2h, grace: 1m}
 """
 
 
@@ -312,15 +336,15 @@ def test_max_age_outlasts_what_a_window_may_wait_for(
     tmp_path: Path, age_s: int, *, warned: bool
 ) -> None:
     """One alarm's windows wait for another's on the same budget; too old they are denied."""
-    text = edited("grace: 30s", f"grace: 30s\n    max_age: ⟦{age_s}s") + SLOW
+    text = edited("timing: {grace: 30s}", f"timing: {{grace: 30s, max_age: ⟦{age_s}s}}") + SLOW
     report = examine(write(tmp_path, text), environ={})
     assert report.alarms is not None
     assert len(report.warnings) == warned
     for warning in report.warnings:
         assert (warning.line, warning.column) == place(text)
         assert "`slow`" in warning.message
-        assert "max_age: 7231s" in warning.hint
-    alone = text.replace("unit: user", "unit: event").replace(
+        assert "write max_age: 7231s" in warning.hint
+    alone = text.replace("privacy_unit: user", "privacy_unit: event").replace(
         "FROM badges GROUP", "FROM doors GROUP"
     )
     alone = alone.replace("  period: 1d\n", "")
@@ -334,7 +358,7 @@ def test_max_age_outlasts_what_a_window_may_wait_for(
 
 def test_an_alarm_by_itself_outlasts_its_own_timeout(tmp_path: Path) -> None:
     """Its windows are too old before a partition was waited for."""
-    text = edited("grace: 30s", "decide_timeout: 1h\n    max_age: 1h")
+    text = edited("timing: {grace: 30s}", "timing: {decide_timeout: 1h, max_age: 1h}")
     (warning,) = examine(write(tmp_path, text), environ={}).warnings
     assert "`fire-code`" in warning.message
 

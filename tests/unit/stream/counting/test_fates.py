@@ -42,7 +42,7 @@ feeds:
       open: boolean
       ts: timestamp
     codec: json
-budget: {unit: event, epsilon_max: "90"}
+budget: {privacy_unit: event, epsilon_max: "90"}
 alarms:
 """
 _ALARMS = {
@@ -74,7 +74,8 @@ class Told:
 def loaded(tmp_path: Path, *names: str) -> Alarms:
     """Return a configuration with some of the alarms."""
     alarms = "".join(
-        f"  {name}:\n    sql: {_ALARMS[name]}\n    max_fnr: 0.05\n    tolerance: 3\n    grace: 1s\n"
+        f"  {name}:\n    sql: {_ALARMS[name]}\n    max_fnr: 0.05\n    tolerance: 3\n"
+        "    timing: {grace: 1s}\n"
         for name in names
     )
     path = tmp_path / "alarms.yaml"

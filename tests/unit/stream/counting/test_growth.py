@@ -49,7 +49,7 @@ feeds:
     codec: json
     allowed_skew: 90s
     broker_skew: 200ms
-budget: {unit: user, epsilon_max: "9000", period: lifetime}
+budget: {privacy_unit: user, epsilon_max: "9000", period: lifetime}
 alarms:
 """
 ALARM = """\
@@ -57,7 +57,7 @@ ALARM = """\
     sql: SELECT 1 FROM badges GROUP BY {window} HAVING COUNT(DISTINCT person) > 5
     max_fnr: 0.05
     tolerance: 2
-    grace: 45s
+    timing: {{grace: 45s}}
 """
 WINDOWS = {
     "short": "TUMBLE(ts, INTERVAL '1' MINUTE)",

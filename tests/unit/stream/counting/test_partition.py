@@ -33,7 +33,7 @@ feeds:
     codec: json
     allowed_skew: 2s
     broker_skew: 200ms
-budget: {unit: event, epsilon_max: "9"}
+budget: {privacy_unit: event, epsilon_max: "9"}
 alarms:
   crowd:
     sql: |
@@ -42,7 +42,7 @@ alarms:
       HAVING COUNT(*) > 5
     max_fnr: 0.05
     tolerance: 2
-    grace: 1s
+    timing: {grace: 1s}
 """
 
 

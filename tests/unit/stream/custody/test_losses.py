@@ -37,7 +37,7 @@ feeds:
       ts: timestamp
       room: {type: string, domain: [lab, office]}
       kind: {type: string, domain: [staff, visitor]}
-budget: {unit: event, epsilon_max: "100"}
+budget: {privacy_unit: event, epsilon_max: "100"}
 ledger: sqlite:///ledger.db
 alarms:
   rooms: {sql: "SELECT room FROM badges GROUP BY room, HOUR HAVING COUNT(*) > 5", PROMISE}

@@ -151,11 +151,11 @@ def test_the_plan_says_how_noisy_the_counts_are(tmp_path: Path) -> None:
 def test_the_key_points_at_itself_where_there_are_no_panes(tmp_path: Path) -> None:
     """A located error with what to write."""
     file = tmp_path / "alarms.yaml"
-    text = configured(tmp_path, COUNTED) and file.read_text().replace("panes\n", "tslm\n")
+    text = configured(tmp_path, COUNTED) and file.read_text().replace("{panes: {", "{tslm: {")
     file.write_text(text)
     (error,) = check(file, environ={})
-    line = text.splitlines().index("    release: counts") + 1
-    assert (error.line, error.column) == (line, 14)
+    line = text.splitlines().index("    mechanism: {tslm: {release: counts}}") + 1
+    assert (error.line, error.column) == (line, 33)
     assert error.message.startswith("release is for mechanism: panes")
     assert error.hint == "remove it, or write mechanism: panes"
 
@@ -170,7 +170,9 @@ def test_more_counts_than_a_row_holds_are_refused(
     assert check(file, environ={}) == []
     monkeypatch.setattr(panes, "_MOST_COUNTS", 1)
     (error,) = check(file, environ={})
-    assert file.read_text().splitlines()[error.line - 1] == "    release: counts"
+    assert (
+        file.read_text().splitlines()[error.line - 1] == "    mechanism: {panes: {release: counts}}"
+    )
     assert "2 counts a window; 1 is the most" in error.message
     assert error.hint == "group by fewer fields, narrow a domain, or remove release"
 

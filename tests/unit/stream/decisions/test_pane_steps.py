@@ -34,7 +34,11 @@ WHOLE = alarm("whole", "TUMBLE(ts, INTERVAL '4' MINUTE)", "COUNT(*) > 500")
 SURELY = 600
 FIRST_MS = 1_704_067_200_000
 EIGHT = (0, SURELY, 0, SURELY, SURELY, 0, 0, 0)
-UNITS = ("unit: event", "unit: user, period: 1d", "unit: user, period: lifetime")
+UNITS = (
+    "privacy_unit: event",
+    "privacy_unit: user, period: 1d",
+    "privacy_unit: user, period: lifetime",
+)
 
 
 def steps_of(decisions: list[StoredDecision], name: str = "early") -> list[StoredDecision]:

@@ -48,7 +48,7 @@ feeds:
     clock: punctuation
     punctuation: {every: 1m, key: "0123456789abcdef0123456789abcdef"}
     history: {from: 1970-01-01, until: 1970-02-01}
-budget: {unit: event, epsilon_max: "40"}
+budget: {privacy_unit: event, epsilon_max: "40"}
 alarms:
   hourly:
     sql: SELECT 1 FROM badges GROUP BY TUMBLE(ts, INTERVAL '1' HOUR) HAVING COUNT(*) > 5

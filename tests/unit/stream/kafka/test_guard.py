@@ -37,7 +37,7 @@ feeds:
     time: ts
     unit: person
     fields: {person: string, ts: timestamp}
-budget: {unit: event, epsilon_max: "40"}
+budget: {privacy_unit: event, epsilon_max: "40"}
 alarms:
   hourly:
     sql: SELECT 1 FROM badges GROUP BY TUMBLE(ts, INTERVAL '1' HOUR) HAVING COUNT(*) > 5

@@ -20,8 +20,8 @@ def test_the_fingerprint_changes_with_decisions_only(tmp_path: Path) -> None:
     assert base == load(write(tmp_path, GOOD), environ={}).queries["fire-code"].fingerprint
     same = [
         (
-            "grace: 30s",
-            "grace: 30s\n    publish_delay: 1m\n    max_age: 1d\n    decide_timeout: 1h",
+            "timing: {grace: 30s}",
+            "timing: {grace: 30s, publish_delay: 1m, max_age: 1d, decide_timeout: 1h}",
         ),
         ('"127.0.0.1:9465"', '"127.0.0.1:9999"'),
         ("max_fnr: 0.05", "max_fnr: 1/20"),
@@ -33,9 +33,9 @@ def test_the_fingerprint_changes_with_decisions_only(tmp_path: Path) -> None:
         query = load(write(tmp_path, edited(old, new)), environ={}).queries["fire-code"]
         assert query.fingerprint == base, new
     other = [
-        ("grace: 30s", "grace: 31s"),
+        ("timing: {grace: 30s}", "timing: {grace: 31s}"),
         ("max_fnr: 0.05", "max_fnr: 0.04"),
-        ("max_fnr: 0.05", "max_fnr: 0.05\n    max_fpr: 0.05"),
+        ("max_fnr: 0.05", "max_fnr: 0.05\n    mechanism: {tslm: {max_fpr: 0.05}}"),
         ("tolerance: 9", "tolerance: 9\n    share: 0.3"),
         ("tolerance: 9", "tolerance: 9\n    share: 0.4"),
         ("tolerance: 9", "tolerance: 9\n    hold: 3h"),
@@ -46,7 +46,7 @@ def test_the_fingerprint_changes_with_decisions_only(tmp_path: Path) -> None:
         ("INTERVAL '1' HOUR", "INTERVAL '60' SECOND"),
         ('"Mon-Fri 07:00-22:00"', '"Mon-Fri 07:00-21:00"'),
         ("timezone: Europe/Berlin", "timezone: Europe/Paris"),
-        ("events_per_cell: 3", "events_per_cell: 2"),
+        ("max_events_per_group: 3", "max_events_per_group: 2"),
         ("period: 1d", "period: 2d"),
         ("open: boolean", "open: string"),
         ("codec: json", "codec: arrow"),

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from stream.config.loading import examine
-from stream.planning.early import early_lines, early_tables, early_ways
+from stream.planning.budget import budget_plan
+from stream.planning.lifecycles import steadied
 from stream.planning.worth import worths
-from tests.support.commands import json_lines, tocsin
+from tests.support.commands import tocsin
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +22,7 @@ feeds:
     time: ts
     unit: person
     fields: {person: string, room: {domain: [a, b]}, ts: timestamp}
-budget: {unit: event, epsilon_max: "4"}
+budget: {privacy_unit: event, epsilon_max: "4"}
 alarms:
   crowd:
     sql: |
@@ -42,39 +43,6 @@ def written(folder: Path, old: str = "", new: str = "") -> Path:
     return path
 
 
-def test_a_plan_shows_every_way_beside_each_other(tmp_path: Path) -> None:
-    """The dearest looks are the sharpest, the window's end is the cheapest and the latest."""
-    lines = json_lines(tocsin("plan", str(written(tmp_path)), "--json"))
-    ways = [line for line in lines if line["record"] == "early"]
-    assert [(way["mechanism"], way["every_step"]) for way in ways] == [
-        ("tslm", True),
-        ("svt", True),
-        ("panes", True),
-        ("tslm", False),
-    ]
-    assert [way["configured"] for way in ways] == [False, True, False, False]
-    each, run, panes, once = ways
-    assert float(each["epsilon"]) > 5 * float(run["epsilon"]) > 5 * float(once["epsilon"])
-    assert float(run["epsilon"]) < float(panes["epsilon"]) < float(each["epsilon"]) / 3
-    assert once["delay_s"]["200"] == pytest.approx(30 * 60, abs=60)
-    for end, late in once["delay_s"].items():
-        assert each["delay_s"][end] <= run["delay_s"][end] + 60 < late
-        assert panes["delay_s"][end] < late
-    (alarm,) = (line for line in lines if line["record"] == "alarm")
-    assert float(alarm["worst"]) == pytest.approx(float(run["epsilon"]))
-    assert (alarm["cells"], alarm["windows_fit"]) == (1, 17)
-    assert "early alarms" in tocsin("plan", str(written(tmp_path))).output
-
-
-def test_alarms_at_the_end_of_windows_have_no_such_table(tmp_path: Path) -> None:
-    """Nothing is said of what does not ring early."""
-    whole = written(tmp_path, "CUMULATE(ts, INTERVAL '5' MINUTE, ", "TUMBLE(ts, ")
-    alarms = examine(whole, environ={}).alarms
-    assert alarms is not None
-    assert early_ways(alarms) == []
-    assert early_tables([]) == list(early_lines([])) == []
-
-
 @pytest.mark.parametrize(
     ("old", "new", "dearer"),
     [("COUNT(*)", "COUNT(DISTINCT person)", True), ("COUNT(*) >", "COUNT(person) >=", False)],
@@ -87,21 +55,22 @@ def test_only_events_that_stay_pay_less(
     for change in (("", ""), (old, new)):
         alarms = examine(written(tmp_path, *change), environ={}).alarms
         assert alarms is not None
-        prices += [float(way.epsilon) for way in early_ways(alarms) if way.used]
+        prices.append(float(budget_plan(alarms).alarms[0].epsilon))
     assert (prices[1] > 1.5 * prices[0]) is dearer
 
 
 def test_lifecycles_and_weeks_count_windows_and_not_steps(tmp_path: Path) -> None:
     """A week has 168 hours, however often they are looked at; each hour has noise of its own."""
     path = written(
-        tmp_path, "    tolerance: 15\n", "    tolerance: 15\n    usual: 40\n    for: 2\n"
+        tmp_path,
+        "    tolerance: 15\n",
+        "    tolerance: 15\n    baseline: 40\n    lifecycle: {for: 2}\n",
     )
-    lines = json_lines(tocsin("plan", str(path), "--json"))
-    (steadied,) = (line for line in lines if line["record"] == "lifecycle")
-    assert steadied["independent"] is True
     alarms = examine(path, environ={}).alarms
     assert alarms is not None
     (worth,) = worths(alarms)
+    (found,) = steadied([worth])
+    assert found.independent
     assert worth.false is not None
     assert worth.false.windows == 168
     assert worth.false.week == pytest.approx(168 * 2 * worth.false.chance)
@@ -110,14 +79,18 @@ def test_lifecycles_and_weeks_count_windows_and_not_steps(tmp_path: Path) -> Non
 @pytest.mark.parametrize(
     ("old", "new", "message"),
     [
-        ("unit: event", "unit: user, period: 1d", "early alarms are for budget unit: event"),
+        (
+            "privacy_unit: event",
+            "privacy_unit: user, period: 1d",
+            "early alarms are for privacy_unit: event",
+        ),
         ("mechanism: svt", "mechanism: dppwlm", "dppwlm decides a window when it is over"),
         (
             "mechanism: svt",
-            "mechanism: tslm\n    max_fpr: 0.05\n    promise: false_alarms",
-            "an early alarm promises misses",
+            "mechanism: {tslm: {max_fpr: 0.05, bounded_error: fpr}}",
+            "an early alarm bounds misses",
         ),
-        ("mechanism: svt", "mechanism: svt\n    append: 2", "append is for runs over many windows"),
+        ("mechanism: svt", "mechanism: {svt: {repeat: 2}}", "repeat is for runs over many windows"),
     ],
 )
 def test_what_early_alarms_are_not(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -148,6 +121,5 @@ def test_looks_from_panes_say_what_an_event_pays(tmp_path: Path) -> None:
         alarms = examine(file, environ={}).alarms
         assert alarms is not None
         (own,) = alarms.panes.values()
-        (way,) = [one for one in early_ways(alarms) if one.used]
-        assert way.mechanism == "panes"
-        assert way.epsilon * 10**12 == times * own.aim.pane_units
+        (budget,) = budget_plan(alarms).scopes
+        assert budget.worst_units == times * own.aim.pane_units

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from stream.config.loading import examine
 from stream.decisions.lifecycle import State, step
 from stream.model.lifecycles import Lifecycle
-from stream.planning.lifecycles import firings, reaches
-from tests.support.commands import configuration, json_lines, tocsin
+from stream.planning.lifecycles import firings, reaches, steadied
+from stream.planning.worth import worths
+from tests.support.commands import configuration, tocsin
 from tests.support.published import alarm_of, decision_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from stream.planning.lifecycles import Steadied
 
 LONGEST = 6
 TERMS = [
@@ -77,77 +81,52 @@ def test_reaching_is_a_binomial_tail() -> None:
     assert reaches(1, 1, 0.2) == pytest.approx(0.2)
 
 
-def planned(folder: Path, lines: str, **settings: str) -> dict[str, object]:
-    """Return what a plan says of the lifecycle of an alarm."""
+def found(folder: Path, lines: str, **settings: str) -> tuple[Steadied, str]:
+    """Return what a plan knows of the lifecycle of an alarm, and what it prints."""
     path = Path(configuration(folder, **settings))  # type: ignore[arg-type]
     path.write_text(path.read_text(encoding="utf-8") + lines, encoding="utf-8")
-    found = json_lines(tocsin("plan", str(path), "--json"))
-    (line,) = [line for line in found if line["record"] == "lifecycle"]
-    shown = tocsin("plan", str(path)).stdout
-    assert "what lifecycles do" in shown
-    assert ("share noise" in shown) is not line["independent"]
-    return line
+    alarms = examine(path, environ={}).alarms
+    assert alarms is not None
+    (one,) = steadied(worths(alarms))
+    return one, tocsin("plan", str(path)).stdout
 
 
 def test_a_plan_says_what_for_does(tmp_path: Path) -> None:
-    """Three in a row of an alarm that misses one in twenty miss 0.143; usual counts tell a week."""
-    line = planned(tmp_path, "    for: 3\n    resolve_after: 2\n    usual: 20\n")
-    assert line["independent"] is True
-    assert line["miss"] == {
-        "window": 0.05,
-        "lasting": pytest.approx(1 - 0.95**3),
-        "ends_early": pytest.approx(0.0025),
-    }
-    week = line["week"]
-    assert isinstance(week, dict)
-    assert 0 < week["fires"] < week["rings"]
+    """Three in a row of an alarm that misses one in twenty miss 0.143; a baseline tells a week."""
+    one, shown = found(tmp_path, "    lifecycle: {for: 3, resolve_after: 2}\n    baseline: 20\n")
+    assert one.independent
+    assert (one.miss, one.missed, one.cut) == (
+        *(0.05, pytest.approx(1 - 0.95**3), pytest.approx(0.0025)),
+    )
+    assert one.fired_week is not None
+    assert one.rings_week is not None
+    assert 0 < one.fired_week < one.rings_week
+    assert "  lifecycle     leaves " in shown
+    assert "0.14 missed" in shown
 
 
 def test_a_plan_says_which_conditions_may_be_missed(tmp_path: Path) -> None:
     """Where false alarms come first, max_fnr is no bound at the threshold, and the plan says so."""
-    lines = "    of: [2, 3]\n    resolve_after: 2\n"
-    assert planned(tmp_path, lines)["promise"] == "misses"
-    path = str(tmp_path / "alarms.yaml")
-    assert "twice the tolerance to spare" not in tocsin("plan", path).stdout
-    turned = planned(tmp_path, lines + "    max_fpr: 0.01\n    promise: false_alarms\n")
-    assert turned["promise"] == "false_alarms"
-    said = " ".join(tocsin("plan", path).stdout.split())
-    assert "misses are of conditions that hold with twice the tolerance to spare" in said
-    (alarm,) = (one for one in json_lines(tocsin("plan", path, "--json")) if "max_fnr" in one)
-    assert alarm["promise"] == "false_alarms"
-    page = tmp_path / "plan.html"
-    assert tocsin("plan", path, "--html", str(page)).exit_code == 0
-    shown = " ".join(page.read_text(encoding="utf-8").split())
-    assert "max_fnr 0.05 of cells beyond twice the tolerance, max_fpr 0.01" in shown
+    lines = "    lifecycle: {of: [2, 3], resolve_after: 2}\n"
+    _, shown = found(tmp_path, lines)
+    assert "of what is above the threshold" in shown
+    one, turned = found(
+        tmp_path, lines + "    mechanism: {tslm: {max_fpr: 0.01, bounded_error: fpr}}\n"
+    )
+    assert one.promise == "false_alarms"
+    assert "of what is beyond twice the tolerance from it" in turned
 
 
 def test_of_runs_a_plan_gives_bounds(tmp_path: Path) -> None:
     """Windows of a run share their threshold's noise: nothing is multiplied."""
-    line = planned(
-        tmp_path,
-        "    of: [2, 3]\n    mechanism: svt\n    alarms_per_period: 2\n",
-        unit="user",
-        epsilon_max="40",
-    )
-    assert line["independent"] is False
-    assert line["miss"] == {"window": 0.05, "lasting": pytest.approx(0.075), "ends_early": 0.05}
+    lines = "    lifecycle: {of: [2, 3]}\n    mechanism: {svt: {max_alarms: 2}}\n"
+    one, _ = found(tmp_path, lines, unit="user", epsilon_max="40")
+    assert not one.independent
+    assert (one.miss, one.missed, one.cut) == (0.05, pytest.approx(0.075), 0.05)
 
 
 def test_of_panes_a_plan_gives_bounds(tmp_path: Path) -> None:
     """Windows that share a pane share its noise."""
-    line = planned(
-        tmp_path,
-        "    of: [2, 3]\n    mechanism: panes\n",
-        unit="event",
-        epsilon_max="40",
-    )
-    assert line["independent"] is False
-
-
-def test_without_a_lifecycle_nothing_is_said(tmp_path: Path) -> None:
-    """A plan of alarms that ring as they ring is as it was."""
-    path = configuration(tmp_path)
-    assert not [
-        line for line in json_lines(tocsin("plan", path, "--json")) if line["record"] == "lifecycle"
-    ]
-    assert "lifecycles" not in tocsin("plan", path).stdout
+    lines = "    lifecycle: {of: [2, 3]}\n    mechanism: panes\n"
+    one, _ = found(tmp_path, lines, unit="event", epsilon_max="40")
+    assert not one.independent

@@ -80,9 +80,9 @@ def test_a_condition_has_one_curve_in_its_score(
     """Whatever it reads: the operator's own law where the score is that, and a step off is not."""
     if mechanism == "svt" and promise != "misses":
         return
-    extra = {"mechanism": mechanism} | ({"alarms_per_period": "3"} if mechanism == "svt" else {})
+    extra = {"mechanism": mechanism} | ({"max_alarms": "3"} if mechanism == "svt" else {})
     if promise != "misses":
-        extra |= {"promise": promise, "max_fpr": "0.1"}
+        extra |= {"bounded_error": "fpr", "max_fpr": "0.1"}
     alarms = loaded(tmp_path, one=Alarm(having=having, tolerance="0", extra=extra))
     query = replace(alarms.queries["one"], fingerprint="")
     tolerances = tuple(range(5, 5 + len(query.aim.tolerances)))  # odd steps and even ones

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise
 from random import Random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,18 +26,14 @@ from accountant.regions.shapes import ANYWHERE
 from accountant.units import UNITS_PER_EPSILON, PrivacyUnit, to_loss_units
 from operators.registry import RUN_MECHANISMS, price
 from operators.svt import Svt, accuracy
-from stream.cli.main import main
 from stream.decisions.mechanisms import plans_of
 from stream.planning.budget import REFERENCE_MS, budget_plan, period_table
-from stream.planning.changes import ChangeKind
 from stream.planning.occupancy import ActiveWindows, run_breaks
-from stream.planning.outlook import outlook
 from stream.planning.refusal import first_refusal
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
 from stream.windows.schedule import Schedule
-from tests.support import planned
-from tests.support.planned import Alarm, calendars, due_code
+from tests.support.planned import Alarm, Config, calendars, outlook
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -65,18 +58,6 @@ def alarm(*, mechanism: str = "svt", tolerance: str = "60", **more: str) -> Alar
     """Return an alarm in runs, unless said otherwise."""
     fields = {name: more.pop(name) for name in ("window", "having") if name in more}
     return Alarm(tolerance=tolerance, extra={"mechanism": mechanism, **more}, **fields)
-
-
-@dataclass(frozen=True)
-class Config(planned.Config):
-    """A file under test, and what the command says of it."""
-
-    def lines(self, folder: Path) -> list[dict[str, Any]]:
-        """Return what ``tocsin plan FILE --json`` prints."""
-        result = CliRunner().invoke(main, ["plan", str(self.write(folder)), "--json"])
-        lines = [json.loads(line) for line in result.stdout.splitlines()]
-        assert result.exit_code == due_code(lines), result.stderr
-        return lines
 
 
 def touched_by_hand(
@@ -163,11 +144,11 @@ def test_windows_across_too_many_periods_are_refused() -> None:
 
 MIXES = {
     "alone": {"a": alarm()},
-    "across": {"a": alarm(window=HOP), "b": alarm(window=SEVEN, alarms_per_period="2")},
+    "across": {"a": alarm(window=HOP), "b": alarm(window=SEVEN, max_alarms="2")},
     "with others": {
         "a": alarm(window=HOP),
         "b": alarm(mechanism="tslm", window=SEVEN, tolerance="9"),
-        "c": alarm(having="SUM(paid) > 800", tolerance="100", append="2"),
+        "c": alarm(having="SUM(paid) > 800", tolerance="100", repeat="2"),
     },
 }
 
@@ -357,111 +338,34 @@ def test_an_event_pays_a_run_in_every_window(tmp_path: Path) -> None:
     assert looked.runs[0].windows is None
 
 
-def test_what_a_run_shows_is_what_the_operator_has(tmp_path: Path) -> None:
-    """Noise and correction in the field's unit, questions counted, accuracy and tslm's price."""
-    alarms = Config(MIXES["with others"]).load(tmp_path)
-    lines = Config(MIXES["with others"]).lines(tmp_path)
-    shown = {line["alarm"]: line for line in lines if line["record"] == "run"}
+def test_what_is_said_of_a_run_is_what_the_operator_has(tmp_path: Path) -> None:
+    """Noise and correction in the field's unit, queries counted, accuracy and tslm's price."""
+    config = Config(MIXES["with others"])
+    alarms = config.load(tmp_path)
+    shown = {run.query: run for run in config.look(tmp_path).runs}
     assert list(shown) == ["a", "c"]
     for name, windows, step in (("a", 24 * 6 + 5, 1), ("c", 24, 5)):
-        query, line = alarms.queries[name], shown[name]
+        query, run = alarms.queries[name], shown[name]
         terms = Svt.planned(query.condition, query.aim).terms
-        assert line["alarms"] == 10
-        assert line["threshold_scale"] == step * UNITS_PER_EPSILON / terms.open_units
+        assert run.alarms == 10
+        assert run.threshold_scale == step * UNITS_PER_EPSILON / terms.open_units
         # Counts and sums of what is never negative move one way: rate eps_2 / c, not half of it.
-        assert line["question_scale"] == step * UNITS_PER_EPSILON / terms.alarm_units
-        assert line["correction"] == step * terms.correction
-        assert line["windows"] == windows
+        assert run.question_scale == step * UNITS_PER_EPSILON / terms.alarm_units
+        assert run.correction == step * terms.correction
+        assert run.windows == windows
         questions = windows * 3 * (2 if name == "c" else 1)
-        assert (line["questions"], line["negatives"]) == (questions, -(-questions // 10))
+        assert (run.questions, run.negatives) == (questions, -(-questions // 10))
         cells = -(-windows * 3 // 10)
-        assert (line["alpha"], line["beta"]) == (step * accuracy(terms, cells, 0.05), 0.05)
+        assert (run.alpha, float(run.beta)) == (step * accuracy(terms, cells, 0.05), 0.05)
         before = (windows * 3 - 1) * (questions // (windows * 3))
-        run = Svt.planned(query.condition, query.aim)
-        silent = run.missed_in_silence(before, beyond=True)
-        assert line["missed_in_silence"] == silent
-        assert line["missed_in_near_silence"] == run.missed_in_silence(before) > silent
+        planned_run = Svt.planned(query.condition, query.aim)
+        silent = planned_run.missed_in_silence(before, beyond=True)
+        assert run.silent == silent
+        assert run.silent_near == planned_run.missed_in_silence(before) > silent
         alone = price("tslm", query.condition, query.aim).epsilon
-        assert Fraction(line["tslm_epsilon"]) == alone
+        assert run.window_epsilon == alone
         caps = alarms.budget.contribution.predicates_per_window
-        assert Fraction(line["tslm_worst"]) == windows * min(caps, 3) * alone
-
-
-@pytest.mark.parametrize("unit", ["user", "event"])
-def test_every_change_makes_it_fit_and_fewer_alarms_would_be_too_few(
-    tmp_path: Path, unit: str
-) -> None:
-    """Each printed change is enough; one alarm a run more than is printed would not fit."""
-    config = Config(
-        {
-            "a": alarm(window=SEVEN, alarms_per_period="20"),
-            "b": alarm(window=DAY, mechanism="tslm", tolerance="9"),
-        },
-        unit=unit,
-        epsilon_max="1.0" if unit == "user" else "0.5",
-    )
-    looked = config.look(tmp_path)
-    assert not looked.plan.fits
-    possible = [change for change in looked.changes if change.possible]
-    kinds = {change.kind for change in possible}
-    assert {ChangeKind.ALARMS, ChangeKind.TOLERANCE, ChangeKind.EPSILON_MAX} <= kinds
-    for change in possible:
-        assert fits(changed(config, change.kind, change.values), tmp_path), change
-        if change.kind is ChangeKind.ALARMS:
-            one_more = {name: str(int(value) + 1) for name, value in change.values.items()}
-            assert not fits(changed(config, change.kind, one_more), tmp_path), change
-    together = next(one for one in looked.changes if len(one.alarms) > 1)
-    assert together.alarms == ("a", "b")
-
-
-def changed(config: Config, kind: ChangeKind, values: Mapping[str, str]) -> Config:
-    """Return the file with new values written into it."""
-    if kind is ChangeKind.EPSILON_MAX:
-        return replace(config, epsilon_max=next(iter(values.values())))
-    alarms = dict(config.alarms)
-    for name, value in values.items():
-        one = alarms[name]
-        if kind is ChangeKind.ALARMS:
-            alarms[name] = replace(one, extra={**one.extra, kind.value: value})
-        else:
-            alarms[name] = replace(one, **{kind.value: value})
-    return replace(config, alarms=alarms)
-
-
-def fits(config: Config, folder: Path) -> bool:
-    """Whether the plan of a file's one budget fits."""
-    return budget_plan(config.load(folder)).fits
-
-
-def test_runs_are_shown_in_tables(tmp_path: Path) -> None:
-    """Runs stand where cells of others stand; a second table says what is in them."""
-    mix = {"a": alarm(window=HOP), "c": alarm(having="SUM(paid) > 800", tolerance="100")}
-    path = Config(mix, epsilon_max="1.2").write(tmp_path)
-    shown = CliRunner().invoke(main, ["plan", str(path)]).stdout
-    assert max(map(len, shown.splitlines())) <= 80
-    assert re.search(r"│ a +│ svt .*│ 3 runs │ .*│ +all │", shown)
-    assert re.search(r"│ c +│ svt .*│ +1 run │", shown)
-    assert "runs under one noisy threshold, charged once" in shown
-    assert "alarms_per_period" in shown
-    event = Config({"a": alarm()}, unit="event").write(tmp_path)
-    assert "charged in every window" in CliRunner().invoke(main, ["plan", str(event)]).stdout
-
-
-def test_json_keys_are_those_documented(tmp_path: Path) -> None:
-    """Every record has the keys that the page of commands gives it, and no others."""
-    documented = {}
-    section = COMMANDS.read_text(encoding="utf-8").partition("## `tocsin plan ")[2]
-    for line in section.partition("\n## ")[0].splitlines():
-        if found := re.match(r"\| `(alarm|budget|run|overlap|change|ringing)` \| (.*) \|$", line):
-            flat = re.sub(r"\([^()]*\)", "", found[2]).partition("; `null`")[0]
-            documented[found[1]] = set(re.findall(r"`(\w+)`", flat)) - {"event", "svt"}
-    emitted: dict[str, set[str]] = {}
-    for unit in ("user", "event"):
-        mix = {"a": alarm(), "b": alarm(mechanism="tslm", tolerance="30")}
-        config = Config(mix, unit=unit, epsilon_max="0.3")
-        for line in config.lines(tmp_path):
-            emitted.setdefault(line.pop("record"), set()).update(line)
-    assert emitted == documented
+        assert run.windows_units == windows * min(caps, 3) * to_loss_units(alone)
 
 
 units = st.integers(0, 12)

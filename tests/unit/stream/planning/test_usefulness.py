@@ -23,7 +23,7 @@ feeds:
       person: string
       room: {{domain: [hall, lab]}}
       bought: boolean
-budget: {{unit: event, epsilon_max: 10}}
+budget: {{privacy_unit: event, epsilon_max: 10}}
 alarms:
   rate:
     sql: |

@@ -1,8 +1,7 @@
-"""What alarms are worth: false rings, tables of every width, lines and the page."""
+"""What alarms are worth: false alarms, the lines of a plan, its JSON and its page."""
 
 from __future__ import annotations
 
-import io
 import json
 import re
 from dataclasses import replace
@@ -12,19 +11,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from stream.cli.main import main
 from stream.config.loading import examine
 from stream.planning.false_rings import false_rings, windows_in_a_week
-from stream.planning.fitting import Fitting
-from stream.planning.outlook import outlook
 from stream.planning.ringing import RingLaw
-from stream.planning.ringing_tables import rate_text, ringing_tables
-from stream.planning.tables import plan_tables
-from stream.planning.worth import worths
+from stream.planning.shown import number, rate
 from stream.windows.calendars import FixedCalendar
 from stream.windows.schedule import Schedule
 from tests.support.planned import Alarm, Config
@@ -33,13 +25,11 @@ from tests.support.ringing import ring_probability
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rich.console import RenderableType
-
     from stream.model.alarms import Alarms
 
 OPEN = '"Mon-Sun 07:00-22:00"'
 CROWD = Alarm(
-    having="COUNT(DISTINCT person) > 20", tolerance="9", extra={"usual": "8", "active": OPEN}
+    having="COUNT(DISTINCT person) > 20", tolerance="9", extra={"baseline": "8", "active": OPEN}
 )
 SVG = "{http://www.w3.org/2000/svg}"
 LETTER = 5.4  # the least that an average letter of the page's texts takes
@@ -56,14 +46,14 @@ def many(folder: Path, epsilon_max: str = "4") -> Path:
     alarms = {
         "crowd": CROWD,
         "an-alarm-whose-name-is-far-longer-than-any-column-would-like": CROWD,
-        "till": Alarm(having="SUM(paid) >= 200", tolerance="40", extra={"usual": "30"}),
-        "few": Alarm(having="COUNT(*) < 50", tolerance="9", extra={"usual": "140"}),
+        "till": Alarm(having="SUM(paid) >= 200", tolerance="40", extra={"baseline": "30"}),
+        "few": Alarm(having="COUNT(*) < 50", tolerance="9", extra={"baseline": "140"}),
         "between": Alarm(having="COUNT(*) > 20 AND COUNT(*) <= 60", tolerance="6"),
-        "runs": replace(CROWD, extra={"mechanism": "svt", "usual": "3"}),
+        "runs": replace(CROWD, extra={"mechanism": "svt", "baseline": "3"}),
         "levels": replace(CROWD, extra={"mechanism": "ppwlm"}),
         "mean": Alarm(having="AVG(paid) > 3", tolerance="6"),
     }
-    path = Config(alarms, epsilon_max=epsilon_max, caps=", on_overrun: deny").write(folder)
+    path = Config(alarms, epsilon_max=epsilon_max, caps=", on_shortfall: deny").write(folder)
     text = Alarm(having="ABS(COUNT(*) - REFERENCE) >= 20", extra=band).text("band")
     path.write_text(path.read_text() + text.replace("    tolerance: 1\n", ""))
     return path
@@ -98,7 +88,7 @@ def test_fifty_rooms_ring_for_nothing_as_the_guide_says(tmp_path: Path) -> None:
 
 def test_what_is_due_is_no_false_ring(tmp_path: Path) -> None:
     """Where the condition holds as usual every ring is right; how likely it is, is still said."""
-    alarms = loaded(tmp_path, crowd=replace(CROWD, extra={"usual": "25"}))
+    alarms = loaded(tmp_path, crowd=replace(CROWD, extra={"baseline": "25"}))
     found = false_rings(RingLaw(alarms.queries["crowd"]), alarms.budget)
     assert found is not None
     assert found.week == 0
@@ -109,7 +99,7 @@ def test_what_is_due_is_no_false_ring(tmp_path: Path) -> None:
 
 def test_runs_ring_no_more_often_than_they_may(tmp_path: Path) -> None:
     """Seven runs of two alarms are 14 rings a week, whatever the probabilities add up to."""
-    busy = {"mechanism": "svt", "alarms_per_period": "2", "usual": "19"}
+    busy = {"mechanism": "svt", "max_alarms": "2", "baseline": "19"}
     alarms = loaded(tmp_path, crowd=replace(CROWD, extra=busy))
     found = false_rings(RingLaw(alarms.queries["crowd"]), alarms.budget)
     assert found is not None
@@ -128,7 +118,7 @@ def test_usual_moves_no_fingerprint(tmp_path: Path) -> None:
     """A file that says what is usual, or says something else, is accepted by any ledger."""
     prints = {
         loaded(tmp_path, crowd=replace(CROWD, extra=extra)).queries["crowd"].fingerprint
-        for extra in ({}, {"usual": "8"}, {"usual": "12.5"})
+        for extra in ({}, {"baseline": "8"}, {"baseline": "12.5"})
     }
     assert len(prints) == 1
 
@@ -136,7 +126,7 @@ def test_usual_moves_no_fingerprint(tmp_path: Path) -> None:
 def test_usual_may_be_a_table(tmp_path: Path) -> None:
     """Cells of a table are each asked at their own; the largest probability is shown."""
     (tmp_path / "usual.csv").write_text("room,people\nlab,8\nhall,2\nattic,16\n")
-    path = Config({"crowd": replace(CROWD, extra={"usual": "u[room]"})}).write(tmp_path)
+    path = Config({"crowd": replace(CROWD, extra={"baseline": "u[room]"})}).write(tmp_path)
     path.write_text("tables: {u: usual.csv}\n" + path.read_text())
     alarms = planned(path)
     query = alarms.queries["crowd"]
@@ -151,13 +141,13 @@ def test_usual_may_be_a_table(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("alarm", "said"),
     [
-        (replace(CROWD, extra={"usual": "⟦-1"}), "is never below 0: -1 is not usual"),
-        (replace(CROWD, extra={"usual": "⟦many"}), "what is usual is a number"),
-        (replace(CROWD, extra={"usual": "⟦seats[room]"}), "`seats` is not a declared table"),
-        (replace(CROWD, extra={"usual": "⟦1e30"}), "what is usual is beyond 60 bits"),
+        (replace(CROWD, extra={"baseline": "⟦-1"}), "is never below 0: -1 is not usual"),
+        (replace(CROWD, extra={"baseline": "⟦many"}), "what is usual is a number"),
+        (replace(CROWD, extra={"baseline": "⟦seats[room]"}), "`seats` is not a declared table"),
+        (replace(CROWD, extra={"baseline": "⟦1e30"}), "what is usual is beyond 60 bits"),
         (
-            Alarm(having="COUNT(*) > 9 AND SUM(paid) > 9", tolerance="0", extra={"usual": "⟦8"}),
-            "usual is of one aggregate, and this condition has 2",
+            Alarm(having="COUNT(*) > 9 AND SUM(paid) > 9", tolerance="0", extra={"baseline": "⟦8"}),
+            "baseline is of one aggregate, and this condition has 2",
         ),
     ],
 )
@@ -174,67 +164,45 @@ def test_a_wrong_usual_is_refused_where_it_stands(tmp_path: Path, alarm: Alarm, 
     assert (error.line, error.column) == (line, column)
 
 
-@pytest.fixture(scope="module", params=["4", "400"])
-def shown(
-    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> list[RenderableType]:
-    """Return all that a plan prints: of a budget that is too small, and of one that is not."""
-    alarms = planned(many(tmp_path_factory.mktemp("plan"), request.param))
-    return [*plan_tables(outlook(alarms), alarms), *ringing_tables(worths(alarms))]
+@pytest.mark.parametrize("epsilon_max", ["4", "400"])
+def test_a_plan_is_as_wide_as_a_terminal_and_one_line_an_alarm(
+    tmp_path: Path, epsilon_max: str
+) -> None:
+    """Only a name is longer; whatever kind of alarm, its figures stand on its line."""
+    path = many(tmp_path, epsilon_max)
+    shown = CliRunner().invoke(main, ["plan", str(path)]).stdout.splitlines()
+    rows = shown[next(at for at, line in enumerate(shown) if line.endswith("alarm")) + 1 :]
+    names = list(planned(path).queries)
+    for row, name in zip(rows, names, strict=False):
+        assert row.endswith(f" {name}")
+        assert len(row.removesuffix(name)) <= 72
+    assert all(len(line) <= 80 for line in shown if not line.endswith(tuple(names)))
 
 
-@pytest.mark.parametrize("width", [60, 80, 120, 200])
-def test_no_cell_is_cut_off(shown: list[RenderableType], width: int) -> None:
-    """Every word of every table is there at every width; no line is longer than the terminal."""
-    out = io.StringIO()
-    Console(width=width, file=out).print(*shown, sep="\n")
-    printed = out.getvalue()
-    assert "…" not in printed
-    assert all(len(line.rstrip()) <= width for line in printed.splitlines())
-    seen = re.sub(r"[\s│┃]", "", printed)
-    for one in shown:
-        if not isinstance(one, Fitting):
-            continue
-        for column in one.table.columns[1:]:
-            for cell in column.cells:
-                for word in (cell.plain if isinstance(cell, Text) else str(cell)).split():
-                    assert word in printed or word in seen, word
-
-
-def test_a_table_that_does_not_fit_is_told_in_words() -> None:
-    """A twin that prints the table as it is loses a word."""
-    table = Table()
-    for heading in ("alarm", "mechanism", "threshold", "correction"):
-        table.add_column(heading)
-    table.add_row("crowd", "probe-ent", "12345678", "98765432")
-    for shown, whole in ((Fitting(table), True), (table, False)):
-        out = io.StringIO()
-        Console(width=36, file=out).print(shown)
-        assert ("98765432" in out.getvalue()) is whole
-
-
-def test_lines_say_what_tables_say(tmp_path: Path) -> None:
-    """One record an alarm, in the order of the file, with the figures of the tables."""
-    path = many(tmp_path)
+def test_what_is_printed_is_what_is_computed(tmp_path: Path) -> None:
+    """JSON has the same figures, in the order of the file, and curves begin where the law does."""
+    path = many(tmp_path, "400")
     result = CliRunner().invoke(main, ["plan", str(path), "--json"])
     assert result.exit_code == 0, result.output
-    lines = [json.loads(line) for line in result.stdout.splitlines()]
-    rung = {line["alarm"]: line for line in lines if line["record"] == "ringing"}
-    assert list(rung) == list(planned(path).queries)
-    (curve,) = rung["crowd"]["curves"]
-    assert [point["count"] for point in curve["points"]] == [0, 5, 10, 15, 18, 20, 22]
-    assert curve["points"][2]["chance"] == pytest.approx(0.3455, abs=5e-5)
-    assert rung["crowd"]["usual"]["windows_a_week"] == 105
-    assert rung["levels"]["usual"] is None
-    (scores,) = rung["mean"]["curves"]
-    assert [point["score"] for point in scores["points"]][4] == 0
-    assert scores["points"][4]["chance"] == pytest.approx(0.95)
-    assert rung["runs"]["basis"].startswith("the first ring of a fresh run")
-    assert rung["levels"]["basis"] == "a predicate alone in its window"
-    (budget,) = (line for line in lines if line["record"] == "budget")
-    assert budget["total"]["periods_a_week"] == 7
-    assert float(budget["total"]["week"]) == pytest.approx(28)
-    assert float(budget["total"]["year"]) == pytest.approx(4 * 365)
+    (budget,) = map(json.loads, result.stdout.splitlines())
+    found = {one["alarm"]: one for one in budget["alarms"]}
+    alarms = planned(path)
+    assert list(found) == list(alarms.queries)
+    (edge,) = found["crowd"]["detection"]
+    query = alarms.queries["crowd"]
+    for at, low, high in ((edge["for_sure"], 0.999, 1), (edge["almost_never"], 0, 0.001)):
+        assert low <= (ring_probability(query, at) or 0) <= high
+    assert (ring_probability(query, edge["for_sure"] - 1) or 0) < 0.999
+    assert (ring_probability(query, edge["almost_never"] + 1) or 0) > 0.001
+    (few,) = found["few"]["detection"]  # fires below its threshold
+    assert few["for_sure"] < 50 < few["almost_never"]
+    assert found["mean"]["detection"][0]["steps"] is not None
+    assert found["between"]["detection"][0]["for_sure"] is None
+    assert found["crowd"]["false_alarms"] is not None
+    assert found["levels"]["false_alarms"] is None
+    assert (found["runs"]["episodes"], found["runs"]["alarms"]) == (10, 10)
+    assert budget["week"][1] == 7
+    assert budget["year"][1] == 365
 
 
 @pytest.mark.parametrize(
@@ -263,7 +231,7 @@ def test_periods_of_a_week_and_a_year_add_up(
 
 def test_days_without_windows_add_nothing(tmp_path: Path) -> None:
     """An alarm of weekdays costs five days of a week, and 261 of a year."""
-    crowd = replace(CROWD, extra={"usual": "8", "active": '"Mon-Fri 07:00-22:00"'})
+    crowd = replace(CROWD, extra={"baseline": "8", "active": '"Mon-Fri 07:00-22:00"'})
     one = Config({"crowd": crowd}).look(tmp_path)
     assert one.totals is not None
     assert one.plan.worst_units is not None
@@ -308,21 +276,20 @@ def outside(svg: ET.Element) -> list[str]:
 
 
 def test_the_page_draws_every_alarm(page: tuple[str, Alarms]) -> None:
-    """A drawing each that has a law, and one for the budget; every name; nothing from elsewhere."""
+    """A drawing each that has a law, the lines of the plan, and nothing from elsewhere."""
     text, alarms = page
-    drawn = drawings(text)
-    names = [svg.attrib["aria-label"] for svg in drawn]
+    names = [svg.attrib["aria-label"] for svg in drawings(text)]
     assert names == [
-        "periods of user",
-        *(
-            f"probability that {name} rings, against the {'score' if name == 'mean' else 'count'}"
-            for name in alarms.queries
-        ),
+        f"probability that {name} rings, against the {'score' if name == 'mean' else 'count'}"
+        for name in alarms.queries
     ]
     assert all(f"<h3>{name}</h3>" in text for name in alarms.queries)
-    assert "the score: 0 where the condition just holds" in " ".join(text.split())
+    assert "budget user:" in text
     assert not re.search(r"<script|<link|src=|url\(|@import", text)
-    marks = [[each.text for each in svg.iter(f"{SVG}text") if each.get("class")] for svg in drawn]
+    marks = [
+        [each.text for each in svg.iter(f"{SVG}text") if each.get("class")]
+        for svg in drawings(text)
+    ]
     assert ["threshold 20", "usual 8"] in marks
     assert ["edge 80", "edge 120"] in marks
 
@@ -337,7 +304,9 @@ def test_no_text_lies_outside_its_drawing(page: tuple[str, Alarms]) -> None:
     assert outside(moved) == ["threshold 1000000"]
 
 
-def test_rates_are_told_to_three_digits() -> None:
-    """From next to nothing to thousands."""
-    told = {0.0: "0", 1e-7: "< 0.001", 0.0416: "0.0416", 11.62: "11.6", 1234.5: "1,234"}
-    assert {rate: rate_text(rate) for rate in told} == told
+def test_figures_are_told_to_the_digits_that_matter() -> None:
+    """From next to nothing to thousands; nothing small is zero beside what it adds up to."""
+    assert [rate(each) for each in (0.0, 1e-7, 0.0416, 18.3, 1234.5)] == [
+        *("0", "1e-07", "0.042", "18", "1,234"),
+    ]
+    assert [number(each) for each in (None, 8.0, 22.5, 44_800.3)] == ["?", "8", "22.5", "44,800"]

@@ -29,10 +29,10 @@ feeds:
     fields: {{person: string, room: {{domain: [hall]}}, ts: timestamp}}
     history: {{from: 2025-03-03, until: 2025-03-05}}
 budget:
-  unit: user
+  privacy_unit: user
   epsilon_max: "{wall}"
   period: 1d
-  contribution: {{windows_per_period: {most}}}
+  contribution: {{max_windows_per_period: {most}}}
 alarms:
   crowd:
     sql: SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR) HAVING COUNT(DISTINCT person) > 20
@@ -82,11 +82,13 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
 
 def test_the_plan_says_what_a_cap_saves(tmp_path: Path) -> None:
     """A budget that could not carry the day does, and the table says why."""
-    alarm, budget, *_ = json_lines(tocsin("plan", written(tmp_path), "--json"))
-    assert (alarm["windows_per_period"], budget["fits"]) == (6, True)
-    assert float(alarm["uncapped"]) == pytest.approx(4 * float(alarm["worst"]))
-    shown = tocsin("plan", written(tmp_path))
-    assert "a person counts in 6 windows of a period at most" in " ".join(shown.stdout.split())
+    (budget,) = json_lines(tocsin("plan", written(tmp_path), "--json"))
+    (alarm,) = budget["alarms"]
+    assert (alarm["charged"], budget["fits"]) == (6, True)
+    shown = tocsin("plan", written(tmp_path), "--details")
+    assert "a person counts in 6 windows of a period at most" in shown.stdout
+    uncapped = float(shown.stdout.rpartition("without that it would be ")[2].split()[0])
+    assert uncapped == pytest.approx(4 * alarm["per_person"], abs=1e-3)
     refused = tocsin("plan", written(tmp_path, wall="1.4"))
     assert refused.exit_code == 3
 

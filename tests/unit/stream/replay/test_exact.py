@@ -116,9 +116,11 @@ def _two_feeds(folder: Path) -> tuple[str, list[str]]:
       n: {type: integer, clip: [0, 1000]}
       ts: timestamp
 """
-    keys = '    mechanism: decider\n    epsilon: "50"\n    reference: {feed: forecast}\n'
+    keys = '    mechanism: {decider: {epsilon: "50", reference: {feed: forecast}}}\n'
     told = text.read_text().replace("budget:", f"{forecast}budget:")
-    text.write_text(told.replace("    tolerance: 1\n", f"{keys}    reference_timeout: 1h\n"))
+    text.write_text(
+        told.replace("    tolerance: 1\n", f"{keys}    timing: {{reference_timeout: 1h}}\n")
+    )
     other = folder / "forecast.jsonl"
     rows = [{"room": room, "n": 40 + hour, "ts": hour * HOUR_MS} for room in ("lab", "hall")
             for hour in range(24) for _ in range(3)]  # fmt: skip

@@ -16,9 +16,8 @@ from accountant.loss.gaussian import Gaussian
 from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.records import schema
-from stream.planning.outlook import outlook
+from stream.planning.figures import figures
 from stream.planning.page import plan_page
-from stream.planning.worth import worths
 from stream.replay.replay import Replay
 from tests.support.commands import json_lines, tocsin
 from tests.support.odd_hours import on_odd_hours
@@ -50,9 +49,9 @@ alarms:
     max_fnr: 0.05
     tolerance: 60
 """  # noqa: E501  # one line of SQL
-USER = 'unit: user, period: 1d, epsilon_max: "{}", promise: gdp, delta: "1e-6"'
-EVENT = 'unit: event, epsilon_max: "{}", promise: gdp, delta: "1e-6"'
-PURE = 'unit: user, period: 1d, epsilon_max: "{}"'
+USER = 'privacy_unit: user, period: 1d, epsilon_max: "{}", privacy: gdp, delta: "1e-6"'
+EVENT = 'privacy_unit: event, epsilon_max: "{}", privacy: gdp, delta: "1e-6"'
+PURE = 'privacy_unit: user, period: 1d, epsilon_max: "{}"'
 DELTA = Fraction(1, 10**6)
 PEOPLE = 30
 
@@ -218,7 +217,7 @@ def test_another_promise_is_refused_under_a_live_ledger(ran: Ran, tmp_path: Path
 def test_windows_beyond_the_wall_are_refused(tmp_path: Path, budget: str, place: str) -> None:
     """Where the wall holds less than what is asked for, on either unit, and verify agrees."""
     epsilon = {USER: "2", EVENT: "1.2"}[budget]
-    path = written(tmp_path, f"{budget}, on_overrun: deny", epsilon, place)
+    path = written(tmp_path, f"{budget}, on_shortfall: deny", epsilon, place)
     printed = replayed(tmp_path, path)
     decisions = [one for one in printed.records if "alarm_id" not in one]
     assert {one["outcome"] for one in decisions} == {"decided", "denied"}
@@ -264,29 +263,20 @@ def test_the_plan_says_rho_and_what_it_is_worth(tmp_path: Path) -> None:
     text = shown("plan", path)
     assert "epsilon_max 5 but for delta 1e-06 (promise gdp, rho_max 0.5206)" in text
     assert "but for delta 1e-06, gdp)" in text
-    *alarms, budget = [
-        line
-        for line in json_lines(tocsin("plan", path, "--json"))
-        if "fits" in line or line["record"] == "alarm"
-    ]
-    assert all("rho" in line and "epsilon" not in line for line in alarms)
-    assert (budget["promise"], budget["epsilon_max"], budget["delta"]) == ("gdp", "5", "0.000001")
-    assert 3 < budget["worst_epsilon_at_delta"] < 5
+    (budget,) = json_lines(tocsin("plan", path, "--json"))
+    assert (budget["privacy"], budget["epsilon_max"], budget["delta"]) == ("gdp", "5", "0.000001")
+    assert budget["loss"] == "rho"
     loaded = load(Path(path), environ={})
-    page = plan_page(outlook(loaded), worths(loaded), loaded)
-    assert "(promise gdp, rho_max" in page
-    assert "dashed: rho_max" in page
-    assert "dashed: epsilon_max" not in page
+    assert "(promise gdp, rho_max" in plan_page(loaded, figures(loaded))
 
 
 def test_the_plan_says_rho_of_caps_and_of_shared_rows(tmp_path: Path) -> None:
     """Wherever losses are compared: they are no epsilon, and too small for three decimals."""
-    caps = USER + ", contribution: {{windows_per_period: 2}}"
-    text = shown("plan", written(tmp_path, caps))
-    assert "at most: rho 0.02998 a period instead of 0.3598" in text
-    text = shown("plan", written(tmp_path, EVENT))
-    assert "rho sum" in text
-    assert "all 2: rho sum 0.04701, worst row 0.04701 (exact)" in text
+    caps = USER + ", contribution: {{max_windows_per_period: 2}}"
+    text = shown("plan", written(tmp_path, caps), "--details")
+    assert "at most; without that it would be rho 0.3598" in text
+    text = shown("plan", written(tmp_path, EVENT), "--details")
+    assert "all 2: sum rho 0.04701, highest-cost row rho 0.04701" in text
 
 
 def test_status_and_losses_say_rho_and_what_it_is_worth(ran: Ran) -> None:
@@ -302,14 +292,9 @@ def test_status_and_losses_say_rho_and_what_it_is_worth(ran: Ran) -> None:
 
 
 def test_a_budget_that_is_too_small_says_what_would_do(tmp_path: Path) -> None:
-    """The smallest changes keep the promise's kind, and no run is offered that is dearer."""
-    path = written(tmp_path, epsilon="2")
-    lines = json_lines(tocsin("plan", path, "--json"), code=3)
-    changes = [line for line in lines if line["record"] == "change"]
-    assert not [one for one in changes if one["change"] == "mechanism"]
-    (wall,) = (one for one in changes if one["change"] == "epsilon_max")
-    (needed,) = wall["values"].values()
-    assert wall["amount"] == pytest.approx(float(needed) / 2 - 1)
+    """The least epsilon_max is exact, of the privacy that the budget has."""
+    (budget,) = json_lines(tocsin("plan", written(tmp_path, epsilon="2"), "--json"), code=3)
+    needed = budget["needed"]
     enough = json_lines(tocsin("plan", written(tmp_path, epsilon=needed), "--json"))
     assert all(line.get("fits", True) for line in enough)
     less = f"{float(needed) - 0.0001:.4f}"

@@ -37,19 +37,18 @@ alarms:
       SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
       HAVING COUNT(*) BETWEEN 20 AND 60 AND COUNT(*) FILTER (WHERE role = 'staff') < 40
     max_fnr: 0.05
-    max_fpr: 0.1
+    mechanism: {{tslm: {{max_fpr: 0.1}}}}
     tolerance: 9
   calm:
     sql: |
       SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '4' HOUR)
       HAVING COUNT(*) < 12 OR COUNT(*) FILTER (WHERE role = 'staff') > 300
     max_fnr: 0.05
-    max_fpr: 0.05
+    mechanism: {{tslm: {{max_fpr: 0.05, bounded_error: fpr}}}}
     tolerance: 4
-    promise: false_alarms
 """
-USER = 'unit: user, period: 1d, epsilon_max: "{}", promise: gdp, delta: "1e-6"'
-EVENT = 'unit: event, epsilon_max: "{}", promise: gdp, delta: "1e-6"'
+USER = 'privacy_unit: user, period: 1d, epsilon_max: "{}", privacy: gdp, delta: "1e-6"'
+EVENT = 'privacy_unit: event, epsilon_max: "{}", privacy: gdp, delta: "1e-6"'
 DELTA = Fraction(1, 10**6)
 PEOPLE = 40
 
@@ -81,10 +80,10 @@ def replayed(path: str, data: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def plans(path: str) -> dict[str, Fraction]:
+def plans(path: str) -> dict[str, float]:
     """Return the planned rho of a window by alarm."""
     lines = json_lines(tocsin("plan", path, "--json"))
-    return {one["alarm"]: Fraction(one["rho"]) for one in lines if one["record"] == "alarm"}
+    return {one["alarm"]: one["loss"] for budget in lines for one in budget["alarms"]}
 
 
 def spent(path: str) -> tuple[Fraction, Fraction]:
@@ -109,7 +108,7 @@ def test_formulas_are_charged_and_ring(
     planned = plans(path)
     decisions = [one for one in records if "alarm_id" not in one]
     assert {one["outcome"] for one in decisions} == {"decided"}
-    assert {one["query"]: Fraction(one["rho"]) for one in decisions} == planned
+    assert {one["query"]: float(one["rho"]) for one in decisions} == planned
     assert all(one["promise"] == "gdp" for one in records)
     status, wall = spent(path)
     assert wall == Fraction(Gaussian(Fraction(20), DELTA).wall_units, 10**12)
@@ -126,7 +125,7 @@ def test_formulas_are_charged_and_ring(
 
 def test_windows_beyond_the_wall_are_refused(tmp_path: Path) -> None:
     """A budget that holds a part of the day denies the rest, and verify agrees."""
-    path = written(tmp_path, USER.format("3") + ", on_overrun: deny")
+    path = written(tmp_path, USER.format("3") + ", on_shortfall: deny")
     records = replayed(path, events(tmp_path))
     decisions = [one for one in records if "alarm_id" not in one]
     assert {one["reason"] for one in decisions} == {None, "budget"}
@@ -138,13 +137,9 @@ def test_the_plan_weighs_formulas_in_rho(tmp_path: Path) -> None:
     """In tables and lines; a pure budget's plan of the same file asks for more over a day."""
     path = written(tmp_path, USER.format("20"))
     text = " ".join(tocsin("plan", path).stdout.split())
-    assert "promise gdp, rho_max" in text
-    lines = json_lines(tocsin("plan", path, "--json"))
-    (budget,) = (one for one in lines if one["record"] == "budget")
-    alarms = [one for one in lines if one["record"] == "alarm"]
-    assert all(0 < float(one["limit"]) <= float(one["rho"]) for one in alarms)
-    pure = written(tmp_path, 'unit: user, period: 1d, epsilon_max: "40"')
-    (other,) = (
-        one for one in json_lines(tocsin("plan", pure, "--json")) if one["record"] == "budget"
-    )
-    assert budget["worst_epsilon_at_delta"] < float(other["worst"])
+    assert "(promise gdp, rho_max" in text
+    (budget,) = json_lines(tocsin("plan", path, "--json"))
+    assert all(0 < one["lower_bound"] <= one["loss"] for one in budget["alarms"])
+    pure = written(tmp_path, 'privacy_unit: user, period: 1d, epsilon_max: "40"')
+    (other,) = json_lines(tocsin("plan", pure, "--json"))
+    assert Gaussian(Fraction(20), DELTA).epsilon_of(int(budget["worst"] * 10**12)) < other["worst"]

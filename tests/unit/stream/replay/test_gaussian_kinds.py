@@ -17,9 +17,8 @@ from operators.svt import Svt
 from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.mechanisms import operator_of, plans_of
-from stream.planning.outlook import outlook
+from stream.planning.figures import figures
 from stream.planning.page import plan_page
-from stream.planning.worth import worths
 from stream.replay.replay import Replay
 from tests.support.commands import json_lines, tocsin
 from tests.support.odd_hours import on_odd_hours
@@ -39,7 +38,7 @@ feeds:
       room: {{domain: [hall, lab]}}
       ts: timestamp
     history: {{from: 2025-03-03, until: 2025-03-05}}
-budget: {{{budget}, promise: gdp, delta: "1e-6"}}
+budget: {{{budget}, privacy: gdp, delta: "1e-6"}}
 alarms:
 {alarms}
 """
@@ -53,11 +52,11 @@ HOUR = "TUMBLE(ts, INTERVAL '1' HOUR)"
 SHIFT = "TUMBLE(ts, INTERVAL '6' HOUR)"
 STEPS = "CUMULATE(ts, INTERVAL '2' HOUR, INTERVAL '6' HOUR)"
 SLIDING = "HOP(ts, INTERVAL '2' HOUR, INTERVAL '6' HOUR)"
-RUN = "mechanism: svt\n    tolerance: 9\n    alarms_per_period: 5"
-BAND = 'mechanism: decider\n    reference: 5\n    epsilon: "0.1"'
+RUN = "mechanism: {svt: {max_alarms: 5}}\n    tolerance: 9"
+BAND = 'mechanism: {decider: {reference: 5, epsilon: "0.1"}}'
 PROBE = "mechanism: probe\n    tolerance: 12"
 USER = (
-    'unit: user, period: 1d, epsilon_max: "40"',
+    'privacy_unit: user, period: 1d, epsilon_max: "40"',
     {
         "crowd": (HOUR, "COUNT(DISTINCT person) > 20", "tolerance: 9"),
         "often": (HOUR, "COUNT(DISTINCT person) > 20", RUN),
@@ -66,7 +65,7 @@ USER = (
     },
 )
 EVENT = (
-    'unit: event, epsilon_max: "20"',
+    'privacy_unit: event, epsilon_max: "20"',
     {
         "early": (STEPS, "COUNT(*) > 40", "tolerance: 15"),
         "sooner": (STEPS, "COUNT(*) > 40", "tolerance: 15\n    mechanism: svt"),
@@ -233,14 +232,10 @@ def test_every_surface_says_rho(
 ) -> None:
     """Tables, lines and the page of the plan: no loss is called an epsilon but at the delta."""
     path = written(tmp_path, asked)
-    text = " ".join(tocsin("plan", path).stdout.split())
+    text = " ".join(tocsin("plan", path, "--details").stdout.split())
     for line in json_lines(tocsin("plan", path, "--json")):
-        assert not {one for one in line if one == "epsilon" or one.endswith("_epsilon")}
-    if asked is USER:
-        assert "rho by" in text
-    else:
-        assert "an event pays rho" in text
-        assert "rho of an event, and how long" in text
-        assert "decided ┃ rho" in text
+        assert (line["loss"], line["privacy"]) == ("rho", "gdp")
+        assert line["delta"]
+    assert "window by window it would be rho" in text or "an event pays rho" in text
     alarms = load(Path(path), environ={})
-    assert "(promise gdp, rho_max" in plan_page(outlook(alarms), worths(alarms), alarms)
+    assert "(promise gdp, rho_max" in plan_page(alarms, figures(alarms))

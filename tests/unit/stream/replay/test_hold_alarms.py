@@ -27,7 +27,7 @@ EARLY: dict[str, Any] = {
     "unit": "event",
     "window": "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '3' MINUTE)",
 }
-GAUSSIAN = ', period: lifetime, promise: gdp, delta: "1e-6"'
+GAUSSIAN = ', period: lifetime, privacy: gdp, delta: "1e-6"'
 HOP: dict[str, Any] = {
     "unit": "event",
     "window": "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '4' MINUTE)",
@@ -60,7 +60,7 @@ def test_an_episode_of_a_run_takes_one_alarm_a_hold(
     tmp_path: Path, minutes: int, alarms: int
 ) -> None:
     """Twelve full windows: so many alarms, and a person who was in all of them pays for these."""
-    with running(tmp_path, **hold(minutes, "alarms_per_period: 12")) as one:
+    with running(tmp_path, **hold(minutes, "mechanism: {svt: {max_alarms: 12}}")) as one:
         decisions = [one.decide(window, FULL) for window in range(12)]
         assert sum(rooms(one, each) == "a" for each in decisions) == alarms
         terms = one.svt.terms

@@ -25,9 +25,8 @@ from operators.svt import Svt
 from stream.build import open_ledger
 from stream.config.loading import examine, load
 from stream.decisions.mechanisms import plans_of
-from stream.planning.early import early_ways
 from stream.simulation.draws.held import Holding
-from stream.simulation.draws.runs import drawn_run
+from stream.simulation.draws.runs import RunDraws
 from tests.support.commands import HOUR_MS, json_lines, tocsin
 
 if TYPE_CHECKING:
@@ -63,8 +62,8 @@ alarms:
     max_fnr: {max_fnr}
     tolerance: {tolerance}
 {lines}"""
-USER = "{{unit: user, epsilon_max: '{}', period: lifetime, contribution: {{{}}}}}"
-EVENT = "{unit: event, epsilon_max: '4'}"
+USER = "{{privacy_unit: user, epsilon_max: '{}', period: lifetime, contribution: {{{}}}}}"
+EVENT = "{privacy_unit: event, epsilon_max: '4'}"
 
 
 def configured(
@@ -101,7 +100,7 @@ def configured(
 
 def user(predicates: int = 1, *, epsilon_max: int = 100) -> str:
     """Return a budget of people with a cap on predicates."""
-    return USER.format(epsilon_max, f"predicates_per_window: {predicates}, events_per_cell: 2")
+    return USER.format(epsilon_max, f"max_groups_per_window: {predicates}, max_events_per_group: 2")
 
 
 def query_of(path: str) -> Query:
@@ -154,7 +153,7 @@ def fired(path: str, events: str) -> set[tuple[int, str]]:
         (
             EVENT,
             ("building", ">= 1"),
-            "    mechanism: dppwlm\n    max_fpr: 1e-6\n",
+            "    mechanism: {dppwlm: {max_fpr: 1e-6}}\n",
             {"east", "west"},
         ),
         (EVENT, ("building", "= EVERY"), "", set()),
@@ -162,8 +161,13 @@ def fired(path: str, events: str) -> set[tuple[int, str]]:
         (user(2), ("building", ">= 2"), "", {"east"}),
         (user(), ("1", ">= 3"), "", {""}),
         (user(), ("1", "> 3"), "", set()),
-        (user(), ("1", ">= 3"), "    mechanism: svt\n    alarms_per_period: 2\n", {""}),
-        (user(), ("1", ">= 3"), "    promise: false_alarms\n", {""}),
+        (user(), ("1", ">= 3"), "    mechanism: {svt: {max_fpr: 1e-6, max_alarms: 2}}\n", {""}),
+        (
+            user(),
+            ("1", ">= 3"),
+            "    mechanism: {tslm: {max_fpr: 1e-6, bounded_error: fpr}}\n",
+            {""},
+        ),
     ],
 )
 def test_an_answer_is_decided_charged_and_published_as_one_cell(
@@ -171,7 +175,7 @@ def test_an_answer_is_decided_charged_and_published_as_one_cell(
 ) -> None:
     """Of 24 hours, the fifth fires where enough rooms are full, and all are paid as one cell."""
     outer, number = asked
-    lines += "" if "max_fpr" in lines else "    max_fpr: 1e-6\n"
+    lines += "" if "max_fpr" in lines else "    mechanism: {tslm: {max_fpr: 1e-6}}\n"
     path = configured(tmp_path, budget=budget, outer=outer, number=number, lines=lines)
     rang = fired(path, written(tmp_path, FULL))
     assert rang == {(5, building) for building in expected}
@@ -182,7 +186,7 @@ def test_an_answer_is_decided_charged_and_published_as_one_cell(
         assert ledger.reports.verify() == []
         (scope,) = ledger.reports.status().scopes.values()
     spent = from_loss_units(scope.spent_units)
-    cells = 2 if "predicates_per_window: 2" in budget else 1
+    cells = 2 if "max_groups_per_window: 2" in budget else 1
     if "mechanism" not in lines:
         assert spent == price.epsilon * (1 if budget == EVENT else 24 * cells)
     assert len(query.counted) == len(query.domain) * query.condition.members == 6
@@ -258,11 +262,9 @@ def recounted(events: Sequence[Event], cap: int | None) -> np.ndarray:
 def test_early_alarms_of_groups_ring_once(tmp_path: Path, mechanism: str) -> None:
     """Two rooms fill in the first quarter of the fifth hour; the building rings in that hour."""
     window = "CUMULATE(ts, INTERVAL '15' MINUTE, INTERVAL '1' HOUR)"
-    lines = f"    mechanism: {mechanism}\n    max_fpr: 1e-6\n"
+    lines = f"    mechanism: {{{mechanism}: {{max_fpr: 1e-6}}}}\n"
     path = configured(tmp_path, window=window, lines=lines, budget=EVENT.replace("'4'", "'40'"))
     assert fired(path, written(tmp_path, FULL)) == {(5, "east")}
-    ways = [way for way in early_ways(load(Path(path), environ={})) if way.early]
-    assert {way.mechanism for way in ways} == {"svt", "tslm"}  # and not panes
 
 
 def test_a_simulated_run_has_one_answer_a_window() -> None:
@@ -270,9 +272,13 @@ def test_a_simulated_run_has_one_answer_a_window() -> None:
     of = Condition.single(IntegerTest(Comparison.GT, np.full(6, 5, np.int64), 1))
     run = Svt.planned(replace(of, members=3), Aim(Fraction(1, 20), (1,), alarms=1))
     holding = Holding.of(None, 3, 2)
-    drawn = drawn_run(run, [np.full((1, 6), 99, np.int64)] * 3, NoiseSource(), holding, 0)
-    assert [each.shape for each in drawn.fired] == [(2,)] * 3
-    assert np.sum(drawn.fired) == 1
+    runs = RunDraws(run, NoiseSource(), holding)
+    for window in range(3):
+        if window == 0 or runs.open() is not None:
+            runs.ask(window, np.full((1, 6), 99, np.int64))
+    assert holding.fired.shape == (3, 2)
+    assert np.sum(holding.fired) == 1
+    assert runs.cut == [0]
 
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
@@ -280,8 +286,12 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         ({"lines": f"    mechanism: {name}\n"}, f"{name} decides each group by itself", "tslm")
         for name in ("panes", "probe", "probe-ent")
     ),
-    ({"lines": "    mechanism: decider\n    epsilon: '1'\n    reference: 5\n"}, "takes a band", ""),
-    ({"lines": "    usual: 8\n"}, "usual is of one group, and this alarm counts", "remove it"),
+    ({"lines": "    mechanism: {decider: {epsilon: '1', reference: 5}}\n"}, "takes a band", ""),
+    (
+        {"lines": "    baseline: 8\n"},
+        "baseline is of one group, and this alarm counts",
+        "remove it",
+    ),
 ]
 
 
@@ -315,13 +325,16 @@ def test_a_fingerprint_says_which_groups_and_how_many(tmp_path: Path) -> None:
 
 def test_what_is_said_of_it(tmp_path: Path) -> None:
     """The contribution rule, the plan's price and curve, tests of it, and a simulation."""
-    path = configured(tmp_path, budget=user(), outer="1", number=">= 3", lines="    grace: 0s\n")
+    path = configured(
+        tmp_path, budget=user(), outer="1", number=">= 3", lines="    timing: {grace: 0s}\n"
+    )
     notes = [note.message for note in examine(Path(path), environ={}).notes]
     assert any("a person counts in every building and room of the hour" in one for one in notes)
-    plan = json_lines(tocsin("plan", path, "--json"))
-    (alarm,) = [line for line in plan if "ratio" in line]
-    assert (f"{float(alarm['epsilon']):.3f}", f"{alarm['ratio']:.3f}") == ("0.415", "1.000")
-    assert "group number 3 of 6 by building, room" in json.dumps(plan)
+    (budget,) = json_lines(tocsin("plan", path, "--json"))
+    (alarm,) = budget["alarms"]
+    assert f"{alarm['loss']:.3f}" == f"{alarm['lower_bound']:.3f}" == "0.415"
+    shown = tocsin("plan", path, "--details").stdout
+    assert "group number 3 of 6 by building, room" in shown
     cases = tmp_path / "cases.yaml"
     full = "{'east, r1': 60, 'west, r2': 60, 'west, r3': 60}"
     cases.write_text(
@@ -331,7 +344,7 @@ def test_what_is_said_of_it(tmp_path: Path) -> None:
     )
     assert tocsin("test", str(cases)).exit_code == 0
     events = written(tmp_path, FULL)
-    tried = tocsin("simulate", path, "--replay", events, "--runs", "3")
+    tried = tocsin("simulate", path, "--replay", events, "--runs", "3", "--mechanisms", "probe")
     assert tried.exit_code == 0, tried.stderr
-    assert "not tried: probe at tolerance" in tried.stdout
-    assert "1 cells each" in " ".join(tried.stdout.split())
+    assert "not simulated: probe at tolerance" in tried.stdout
+    assert "1 groups each" in " ".join(tried.stdout.split())

@@ -25,6 +25,7 @@ from stream.build import Runtime, assemble, open_ledger
 from stream.config.loading import examine, load
 from stream.decisions.release import alarm_records, decision_record
 from stream.model.feeds import Clock
+from tests.support.keys import nested
 from tests.support.matrix import run_states
 from tests.support.tree import ROOT
 
@@ -53,7 +54,7 @@ feeds:
       age: {{type: integer, clip: [0, 9]}}
       ts: timestamp
     history: {{from: 1970-01-01, until: 1970-02-01}}
-budget: {{unit: {unit}, epsilon_max: "{epsilon_max}"{period}}}
+budget: {{privacy_unit: {unit}, epsilon_max: "{epsilon_max}"{period}}}
 alarms:
   crowd:
     sql: |
@@ -61,10 +62,7 @@ alarms:
       GROUP BY room, {window}
       HAVING {having}
     max_fnr: 0.05
-    max_fpr: 1e-9
-    tolerance: 20
-    max_age: 60d
-    mechanism: {mechanism}
+    timing: {{max_age: 60d}}
 {lines}"""
 
 
@@ -130,7 +128,10 @@ def written(folder: Path, **settings: Any) -> Path:
     settings.setdefault("having", "COUNT(*) > 100")
     settings.setdefault("period", ", period: lifetime" if unit == "user" else "")
     settings.setdefault("window", "TUMBLE(ts, INTERVAL '1' MINUTE)")
-    settings["lines"] = "".join(f"    {line}\n" for line in settings.get("lines", ()))
+    fpr, tolerance = settings.pop("max_fpr", "1e-9"), settings.pop("tolerance", "20")
+    keys = [f"tolerance: {tolerance}", f"mechanism: {settings.pop('mechanism')}"]
+    keys += [f"max_fpr: {fpr}", *settings.get("lines", ())]
+    settings["lines"] = "".join(f"    {line}\n" for line in nested(keys))
     path = folder / "alarms.yaml"
     path.write_text(CONFIG.format(ledger=folder / "ledger.db", **settings))
     return path
@@ -203,7 +204,7 @@ def test_windows_without_alarms_are_free(tmp_path: Path, request: pytest.Fixture
 
 def test_a_spent_run_is_followed_by_another_if_it_fits(tmp_path: Path) -> None:
     """Budget for two runs of three alarms: the sixth alarm is the last, then windows are denied."""
-    lines = ["alarms_per_period: 3"]
+    lines = ["mechanism: {svt: {max_alarms: 3}}"]
     with running(tmp_path, lines=lines) as one:
         worst = one.svt.terms.epsilon_units
     path = tmp_path / "two"
@@ -217,7 +218,7 @@ def test_a_spent_run_is_followed_by_another_if_it_fits(tmp_path: Path) -> None:
 
 def test_what_a_spent_run_left_unasked_is_counted(tmp_path: Path) -> None:
     """Three full rooms and two alarms left: one ring less, and the rooms behind get no answer."""
-    with running(tmp_path, lines=["alarms_per_period: 2"]) as one:
+    with running(tmp_path, lines=["mechanism: {svt: {max_alarms: 2}}"]) as one:
         decision = one.decide(0, [400, 400, 400, 400])
         record = decision_record(one.query, one.alarms, decision)
         assert (record.alarms, record.unanswered) == (2, 2)
@@ -291,7 +292,7 @@ def test_an_event_pays_for_a_whole_run_in_each_of_its_windows(tmp_path: Path) ->
 @pytest.mark.long
 def test_late_alarms_carry_the_window_they_are_about(tmp_path: Path) -> None:
     """Put back into the run, a missed room is asked again with the next window's."""
-    lines = ["append: 400", "append_to: run", "alarms_per_period: 50"]
+    lines = ["mechanism: {svt: {repeat: 400, repeat_in: run, max_alarms: 50}}"]
     with running(tmp_path, lines=lines) as one:
         # Too low to ring often, high enough to ring sometimes: asked again and again.
         low = 101 - int(6 / float(one.svt.terms.query_rate))
@@ -328,11 +329,15 @@ def test_a_tampered_state_is_not_gone_on_from(tmp_path: Path, has_secret: bool) 
 @pytest.mark.parametrize(
     ("lines", "having", "message"),
     [
-        (["alarms_per_period: 0"], "COUNT(*) > 100", "alarms_per_period"),
-        (["append: 0"], "COUNT(*) > 100", "append"),
-        (["append_to: day"], "COUNT(*) > 100", "window | run"),
-        (["levels: {rounds: 3}"], "COUNT(*) > 100", "levels is for mechanism: ppwlm"),
-        (["alarms_per_period: 10001"], "COUNT(*) > 100", "from 1 to 10,000"),
+        (["mechanism: {svt: {max_alarms: 0}}"], "COUNT(*) > 100", "max_alarms"),
+        (["mechanism: {svt: {repeat: 0}}"], "COUNT(*) > 100", "repeat"),
+        (["mechanism: {svt: {repeat_in: day}}"], "COUNT(*) > 100", "window | run"),
+        (
+            ["levels: {rounds: 3}"],
+            "COUNT(*) > 100",
+            "levels is for mechanism: ppwlm",
+        ),
+        (["mechanism: {svt: {max_alarms: 10001}}"], "COUNT(*) > 100", "from 1 to 10,000"),
     ],
 )
 def test_errors_say_what_to_write(
@@ -346,7 +351,7 @@ def test_errors_say_what_to_write(
 
 def test_a_queue_has_an_end(tmp_path: Path) -> None:
     """What would be asked again over many windows is stored in each of them: there is a most."""
-    path = written(tmp_path, lines=["append: 1000", "append_to: run"])
+    path = written(tmp_path, lines=["mechanism: {svt: {repeat: 1000, repeat_in: run}}"])
     rooms = ", ".join(f"r{n}" for n in range(2000))
     path.write_text(path.read_text().replace("domain: [a, b, c, d]", f"domain: [{rooms}]"))
     found = examine(path, environ={})
@@ -381,10 +386,10 @@ def test_terms_are_part_of_what_is_registered(
 
 def test_settings_of_runs_are_for_runs(tmp_path: Path) -> None:
     """Other mechanisms refuse them, and their fingerprints do not know of them."""
-    path = written(tmp_path, lines=["alarms_per_period: 3"])
-    path.write_text(path.read_text().replace("mechanism: svt", "mechanism: tslm"))
+    path = written(tmp_path, lines=["mechanism: {svt: {max_alarms: 3}}"])
+    path.write_text(path.read_text().replace("mechanism: {svt", "mechanism: {tslm"))
     found = examine(path, environ={})
-    assert "alarms_per_period is for mechanism: svt" in "\n".join(map(str, found.errors))
+    assert "max_alarms is for mechanism: svt" in "\n".join(map(str, found.errors))
 
 
 def test_unit_event_is_warned_of(tmp_path: Path) -> None:
@@ -444,18 +449,17 @@ def test_one_direction_is_seen(tmp_path: Path, having: str, monotone: bool) -> N
             None,
             False,
         ),
-        ("COUNT(*) BETWEEN 10 AND 100", {}, ("append: 2",), False),
+        ("COUNT(*) BETWEEN 10 AND 100", {}, ("mechanism: {svt: {repeat: 2}}",), False),
         ("COUNT(*) BETWEEN 10 AND 100", {"unit": "user"}, (), False),
-        ("COUNT(*) > 100", {"unit": "user"}, ("append: 2",), True),
+        ("COUNT(*) > 100", {"unit": "user"}, ("mechanism: {svt: {repeat: 2}}",), True),
     ],
 )
 def test_one_question_of_an_event_has_the_monotone_price(
     tmp_path: Path, having: str, changes: dict[str, str], lines: tuple[str, ...] | None, cheap: bool
 ) -> None:
     """Under unit event in windows that share no event, asked once; else by direction alone."""
-    given = ["max_fpr: 0.01", *(lines or ())]
-    path = written(tmp_path, **{"unit": "event", **changes}, having=having, lines=given)
-    path.write_text(path.read_text().replace("max_fpr: 1e-9\n    tolerance: 20", "tolerance: 2"))
+    asked = {"unit": "event", "max_fpr": "0.01", "tolerance": "2", **changes}
+    path = written(tmp_path, **asked, having=having, lines=lines or ())
     query = load(path, environ={}).queries["crowd"]
     early = query.aim.looks > 1
     terms = (

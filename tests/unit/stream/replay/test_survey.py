@@ -33,7 +33,7 @@ feeds:
       n: {type: integer, clip: [0, 10]}
       ts: timestamp
     history: {from: 2025-03-03, until: 2025-03-05}
-budget: {unit: event, epsilon_max: "4"}
+budget: {privacy_unit: event, epsilon_max: "4"}
 alarms:
   crowd:
     sql: |

@@ -17,24 +17,22 @@ from operators.conditions.formula import Formula
 from operators.noise.source import NoiseSource
 from operators.registry import create
 from operators.svt import Svt
-from stream.simulation import trials
-from stream.simulation.advice import advice_on
-from stream.simulation.crew import try_out
+from stream.simulation import plays
+from stream.simulation.crew import Bench, Trier
 from stream.simulation.draws.tally import Tally
 from stream.simulation.draws.truth import may_ring, must_ring
-from stream.simulation.page import html_page
 from stream.simulation.results import Rate
-from stream.simulation.trials import Task, Trier
+from stream.simulation.shown import html_page
 from tests.statistical.test_score_mechanisms_exact import run_law
 from tests.support.simulated import (
     THRESHOLD,
     alarm,
-    bench_of,
     counted_alarm,
+    file_of,
     near_the_threshold,
-    own,
     shown,
     simulated,
+    tried,
 )
 
 if TYPE_CHECKING:
@@ -45,20 +43,19 @@ def test_measured_rates_of_tslm_are_its_exact_law() -> None:
     """Misses, false alarms and uncertain rings lie within six standard errors of the table."""
     query = alarm(50)
     statistics = near_the_threshold(20, 50)
-    counted = counted_alarm(statistics)
     operator = create("tslm", query.condition, query.aim)
     law: Any = operator
     probability = (
         np.stack([law.operator.law(law.score.read(window)) for window in statistics]) / 2.0**64
     )
-    (tried,) = try_out(bench_of(query, counted, own(query)), 200)
+    tally = tried(query, statistics, 200)
     values = statistics[:, 0]
     true, false = values > THRESHOLD, values <= THRESHOLD - 18
     uncertain = ~true & ~false
     for cells, rings, rate in (
-        (true, False, Rate(tried.tally.missed, tried.tally.true)),
-        (false, True, Rate(tried.tally.false_rings, tried.tally.false)),
-        (uncertain, True, Rate(tried.tally.uncertain_rings, tried.tally.uncertain)),
+        (true, False, Rate(tally.missed, tally.true)),
+        (false, True, Rate(tally.false_rings, tally.false)),
+        (uncertain, True, Rate(tally.uncertain_rings, tally.uncertain)),
     ):
         assert rate.of == 200 * np.count_nonzero(cells) > 10_000
         chances = probability[cells] if rings else 1 - probability[cells]
@@ -95,40 +92,44 @@ class Mute:
 
 
 def test_a_mechanism_that_never_rings_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A broken twin shows a miss rate of 1, is accused on the page and never recommended."""
+    """A broken twin shows a miss rate of 1, is accused, also on the page."""
     query = alarm(10)
 
     def broken(_mechanism: str, condition: Condition, _aim: Aim, **_: object) -> Mute:
         return Mute(condition.cells)
 
-    monkeypatch.setattr(trials, "create", broken)
-    simulation = simulated(query, near_the_threshold(20, 10), mechanisms=["tslm"])
+    monkeypatch.setattr(plays, "create", broken)
+    simulation = simulated(query, near_the_threshold(20, 10))
     (results,) = simulation.results
-    for one in results.measured:
+    for one in results.tried:
         assert one.fnr.value == 1.0
         assert (one.fpr.value or 0) + (one.uncertain.value or 0) == 0
         assert not one.keeps
-    assert advice_on(results).best is None
     assert "missed more than max_fnr allows" in shown(simulation)
     assert "missed more than max_fnr allows" in html_page(simulation)
 
 
 def test_what_a_spent_run_did_not_answer_is_no_broken_promise() -> None:
-    """It is missed and never recommended; that nobody was asked is said instead."""
+    """It is missed; that nobody was asked, for lack of budget, is said instead."""
     query = replace(alarm(1, mechanism="svt"), aim=replace(alarm(1).aim, alarms=2))
     often = np.full((200, 1, 1), THRESHOLD + 200, dtype=np.int64)
-    simulation = simulated(query, often, runs=40, mechanisms=["svt"])
+    one_run = Svt.planned(query.condition, query.aim).plan.epsilon
+    simulation = simulated(query, often, runs=40, epsilon_max=one_run)
     (results,) = simulation.results
-    (one,) = results.measured
+    (one,) = results.tried
     assert one.tally.true == 200 * 40
     assert (one.fnr.value or 0) > 0.9
+    assert one.denied > 0.9
+    assert one.tally.unasked > 0.9 * 200 * 40
     assert not one.keeps
-    assert one.spent
     assert not one.broken
-    assert advice_on(results).best is None
     for page in (shown(simulation), html_page(simulation)):
-        assert "please report" not in page
-        assert "svt ran until its run was spent" in page
+        words = " ".join(page.split())
+        assert "please report" not in words
+        assert "budget denied windows, or an SVT run was spent" in words
+    twice = simulated(query, often, runs=40, epsilon_max=2 * one_run).results[0].tried[0]
+    assert one.denied > twice.denied > 0.9
+    assert twice.tally.losses.total() == 2 * one.tally.losses.total() == 80
 
 
 def test_a_run_of_two_comparisons_has_its_exact_law() -> None:
@@ -143,13 +144,13 @@ def test_a_run_of_two_comparisons_has_its_exact_law() -> None:
     run = Svt.planned(query.condition, query.aim)
     assert not run.terms.monotone
     statistics = np.array([[[THRESHOLD - 2]], [[THRESHOLD + 1]]], np.int64)
-    (tried,) = try_out(bench_of(query, counted_alarm(statistics), own(query, "svt")), 2_000)
+    tally = tried(query, statistics, 2_000, epsilon_max=run.plan.epsilon)
     scores = run.score.read(statistics).ravel().tolist()
     assert scores == [-3, 0]
     law = {said: run_law(run.terms, scores, said) for said in product((False, True), repeat=2)}
     for found, of, chance in (
-        (tried.tally.missed, tried.tally.true, law[False, False] + law[True, False]),
-        (tried.tally.uncertain_rings, tried.tally.uncertain, law[True, False] + law[True, True]),
+        (tally.missed, tally.true, law[False, False] + law[True, False]),
+        (tally.uncertain_rings, tally.uncertain, law[True, False] + law[True, True]),
     ):
         assert of == 2_000
         assert 0.02 < chance < 0.98
@@ -220,13 +221,13 @@ def test_thresholds_at_the_ends_of_int64_do_not_wrap() -> None:
 
 
 def test_tallies_add_up() -> None:
-    """Two halves added are the whole."""
-    query, random = alarm(8), np.random.default_rng(2)
-    counted = counted_alarm(near_the_threshold(6, 8))
-    trier = Trier(bench_of(query, counted, own(query)), NoiseSource())
-    whole = Tally()
-    for first in range(0, 6, 2):
-        whole.add(trier.run(Task(0, first, first + 2, int(random.integers(1, 4)))))
+    """Replays added are all cells of all of them."""
+    query = alarm(8)
+    bench = Bench([file_of(query)], {query.id: counted_alarm(near_the_threshold(6, 8))})
+    trier, whole = Trier(bench, NoiseSource()), Tally()
+    for runs in (1, 2, 3):
+        whole.add(trier.run(0, runs)[query.id])
     cells = whole.true + whole.false + whole.uncertain
+    assert whole.windows == 6 * 6
     assert cells == 8 * whole.windows == whole.losses.total()
     assert whole.dearest.total() == whole.windows

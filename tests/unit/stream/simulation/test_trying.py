@@ -10,7 +10,6 @@ import pytest
 from stream.config.loading import load
 from stream.decisions.mechanisms import plans_of
 from stream.simulation.history import count_history
-from stream.simulation.settings import settings_of
 from tests.support.commands import tocsin
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ feeds:
     unit: person
     fields: {person: string, room: {domain: [hall, lab]}, ts: timestamp}
     history: {from: 2025-03-03T08:00, until: 2025-03-03T14:30}
-budget: {unit: event, epsilon_max: "1"}
+budget: {privacy_unit: event, epsilon_max: "1"}
 alarms:
 """
 EARLY = """\
@@ -91,7 +90,7 @@ def simulated(folder: Path, path: Path, *options: str) -> dict[str, Any]:
     out = folder / "out.json"
     ended = tocsin(
         "simulate", str(path), "--replay", str(events(folder)), "--workers", "1",
-        "--json", str(out), *options,
+        "--json", str(out), "--force", *options,
     )  # fmt: skip
     assert ended.exit_code == 0, ended.output
     (first, *_) = json.loads(out.read_text("utf-8"))["alarms"]
@@ -99,82 +98,73 @@ def simulated(folder: Path, path: Path, *options: str) -> dict[str, Any]:
 
 
 def test_early_alarms_are_tried_with_their_delay(tmp_path: Path) -> None:
-    """All early ways and the window's end: the hall has 15, 30, 45 from its second look on."""
-    page = tmp_path / "out.html"
-    one = simulated(tmp_path, written(tmp_path, EARLY), "--runs", "200", "--html", str(page))
+    """Both early ways: the hall has 15, 30, 45 from its second look on."""
+    page, path = tmp_path / "out.html", written(tmp_path, EARLY)
+    one = simulated(tmp_path, path, "--runs", "200", "--mechanisms", "tslm", "--html", str(page))
     assert (one["windows"], one["looks"], one["incomplete_windows"]) == (6, 4, 0)
-    assert {(each["mechanism"], each["every_step"]) for each in one["settings"]} == {
-        ("tslm", True),
-        ("svt", True),
-        ("tslm", False),
-    }
-    (own,) = [each for each in one["settings"] if each["configured"]]
-    (end,) = [each for each in one["settings"] if not each["every_step"]]
+    assert [each["mechanism"] for each in one["settings"]] == ["svt", "tslm"]
+    own = one["settings"][0]
+    assert own["configured"]
     assert own["fnr"]["of"] == own["before"]["of"] == 6 * 200  # held from the third look on
     assert own["fpr"]["of"] == 6 * 200  # the lab
     assert set(own["delay_s"].values()) <= {0, 900} | {own["delay_s"]["mean"]}
-    assert end["delay_s"]["median"] == end["delay_s"]["max"] == 900  # the fourth look
-    assert end["before"]["count"] == 0
     rang = sum(each["count"] for each in own["delay_steps"])
     assert rang + own["before"]["count"] + own["fnr"]["count"] == 6 * 200
     assert own["before"]["count"] > 0
     assert "6 windows of 4 steps" in one["shown"]
-    assert "tslm, end" in one["shown"]
-    drawn = page.read_text("utf-8")
-    assert "rang before %" in drawn
-    assert ", at the end" in drawn
-
-
-def test_the_windows_end_is_never_advised(tmp_path: Path) -> None:
-    """It is cheaper, and no early alarm."""
-    one = simulated(tmp_path, written(tmp_path, EARLY), "--runs", "2", "--tolerance-factors", "1")
-    (end,) = [each for each in one["settings"] if not each["every_step"]]
-    (advised,) = [each for each in one["settings"] if each["recommended"]]
-    assert end["epsilon_worst"] < advised["epsilon_worst"]
-    assert advised["mechanism"] == "svt"
+    assert "too early %" in page.read_text("utf-8")
 
 
 def test_what_does_not_look_at_steps_is_left_out_with_the_reason(tmp_path: Path) -> None:
     """Of early alarms those that decide whole windows alone."""
     path = written(tmp_path, EARLY)
     one = simulated(tmp_path, path, "--runs", "1", "--mechanisms", "dppwlm,svt")
-    assert {each["mechanism"] for each in one["settings"]} == {"svt"}
-    assert any("step by step" in each["reason"] for each in one["untried"])
+    assert [each["mechanism"] for each in one["settings"]] == ["svt"]
+    assert any("step by step" in each for each in one["refused"])
 
 
 def test_panes_are_tried_as_they_are_written(tmp_path: Path) -> None:
-    """At one tolerance, for what a pane costs, beside mechanisms that pay for every window."""
+    """For what a pane costs; nothing else is tried in their place, as others may share them."""
     path = two_over_panes(tmp_path)
-    one = simulated(tmp_path, path, "--runs", "20", "--mechanisms", "panes,tslm")
-    (panes,) = [each for each in one["settings"] if each["mechanism"] == "panes"]
-    assert (panes["configured"], panes["charged_windows"]) == (True, 1)
+    one = simulated(tmp_path, path, "--runs", "20", "--mechanisms", "tslm")
+    (panes,) = one["settings"]
+    assert (panes["mechanism"], panes["configured"]) == ("panes", True)
+    assert panes["charged_windows"] == 1
     plans = plans_of(load(path, environ={}))
     shared = next(plan for name, plan in plans.items() if name.startswith("panes-"))
     assert panes["epsilon_worst"] == float(shared.epsilon)
     assert panes["epsilon_cell"]["mean"] == panes["epsilon_cell"]["max"] == float(shared.epsilon)
-    others = [each for each in one["settings"] if each["mechanism"] == "tslm"]
-    assert {each["charged_windows"] for each in others} == {4}
+    assert any("panes are simulated as written" in each for each in one["refused"])
     windows = one["windows"]
     assert panes["fnr"]["of"] + panes["fpr"]["of"] + panes["uncertain"]["of"] == 20 * 2 * windows
-    assert "event" in one["shown"].split()
 
 
 def test_a_budget_is_asked_what_an_event_pays(tmp_path: Path) -> None:
-    """Of panes once, and nothing for windows; four windows by tslm, and panes for the other."""
-    one = simulated(tmp_path, two_over_panes(tmp_path), "--runs", "1", "--mechanisms", "panes,tslm")
-    fits = {(each["mechanism"], each["tolerance_factor"]): each["fits"] for each in one["settings"]}
-    assert fits["panes", 1.0]
-    assert not fits["tslm", 0.5]
+    """Of panes once: all fit. Of windows each: one in four may overlap no other."""
+    paned = simulated(tmp_path, two_over_panes(tmp_path), "--runs", "2")
+    assert [each["denied"] for each in paned["settings"]] == [0]
+    alone = SLIDING.format(name="hour", minutes=60, most=40, tolerance=19)
+    tslm = written(tmp_path, alone.replace("panes", "tslm"))
+    text = tslm.read_text().replace('epsilon_max: "1"', 'epsilon_max: "0.2", on_shortfall: deny')
+    tslm.write_text(text)
+    (one,) = simulated(tmp_path, tslm, "--runs", "2")["settings"]
+    assert one["charged_windows"] == 4
+    assert 0.2 / 2 < one["epsilon_worst"] <= 0.2
+    assert 0.7 < one["denied"] < 0.8
 
 
-def test_panes_of_nobody_are_not_tried(tmp_path: Path) -> None:
-    """Who else shares them is not known of an alarm that is written otherwise."""
+def test_what_is_not_drawn_pays_all_the_same(tmp_path: Path) -> None:
+    """Another alarm of the file, shown or not, leaves less of the budget."""
     tslm = SLIDING.format(name="hour", minutes=60, most=40, tolerance=19).replace("panes", "tslm")
-    query = load(written(tmp_path, tslm), environ={}).queries["hour"]
-    settings, untried = settings_of(query, mechanisms=["panes"])
-    assert settings == []
-    assert len(untried) == 1
-    assert all("panes are tried" in each.reason for each in untried)
+    both = written(tmp_path, tslm, tslm.replace("hour", "more"))
+    text = both.read_text().replace('epsilon_max: "1"', 'epsilon_max: "0.9", on_shortfall: deny')
+    both.write_text(text)
+    found = simulated(tmp_path, both, "--runs", "2", "--alarm", "more")
+    assert found["alarm"] == "more"
+    assert found["settings"][0]["denied"] > 0
+    alone = written(tmp_path, tslm.replace("hour", "more"))
+    alone.write_text(alone.read_text().replace('epsilon_max: "1"', 'epsilon_max: "0.9"'))
+    assert simulated(tmp_path, alone, "--runs", "2")["settings"][0]["denied"] == 0
 
 
 @pytest.mark.parametrize("limit", [1, 3])

@@ -35,10 +35,10 @@ feeds:
       free: float
       ts: timestamp
 budget:
-  unit: user
+  privacy_unit: user
   epsilon_max: "4"
   period: 1d
-  contribution: {predicates_per_window: 2, events_per_cell: 3}
+  contribution: {max_groups_per_window: 2, max_events_per_group: 3}
 alarms:
   fire-code:
     sql: |
@@ -68,7 +68,7 @@ def place(text: str) -> tuple[int, int]:
 def alarm(having: str, *lines: str) -> str:
     """Return the good file with this HAVING and these lines."""
     rest = "\n    ".join(lines)
-    return GOOD.replace("CONDITION", having).replace("LINES", rest or "grace: 30s")
+    return GOOD.replace("CONDITION", having).replace("LINES", rest or "timing: {grace: 30s}")
 
 
 FLAGSHIP = "(COUNT(*) > 50 AND AVG(load) > 6.5) OR COUNT(DISTINCT person) > 80"
@@ -262,7 +262,12 @@ def test_tolerances_are_in_units_of_the_statistics(
         ),
         ("COUNT(*) > 50", ("tolerance: ⟦" + "9" * 5000,), "not a number", "300 characters"),
         ("COUNT(*) > ⟦" + "9" * 5000, (), "at most 300 characters", "shorter"),
-        ("COUNT(*) > 50", ("grace: ⟦" + "9" * 5000 + "h",), "longer than ten years", "shorter"),
+        (
+            "COUNT(*) > 50",
+            ("timing: {grace: ⟦" + "9" * 5000 + "h}",),
+            "longer than ten years",
+            "shorter",
+        ),
         ("⟦MEDIAN(load) = 4.3", (), "no data can meet this condition", "AND against OR"),
         ("⟦COUNT(*) > 5 AND COUNT(*) < 6", (), "contradict each other", "check"),
         ("⟦COUNT(*) > 5 OR COUNT(*) < 6", (), "ring in every window", "check"),
@@ -419,7 +424,11 @@ def test_the_mapping_in_a_hint_is_taken(tmp_path: Path, having: str, tolerance: 
             ("tolerance: 1",),
             None,
         ),  # one step of three events: the first is enough
-        ("MAX(load) > 5", ("tolerance: 7", "promise: false_alarms", "max_fpr: 0.05"), None),
+        (
+            "MAX(load) > 5",
+            ("tolerance: 7", "mechanism: {tslm: {bounded_error: fpr, max_fpr: 0.05}}"),
+            None,
+        ),
         ("MEDIAN(load) < 5", ("tolerance: 7",), "takes COUNT(load) >= 15:"),
     ],
 )

@@ -72,19 +72,17 @@ feeds:
     allowed_skew: 2d
     MARKS
 budget:
-  unit: user
+  privacy_unit: user
   epsilon_max: "4"
   period: lifetime
-  contribution: {predicates_per_window: 1, events_per_cell: 1}
+  contribution: {max_groups_per_window: 1, max_events_per_group: 1}
 alarms:
   drift:
     sql: |
       SELECT shop FROM sales WHERE open GROUP BY shop, TUMBLE(ts, INTERVAL '1' MINUTE)
       HAVING ABS(AGGREGATE - REFERENCE) >= 5
     max_fnr: 0.05
-    mechanism: decider
-    epsilon: "0.5"
-    reference: {feed: ⟦forecast}
+    mechanism: {decider: {epsilon: "0.5", reference: {feed: ⟦forecast}DECIDER}}
     KEYS
 """
 PARTS = {
@@ -94,6 +92,7 @@ PARTS = {
     "MARKS": "",
     "AGGREGATE": "COUNT(*)",
     "KEYS": "",
+    "DECIDER": "",
 }
 MARKED = 'clock: punctuation\n    punctuation: {key: "0123456789abcdef"}'
 
@@ -174,7 +173,7 @@ def test_a_replayed_alarm_needs_a_reference_with_marks_and_all_its_history(tmp_p
 
 def test_a_timeout_of_nothing_is_refused(tmp_path: Path) -> None:
     """Every window would be denied before its reference could come."""
-    (error,) = examined(tmp_path, text_of(tmp_path, KEYS="reference_timeout: 0s")).errors
+    (error,) = examined(tmp_path, text_of(tmp_path, KEYS="timing: {reference_timeout: 0s}")).errors
     assert error.message == "reference_timeout is longer than nothing"
 
 
@@ -184,14 +183,14 @@ def test_the_reference_is_part_of_what_is_registered(tmp_path: Path) -> None:
     query = alarms.queries["drift"]
     assert definition(query, alarms.budget)["band"]["reference"]["feed"]["name"] == "forecast"
     assert waited_ms(query) == query.decide_timeout_ms == 600_000
-    longer = alarms_of(tmp_path, KEYS="reference_timeout: 1h").queries["drift"]
+    longer = alarms_of(tmp_path, KEYS="timing: {reference_timeout: 1h}").queries["drift"]
     assert (longer.fingerprint, waited_ms(longer)) == (query.fingerprint, 3_600_000)
     assert alarms_of(tmp_path, MARKS=MARKED).queries["drift"].fingerprint != query.fingerprint
 
 
 def test_ages_and_retention_know_how_long_a_reference_is_waited_for(tmp_path: Path) -> None:
     """A max_age below it is warned of, and topics keep what may still be counted."""
-    report = examined(tmp_path, text_of(tmp_path, KEYS="reference_timeout: 8d"))
+    report = examined(tmp_path, text_of(tmp_path, KEYS="timing: {reference_timeout: 8d}"))
     assert any("reference_timeout are over" in warning.message for warning in report.warnings)
     assert report.alarms is not None
     kept = {topic.feed: topic.retention_ms for topic in plan(report.alarms) if topic.feed}
@@ -286,7 +285,7 @@ def test_no_event_of_the_protected_feed_reaches_a_reference(tmp_path: Path) -> N
 
 def test_a_decider_takes_the_references_of_the_window(tmp_path: Path) -> None:
     """Far references are clamped to what deciders take, without an error in the worker."""
-    query = alarms_of(tmp_path, KEYS="decider: lm").queries["drift"]
+    query = alarms_of(tmp_path, DECIDER=", decider: lm").queries["drift"]
     counts = np.array([[1_000, 7]], dtype=np.int64)
     for references, rings in (
         ([1_000, 7], [False, False]),
@@ -363,7 +362,7 @@ class Harness:
 @contextmanager
 def running(folder: Path, began_ms: int = 0, **parts: str) -> Iterator[tuple[Harness, Ledger]]:
     """Open what a configuration says; the clock stands at ``began_ms``."""
-    parts.setdefault("KEYS", "reference_timeout: 1h")
+    parts.setdefault("KEYS", "timing: {reference_timeout: 1h}")
     text = text_of(folder, **parts).replace(HERE, "").replace('epsilon: "0.5"', 'epsilon: "50"')
     path = folder / "run.yaml"
     path.write_text(text.replace('epsilon_max: "4"', 'epsilon_max: "900"'), encoding="utf-8")
@@ -471,7 +470,7 @@ def test_the_ledger_takes_a_reference_from_its_own_log_only(tmp_path: Path) -> N
 def test_a_feed_that_was_ever_protected_is_no_reference(tmp_path: Path) -> None:
     """Not even after its alarm was retired."""
     text = text_of(tmp_path).replace(HERE, "")
-    start = text.index("    mechanism: decider")
+    start = text.index("    mechanism: {decider")
     watched = f"{text[:start]}    tolerance: 3\n".replace("FROM sales WHERE open", "FROM forecast")
     watched = watched.replace("ABS(COUNT(*) - REFERENCE) >= 5", "COUNT(*) > 9")
     path = tmp_path / "before.yaml"
@@ -488,7 +487,7 @@ def test_a_feed_that_was_ever_protected_is_no_reference(tmp_path: Path) -> None:
 
 def test_statistics_of_the_reference_are_one_aggregate(tmp_path: Path) -> None:
     """Race to the top counts many capped sums of the alarm's feed, of the reference one sum."""
-    alarms = alarms_of(tmp_path, AGGREGATE="SUM(paid)", KEYS="decider: r2t")
+    alarms = alarms_of(tmp_path, AGGREGATE="SUM(paid)", DECIDER=", decider: r2t")
     assert len(alarms.queries["drift"].aggregates) > 1
     ((reference,), _) = counted_on(alarms.feeds["forecast"], alarms)
     (spec,) = reference.aggregates

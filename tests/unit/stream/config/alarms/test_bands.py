@@ -31,6 +31,7 @@ from stream.events.decoder import Record
 from stream.model.fingerprints import definition
 from stream.planning.budget import budget_plan
 from tests.support.decoding import HASH_KEY
+from tests.support.keys import nested
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -68,10 +69,10 @@ alarms:
     max_fnr: 0.05
     KEYS
 """
-EVENT = '{unit: event, epsilon_max: "4"}'
+EVENT = '{privacy_unit: event, epsilon_max: "4"}'
 USER = (
-    '{unit: user, epsilon_max: "400", period: lifetime, '
-    "contribution: {predicates_per_window: 3, events_per_cell: 2}}"
+    '{privacy_unit: user, epsilon_max: "400", period: lifetime, '
+    "contribution: {max_groups_per_window: 3, max_events_per_group: 2}}"
 )
 BAND = "ABS(COUNT(*) - REFERENCE) >= 50"
 KEYS = {"mechanism": "decider", "epsilon": '"0.5"', "reference": "200"}
@@ -80,7 +81,7 @@ KEYS = {"mechanism": "decider", "epsilon": '"0.5"', "reference": "200"}
 def text_of(band: str = BAND, *, budget: str = EVENT, **keys: str | None) -> str:
     """Return a configuration; keys that are ``None`` are left out."""
     written = {name: value for name, value in {**KEYS, **keys}.items() if value is not None}
-    lines = "\n    ".join(f"{name}: {value}" for name, value in written.items())
+    lines = "\n    ".join(nested(f"{name}: {value}" for name, value in written.items()))
     text = CONFIG.replace("BAND", band).replace("KEYS", lines)
     return text.replace("BUDGET", budget)
 
@@ -180,7 +181,10 @@ def test_tight_keeps_max_fnr_at_the_end_of_the_band(tmp_path: Path) -> None:
 
 def test_auto_says_what_it_took_and_why(tmp_path: Path) -> None:
     """The choice is a note at the alarm's decider, or at its mechanism where none is written."""
-    for keys, line in (({"decider": "auto"}, "decider: "), ({}, "mechanism: ")):
+    for keys, line in (
+        ({"decider": "auto"}, "mechanism: {decider: {"),
+        ({}, "mechanism: "),
+    ):
         text = text_of(**keys)
         (note,) = [one for one in examined(tmp_path, text).notes if " counts " not in one.message]
         assert "auto takes tight: tight has the least effectiveness threshold" in note.message
@@ -308,9 +312,24 @@ BAD: list[tuple[str, dict[str, str | None], str, str]] = [
     ("COUNT(*) > 50", {**NONE, "decider": "⟦tight"}, "decider is for mechanism: decider", "remove"),
     ("COUNT(*) > 50", {**NONE, "epsilon": '⟦"1"'}, "epsilon is for mechanism: decider", "remove"),
     ("COUNT(*) > 50", {**NONE, "reference": "⟦5"}, "reference is for mechanism: decider", "remove"),
-    (BAND, {"mechanism": "⟦decider", "epsilon": None}, "needs epsilon", 'epsilon: "0.5"'),
-    (BAND, {"mechanism": "⟦decider", "reference": None}, "needs reference", "reference: 200"),
-    (BAND, {"epsilon": "⟦0.5"}, "epsilon is a bare float", 'epsilon: "0.5"'),
+    (
+        BAND,
+        {"mechanism": "⟦decider", "epsilon": None},
+        "`epsilon` is missing",
+        'epsilon: "0.5"',
+    ),
+    (
+        BAND,
+        {"mechanism": "⟦decider", "reference": None},
+        "`reference` is missing",
+        "reference: 200",
+    ),
+    (
+        BAND,
+        {"epsilon": "⟦0.5"},
+        "epsilon is a bare float",
+        'epsilon: "0.5"',
+    ),
     (BAND, {"epsilon": '⟦"0"'}, "not a positive number", "in quotes"),
     (BAND, {"decider": "⟦tigth"}, "is not one of auto", "did you mean `tight`?"),
     (BAND, {"decider": "⟦hist"}, "COUNT has no decider of the name 'hist'", "tight, em, lm"),
@@ -324,11 +343,16 @@ BAD: list[tuple[str, dict[str, str | None], str, str]] = [
     ),
     (BAND, {"max_fpr": "⟦0.1"}, "follows from epsilon", "larger epsilon"),
     (BAND, {"tolerance": "⟦5"}, "has no tolerance", "as tau"),
-    (BAND, {"alarms_per_period": "⟦5"}, "for mechanism: svt", "remove"),
-    (BAND, {"append": "⟦5"}, "for mechanism: svt", "remove"),
-    (BAND, {"append_to": "⟦run"}, "for mechanism: svt", "remove"),
+    (BAND, {"max_alarms": "⟦5"}, "for mechanism: svt", "remove"),
+    (BAND, {"repeat": "⟦5"}, "for mechanism: svt", "remove"),
+    (BAND, {"repeat_in": "⟦run"}, "for mechanism: svt", "remove"),
     (BAND, {"reference": "⟦many"}, "a reference is a number or a public", "a number"),
-    (BAND, {"reference": "⟦1, 2"}, "a reference is one number", "reference: 200"),
+    (
+        BAND,
+        {"reference": '⟦"1, 2"'},
+        "a reference is one number",
+        "reference: 200",
+    ),
     (BAND, {"reference": "⟦usualy[shop]"}, "is not a declared table", "did you mean `usual`?"),
     (BAND, {"reference": "⟦usual[person]"}, "is not in GROUP BY", "usual[shop]"),
     (BAND, {"reference": "⟦0.5"}, "reference of a count is a whole number", "write 0 or 1"),

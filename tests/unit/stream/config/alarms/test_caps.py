@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from stream.config.loading import Report
 
 HOUR = "TUMBLE(ts, INTERVAL '1' HOUR)"
-USER = "unit: user, epsilon_max: 40, period: 1d"
+USER = "privacy_unit: user, epsilon_max: 40, period: 1d"
 
 
 def examined(
@@ -76,18 +76,18 @@ RULES = [
     (DISTINCT, {}, "a person counts in the first room of the hour only"),
     (
         DISTINCT,
-        {"caps": "{predicates_per_window: 2}"},
+        {"caps": "{max_groups_per_window: 2}"},
         "a person counts in the first 2 rooms of the hour only",
     ),
     (
         DISTINCT,
-        {"caps": "{predicates_per_window: 9}"},
+        {"caps": "{max_groups_per_window: 9}"},
         "a person counts in every room of the hour",
     ),
     (
         "COUNT(*) > 20",
         {
-            "caps": "{predicates_per_window: 2, events_per_cell: 3}",
+            "caps": "{max_groups_per_window: 2, max_events_per_group: 3}",
             "window": "TUMBLE(ts, INTERVAL '1' DAY)",
         },
         "a person counts in the first 2 rooms of the day only, with at most 3 events in each",
@@ -96,12 +96,12 @@ RULES = [
     ("COUNT(*) > 20", {"group": ""}, "a person counts in the hour, with one event"),
     (
         DISTINCT,
-        {"group": "room, floor", "caps": "{predicates_per_window: 4}"},
+        {"group": "room, floor", "caps": "{max_groups_per_window: 4}"},
         "a person counts in the first 4 combinations of room and floor of the hour only",
     ),
     (
         "SUM(n) > 1000",
-        {"caps": "{events_per_cell: 3}"},
+        {"caps": "{max_events_per_group: 3}"},
         (
             "a person counts in the first room of the hour only, with at most 3 events"
             " (worth 0 to 50 of n); SUM(n) > 1000 takes 7 persons or more"
@@ -130,7 +130,7 @@ RULES = [
     ),
     (
         "COUNT(*) > 20",
-        {"budget": "unit: event, epsilon_max: 4"},
+        {"budget": "privacy_unit: event, epsilon_max: 4"},
         (
             "each event counts once, in its room and hour: one event is protected, not all that one"
             " person does"
@@ -139,7 +139,7 @@ RULES = [
     (
         "COUNT(*) > 20",
         {
-            "budget": "unit: event, epsilon_max: 4",
+            "budget": "privacy_unit: event, epsilon_max: 4",
             "window": "HOP(ts, INTERVAL '15' MINUTE, INTERVAL '1' HOUR)",
         },
         (
@@ -184,23 +184,23 @@ WARNED = [
         {
             "group": "",
             "fields": "person: {domain: [ann, bob, cy]}",
-            "caps": "{events_per_cell: 3}",
+            "caps": "{max_events_per_group: 3}",
         },
         "SUM(n) > 450 can never hold",
     ),
     (
         "COUNT(person) > 20",
-        {"group": "", "caps": "{events_per_cell: 3}"},
+        {"group": "", "caps": "{max_events_per_group: 3}"},
         "COUNT(person) counts events, not persons: a person counts up to 3 times",
     ),
     (
         "COUNT(person) FILTER (WHERE n > 1) > 20",
-        {"group": "", "caps": "{events_per_cell: 3}"},
+        {"group": "", "caps": "{max_events_per_group: 3}"},
         "COUNT(person) FILTER(WHERE n > 1) counts events, not persons",
     ),
     (
         "COUNT(person) > 20",
-        {"budget": "unit: event, epsilon_max: 4"},
+        {"budget": "privacy_unit: event, epsilon_max: 4"},
         "COUNT(person) counts events, not persons: a person counts with every event",
     ),
     ("COUNT(person) > 20", {"group": ""}, "COUNT counts the first event of each person"),
@@ -208,7 +208,7 @@ WARNED = [
         "SUM(person) > 20",
         {
             "group": "",
-            "caps": "{events_per_cell: 3}",
+            "caps": "{max_events_per_group: 3}",
             "fields": "person: {type: integer, clip: [0, 50]}",
         },
         "SUM(person) takes ids for amounts",
@@ -236,7 +236,7 @@ def test_what_caps_keep_from_counting_is_warned_of(
 def test_what_counts_another_thing_than_units_is_shown_where_it_stands(tmp_path: Path) -> None:
     """Of two counts, the one that looks like a count of people is pointed at, and told instead."""
     having = "COUNT(*) > 20 AND COUNT(person) > 30"
-    report = examined(tmp_path, having, group="", caps="{events_per_cell: 3}")
+    report = examined(tmp_path, having, group="", caps="{max_events_per_group: 3}")
     (warning,) = report.warnings
     lines = (tmp_path / "alarms.yaml").read_text(encoding="utf-8").splitlines()
     assert lines[warning.line - 1][warning.column - 1 :].startswith("COUNT(person) > 30")
@@ -245,20 +245,20 @@ def test_what_counts_another_thing_than_units_is_shown_where_it_stands(tmp_path:
 
 
 SILENT = [
-    (DISTINCT, {"caps": "{predicates_per_window: 2}"}),
+    (DISTINCT, {"caps": "{max_groups_per_window: 2}"}),
     (DISTINCT, {"group": ""}),
     (DISTINCT, {"fields": "room: {domain: [lobby]}"}),
     (DISTINCT, {"fields": "room: {domain: [lobby, hall], fixed: true}"}),
-    ("COUNT(*) > 20", {"group": "", "caps": "{events_per_cell: 2}"}),
-    ("COUNT(*) > 20", {"budget": "unit: event, epsilon_max: 4"}),
-    ("COUNT(n) > 20", {"group": "", "caps": "{events_per_cell: 2}"}),
-    (DISTINCT, {"budget": "unit: event, epsilon_max: 4"}),
+    ("COUNT(*) > 20", {"group": "", "caps": "{max_events_per_group: 2}"}),
+    ("COUNT(*) > 20", {"budget": "privacy_unit: event, epsilon_max: 4"}),
+    ("COUNT(n) > 20", {"group": "", "caps": "{max_events_per_group: 2}"}),
+    (DISTINCT, {"budget": "privacy_unit: event, epsilon_max: 4"}),
     (
         "SUM(n) > 449",
         {
             "group": "",
             "fields": "person: {domain: [ann, bob, cy]}",
-            "caps": "{events_per_cell: 3}",
+            "caps": "{max_events_per_group: 3}",
         },
     ),
 ]

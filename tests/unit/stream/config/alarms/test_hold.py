@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.commands import configuration, json_lines, tocsin
+from stream.config.loading import examine
+from stream.planning.holds import Held, holds_of
+from tests.support.commands import configuration, tocsin
 
 TUMBLE = "TUMBLE(ts, INTERVAL '1' HOUR)"
 HOP = "HOP(ts, INTERVAL '1' HOUR, INTERVAL '3' HOUR)"
@@ -42,21 +44,33 @@ def test_a_hold_spans_all_windows_that_count_the_same_events(
 
 def test_it_is_said_what_rates_are_no_longer_about(tmp_path: Path) -> None:
     """How long a false alarm is shown is bounded by no rate, and a second alarm has to wait."""
-    said = tocsin("check", written(tmp_path, "    max_fpr: 0.15\n    hold: 5h\n    for: 2\n"))
+    said = tocsin(
+        "check",
+        written(
+            tmp_path,
+            "    mechanism: {tslm: {max_fpr: 0.15}}\n    hold: 5h\n    lifecycle: {for: 2}\n",
+        ),
+    )
     assert "0.51 are shown as firing in the long run, and 0.62 at worst" in said.stderr
     assert "a second one that it needs comes after the hold" in said.stderr
 
 
 def test_a_plan_says_what_an_episode_takes(tmp_path: Path) -> None:
     """A run carries so many episodes; its windows share noise, so what is shown is a bound."""
-    lines = "    max_fpr: 0.15\n    hold: 2h\n    mechanism: svt\n    alarms_per_period: 7\n"
+    lines = "    hold: 2h\n    mechanism: {svt: {max_fpr: 0.15, max_alarms: 7}}\n"
     path = written(tmp_path, lines, unit="user")
-    found = (one for one in json_lines(tocsin("plan", path, "--json")) if one["record"] == "hold")
-    (line,) = found
-    assert (line["windows"], line["episodes"], line["false"]) == (2, 7, 0.15)
-    assert (line["shown"], line["shown_most"]) == pytest.approx((0.45, 0.45))
+    (line,) = held_by(path)
+    assert (line.windows, line.episodes, line.false) == (2, 7, 0.15)
+    assert (line.shown, line.shown_most) == pytest.approx((0.45, 0.45))
     said = "an episode of up to 3 windows takes one of the 7 alarms of a run"
-    assert said in " ".join(tocsin("plan", path).stdout.split())
+    assert said in tocsin("plan", path, "--details").stdout
+
+
+def held_by(path: str) -> list[Held]:
+    """Return the holds of a file."""
+    alarms = examine(Path(path), environ={}).alarms
+    assert alarms is not None
+    return holds_of(alarms)
 
 
 def shown_over(windows: int, false: float, held: int) -> list[float]:
@@ -75,13 +89,14 @@ def test_quiet_windows_are_shown_as_firing_as_often_as_is_said(
     tmp_path: Path, held: int, six: float, long_run: float, worst: float
 ) -> None:
     """By the law of independent windows: over the first six, in the long run, and at worst."""
-    path = written(tmp_path, f"    max_fpr: 0.15\n    hold: {held}h\n" if held else "")
+    path = written(
+        tmp_path, f"    mechanism: {{tslm: {{max_fpr: 0.15}}}}\n    hold: {held}h\n" if held else ""
+    )
     assert sum(shown_over(6, 0.15, held)) / 6 == pytest.approx(six, abs=0.005)
     law = shown_over(2_000, 0.15, held)
     assert law[-1] == pytest.approx(long_run, abs=0.005)
     assert max(law) == pytest.approx(worst, abs=0.005)
     if held:
-        found = (o for o in json_lines(tocsin("plan", path, "--json")) if o["record"] == "hold")
-        (line,) = found
-        assert line["shown"] == pytest.approx(law[-1])
-        assert line["shown_most"] == pytest.approx(max(law))
+        (line,) = held_by(path)
+        assert line.shown == pytest.approx(law[-1])
+        assert line.shown_most == pytest.approx(max(law))

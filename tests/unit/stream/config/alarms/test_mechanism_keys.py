@@ -1,4 +1,4 @@
-"""Keys of mechanisms: each is one of alarms, and stands where its mechanism reads it."""
+"""Keys of mechanisms: each stands under the name of a mechanism that reads it, and nowhere else."""
 
 from __future__ import annotations
 
@@ -7,29 +7,52 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from operators.registry import ALL, OFFERED
-from stream.config.alarms.mechanism_keys import misplaced_keys, named_wrongly
-from stream.config.keys import AlarmModel
+from stream.config.alarms.mechanism_keys import (
+    AUTO,
+    OWN_KEYS,
+    MechanismModel,
+    refusal,
+)
+from stream.config.keys import AlarmModel, TimingModel
+from stream.config.loading import examine
+from stream.config.moved import misplaced_keys
+from tests.support.configurations import MARK, edited, place, write
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from operators.descriptors import Mechanism
 
-VALUES: dict[str, Any] = {key: "anything" for one in OFFERED.values() for key in one.keys}
-"""Every key of some mechanism, with a value that nobody looks at here."""
+KEYS = tuple(dict.fromkeys(key for one in OFFERED.values() for key in one.keys))
+BESIDE: dict[str, Any] = {"tolerance": 9, "hold": 5, "reference_timeout": 5}
+"""Keys of some mechanisms that stand beside those of every alarm."""
 
 
 def alarm(mechanism: str, *keys: str) -> AlarmModel:
     """Return the keys of an alarm whose values have been checked."""
-    written = {key: VALUES[key] for key in keys}
-    return AlarmModel.model_construct(sql="", max_fnr=0.05, mechanism=mechanism, **written)
+    written = {key: BESIDE[key] for key in keys if key in AlarmModel.model_fields}
+    timing = {key: BESIDE[key] for key in keys if key in TimingModel.model_fields}
+    return AlarmModel.model_construct(
+        sql="",
+        max_fnr=0.05,
+        mechanism=MechanismModel(name=mechanism),
+        timing=TimingModel.model_construct(**timing),
+        **written,
+    )
 
 
 @pytest.mark.parametrize("mechanism", OFFERED.values(), ids=OFFERED)
 def test_a_mechanism_reads_its_own_keys_and_no_others(mechanism: Mechanism) -> None:
-    """What it reads is let by; every other key is told to belong elsewhere, or why it does not."""
-    assert list(misplaced_keys(alarm(mechanism.name, *mechanism.keys))) == []
-    for key in VALUES.keys() - set(mechanism.keys):
-        ((at, message, hint),) = misplaced_keys(alarm(mechanism.name, *mechanism.keys, key))
-        assert at == key
+    """Every other key is told to belong elsewhere, or why it is not read."""
+    own = [key for key in mechanism.keys if key in BESIDE]
+    assert list(misplaced_keys(alarm(mechanism.name, *own))) == []
+    assert {*OWN_KEYS[mechanism.name], *own} == set(mechanism.keys)
+    for key in set(KEYS) - set(mechanism.keys):
+        message, hint = refusal(key, mechanism.name) or ("", "")
+        if key in BESIDE:
+            assert [
+                (one[0][-1], *one[1:]) for one in misplaced_keys(alarm(mechanism.name, key))
+            ] == [(key, message, hint)]
         if key in mechanism.refuses:
             assert (message, hint) == mechanism.refuses[key]
         else:
@@ -37,24 +60,53 @@ def test_a_mechanism_reads_its_own_keys_and_no_others(mechanism: Mechanism) -> N
             assert mechanism.name in message
 
 
-@pytest.mark.parametrize("mechanism", OFFERED.values(), ids=OFFERED)
-def test_what_a_mechanism_needs_is_asked_for(mechanism: Mechanism) -> None:
-    """A key that has to be written is named at the mechanism, with an example."""
-    found = [(at, message) for at, message, hint in misplaced_keys(alarm(mechanism.name)) if hint]
-    needed = [f"mechanism: {mechanism.name} needs {key}" for key in mechanism.needs]
-    assert found == [("mechanism", message) for message in needed]
+def test_every_key_of_a_mechanism_is_one_of_the_configuration() -> None:
+    """No descriptor names a key that the configuration has no type for; no type is left over."""
+    assert set(KEYS) - BESIDE.keys() == MechanismModel.model_fields.keys() - {"name"}
+    assert OWN_KEYS.keys() == {*OFFERED, AUTO}
 
 
-def test_every_key_of_a_mechanism_is_a_key_of_alarms() -> None:
-    """No descriptor names a key that the configuration has no type for."""
-    assert VALUES.keys() <= AlarmModel.model_fields.keys()
+@pytest.mark.parametrize(
+    ("written", "message", "hint"),
+    [
+        (
+            "mechanism: {svt: {⟦max_alrms: 3}}",
+            "`max_alrms` is not a key",
+            "did you mean `max_alarms`",
+        ),
+        ("mechanism: {tslm: {max_alarms: ⟦3}}", "max_alarms is for mechanism: svt", "remove it"),
+        (
+            "mechanism: {svt: {alarms_per_period: ⟦3}}",
+            "`alarms_per_period` is `max_alarms`",
+            "remove",
+        ),
+        ("mechanism: {svt: {max_alarms: ⟦some}}", "not a number", "write"),
+        ("mechanism:\n      svt:\n        max_alarms: ⟦0", "from 1 to", "write max_alarms: 10"),
+        ("mechanism: ⟦{svt: {}, tslm: {}}", "an alarm has one mechanism", "{svt: {max_alarms: 3}}"),
+        ("mechanism: ⟦{}", "an alarm has one mechanism", "{svt: {max_alarms: 3}}"),
+        ("mechanism: ⟦{svtt: {max_alarms: 3}}", "is not known", "did you mean `svt`"),
+        ("⟦max_alarms: 3", "not a key of an alarm itself", "mechanism: {svt: {max_alarms: ...}}"),
+        ("⟦append: 3", "`append` is `repeat` now", "mechanism: {svt: {repeat: ...}}"),
+        ("⟦usual: 3", "`usual` is `baseline` now", "write baseline: ..."),
+        ("⟦max_age: 1h", "not a key of an alarm itself", "timing: {max_age: ...}"),
+        ("⟦for: 3", "not a key of an alarm itself", "lifecycle: {for: ...}"),
+    ],
+)
+def test_a_wrong_key_is_named_where_it_stands(
+    tmp_path: Path, written: str, message: str, hint: str
+) -> None:
+    """With the place that it belongs to, where there is one."""
+    text = edited("timing: {grace: 30s}", written)
+    (error,) = examine(write(tmp_path, text.replace(MARK, "")), environ={}).errors
+    assert (error.line, error.column) == place(text)
+    assert message in error.message
+    assert hint in (error.hint or "")
 
 
-def test_only_what_keeps_its_promise_may_be_named() -> None:
+def test_only_what_keeps_its_promise_may_be_named(tmp_path: Path) -> None:
     """A baseline is told to be one, an unknown name what is near it."""
-    assert not any(map(named_wrongly, OFFERED))
     for name in ALL.keys() - OFFERED.keys():
-        message, hint = named_wrongly(name) or ("", "")
-        assert "does not keep max_fnr" in message
-        assert hint == "write mechanism: tslm"
-    assert named_wrongly("tsml") == ("this mechanism is not known", "did you mean `tslm`?")
+        text = edited("timing: {grace: 30s}", f"mechanism: {name}")
+        (error,) = examine(write(tmp_path, text), environ={}).errors
+        assert "does not keep max_fnr" in error.message
+        assert error.hint == "write mechanism: tslm"

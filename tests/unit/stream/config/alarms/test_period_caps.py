@@ -43,18 +43,24 @@ alarms:
 
 def day(most: object) -> str:
     """Return a budget by the day with a cap."""
-    return f'unit: user, epsilon_max: "9", period: 1d, contribution: {{windows_per_period: {most}}}'
+    caps = f"{{max_windows_per_period: {most}}}"
+    return f'privacy_unit: user, epsilon_max: "9", period: 1d, contribution: {caps}'
 
 
 MISTAKES = [
     (day(0), "", "windows_per_period is a whole number from 1", 8),
     (day(16), "", "no period holds more than 15 windows of any alarm", 8),
     (day(3).replace("1d", "lifetime"), "", "needs one that ends", 8),
-    ('unit: event, epsilon_max: "9", contribution: {windows_per_period: 3}', "", "unit `user`", 8),
+    (
+        'privacy_unit: event, epsilon_max: "9", contribution: {max_windows_per_period: 3}',
+        "",
+        "privacy_unit: user",
+        8,
+    ),
     (day(3), "    share: 0.5", "shares of a budget whose periods have caps", 17),
     (
         day(3),
-        "    mechanism: svt\n    alarms_per_period: 3",
+        "    mechanism: {svt: {max_alarms: 3}}",
         "a run of svt is charged",
         17,
     ),

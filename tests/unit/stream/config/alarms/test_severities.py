@@ -19,9 +19,7 @@ TWO = "{warning: 80, critical: 100}"
 
 def levels(severity: str = TWO, having: str = ASKED, rest: str = "") -> str:
     """Return the good file with levels."""
-    return edited(HAVING, having).replace(
-        "grace: 30s", f"grace: 30s\n    severity: {severity}{rest}"
-    )
+    return edited(HAVING, having).replace("timing: {grace: 30s}", f"severity: {severity}{rest}")
 
 
 @pytest.mark.parametrize(
@@ -100,7 +98,11 @@ def test_levels_inherit_what_they_do_not_say(tmp_path: Path) -> None:
             )
             for name in ("ppwlm", "svt", "probe")
         ),
-        (levels(rest="\n    max_fpr: 0.1\n    promise: ⟦false_alarms"), "promise misses", "leave"),
+        (
+            levels(rest="\n    mechanism: {tslm: {max_fpr: 0.1, bounded_error: ⟦fpr}}"),
+            "bound misses",
+            "leave",
+        ),
         (levels(rest="\n    hold: ⟦6h"), "a held warning", "leave out hold"),
         (
             levels(having=f"{ASKED}) HAVING COUNT(*) >= 2").replace(
@@ -110,7 +112,7 @@ def test_levels_inherit_what_they_do_not_say(tmp_path: Path) -> None:
             "an alarm for each",
         ),
         (
-            levels(rest="\n    usual: 9\n    false_rings: 1 per week"),
+            levels(rest="\n    baseline: 9\n    false_alarms: 1 per week"),
             "nothing to be found",
             "write",
         ),
@@ -130,7 +132,7 @@ def test_what_levels_cannot_be(tmp_path: Path, text: str, message: str, hint: st
 def test_early_alarms_have_no_levels(tmp_path: Path) -> None:
     """A step that warned would be asked again for critical."""
     text = levels().replace(WINDOW, "CUMULATE(ts, INTERVAL '10' MINUTE, INTERVAL '1' HOUR)")
-    text = text.replace("unit: user", "unit: event").replace("  period: 1d", "  #")
+    text = text.replace("privacy_unit: user", "privacy_unit: event").replace("  period: 1d", "  #")
     text = "\n".join(line for line in text.splitlines() if "contribution" not in line)
     errors = examine(write(tmp_path, text), environ={}).errors
     assert any("early alarms have no severity" in error.message for error in errors)

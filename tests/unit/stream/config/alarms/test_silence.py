@@ -32,11 +32,11 @@ alarms:
       SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
       HAVING COUNT(DISTINCT person) > 100
     max_fnr: 0.05
-    max_fnr_in_silence: 0.1
+    tolerance: 5
     {lines}
 """
-DAY = 'unit: user, epsilon_max: "4", period: 1d'
-SVT = "tolerance: 5\n    mechanism: svt"
+DAY = 'privacy_unit: user, epsilon_max: "4", period: 1d'
+SVT = "mechanism: {svt: {max_fnr_given_no_alarm: 0.1}}"
 
 
 def written(folder: Path, budget: str, lines: str) -> Path:
@@ -107,7 +107,7 @@ def test_a_long_day_of_a_later_year_is_no_longer(
 
 def test_an_aim_knows_its_silence(tmp_path: Path) -> None:
     """All windows of a day and cells of a window but one, as often as each is asked."""
-    path = written(tmp_path, DAY, f"{SVT}\n    append: 2")
+    path = written(tmp_path, DAY, SVT.replace("0.1", "0.1, repeat: 2"))
     aim = load(path, environ={}).queries["crowd"].aim
     assert (aim.asked_in_silence, float(aim.max_fnr_in_silence or 0)) == ((24 * 3 - 1) * 2, 0.1)
 
@@ -115,11 +115,15 @@ def test_an_aim_knows_its_silence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("budget", "lines", "message"),
     [
-        ('unit: event, epsilon_max: "4"', SVT, "these runs have no end"),
-        ('unit: user, epsilon_max: "4", period: lifetime', SVT, "these runs have no end"),
-        (DAY, "tolerance: 5", "tslm has no runs: its windows tell nothing of each other"),
-        (DAY, f"{SVT}\n    max_fpr: 0.6", "is above max_fnr"),
-        (DAY, f"{SVT}\n    usual: 20\n    false_rings: 1 per week", "nothing to be found"),
+        ('privacy_unit: event, epsilon_max: "4"', SVT, "these runs have no end"),
+        ('privacy_unit: user, epsilon_max: "4", period: lifetime', SVT, "these runs have no end"),
+        (
+            DAY,
+            SVT.replace("svt", "tslm"),
+            "tslm has no runs: its windows tell nothing of each other",
+        ),
+        (DAY, SVT.replace("0.1", "0.04, max_fpr: 0.6"), "is above max_fnr"),
+        (DAY, f"{SVT}\n    baseline: 20\n    false_alarms: 1 per week", "nothing to be found"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_at_the_key(
@@ -127,10 +131,6 @@ def test_what_cannot_be_kept_is_refused_at_the_key(
 ) -> None:
     """One error, with what to write."""
     path = written(tmp_path, budget, lines)
-    if "is above" in message:
-        path.write_text(
-            path.read_text().replace("max_fnr_in_silence: 0.1", "max_fnr_in_silence: 0.04")
-        )
     (error,) = (each for each in examine(path, environ={}).errors if message in each.message)
     assert error.hint
-    assert f"{path.name}:14:" in str(error).replace(str(ROOT), "")
+    assert f"{path.name}:15:" in str(error).replace(str(ROOT), "")

@@ -37,9 +37,9 @@ def written(folder: Path, lines: str = "", more: str = "") -> Path:
     ("lines", "terms"),
     [
         ("", Lifecycle()),
-        ("    for: 3\n", Lifecycle(3, 3)),
-        ("    of: [2, 3]\n    resolve_after: 4\n", Lifecycle(2, 3, 4)),
-        ('    labels: {to: "{room}"}\n', Lifecycle(labels={"to": "{room}"})),
+        ("    lifecycle: {for: 3}\n", Lifecycle(3, 3)),
+        ("    lifecycle: {of: [2, 3], resolve_after: 4}\n", Lifecycle(2, 3, 4)),
+        ('    lifecycle: {labels: {to: "{room}"}}\n', Lifecycle(labels={"to": "{room}"})),
     ],
 )
 def test_a_lifecycle_is_read_and_is_no_part_of_the_fingerprint(
@@ -59,16 +59,16 @@ def test_a_lifecycle_is_read_and_is_no_part_of_the_fingerprint(
 @pytest.mark.parametrize(
     ("lines", "said"),
     [
-        ("    for: 0\n", "fires after 1 to 1000 rings"),
-        ("    of: [3, 2]\n", "fires after 1 to 1000 rings"),
-        ("    of: 3\n", "is a pair"),
-        ("    for: 2\n    of: [2, 3]\n", "in two ways"),
-        ("    resolve_after: 0\n", "resolved after 1 to 1000"),
-        ("    labels: {alertname: x}\n", "is not a name here"),
-        ("    labels: {a-b: x}\n", "is not a name here"),
-        ('    labels: {when: "{window_end}"}\n', "`{window_end}` is no field here"),
-        ('    annotations: {what: "{hall}"}\n', "`{hall}` is no field here"),
-        ('    annotations: {what: "{room:>9}"}\n', "plain fields"),
+        ("    lifecycle: {for: 0}\n", "fires after 1 to 1000 rings"),
+        ("    lifecycle: {of: [3, 2]}\n", "fires after 1 to 1000 rings"),
+        ("    lifecycle: {of: 3}\n", "is a pair"),
+        ("    lifecycle: {for: 2, of: [2, 3]}\n", "in two ways"),
+        ("    lifecycle: {resolve_after: 0}\n", "resolved after 1 to 1000"),
+        ("    lifecycle: {labels: {alertname: x}}\n", "is not a name here"),
+        ("    lifecycle: {labels: {a-b: x}}\n", "is not a name here"),
+        ('    lifecycle: {labels: {when: "{window_end}"}}\n', "`{window_end}` is no field here"),
+        ('    lifecycle: {annotations: {what: "{hall}"}}\n', "`{hall}` is no field here"),
+        ('    lifecycle: {annotations: {what: "{room:>9}"}}\n', "plain fields"),
     ],
 )
 def test_a_lifecycle_that_says_nothing_is_refused(tmp_path: Path, lines: str, said: str) -> None:
@@ -107,9 +107,11 @@ def test_targets_and_boards_that_cannot_be_are_refused(
 
 def test_a_small_file_is_as_good_as_the_file_of_alarms(tmp_path: Path) -> None:
     """Both give the same targets; secrets are in neither's representation."""
-    path = written(tmp_path, "    for: 2\n", TARGETS)
+    path = written(tmp_path, "    lifecycle: {for: 2}\n", TARGETS)
     whole = read_subscription(path, environ=SECRET)
-    path.write_text(f"{KAFKA}{TARGETS}alarms: {{crowd: {{for: 2}}}}\n", encoding="utf-8")
+    path.write_text(
+        f"{KAFKA}{TARGETS}alarms: {{crowd: {{lifecycle: {{for: 2}}}}}}\n", encoding="utf-8"
+    )
     small = read_subscription(path, environ=SECRET)
     assert whole == small
     assert small.subscription.lifecycle("crowd") == Lifecycle(2, 2)
@@ -142,7 +144,7 @@ def test_a_board_needs_no_section_of_its_own(tmp_path: Path) -> None:
     found = read_board(small(tmp_path), environ={})
     assert (found.board, found.budget) == (Board(), None)
     assert found.board.listen[0] == "127.0.0.1"
-    whole = read_board(written(tmp_path, "    for: 2\n"), environ={})
+    whole = read_board(written(tmp_path, "    lifecycle: {for: 2}\n"), environ={})
     assert whole.board == Board()
     assert whole.budget is not None
     assert whole.subscription.lifecycle("crowd") == Lifecycle(2, 2)
@@ -150,7 +152,8 @@ def test_a_board_needs_no_section_of_its_own(tmp_path: Path) -> None:
 
 def test_a_small_file_may_say_who_releases_counts(tmp_path: Path) -> None:
     """By the key that the file of alarms has; other alarms have none that are read."""
-    more = "alarms: {crowd: {release: counts}, fire: {release: alarms}, night: {for: 2}}\n"
+    night = "night: {lifecycle: {for: 2}}"
+    more = f"alarms: {{crowd: {{release: counts}}, fire: {{release: alarms}}, {night}}}\n"
     assert read_board(small(tmp_path, more), environ={}).subscription.counted == {"crowd"}
     assert read_board(written(tmp_path), environ={}).subscription.counted == frozenset()
     with pytest.raises(ConfigError, match="is not one of alarms"):
@@ -161,7 +164,7 @@ def test_a_small_file_may_say_what_the_budget_is(tmp_path: Path) -> None:
     """The same section as in the file of alarms; the token comes from a file and is not shown."""
     (tmp_path / "token").write_text("a token of many bytes\n", encoding="utf-8")
     more = (
-        "budget: {unit: user, epsilon_max: 1/2, period: 1d}\n"
+        "budget: {privacy_unit: user, epsilon_max: 1/2, period: 1d}\n"
         'board: {listen: "0.0.0.0:80", token: "${file:token}", windows: 9, read_back: 1h}\n'
     )
     found = read_board(small(tmp_path, more), environ={})
@@ -171,4 +174,4 @@ def test_a_small_file_may_say_what_the_budget_is(tmp_path: Path) -> None:
     assert found.budget is not None
     assert found.budget.epsilon_max == Fraction(1, 2)
     with pytest.raises(ConfigError, match="needs a period"):
-        read_board(small(tmp_path, "budget: {unit: user, epsilon_max: 1}\n"), environ={})
+        read_board(small(tmp_path, "budget: {privacy_unit: user, epsilon_max: 1}\n"), environ={})

@@ -104,18 +104,18 @@ def test_the_examples_pass(path: Path) -> None:
         ("room: {domain: rooms.txt}", "room: {clip: [0]}"),
         ("room: {domain: rooms.txt}", "room: {clip: [low, high]}"),
         ("    time: ts\n", ""),
-        ("unit: user", "unit: person"),
+        ("privacy_unit: user", "unit: person"),
         ('epsilon_max: "4"', "epsilon_max: 0.5"),
         ('epsilon_max: "4"', "epsilon_max: four"),
         ("period: 1d", "period: daily"),
-        ("predicates_per_window: 2", "predicates_per_window: one"),
+        ("max_groups_per_window: 2", "max_groups_per_window: one"),
         ("max_fnr: 0.05", "max_fnr: often"),
         ("max_fnr: 0.05", "max_fnr: {a: 1}"),
         ("tolerance: 17", "tolerance: some"),
         ("tolerance: 17", "tolerance: {COUNT(*): some}"),
         ("tolerance: 17", "mechanism: magic"),
-        ("tolerance: 17", "decider: magic"),
-        ("tolerance: 17", "grace: 30"),
+        ("tolerance: 17", "mechanism: {decider: {decider: magic}}"),
+        ("tolerance: 17", "timing: {grace: 30}"),
         ("alarms:\n  fire-code:", "alarms:\n  fire code:"),
         ("alarms:", "alarm:"),
     ],
@@ -148,9 +148,9 @@ def test_values_may_come_from_the_environment() -> None:
     text = WHOLE
     for old, new in {
         'epsilon_max: "4"': "epsilon_max: ${E}",
-        "unit: user": "unit: ${U}",
+        "privacy_unit: user": "privacy_unit: ${U}",
         "period: 1d": "period: ${P:-1d}",
-        "predicates_per_window: 2": 'predicates_per_window: "${N}"',
+        "max_groups_per_window: 2": 'max_groups_per_window: "${N}"',
         "max_fnr: 0.05": "max_fnr: ${F}",
         "tolerance: 17": "tolerance: ${T}",
         "topic: building.badges": "topic: ${SITE}.badges",
@@ -167,7 +167,7 @@ def test_no_shape_refuses_all_that_its_key_can_be() -> None:
             if "default" in schema:
                 whole = {**schema, "$defs": SCHEMA["$defs"]}
                 assert Draft202012Validator(whole).is_valid(schema["default"]), key
-    assert at(("alarms", "*"))["properties"]["max_age"]["default"] == "1w"
+    assert at(("alarms", "*", "timing"))["properties"]["max_age"]["default"] == "1w"
     assert at(("metrics",))["properties"]["public"]["default"] == "0.0.0.0:9464"
     assert at(("feeds", "*"))["properties"]["codec"]["default"] == "json"
 

@@ -206,7 +206,7 @@ def test_a_gaussian_promise_has_its_delta_beside_it() -> None:
     promise = Gaussian(Fraction(7, 2), Fraction(1, 10**6))
     pure = Budget(PrivacyUnit.USER, Fraction(7, 2), DAY, Contribution())
     terms = dict(Scene(setup_of(budget=replace(pure, gaussian=promise))).view().promise)
-    assert terms["delta"] == "1e-06 (promise gdp)"
+    assert terms["delta"] == "1e-06 (privacy: gdp)"
     assert "e^3.5 times as likely, but for 1e-06 of probability" in terms["promise"]
     pure_terms = dict(Scene(setup_of(budget=pure)).view().promise)
     assert "delta" not in pure_terms

@@ -12,8 +12,8 @@ import pytest
 
 from stream.decisions.mechanisms import operator_of
 from stream.planning.drafts.answers import TEMPLATES, Answers, Measured
+from stream.planning.drafts.draft import Draft, drafted
 from stream.planning.drafts.events import made_up
-from stream.planning.drafts.fitting import Draft, drafted
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -23,32 +23,35 @@ if TYPE_CHECKING:
 ONE = 1 << 64
 CASES = {
     **TEMPLATES,
-    "rare misses": replace(TEMPLATES["office"], max_fnr="1/1000", epsilon="8"),
+    "rare misses": replace(TEMPLATES["office"], max_fnr="1/1000", epsilon="16"),
     "a year": replace(TEMPLATES["web"], until="2026-03-03"),
-    "whole numbers": replace(TEMPLATES["shop"], values=("7", "8"), counted_per=True, numbered=True),
-    "little is usual": replace(TEMPLATES["sensors"], usual=1),
+    "whole numbers": replace(
+        TEMPLATES["shop"], values=(("7", "8"),), numbered_groups=("shop",), numbered=True
+    ),
+    "little is usual": replace(TEMPLATES["sensors"], baseline=1),
 }
 
 
-def figures(draft: Draft, made: MadeUp) -> Counter[tuple[int, str]]:
+def figures(draft: Draft, made: MadeUp) -> Counter[tuple[int, tuple[str, ...]]]:
     """Count or add up the events by window and value, capped as the configuration caps them."""
     answers, (query,) = draft.answers, draft.alarms.queries.values()
-    found: Counter[tuple[int, str]] = Counter()
-    people: Counter[tuple[int, str, object]] = Counter()
+    found: Counter[tuple[int, tuple[str, ...]]] = Counter()
+    people: Counter[tuple[int, tuple[str, ...], object]] = Counter()
     for line in made.lines:
         event = json.loads(line)
         time_ms = int(np.datetime64(event[answers.time].removesuffix("Z"), "ms").astype(np.int64))
         (window,) = query.calendar.containing(np.array([time_ms]))[0]
         assert query.calendar.active(int(window))
-        cell = (query.calendar.bounds(int(window))[0], str(event[answers.per]))
+        group = tuple(str(event[name]) for name in answers.group_by)
+        cell = (query.calendar.bounds(int(window))[0], group)
         weight = event[answers.amount] if answers.measured is Measured.AMOUNT else 1
         found[cell] += weight
         people[*cell, event[answers.unit]] += 1
     if answers.people:
-        most = 1 if answers.measured is Measured.PEOPLE else answers.times
+        most = 1 if answers.measured is Measured.PEOPLE else answers.max_events
         assert max(people.values()) <= most
         places = Counter((window, person) for window, _, person in people)
-        assert max(places.values()) <= answers.places
+        assert max(places.values()) <= answers.max_groups
     return found
 
 
@@ -59,7 +62,7 @@ def test_one_window_rings_all_but_surely(answers: Answers) -> None:
     made = made_up(draft)
     (query,) = draft.alarms.queries.values()
     found = figures(draft, made)
-    due = (made.since_ms, made.value)
+    due = (made.since_ms, made.group)
     assert found[due] == made.figure
     assert max(found, key=found.__getitem__) == due
     operator: Any = operator_of(query)  # of one draw a cell
@@ -70,17 +73,17 @@ def test_one_window_rings_all_but_surely(answers: Answers) -> None:
 
     (aggregate,) = query.aggregates
     per_unit = int(1 / aggregate.per_unit)
-    cells = len(answers.values)
+    cells = len(answers.groups)
     silent = ONE - int(law(np.full(cells, made.figure * per_unit))[0])
     assert silent * 1_000_000 < ONE
     second = max((figure for cell, figure in found.items() if cell != due), default=0)
-    assert second <= answers.usual
+    assert second <= answers.baseline
     # What `init` prints of the usual figure is a bound of the law, and the sample's are below it.
-    for figure in (second, answers.usual):
+    for figure in (second, answers.baseline):
         rings = int(law(np.full(cells, figure * per_unit))[0]) / ONE
-        assert rings <= draft.rings_at(figure) * 1.000001
+        assert rings <= draft.fires_at(figure) * 1.000001
     if second > 1:
-        assert draft.rings_at(second) * len(found) <= 1.1e-3
+        assert draft.fires_at(second) * len(found) <= 1.1e-3
 
 
 def test_the_events_are_the_same_every_time() -> None:

@@ -35,7 +35,12 @@ def test_fields_types_and_roles() -> None:
         "paid": FieldType.FLOAT,
         "in": FieldType.BOOLEAN,
     }
-    assert (looked.time, looked.unit, looked.per, looked.amount) == ("ts", "person", "room", "paid")
+    assert (looked.time, looked.unit, looked.group_by, looked.amount) == (
+        "ts",
+        "person",
+        "room",
+        "paid",
+    )
     assert looked.fields["room"].values == ("hall", "lab")
     assert (looked.rows, looked.unreadable) == (4, 1)
 

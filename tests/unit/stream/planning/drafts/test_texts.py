@@ -8,7 +8,7 @@ import pytest
 
 from accountant.errors import ConfigError
 from stream.planning.drafts.answers import TEMPLATES
-from stream.planning.drafts.fitting import drafted
+from stream.planning.drafts.draft import drafted
 from stream.planning.drafts.texts import configuration, values_text
 
 OFFICE = TEMPLATES["office"]
@@ -34,13 +34,13 @@ def test_a_name_that_no_reader_of_json_looks_for_is_refused(name: str) -> None:
 @pytest.mark.parametrize("per", ["../room", "/room", "a b", "", "r" * 300])
 def test_no_name_of_a_field_leaves_the_folder(per: str) -> None:
     """The file of values is called after the field where that is a plain word."""
-    assert replace(OFFICE, per=per).values_file == "values.txt"
-    assert OFFICE.values_file == "rooms.txt"
+    assert replace(OFFICE, group_by=(per,)).values_file(per) == "values-1.txt"
+    assert OFFICE.values_file("room") == "rooms.txt"
 
 
 def test_comments_stand_in_one_column() -> None:
     """Where what they say something of is short enough, and behind it where it is not."""
-    text = configuration(OFFICE, tolerance=9, until="2025-03-04")
+    text = configuration(OFFICE, "2025-03-04")
     asides = [line.index(" # ") for line in text.splitlines() if " # " in line]
     assert len(asides) > 10
     assert min(asides) == 33
@@ -51,4 +51,4 @@ def test_comments_stand_in_one_column() -> None:
 def test_a_value_is_one_line(value: str) -> None:
     """What a file of lines would read as something else is refused."""
     with pytest.raises(ConfigError, match="cannot be a value of room"):
-        values_text(replace(OFFICE, values=(value,)))
+        values_text(replace(OFFICE, values=((value,),)), "room")

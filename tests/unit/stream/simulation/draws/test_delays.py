@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING, Final
@@ -9,12 +10,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pytest
 
+from accountant.units import Contribution, PrivacyUnit
 from operators.conditions.condition import Aim
 from operators.noise.source import NoiseSource
 from operators.registry import create
 from operators.single.looks import EarlyAlarms
+from stream.model.alarms import Budget
 from stream.simulation.draws.delays import Delays
-from stream.simulation.draws.looks import first_held, tally_of_looks
+from stream.simulation.draws.truth import first_held
+from stream.simulation.plays import Played
+from stream.windows.cumulative import CumulativeCalendar
+from tests.support.simulated import HOUR_MS, alarm, counted_alarm, file_of
 from tests.support.svt import condition
 
 if TYPE_CHECKING:
@@ -63,29 +69,36 @@ def test_the_first_look_that_held_is_found() -> None:
     assert first_held(holds).tolist() == [[3, 0, 1]]
 
 
-def measured(mechanism: str, *, looks: int) -> tuple[Delays, list[float], int]:
-    """Return the delays of many draws of one course, and the exact law of its first ring."""
-    aim = Aim(Fraction(1, 20), (6,), looks=looks)
-    operator, runs = create(mechanism, condition(1), aim), 20_000
-    statistics = np.array(COURSE, dtype=np.int64).reshape(1, LOOKS, 1, 1)
-    tally = tally_of_looks(
-        operator, condition(1), aim, statistics, NoiseSource(), runs=runs, reached=1
+def measured(mechanism: str) -> tuple[Delays, list[float], int]:
+    """Return the delays of many windows of one course, and the exact law of its first ring."""
+    aim, runs = Aim(Fraction(1, 20), (6,), looks=LOOKS), 20_000
+    query = replace(
+        alarm(1, mechanism=mechanism),
+        condition=condition(1),
+        aim=aim,
+        calendar=CumulativeCalendar(HOUR_MS, HOUR_MS // LOOKS),
     )
+    course = np.tile(np.array(COURSE, dtype=np.int64), runs).reshape(-1, 1, 1)
+    steps = replace(
+        counted_alarm(course),
+        starts_ms=np.arange(runs * LOOKS, dtype=np.int64) * (HOUR_MS // LOOKS),
+        looks=LOOKS,
+    )
+    budget = Budget(PrivacyUnit.EVENT, Fraction(1000), None, Contribution(1, 1))
+    file = Played(replace(file_of(query), budget=budget), {query.id: steps}, {})
+    tally = file.replay(NoiseSource())[query.id]
     assert tally.true == runs
     assert tally.missed + tally.delays.before + tally.delays.rang == runs
-    if isinstance(operator, EarlyAlarms):
-        law = operator.first_rings(0, statistics[0, :, :, 0].T).tolist()
-    else:
-        chances = operator.chances(0, statistics[0, -1])
-        assert chances is not None
-        law = [0.0] * (LOOKS - 1) + chances.tolist()
+    operator = create(mechanism, condition(1), aim)
+    assert isinstance(operator, EarlyAlarms)
+    law = operator.first_rings(0, np.array(COURSE, np.int64).reshape(LOOKS, 1).T).tolist()
     return tally.delays, law, runs
 
 
-@pytest.mark.parametrize(("mechanism", "looks"), [("svt", LOOKS), ("tslm", LOOKS), ("tslm", 1)])
-def test_measured_delays_have_the_exact_law(mechanism: str, looks: int) -> None:
+@pytest.mark.parametrize("mechanism", ["svt", "tslm"])
+def test_measured_delays_have_the_exact_law(mechanism: str) -> None:
     """Rings before the third look, and at it or after, within six standard errors of the law."""
-    delays, law, runs = measured(mechanism, looks=looks)
+    delays, law, runs = measured(mechanism)
     found = [delays.before, delays.steps[0], delays.steps[1]]
     for count, chance in zip(found, [sum(law[:2]), law[2], law[3]], strict=True):
         error = (chance * (1 - chance) * runs) ** 0.5
@@ -103,4 +116,4 @@ def test_delays_from_the_windows_start_are_found_out(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(Delays, "count", from_start)
     with pytest.raises(AssertionError):
-        test_measured_delays_have_the_exact_law("svt", LOOKS)
+        test_measured_delays_have_the_exact_law("svt")

@@ -1,0 +1,31 @@
+"""``tocsin load``: recorded events, written to Kafka."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+from stream.cli.bars import bar
+from stream.cli.shared import FILE, load_alarms, paths_by_feed
+from stream.cli.suggestions import event_files
+from stream.kafka.history import replay as write_history
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["load"]
+
+
+@click.command()
+@click.argument("file", type=FILE)
+@click.argument(
+    "paths", nargs=-1, required=True, metavar="[FEED=]PATH...", shell_complete=event_files
+)
+def load(file: Path, paths: tuple[str, ...]) -> None:
+    """Write recorded events to a feed's topic, with marks of time, for workers to read."""
+    alarms = load_alarms(file)
+    for feed, files in paths_by_feed(alarms, paths).items():
+        with bar(f"writing {feed}", lasting=True) as shown:
+            write_history(alarms, feed, files, shown)
+        click.echo(f"{feed}: written")

@@ -1,0 +1,90 @@
+"""``tocsin lock``: what a configuration leaves open, resolved and written beside it."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING
+
+import click
+
+from accountant.errors import BudgetError, ConfigError
+from stream.cli.shared import BAD_INPUT, FILE, complain
+from stream.config.loading import examine
+from stream.planning.locking import changes, resolve
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stream.config.loading import Report
+    from stream.planning.solver.solver import Solved
+
+__all__ = ["lock", "told_unmet", "write_lock"]
+
+
+@click.command()
+@click.argument("file", type=FILE)
+@click.argument("names", metavar="[ALARM]...", nargs=-1)
+@click.option("--all", "everything", is_flag=True, help="Resolve every alarm anew.")
+@click.option("--check", is_flag=True, help="Write nothing; say what is stale, and end with 2.")
+def lock(file: Path, names: tuple[str, ...], *, everything: bool, check: bool) -> None:
+    """Resolve what FILE leaves open, and write it to its lock.
+
+    Entries that are not stale are kept, but for those of every ALARM that is named. Ends with 3
+    where an alarm cannot be had as it is wanted, and says what would have to change.
+    """
+    if check:
+        report = _read(examine(file, environ=os.environ))
+        for error in report.open:
+            click.echo(error.message)
+        click.get_current_context().exit(BAD_INPUT if report.open else 0)
+    found = resolve(file, names, everything=everything)
+    report = _read(found.report)
+    for warning in report.warnings:
+        complain(warning, kind="warning")
+    if found.unmet:
+        told_unmet(found.unmet)
+        click.get_current_context().exit(BudgetError.exit_code)
+    if not found.after.entries and not found.before.entries:
+        click.echo(f"{file} leaves nothing open")
+        return
+    write_lock(file, found.after.text)
+    for line in changes(found.before, found.after):
+        click.echo(line)
+    click.echo(f"{found.after.path}: {len(found.after.entries)} alarms")
+
+
+def write_lock(file: Path, text: str) -> None:
+    """Write the lock of a configuration, whole or not at all.
+
+    Raises:
+        ConfigError: it cannot be written.
+    """
+    target = file.with_suffix(".lock")
+    partial = target.with_name(f".{target.name}.{os.getpid()}.part")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        partial.replace(target)
+    except OSError as error:
+        raise ConfigError(f"{target} cannot be written: {error.strerror}") from error
+
+
+def told_unmet(unmet: tuple[Solved, ...]) -> None:
+    """Say of alarms that cannot be had what would have to change, on standard error."""
+    for one in unmet:
+        why = one.why or "nothing keeps all that is wanted of it"
+        click.echo(f"{one.query.id}: {why}", err=True)
+        for change in one.changes:
+            click.echo(f"  it would with {change.text}", err=True)
+
+
+def _read(report: Report) -> Report:
+    """Return a report without errors.
+
+    Raises:
+        ConfigError: it has some; all but the last are written.
+    """
+    for error in report.errors[:-1]:
+        complain(error)
+    if report.errors:
+        raise report.errors[-1]
+    return report

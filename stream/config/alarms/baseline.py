@@ -1,0 +1,96 @@
+"""What is usual: an alarm's aggregate in an ordinary window, as its author says.
+
+It moves no decision and enters no fingerprint. It is part of the configuration, and so as public
+as the threshold beside it: a plan says from it how often an alarm would ring for nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from stream.config.alarms.thresholds import Profiles
+from stream.config.sql.bands import reference_of
+from stream.config.sql.nodes import SqlProblem
+from stream.model.numbers import decimal
+
+if TYPE_CHECKING:
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from stream.config.alarms.thresholds import ThresholdReader
+    from stream.config.keys import AlarmModel
+    from stream.config.sql.comparisons import Measure
+    from stream.config.sql.select import ParsedQuery
+
+__all__ = ["baseline_of"]
+
+_FARTHEST = 1 << 60
+_HINT = "write baseline: 8, or baseline: usual[room] with tables: {usual: usual.csv}"
+
+
+def baseline_of(
+    model: AlarmModel, parsed: ParsedQuery, tables: ThresholdReader
+) -> NDArray[np.float64] | None:
+    """Return an alarm's baseline, or ``None`` where it says none, or a wrong one.
+
+    Args:
+        model: the alarm's keys.
+        parsed: its SQL.
+        tables: reads public tables for the query's domain; errors go to its findings.
+
+    Returns:
+        Shape (cells,), in the aggregate's own unit; relative to a reference that is counted on
+        another feed.
+    """
+    if model.baseline is None:
+        return None
+
+    def report(message: str, hint: str) -> None:
+        tables.findings.wrong("baseline", message, hint)
+
+    if parsed.members:
+        report("baseline is of one group, and this alarm counts groups", "remove it")
+        return None
+    measures = _measures(parsed)
+    if len(measures) != 1:
+        report(
+            f"baseline is of one aggregate, and this condition has {len(measures)}",
+            "remove it, or write an alarm for each aggregate",
+        )
+        return None
+    (measure,) = measures
+    least = measure.on(parsed.feed).span[0]
+    relative = model.mechanism.reference is not None and model.mechanism.reference.feed is not None
+    lowest = None if least is None or relative else least * measure.unit_on(parsed.feed)
+
+    def checked(number: Fraction) -> tuple[Fraction, str, str]:
+        if abs(number / measure.unit_on(parsed.feed)) >= _FARTHEST:
+            return number, "what is usual is beyond 60 bits", "write a smaller number"
+        if lowest is not None and number < lowest:
+            what = f"{measure.text} is never below {decimal(lowest)}"
+            return number, f"{what}: {decimal(number)} is not usual", "write what it usually is"
+        return number, "", ""
+
+    try:
+        threshold = reference_of(model.baseline, parsed.reader)
+    except SqlProblem as problem:
+        message = problem.message.replace("the threshold is", "what is usual is")
+        report(message.replace("a reference is", "what is usual is"), problem.hint or _HINT)
+        return None
+    levels = tables.levels_of(threshold, checked, report, what="usual aggregate")
+    if levels is None:
+        return None
+    profiles = Profiles.of(tables.domain, [levels])
+    places = np.arange(len(levels.values), dtype=np.int64)
+    cells = profiles.over_cells(profiles.spread(places, levels.axis))
+    return np.array([float(value) for value in levels.values])[cells]
+
+
+def _measures(parsed: ParsedQuery) -> set[Measure]:
+    band = parsed.band
+    if band is not None:
+        return {band.measure}
+    return {asked.measure for asked in parsed.having.leaves()}

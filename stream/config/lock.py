@@ -1,0 +1,153 @@
+"""The lock of a configuration: what its open alarms were resolved to, and from what.
+
+``alarms.lock`` stands beside ``alarms.yaml``. Per alarm it holds the keys that the file leaves open
+and a digest of all that they follow from; where the digest is another, the entry is stale and
+nothing runs by it. Whoever reads a configuration reads its lock with it and writes neither.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+from accountant.errors import ConfigError
+from stream.config.yamlfile import Scalar, load_document
+from stream.model.fingerprints import definition
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from stream.config.yamlfile import Tree
+    from stream.model.alarms import Budget
+    from stream.model.queries import Query
+
+__all__ = ["Lock", "Locked", "digest_of", "read_lock", "tree_of"]
+
+_DIGITS: Final = 32
+_VERSION: Final = "1"
+_WIDTH: Final = 100
+_HEAD: Final = """\
+# What {file} leaves open, as `tocsin lock` resolved it. Commit this file; do not edit it.
+# `tocsin lock --check` says whether it is stale, `tocsin lock` renews what is.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Locked:
+    """One alarm's entry.
+
+    Args:
+        digest: of what it was resolved from.
+        keys: what was resolved, as the file would write it.
+        by: the version of Tocsin that resolved it.
+        figures: what it costs and does, for people.
+    """
+
+    digest: str
+    keys: Mapping[str, Any]
+    by: str = ""
+    figures: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Lock:
+    """The entries of a lock.
+
+    Args:
+        path: of its file.
+        entries: by alarm.
+    """
+
+    path: Path
+    entries: Mapping[str, Locked] = field(default_factory=dict)
+
+    def holds(self, query: Query, budget: Budget) -> bool:
+        """Whether it says how an open alarm is had, and is not stale."""
+        entry = self.entries.get(query.id)
+        return entry is not None and entry.digest == digest_of(query, budget)
+
+    @property
+    def text(self) -> str:
+        """What its file holds: sorted, the same bytes for the same entries."""
+        entries = {
+            name: {
+                "from": one.digest,
+                "by": one.by,
+                "keys": dict(one.keys),
+                "figures": dict(one.figures),
+            }
+            for name, one in self.entries.items()
+        }
+        head = _HEAD.format(file=self.path.with_suffix(".yaml").name)
+        return head + yaml.safe_dump({"version": _VERSION, "alarms": entries}, width=_WIDTH)
+
+
+def read_lock(path: Path) -> Lock:
+    """Return the lock of a configuration, without entries where there is none.
+
+    Args:
+        path: of the configuration.
+
+    Raises:
+        ConfigError: what is there is not a lock.
+    """
+    file = path.with_suffix(".lock")
+    if not file.is_file():
+        return Lock(file)
+    tree = _plain(load_document(file, environ={}).tree)
+    try:
+        version = tree["version"]
+        entries = {
+            name: Locked(entry["from"], entry["keys"], entry["by"], entry["figures"])
+            for name, entry in tree["alarms"].items()
+        }
+    except (KeyError, TypeError, AttributeError):
+        version, entries = "", {}
+    if version != _VERSION:
+        raise ConfigError(
+            f"{file} is not a lock that this version reads",
+            hint=f"remove it, and run `tocsin lock {path}`",
+        )
+    return Lock(file, entries)
+
+
+def tree_of(keys: Any) -> Any:
+    """Return what an entry says as a configuration's values."""
+    if isinstance(keys, dict):
+        return {name: tree_of(value) for name, value in keys.items()}
+    return Scalar(keys, "str", keys)
+
+
+def _plain(tree: Tree) -> Any:
+    if isinstance(tree, dict):
+        return {name: _plain(value) for name, value in tree.items()}
+    return [_plain(one) for one in tree] if isinstance(tree, list) else tree.text
+
+
+def digest_of(query: Query, budget: Budget) -> str:
+    """Return a digest of all that the open keys of an alarm follow from.
+
+    That is what changes its decisions, what is wanted of it, and the budget: public lists and
+    tables by what they hold. Comments, other alarms and the version of Tocsin are no part of it.
+
+    Args:
+        query: the alarm, with stand-ins for its open keys.
+        budget: the one it lives under.
+    """
+    wanted = query.false_rings
+    intent = {
+        "open": list(query.open),
+        "baseline": None if query.usual is None else query.usual.tolist(),
+        "false_alarms": None if wanted is None else wanted.text,
+        "max_delay_ms": query.max_delay_ms,
+        "episodes": query.episodes,
+        "delay_ms": query.grace_ms + query.publish_delay_ms,
+        "epsilon_max": str(budget.epsilon_max),
+    }
+    text = json.dumps([definition(query, budget), intent], sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

@@ -1,0 +1,99 @@
+"""What ``tocsin plan --details`` adds: curves, runs, prices, panes, holds, rows that are shared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from stream.model.holds import in_runs
+from stream.model.losses import told_loss
+from stream.model.numbers import decimal
+from stream.planning.budget import budget_plan
+from stream.planning.holds import hold_texts, holds_of
+from stream.planning.panes import pane_shares
+from stream.planning.prices import price_setter
+from stream.planning.runs import run_outlook
+from stream.planning.worth import worth_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from accountant.budget.plan import ScopePlan
+    from stream.model.alarms import Alarms, Budget
+    from stream.planning.ringing import Ringing
+    from stream.planning.runs import RunOutlook
+
+__all__ = ["detail_lines"]
+
+
+def detail_lines(alarms: Alarms) -> Iterator[str]:
+    """Yield sentences on every alarm and budget of a configuration, one a line.
+
+    Args:
+        alarms: the configuration, without alarms that leave something open.
+    """
+    budget = alarms.budget
+    for query in alarms.queries.values():
+        worth = worth_of(query, budget)
+        if worth.ringing is not None:
+            yield from _curve_lines(worth.ringing)
+        if worth.false is not None and worth.false.varying is not None:
+            varying = f"{worth.false.varying:.3g} false alarms a week"
+            yield f"{query.id}: {varying} if counts vary about it (Poisson)"
+        if in_runs(query):
+            yield _run_line(run_outlook(query, budget), budget)
+        if (price := price_setter(query, budget.gaussian)) is not None:
+            yield price.text
+    yield from hold_texts(holds_of(alarms))
+    for plan in budget_plan(alarms).scopes:
+        queries = [alarms.running[alarm.query] for alarm in plan.alarms]
+        yield from (share.text for share in pane_shares(queries, budget))
+        yield from _cap_lines(plan, budget)
+        yield from _sharing_lines(plan, budget)
+
+
+def _curve_lines(ringing: Ringing) -> Iterator[str]:
+    for curve in ringing.curves:
+        pairs = zip(curve.counts, curve.chances, strict=True)
+        points = ", ".join(f"{decimal(count)}: {chance:.2f}" for count, chance in pairs)
+        what = "score" if ringing.steps is not None else f"threshold {decimal(curve.threshold)}"
+        named = f"{ringing.query} {curve.severity}".rstrip()
+        yield f"{named}: detection curve, {what}: {points} ({ringing.basis})"
+
+
+def _run_line(run: RunOutlook, budget: Budget) -> str:
+    found = (
+        f"{run.query}: an SVT run of {run.alarms} alarms: threshold noise"
+        f" {run.threshold_scale:.4g}, query noise {run.question_scale:.4g}, correction"
+        f" {run.correction:.6g}"
+    )
+    if run.questions is not None:
+        found += f"; {run.questions} queries, {run.negatives} negative answers an alarm"
+    if run.windows_units is not None:
+        found += f"; window by window it would be {told_loss(budget.gaussian, run.windows_units)}"
+    return found
+
+
+def _cap_lines(plan: ScopePlan, budget: Budget) -> Iterator[str]:
+    for alarm in plan.alarms:
+        if alarm.windows_cap is not None and alarm.uncapped_units is not None:
+            without = told_loss(budget.gaussian, alarm.uncapped_units)
+            yield (
+                f"{alarm.query}: a person counts in {alarm.windows_cap} windows of a period at"
+                f" most; without that it would be {without}"
+            )
+
+
+def _sharing_lines(plan: ScopePlan, budget: Budget) -> Iterator[str]:
+    sharing = plan.sharing
+    if sharing is None or len(plan.alarms) == 1:
+        return
+    for pair in sharing.pairs:
+        shared = "share rows" if pair.shared else f"share no row: {', '.join(pair.separated_by)}"
+        together = told_loss(budget.gaussian, pair.composed_units)
+        yield f"{pair.left}, {pair.right}: {shared}; together {together}"
+    yield (
+        f"all {len(plan.alarms)}: sum {told_loss(budget.gaussian, int(sharing.overlap.plain))},"
+        f" highest-cost row {told_loss(budget.gaussian, int(sharing.overlap.upper_bound))}:"
+        f" parallel composition saves {float(sharing.gain):.0%}; that row is in"
+        f" {', '.join(sharing.worst) or 'none'}"
+    )

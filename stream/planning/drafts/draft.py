@@ -1,0 +1,153 @@
+"""A draft: a configuration that says what is wanted, with the lock that says how it is had.
+
+Guarantee: nothing but the answers is looked at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Final
+
+from accountant.errors import BudgetError, ConfigError
+from stream.config.loading import examine
+from stream.planning.drafts.texts import CONFIGURATION, configuration, last_day, values_text
+from stream.planning.locking import resolve
+from stream.planning.ringing import RingLaw
+from stream.planning.solver.changes import ChangeKind
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stream.model.alarms import Alarms
+    from stream.planning.drafts.answers import Answers
+    from stream.planning.solver.candidates import Candidate
+    from stream.planning.solver.changes import Change
+
+__all__ = ["Draft", "drafted"]
+
+_SPANS_DAYS: Final = (1, 7, 14, 28, 56, 112, 224)
+_FEWEST_WINDOWS: Final = 2
+_OPTIONS: Final = {
+    ChangeKind.EPSILON_MAX: "--epsilon",
+    ChangeKind.FALSE_ALARMS: "--false-alarms",
+    ChangeKind.MAX_FNR: "--max-fnr",
+    ChangeKind.EPISODES: "--episodes",
+    ChangeKind.ACTIVE: "--active",
+    ChangeKind.GROUPS: "--max-groups",
+    ChangeKind.EVENTS: "--max-events",
+}
+"""By what somebody answers otherwise; of a window and a threshold the value is no answer."""
+
+
+@dataclass(frozen=True, eq=False)
+class Draft:
+    """A configuration whose budget carries it.
+
+    Args:
+        answers: what it was made from.
+        until: the day after the last one of its history.
+        text: the configuration.
+        lock: what it leaves open, resolved.
+        found: how its one alarm is had.
+        alarms: the configuration, as it is run.
+    """
+
+    answers: Answers
+    until: str
+    text: str
+    lock: str
+    found: Candidate
+    alarms: Alarms
+
+    @cached_property
+    def law(self) -> RingLaw:
+        """The law of its alarm."""
+        return RingLaw.of(self.alarms.queries[self.answers.alarm])
+
+    def fires_at(self, figure: int) -> float:
+        """Return how likely the alarm fires at a figure."""
+        chances = self.law.at(0, [Fraction(figure)])
+        if chances is None:
+            raise ValueError("a draft's mechanism has an exact law")
+        return chances[0]
+
+
+def drafted(answers: Answers) -> Draft:
+    """Write a configuration, resolve it, and read it back.
+
+    Args:
+        answers: all that was asked.
+
+    Raises:
+        ConfigError: an answer is none, or contradicts another.
+        BudgetError: the alarm cannot be had; the hint says what would have to change.
+    """
+    if answers.threshold <= answers.baseline:
+        raise ConfigError(
+            f"the baseline, {answers.baseline}, is not below the threshold, {answers.threshold}",
+            hint="an alarm for what is usual says nothing: raise the threshold",
+        )
+    with TemporaryDirectory(prefix="tocsin-init-") as name:
+        file = Path(name) / CONFIGURATION
+        for field in answers.group_by:
+            path = file.with_name(answers.values_file(field))
+            path.write_text(values_text(answers, field), encoding="utf-8")
+        until, text = _with_windows(answers, file)
+        found = resolve(file)
+    (one,) = found.solved
+    if one.found is None or found.report.alarms is None:
+        raise BudgetError(
+            f"epsilon {answers.epsilon} is not enough to tell {answers.threshold} from the"
+            f" baseline {answers.baseline} as it is wanted",
+            hint=_hint(one.changes),
+        )
+    alarms = one.found.beside(found.report.alarms)
+    return Draft(answers, until, text, found.after.text, one.found, alarms)
+
+
+def _with_windows(answers: Answers, file: Path) -> tuple[str, str]:
+    """Write a configuration whose history has windows; return the end of that, and the text.
+
+    Raises:
+        ConfigError: an answer is none; no window lies in the history.
+    """
+    spans = [last_day(answers.since, days) for days in _SPANS_DAYS]
+    for until in [answers.until] if answers.until else spans:
+        text = configuration(answers, until)
+        file.write_text(text, encoding="utf-8")
+        report = examine(file, environ={})
+        if report.alarms is None:
+            wrong = report.errors[0]
+            message = f"the answers make no configuration: {wrong.message}"
+            raise ConfigError(message, hint=wrong.hint)
+        if _has_windows(report.alarms):
+            return until, text
+    raise ConfigError(
+        f"no window lies between {answers.since} and {until}",
+        hint="name a later day with --until, or another schedule",
+    )
+
+
+def _has_windows(alarms: Alarms) -> bool:
+    """Whether the history holds windows enough to tell one from another."""
+    (query,) = (*alarms.queries.values(), *alarms.wanted.values())
+    from_ms, until_ms = query.feed.history or (0, 0)
+    index = query.calendar.first_starting_at(from_ms)
+    for _ in range(_FEWEST_WINDOWS):
+        index = query.calendar.next_active(index) + 1
+    return query.calendar.bounds(index - 1)[1] <= until_ms
+
+
+def _hint(changes: Sequence[Change]) -> str:
+    """Return single changes of the answers after which there is such an alarm."""
+    if not changes:
+        return "change several answers: no change of one alone is enough"
+    said = (
+        f'{_OPTIONS[one.kind]} "{one.value}"' if one.kind in _OPTIONS else one.text
+        for one in changes
+    )
+    return f"any of these would do: {'; '.join(said)}"

@@ -1,0 +1,56 @@
+"""A configuration's dry run: the same alarms on Kafka, with its own topics, ledger and clock.
+
+Its feeds take their time from watermarks that ``tocsin load`` writes, not from the
+clock, so that events of any day can be tried.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import yaml
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from stream.config.lock import Lock
+
+__all__ = ["DRY_RUN", "dry_run"]
+
+DRY_RUN: Final = "dry-run.yaml"
+
+_SUFFIX: Final = "dry-run"
+_TOPICS: Final = ("alarms", "decisions", "counts", "doorbell", "ledgers")
+_HEAD: Final = """\
+# {file} once more, to try it on Kafka with made-up events: nothing of it touches the real one.
+#
+#   tocsin topics {name} --apply
+#   tocsin run {name}
+#   tocsin load {name} EVENTS
+#   tocsin watch {name} --from-beginning
+"""
+
+
+def dry_run(path: Path, lock: Lock) -> str:
+    """Return the configuration of a dry run.
+
+    Args:
+        path: of the configuration, which has no error and leaves nothing open.
+        lock: of it; its keys are written out.
+    """
+    tree: Any = yaml.load(path.read_text(encoding="utf-8"), yaml.BaseLoader)  # noqa: S506 -- texts only
+    kafka = tree.setdefault("kafka", {"bootstrap": "localhost:9092"})
+    kafka["group"] = f"{kafka.get('group', 'tocsin')}-{_SUFFIX}"
+    kafka |= {f"{name}_topic": f"tocsin.{_SUFFIX}.{name}" for name in _TOPICS}
+    tree["ledger"] = f"sqlite:///.tocsin/{_SUFFIX}.db"
+    tree["metrics"] = {"public": "127.0.0.1:0", "custodian": "127.0.0.1:0"}
+    for feed in tree["feeds"].values():
+        feed["topic"] += f".{_SUFFIX}"
+        feed["clock"] = "punctuation"
+        key = "${TOCSIN_MARKS_KEY:-a dry run has no secrets}"
+        feed["punctuation"] = {"every": "1m", "key": key}
+    for name, entry in lock.entries.items():
+        if name in tree["alarms"]:
+            tree["alarms"][name] |= entry.keys
+    head = _HEAD.format(file=path.name, name=DRY_RUN)
+    return head + yaml.safe_dump(tree, sort_keys=False, allow_unicode=True, width=100)

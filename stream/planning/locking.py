@@ -1,0 +1,126 @@
+"""What ``tocsin lock`` writes: every open alarm as it was resolved, with what it costs and does.
+
+A lock never changes by itself. An entry that still follows from its alarm is kept as it is, by
+whatever version of Tocsin it was written; others are solved anew beside it, and only where they do
+not fit then is everything solved again.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+from accountant.units import PrivacyUnit, from_loss_units
+from stream.config.loading import examine
+from stream.config.lock import Locked, digest_of, read_lock
+from stream.model.numbers import decimal
+from stream.planning.solver.solver import solve
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping
+    from pathlib import Path
+
+    from stream.config.loading import Report
+    from stream.config.lock import Lock
+    from stream.model.alarms import Alarms
+    from stream.planning.solver.candidates import Candidate
+    from stream.planning.solver.solver import Solved
+
+__all__ = ["Resolved", "changes", "resolve"]
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """What came of resolving a configuration.
+
+    Args:
+        report: of the configuration, with all entries that were kept.
+        solved: every alarm that was solved anew.
+        before: the lock as it was.
+        after: as it is to be; as it was where an alarm cannot be had.
+    """
+
+    report: Report
+    solved: tuple[Solved, ...]
+    before: Lock
+    after: Lock
+
+    @property
+    def unmet(self) -> tuple[Solved, ...]:
+        """The alarms that cannot be had as they are wanted."""
+        return tuple(one for one in self.solved if one.found is None)
+
+
+def resolve(path: Path, again: Collection[str] = (), *, everything: bool = False) -> Resolved:
+    """Resolve what a configuration leaves open.
+
+    Args:
+        path: of the configuration.
+        again: alarms that are solved although their entries are not stale.
+        everything: solve all.
+
+    Raises:
+        ConfigError: the lock that is there is not YAML.
+    """
+    before = read_lock(path)
+    kept = {name: one for name, one in before.entries.items() if name not in again}
+    found = _resolved(path, {} if everything else kept, before)
+    return _resolved(path, {}, before) if found.unmet and kept and not everything else found
+
+
+def changes(before: Lock, after: Lock) -> Iterator[str]:
+    """Yield what differs between two locks, as ``fire-code: tolerance 9 -> 8``."""
+    for name in dict.fromkeys((*before.entries, *after.entries)):
+        old, new = (lock.entries.get(name) for lock in (before, after))
+        if old is None or new is None:
+            yield f"{name}: {'resolved' if old is None else 'no longer open'}"
+            continue
+        for key in dict.fromkeys((*old.keys, *new.keys)):
+            texts = [_said(entry.keys.get(key)) for entry in (old, new)]
+            if texts[0] != texts[1]:
+                yield f"{name}: {key} {texts[0]} -> {texts[1]}"
+
+
+def _resolved(path: Path, kept: Mapping[str, Locked], before: Lock) -> Resolved:
+    report = examine(path, environ=os.environ, lock=replace(before, entries=kept))
+    alarms = report.alarms
+    solved = () if alarms is None else tuple(one for one in solve(alarms) if one.query.open)
+    if alarms is None or any(one.found is None for one in solved):
+        return Resolved(report, solved, before, before)
+    new = {one.query.id: one.found for one in solved if one.found is not None}
+    entries = {}
+    for name in sorted({*new, *(name for name in alarms.queries if name in kept)}):
+        entries[name] = kept[name] if name not in new else _entry(new[name], alarms)
+    return Resolved(report, solved, before, replace(before, entries=entries))
+
+
+def _entry(found: Candidate, alarms: Alarms) -> Locked:
+    """Return the entry of an alarm: what to write, and what it costs and does then."""
+    asked = alarms.wanted[found.query.id]
+    return Locked(digest_of(asked, alarms.budget), found.keys, version("tocsin"), _figures(found))
+
+
+def _figures(found: Candidate) -> dict[str, str]:
+    budget, wanted = found.case.budget, found.case.false_alarms
+    whom = "an event" if budget.unit is PrivacyUnit.EVENT else "a person and period"
+    cost = float(from_loss_units(found.worst_units or 0))
+    figures = {
+        "costs": f"{cost:.4f} of epsilon_max {decimal(budget.epsilon_max)}, {whom}",
+        "missed": f"{found.missed:.4g} of true alarms at most",
+    }
+    if wanted is not None and found.false is not None:
+        figures["false_alarms"] = f"{found.false:.3g} per {wanted.span} at the baseline"
+    figures["episodes"] = "all"
+    if found.episodes is not None:
+        most = found.query.aim.alarms
+        figures["episodes"] = f"{found.episodes} a period; after {most} alarms none until it ends"
+    return figures
+
+
+def _said(value: Any) -> str:
+    """Return a value of an entry on one line."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key}: {_said(each)}" for key, each in value.items()) + "}"
+    return "-" if value is None else " ".join(str(value).split())

@@ -1,0 +1,118 @@
+"""One way to have an alarm, and what it does: cost, false alarms, misses, delay, episodes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final
+
+from stream.config.alarms.panes import shared_anew
+from stream.config.alarms.tolerances import tolerance_text
+from stream.config.schema.document import duration
+from stream.model.fingerprints import fingerprint
+from stream.model.holds import in_runs
+from stream.model.numbers import decimal
+
+if TYPE_CHECKING:
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
+    from stream.planning.solver.case import Case
+
+__all__ = ["Candidate"]
+
+_WINDOWS: Final = re.compile(r"(?:TUMBLE|HOP|CUMULATE)\s*\([^()]*\)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """One way to run an alarm, and what it does.
+
+    Args:
+        case: what is asked.
+        query: the alarm, with mechanism and aim.
+        units: loss of one cell, or of a whole run, in loss units.
+        false: expected false alarms in the span; ``None`` where they cannot be computed.
+        missed: probability that a cell at its threshold does not fire, at worst, in the last of the
+            episodes that a period has to carry.
+        episodes: how many a period carries with no more misses than wanted; ``None`` for all.
+    """
+
+    case: Case
+    query: Query
+    units: int
+    false: float | None
+    missed: float
+    episodes: int | None = None
+
+    @cached_property
+    def worst_units(self) -> int | None:
+        """What it costs a privacy unit in a period at worst; ``None`` without end."""
+        reached = self.case.reached(self.query.mechanism)
+        return None if reached is None else reached * self.units
+
+    @property
+    def fits(self) -> bool:
+        """Whether the budget carries it beside the others."""
+        return self.worst_units is not None and self.worst_units <= self.case.room_units
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it fires falsely no more often than is tolerated."""
+        return self.false is not None and self.false <= self.case.tolerated
+
+    @property
+    def sure(self) -> bool:
+        """Whether it misses no more often than is wanted."""
+        return self.missed <= float(self.case.query.aim.max_fnr) + 1e-12
+
+    @property
+    def prompt(self) -> bool:
+        """Whether what it fires is published no later than is wanted."""
+        most = self.query.max_delay_ms
+        return most is None or self.query.delay_ms <= most
+
+    @property
+    def carries(self) -> bool:
+        """Whether a period carries the episodes that it has to."""
+        return self.episodes is None or self.episodes >= (self.query.episodes or 1)
+
+    @property
+    def wanted(self) -> bool:
+        """Whether it does all that is wanted, whatever it costs."""
+        return self.quiet and self.sure and self.prompt and self.carries
+
+    @property
+    def keeps(self) -> bool:
+        """Whether it does all that is wanted for what there is."""
+        return self.fits and self.wanted
+
+    @property
+    def joined(self) -> Alarms:
+        """The configuration with it."""
+        return self.beside(self.case.standing)
+
+    def beside(self, alarms: Alarms) -> Alarms:
+        """Return a configuration with it, under the budget that it was found for."""
+        budget = self.case.budget
+        query = replace(self.query, fingerprint=fingerprint(self.query, budget))
+        queries = {**alarms.queries, query.id: query}
+        return shared_anew(replace(alarms, queries=queries, budget=budget))
+
+    @property
+    def keys(self) -> dict[str, object]:
+        """The keys of the alarm that say all this, and what to write."""
+        aim, case = self.query.aim, self.case
+        own = {} if aim.max_fpr is None else {"max_fpr": decimal(aim.max_fpr)}
+        if in_runs(self.query):
+            own["max_alarms"] = str(aim.alarms)
+        written: dict[str, object] = {
+            "mechanism": {self.query.mechanism: own},
+            "tolerance": tolerance_text(self.query, aim.tolerances),
+            "max_fnr": decimal(aim.max_fnr),
+        }
+        if self.query.hold_ms != case.hold_ms:
+            written["hold"] = duration(self.query.hold_ms)
+        if case.windows:
+            written["sql"] = _WINDOWS.sub(case.windows, self.query.sql)
+        return written

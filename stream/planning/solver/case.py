@@ -1,0 +1,268 @@
+"""One alarm and what is asked of it: false alarms at its baseline, room in the budget.
+
+A case is changed on trial (longer windows, another threshold) and priced anew: everything that a
+search asks follows from its fields.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from accountant.budget.loads import kept_of, loads_of
+from accountant.units import PrivacyUnit
+from operators.conditions.weights import Weight
+from operators.registry import mechanism_of
+from stream.config.alarms.early import looks_of
+from stream.config.alarms.panes import pane_of, shared_anew
+from stream.config.alarms.tolerances import aim_with
+from stream.decisions.mechanisms import plans_of
+from stream.model.alarms import cells_per_unit, scope_of, windows_cap
+from stream.model.holds import least_hold_ms
+from stream.planning.budget import alarm_costs, period_table, periods_of
+from stream.planning.usefulness import useful_tolerance
+from stream.windows.calendars import FixedCalendar, LocalCalendar
+from stream.windows.cumulative import whole_windows
+from stream.windows.periods import Periods
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from fractions import Fraction
+
+    from numpy.typing import NDArray
+
+    from operators.conditions.condition import ThresholdAtom
+    from stream.model.alarms import Alarms, Budget
+    from stream.model.queries import Query
+    from stream.model.wanted import FalseRings
+    from stream.windows.calendars import Calendar
+    from stream.windows.schedule import Schedule
+
+__all__ = ["Case", "case_of"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Case:
+    """What is asked of one alarm.
+
+    Args:
+        query: the alarm; its mechanism and aim give way to what is tried, but for what is written.
+        budget: unit, periods and caps.
+        false_alarms: how many are tolerated; ``None`` where that is not said.
+        baseline: shape (cells,), int64: what every cell counts in an ordinary window, in units of
+            the statistic; ``None`` where false alarms are not counted.
+        room_units: what the others leave of a period of the budget, in loss units.
+        span_windows: windows of the fullest span in which false alarms are counted.
+        period_windows: windows of the fullest budget period; ``None`` where there is no end, and
+            under unit ``event``.
+        standing: the configuration without this alarm.
+        hold_ms: its hold as written.
+        windows: what to write into GROUP BY, where these are no longer the windows that are asked
+            for; empty where they are.
+    """
+
+    query: Query
+    budget: Budget
+    false_alarms: FalseRings | None
+    baseline: NDArray[np.int64] | None
+    room_units: int
+    span_windows: int
+    period_windows: int | None
+    standing: Alarms
+    hold_ms: int
+    windows: str = ""
+
+    @property
+    def cells(self) -> int:
+        """How many cells a window has."""
+        return self.query.condition.cells
+
+    @property
+    def tolerated(self) -> float:
+        """Expected false alarms in a span that are tolerated."""
+        return math.inf if self.false_alarms is None else float(self.false_alarms.number)
+
+    @property
+    def distance(self) -> int:
+        """Least distance of a baseline from the first value that has to fire; not above 0: fires.
+
+        In units of the statistic.
+        """
+        bounds, usual = self.atom.thresholds, self.baseline
+        if usual is None:
+            raise ValueError("there is no baseline")
+        return int((bounds - usual if self.upward else usual - (bounds - 1)).min())
+
+    @property
+    def upward(self) -> bool:
+        """Whether it fires above its threshold."""
+        return self.name in self.query.condition.formula.literals
+
+    @property
+    def name(self) -> str:
+        """Of its one atom."""
+        (name,) = self.query.condition.formula.atoms
+        return name
+
+    @property
+    def atom(self) -> ThresholdAtom:
+        """Its one comparison."""
+        return self.query.condition.atoms[self.name]
+
+    @property
+    def per_unit(self) -> Fraction:
+        """One unit of the statistic that it compares, in the aggregate's own unit."""
+        return self.query.aggregates[self.atom.statistic].per_unit
+
+    @property
+    def useful_tolerance(self) -> int:
+        """Largest tolerance that leaves a useful alarm, in units of the statistic."""
+        return useful_tolerance(self.query, self.name)
+
+    def reached(self, mechanism: str) -> int | None:
+        """Return how many losses of the mechanism's plan one privacy unit takes in a period.
+
+        ``None`` where there is no end to them.
+        """
+        query, panes = replace(self.query, mechanism=mechanism, panes=""), None
+        if mechanism_of(mechanism).panes is not None:
+            panes = pane_of(query.calendar)
+        if self.budget.unit is PrivacyUnit.EVENT:
+            return query.calendar.charged if panes is None else 1
+        table = periods_of(self.budget)
+        if table is None:
+            return 1 if mechanism_of(mechanism).run is not None else None
+        if mechanism_of(mechanism).run is not None:
+            return int(table.runs(query.calendar).max())
+        windows = self.period_windows or 0 if panes is None else int(table.windows(panes).max())
+        most = windows_cap(query, self.budget) or windows
+        return min(windows, most) * cells_per_unit(query, self.budget)
+
+    def held(self) -> Case:
+        """Return the case with a hold, where windows overlap and none is written.
+
+        Else one episode would take an alarm of a run for every window that it is in.
+        """
+        if self.query.hold_ms or self.query.calendar.overlap == 1 or self.query.aim.looks > 1:
+            return self
+        hold_ms = least_hold_ms(self.query.calendar)
+        return replace(self, query=replace(self.query, hold_ms=hold_ms))
+
+    def with_calendar(self, calendar: Calendar) -> Case:
+        """Return the case with other windows, in which as much is usual."""
+        aim = replace(self.query.aim, looks=looks_of(calendar))
+        query = replace(self.query, calendar=calendar, aim=aim, hold_ms=0)
+        hold_ms = max(self.hold_ms, least_hold_ms(calendar)) if self.hold_ms else 0
+        query = replace(query, hold_ms=hold_ms)
+        span, period = _windows(query, self.budget, self.false_alarms)
+        return replace(self, query=query, span_windows=span, period_windows=period)
+
+    def in_panes(self, query: Query) -> tuple[Case, Query]:
+        """Return the room beside panes that an alarm shares, and the alarm as it shares them.
+
+        Args:
+            query: decided from panes.
+        """
+        queries = {**self.standing.queries, query.id: query}
+        joined = shared_anew(replace(self.standing, queries=queries))
+        reader = joined.queries[query.id]
+        return replace(self, room_units=_room(reader, joined)), reader
+
+    def with_schedule(self, schedule: Schedule) -> Case:
+        """Return the case with windows at other times, in which as much is usual."""
+        calendar = self.query.calendar
+        if not isinstance(calendar, FixedCalendar | LocalCalendar):
+            return self
+        return self.with_calendar(replace(calendar, schedule=schedule))
+
+    def with_caps(self, **changed: int) -> Case:
+        """Return the case with other caps, under which as much is usual."""
+        condition, before = self.query.condition, self.budget.contribution
+        caps = replace(before, **changed)
+        moved = tuple(
+            old
+            if spec.kind is Weight.DISTINCT_UNITS
+            else old // before.events_per_cell * caps.events_per_cell
+            for spec, old in zip(self.query.aggregates, condition.sensitivities, strict=True)
+        )
+        query = replace(self.query, condition=replace(condition, sensitivities=moved))
+        return replace(self, query=query, budget=replace(self.budget, contribution=caps))
+
+    def with_tolerances(self, tolerances: Sequence[int]) -> Case:
+        """Return the case with other tolerances, in units of the statistics."""
+        return replace(self, query=replace(self.query, aim=aim_with(self.query, tolerances)))
+
+    def with_threshold(self, further: int) -> Case:
+        """Return the case with thresholds further from zero, or nearer below zero.
+
+        Args:
+            further: in units of the statistic.
+        """
+        return self._with_thresholds(self.atom.thresholds + np.int64(further))
+
+    def _with_thresholds(self, thresholds: NDArray[np.int64]) -> Case:
+        atoms = {self.name: replace(self.atom, thresholds=thresholds)}
+        condition = replace(self.query.condition, atoms=atoms)
+        return replace(self, query=replace(self.query, condition=condition))
+
+
+def case_of(query: Query, alarms: Alarms) -> Case | str:
+    """Return what is asked of an alarm, or why nothing can be searched for it.
+
+    Args:
+        query: the alarm, whether it runs or is wanted.
+        alarms: all that run; what the others cost is taken from the budget.
+    """
+    wanted, usual = query.false_rings, query.usual
+    if query.open and (wanted is None or usual is None):
+        return "it does not say its baseline and how many false alarms are tolerated"
+    if mechanism_of(query.mechanism).bands is not None:
+        return "a band is no comparison"
+    one = len(query.condition.formula.literals) == 1 and not query.members.fields
+    if query.open and not one:
+        return "false alarms are counted for alarms of one comparison"
+    baseline = None
+    if one and usual is not None and wanted is not None:
+        (atom,) = query.condition.atoms.values()
+        per_unit = float(query.aggregates[atom.statistic].per_unit)
+        baseline = np.rint(usual / per_unit).astype(np.int64)
+    span, period = _windows(query, alarms.budget, wanted)
+    queries = {name: each for name, each in alarms.queries.items() if name != query.id}
+    standing = shared_anew(replace(alarms, queries=queries))
+    room = _room(query, standing)
+    return Case(query, alarms.budget, wanted, baseline, room, span, period, standing, query.hold_ms)
+
+
+def _room(query: Query, alarms: Alarms) -> int:
+    """Return what the other alarms of a budget leave of it, in loss units; below 0 where it lacks.
+
+    What panes take that it shares with some of them is not taken from it: it pays for all of that.
+    """
+    scope = scope_of(query, alarms)
+    others = [
+        each
+        for each in alarms.running.values()
+        if each.id not in {query.id, query.panes} and scope_of(each, alarms) == scope
+    ]
+    costs = alarm_costs(scope, others, plans_of(alarms), alarms.budget)
+    event = alarms.budget.unit is PrivacyUnit.EVENT
+    if not event and any(cost.charged_per_period is None for cost in costs):
+        return 0
+    return alarms.budget.wall_units - kept_of(loads_of(alarms.budget.unit, costs), costs)
+
+
+def _windows(query: Query, budget: Budget, wanted: FalseRings | None) -> tuple[int, int | None]:
+    """Return windows of the fullest span, and of the fullest budget period.
+
+    Windows that are evaluated in steps are one each.
+    """
+    calendar, days = whole_windows(query.calendar), 7 if wanted is None else wanted.days
+    schedule = calendar.schedule
+    zone = "UTC" if schedule is None else schedule.timezone
+    spans = period_table(Periods(LocalCalendar(days, days, zone)))
+    most = int(spans.windows(calendar).max())
+    table = periods_of(budget)
+    return most, None if table is None else int(table.windows(calendar).max())

@@ -1,0 +1,255 @@
+"""The smallest changes of what is asked after which an alarm can be had.
+
+Each is looked for by itself with :func:`stream.planning.solver.search.cheapest`, and planned in its
+whole file before it is shown. The baseline is taken to stay as it is.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from fractions import Fraction
+from typing import TYPE_CHECKING, Final
+
+from accountant.budget.plan import epsilon_needed
+from accountant.units import PrivacyUnit
+from stream.config.alarms.tolerances import highest_tolerance, tolerance_text
+from stream.model.numbers import decimal
+from stream.model.wanted import FalseRings
+from stream.planning.budget import budget_plan, periods_of
+from stream.planning.search import rounded, rounded_index, smallest
+from stream.planning.solver.search import MOST_RATE, cheapest
+from stream.planning.stretching import covered_share, longest_stretch, stretched, window_text
+from stream.windows.calendars import LocalCalendar
+from stream.windows.schedule import Schedule
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from stream.planning.solver.candidates import Candidate
+    from stream.planning.solver.case import Case
+
+__all__ = ["Change", "ChangeKind", "changes_of"]
+
+_LONGER: Final = (2, 3, 4, 5, 6, 8, 10, 12, 15, 24)
+_MOST_THRESHOLDS: Final = 8
+_MOST_STEPS: Final = 10_000
+
+
+class ChangeKind(StrEnum):
+    """What would have to change."""
+
+    EPSILON_MAX = "epsilon_max"
+    TOLERANCE = "tolerance"
+    FALSE_ALARMS = "false_alarms"
+    MAX_FNR = "max_fnr"
+    EPISODES = "episodes"
+    WINDOW = "window"
+    ACTIVE = "active"
+    THRESHOLD = "threshold"
+    GROUPS = "max_groups_per_window"
+    EVENTS = "max_events_per_group"
+    CAP = "max_windows_per_period"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change after which all that is wanted can be had.
+
+    Args:
+        kind: what changes.
+        value: to what.
+        text: what to write, in words.
+        candidate: what then keeps all.
+    """
+
+    kind: ChangeKind
+    value: str
+    text: str
+    candidate: Candidate
+
+
+def changes_of(case: Case) -> list[Change]:
+    """Return the smallest change of every kind that is enough; kinds that never are, are left out.
+
+    Args:
+        case: what is asked, for which nothing keeps all.
+    """
+    kinds = (
+        *(_epsilon, _tolerance, _false_alarms, _max_fnr, _episodes),
+        *(_window, _active, _threshold, _groups, _events, _cap),
+    )
+    return [one for kind in kinds for one in kind(case) if _stands(one.candidate)]
+
+
+def _stands(found: Candidate) -> bool:
+    """Whether a whole file carries what was found: planned as it would be written."""
+    return found.keeps and budget_plan(found.joined).fits
+
+
+def _keeping(case: Case) -> Candidate | None:
+    found = cheapest(case) if case.span_windows else None
+    return found if found is not None and found.keeps else None
+
+
+def _first(
+    changed: Callable[[int], Case], low: int, high: int, *, near: bool = False
+) -> Iterator[tuple[int, Candidate]]:
+    """Yield the first number above ``low`` after which something keeps all, with that; or nothing.
+
+    See :func:`stream.planning.search.smallest`.
+    """
+    found = smallest(lambda number: _keeping(changed(number)) is not None, low, high, near=near)
+    kept = None if found is None else _keeping(changed(found))
+    if found is not None and kept is not None:
+        yield found, kept
+
+
+def _epsilon(case: Case) -> Iterator[Change]:
+    found = cheapest(case)
+    if found is None or found.worst_units is None:
+        return
+    limit, gaussian = case.budget.wall_units, case.budget.gaussian
+    value = epsilon_needed(limit - case.room_units + found.worst_units, gaussian)
+    budget = replace(case.budget, epsilon_max=Fraction(value))
+    if gaussian is not None:
+        budget = replace(budget, gaussian=replace(gaussian, epsilon=Fraction(value)))
+    room = budget.wall_units - (limit - case.room_units)
+    fitting = replace(found, case=replace(found.case, room_units=room, budget=budget))
+    yield Change(ChangeKind.EPSILON_MAX, value, f'epsilon_max: "{value}"', fitting)
+
+
+def _tolerance(case: Case) -> Iterator[Change]:
+    """Yield wider tolerances where they are written: their uncertain regions by one factor."""
+    query = case.query
+    if "tolerance" in query.open:
+        return
+    names, own = query.condition.formula.atoms, query.aim.tolerances
+    highest = [
+        min(highest_tolerance(query, name), _MOST_STEPS * query.condition.sensitivity_of(name) // 2)
+        for name in names
+    ]
+
+    def widened(index: int) -> Case:
+        wide = (math.ceil(((2 * each + 1) * rounded(index) - 1) / 2) for each in own)
+        return case.with_tolerances([min(*pair) for pair in zip(wide, highest, strict=True)])
+
+    for _, kept in _first(widened, 0, rounded_index(Fraction(2 * _MOST_STEPS)), near=True):
+        value = tolerance_text(kept.query, kept.query.aim.tolerances)
+        yield Change(ChangeKind.TOLERANCE, value, f"tolerance: {value}", kept)
+
+
+def _false_alarms(case: Case) -> Iterator[Change]:
+    wanted = case.false_alarms
+    if wanted is None or case.baseline is None:
+        return
+
+    def tolerated(index: int) -> Case:
+        return replace(case, false_alarms=FalseRings(rounded(index), wanted.span))
+
+    low = rounded_index(wanted.number)
+    for index, kept in _first(tolerated, low, low + 4 * 900):
+        value = FalseRings(rounded(index), wanted.span).text
+        yield Change(ChangeKind.FALSE_ALARMS, value, f"false_alarms: {value}", kept)
+
+
+def _max_fnr(case: Case) -> Iterator[Change]:
+    def missing(index: int) -> Case:
+        aim = replace(case.query.aim, max_fnr=rounded(index))
+        return replace(case, query=replace(case.query, aim=aim))
+
+    if case.query.aim.max_fnr >= MOST_RATE:
+        return
+    low, high = rounded_index(case.query.aim.max_fnr), rounded_index(MOST_RATE)
+    for index, kept in _first(missing, low, high):
+        value = decimal(rounded(index))
+        yield Change(ChangeKind.MAX_FNR, value, f"max_fnr: {value}", kept)
+
+
+def _episodes(case: Case) -> Iterator[Change]:
+    """Yield the most episodes that a period can carry, where more are wanted."""
+    most = case.query.episodes or 1
+
+    def fewer(less: int) -> Case:
+        return replace(case, query=replace(case.query, episodes=most - less))
+
+    for less, kept in _first(fewer, 0, most - 1, near=True):
+        value = str(most - less)
+        yield Change(ChangeKind.EPISODES, value, f"episodes: {value}", kept)
+
+
+def _window(case: Case) -> Iterator[Change]:
+    """Yield the first longer windows, of sliding ones longer steps, that watch as much time."""
+    calendar = case.query.calendar
+    most = longest_stretch(calendar, periods_of(case.budget))
+    for times in (each for each in _LONGER if each <= most):
+        longer = stretched(calendar, times)
+        found = _keeping(case.with_calendar(longer))
+        if found is not None and covered_share(longer, calendar) >= 1:
+            text = window_text(longer, case.query.feed.time)
+            words = f"windows of {text}, if the baseline is the same then"
+            found = replace(found, case=replace(found.case, windows=text))
+            yield Change(ChangeKind.WINDOW, text, words, found)
+            return
+
+
+def _active(case: Case) -> Iterator[Change]:
+    """Yield a pause where a budget period ends: windows that touch two periods cost a run each."""
+    calendar, table = case.query.calendar, periods_of(case.budget)
+    if table is None or calendar.overlap == 1 or calendar.schedule is not None:
+        return
+    if not isinstance(table.calendar, LocalCalendar):
+        return
+    days = table.calendar.size_days
+    text = "Mon-Sun 00:00-23:59" if days % 7 else "Mon-Sat 00:00-24:00, Sun 00:00-23:59"
+    paused = case.with_schedule(Schedule.parse(text, table.calendar.timezone))
+    if (found := _keeping(paused)) is not None:
+        yield Change(ChangeKind.ACTIVE, text, f'active: "{text}"', found)
+
+
+def _threshold(case: Case) -> Iterator[Change]:
+    if case.baseline is None:
+        return
+    least, *others = set(case.atom.thresholds.tolist())
+    if not case.upward or least <= 0 or others:
+        return
+    for found, kept in _first(case.with_threshold, 0, least * (_MOST_THRESHOLDS - 1), near=True):
+        value = decimal((least + found) * case.per_unit)
+        yield Change(ChangeKind.THRESHOLD, value, f"a threshold just below {value}", kept)
+
+
+def _groups(case: Case) -> Iterator[Change]:
+    yield from _bounded(case, ChangeKind.GROUPS, "predicates_per_window")
+
+
+def _events(case: Case) -> Iterator[Change]:
+    yield from _bounded(case, ChangeKind.EVENTS, "events_per_cell")
+
+
+def _bounded(case: Case, kind: ChangeKind, name: str) -> Iterator[Change]:
+    """Yield the largest smaller contribution bound that is enough."""
+    if case.budget.unit is PrivacyUnit.EVENT:
+        return
+    bound: int = getattr(case.budget.contribution, name)
+    for below, kept in _first(lambda below: case.with_caps(**{name: -below}), -bound, -1):
+        text = f"{kind.value}: {-below}, which counts less of a person"
+        yield Change(kind, str(-below), text, kept)
+
+
+def _cap(case: Case) -> Iterator[Change]:
+    """Yield the widest cap over a period that is enough: who stays longer is counted in part."""
+    most, least = case.period_windows, case.query.calendar.overlap
+    if case.budget.unit is PrivacyUnit.EVENT or most is None or case.query.share:
+        return
+    if any(each.share or each.hold_ms for each in case.standing.queries.values()):
+        return
+    own = min(case.budget.contribution.windows_per_period or most, most)
+    for below, kept in _first(
+        lambda below: case.with_caps(windows_per_period=-below), -own, -least
+    ):
+        text = (
+            f"max_windows_per_period: {-below}, so that who is in more of a period's {most} windows"
+            f" counts in the first {-below} alone"
+        )
+        yield Change(ChangeKind.CAP, str(-below), text, kept)

@@ -1,0 +1,343 @@
+"""The search: for every way to have an alarm, the least it takes to keep what is wanted of it.
+
+Of a mechanism that decides each window by itself the search is over ``max_fpr``, in numbers of
+three digits, at the widest useful tolerance that ends above the baseline. Of SVT runs it is over
+the alarms of a run, the misses of a query and ``max_fpr``: false alarms use up a run, so a query is
+asked for fewer misses than wanted, such that a cell at its threshold that is asked last of a whole
+period is still missed no more often than wanted. That is the grid: nothing else is tried, and
+nothing in it is left out but what costs more than something that is kept.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from accountant.errors import ConfigError
+from accountant.units import to_loss_units
+from operators.registry import DEFAULT, OFFERED, create, mechanism_of
+from stream.config.alarms.panes import no_panes_for, pane_count
+from stream.config.alarms.tolerances import aim_with
+from stream.model.holds import in_runs
+from stream.planning.search import index_within, largest, rounded, rounded_index
+from stream.planning.solver.candidates import Candidate
+from stream.planning.solver.ways import ways
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from operators.base import Operator, RunOperator
+    from operators.conditions.condition import Aim
+    from operators.descriptors import Mechanism
+    from stream.planning.solver.case import Case
+
+__all__ = ["MOST_ALARMS", "MOST_RATE", "as_written", "best_of", "cheapest"]
+
+MOST_ALARMS: Final = 10
+"""Most alarms of a run that are tried where none are written."""
+
+MOST_RATE: Final = Fraction(1, 5)
+"""No rate of errors above this is tried: nobody should be content with it."""
+
+_LEAST_RATE: Final = Fraction(1, 10**9)
+_PARTS: Final = tuple(Fraction(part, 100) for part in (95, 80, 60))
+"""Parts of ``max_fnr`` that a query of a run may miss; the rest is for runs that are spent."""
+
+
+def best_of(case: Case) -> Candidate | None:
+    """Return the best way that keeps all that is wanted; ``None`` where none does.
+
+    A mechanism that decides every window by itself is best where the budget carries one, the
+    cheapest of them: its windows know nothing of each other. Else it is SVT runs, which carry as
+    many episodes as can be where it is not said how many: a spent run does not fire until the
+    period ends.
+    """
+    alone = [one for one in _by_windows(case) if one.keeps]
+    if alone:
+        return min(alone, key=lambda one: one.worst_units or 0)
+    ways_of = [each for each in _tried(case) if _runs(*each)]
+    if case.query.episodes:
+        return next(filter(None, (_carrying(way, each) for way, each in ways_of)), None)
+    for way, mechanism in ways_of:
+        known: dict[int, Candidate] = {}
+
+        def carries(
+            episodes: int,
+            way: Case = way,
+            mechanism: Mechanism = mechanism,
+            known: dict[int, Candidate] = known,
+        ) -> bool:
+            query = replace(way.query, episodes=episodes)
+            found = _carrying(replace(way, query=query), mechanism)
+            if found is not None:
+                known[episodes] = replace(found, query=replace(found.query, episodes=None))
+            return found is not None
+
+        if most := largest(carries, 0, _numbers(way).stop - 1):
+            return known[most]
+    return None
+
+
+def _carrying(case: Case, mechanism: Mechanism) -> Candidate | None:
+    """Return the cheapest runs that carry the episodes of a case, within the budget."""
+    for alarms in _numbers(case):
+        if _least_units(case, mechanism, alarms) > case.room_units:
+            return None
+        one = _run_of(case, mechanism, alarms)
+        if one is not None and one.keeps:
+            return one
+    return None
+
+
+def _least_units(case: Case, mechanism: Mechanism, alarms: int) -> int:
+    """Return what runs of so many alarms cost at least, however many false ones are tolerated."""
+    tolerance = _tolerance(case)
+    if tolerance is None:
+        return 0
+    aim = _aims(case, mechanism, tolerance)(_rates(case).stop - 1)
+    fnr = case.query.aim.max_fnr * _PARTS[0]
+    try:
+        units = _run_units(case, mechanism, replace(aim, max_fnr=fnr, alarms=alarms))
+    except ConfigError:
+        return 0
+    return units * (case.reached(mechanism.name) or 1)
+
+
+def cheapest(case: Case) -> Candidate | None:
+    """Return what costs a privacy unit least and keeps all but the budget, if anything does.
+
+    Args:
+        case: what is asked.
+    """
+    if not case.query.open:
+        written = as_written(case)
+        return written if written is not None and written.wanted else None
+    found = list(_by_windows(case))
+    for way, mechanism in _tried(case):
+        if _runs(way, mechanism):
+            each = (_run_of(way, mechanism, alarms) for alarms in _numbers(case))
+            found += [one for one in [next(filter(None, each), None)] if one is not None]
+    kept = [one for one in found if one.wanted and one.worst_units is not None]
+    return min(kept, key=lambda one: one.worst_units or 0, default=None)
+
+
+def as_written(case: Case) -> Candidate | None:
+    """Return what an alarm that says how it is run does; ``None`` where it cannot be.
+
+    Of runs ``max_fnr`` is what a query may miss. Of a cell that is asked last as much is tolerated
+    as was wanted; where only that is written, as much as the search would have left for it.
+    """
+    query, mechanism = case.query, mechanism_of(case.query.mechanism)
+    try:
+        if not in_runs(query):
+            return _judged(case, query.mechanism, query.aim)
+        most = query.wanted_fnr or query.aim.max_fnr / _PARTS[-1]
+        tolerated = replace(query.aim, max_fnr=most)
+        return _judged_run(replace(case, query=replace(query, aim=tolerated)), mechanism, query.aim)
+    except ConfigError:
+        return None
+
+
+def _tried(case: Case) -> Iterator[tuple[Case, Mechanism]]:
+    """Yield every way that windows may lie with every mechanism that may decide them.
+
+    Of mechanisms that decide a window by itself only the cheapest is tried, unless one is written.
+    """
+    written = mechanism_of(case.query.mechanism)
+    for way in ways(case):
+        if "mechanism" not in case.query.open:
+            yield way, written
+            continue
+        for mechanism in OFFERED.values():
+            least = mechanism.run is not None or mechanism.panes is not None
+            if (least or mechanism.name == DEFAULT.name) and _takes(mechanism, way):
+                yield way, mechanism
+
+
+def _takes(mechanism: Mechanism, case: Case) -> bool:
+    """Whether a mechanism may be written for an alarm, over the windows that it has here."""
+    if case.query.hold_ms and "hold" not in mechanism.keys:
+        return False
+    if case.query.aim.looks > 1:
+        return mechanism.early is not None
+    if mechanism.panes is not None:
+        query = replace(case.query, mechanism=mechanism.name, open=())
+        shares = bool(case.standing.panes) or pane_count(case.query.calendar) > 1
+        return shares and not no_panes_for(query, case.standing)
+    if mechanism.run is not None:
+        return case.budget.contribution.windows_per_period is None
+    return not case.windows  # windows that slide cost as much as they overlap
+
+
+def _runs(case: Case, mechanism: Mechanism) -> bool:
+    """Whether a mechanism charges whole runs of the windows of a case."""
+    return mechanism.run is not None and case.query.aim.looks == 1
+
+
+def _numbers(case: Case) -> range:
+    """Return how many alarms of a run are tried, ascending: at least one for every episode."""
+    if "alarms_per_period" not in case.query.open:
+        return range(case.query.aim.alarms, case.query.aim.alarms + 1)
+    least = case.query.episodes or 1
+    return range(least, max(MOST_ALARMS, least) + 1)
+
+
+def _tolerance(case: Case) -> int | None:
+    """Return the tolerance to try: the widest useful one that ends above the baseline.
+
+    Half the way to the baseline: there false alarms begin to be bounded. ``None``: there is none.
+    """
+    if "tolerance" not in case.query.open:
+        return case.query.aim.tolerances[0]
+    return None if case.distance <= 0 else min((case.distance - 1) // 2, case.useful_tolerance)
+
+
+def _aims(case: Case, mechanism: Mechanism, tolerance: int) -> Callable[[int], Aim]:
+    """Return the aim by the index of its ``max_fpr`` among numbers of three digits."""
+    aim = aim_with(case.query, (tolerance,), mechanism.name)
+    if mechanism.panes is not None:
+        aim = replace(aim, panes=pane_count(case.query.calendar), pane_units=0)
+    return lambda index: replace(aim, max_fpr=rounded(index))
+
+
+def _rates(case: Case) -> range:
+    """Return the indexes of rates of false alarms that are tried, ascending."""
+    written, room = case.query.aim.max_fpr, 1 - case.query.aim.max_fnr
+    most = min(MOST_RATE, room * Fraction(9, 10)) if written is None else written
+    return range(rounded_index(_LEAST_RATE), index_within(most) + 1)
+
+
+def _by_windows(case: Case) -> Iterator[Candidate]:
+    """Yield, for each mechanism of single windows, the cheapest way."""
+    for way, mechanism in _tried(case):
+        tolerance = None if _runs(way, mechanism) else _tolerance(way)
+        if tolerance is None:
+            continue
+        aim_at, rates = _aims(way, mechanism, tolerance), _rates(way)
+
+        def quiet(
+            index: int,
+            way: Case = way,
+            name: str = mechanism.name,
+            aim_at: Callable[[int], Aim] = aim_at,
+        ) -> bool:
+            false = _false_alarms(way, create(name, way.query.condition, aim_at(index)))
+            return false is not None and false <= way.tolerated
+
+        try:
+            found = largest(quiet, rates.start - 1, rates.stop - 1)
+            yield _judged(way, mechanism.name, aim_at(max(found, rates.start)))
+        except ConfigError:
+            continue
+
+
+def _judged(case: Case, mechanism: str, aim: Aim) -> Candidate:
+    query = replace(case.query, mechanism=mechanism, aim=aim, open=(), panes="")
+    if mechanism_of(mechanism).panes is not None:
+        case, query = case.in_panes(query)
+    operator = create(mechanism, query.condition, query.aim)
+    units = to_loss_units(operator.plan.epsilon)
+    return Candidate(case, query, units, _false_alarms(case, operator), float(aim.max_fnr))
+
+
+def _false_alarms(case: Case, operator: Operator) -> float | None:
+    """Return the false alarms expected of a span where all cells are at their baseline."""
+    if case.baseline is None:
+        return 0.0
+    pairs, window = np.stack([case.atom.thresholds, case.baseline]), _usual_window(case)
+    _, firsts, cells = np.unique(pairs, axis=1, return_index=True, return_counts=True)
+    total = 0.0
+    for cell, alike in zip(firsts.tolist(), cells.tolist(), strict=True):
+        chances = operator.chances(cell, window[:, [cell]])
+        if chances is None:
+            return None
+        total += alike * float(chances[0])
+    return case.span_windows * total
+
+
+def _run_of(case: Case, mechanism: Mechanism, alarms: int) -> Candidate | None:
+    """Return the cheapest run of so many alarms that keeps false alarms and misses, if any does."""
+    tolerance = _tolerance(case)
+    if tolerance is None or case.period_windows is None or case.baseline is None:
+        return None
+    case = case.held()
+    aim_at, rates = _aims(case, mechanism, tolerance), _rates(case)
+    best: tuple[int, Aim] | None = None
+    for part in _PARTS:
+
+        def asked(index: int, fnr: Fraction = case.query.aim.max_fnr * part) -> Aim:
+            return replace(aim_at(index), max_fnr=fnr, alarms=alarms)
+
+        try:
+            # A smaller rate costs no less than the largest: most parts end here.
+            if best is not None and _run_units(case, mechanism, asked(rates.stop - 1)) >= best[0]:
+                continue
+            found = largest(
+                partial(_lasts, case, mechanism, asked), rates.start - 1, rates.stop - 1
+            )
+            units = _run_units(case, mechanism, asked(max(found, rates.start)))
+        except ConfigError:
+            continue
+        if found >= rates.start and (best is None or units < best[0]):
+            best = units, asked(found)
+    if best is None:
+        return None
+    one = _judged_run(case, mechanism, best[1])
+    if one.quiet and one.sure:
+        return one
+    # Floats that were a hair too kind: one step down the three digits is far more than a hair.
+    index = rounded_index(best[1].max_fpr or MOST_RATE) - 1
+    return _judged_run(case, mechanism, replace(best[1], max_fpr=rounded(index)))
+
+
+def _sketch(case: Case, mechanism: Mechanism, aim: Aim) -> RunOperator:
+    if mechanism.sketch is None:
+        raise ValueError("only a mechanism with runs has a sketch of one")
+    return mechanism.sketch(case.query.condition, aim)
+
+
+def _run_units(case: Case, mechanism: Mechanism, aim: Aim) -> int:
+    return to_loss_units(_sketch(case, mechanism, aim).plan.epsilon)
+
+
+def _lasts(case: Case, mechanism: Mechanism, asked: Callable[[int], Aim], index: int) -> bool:
+    """Whether runs keep false alarms and misses at a rate, over a whole period."""
+    windows = case.period_windows or 1
+    sketch, taken = _sketch(case, mechanism, asked(index)), (case.query.episodes or 1) - 1
+    lasts = sketch.endurance(_usual_window(case), windows, taken)
+    false = lasts.unlimited * case.span_windows / windows
+    return false <= case.tolerated and lasts.missed <= float(case.query.aim.max_fnr)
+
+
+def _judged_run(case: Case, mechanism: Mechanism, aim: Aim) -> Candidate:
+    """Return a run as it is promised; ``max_fnr`` of a query, of a whole period its misses.
+
+    Each further episode of a period finds an alarm less, of which quiet cells take some.
+    """
+    planned, windows = mechanism.run, case.period_windows
+    if planned is None:
+        raise ValueError("only a mechanism with runs has any")
+    run = planned(case.query.condition, aim)
+    query = replace(case.query, mechanism=mechanism.name, aim=aim, open=(), panes="")
+    units = to_loss_units(run.plan.epsilon)
+    if windows is None or case.baseline is None:
+        false = None if case.baseline is not None else 0.0
+        return Candidate(case, query, units, false, float(aim.max_fnr))
+    most, usual = float(case.query.aim.max_fnr) + 1e-12, _usual_window(case)
+    lasts = [run.endurance(usual, windows, taken) for taken in range(aim.alarms)]
+    sure = sum(each.missed <= most for each in lasts)
+    false = lasts[0].unlimited * case.span_windows / windows
+    wanted = min(case.query.episodes or 1, aim.alarms)
+    return Candidate(case, query, units, false, lasts[wanted - 1].missed, sure)
+
+
+def _usual_window(case: Case) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+    """Return the statistics of a window at its baseline, shape (statistics, cells)."""
+    statistics = np.zeros((case.query.condition.statistics, case.cells), np.int64)
+    if case.baseline is not None:
+        statistics[case.atom.statistic] = case.baseline
+    return statistics

@@ -1,0 +1,96 @@
+"""How alarms can be had: the best way of each, or the least that would have to change.
+
+Alarms that leave something open are solved in the order of the file. Each is first given the
+cheapest way there is; then each in turn may take what the budget has left beside all others, so
+that runs get as many alarms as fit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from stream.planning.budget import budget_plan
+from stream.planning.solver.case import case_of
+from stream.planning.solver.changes import changes_of
+from stream.planning.solver.search import as_written, best_of, cheapest
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
+    from stream.planning.solver.candidates import Candidate
+    from stream.planning.solver.changes import Change
+
+__all__ = ["Solved", "as_solved", "solve"]
+
+
+@dataclass(frozen=True, eq=False)
+class Solved:
+    """What was found for one alarm.
+
+    Args:
+        query: the alarm as it was asked for.
+        found: what keeps all that is wanted; ``None`` where nothing does.
+        changes: the smallest changes after which something does, where nothing does.
+        why: why nothing can be said, where that is so.
+    """
+
+    query: Query
+    found: Candidate | None
+    changes: tuple[Change, ...] = ()
+    why: str = ""
+
+
+def solve(alarms: Alarms) -> tuple[Solved, ...]:
+    """Solve every alarm that leaves something open, and check every other, in order.
+
+    Of an alarm that says how it is run nothing is searched: it keeps what is wanted of it within
+    the budget, or it is said what would have to change.
+
+    Args:
+        alarms: the configuration, alarms that are only wanted included.
+    """
+    standing = _with_cheapest(alarms)
+    solved: list[Solved] = []
+    fits = not alarms.wanted and budget_plan(alarms).fits
+    for query in (*alarms.queries.values(), *alarms.wanted.values()):
+        one = _solved(query, standing, fits=fits)
+        solved.append(one)
+        if one.found is not None and query.open:
+            standing = one.found.joined
+    return tuple(solved)
+
+
+def as_solved(alarms: Alarms, solved: Sequence[Solved]) -> Alarms:
+    """Return the configuration with what was found in place of what is wanted, ready to be planned.
+
+    Alarms for which nothing was found are left out.
+    """
+    for one in solved:
+        if one.query.open and one.found is not None:
+            alarms = one.found.beside(alarms)
+    return replace(alarms, wanted={})
+
+
+def _solved(query: Query, standing: Alarms, *, fits: bool) -> Solved:
+    if not query.open and query.false_rings is None and fits:
+        return Solved(query, None, why="nothing is wanted of it")
+    case = case_of(query, standing)
+    if isinstance(case, str):
+        return Solved(query, None, why=case)
+    found = best_of(case) if query.open else as_written(case)
+    if found is not None and found.keeps:
+        return Solved(query, found)
+    return Solved(query, None, tuple(changes_of(case)))
+
+
+def _with_cheapest(alarms: Alarms) -> Alarms:
+    """Return the configuration with the cheapest way of every open alarm beside the others."""
+    for query in alarms.wanted.values():
+        case = case_of(query, alarms)
+        found = None if isinstance(case, str) else cheapest(case)
+        if found is not None and found.fits:
+            alarms = found.beside(alarms)
+    return alarms

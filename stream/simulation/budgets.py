@@ -1,0 +1,167 @@
+"""The budgets of a file in one simulated replay: which windows they grant, as a ledger would.
+
+The real filter (:mod:`accountant.budget.filter`) answers every window in the order of admission. A
+replay ends each window before it asks for the next, so no answer waits for anything, and what a
+window did not cost is there for the next one: ``docs/proofs/filter.md``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from accountant.budget.filter import EventFilter, UserFilter
+from accountant.budget.keeping import Keeper, Keepers
+from accountant.budget.standings import Standing
+from accountant.costs.charges import Charge, PeriodCap, UniformCost, WindowKey
+from accountant.costs.levels import LevelCosts
+from accountant.loss.overlap import Held
+from accountant.records import Answer
+from accountant.regions.groupings import cells_key
+from accountant.regions.shapes import ANYWHERE
+from accountant.units import PrivacyUnit
+from stream.decisions.registration import shape_of
+from stream.model.alarms import cells_per_unit, has_runs, scope_of, windows_cap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from accountant.budget.filter import BudgetFilter
+    from accountant.costs.charges import CellCosts
+    from accountant.regions.shapes import Shape
+    from stream.model.alarms import Alarms
+    from stream.model.queries import Query
+
+__all__ = ["Asking", "Budgets", "keys_at", "unlimited"]
+
+
+@dataclass(frozen=True, eq=False)
+class Asking:
+    """What one alarm, or the panes of some, asks its budget for.
+
+    Args:
+        query: the alarm.
+        alarms: the file that it stands in.
+        keys: its windows, or steps of windows, in order.
+        units: what a cell costs at worst, in loss units.
+    """
+
+    query: Query
+    alarms: Alarms
+    keys: Sequence[WindowKey]
+    units: int
+
+    @cached_property
+    def scope(self) -> str:
+        """The budget's name."""
+        return scope_of(self.query, self.alarms)
+
+    @cached_property
+    def in_runs(self) -> bool:
+        """Whether windows are charged as parts of SVT runs."""
+        return has_runs(self.query, self.alarms.budget)
+
+    @cached_property
+    def charges(self) -> tuple[Charge, ...]:
+        """What every window costs at worst."""
+        query, budget = self.query, self.alarms.budget
+        few, periods = windows_cap(query, budget), budget.periods
+        cost, reached = UniformCost(self.units, len(query.domain)), cells_per_unit(query, budget)
+        cap = None if few is None else PeriodCap(few, query.id, query.fingerprint)
+        return tuple(
+            Charge(
+                key,
+                cost,
+                reached,
+                periods.touched(key.start_ms, key.end_ms) if periods else (),
+                cap,
+            )
+            for key in self.keys
+        )
+
+    @cached_property
+    def goes_on(self) -> tuple[bool, ...]:
+        """Per window, whether it is a later step of one: denied where the step before it is."""
+        calendar = self.query.calendar
+        numbers = (calendar.first_starting_at(key.start_ms) for key in self.keys)
+        return tuple(calendar.counted(at) != calendar.bounds(at) for at in numbers)
+
+    @cached_property
+    def covers(self) -> tuple[Shape, str]:
+        """Which rows its cells cover, and what those cells are."""
+        if self.alarms.budget.unit is PrivacyUnit.USER:
+            return ANYWHERE, ""
+        shape, cells = shape_of(self.query), len(self.query.domain)
+        known = cells_key(shape.grouping) or f"{self.query.id} {self.query.fingerprint}"
+        return shape, f"{cells} {known}"
+
+
+class Budgets:
+    """What the budgets hold so far; every replay begins with new ones.
+
+    Args:
+        asking: all that ask.
+    """
+
+    def __init__(self, asking: Iterable[Asking]) -> None:
+        self._filters: dict[str, BudgetFilter] = {}
+        shares: dict[str, dict[str, Keeper]] = {}
+        for one in asking:
+            kept = shares.setdefault(one.scope, {})
+            if units := one.alarms.budget.share_units(one.query.share):
+                kept[one.query.id] = Keeper(units)
+            limit = one.alarms.budget.wall_units
+            self._filters[one.scope] = (
+                UserFilter(limit, {}, {}, Keepers(kept))
+                if one.alarms.budget.unit is PrivacyUnit.USER
+                else EventFilter(limit, [])
+            )
+
+    def grant(self, one: Asking, charge: Charge) -> bool:
+        """Tell whether a window is granted; those before it have ended."""
+        return self._filters[one.scope].answer(charge, one.covers[0]) is Answer.RESERVED
+
+    def settle(self, one: Asking, charge: Charge, cost: CellCosts) -> None:
+        """Count what a window that was granted cost; of an SVT run the rest stays its own."""
+        units, costs = cost.largest_sum_units(charge.cells_per_unit), None
+        shape, cells = one.covers
+        if cells and isinstance(cost, LevelCosts) and len(cost.levels) > 1:
+            costs = cost.encode()
+        held = Held(charge.key.start_ms, charge.key.end_ms, units, shape, cells, costs)
+        left = charge.loss_units - units if one.in_runs else None
+        standing = Standing(held, False, charge.periods, one.query.id, left, charge.cap)
+        self._filters[one.scope].hold(standing)
+
+
+def unlimited(asking: Mapping[str, Asking]) -> frozenset[str]:
+    """Return the budgets that deny no window, whatever is drawn.
+
+    Nothing is denied where every window may cost its worst. SVT runs are the exception: one that is
+    spent may be followed by another, so their budgets are always asked.
+    """
+    budgets, denying = Budgets(asking.values()), set()
+    for name, at in in_order(asking.values()):
+        one = asking[name]
+        charge = one.charges[at]
+        if one.in_runs or not budgets.grant(one, charge):
+            denying.add(one.scope)
+        elif one.scope not in denying:
+            budgets.settle(one, charge, charge.cost)
+    return frozenset(one.scope for one in asking.values()) - denying
+
+
+def in_order(asking: Iterable[Asking]) -> list[tuple[str, int]]:
+    """Return all windows in the order in which they are admitted, each as alarm and number."""
+    every = ((key, at) for one in asking for at, key in enumerate(one.keys))
+    return [(key.query, at) for key, at in sorted(every)]
+
+
+def keys_at(query: Query, starts_ms: NDArray[np.int64]) -> tuple[WindowKey, ...]:
+    """Return the windows, or steps, of an alarm that start at some instants."""
+    calendar = query.calendar
+    bounds = (calendar.bounds(calendar.first_starting_at(at)) for at in starts_ms.tolist())
+    return tuple(WindowKey(end_ms, query.id, start_ms) for start_ms, end_ms in bounds)

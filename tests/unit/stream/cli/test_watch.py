@@ -1,0 +1,86 @@
+"""``tocsin watch``: what is said, and what is folded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from stream.decisions.records import Alarm, DecisionRecord
+from tests.support.commands import configuration, tocsin
+
+if TYPE_CHECKING:
+    import pytest
+
+HOURS = [f"2025-03-03T{hour:02}:00:00.000Z" for hour in range(10)]
+
+
+def alarm(hour: int) -> Alarm:
+    """Return an alarm of the hall."""
+    return Alarm(
+        alarm_id="1",
+        query="crowd",
+        predicate={"room": "hall"},
+        window_start=HOURS[hour],
+        window_end=HOURS[hour + 1],
+        mechanism="tslm",
+        max_fnr=0.05,
+        tolerance="9",
+        epsilon="1",
+        ledger="1",
+        sequence=1,
+    )
+
+
+def denial(hour: int, reason: str = "budget") -> DecisionRecord:
+    """Return a window that was denied."""
+    return DecisionRecord(
+        query="crowd",
+        window_start=HOURS[hour],
+        window_end=HOURS[hour + 1],
+        outcome="denied",
+        reason=reason,
+        alarms=0,
+        alarms_digest="",
+        unanswered=0,
+        epsilon="0",
+        epsilon_units=0,
+        cells_per_unit=1,
+        ledger="1",
+        sequence=1,
+        fingerprint="",
+        budget="user",
+        periods=(),
+        next_start=HOURS[hour + 1],
+    )
+
+
+def watched(folder: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> tuple[list[str], str]:
+    """Return what is shown of a few records, on both streams."""
+    records = [denial(0), denial(1), denial(2), alarm(3), alarm(3), alarm(4), denial(5, "late")]
+    monkeypatch.setattr("stream.cli.watch.follow", lambda *_, **__: (one for one in records))
+    path = Path(configuration(folder))
+    text = path.read_text(encoding="utf-8")
+    path.write_text(f'kafka: {{bootstrap: "broker:9092"}}\n{text}', encoding="utf-8")
+    result = tocsin("watch", str(path), *options)
+    assert result.exit_code == 0
+    return result.stdout.splitlines(), result.stderr
+
+
+def test_what_repeats_is_folded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Denials for one reason, and copies of an alarm; another window's alarm is a line."""
+    shown, _ = watched(tmp_path, monkeypatch)
+    assert shown == [
+        "2025-03-03 00:00 to 2025-03-03 01:00 UTC  crowd  denied: budget",
+        "  x 3, the last 2025-03-03 02:00 to 2025-03-03 03:00 UTC",
+        "2025-03-03 03:00 to 2025-03-03 04:00 UTC  crowd  hall",
+        "  x 2, the last 2025-03-03 03:00 to 2025-03-03 04:00 UTC",
+        "2025-03-03 04:00 to 2025-03-03 05:00 UTC  crowd  hall",
+        "2025-03-03 05:00 to 2025-03-03 06:00 UTC  crowd  denied: late",
+    ]
+
+
+def test_records_are_never_folded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """--json prints each of them; standard error says at once what is waited for."""
+    shown, said = watched(tmp_path, monkeypatch, "--json")
+    assert len(shown) == 7
+    assert "waiting for Kafka at broker:9092\n" in said

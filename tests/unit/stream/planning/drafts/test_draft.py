@@ -1,0 +1,48 @@
+"""A draft says what is wanted, and its lock says how it is had within the budget."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from accountant.errors import BudgetError
+from stream.planning.budget import budget_plan
+from stream.planning.drafts.answers import TEMPLATES
+from stream.planning.drafts.draft import drafted
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_the_budget_carries_it_and_it_keeps_what_is_wanted(name: str) -> None:
+    """The plan of the file as it is run says so."""
+    draft = drafted(TEMPLATES[name])
+    assert draft.found.keeps
+    assert budget_plan(draft.alarms).fits
+    assert "mechanism" not in draft.text
+    assert "mechanism: " in draft.lock
+
+
+def test_groups_of_several_fields_and_sliding_windows() -> None:
+    """A chain: twelve shops, five classes, any fifteen minutes, a person's week protected."""
+    chain = replace(
+        TEMPLATES["shop"],
+        group_by=("shop", "class"),
+        values=(tuple(f"s{at}" for at in range(12)), ("tea", "milk", "bread", "fruit", "soap")),
+        amount="units",
+        clip=3,
+        threshold=90,
+        baseline=20,
+        window="15m",
+        slide="5m",
+        active="Mon-Sat 08:00-20:00",
+        epsilon="3",
+        max_events=1,
+        max_delay="10m",
+    )
+    draft = drafted(chain)
+    assert draft.found.query.hold_ms == 600_000
+    assert draft.found.query.aim.alarms > 1
+    assert budget_plan(draft.alarms).fits
+    with pytest.raises(BudgetError) as refused:
+        drafted(replace(chain, active=""))
+    assert '--active "Mon-Sat 00:00-24:00, Sun 00:00-23:59"' in refused.value.hint

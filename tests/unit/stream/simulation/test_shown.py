@@ -1,0 +1,136 @@
+"""What a terminal and a page show: the same figures, whole, at the width there is."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from fractions import Fraction
+from html.parser import HTMLParser
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stream.simulation.report import report
+from stream.simulation.results import AUDIENCE
+from stream.simulation.shown import html_page, percent
+from tests.support.simulated import alarm, near_the_threshold, shown, simulated
+
+if TYPE_CHECKING:
+    from stream.simulation.results import Simulation
+
+
+@pytest.fixture(scope="module")
+def simulation() -> Simulation:
+    """Return a simulation of long names and wide figures, some windows of which are denied."""
+    return simulated(
+        alarm(12, mechanism="tslm"),
+        near_the_threshold(6, 12),
+        mechanisms=("tslm", "probe-ent", "nlm"),
+        factors=(Fraction(1), Fraction(2)),
+        rates=(Fraction(1, 20), Fraction(1, 1000)),
+        epsilon_max=Fraction(2),
+    )
+
+
+@pytest.mark.parametrize("width", [80, 81, 100, 132, 200])
+def test_every_figure_stands_whole_on_one_line(simulation: Simulation, width: int) -> None:
+    """From 80 columns on, in one table."""
+    text = shown(simulation, width)
+    lines = text.splitlines()
+    assert max(map(len, lines)) <= width
+    assert "\u2026" not in text
+    assert sum(line.split()[:2] == ["setting", "missed"] for line in lines) == 1
+    (results,) = simulation.results
+    assert any(one.denied for one in results.tried)
+    rows = [line.split() for line in lines]
+    for one in results.tried:
+        figures = [*percent(one.fnr).split(), *percent(one.fpr).split(), f"{100 * one.denied:.3g}"]
+        figures += [f"{one.losses.mean:.3g}", f"{float(one.plan.epsilon):.3g}"]
+        assert any(row[-len(figures) :] == figures for row in rows), figures
+
+
+def test_a_table_that_is_too_wide_is_found_out(simulation: Simulation) -> None:
+    """At 50 columns figures are cut off."""
+    with pytest.raises(AssertionError):
+        test_every_figure_stands_whole_on_one_line(simulation, 50)
+
+
+class Elements(HTMLParser):
+    """Collects references, and checks that elements are closed in order."""
+
+    def __init__(self) -> None:
+        """Start with nothing seen."""
+        super().__init__()
+        self.references: list[str] = []
+        self.open: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        """Note one element."""
+        if tag not in {"meta", "br"}:
+            self.open.append(tag)
+        self.references += [str(value) for name, value in attrs if name in {"src", "href"}]
+
+    def handle_endtag(self, tag: str) -> None:
+        """Close the last element."""
+        assert self.open.pop() == tag
+
+
+def test_page_stands_by_itself(simulation: Simulation) -> None:
+    """Nothing is loaded from anywhere, texts are escaped, both colour schemes are there."""
+    text = html_page(simulation)
+    page = Elements()
+    page.feed(text)
+    assert page.open == page.references == []
+    for link in ("src=", "@import", "<script", "<link", "url(", "<b>"):
+        assert link not in text
+    assert "prefers-color-scheme: dark" in text
+    assert "&lt;b&gt;&amp;" in text
+    assert "&lt;alarms&gt;.yaml" in text
+    assert AUDIENCE[1:] in text
+
+
+def test_page_says_what_a_terminal_does(simulation: Simulation) -> None:
+    """Row by row, the same figures."""
+    words = set(shown(simulation).split())
+    rows = re.findall(r"<tr.*?</tr>", html_page(simulation), re.DOTALL)[1:]
+    assert len(rows) == len(simulation.results[0].tried)
+    for row in rows:
+        cells = re.findall(r"<td.*?>(.*?)</td>", row, re.DOTALL)
+        assert {word for cell in cells[1:] for word in cell.split()} <= words
+
+
+def test_tables_fold_on_a_phone(simulation: Simulation) -> None:
+    """Every figure has its column's name with it, as a narrow page folds rows and hides the head.
+
+    What is wider all the same scrolls in a box of its own, and long words break.
+    """
+    text = html_page(simulation)
+    assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in text
+    names = re.findall(r"<th>(.*?)</th>", text, re.DOTALL)
+    rows = re.findall(r"<tr.*?</tr>", text[text.index("<tbody>") :], re.DOTALL)
+    assert rows
+    for row in rows:
+        cells = re.findall(r"<td(?: data-name=\"(.*?)\")?>", row, re.DOTALL)
+        assert cells == ["", *names[1:]]
+    assert text.count("<table") == text.count('<div class="scroll" tabindex="0"><table>')
+    assert ".scroll { overflow-x: auto;" in text
+    for rule in ("td[data-name]::before { content: attr(data-name);", "thead { display: none; }"):
+        assert rule in text
+    assert "overflow-wrap: anywhere" in text
+    assert "nowrap" not in text
+
+
+def test_what_could_not_be_had_is_said_with_its_reason() -> None:
+    """On a terminal, on the page and in JSON."""
+    found = simulated(alarm(2), near_the_threshold(2, 2))
+    (results,) = found.results
+    bare = replace(found, results=(replace(results, refused=("it cannot",)),))
+    for text in (html_page(bare), shown(bare), json.dumps(report(bare))):
+        assert "it cannot" in text
+
+
+def test_of_one_cell_there_is_no_min_entropy() -> None:
+    """With one group there is nothing to guess: ``null`` in JSON."""
+    (one,) = report(simulated(alarm(1), near_the_threshold(4, 1)))["alarms"]
+    assert [each["min_entropy_normalised"] for each in one["settings"]] == [None]

@@ -1,0 +1,93 @@
+"""Which variants of a file are simulated."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+
+import pytest
+
+from operators.conditions.condition import Aim
+from stream.model.queries import FirstTolerances
+from stream.simulation.variants import Variant, variants_of
+from tests.support.simulated import alarm, file_of
+
+FACTORS = (Fraction(1, 2), Fraction(1), Fraction(2), Fraction(4))
+MECHANISMS = ("tslm", "ppwlm", "dppwlm", "probe", "probe-ent")
+
+
+def aims(variants: list[Variant]) -> list[tuple[str, Aim]]:
+    """Return how the alarm is had in each variant that has it."""
+    queries = [each.alarms.queries["crowd"] for each in variants if each.tried]
+    return [(query.mechanism, query.aim) for query in queries]
+
+
+def test_a_file_is_simulated_as_it_is_written() -> None:
+    """Unless something else is asked for, that is all."""
+    alarms = file_of(alarm(3))
+    (one,) = variants_of(alarms, ["crowd"])
+    assert (one.alarms, one.tried) == (alarms, ("crowd",))
+
+
+@pytest.mark.parametrize("mechanism", ["tslm", "probe"])
+def test_every_mechanism_is_tried_at_every_tolerance_once(mechanism: str) -> None:
+    """The file as written is the first, and is not repeated."""
+    query = alarm(3, tolerance=4, mechanism=mechanism)
+    if mechanism == "probe":
+        aim = replace(query.aim, first_tolerances=(12,))
+        query = replace(query, aim=aim, first=FirstTolerances((12,)))
+    found = variants_of(file_of(query), ["crowd"], MECHANISMS, FACTORS)
+    assert not any(each.refused for each in found)
+    assert aims(found)[0] == (mechanism, query.aim)
+    assert {aim.tolerances for _, aim in aims(found)} == {(2,), (4,), (8,), (16,)}
+    assert len(set(aims(found))) == len(found) == 20
+    for name, aim in aims(found):
+        if name.startswith("probe"):
+            assert aim.first_tolerances[0] >= aim.tolerances[0]
+        else:
+            assert aim.first_tolerances == ()
+
+
+def test_tolerances_beyond_the_threshold_are_refused() -> None:
+    """A factor that would let an empty cell fire is not simulated, and it is said why."""
+    found = variants_of(file_of(alarm(3, tolerance=20)), ["crowd"], factors=FACTORS)
+    assert [aim.tolerances for _, aim in aims(found)] == [(20,), (10,), (40,)]
+    (why,) = [each.refused["crowd"] for each in found if each.refused]
+    assert "tolerance 80: larger than the threshold" in why
+
+
+def test_equal_variants_are_tried_once() -> None:
+    """Tolerances that round to the same number, and no tolerance at all, are not repeated."""
+    found = variants_of(
+        file_of(alarm(3, tolerance=0)),
+        ["crowd"],
+        ["tslm", "tslm"],
+        FACTORS,
+        [Fraction(1, 10)] * 2,
+    )
+    assert aims(found)[1:] == [("tslm", Aim(Fraction(1, 10), (0,)))]
+
+
+def test_mechanisms_that_hold_nobody_are_refused() -> None:
+    """It is said why."""
+    query = replace(alarm(3), hold_ms=7_200_000)
+    _, refused = variants_of(file_of(query), ["crowd"], ["tslm", "probe"])
+    assert "holds none" in refused.refused["crowd"]
+
+
+def test_what_cannot_be_planned_is_refused_with_its_reason() -> None:
+    """And the alarm stands as it is written there, and is not shown."""
+    query = alarm(3)
+    found = variants_of(file_of(query), ["crowd"], ["tslm", "svt"], rates=[Fraction(1, 10**30)])
+    for one in found[1:]:
+        if one.refused:
+            assert one.alarms.queries["crowd"] == query
+            assert not one.tried
+
+
+def test_other_alarms_of_the_file_stay_as_they_are() -> None:
+    """A budget is asked for all of them."""
+    other = replace(alarm(2), id="other")
+    found = variants_of(file_of(alarm(3), other), ["crowd"], factors=FACTORS)
+    assert len(found) == 4
+    assert all(each.alarms.queries["other"] is other for each in found)
