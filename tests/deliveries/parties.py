@@ -46,7 +46,7 @@ deliver:
   webhooks: {{desk: {{url: "{desk}/desk", secret: "a secret of many bytes"}}}}
   mqtt: {{home: {{broker: "{home}"}}}}
 alarms:
-  crowd: {{annotations: {{status: "{{status}}"}}}}
+  crowd: {{lifecycle: {{annotations: {{status: "{{status}}"}}}}}}
 """
 _BRIDGE: Final = """\
 kafka: {{bootstrap: "{bootstrap}"}}

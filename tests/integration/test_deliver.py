@@ -41,7 +41,7 @@ deliver:
   webhooks: {{pager: {{url: "{inbox}/pager", secret: "{secret}"}}}}
   mqtt: {{home: {{broker: "{host}:{mosquitto}", discovery: homeassistant}}}}
 alarms:
-  crowd: {{labels: {{severity: page}}, annotations: {{summary: "{{room}} is full"}}}}
+  crowd: {{lifecycle: {{labels: {{severity: page}}, annotations: {{summary: "{{room}} is full"}}}}}}
 """
 
 
