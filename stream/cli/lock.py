@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accountant.errors import BudgetError, ConfigError
-from stream.cli.shared import BAD_INPUT, FILE, complain
+from stream.cli.shared import BAD_INPUT, FILE, complain, refuse_errors
 from stream.config.loading import examine
 from stream.planning.locking import changes, resolve
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stream.config.loading import Report
     from stream.planning.solver.solver import Solved
 
-__all__ = ["lock", "told_unmet", "write_lock"]
+__all__ = ["lock"]
 
 
 @click.command()
@@ -42,24 +42,23 @@ def lock(file: Path, names: tuple[str, ...], *, everything: bool, check: bool) -
     for warning in report.warnings:
         complain(warning, kind="warning")
     if found.unmet:
-        told_unmet(found.unmet)
+        _tell_unmet(found.unmet)
         click.get_current_context().exit(BudgetError.exit_code)
     if not found.after.entries and not found.before.entries:
         click.echo(f"{file} leaves nothing open")
         return
-    write_lock(file, found.after.text)
+    _write(found.after.path, found.after.text)
     for line in changes(found.before, found.after):
         click.echo(line)
     click.echo(f"{found.after.path}: {len(found.after.entries)} alarms")
 
 
-def write_lock(file: Path, text: str) -> None:
-    """Write the lock of a configuration, whole or not at all.
+def _write(target: Path, text: str) -> None:
+    """Write a lock, whole or not at all.
 
     Raises:
         ConfigError: it cannot be written.
     """
-    target = file.with_suffix(".lock")
     partial = target.with_name(f".{target.name}.{os.getpid()}.part")
     try:
         partial.write_text(text, encoding="utf-8")
@@ -68,7 +67,7 @@ def write_lock(file: Path, text: str) -> None:
         raise ConfigError(f"{target} cannot be written: {error.strerror}") from error
 
 
-def told_unmet(unmet: tuple[Solved, ...]) -> None:
+def _tell_unmet(unmet: tuple[Solved, ...]) -> None:
     """Say of alarms that cannot be had what would have to change, on standard error."""
     for one in unmet:
         why = one.why or "nothing keeps all that is wanted of it"
@@ -78,13 +77,7 @@ def told_unmet(unmet: tuple[Solved, ...]) -> None:
 
 
 def _read(report: Report) -> Report:
-    """Return a report without errors.
-
-    Raises:
-        ConfigError: it has some; all but the last are written.
-    """
-    for error in report.errors[:-1]:
-        complain(error)
+    """Return a report that has no errors."""
     if report.errors:
-        raise report.errors[-1]
+        refuse_errors(report.errors)
     return report

@@ -11,7 +11,7 @@ import os
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -37,6 +37,7 @@ __all__ = [
     "finding_json",
     "load_alarms",
     "paths_by_feed",
+    "refuse_errors",
     "refuse_objected",
     "require_ledger_file",
     "say_awaited",
@@ -106,12 +107,21 @@ def load_alarms(file: Path, *, quiet: bool = False) -> Alarms:
     if not quiet:
         say_warned(str(file), len(report.warnings))
     if report.alarms is None:
-        for error in report.errors[:-1]:
-            complain(error)
-        raise report.errors[-1]
+        refuse_errors(report.errors)
     if report.open:
         raise report.open[0]
     return report.alarms
+
+
+def refuse_errors(errors: Sequence[ConfigError]) -> NoReturn:
+    """Refuse a configuration for its errors.
+
+    Raises:
+        ConfigError: the last of them; the others are written to standard error.
+    """
+    for error in errors[:-1]:
+        complain(error)
+    raise errors[-1]
 
 
 def say_warned(file: str, warnings: int) -> None:
