@@ -11,9 +11,11 @@ from accountant.units import to_loss_units
 from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.mechanisms import price_of, run_of
+from stream.planning.runs import run_outlook
 from tests.support.commands import configuration, events, json_lines, tocsin
 
 if TYPE_CHECKING:
+    from stream.planning.runs import RunOutlook
     from tests.support.postgres import Postgres
 
 LIMIT = 0.06
@@ -29,11 +31,18 @@ def written(folder: Path, limit: float | None = LIMIT) -> Path:
     return path
 
 
-def planned(path: Path) -> dict[str, float]:
-    """Return what the plan says of the runs."""
-    (run,) = (one for one in json_lines(tocsin("plan", str(path), "--json")) if "windows" in one)
-    assert run["record"] == "run"
-    return run
+def outlook(path: Path) -> RunOutlook:
+    """Return what planning says of the alarm's SVT run."""
+    alarms = load(path, environ={})
+    return run_outlook(alarms.queries["crowd"], alarms.budget)
+
+
+def planned(path: Path) -> float | None:
+    """Return the miss rate given no alarm, where the plan says one."""
+    (budget,) = json_lines(tocsin("plan", str(path), "--json"))
+    (alarm,) = budget["alarms"]
+    found: float | None = alarm["miss_rate_given_no_alarm"]
+    return found
 
 
 def check(path: Path) -> None:
@@ -58,16 +67,17 @@ def check(path: Path) -> None:
 def test_a_bound_is_planned_for_and_charged(tmp_path: Path) -> None:
     """The plan keeps it where it would not be kept, for a dearer run, and the ledger follows."""
     bounded, free = written(tmp_path / "bounded"), written(tmp_path / "free", None)
-    one, other = planned(bounded), planned(free)
-    assert one["missed_in_silence"] <= one["max_fnr_in_silence"] == LIMIT
-    assert other["missed_in_silence"] > LIMIT
-    assert "max_fnr_in_silence" not in other
-    assert one["questions"] == other["questions"]
+    one, other = outlook(bounded), outlook(free)
+    assert one.silent is not None
+    assert other.silent is not None
+    assert one.silent <= LIMIT < other.silent
+    assert one.questions == other.questions
+    assert planned(bounded) is None, "within twice max_fnr"
+    assert planned(free) == pytest.approx(other.silent)
     queries = (load(path, environ={}).queries["crowd"] for path in (bounded, free))
     kept, plain = (price_of(query).epsilon for query in queries)
     assert kept > plain
-    shown = " ".join(tocsin("plan", str(bounded)).stdout.replace("│", " ").split())
-    assert f"missed if silent 0.06 <= {LIMIT:g} " in shown
+    assert f"up to {other.silent:.2g} late" in tocsin("plan", str(free)).stdout
     check(bounded)
 
 

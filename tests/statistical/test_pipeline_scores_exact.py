@@ -58,9 +58,7 @@ PAIRS = 120
 ROOMS = 3
 CELLS = {"event": 1, "user": 2}
 """How many cells one neighbour moves, by the caps."""
-LEVELS = (
-    'mechanism: {ppwlm: {levels: {first: "0.4", rounds: 2, refinement: 2, finest_share: "0.1"}}}'
-)
+LEVELS = '{levels: {first: "0.4", rounds: 2, refinement: 2, finest_share: "0.1"}}'
 
 
 def number(rows: list[Row], kind: str = "abc") -> int:
@@ -319,7 +317,7 @@ def test_no_transcript_loses_more_than_its_cells_stopped_at(
 ) -> None:
     """Answers and levels of two rooms together: the cells that moved pay for where they stopped."""
     name, unit, found = counted
-    query, operator = operator_of(tmp_path, name, unit, f"mechanism: {mechanism}", LEVELS)
+    query, operator = operator_of(tmp_path, name, unit, f"mechanism: {{{mechanism}: {LEVELS}}}")
     assert isinstance(operator, Scored)
     inner = operator.operator
     assert isinstance(inner, Ppwlm)

@@ -19,7 +19,7 @@ def test_the_budget_carries_it_and_it_keeps_what_is_wanted(name: str) -> None:
     assert draft.found.keeps
     assert budget_plan(draft.alarms).fits
     assert "mechanism" not in draft.text
-    assert "mechanism: " in draft.lock
+    assert "mechanism:" in draft.lock
 
 
 def test_groups_of_several_fields_and_sliding_windows() -> None:
