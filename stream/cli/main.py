@@ -22,9 +22,7 @@ _SECTIONS: Final = {
         "check": "Check a configuration; say every error with its place and what to write instead.",
         "plan": "Say what a configuration costs and what it is worth, before any data is read.",
         "test": "Try alarms on made-up counts or events: do they ring as expected?",
-        "simulate": (
-            "Replay history many times with fresh noise: misses, false alarms, denied windows, losses."
-        ),
+        "simulate": "Replay history with fresh noise: misses, false alarms, denials and losses.",
     },
     "Run": {
         "topics": "Check the topics a configuration needs, or create them.",

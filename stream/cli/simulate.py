@@ -131,7 +131,7 @@ def simulate(
     limit: int | None,
     force: bool,
 ) -> None:
-    """Replay history many times with fresh noise: misses, false alarms, denied windows, losses.
+    """Replay history with fresh noise: misses, false alarms, denials and losses.
 
     Reads the files, opens no ledger, charges and releases nothing. What it prints and writes is
     computed from private data: for the custodian only.
