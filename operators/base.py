@@ -204,15 +204,6 @@ class RunOperator(Operator, Protocol):
         """What every run does."""
         ...
 
-    def accuracy(self, negatives: int, beta: float) -> float:
-        """Return from how many steps on a run's answers are all right but with probability beta.
-
-        Args:
-            negatives: cells met before an alarm, asked as often as they may be.
-            beta: in (0, 1).
-        """
-        ...
-
     def endurance(self, statistics: NDArray[np.int64], windows: int, taken: int = 0) -> Endurance:
         """Return what is left of a run whose cells are alike in all windows.
 

@@ -28,7 +28,7 @@ from operators.svt.endurance import asked_last, endurance, missed_in_silence
 from operators.svt.planning import planned_terms
 from operators.svt.run import RunState, ask, open_run
 from operators.svt.silence import quiet_rate
-from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS, accuracy
+from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -158,10 +158,6 @@ class Svt:
             correction=terms.correction,
             questions=terms.questions,
         )
-
-    def accuracy(self, negatives: int, beta: float) -> float:
-        """Return from how many steps on answers are all right; see :meth:`RunOperator.accuracy`."""
-        return accuracy(self.terms, negatives, beta)
 
     def endurance(self, statistics: NDArray[np.int64], windows: int, taken: int = 0) -> Endurance:
         """Return what quiet cells leave of a run; see :meth:`RunOperator.endurance`."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from accountant.costs.charges import Charge, PeriodCap, UniformCost, WindowKey
+from accountant.costs.charges import UniformCost, WindowKey
 from accountant.costs.levels import LevelCosts
 from accountant.records import Answer, Request
 from accountant.units import to_loss_units
@@ -25,11 +25,12 @@ from stream.decisions.counts import counts_of
 from stream.decisions.held import held_cells
 from stream.decisions.mechanisms import as_charged, early_of, operator_of, panes_of, run_of
 from stream.decisions.panes import TOKEN_BYTES, StoredPanes
+from stream.decisions.registration import charge_of
 from stream.decisions.release import encode_fired
 from stream.decisions.schedule import Schedule, oldest_index
 from stream.decisions.steps import Step, no_step
 from stream.decisions.waiting import Awaited
-from stream.model.alarms import cells_per_unit, has_runs, scope_of, windows_cap
+from stream.model.alarms import has_runs, scope_of
 from stream.model.feeds import Clock
 from stream.model.references import WindowPartials, around, feeds_of, references_of
 from stream.model.routing import counted_from, partitions_of_window
@@ -398,16 +399,8 @@ class Judge:
         """Return what is asked for a window of the public schedule."""
         key, _, query = window
         budget, operator = self._alarms.budget, self._runs.get(query.id)
-        cost = UniformCost(units=self._charges[query.id], cells=len(query.domain))
-        few = windows_cap(query, budget)
         return Request(
-            charge=Charge(
-                key=key,
-                cost=cost,
-                cells_per_unit=cells_per_unit(query, budget),
-                periods=self._periods(key.start_ms, key.end_ms),
-                cap=None if few is None else PeriodCap(few, query.id, query.fingerprint),
-            ),
+            charge=charge_of(query, budget, key, self._charges[query.id]),
             fingerprint=query.fingerprint,
             too_old=_too_old(query, key.end_ms, now_ms),
             run=operator.run_terms if operator is not None and has_runs(query, budget) else None,

@@ -6,20 +6,28 @@ import json
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
+from accountant.budget.filter import EventFilter, UserFilter
+from accountant.budget.keeping import Keeper, Keepers
+from accountant.costs.charges import Charge, PeriodCap, UniformCost
 from accountant.records import BudgetTerms, QueryRegistration
 from accountant.regions.groupings import Grouping
 from accountant.regions.regions import Region
 from accountant.regions.shapes import Shape
-from stream.model.alarms import scope_of
+from accountant.units import PrivacyUnit
+from stream.model.alarms import cells_per_unit, scope_of, windows_cap
 from stream.model.feeds import FieldType
 from stream.model.fingerprints import definition_json
 from stream.model.regions import attribute_of, cell_values, group_by_of, region_of
 
 if TYPE_CHECKING:
-    from stream.model.alarms import Alarms
+    from collections.abc import Iterable
+
+    from accountant.budget.filter import BudgetFilter
+    from accountant.costs.charges import WindowKey
+    from stream.model.alarms import Alarms, Budget
     from stream.model.queries import Query
 
-__all__ = ["registration", "scopes_of", "shape_of", "terms_of"]
+__all__ = ["charge_of", "fresh_filter", "registration", "scopes_of", "shape_of", "terms_of"]
 
 _READINGS = frozenset({FieldType.TIMESTAMP, FieldType.FLOAT})
 """Types whose values are made of an event's strings or integers; others are taken as they are."""
@@ -50,6 +58,34 @@ def shape_of(query: Query) -> Shape:
     by = tuple(names.get(name, name) for name in group_by_of(query))
     grouping = Grouping(digest, by, cell_values(query))
     return Shape(region=region.canonical, grouping=grouping.text)
+
+
+def charge_of(query: Query, budget: Budget, key: WindowKey, units: int) -> Charge:
+    """Return what a window of an alarm asks its budget for.
+
+    Args:
+        query: the alarm.
+        budget: unit, periods and caps.
+        key: of the window.
+        units: loss of one of its cells at worst, in loss units.
+    """
+    few, periods = windows_cap(query, budget), budget.periods
+    return Charge(
+        key=key,
+        cost=UniformCost(units=units, cells=len(query.domain)),
+        cells_per_unit=cells_per_unit(query, budget),
+        periods=periods.touched(key.start_ms, key.end_ms) if periods else (),
+        cap=None if few is None else PeriodCap(few, query.id, query.fingerprint),
+    )
+
+
+def fresh_filter(budget: Budget, queries: Iterable[Query]) -> BudgetFilter:
+    """Return the filter of a budget that nothing was charged to, with the shares of its alarms."""
+    if budget.unit is PrivacyUnit.EVENT:
+        return EventFilter(budget.wall_units, [])
+    shares = {query.id: budget.share_units(query.share) for query in queries}
+    keepers = Keepers({name: Keeper(units) for name, units in shares.items() if units})
+    return UserFilter(budget.wall_units, {}, {}, keepers)
 
 
 def registration(query: Query, alarms: Alarms, first_start_ms: int) -> QueryRegistration:

@@ -21,7 +21,6 @@ from stream.model.numbers import decimal
 from stream.planning.budget import budget_plan
 from stream.planning.lifecycles import steadied
 from stream.planning.playing import played
-from stream.planning.refusal import first_refusal
 from stream.planning.runs import run_outlook
 from stream.planning.search import smallest
 from stream.planning.solver.case import case_of
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accountant.budget.plan import AlarmPlan, ScopePlan
-    from stream.model.alarms import Alarms, Budget
+    from stream.model.alarms import Alarms
     from stream.model.queries import Query
     from stream.planning.playing import Played
     from stream.planning.ringing import RingLaw
@@ -236,7 +235,9 @@ def _budget(plan: ScopePlan, alarms: Alarms, solved: Sequence[Solved]) -> Budget
         exact=plan.exact,
         week=None if sums is None else (_loss(sums.week_units), sums.periods_week),
         year=None if sums is None else (_loss(sums.year_units), sums.periods_year),
-        first_refused=_refused(plan, queries, budget, whole),
+        first_refused=None
+        if (found := whole.refused) is None
+        else Refused(found.query, iso_utc(found.start_ms), sum(found.granted.values())),
         alarms=shown,
         unmet=tuple(
             (one.query.id, tuple(change.text for change in one.changes))
@@ -246,27 +247,16 @@ def _budget(plan: ScopePlan, alarms: Alarms, solved: Sequence[Solved]) -> Budget
     )
 
 
-def _refused(
-    plan: ScopePlan, queries: Sequence[Query], budget: Budget, whole: Played | None
-) -> Refused | None:
-    if plan.fits and plan.worst_units is not None:
-        return None
-    found = first_refusal(plan, queries, budget) if whole is None else whole.refused
-    if found is None:
-        return None
-    return Refused(found.query, iso_utc(found.start_ms), sum(found.granted.values()))
-
-
 def _alarm(
-    plan: AlarmPlan, query: Query, alarms: Alarms, whole: Played | None, solved: Solved | None
+    plan: AlarmPlan, query: Query, alarms: Alarms, whole: Played, solved: Solved | None
 ) -> AlarmFigures:
     budget, worth = alarms.budget, worth_of(query, alarms.budget)
-    windows = None if whole is None else whole.alarms.get(query.id)
+    windows = whole.alarms.get(query.id)
     false, usual = worth.false, query.usual
     paid = _loss(plan.worst_units) if plan.worst_units is not None else None
     silent = run_outlook(query, budget).silent if in_runs(query) else None
     rate = float(query.wanted_fnr or query.aim.max_fnr)
-    (steady,) = steadied([worth]) or (None,)
+    steady = steadied(worth)
     return AlarmFigures(
         alarm=query.id,
         mechanism=query.mechanism,

@@ -17,7 +17,6 @@ import numpy as np
 from stream.model.alarms import Overrun
 from stream.planning.budget import budget_plan
 from stream.planning.playing import played
-from stream.planning.refusal import first_refusal
 from stream.planning.ringing import RingLaw, why_not
 
 if TYPE_CHECKING:
@@ -94,13 +93,11 @@ def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
         return
     queries = [alarms.running[alarm.query] for alarm in plan.alarms]
     whole = played(plan, queries, alarms.budget)
-    if whole is None:
-        refused = first_refusal(plan, queries, alarms.budget)
-        if refused is not None and refused.query not in hopeless:
-            granted = sum(refused.granted.values())
-            told = f"{where} is never renewed, and refuses its windows after {granted} granted ones"
-            yield Objection(refused.query, Objections.OVERRUN, told, hint)
-        return
+    refused = whole.refused
+    if not whole.alarms and refused is not None and refused.query not in hopeless:
+        granted = sum(refused.granted.values())
+        told = f"{where} is never renewed, and refuses its windows after {granted} granted ones"
+        yield Objection(refused.query, Objections.OVERRUN, told, hint)
     for name, windows in whole.fewer.items():
         if name not in hopeless:
             gets = f"{windows.granted} of the {windows.asked}" if windows.granted else "none of the"

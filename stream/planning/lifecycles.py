@@ -8,9 +8,8 @@ whatever depends on what, by Markov.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import comb
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -18,13 +17,9 @@ from operators.registry import mechanism_of
 from stream.model.holds import in_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from numpy.typing import NDArray
 
-    from operators.conditions.condition import Promised
     from stream.model.lifecycles import Lifecycle
-    from stream.model.queries import Query
     from stream.planning.worth import Worth
 
 __all__ = ["Steadied", "firings", "reaches", "steadied"]
@@ -33,49 +28,37 @@ _MOST_STATES: Final = 5_000
 _SETTLED: Final = 1e-13
 
 
-@dataclass(frozen=True, slots=True)
-class Steadied:
+class Steadied(NamedTuple):
     """What a lifecycle makes of one alarm.
 
     Args:
-        query: the alarm.
-        terms: of its lifecycle.
-        promise: which of its errors are bounded up to the threshold itself.
-        independent: whether windows are, given the counts; where not, the figures are bounds.
-        miss: of one window, at most.
-        missed: of a condition that lasts ``among`` windows, at most: it does not fire in them.
-            Misses are of conditions that hold, or of those that hold with twice the tolerance to
-            spare where false alarms are promised up to the threshold.
-        cut: while a condition lasts, how likely ``resolve_after`` windows in a row resolve it.
-        false: a false ring in one window, at most: where all is as usual, if that is said, else as
-            promised below the tolerance; ``None`` where nothing is.
-        fired: it fires falsely within ``among`` windows, at most; ``None`` likewise.
-        usual: whether ``false`` is of what is usual.
-        rings_week: false rings expected in the fullest week; ``None`` where that is not known.
-        fired_week: times that it fires falsely in it; ``None`` where that is not known.
+        missed: of a condition that lasts as many windows as a lifecycle looks at, at most: it does
+            not fire in them. Misses are of conditions that hold, or of those that hold with twice
+            the tolerance to spare where false alarms are bounded up to the threshold.
+        fired_week: false alarms of the fullest week; ``None`` where that is not known.
     """
 
-    query: str
-    terms: Lifecycle
-    promise: Promised
-    independent: bool
-    miss: float
     missed: float
-    cut: float
-    false: float | None
-    fired: float | None
-    usual: bool
-    rings_week: float | None
     fired_week: float | None
 
 
-def steadied(worths: Sequence[Worth]) -> tuple[Steadied, ...]:
-    """Return what lifecycles do, of each alarm whose lifecycle is more than every ring.
+def steadied(worth: Worth) -> Steadied | None:
+    """Return what a lifecycle does; ``None`` of one that is every alarm.
 
     Args:
-        worths: of all alarms.
+        worth: of the alarm.
     """
-    return tuple(_of(one) for one in worths if not one.query.lifecycle.every_ring)
+    query = worth.query
+    terms, miss = query.lifecycle, float(query.aim.max_fnr)
+    if terms.every_ring:
+        return None
+    # Looks at a window share noise, and no other window has any of it.
+    independent = not in_runs(query) and mechanism_of(query.mechanism).panes is None
+    # However windows depend on each other: so many misses on average, by Markov.
+    missed = min(1.0, terms.among * miss / (terms.among - terms.needed + 1))
+    if independent:
+        missed = 1 - reaches(terms.needed, terms.among, 1 - miss)
+    return Steadied(missed, _fired_week(worth, independent=independent))
 
 
 def reaches(needed: int, among: int, chance: float) -> float:
@@ -121,48 +104,6 @@ def firings(terms: Lifecycle, chance: float, windows: int) -> float | None:
             return total + now * (windows - number - 1)
         mass, before = ahead, now
     return total
-
-
-def _of(worth: Worth) -> Steadied:
-    query = worth.query
-    terms = query.lifecycle
-    miss, usual = float(query.aim.max_fnr), worth.false
-    false = _promised(query) if usual is None else usual.chance
-    # Looks at a window share noise, and no other window has any of it.
-    independent = not in_runs(query) and mechanism_of(query.mechanism).panes is None
-    if independent:
-        missed = 1 - reaches(terms.needed, terms.among, 1 - miss)
-        cut = miss**terms.resolve_after
-    else:
-        # However windows depend on each other: so many misses on average, by Markov.
-        missed, cut = min(1.0, terms.among * miss / (terms.among - terms.needed + 1)), miss
-    fired = None
-    if false is not None:
-        fired = min(1.0, terms.among * false / terms.needed)  # likewise
-        if independent:
-            fired = reaches(terms.needed, terms.among, false)
-    rings = None if usual is None else usual.week
-    return Steadied(
-        query.id,
-        terms,
-        query.aim.promise,
-        independent,
-        miss,
-        missed,
-        cut,
-        false,
-        fired,
-        usual is not None,
-        rings,
-        _fired_week(worth, independent=independent),
-    )
-
-
-def _promised(query: Query) -> float | None:
-    """Return the promised bound on false rings; conditions of several comparisons need it said."""
-    if query.aim.max_fpr is not None:
-        return float(query.aim.max_fpr)
-    return float(query.aim.max_fnr) if len(query.texts) == 1 else None
 
 
 def _fired_week(worth: Worth, *, independent: bool) -> float | None:

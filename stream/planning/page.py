@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stream.planning.drawings import curve_drawing
+from stream.planning.drawings import HEIGHT, WIDTH, curve_drawing
 from stream.planning.pages import template_of
 from stream.planning.shown import plan_lines
 from stream.planning.worth import worths
@@ -27,12 +27,14 @@ def plan_page(alarms: Alarms, budgets: Sequence[BudgetFigures]) -> str:
     """
     return template_of("stream.planning", "plan.html").render(
         file=alarms.file,
+        height=HEIGHT,
+        width=WIDTH,
         lines=list(plan_lines(budgets)),
         alarms=[
             {
                 "name": one.query.id,
                 "sql": one.query.sql.strip(),
-                "svg": None if one.ringing is None else curve_drawing(one),
+                "drawing": None if one.ringing is None else curve_drawing(one),
                 "why_not": one.why_not,
             }
             for one in worths(alarms)

@@ -5,31 +5,30 @@ asks it, shares included. Every window ends at its worst; of a run of windows th
 granted takes what the whole run may cost, and those after it take nothing.
 
 Played is, under unit ``user``, the period that costs a person most, with as much before it as its
-first windows reach back; under unit ``event``, a week. Without an end (``lifetime`` on a live feed)
-there is no whole to play. No more than ``MOST_STEPS`` windows are asked for, fewer where each is
-compared with many. That is counted work: the answer is the same on every machine, and says how far
-it goes.
+first windows reach back; under unit ``event``, a week; of a lifetime its declared history, or ten
+years, of which only the first window that is refused is said. No more than ``MOST_STEPS`` windows
+are asked for, fewer where each is compared with many. That is counted work: the answer is the same
+on every machine, and says how far it goes.
 """
 
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heapreplace
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from accountant.budget.filter import EventFilter, UserFilter
-from accountant.budget.keeping import Keeper, Keepers
 from accountant.budget.standings import Standing
 from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held
 from accountant.records import Answer
 from accountant.units import PrivacyUnit, to_loss_units
+from stream.decisions.registration import fresh_filter
 from stream.planning.budget import periods_of
-from stream.planning.refusal import Refusal
 from stream.planning.series import WEEK_MS, Spans
+from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -41,12 +40,13 @@ if TYPE_CHECKING:
     from stream.planning.series import Series
     from stream.windows.calendars import Calendar
 
-__all__ = ["MOST_STEPS", "AlarmWindows", "Played", "played", "starving"]
+__all__ = ["MOST_STEPS", "AlarmWindows", "Played", "Refusal", "played", "starving"]
 
 MOST_STEPS: Final = 60_000
 """Windows that one play asks for: about a second's work."""
 
 _EVENT_STEPS, _FEWEST_STEPS = 3_000, 1_000
+_TEN_YEARS_MS: Final = 3_653 * DAY_MS
 _EVENT_LOOKS: Final = 600_000
 """Windows that overlap one that is asked about, all in all: each of them is looked at."""
 
@@ -65,6 +65,21 @@ class AlarmWindows:
 
 
 @dataclass(frozen=True, slots=True)
+class Refusal:
+    """The first window that the filter refuses.
+
+    Args:
+        query: its alarm.
+        start_ms: its start.
+        granted: windows granted before it, by alarm.
+    """
+
+    query: str
+    start_ms: int
+    granted: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
 class Played:
     """One budget's period, as it goes when every window ends at its worst.
 
@@ -72,7 +87,7 @@ class Played:
         since_ms: where the period begins.
         until_ms: up to where it was played, inclusive of windows that end then.
         whole: whether that is its end.
-        alarms: by name, in the plan's order.
+        alarms: by name, in the plan's order; none of a lifetime without end.
         refused: the first window that is refused; ``None`` where none is.
     """
 
@@ -88,8 +103,8 @@ class Played:
         return {name: one for name, one in self.alarms.items() if one.granted < one.asked}
 
 
-def played(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Played | None:
-    """Play a budget's period; ``None`` where it has no end.
+def played(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Played:
+    """Play a budget's period.
 
     Args:
         plan: of the budget.
@@ -97,24 +112,18 @@ def played(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Played 
         budget: its unit, periods and caps.
     """
     units = {alarm.query: to_loss_units(alarm.epsilon) for alarm in plan.alarms}
-    spans, wall = Spans(queries, units, budget), plan.terms.epsilon_max_units
+    spans, judge = Spans(queries, units, budget), fresh_filter(budget, queries)
     fits = plan.fits and plan.worst_units is not None
-    judge: BudgetFilter
     if budget.unit is PrivacyUnit.EVENT:
         since_ms, until_ms = spans.span(WEEK_MS)
         overlapping = sum(query.calendar.charged for query in queries)
         most = min(_EVENT_STEPS, max(_FEWEST_STEPS, _EVENT_LOOKS // overlapping))
-        judge = EventFilter(wall, [])
-        play = _Play(judge, spans.inside(since_ms, until_ms), (), since_ms, until_ms)
+        play = _Play(judge, spans.inside(since_ms, until_ms), (), since_ms, until_ms, until_ms)
         return play.all_granted() if fits else play.run(most)
     starts: Sequence[int] = (0,)
-    shares = {one.query: Keeper(one.share_units) for one in plan.alarms if one.share_units}
-    judge = UserFilter(wall, {}, {}, Keepers(shares))
     table = periods_of(budget)
     if table is None:
-        if not all(query.feed.history for query in queries):
-            return None
-        since_ms, until_ms = spans.span(0)
+        since_ms, until_ms = spans.span(_TEN_YEARS_MS)
         series = spans.inside(since_ms, until_ms)
     else:
         since_ms, until_ms = spans.dearest_period(table)
@@ -122,8 +131,13 @@ def played(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Played 
         if not fits:
             starts = _period_starts(table.calendar, min(one.begins_ms for one in series), since_ms)
             series = spans.touching(table.calendar, starts[0], until_ms)
-    play = _Play(judge, series, starts, since_ms, until_ms)
-    return play.all_granted() if fits else play.run(MOST_STEPS)
+    last_ms = until_ms
+    if table is not None:  # those that begin in the period
+        last_ms += max(query.calendar.longest_ms for query in queries)
+    play = _Play(judge, series, starts, since_ms, until_ms, last_ms)
+    found = play.all_granted() if fits else play.run(MOST_STEPS)
+    endless = table is None and not all(query.feed.history for query in queries)
+    return replace(found, alarms={}) if endless else found
 
 
 def starving(alarms: Alarms, planned: BudgetPlan) -> Iterator[str]:
@@ -135,8 +149,8 @@ def starving(alarms: Alarms, planned: BudgetPlan) -> Iterator[str]:
     """
     for plan in planned.scopes:
         queries = [alarms.running[alarm.query] for alarm in plan.alarms]
-        whole = None if plan.fits else played(plan, queries, alarms.budget)
-        for name, windows in {} if whole is None else whole.fewer.items():
+        whole = played(plan, queries, alarms.budget)
+        for name, windows in whole.fewer.items():
             if not windows.granted:
                 yield (
                     f"{plan.terms.scope}: {name!r} gets none of its {windows.asked} windows if all "
@@ -153,7 +167,8 @@ class _Play:
         starts: starts (ms) of the periods they touch, ascending; none under unit ``event``. A
             window that starts before the first of them is not asked for: there a ledger begins.
         since_ms: windows that end by then are played, and not counted.
-        until_ms: windows that end later are not played.
+        until_ms: windows that end later are not counted.
+        last_ms: windows that end later are not asked for.
     """
 
     def __init__(
@@ -163,12 +178,14 @@ class _Play:
         starts: Sequence[int],
         since_ms: int,
         until_ms: int,
+        last_ms: int,
     ) -> None:
         self._judge = judge
         self._series = series
         self._starts = starts
         self._since_ms = since_ms
         self._until_ms = until_ms
+        self._last_ms = last_ms
         self._asked = dict.fromkeys((one.query.id for one in series), 0)
         self._granted = dict(self._asked)
         self._runs: dict[str, tuple[int, ...]] = {}
@@ -187,7 +204,7 @@ class _Play:
         following = [
             _Next(key, at, index)
             for at, one in enumerate(self._series)
-            if (key := one.key_of(index := self._first(one))).end_ms <= self._until_ms
+            if (key := one.key_of(index := self._first(one))).end_ms <= self._last_ms
         ]
         heapify(following)
         for _ in range(most):
@@ -197,11 +214,12 @@ class _Play:
             one = self._series[at]
             index = one.query.calendar.next_active(max(index + 1, self._ask(one, key, index)))
             after = one.key_of(index) if index < one.stop else None
-            if after is None or after.end_ms > self._until_ms:
+            if after is None or after.end_ms > self._last_ms:
                 heappop(following)
             else:
                 heapreplace(following, _Next(after, at, index))
-        until_ms = following[0].key.end_ms - 1 if following else self._until_ms
+        played_ms = following[0].key.end_ms - 1 if following else self._until_ms
+        until_ms = min(played_ms, self._until_ms)
         return self._played(until_ms, whole=not following)
 
     def _first(self, one: Series) -> int:
@@ -217,7 +235,7 @@ class _Play:
         paid = in_run and self._runs.get(key.query) == periods
         cost = UniformCost(0, one.charge.cost.cells) if paid else one.charge.cost
         charge = Charge(key, cost, one.charge.cells_per_unit, periods, one.charge.cap)
-        counted = key.end_ms > self._since_ms
+        counted = self._since_ms < key.end_ms <= self._until_ms
         self._asked[key.query] += counted
         if self._judge.answer(charge, one.shape) is Answer.RESERVED:
             held = Held(key.start_ms, key.end_ms, charge.loss_units, one.shape)
@@ -227,10 +245,8 @@ class _Play:
             if in_run:
                 self._runs[key.query] = periods
             return 0
-        if self._refused is None and counted:
-            self._refused = Refusal(
-                key.query, key.start_ms, key.end_ms, self._since_ms, dict(self._granted)
-            )
+        if self._refused is None and key.end_ms > self._since_ms:
+            self._refused = Refusal(key.query, key.start_ms, dict(self._granted))
         if not periods:
             return 0
         # At their worst windows give nothing back: one of the same period finds no more room.

@@ -5,7 +5,6 @@ For alarms of ``mechanism: svt``, whose windows share such runs. From configurat
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -29,36 +28,30 @@ __all__ = ["RunOutlook", "run_outlook"]
 
 @dataclass(frozen=True, slots=True)
 class RunOutlook:
-    """The runs of one alarm. Distances are in the unit of its tolerance.
+    """The SVT runs of one alarm. Distances are in the unit of its tolerance.
 
-    A cell rings where its statistic and a question's noise reach threshold, correction and the
+    A cell fires where its statistic and a query's noise reach threshold, correction and the
     run's noise; both noises are geometric, never below 0.
 
     Args:
         query: the alarm.
-        alarms: how many a run rings before it is spent.
+        alarms: after how many a run is spent.
         threshold_scale: of the run's noise: 1 / rate.
-        question_scale: of a question's noise: 1 / rate.
+        question_scale: of a query's noise: 1 / rate.
         correction: added to the threshold; may be negative.
         windows: most windows in a period, or in the declared history of a lifetime; ``None``
             without end, and under unit ``event``.
-        beta: the alarm's ``max_fnr``.
-        silent_limit: the alarm's ``max_fnr_in_silence``, which ``silent`` keeps; ``None`` for none.
-        window_epsilon: loss of a cell of one window if each were decided by itself, by tslm with
-            the same promise.
-        windows_units: what that would cost the worst-off privacy unit, in loss units: over as many
-            windows, or at one instant under unit ``event``; ``None`` without end.
+        windows_units: what the highest-cost privacy unit would lose if each window were decided by
+            itself, by tslm with the same promise, in loss units: over as many windows, or at one
+            instant under unit ``event``; ``None`` without end.
         questions: about their cells, every one asked as often as it may be; ``None`` where
             ``windows`` is, like all that follow.
         negatives: expected before an alarm, ``questions / alarms`` rounded up.
-        alpha: with probability ``1 - beta`` a run that meets so many negatives and rings all its
-            alarms answers all right that lie at least alpha from the threshold.
         silent: probability that a cell at its threshold is missed in the last window, given that
-            every other question of the run was answered with silence and was about a cell beyond
+            every other query of the run was answered with silence and was about a cell beyond
             the tolerance.
-        silent_near: the same if all these cells were just below their thresholds: at worst.
 
-    Source: SVT-Exp, Definition 3 (accuracy); MIDE, Algorithm 1 (tslm).
+    Source: SVT-Exp, Definition 3; MIDE, Algorithm 1 (tslm).
     """
 
     query: str
@@ -67,15 +60,10 @@ class RunOutlook:
     question_scale: float
     correction: float
     windows: int | None
-    beta: Fraction
-    silent_limit: Fraction | None
-    window_epsilon: Fraction
     windows_units: int | None
     questions: int | None = None
     negatives: int | None = None
-    alpha: float | None = None
     silent: float | None = None
-    silent_near: float | None = None
 
 
 def run_outlook(query: Query, budget: Budget) -> RunOutlook:
@@ -89,12 +77,11 @@ def run_outlook(query: Query, budget: Budget) -> RunOutlook:
         ConfigError: its aim cannot be kept.
         ValueError: it has no runs.
     """
-    aim = query.aim
     run, step = run_of(query), _step(query)
     if run is None:
         raise ValueError("only a mechanism with runs has an outlook on them")
     looked, windows = run.outlook, _most_windows(query, budget)
-    alone = price(DEFAULT.name, query.condition, aim)
+    alone = price(DEFAULT.name, query.condition, query.aim)
     reached = query.calendar.charged if budget.unit is PrivacyUnit.EVENT else windows
     per_window = cells_per_unit(replace(query, mechanism=DEFAULT.name), budget)
     each = per_window * to_loss_units(alone.epsilon)
@@ -105,24 +92,16 @@ def run_outlook(query: Query, budget: Budget) -> RunOutlook:
         question_scale=float(step * looked.question_scale),
         correction=float(step * looked.correction),
         windows=windows,
-        beta=aim.max_fnr,
-        silent_limit=aim.max_fnr_in_silence,
-        window_epsilon=alone.epsilon,
         windows_units=None if reached is None else reached * each,
     )
     if windows is None:
         return found
     cells = windows * len(query.domain)
-    before = (cells - 1) * looked.questions
-    # Asked for by cells: each is taken to be asked as often as it may be.
-    alpha = run.accuracy(math.ceil(cells / looked.alarms), float(aim.max_fnr))
     return replace(
         found,
         questions=cells * looked.questions,
         negatives=-(-cells * looked.questions // looked.alarms),
-        alpha=float(step) * alpha,
-        silent=run.missed_in_silence(before, beyond=True),
-        silent_near=run.missed_in_silence(before),
+        silent=run.missed_in_silence((cells - 1) * looked.questions, beyond=True),
     )
 
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from accountant.costs.charges import Charge, PeriodCap, UniformCost, WindowKey
-from accountant.units import PrivacyUnit
-from stream.decisions.registration import shape_of
-from stream.model.alarms import cells_per_unit, has_runs, windows_cap
+from accountant.costs.charges import Charge, WindowKey
+from stream.decisions.registration import charge_of, shape_of
+from stream.model.alarms import has_runs
 from stream.planning.budget import REFERENCE_MS
 from stream.planning.occupancy import ActiveWindows, run_breaks
 
@@ -25,13 +24,10 @@ if TYPE_CHECKING:
     from stream.planning.budget import PeriodTable
     from stream.windows.calendars import Calendar
 
-__all__ = ["ONE_PERIOD", "WEEK_MS", "Series", "Spans"]
+__all__ = ["WEEK_MS", "Series", "Spans"]
 
 WEEK_MS: Final = 7 * 86_400_000
 """What is looked at where nothing is renewed."""
-
-ONE_PERIOD: Final = 0
-"""Stands for a period that is looked at by itself; which one, the filter needs not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,44 +61,6 @@ class Series:
         """Return a window's place in the order."""
         start_ms, end_ms = self.query.calendar.bounds(index)
         return WindowKey(end_ms=end_ms, query=self.query.id, start_ms=start_ms)
-
-    def ended(self, time_ms: int) -> int:
-        """Count the windows that have ended by an instant."""
-        return self.windows.between(self.first, self._passed(time_ms))
-
-    def held(self, time_ms: int) -> int:
-        """Return what those windows cost, in loss units."""
-        if self.openers is None:
-            cap, ended = self.charge.cap, self.ended(time_ms)
-            return self.charge.loss_units * (ended if cap is None else min(ended, cap.windows))
-        opened = int(np.searchsorted(self.openers, self._passed(time_ms)))
-        return self.charge.loss_units * opened
-
-    def ending_at(self, time_ms: int) -> Charge | None:
-        """Return the window that ends at an instant, if it runs."""
-        index = self._passed(time_ms) - 1
-        if index < self.first or not self.query.calendar.active(index):
-            return None
-        one, key = self.charge, self.key_of(index)
-        cost = one.cost if self._opens(index) else UniformCost(0, one.cost.cells)
-        if key.end_ms != time_ms:
-            return None
-        return Charge(key, cost, one.cells_per_unit, one.periods)
-
-    def _passed(self, time_ms: int) -> int:
-        """Return the number of the first walked window that ends after an instant."""
-        return min(max(self.windows.first_ending_after(time_ms), self.first), self.stop)
-
-    def _opens(self, index: int) -> bool:
-        """Whether a window pays, for itself or for the run that it opens.
-
-        Of one period's windows with a cap over it, the first ones do.
-        """
-        if self.openers is None:
-            cap = self.charge.cap
-            return cap is None or self.windows.between(self.first, index) < cap.windows
-        at = int(np.searchsorted(self.openers, index))
-        return at < self.openers.size and int(self.openers[at]) == index
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +128,7 @@ class Spans:
         stop: int,
         breaks: NDArray[np.int64] | None,
     ) -> Series:
-        few = windows_cap(query, self.budget)
-        charge = Charge(
-            key=WindowKey(end_ms=1, query=query.id, start_ms=0),
-            cost=UniformCost(units=self.units[query.id], cells=len(query.domain)),
-            cells_per_unit=cells_per_unit(query, self.budget),
-            periods=(ONE_PERIOD,) if self.budget.unit is PrivacyUnit.USER else (),
-            cap=None if few is None else PeriodCap(few, query.id, query.fingerprint),
-        )
+        key = WindowKey(end_ms=1, query=query.id, start_ms=0)
+        charge = charge_of(query, self.budget, key, self.units[query.id])
         openers = None if breaks is None else windows.openers(breaks, first, stop)
         return Series(query, charge, shape_of(query), windows, first, stop, openers)

@@ -11,18 +11,16 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from accountant.budget.filter import EventFilter, UserFilter
-from accountant.budget.keeping import Keeper, Keepers
 from accountant.budget.standings import Standing
-from accountant.costs.charges import Charge, PeriodCap, UniformCost, WindowKey
+from accountant.costs.charges import Charge, WindowKey
 from accountant.costs.levels import LevelCosts
 from accountant.loss.overlap import Held
 from accountant.records import Answer
 from accountant.regions.groupings import cells_key
 from accountant.regions.shapes import ANYWHERE
 from accountant.units import PrivacyUnit
-from stream.decisions.registration import shape_of
-from stream.model.alarms import cells_per_unit, has_runs, scope_of, windows_cap
+from stream.decisions.registration import charge_of, fresh_filter, shape_of
+from stream.model.alarms import has_runs, scope_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -30,7 +28,6 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from accountant.budget.filter import BudgetFilter
     from accountant.costs.charges import CellCosts
     from accountant.regions.shapes import Shape
     from stream.model.alarms import Alarms
@@ -69,19 +66,7 @@ class Asking:
     def charges(self) -> tuple[Charge, ...]:
         """What every window costs at worst."""
         query, budget = self.query, self.alarms.budget
-        few, periods = windows_cap(query, budget), budget.periods
-        cost, reached = UniformCost(self.units, len(query.domain)), cells_per_unit(query, budget)
-        cap = None if few is None else PeriodCap(few, query.id, query.fingerprint)
-        return tuple(
-            Charge(
-                key,
-                cost,
-                reached,
-                periods.touched(key.start_ms, key.end_ms) if periods else (),
-                cap,
-            )
-            for key in self.keys
-        )
+        return tuple(charge_of(query, budget, key, self.units) for key in self.keys)
 
     @cached_property
     def goes_on(self) -> tuple[bool, ...]:
@@ -108,18 +93,13 @@ class Budgets:
     """
 
     def __init__(self, asking: Iterable[Asking]) -> None:
-        self._filters: dict[str, BudgetFilter] = {}
-        shares: dict[str, dict[str, Keeper]] = {}
+        scopes: dict[str, list[Asking]] = {}
         for one in asking:
-            kept = shares.setdefault(one.scope, {})
-            if units := one.alarms.budget.share_units(one.query.share):
-                kept[one.query.id] = Keeper(units)
-            limit = one.alarms.budget.wall_units
-            self._filters[one.scope] = (
-                UserFilter(limit, {}, {}, Keepers(kept))
-                if one.alarms.budget.unit is PrivacyUnit.USER
-                else EventFilter(limit, [])
-            )
+            scopes.setdefault(one.scope, []).append(one)
+        self._filters = {
+            scope: fresh_filter(some[0].alarms.budget, [one.query for one in some])
+            for scope, some in scopes.items()
+        }
 
     def grant(self, one: Asking, charge: Charge) -> bool:
         """Tell whether a window is granted; those before it have ended."""

@@ -8,13 +8,11 @@ from typing import TYPE_CHECKING
 
 from hypothesis import strategies as st
 
-from accountant.units import PrivacyUnit
 from stream.config.loading import examine
 from stream.decisions.mechanisms import plans_of
 from stream.model.holds import in_runs
 from stream.planning.budget import budget_plan
 from stream.planning.playing import played
-from stream.planning.refusal import first_refusal
 from stream.planning.runs import run_outlook
 from stream.planning.totals import totals
 from stream.windows.calendars import FixedCalendar, LocalCalendar
@@ -26,8 +24,7 @@ if TYPE_CHECKING:
 
     from accountant.budget.plan import ScopePlan
     from stream.model.alarms import Alarms
-    from stream.planning.playing import Played
-    from stream.planning.refusal import Refusal
+    from stream.planning.playing import Played, Refusal
     from stream.planning.runs import RunOutlook
     from stream.planning.totals import Totals
 
@@ -119,10 +116,14 @@ class Looked:
     """What becomes of one budget."""
 
     plan: ScopePlan
-    played: Played | None
-    refusal: Refusal | None
+    played: Played
     totals: Totals | None
     runs: tuple[RunOutlook, ...]
+
+    @property
+    def refusal(self) -> Refusal | None:
+        """The first window that is refused."""
+        return self.played.refused
 
 
 def outlook(alarms: Alarms) -> tuple[Looked, ...]:
@@ -131,13 +132,10 @@ def outlook(alarms: Alarms) -> tuple[Looked, ...]:
     for plan in budget_plan(alarms, plans_of(alarms)).scopes:
         queries = [alarms.running[alarm.query] for alarm in plan.alarms]
         whole = played(plan, queries, budget)
-        by_play = budget.unit is PrivacyUnit.EVENT or any(query.share for query in queries)
-        refused = (whole.refused if whole else None) if by_play else None
         looked.append(
             Looked(
                 plan,
                 whole,
-                refused if by_play else first_refusal(plan, queries, budget),
                 totals(plan, queries, budget),
                 tuple(run_outlook(query, budget) for query in queries if in_runs(query)),
             )

@@ -141,7 +141,7 @@ def test_the_plan_says_how_noisy_the_counts_are(tmp_path: Path) -> None:
     (share,) = pane_shares(tuple(alarms.running.values()), alarms.budget)
     with opened(alarms) as ledger:
         left = counted(list(replayed(alarms, ledger, rows(tmp_path, (1,) * 4))))
-    assert [one.deviation for one in share.alarms] == [left[0].standard_deviation, None]
+    assert share.text.count("; the noisy counts of ") == 1
     assert share.text.endswith(
         "; the noisy counts of counted leave for nothing more, with a standard deviation of"
         f" {left[0].standard_deviation:.3g}"

@@ -353,5 +353,8 @@ def test_what_an_event_is_charged(tmp_path: Path, panes: int, shared: str, apart
     assert f"{share.units / 10**12:.3f}" == shared
     assert share.apart_units / 10**12 == pytest.approx(apart, abs=2e-3)
     assert own.readers == tuple(alarms.queries)
-    assert (share.times >= 20) is (panes == 60)
-    assert all(one.missed <= 0.05 and one.false <= 0.05 for one in share.alarms)
+    assert (share.apart_units >= 20 * share.units) is (panes == 60)
+    for name in share.alarms:
+        operator = panes_of(alarms.queries[name])
+        assert operator is not None
+        assert max(operator.errors) <= 0.05

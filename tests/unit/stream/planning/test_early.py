@@ -69,8 +69,9 @@ def test_lifecycles_and_weeks_count_windows_and_not_steps(tmp_path: Path) -> Non
     alarms = examine(path, environ={}).alarms
     assert alarms is not None
     (worth,) = worths(alarms)
-    (found,) = steadied([worth])
-    assert found.independent
+    found = steadied(worth)
+    assert found is not None
+    assert found.missed == pytest.approx(1 - 0.95**2)
     assert worth.false is not None
     assert worth.false.windows == 168
     assert worth.false.week == pytest.approx(168 * 2 * worth.false.chance)

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stream.planning.lifecycles import Steadied
+    from stream.planning.worth import Worth
 
 LONGEST = 6
 TERMS = [
@@ -81,26 +82,27 @@ def test_reaching_is_a_binomial_tail() -> None:
     assert reaches(1, 1, 0.2) == pytest.approx(0.2)
 
 
-def found(folder: Path, lines: str, **settings: str) -> tuple[Steadied, str]:
-    """Return what a plan knows of the lifecycle of an alarm, and what it prints."""
+def found(folder: Path, lines: str, **settings: str) -> tuple[Worth, Steadied, str]:
+    """Return an alarm's worth, what its lifecycle makes of it, and what a plan prints."""
     path = Path(configuration(folder, **settings))  # type: ignore[arg-type]
     path.write_text(path.read_text(encoding="utf-8") + lines, encoding="utf-8")
     alarms = examine(path, environ={}).alarms
     assert alarms is not None
-    (one,) = steadied(worths(alarms))
-    return one, tocsin("plan", str(path)).stdout
+    (worth,) = worths(alarms)
+    one = steadied(worth)
+    assert one is not None
+    return worth, one, tocsin("plan", str(path)).stdout
 
 
 def test_a_plan_says_what_for_does(tmp_path: Path) -> None:
     """Three in a row of an alarm that misses one in twenty miss 0.143; a baseline tells a week."""
-    one, shown = found(tmp_path, "    lifecycle: {for: 3, resolve_after: 2}\n    baseline: 20\n")
-    assert one.independent
-    assert (one.miss, one.missed, one.cut) == (
-        *(0.05, pytest.approx(1 - 0.95**3), pytest.approx(0.0025)),
+    worth, one, shown = found(
+        tmp_path, "    lifecycle: {for: 3, resolve_after: 2}\n    baseline: 20\n"
     )
+    assert one.missed == pytest.approx(1 - 0.95**3)
     assert one.fired_week is not None
-    assert one.rings_week is not None
-    assert 0 < one.fired_week < one.rings_week
+    assert worth.false is not None
+    assert 0 < one.fired_week < worth.false.week
     assert "  lifecycle     leaves " in shown
     assert "0.14 missed" in shown
 
@@ -108,25 +110,24 @@ def test_a_plan_says_what_for_does(tmp_path: Path) -> None:
 def test_a_plan_says_which_conditions_may_be_missed(tmp_path: Path) -> None:
     """Where false alarms come first, max_fnr is no bound at the threshold, and the plan says so."""
     lines = "    lifecycle: {of: [2, 3], resolve_after: 2}\n"
-    _, shown = found(tmp_path, lines)
+    *_, shown = found(tmp_path, lines)
     assert "of what is above the threshold" in shown
-    one, turned = found(
+    worth, _, turned = found(
         tmp_path, lines + "    mechanism: {tslm: {max_fpr: 0.01, bounded_error: fpr}}\n"
     )
-    assert one.promise == "false_alarms"
+    assert worth.query.aim.promise == "false_alarms"
     assert "of what is beyond twice the tolerance from it" in turned
 
 
 def test_of_runs_a_plan_gives_bounds(tmp_path: Path) -> None:
     """Windows of a run share their threshold's noise: nothing is multiplied."""
     lines = "    lifecycle: {of: [2, 3]}\n    mechanism: {svt: {max_alarms: 2}}\n"
-    one, _ = found(tmp_path, lines, unit="user", epsilon_max="40")
-    assert not one.independent
-    assert (one.miss, one.missed, one.cut) == (0.05, pytest.approx(0.075), 0.05)
+    _, one, _ = found(tmp_path, lines, unit="user", epsilon_max="40")
+    assert one.missed == pytest.approx(0.075)
 
 
 def test_of_panes_a_plan_gives_bounds(tmp_path: Path) -> None:
     """Windows that share a pane share its noise."""
     lines = "    lifecycle: {of: [2, 3]}\n    mechanism: panes\n"
-    one, _ = found(tmp_path, lines, unit="event", epsilon_max="40")
-    assert not one.independent
+    _, one, _ = found(tmp_path, lines, unit="event", epsilon_max="40")
+    assert one.missed == pytest.approx(0.075)

@@ -264,7 +264,7 @@ def outside(svg: ET.Element) -> list[str]:
     for text in svg.iter(f"{SVG}text"):
         x, y, words = float(text.attrib["x"]), float(text.attrib["y"]), text.text or ""
         wide = LETTER * len(words)
-        before = {"start": 0.0, "middle": wide / 2, "end": wide}[text.attrib["text-anchor"]]
+        before = {"start": 0.0, "middle": wide / 2, "end": wide}[text.get("text-anchor", "start")]
         if x - before < left or x - before + wide > left + width or not top + 9 <= y <= height:
             found.append(words)
     for line in svg.iter(f"{SVG}polyline"):
@@ -280,7 +280,7 @@ def test_the_page_draws_every_alarm(page: tuple[str, Alarms]) -> None:
     text, alarms = page
     names = [svg.attrib["aria-label"] for svg in drawings(text)]
     assert names == [
-        f"probability that {name} rings, against the {'score' if name == 'mean' else 'count'}"
+        f"probability that {name} fires, against the {'score' if name == 'mean' else 'count'}"
         for name in alarms.queries
     ]
     assert all(f"<h3>{name}</h3>" in text for name in alarms.queries)
@@ -290,7 +290,7 @@ def test_the_page_draws_every_alarm(page: tuple[str, Alarms]) -> None:
         [each.text for each in svg.iter(f"{SVG}text") if each.get("class")]
         for svg in drawings(text)
     ]
-    assert ["threshold 20", "usual 8"] in marks
+    assert ["threshold 20", "baseline 8"] in marks
     assert ["edge 80", "edge 120"] in marks
 
 
