@@ -165,7 +165,7 @@ def _amounts(answers: Answers, figure: int) -> Iterator[int]:
 
 def _whose(answers: Answers, number: int, at: int, events: int) -> int | str:
     """Return the id of an event: nobody has more in a window than counts."""
-    if not answers.people:
+    if not answers.people and answers.measured is not Measured.PEOPLE:
         return (
             1_000 * at + number % 3
             if answers.numbered

@@ -10,6 +10,8 @@ from accountant.errors import BudgetError
 from stream.planning.budget import budget_plan
 from stream.planning.drafts.answers import TEMPLATES
 from stream.planning.drafts.draft import drafted
+from stream.planning.figures import figures
+from stream.planning.shown import plan_lines
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
@@ -20,6 +22,9 @@ def test_the_budget_carries_it_and_it_keeps_what_is_wanted(name: str) -> None:
     assert budget_plan(draft.alarms).fits
     assert "mechanism" not in draft.text
     assert "mechanism:" in draft.lock
+    lines = list(plan_lines(figures(draft.alarms)))
+    assert len(lines) <= 25
+    assert max(map(len, lines)) <= 80
 
 
 def test_groups_of_several_fields_and_sliding_windows() -> None:
