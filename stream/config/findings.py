@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable
 
     from accountant.errors import ConfigError
     from stream.config.yamlfile import Document, Loc
+
+    Problem = tuple[str | Loc, str, str]
 
 __all__ = ["Findings"]
 
@@ -20,7 +23,6 @@ class Findings:
 
     Args:
         document: the file.
-        folder: what its relative paths start from.
         errors: why it cannot be used.
         warnings: what its author may not have meant.
         notes: what was chosen in its author's place, and why.
@@ -29,12 +31,21 @@ class Findings:
     """
 
     document: Document
-    folder: Path
     errors: list[ConfigError] = field(default_factory=list)
     warnings: list[ConfigError] = field(default_factory=list)
     notes: list[ConfigError] = field(default_factory=list)
     open: list[ConfigError] = field(default_factory=list)
     at: Loc = ()
+
+    @property
+    def folder(self) -> Path:
+        """What the file's relative paths start from."""
+        return Path(self.document.file).parent
+
+    def in_order(self, found: Iterable[ConfigError]) -> tuple[ConfigError, ...]:
+        """Return findings in the order of the file, those of other files last."""
+        own = self.document.file
+        return tuple(sorted(found, key=lambda each: (each.file != own, each.line, each.column)))
 
     def under(self, *steps: str | int) -> Findings:
         """Return the same findings, for a part of what is looked at."""
@@ -42,7 +53,7 @@ class Findings:
 
     def apart(self) -> Findings:
         """Return findings of the same part that nobody has heard of yet."""
-        return Findings(self.document, self.folder, at=self.at)
+        return Findings(self.document, at=self.at)
 
     def take(self, other: Findings) -> None:
         """Add what was found apart."""
@@ -62,6 +73,11 @@ class Findings:
     ) -> None:
         """Note an error at a value: a key, or the steps to it (see ``Document.error``)."""
         self.errors.append(self._error(place, message, hint, key=key, offset=offset))
+
+    def refuse(self, problems: Iterable[Problem]) -> None:
+        """Note errors: of each the place, the message and a hint."""
+        for problem in problems:
+            self.wrong(*problem)
 
     def warn(self, place: str | Loc, message: str, hint: str, *, offset: int | None = None) -> None:
         """Note a warning at a value."""

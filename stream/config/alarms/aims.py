@@ -100,8 +100,7 @@ class AimReader:
             if number is not None and not 1 <= number <= most:
                 message = f"{key} is a whole number from 1 to {most:,}"
                 self.findings.wrong(self.model.mechanism.at(key), message, f"write {key}: 10")
-        for at, message, hint in misplaced_keys(self.model):
-            self.findings.wrong(at, message, hint)
+        self.findings.refuse(misplaced_keys(self.model))
         literals = self.counting.condition.formula.literals
         if self._mechanism.panes is not None and len(literals) > 1:
             self.findings.wrong(

@@ -187,8 +187,7 @@ class BandReader:
 
     def _check_keys(self) -> None:
         """Refuse keys that bands do not read, and ask for those that they need."""
-        for at, message, hint in misplaced_keys(self.model):
-            self.findings.wrong(at, message, hint)
+        self.findings.refuse(misplaced_keys(self.model))
         written = self.model.mechanism.reference
         if written is not None and (written.feed is None) == (written.value is None):
             hint = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"

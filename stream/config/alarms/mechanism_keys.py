@@ -9,7 +9,14 @@ from __future__ import annotations
 from copy import copy
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, get_args
 
-from pydantic import AfterValidator, PlainValidator, WithJsonSchema, create_model, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainValidator,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
 from pydantic_core import PydanticUndefined
 
 from operators.deciders import DECIDER_NAMES
@@ -68,23 +75,31 @@ class ReferenceModel(Closed):
     short: ClassVar[str] = "value"
 
     value: Text | None = None
+    """a number, or a public table's value for a group field: usual[shop]"""
     feed: Name | None = None
+    """a public feed that holds nobody's data: the same aggregate of it"""
 
 
 class BoundModel(Closed):
     """What a decider asks of its private bound of the values."""
 
     theta: Probability | None = None
+    """how many of the events the bound leaves whole, as 0.95"""
     epsilon: CellEpsilon | None = None
+    """what the bound takes of the alarm's epsilon; a third unless written"""
 
 
 class LevelsModel(Closed):
     """Which noise levels a progressive mechanism reads."""
 
     first: LevelEpsilon | None = None
+    """loss of the coarsest level; a tenth of the last one's at most"""
     rounds: Whole | None = None
+    """levels in geometric progression, the first and the last included"""
     refinement: Whole | None = None
+    """equal parts that every interval between two of them is cut into"""
     finest_share: Probability | None = None
+    """part of max_fnr and max_fpr that the last level may use"""
 
 
 class MechanismModel(Closed):
@@ -92,17 +107,29 @@ class MechanismModel(Closed):
 
     name: str = DEFAULT.name
     max_fpr: Probability | None = None
+    """most probable false alarm beyond the tolerance; as max_fnr where left out"""
     max_fnr_given_no_alarm: Probability | None = None
+    """most probable miss for who knows that the run has not fired so far"""
     bounded_error: Annotated[BoundedError, PlainValidator(choice(get_args(BoundedError)))] = "fnr"
+    """which errors are bounded up to the threshold: fnr (misses), or fpr"""
     levels: LevelsModel | None = None
+    """which noise levels a progressive mechanism reads"""
     max_alarms: Whole | None = None
+    """alarms of one SVT run"""
     repeat: Whole | None = None
+    """how often a group of one window is asked, until it fires"""
     repeat_in: Annotated[RepeatIn, PlainValidator(choice(get_args(RepeatIn)))] | None = None
+    """whether it is asked again at once, or among the next windows' groups"""
     release: ReleaseWord = "alarms"
+    """what is published of a window: alarms, or the noisy counts of its groups, too"""
     decider: _DeciderName | None = None
+    """how a band is decided; auto takes the most effective one"""
     bound: BoundModel | None = None
+    """what decider: svt asks of its private bound of the values"""
     epsilon: CellEpsilon | None = None
+    """of a band: loss of one group of one window, written as epsilon_max"""
     reference: ReferenceModel | None = None
+    """what a band lies around: a number, usual[shop], or {feed: forecast}"""
 
     def at(self, key: str) -> Loc:
         """Return where a key of the mechanism stands, from the alarm on."""
@@ -176,6 +203,12 @@ def _own(name: str) -> Any:
     return create_model(name, __base__=Closed, **fields)
 
 
+def _told(name: str) -> Any:
+    """Return the key of a mechanism, with what it means."""
+    said = OFFERED[name].releases if name in OFFERED else "tocsin plan looks for one"
+    return Field(default=None, description=said)
+
+
 def _read(written: Any) -> MechanismModel:
     """Return the one mechanism that is written, its keys beside its name."""
     (name,) = written.model_fields_set
@@ -191,7 +224,7 @@ else:
         create_model(
             "Mechanisms",
             __base__=_Mechanisms,
-            **{name: (_own(name) | None, None) for name in _Mechanisms.words},
+            **{name: (_own(name) | None, _told(name)) for name in _Mechanisms.words},
         ),
         AfterValidator(_read),
     ]

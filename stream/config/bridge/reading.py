@@ -13,7 +13,8 @@ from pydantic import Field
 from stream.config.closed import Closed
 from stream.config.declarations import build_kafka, check_token
 from stream.config.delivery.building import cafile_of
-from stream.config.keys import KafkaModel, LogModel
+from stream.config.explaining import read_as
+from stream.config.keys import EXAMPLES, KafkaModel, LogModel
 from stream.config.scalars import (  # pydantic reads them
     Address,  # noqa: TC001
     Name,  # noqa: TC001
@@ -21,7 +22,6 @@ from stream.config.scalars import (  # pydantic reads them
     TopicName,  # noqa: TC001
     Whole,  # noqa: TC001
 )
-from stream.config.smallfile import read_small
 from stream.config.yamlfile import load_document
 from stream.events.mqtt_events import TemplateError, levels_of, overlap, template_of
 from stream.logs.settings import LogSettings
@@ -90,7 +90,9 @@ def read_bridge(path: Path, *, environ: Mapping[str, str]) -> BridgeSetup:
         ConfigError: the first thing that is wrong with it.
     """
     document = load_document(path, environ=environ)
-    model, findings = read_small(document, path, _BridgeFile, _EXAMPLES)
+    model, findings = read_as(document, _BridgeFile, EXAMPLES | _EXAMPLES)
+    if model is None:
+        raise findings.errors[0]
     kafka = build_kafka(model.kafka, {}, findings)
     bridge = _bridge(model.bridge, findings)
     if findings.errors or kafka is None:

@@ -9,15 +9,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
-from pydantic import ValidationError
-
 from accountant.errors import ConfigError
 from stream.config.cases.cases import Case, Given, Rows, WindowCase
 from stream.config.cases.events import read_events
 from stream.config.cases.figures import Predicates
-from stream.config.cases.keys import CASE_EXAMPLES, CASE_MODELS, MOST_DRAWS, CasesModel
-from stream.config.explaining import explained
-from stream.config.findings import Findings
+from stream.config.cases.keys import CASE_EXAMPLES, MOST_DRAWS, CasesModel
+from stream.config.explaining import read_as
 from stream.config.loading import examine
 from stream.config.scalars import closest
 from stream.config.yamlfile import load_document
@@ -31,6 +28,7 @@ if TYPE_CHECKING:
 
     from stream.config.cases.cases import Figure
     from stream.config.cases.keys import CaseModel, WindowModel
+    from stream.config.findings import Findings
     from stream.config.yamlfile import Loc
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
@@ -66,13 +64,9 @@ def read_cases(path: Path, *, environ: Mapping[str, str], given: bytes | None = 
         document = load_document(path, environ=environ, given=given)
     except ConfigError as error:
         return CaseFile((), (error,))
-    findings = Findings(document, path.parent, list(document.errors))
-    if findings.errors:
+    model, findings = read_as(document, CasesModel, CASE_EXAMPLES)
+    if model is None:
         return CaseFile((), tuple(findings.errors))
-    try:
-        model = CasesModel.model_validate(document.tree)
-    except ValidationError as error:
-        return CaseFile((), tuple(explained(document, error, CASE_MODELS, CASE_EXAMPLES)))
     if not model.tests:
         findings.wrong(("tests",), "there is no test", f"write {CASE_EXAMPLES['tests']}")
     known = _configurations(model, environ, findings)
@@ -80,8 +74,7 @@ def read_cases(path: Path, *, environ: Mapping[str, str], given: bytes | None = 
         return CaseFile((), tuple(findings.errors))
     reader = _Reader(known, findings)
     cases = tuple(reader.cases(model))
-    errors = sorted(findings.errors, key=lambda error: (error.line, error.column))
-    return CaseFile(cases, tuple(errors))
+    return CaseFile(cases, findings.in_order(findings.errors))
 
 
 def _configurations(

@@ -43,10 +43,15 @@ class LifecycleModel(Closed):
     """When an alarm begins and ends, and what is said of it."""
 
     for_: Whole | None = Field(default=None, alias="for")
+    """a predicate fires once it rang in so many windows in a row; costs nothing"""
     of: Annotated[tuple[int, int], PlainValidator(_of), WithJsonSchema(shapes.PAIR)] | None = None
+    """[2, 3]: it fires once it rang in 2 of its last 3 windows; instead of for"""
     resolve_after: Whole = 1
+    """it is resolved once it was silent in so many windows in a row"""
     labels: dict[str, Text] = Field(default_factory=dict)
+    """who is told: templates over {alarm} and the fields of the predicate"""
     annotations: dict[str, Text] = Field(default_factory=dict)
+    """what is told: templates over the predicate, {window_end}, {since} and others"""
 
 
 class AlertmanagerModel(Closed):
@@ -55,14 +60,18 @@ class AlertmanagerModel(Closed):
     short: ClassVar[str] = "url"
 
     url: Text
+    """where it is: http://localhost:9093"""
     resend: DurationMs = 60_000
+    """what fires is sent again after so long"""
 
 
 class WebhookModel(Closed):
     """One web server that takes notices."""
 
     url: Text
+    """where notices are posted"""
     secret: Text
+    """16 bytes or more that sign them, best from the environment: ${NAME}"""
 
 
 class MqttModel(Closed):
@@ -71,30 +80,48 @@ class MqttModel(Closed):
     short: ClassVar[str] = "broker"
 
     broker: Address
+    """host:port"""
     username: Text | None = None
+    """who tocsin deliver is"""
     password: Text | None = None
+    """best from the environment: ${NAME}"""
     cafile: Text | None = None
+    """authorities of the broker's certificate, in PEM; TLS where it is given"""
     topics: Name = "tocsin"
+    """first level of every topic"""
     discovery: Name | None = None
+    """first level of Home Assistant's discovery, often homeassistant"""
 
 
 class DeliverModel(Closed):
     """Where alarms are brought."""
 
     group: TopicName = "analyst-deliver"
+    """consumer group whose offsets say how far alarms were delivered"""
     read_back: DurationMs = 7 * 86_400_000
+    """at the start, what fires is found by reading back so far"""
     give_up: DurationMs = 86_400_000
+    """what a target did not take for so long goes to the dead letters"""
     dead_letters: Text | None = None
+    """file of what was not delivered; FILE.dead-letters.jsonl where left out"""
     alertmanagers: dict[Name, AlertmanagerModel] = Field(default_factory=dict)
+    """Alertmanagers, by name"""
     webhooks: dict[Name, WebhookModel] = Field(default_factory=dict)
+    """web servers that take signed notices, by name"""
     mqtt: dict[Name, MqttModel] = Field(default_factory=dict)
+    """MQTT brokers, by name"""
 
 
 class BoardModel(Closed):
     """Where alarms are shown."""
 
     listen: Address = _BOARD.listen
+    """host:port of the page; anybody who reaches it reads it, unless there is a token"""
     token: Text | None = None
+    """password of the page, 16 bytes or more, best from a file: ${file:PATH}"""
     windows: Whole = _BOARD.windows
+    """how many of the last windows of an alarm are shown"""
     predicates: Whole = _BOARD.predicates
+    """how many predicates of an alarm are shown; how many more rang is said"""
     read_back: DurationMs = _BOARD.read_back_ms
+    """at the start, what rings is found by reading back so far"""

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, get_arg
 from pydantic import BaseModel, WithJsonSchema
 
 from stream.config.cases.keys import CasesModel
+from stream.config.closed import keys_of
 from stream.config.keys import FileModel
 from stream.config.scalars import MILLISECONDS
 from stream.config.schema import shapes
-from stream.config.schema.descriptions import CASES, DESCRIPTIONS
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -31,32 +31,30 @@ _NAMES: Final = {"pattern": "^[a-zA-Z0-9._-]+$"}
 
 def configuration_schema() -> shapes.Shape:
     """Return the schema of a whole file, as data that JSON takes."""
-    return _whole("Tocsin configuration", (), FileModel)
+    return _whole("Tocsin configuration", FileModel)
 
 
 def cases_schema() -> shapes.Shape:
     """Return the schema of a file of tests, likewise."""
-    return _whole("Tocsin tests of alarms", CASES, CasesModel)
+    return _whole("Tocsin tests of alarms", CasesModel)
 
 
-def _whole(title: str, place: tuple[str, ...], model: type[BaseModel]) -> shapes.Shape:
+def _whole(title: str, model: type[BaseModel]) -> shapes.Shape:
     return {
         "$schema": _DRAFT,
         "title": title,
-        **_mapping(place, model),
+        **_mapping(model),
         "$defs": {"variable": shapes.VARIABLE},
     }
 
 
-def _mapping(place: tuple[str, ...], model: type[BaseModel]) -> shapes.Shape:
-    """Return the schema of the mapping that a model reads at a place."""
-    said = DESCRIPTIONS.get(place, {})
+def _mapping(model: type[BaseModel]) -> shapes.Shape:
+    """Return the schema of the mapping that a model reads."""
     properties: shapes.Shape = {}
     required = []
-    for name, field in model.model_fields.items():
-        key = field.alias or name
-        told = {"description": said[key]} if key in said else {}
-        shape = _shape((*place, key), field.annotation, list(field.metadata))
+    for key, field in keys_of(model).items():
+        told = {"description": " ".join((field.description or "").split())}
+        shape = _shape(field.annotation, list(field.metadata))
         properties[key] = told | _default(field, shape) | shape
         if field.is_required():
             required.append(key)
@@ -68,38 +66,38 @@ def _mapping(place: tuple[str, ...], model: type[BaseModel]) -> shapes.Shape:
     return {"anyOf": [properties[short], found]} if short else found
 
 
-def _shape(place: tuple[str, ...], kind: Any, notes: list[Any]) -> shapes.Shape:
+def _shape(kind: Any, notes: list[Any]) -> shapes.Shape:
     """Return the schema of a value from its type, and from what is noted beside the type."""
     told = [note.json_schema for note in notes if isinstance(note, WithJsonSchema)]
     if told:
         return dict(told[-1] or {})
     inside = get_args(kind)
     if get_origin(kind) is Annotated:
-        return _shape(place, inside[0], list(inside[1:]))
+        return _shape(inside[0], list(inside[1:]))
     if get_origin(kind) in (Union, types.UnionType):
         kinds = [each for each in inside if each is not type(None)]
-        return _shape(place, kinds[0], []) if len(kinds) == 1 else {}
-    return _of_type(place, kind)
+        return _shape(kinds[0], []) if len(kinds) == 1 else {}
+    return _of_type(kind)
 
 
-def _of_type(place: tuple[str, ...], kind: Any) -> shapes.Shape:
+def _of_type(kind: Any) -> shapes.Shape:
     if get_origin(kind) is Literal:
         return shapes.words(get_args(kind))
     if get_origin(kind) is dict:
-        return _by_name(place, *get_args(kind))
+        return _by_name(*get_args(kind))
     if get_origin(kind) is list:
-        return {"type": "array", "items": _shape((*place, "*"), get_args(kind)[0], [])}
+        return {"type": "array", "items": _shape(get_args(kind)[0], [])}
     if isinstance(kind, type) and issubclass(kind, StrEnum):
         return shapes.words(each.value for each in kind)
     if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return _mapping(place, kind)
+        return _mapping(kind)
     return {}
 
 
-def _by_name(place: tuple[str, ...], key: Any, value: Any) -> shapes.Shape:
+def _by_name(key: Any, value: Any) -> shapes.Shape:
     """Return the schema of a mapping whose keys the user chose."""
     names = {} if key is str else {"propertyNames": _NAMES}
-    return {"type": "object", **names, "additionalProperties": _shape((*place, "*"), value, [])}
+    return {"type": "object", **names, "additionalProperties": _shape(value, [])}
 
 
 def _default(field: FieldInfo, shape: shapes.Shape) -> shapes.Shape:
