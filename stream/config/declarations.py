@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
-from stream.config.places import bootstrap_problem, ledger_url
+from stream.config.places import ledger_url
 from stream.config.scalars import closest
 from stream.config.security import check_security
 from stream.config.tables import canonical, read_domain
@@ -63,8 +63,6 @@ def build_feeds(
             of.wrong("fields", "the feed has no fields", "declare its fields")
         _check_names(fields, model, of)
         _check_roles(fields, model, of)
-        if not model.allowed_skew < 2**40 > model.broker_skew:
-            of.wrong((), "a skew is too long", "write minutes", key=True)
         key = _marks(model, of)
         feeds[name] = Feed(
             name=name,
@@ -92,9 +90,6 @@ def build_kafka(
     """Return how Kafka is reached; ``None`` where only replays are configured."""
     if model is None:
         return None
-    hint = bootstrap_problem(model.bootstrap)
-    if hint:
-        findings.wrong(("kafka", "bootstrap"), "not a list of host:port", hint)
     before: dict[str, str] = {}
     taken = {feed.topic: f"the feed `{name}` reads" for name, feed in feeds.items()}
     for role in _ROLES:
@@ -104,13 +99,10 @@ def build_kafka(
             message = f"{role} is the topic that {taken[topic]}"
             findings.wrong(("kafka", written), message, "give it a name of its own")
         taken[topic], before[topic] = f"{role} names", role
-    if model.session_timeout < 1_000:
-        hint = "write 6s or more, within the broker's limits"
-        findings.wrong(("kafka", "session_timeout"), "the session timeout is under a second", hint)
     security = model.security.model_dump(exclude_none=True)
     check_security(security, findings.under("kafka", "security"))
     return KafkaSettings(
-        bootstrap=",".join(part.strip() for part in model.bootstrap.split(",")),
+        bootstrap=model.bootstrap,
         group=model.group,
         alarms_topic=model.alarms_topic,
         decisions_topic=model.decisions_topic,
@@ -130,8 +122,6 @@ def build_settings(model: FileModel, stem: str, findings: Findings) -> Settings:
         findings.wrong(
             ("metrics", "custodian"), "both metrics have one address", "give each its own port"
         )
-    if not model.tick:
-        findings.wrong(("tick",), "a tick is longer than nothing", "write tick: 1s")
     return Settings(
         ledger_url=ledger_url(model.ledger, stem, findings),
         public_address=metrics.public,
@@ -286,8 +276,6 @@ def _marks(model: FeedModel, findings: Findings) -> bytes | None:
             'write punctuation: {every: 1m, key: "${TOCSIN_MARKS_KEY}"}',
         )
         return None
-    if not model.punctuation.every:
-        findings.wrong(("punctuation", "every"), "marks need a grid", "write every: 1m")
     key = model.punctuation.key.encode()
     if len(key) < _SHORTEST_KEY:
         hint = "whoever knows it can end windows early: use 16 random characters or more"

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from accountant.errors import ConfigError
+    from stream.config.reading import Place
     from stream.config.yamlfile import Document, Loc
 
     Problem = tuple[str | Loc, str, str]
@@ -73,6 +74,10 @@ class Findings:
     ) -> None:
         """Note an error at a value: a key, or the steps to it (see ``Document.error``)."""
         self.errors.append(self._error(place, message, hint, key=key, offset=offset))
+
+    def place(self, *steps: str | int) -> Place:
+        """Return where a value stands."""
+        return self.document.place((*self.at, *steps))
 
     def refuse(self, problems: Iterable[Problem]) -> None:
         """Note errors: of each the place, the message and a hint."""

@@ -10,9 +10,16 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
-from pydantic import BeforeValidator, Field, PlainValidator, WithJsonSchema, WrapValidator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    PlainValidator,
+    WithJsonSchema,
+    WrapValidator,
+)
 
-from accountant.units import PrivacyUnit
+from accountant.units import PrivacyUnit  # noqa: TC001  # pydantic reads it
 from stream.config.alarms.mechanism_keys import AUTO, MechanismModel, WrittenMechanism
 from stream.config.alarms.severity_keys import SeverityModel  # noqa: TC001  # pydantic reads it
 from stream.config.closed import Closed as _Model
@@ -21,7 +28,9 @@ from stream.config.delivery.keys import (
     DeliverModel,
     LifecycleModel,
 )
+from stream.config.places import bootstrap_of
 from stream.config.scalars import (
+    WORD,
     Address,
     Delta,
     Duration,
@@ -40,6 +49,7 @@ from stream.config.scalars import (
     domain_of,
     period_of,
     verbatim,
+    within,
 )
 from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
@@ -56,6 +66,7 @@ __all__ = [
     "EXAMPLES",
     "AlarmModel",
     "BudgetModel",
+    "ContributionModel",
     "FeedModel",
     "FieldModel",
     "FileModel",
@@ -64,6 +75,7 @@ __all__ = [
 ]
 
 _DAY_MS = 86_400_000
+_LARGEST_CAP = 1_000_000
 
 
 def _by_text(value: Any) -> Any:
@@ -80,6 +92,16 @@ def _unless_auto(value: Any, read: Callable[[Any], Any]) -> Any:
     if isinstance(value, Scalar) and value.text.strip() == AUTO:
         return AUTO_TOLERANCE
     return read(value)
+
+
+def _cap(key: str) -> AfterValidator:
+    return within(
+        1, f"{key} is a whole number from 1 to {_LARGEST_CAP}", f"write {key}: 1", _LARGEST_CAP
+    )
+
+
+def _waited(key: str) -> AfterValidator:
+    return within(1, f"{key} is longer than nothing", "write 10m")
 
 
 _Domain = Annotated[
@@ -116,7 +138,7 @@ class SecurityModel(_Model):
 class KafkaModel(_Model):
     """How to reach Kafka."""
 
-    bootstrap: Text
+    bootstrap: Annotated[Text, AfterValidator(bootstrap_of)]
     """host:port, several separated by commas"""
     group: Name = "tocsin"
     """prefix of the consumer groups"""
@@ -132,7 +154,14 @@ class KafkaModel(_Model):
     """internal: which ledger has claimed a feed; the same in all of a cluster"""
     security: SecurityModel = SecurityModel()
     """how clients prove who they are"""
-    session_timeout: DurationMs = 30_000
+    session_timeout: Annotated[
+        DurationMs,
+        within(
+            1_000,
+            "the session timeout is under a second",
+            "write 6s or more, within the broker's limits",
+        ),
+    ] = 30_000
     """of both consumer groups, at least 1s"""
 
 
@@ -150,9 +179,9 @@ class MetricsModel(_Model):
 class LogModel(_Model):
     """How a worker writes its lines."""
 
-    level: Annotated[Level, PlainValidator(choice(Level))] = Level.INFO
+    level: Annotated[Level, WORD] = Level.INFO
     """the least that is written; read again on SIGHUP"""
-    format: Annotated[Form, PlainValidator(choice(Form))] = Form.TEXT
+    format: Annotated[Form, WORD] = Form.TEXT
     """text, or json: one object a line"""
 
 
@@ -174,7 +203,7 @@ class FieldModel(_Model):
 
     short: ClassVar[str] = "type"
 
-    type: Annotated[FieldType, PlainValidator(choice(FieldType))] | None = None
+    type: Annotated[FieldType, WORD] | None = None
     """what its values are; string where a domain is given"""
     domain: _Domain | None = None
     """its public values: a list, or a file with one per line; required to group by it"""
@@ -198,7 +227,7 @@ class HistoryModel(_Model):
 class PunctuationModel(_Model):
     """Marks of a trusted writer."""
 
-    every: DurationMs = 60_000
+    every: Annotated[DurationMs, within(1, "marks need a grid", "write every: 1m")] = 60_000
     """the grid of the marks"""
     key: Text
     """16 bytes or more that authenticate the marks, best from a file: ${file:PATH}"""
@@ -209,7 +238,7 @@ class FeedModel(_Model):
 
     topic: TopicName
     """Kafka topic, partitioned by unit"""
-    codec: Annotated[Codec, PlainValidator(choice(Codec))] = Codec.JSON
+    codec: Annotated[Codec, WORD] = Codec.JSON
     """json, or arrow: one message is one IPC stream"""
     time: Text
     """the field with the event time, a timestamp"""
@@ -219,9 +248,9 @@ class FeedModel(_Model):
     """a field that tells events apart, to remove duplicates"""
     fields: dict[str, FieldModel]
     """declared fields; an event with another type in one of them is dropped alone"""
-    partitioner: Annotated[Partitioner, PlainValidator(choice(Partitioner))] = Partitioner.MURMUR2
+    partitioner: Annotated[Partitioner, WORD] = Partitioner.MURMUR2
     """how the producer's client hashes the unit to a partition"""
-    clock: Annotated[Clock, PlainValidator(choice(Clock))] = Clock.APPEND_TIME
+    clock: Annotated[Clock, WORD] = Clock.APPEND_TIME
     """append_time, or punctuation for history replayed by a trusted writer"""
     allowed_skew: DurationMs = 60_000
     """an event dated later than its append time by more than this never counts"""
@@ -238,22 +267,22 @@ class FeedModel(_Model):
 class ContributionModel(_Model):
     """Caps within a window, and over a period; privacy unit ``user`` only."""
 
-    max_groups_per_window: Whole = 1
+    max_groups_per_window: Annotated[Whole, _cap("max_groups_per_window")] = 1
     """in how many groups of a window one person may count"""
-    max_events_per_group: Whole = 1
+    max_events_per_group: Annotated[Whole, _cap("max_events_per_group")] = 1
     """how many of one person's events count in one group of a window"""
-    max_windows_per_period: Whole | None = None
+    max_windows_per_period: Annotated[Whole, _cap("max_windows_per_period")] | None = None
     """in how many windows of an alarm one person counts in a period"""
 
 
 class BudgetModel(_Model):
     """The wall."""
 
-    privacy_unit: Annotated[PrivacyUnit, PlainValidator(choice(PrivacyUnit))]
+    privacy_unit: Annotated[PrivacyUnit, WORD]
     """what neighbours differ in: a person's events of a period, or one event"""
     epsilon_max: Epsilon
     """never passed: "4", "0.5", 7/2 or a whole number; a bare float is refused"""
-    privacy: Annotated[PromiseKind, PlainValidator(choice(PromiseKind))] = PromiseKind.PURE
+    privacy: Annotated[PromiseKind, WORD] = PromiseKind.PURE
     """pure: epsilon_max holds always; gdp: but for delta, by Gaussian privacy"""
     delta: Delta | None = None
     """privacy: gdp only: the probability added on top of the factor e^epsilon_max"""
@@ -261,7 +290,7 @@ class BudgetModel(_Model):
     """renewed every period: 12h, 1d, 1w; or lifetime"""
     contribution: ContributionModel | None = None
     """privacy_unit: user only: what of one person counts in windows and periods"""
-    on_shortfall: Annotated[Overrun, PlainValidator(choice(Overrun))] = Overrun.REFUSE
+    on_shortfall: Annotated[Overrun, WORD] = Overrun.REFUSE
     """deny: more windows than fit may be asked for; refuse: they may not"""
 
 
@@ -272,11 +301,11 @@ class TimingModel(_Model):
     """an event counts if it is appended before window end + grace"""
     publish_delay: DurationMs = 15_000
     """alarms leave this long after window end + grace, at the next tick"""
-    decide_timeout: DurationMs = 600_000
+    decide_timeout: Annotated[DurationMs, _waited("decide_timeout")] = 600_000
     """how long a missing partition may stand still before a window is denied"""
-    reference_timeout: DurationMs | None = None
+    reference_timeout: Annotated[DurationMs, _waited("reference_timeout")] | None = None
     """how long a reference's feed may stand still, then a window is denied"""
-    max_age: DurationMs = 7 * _DAY_MS
+    max_age: Annotated[DurationMs, _waited("max_age")] = 7 * _DAY_MS
     """at catch-up, a window older than this is denied"""
 
 
@@ -293,7 +322,17 @@ class AlarmModel(_Model):
     """most probable miss of a true alarm, between 0 and 1"""
     false_alarms: FalseRingsText | None = None
     """how many are tolerated, as 1 per week: tocsin plan looks for a way"""
-    max_delay: DurationMs | None = None
+    max_delay: (
+        Annotated[
+            DurationMs,
+            within(
+                1,
+                "an alarm waits for its window's end, grace and publish_delay: never for nothing",
+                "write max_delay: 10m",
+            ),
+        ]
+        | None
+    ) = None
     """how late an alarm may be published, as 10m: tocsin plan looks for a way"""
     episodes: Whole | None = None
     """how many times a budget period has to carry what the alarm is about"""
@@ -330,7 +369,9 @@ class FileModel(_Model):
     """where metrics are shown"""
     log: LogModel = LogModel()
     """what a worker says on standard error"""
-    tick: DurationMs = 1_000
+    tick: Annotated[DurationMs, within(1, "a tick is longer than nothing", "write tick: 1s")] = (
+        1_000
+    )
     """alarms leave on multiples of this"""
     tables: dict[Name, TableModel] = Field(default_factory=dict)
     """public tables of thresholds and references"""

@@ -127,7 +127,7 @@ def _alarms(model: FileModel, path: Path, lock: Lock, findings: Findings) -> Ala
     kafka = build_kafka(model.kafka, feeds, findings)
     settings = build_settings(model, path.stem, findings)
     delivery = build_delivery(model.deliver, findings)
-    board = build_board(model.board, findings)
+    board = build_board(model.board)
     tables = _tables(model, findings)
     if not model.alarms:
         findings.wrong(("alarms",), "there is no alarm", f"declare one: {EXAMPLES['alarms']}")

@@ -7,12 +7,15 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from stream.config.scalars import wrong
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from stream.config.findings import Findings
 
-__all__ = ["bootstrap_problem", "ledger_url"]
+__all__ = ["bootstrap_of", "ledger_url"]
 
 _PORT: Final = re.compile("[0-9]{1,5}")
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]+")
@@ -20,15 +23,24 @@ _AT: Final = ("ledger",)
 _KNOWN: Final = "write sqlite:///ledger.db or postgresql://user:password@host/database"
 
 
-def bootstrap_problem(text: str) -> str:
+def bootstrap_of(text: str) -> str:
+    """Return a list of brokers without blanks."""
+    parts = [part.strip() for part in text.split(",")]
+    hint = _bootstrap_problem(text, parts)
+    if hint:
+        raise wrong("not a list of host:port", hint)
+    return ",".join(parts)
+
+
+def _bootstrap_problem(text: str, parts: Iterable[str]) -> str:
     """Return how a list of brokers has to be written instead, "" where it is right."""
     scheme, separator, _ = text.partition("://")
     if separator and scheme.isidentifier():
         return "write host:port alone; what the listener speaks is kafka.security's to say"
     if "@" in text:
         return "write host:port alone; user and password belong to kafka.security"
-    for part in text.split(","):
-        host, _, port = part.strip().rpartition(":")
+    for part in parts:
+        host, _, port = part.rpartition(":")
         if not (_PORT.fullmatch(port) and 0 < int(port) < 65_536 and _is_host(host)):
             hint = "write host:port, several separated by commas"
             return f"{hint}, an IPv6 address in brackets" if ":" in host else hint

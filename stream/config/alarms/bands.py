@@ -34,7 +34,6 @@ from stream.config.alarms.band_statistics import (
     unit_of,
 )
 from stream.config.alarms.band_warnings import BandWarnings, at_decider
-from stream.config.alarms.thresholds import Profiles
 from stream.config.moved import misplaced_keys
 from stream.config.sql.bands import reference_of
 from stream.config.sql.nodes import SqlProblem
@@ -224,24 +223,21 @@ class BandReader:
         if self.model.timing.reference_timeout is not None:
             message = "reference_timeout is for a reference on a feed: nothing is waited for here"
             self.findings.wrong(("timing", "reference_timeout"), message, "remove it")
+        hint = "write reference: 200, or reference: usual[shop]"
         try:
-            threshold = reference_of(written.value, self.parsed.reader)
+            found = self.tables.per_cell(
+                reference_of(written.value, self.parsed.reader),
+                lambda number: self._in_granules(number, "reference"),
+                lambda message, hint: self.findings.wrong(at, message, hint),
+                "reference",
+            )
         except SqlProblem as problem:
-            hint = problem.hint or "write reference: 200, or reference: usual[shop]"
-            message = problem.message.replace("the threshold is", "a reference is")
-            self.findings.wrong(at, message, hint)
+            self.findings.wrong(at, problem.message, problem.hint or hint)
             return None
-        levels = self.tables.levels_of(
-            threshold,
-            lambda number: self._in_granules(number, "reference"),
-            lambda message, hint: self.findings.wrong(at, message, hint),
-            what="reference",
-        )
-        if levels is None:
+        if found is None:
             return None
-        profiles = Profiles.of(self.tables.domain, [levels])
-        numbers = np.array([int(value) for value in levels.values], dtype=np.int64)
-        return profiles.over_cells(profiles.spread(numbers, levels.axis)).astype(np.int64)
+        values, cells = found
+        return np.array([int(value) for value in values], dtype=np.int64)[cells]
 
     def _in_granules(self, number: Fraction, what: str) -> tuple[Fraction, str, str]:
         """Return a number in granules, or what is wrong with it and a hint."""

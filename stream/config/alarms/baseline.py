@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stream.config.alarms.thresholds import Profiles
 from stream.config.sql.bands import reference_of
 from stream.config.sql.nodes import SqlProblem
 from stream.model.numbers import decimal
@@ -75,18 +74,19 @@ def baseline_of(
         return number, "", ""
 
     try:
-        threshold = reference_of(model.baseline, parsed.reader)
+        found = tables.per_cell(
+            reference_of(model.baseline, parsed.reader, "what is usual"),
+            checked,
+            report,
+            "usual aggregate",
+        )
     except SqlProblem as problem:
-        message = problem.message.replace("the threshold is", "what is usual is")
-        report(message.replace("a reference is", "what is usual is"), problem.hint or _HINT)
+        report(problem.message, problem.hint or _HINT)
         return None
-    levels = tables.levels_of(threshold, checked, report, what="usual aggregate")
-    if levels is None:
+    if found is None:
         return None
-    profiles = Profiles.of(tables.domain, [levels])
-    places = np.arange(len(levels.values), dtype=np.int64)
-    cells = profiles.over_cells(profiles.spread(places, levels.axis))
-    return np.array([float(value) for value in levels.values])[cells]
+    values, cells = found
+    return np.array([float(value) for value in values])[cells]
 
 
 def _measures(parsed: ParsedQuery) -> set[Measure]:

@@ -98,9 +98,6 @@ class QueryBuilder:
                 "max_fnr and max_fpr together reach 1: a coin keeps that promise",
                 "write smaller probabilities, as 0.05",
             )
-        for key in ("decide_timeout", "reference_timeout", "max_age"):
-            if getattr(timing, key) == 0:
-                self.findings.wrong(("timing", key), f"{key} is longer than nothing", "write 10m")
         levels = self._levels(model, left_open)
         if not levels:
             return None

@@ -7,7 +7,7 @@ that its descriptor names (``operators.descriptors.Mechanism.keys``), and no oth
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
 from pydantic import (
     AfterValidator,
@@ -22,16 +22,18 @@ from pydantic_core import PydanticUndefined
 from operators.deciders import DECIDER_NAMES
 from operators.descriptors import WINDOW_KEYS
 from operators.registry import ALL, DEFAULT, OFFERED
+from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
 from stream.config.closed import Closed
 from stream.config.scalars import (
-    CellEpsilon,
-    LevelEpsilon,
+    WORD,
+    Epsilon,
     Name,
     Probability,
     Text,
     Whole,
     choice,
     closest,
+    within,
     wrong,
 )
 from stream.config.schema import shapes
@@ -59,7 +61,7 @@ _DeciderName = Annotated[
 ]
 
 Release = Literal["alarms", "counts"]
-ReleaseWord = Annotated[Release, PlainValidator(choice(get_args(Release)))]
+ReleaseWord = Annotated[Release, WORD]
 """What leaves of an alarm's windows: which predicates ring, or their noisy counts, too."""
 
 RepeatIn = Literal["window", "run"]
@@ -85,14 +87,14 @@ class BoundModel(Closed):
 
     theta: Probability | None = None
     """how many of the events the bound leaves whole, as 0.95"""
-    epsilon: CellEpsilon | None = None
+    epsilon: Epsilon | None = None
     """what the bound takes of the alarm's epsilon; a third unless written"""
 
 
 class LevelsModel(Closed):
     """Which noise levels a progressive mechanism reads."""
 
-    first: LevelEpsilon | None = None
+    first: Epsilon | None = None
     """loss of the coarsest level; a tenth of the last one's at most"""
     rounds: Whole | None = None
     """levels in geometric progression, the first and the last included"""
@@ -100,6 +102,10 @@ class LevelsModel(Closed):
     """equal parts that every interval between two of them is cut into"""
     finest_share: Probability | None = None
     """part of max_fnr and max_fpr that the last level may use"""
+
+
+def _up_to(key: str, most: int) -> AfterValidator:
+    return within(1, f"{key} is a whole number from 1 to {most:,}", f"write {key}: 10", most)
 
 
 class MechanismModel(Closed):
@@ -110,15 +116,15 @@ class MechanismModel(Closed):
     """most probable false alarm beyond the tolerance; as max_fnr where left out"""
     max_fnr_given_no_alarm: Probability | None = None
     """most probable miss for who knows that the run has not fired so far"""
-    bounded_error: Annotated[BoundedError, PlainValidator(choice(get_args(BoundedError)))] = "fnr"
+    bounded_error: Annotated[BoundedError, WORD] = "fnr"
     """which errors are bounded up to the threshold: fnr (misses), or fpr"""
     levels: LevelsModel | None = None
     """which noise levels a progressive mechanism reads"""
-    max_alarms: Whole | None = None
+    max_alarms: Annotated[Whole, _up_to("max_alarms", MOST_ALARMS)] | None = None
     """alarms of one SVT run"""
-    repeat: Whole | None = None
+    repeat: Annotated[Whole, _up_to("repeat", MOST_QUESTIONS)] | None = None
     """how often a group of one window is asked, until it fires"""
-    repeat_in: Annotated[RepeatIn, PlainValidator(choice(get_args(RepeatIn)))] | None = None
+    repeat_in: Annotated[RepeatIn, WORD] | None = None
     """whether it is asked again at once, or among the next windows' groups"""
     release: ReleaseWord = "alarms"
     """what is published of a window: alarms, or the noisy counts of its groups, too"""
@@ -126,7 +132,7 @@ class MechanismModel(Closed):
     """how a band is decided; auto takes the most effective one"""
     bound: BoundModel | None = None
     """what decider: svt asks of its private bound of the values"""
-    epsilon: CellEpsilon | None = None
+    epsilon: Epsilon | None = None
     """of a band: loss of one group of one window, written as epsilon_max"""
     reference: ReferenceModel | None = None
     """what a band lies around: a number, usual[shop], or {feed: forecast}"""

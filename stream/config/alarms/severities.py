@@ -89,10 +89,9 @@ def levels_of(
             "mechanism": None if fpr is None else how.model_copy(update={"max_fpr": fpr}),
         }
         try:
-            threshold = reference_of(written.threshold, parsed.reader)
+            threshold = reference_of(written.threshold, parsed.reader, "the threshold")
         except SqlProblem as problem:
-            message = problem.message.replace("a reference is", "the threshold is")
-            at.wrong("threshold", message, problem.hint or _SHAPE)
+            at.wrong("threshold", problem.message, problem.hint or _SHAPE)
             continue
         if threshold.of_severity:
             at.wrong("threshold", "SEVERITY is what levels stand for", _SHAPE)

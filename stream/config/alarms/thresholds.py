@@ -153,6 +153,21 @@ class ThresholdReader:
             return Levels((value,))
         return self._looked_up(threshold, convert, report, what)
 
+    def per_cell(
+        self,
+        threshold: Threshold,
+        convert: Callable[[Fraction], tuple[Fraction, str, str]],
+        report: Callable[[str, str], None],
+        what: str,
+    ) -> tuple[list[Fraction], NDArray[np.int64]] | None:
+        """Return the same, and which of the values every cell of the domain has."""
+        levels = self.levels_of(threshold, convert, report, what)
+        if levels is None:
+            return None
+        profiles = Profiles.of(self.domain, [levels])
+        places = profiles.spread(np.arange(len(levels.values), dtype=np.int64), levels.axis)
+        return list(levels.values), profiles.over_cells(places)
+
     def _looked_up(
         self,
         threshold: Threshold,

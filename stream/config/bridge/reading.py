@@ -6,7 +6,7 @@ It has ``kafka`` and ``bridge``: whoever runs sensors writes it without the cust
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
@@ -16,11 +16,12 @@ from stream.config.delivery.building import cafile_of
 from stream.config.explaining import read_as
 from stream.config.keys import EXAMPLES, KafkaModel, LogModel
 from stream.config.scalars import (  # pydantic reads them
-    Address,  # noqa: TC001
-    Name,  # noqa: TC001
-    Text,  # noqa: TC001
-    TopicName,  # noqa: TC001
-    Whole,  # noqa: TC001
+    Address,
+    Name,
+    Text,
+    TopicName,
+    Whole,
+    within,
 )
 from stream.config.yamlfile import load_document
 from stream.events.mqtt_events import TemplateError, levels_of, overlap, template_of
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
 __all__ = ["BridgeModel", "read_bridge"]
 
 _MIB: Final = 1 << 20
-_MOST_MIB: Final = 1 << 20
 _TOPICS: Final[Loc] = ("bridge", "topics")
 
 
@@ -58,7 +58,9 @@ class BridgeModel(Closed):
     topic: TopicName
     unit: Text
     buffer: Text | None = None
-    buffer_mib: Whole = 64
+    buffer_mib: Annotated[
+        Whole, within(1, "a buffer holds 1 MiB to 1 TiB", "write buffer_mib: 64", _MIB)
+    ] = 64
     metrics: Address | None = None
     metrics_token: Text | None = None
     topics: dict[str, dict[str, Text]] = Field(min_length=1)
@@ -104,9 +106,6 @@ def read_bridge(path: Path, *, environ: Mapping[str, str]) -> BridgeSetup:
 
 def _bridge(model: BridgeModel, findings: Findings) -> Bridge:
     sensors = model.mqtt
-    if not 1 <= model.buffer_mib <= _MOST_MIB:
-        message = "a buffer holds 1 MiB to 1 TiB"
-        findings.wrong(("bridge", "buffer_mib"), message, "write buffer_mib: 64")
     if model.metrics is not None:
         check_token(("bridge", "metrics"), model.metrics, model.metrics_token, findings)
     stem = Path(findings.document.file).stem

@@ -11,12 +11,13 @@ from typing import Annotated, Any, Final
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
 from stream.config.closed import Closed
-from stream.config.scalars import Name, Text, Whole, wrong
+from stream.config.scalars import Name, Text, Whole, within, wrong
 from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
 
 __all__ = ["CASE_EXAMPLES", "MOST_DRAWS", "CaseModel", "CasesModel", "WindowModel"]
 
+_FEWEST_DRAWS: Final = 100
 MOST_DRAWS: Final = 100_000
 """Draws of one estimate, at most."""
 
@@ -83,7 +84,18 @@ class CaseModel(Closed):
     """what is expected of windows of the events"""
     dropped: dict[str, Whole] | None = None
     """how many events are dropped, by reason; of a list, none where left out"""
-    sampled: Whole | None = None
+    sampled: (
+        Annotated[
+            Whole,
+            within(
+                _FEWEST_DRAWS,
+                "so many draws make no estimate",
+                f"write a whole number from {_FEWEST_DRAWS} to {MOST_DRAWS}",
+                MOST_DRAWS,
+            ),
+        ]
+        | None
+    ) = None
     """estimate by so many draws of the mechanism, where no exact law is known"""
 
 

@@ -114,7 +114,7 @@ def _of_small(document: Document) -> tuple[BoardSetup, Delivery | None]:
     zone = zone_of(model.timezone, findings)
     kafka = build_kafka(model.kafka, {}, findings)
     delivery = build_delivery(model.deliver, findings)
-    board = build_board(model.board, findings)
+    board = build_board(model.board)
     budget = (
         None
         if model.budget is None

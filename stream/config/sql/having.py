@@ -337,8 +337,12 @@ class HavingReader:
             raise SqlProblem(missing, hint, node)
         return name
 
-    def threshold_of(self, node: exp.Expr) -> Threshold:
+    def threshold_of(self, node: exp.Expr, called: str = "the threshold") -> Threshold:
         """Return a number or a public table's value; neither for SEVERITY.
+
+        Args:
+            node: what is compared with.
+            called: what it is, for errors.
 
         Raises:
             SqlProblem: it is neither.
@@ -365,7 +369,7 @@ class HavingReader:
         if isinstance(node, exp.Column) and node.name in self.tables and self.group:
             example = f"{node.name}[{self.group[0]}]"
         raise SqlProblem(
-            f"the threshold is a number or a public table's value, not {what}",
+            f"{called} is a number or a public table's value, not {what}",
             f"write a number such as 120, or a declared table's value such as {example}",
             node,
         )
