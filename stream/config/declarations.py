@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["build_feeds", "build_kafka", "build_settings"]
 
+_AS_WRITTEN = ("topic", "codec", "time", "unit", "id", "partitioner", "clock")
 _ROLES = ("alarms_topic", "decisions_topic", "doorbell_topic", "ledgers_topic", "counts_topic")
 _LARGEST_CLIP = 2**31
 _SHORTEST_KEY = 16
@@ -66,14 +67,8 @@ def build_feeds(
         key = _marks(model, of)
         feeds[name] = Feed(
             name=name,
-            topic=model.topic,
-            codec=model.codec,
-            time=model.time,
-            unit=model.unit,
-            id=model.id,
             fields=fields,
-            partitioner=model.partitioner,
-            clock=model.clock,
+            **{key: getattr(model, key) for key in _AS_WRITTEN},
             allowed_skew_ms=model.allowed_skew,
             broker_skew_ms=model.broker_skew,
             idle_margin_ms=model.idle_margin,
@@ -104,11 +99,7 @@ def build_kafka(
     return KafkaSettings(
         bootstrap=model.bootstrap,
         group=model.group,
-        alarms_topic=model.alarms_topic,
-        decisions_topic=model.decisions_topic,
-        doorbell_topic=model.doorbell_topic,
-        ledgers_topic=model.ledgers_topic,
-        counts_topic=model.counts_topic,
+        **{role: getattr(model, role) for role in _ROLES},
         security=security,
         session_timeout_ms=model.session_timeout,
     )
@@ -133,16 +124,16 @@ def build_settings(model: FileModel, stem: str, findings: Findings) -> Settings:
 
 
 def _field(name: str, model: FieldModel, findings: Findings) -> Field:
-    kind = model.type
-    if kind is None:
-        if model.domain is None:
-            known = " | ".join(FieldType)
-            findings.wrong((), f"`{name}` has no type", f"write {name}: {known}", key=True)
-            return Field(name, FieldType.STRING)
-        kind = FieldType.STRING
-    domain = None if model.domain is None else _domain(model.domain, kind, findings)
+    kind, domain = model.type, None
+    if kind is None and model.domain is None:
+        hint = f"write {name}: {' | '.join(FieldType)}"
+        findings.wrong((), f"`{name}` has no type", hint, key=True)
+        return Field(name, FieldType.STRING)
+    kind = kind or FieldType.STRING
+    if model.domain is not None:
+        domain = _domain(model.domain, kind, findings)
     step, lo, hi = model.granule, None, None
-    if (model.clip is not None or step is not None) and kind not in _NUMBERS:
+    if (model.clip or step) is not None and kind not in _NUMBERS:
         part = "clip" if model.clip is not None else "granule"
         message = f"`{name}` is {article(kind.value)}: only numbers are summed"
         findings.wrong(part, message, "declare type: integer or type: float", key=True)

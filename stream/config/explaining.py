@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -39,29 +40,23 @@ def read_as(
     try:
         return whole.model_validate(document.tree), findings
     except ValidationError as error:
-        found = _Errors(document, error.errors(), whole, examples)
+        found = _Errors(document, error.errors(), models_of(whole), examples)
         findings.errors.extend(found.explained())
         return None, findings
 
 
+@dataclass(frozen=True)
 class _Errors:
     """What pydantic says of a file."""
 
-    def __init__(
-        self,
-        document: Document,
-        details: list[Any],
-        whole: type[BaseModel],
-        examples: Mapping[str, str],
-    ) -> None:
-        self._document = document
-        self._details = details
-        self._models = models_of(whole)
-        self._examples = examples
+    document: Document
+    details: list[Any]
+    models: Mapping[tuple[str, ...], type[BaseModel]]
+    examples: Mapping[str, str]
 
     def explained(self) -> list[ConfigError]:
         """Return its errors as ours."""
-        return [self._explained(each) for each in self._details if not self._misspelt(each)]
+        return [self._explained(each) for each in self.details if not self._misspelt(each)]
 
     def _explained(self, detail: Any) -> ConfigError:
         """Return one error at its place in the file."""
@@ -74,7 +69,7 @@ class _Errors:
                 message, hint = detail["ctx"]["message"], detail["ctx"]["hint"]
             case "missing":
                 message = f"`{name}` is missing"
-                hint = f"write {self._examples.get(name, f'{name}: ...')}"
+                hint = f"write {self.examples.get(name, f'{name}: ...')}"
             case "extra_forbidden" if (said := of_place(loc)) is not None:
                 (message, hint), key = said, loc[2:3] != ("mechanism",)
             case "extra_forbidden":
@@ -83,7 +78,7 @@ class _Errors:
                 message, hint = "a list belongs here", "begin each part with `- `"
             case _:
                 message, hint = "a mapping belongs here", "write `key: value` lines, indented"
-        return self._document.error(loc, message, hint, key=key)
+        return self.document.error(loc, message, hint, key=key)
 
     def _misspelt(self, detail: Any) -> bool:
         """Tell whether a key is missing only because it is there under a misspelt name."""
@@ -92,12 +87,12 @@ class _Errors:
             other["type"] == "extra_forbidden"
             and other["loc"][:-1] == loc[:-1]
             and f"`{loc[-1]}`" in (of_place(other["loc"]) or (self._nearest(other["loc"]),))[0]
-            for other in self._details
+            for other in self.details
         )
 
     def _nearest(self, loc: Loc) -> str:
         """Return which key of its mapping may be meant by one that is none."""
-        for pattern, model in self._models.items():
+        for pattern, model in self.models.items():
             if len(pattern) == len(loc) - 1 and all(
                 part in ("*", step) for part, step in zip(pattern, loc, strict=False)
             ):

@@ -84,6 +84,10 @@ class Findings:
         for problem in problems:
             self.wrong(*problem)
 
+    def at_sql(self, message: str, hint: str, offset: int) -> None:
+        """Note an error inside the SQL of an alarm, so many characters from its start."""
+        self.wrong("sql", message, hint, offset=offset)
+
     def warn(self, place: str | Loc, message: str, hint: str, *, offset: int | None = None) -> None:
         """Note a warning at a value."""
         self.warnings.append(self._error(place, message, hint, offset=offset))

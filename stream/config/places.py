@@ -11,7 +11,6 @@ from stream.config.scalars import wrong
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from pathlib import Path
 
     from stream.config.findings import Findings
 
@@ -19,7 +18,6 @@ __all__ = ["bootstrap_of", "ledger_url"]
 
 _PORT: Final = re.compile("[0-9]{1,5}")
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]+")
-_AT: Final = ("ledger",)
 _KNOWN: Final = "write sqlite:///ledger.db or postgresql://user:password@host/database"
 
 
@@ -60,34 +58,35 @@ def ledger_url(url: str | None, stem: str, findings: Findings) -> str:
         return f"sqlite:///{folder / '.tocsin' / stem}.db"
     scheme, separator, rest = url.partition("://")
     if not separator:
-        findings.wrong(_AT, "the ledger is not a database URL", _KNOWN)
+        problem = "the ledger is not a database URL", _KNOWN
     elif scheme == "sqlite":
-        return _sqlite(rest, folder, findings)
+        url = f"sqlite:///{folder / rest.removeprefix('/')}"
+        problem = _sqlite_problem(rest)
     elif scheme in ("postgresql", "postgresql+psycopg"):
-        _check_postgresql(rest, findings)
-        return f"postgresql+psycopg://{rest}"
-    elif scheme == "postgres":
-        message = "the ledger is neither SQLite nor PostgreSQL"
-        findings.wrong(_AT, message, f"{_KNOWN}; did you mean `postgresql://`?")
+        url = f"postgresql+psycopg://{rest}"
+        problem = _postgresql_problem(rest)
     else:
-        findings.wrong(_AT, "the ledger is neither SQLite nor PostgreSQL", _KNOWN)
+        hint = f"{_KNOWN}; did you mean `postgresql://`?" if scheme == "postgres" else _KNOWN
+        problem = "the ledger is neither SQLite nor PostgreSQL", hint
+    if problem[0]:
+        findings.wrong("ledger", *problem)
     return url
 
 
-def _sqlite(rest: str, folder: Path, findings: Findings) -> str:
-    path, hint = rest.removeprefix("/"), "write sqlite:///ledger.db"
+def _sqlite_problem(rest: str) -> tuple[str, str]:
+    path, message = rest.removeprefix("/"), ""
     if rest in ("", "/") or path.startswith(":memory:"):
-        findings.wrong(_AT, "a ledger in memory forgets what was spent", hint)
+        message = "a ledger in memory forgets what was spent"
     elif not rest.startswith("/"):
-        findings.wrong(_AT, "SQLite has no host", hint)
+        message = "SQLite has no host"
     elif "?" in path or "#" in path:
-        findings.wrong(_AT, "a ledger in SQLite takes no options", hint)
+        message = "a ledger in SQLite takes no options"
     elif path.endswith("/"):
-        findings.wrong(_AT, "the ledger is a file, not a folder", hint)
-    return f"sqlite:///{folder / path}"
+        message = "the ledger is a file, not a folder"
+    return message, "write sqlite:///ledger.db"
 
 
-def _check_postgresql(rest: str, findings: Findings) -> None:
+def _postgresql_problem(rest: str) -> tuple[str, str]:
     try:
         parts = urlsplit(f"postgresql://{rest}")
         _ = parts.port
@@ -95,11 +94,11 @@ def _check_postgresql(rest: str, findings: Findings) -> None:
     except ValueError:
         readable = False
     if not readable:
-        message = "the host or port of the ledger's URL cannot be read"
         hint = "write postgresql://user:password@host:5432/database, with @ and : of a password"
-        findings.wrong(_AT, message, f"{hint} as %40 and %3A")
-    elif not parts.path.strip("/") and not parts.query:
-        findings.wrong(_AT, "the ledger's URL names no database", _KNOWN)
+        message = "the host or port of the ledger's URL cannot be read"
+        return message, f"{hint} as %40 and %3A"
+    named = parts.path.strip("/") or parts.query
+    return "" if named else "the ledger's URL names no database", _KNOWN
 
 
 def _is_host(text: str) -> bool:

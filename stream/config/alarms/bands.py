@@ -126,7 +126,7 @@ class BandReader:
         except ValueError as error:
             message = f"no decider takes {measure.text}: {sentence_of(error)}"
             hint = "write a fraction of fewer decimals, as 0.9"
-            self._at_sql(message, hint, measure.offset)
+            self.findings.at_sql(message, hint, measure.offset)
             return None
         if feed_reference is None and self._is_constant(tau, references):
             return None
@@ -199,12 +199,12 @@ class BandReader:
             if self.asked.signed and self._may_be_negative(references):
                 message = "a share of a reference below 0 is no half-width"
                 hint = f"write >= {decimal(self.asked.tau)} * ABS(REFERENCE)"
-                self._at_sql(message, hint, self.asked.tau_offset)
+                self.findings.at_sql(message, hint, self.asked.tau_offset)
                 return None
             return Relative(self.asked.tau)
         steps, message, hint = self._in_granules(self.asked.tau, "half-width of the band")
         if message:
-            self._at_sql(message, hint, self.asked.tau_offset)
+            self.findings.at_sql(message, hint, self.asked.tau_offset)
             return None
         return int(steps)
 
@@ -284,7 +284,7 @@ class BandReader:
             message = f"{of} is always {where} this band: the alarm {outcome}"
             if cells.all():
                 hint = "write another reference, or another half-width"
-                self._at_sql(message, hint, self.asked.offset)
+                self.findings.at_sql(message, hint, self.asked.offset)
                 found = True
                 continue
             cell = self.tables.domain.predicate(int(np.flatnonzero(cells)[0]))
@@ -343,6 +343,3 @@ class BandReader:
             "write decider: tight, or declare a coarser granule for the field",
         )
         return True
-
-    def _at_sql(self, message: str, hint: str, offset: int) -> None:
-        self.findings.wrong("sql", message, hint, offset=offset)

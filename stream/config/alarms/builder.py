@@ -109,12 +109,9 @@ class QueryBuilder:
         )
         counted = domain.times(members)
         if len(counted) > _MOST_CELLS:
-            self.findings.wrong(
-                "sql",
-                f"GROUP BY makes {len(counted)} predicates, more than {_MOST_CELLS}",
-                "group by fewer fields, or narrow a domain",
-                offset=parsed.window_offset,
-            )
+            message = f"GROUP BY makes {len(counted)} predicates, more than {_MOST_CELLS}"
+            hint = "group by fewer fields, or narrow a domain"
+            self.findings.at_sql(message, hint, parsed.window_offset)
             return None
         check_early(model, parsed, budget=self.budget, findings=self.findings)
         tables = ThresholdReader(parsed.feed, counted, self.tables, self.findings)
@@ -162,12 +159,9 @@ class QueryBuilder:
             hold_ms=hold_ms,
         )
         if region_of(query).empty:
-            self.findings.wrong(
-                "sql",
-                "no event can meet this: nothing would ever be counted",
-                "write conditions that some event in the declared domains meets",
-                offset=parsed.where_offset,
-            )
+            message = "no event can meet this: nothing would ever be counted"
+            hint = "write conditions that some event in the declared domains meets"
+            self.findings.at_sql(message, hint, parsed.where_offset)
         return self._finished(query, parsed.measures)
 
     def _finished(self, query: Query, measures: Sequence[Measure]) -> Query | None:
@@ -192,7 +186,7 @@ class QueryBuilder:
         try:
             parsed = self._parsed(model, self.feeds)
         except SqlProblem as problem:
-            self._at_sql(problem)
+            self.findings.at_sql(problem.message, problem.hint, problem.offset)
             return []
         for note in parsed.notes:
             self.findings.warn("sql", note.message, note.hint, offset=note.offset)
@@ -205,9 +199,6 @@ class QueryBuilder:
             SqlProblem: it is not in the grammar, or contradicts the declarations.
         """
         return parse_sql(model.sql, feeds=feeds, tables=list(self.tables), timezone=self.zone)
-
-    def _at_sql(self, problem: SqlProblem) -> None:
-        self.findings.wrong("sql", problem.message, problem.hint, offset=problem.offset)
 
     def _calendar(self, parsed: ParsedQuery, model: AlarmModel) -> Calendar | None:
         schedule = None
@@ -260,11 +251,11 @@ class QueryBuilder:
         if asked is not None:
             names = " or ".join(name for name, one in OFFERED.items() if one.bands is not None)
             message, hint = f"REFERENCE belongs to mechanism: {names}", f"write mechanism: {names}"
-            self._at_sql(SqlProblem(message, hint, asked.offset))
+            self.findings.at_sql(message, hint, asked.offset)
             return None
         if of_bands:
             message = f"mechanism: {model.mechanism.name} takes a band around a reference"
-            self._at_sql(SqlProblem(message, BAND_SHAPE, parsed.having_offset))
+            self.findings.at_sql(message, BAND_SHAPE, parsed.having_offset)
             return None
         counting = self._counting(parsed, tables)
         if counting is None or len(findings.errors) > before:
@@ -316,7 +307,7 @@ class QueryBuilder:
             return assemble(parsed.having, levels, profiles, feed=parsed.feed, cap=self._cap)
         except SqlProblem as problem:
             offset = parsed.having_offset if problem.offset < 0 else problem.offset
-            self._at_sql(SqlProblem(problem.message, problem.hint, offset))
+            self.findings.at_sql(problem.message, problem.hint, offset)
             return None
 
     def _is_constant(
@@ -336,14 +327,14 @@ class QueryBuilder:
             side = "above" if summed and aggregate.lo < 0 else "below"
             what = "such sums" if summed else "counts"
             message = f"{what} are never {side} 0: {asked.text}"
-            at, offset = "sql", asked.threshold.offset
+            offset = asked.threshold.offset
             if found.everywhere:
                 message += f" is {'always' if found.outcome else 'never'} true"
                 hint = "check its threshold, or leave it out: it would be charged for nothing"
-                self.findings.wrong(at, message, hint, offset=offset)
+                self.findings.at_sql(message, hint, offset)
             else:
                 message += f" has one outcome{self._as_for(domain, profiles, found.profile)}"
-                self.findings.warn(at, message, "check the table", offset=offset)
+                self.findings.warn("sql", message, "check the table", offset=offset)
         if len(self.findings.errors) > before:
             return True
         if len(levels) == 1:
@@ -352,16 +343,11 @@ class QueryBuilder:
         if constant is None:
             return False
         where = self._as_for(domain, profiles, constant.profile)
-        outcome = "all data meet" if constant.outcome else "no data can meet"
-        self._at_sql(
-            SqlProblem(
-                f"{outcome} this condition{where}: its bounds contradict each other"
-                if not constant.outcome
-                else f"{outcome} this condition{where}: it would ring in every window",
-                "check comparisons and thresholds, and AND against OR",
-                parsed.having_offset,
-            ),
-        )
+        message = f"no data can meet this condition{where}: its bounds contradict each other"
+        if constant.outcome:
+            message = f"all data meet this condition{where}: it would ring in every window"
+        hint = "check comparisons and thresholds, and AND against OR"
+        self.findings.at_sql(message, hint, parsed.having_offset)
         return True
 
     def _as_for(self, domain: Domain, profiles: Profiles, profile: int) -> str:
@@ -373,10 +359,8 @@ class QueryBuilder:
 
     def _warn(self, query: Query) -> None:
         feed = query.feed
-        tell_cheaper(query, self.budget, self.findings)
-        tell_hold(query, self.findings)
-        tell_empty(query, self.findings)
-        tell_levels(query, self.budget, self.findings)
+        for tell in (tell_cheaper, tell_hold, tell_empty, tell_levels):
+            tell(query, self.budget, self.findings)
         waited_ms = feed.idle_margin_ms + _IDLE_SLACK_MS
         if feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:
             self.findings.warn(

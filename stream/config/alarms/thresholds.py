@@ -124,8 +124,23 @@ class ThresholdReader:
         return self.levels_of(
             asked.threshold,
             lambda number: self._in_granules(number, asked),
-            lambda message, hint: self._at_sql(asked, message, hint),
+            lambda message, hint: self.findings.at_sql(message, hint, asked.threshold.offset),
         )
+
+    def per_cell(
+        self,
+        threshold: Threshold,
+        convert: Callable[[Fraction], tuple[Fraction, str, str]],
+        report: Callable[[str, str], None],
+        what: str,
+    ) -> tuple[list[Fraction], NDArray[np.int64]] | None:
+        """Return the levels of a threshold, and which of them every cell of the domain has."""
+        levels = self.levels_of(threshold, convert, report, what)
+        if levels is None:
+            return None
+        profiles = Profiles.of(self.domain, [levels])
+        places = profiles.spread(np.arange(len(levels.values), dtype=np.int64), levels.axis)
+        return list(levels.values), profiles.over_cells(places)
 
     def levels_of(
         self,
@@ -145,74 +160,45 @@ class ThresholdReader:
         Returns:
             ``None`` where something is wrong.
         """
+        errors = self.findings.errors
+        before = len(errors)
         if threshold.number is not None:
             value, message, hint = convert(threshold.number)
             if message:
                 report(message, hint)
-                return None
-            return Levels((value,))
-        return self._looked_up(threshold, convert, report, what)
-
-    def per_cell(
-        self,
-        threshold: Threshold,
-        convert: Callable[[Fraction], tuple[Fraction, str, str]],
-        report: Callable[[str, str], None],
-        what: str,
-    ) -> tuple[list[Fraction], NDArray[np.int64]] | None:
-        """Return the same, and which of the values every cell of the domain has."""
-        levels = self.levels_of(threshold, convert, report, what)
-        if levels is None:
-            return None
-        profiles = Profiles.of(self.domain, [levels])
-        places = profiles.spread(np.arange(len(levels.values), dtype=np.int64), levels.axis)
-        return list(levels.values), profiles.over_cells(places)
-
-    def _looked_up(
-        self,
-        threshold: Threshold,
-        convert: Callable[[Fraction], tuple[Fraction, str, str]],
-        report: Callable[[str, str], None],
-        what: str,
-    ) -> Levels | None:
+            return Levels((value,)) if len(errors) == before else None
         axis = self.domain.fields.index(threshold.field)
         keys = self.domain.values[axis]
-        before = len(self.findings.errors)
-        table = self.tables[threshold.table]
-        field = self.feed.fields[threshold.field]
-        places = {key: index for index, key in enumerate(keys)}
-        found: dict[int, Fraction] = {}
+        table, field = self.tables[threshold.table], self.feed.fields[threshold.field]
+        places = frozenset(keys)
+        found: dict[str, Fraction] = {}
         for written, cell in table.cells.items():
-            if len(self.findings.errors) - before >= _MOST_ROW_ERRORS:
+            if len(errors) - before >= _MOST_ROW_ERRORS:
                 return None
             try:
-                at = places.get(canonical(written, field.type))
+                key = canonical(written, field.type)
             except ValueError:
-                at = None
+                key = ""
             column, value = 1, Fraction(0)
-            if at is None:
+            if key not in places:
                 message = f"`{written[:40]}` is not in the domain of `{field.name}`"
                 hint = f"{closest(written, keys)}; or remove the row"
-            elif at in found:
+            elif key in found:
                 message, hint = f"`{written[:40]}` is listed twice", "remove one of them"
             else:
                 value, message, hint = convert(cell.value)
                 column = cell.column
             if message:
-                place = Place(table.file, cell.line, column)
-                self.findings.errors.append(place.error(message, hint))
-            if at is not None:
-                found[at] = value
-        missing = [key for index, key in enumerate(keys) if index not in found]
+                errors.append(Place(table.file, cell.line, column).error(message, hint))
+            found[key] = value
+        missing = [key for key in keys if key not in found]
         if missing:
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
             report(
                 f"{table.file} has no value for {field.name} {', '.join(missing[:5])}{more}",
                 f"every public predicate needs its {what}: add the rows",
             )
-        if len(self.findings.errors) > before:
-            return None
-        return Levels(tuple(found[index] for index in range(len(keys))), axis)
+        return Levels(tuple(map(found.__getitem__, keys)), axis) if len(errors) == before else None
 
     def _in_granules(self, number: Fraction, asked: Asked) -> tuple[Fraction, str, str]:
         """Return a threshold in granules, or what is wrong with it and a hint."""
@@ -258,7 +244,3 @@ class ThresholdReader:
             f"{aggregate} is {outcome} {end}: values of `{field.name}` are clipped to {clip}",
             f"{alone}write a threshold {inside}; or widen the clip",
         )
-
-    def _at_sql(self, asked: Asked, message: str, hint: str) -> None:
-        offset = asked.threshold.offset
-        self.findings.wrong("sql", message, hint, offset=offset)

@@ -45,10 +45,10 @@ class _SensorsModel(Closed):
     """The MQTT broker that sensors publish to."""
 
     broker: Address
-    client: Name | None = None
-    username: Text | None = None
-    password: Text | None = None
-    cafile: Text | None = None
+    client: Name = ""
+    username: Text = ""
+    password: Text = ""
+    cafile: Text = ""
 
 
 class BridgeModel(Closed):
@@ -57,7 +57,7 @@ class BridgeModel(Closed):
     mqtt: _SensorsModel
     topic: TopicName
     unit: Text
-    buffer: Text | None = None
+    buffer: Text = ""
     buffer_mib: Annotated[
         Whole, within(1, "a buffer holds 1 MiB to 1 TiB", "write buffer_mib: 64", _MIB)
     ] = 64
@@ -112,9 +112,9 @@ def _bridge(model: BridgeModel, findings: Findings) -> Bridge:
     return Bridge(
         sensors=Sensors(
             sensors.broker,
-            sensors.client or "",
-            sensors.username or "",
-            sensors.password or "",
+            sensors.client,
+            sensors.username,
+            sensors.password,
             cafile_of(sensors.cafile, findings.under("bridge", "mqtt")),
         ),
         topic=model.topic,

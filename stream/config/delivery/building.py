@@ -82,9 +82,9 @@ def build_delivery(model: DeliverModel | None, findings: Findings) -> Delivery |
                 name,
                 one.broker,
                 one.topics,
-                one.discovery or "",
-                one.username or "",
-                one.password or "",
+                one.discovery,
+                one.username,
+                one.password,
                 cafile_of(one.cafile, findings.under("deliver", "mqtt", name)),
             )
             for name, one in model.mqtt.items()
@@ -97,9 +97,9 @@ def build_board(model: BoardModel) -> Board:
     return Board(model.listen, model.token or "", model.windows, model.predicates, model.read_back)
 
 
-def cafile_of(written: str | None, findings: Findings) -> str:
+def cafile_of(written: str, findings: Findings) -> str:
     """Return the path of the authorities of a broker's certificate; empty for none."""
-    if written is None:
+    if not written:
         return ""
     path = findings.folder / written
     if not path.is_file():

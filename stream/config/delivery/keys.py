@@ -124,15 +124,15 @@ class MqttModel(Closed):
 
     broker: Address
     """host:port"""
-    username: Text | None = None
+    username: Text = ""
     """who tocsin deliver is"""
-    password: Text | None = None
+    password: Text = ""
     """best from the environment: ${NAME}"""
-    cafile: Text | None = None
+    cafile: Text = ""
     """authorities of the broker's certificate, in PEM; TLS where it is given"""
     topics: Name = "tocsin"
     """first level of every topic"""
-    discovery: Name | None = None
+    discovery: Name = ""
     """first level of Home Assistant's discovery, often homeassistant"""
 
 
@@ -145,7 +145,7 @@ class DeliverModel(Closed):
     """at the start, what fires is found by reading back so far"""
     give_up: DurationMs = 86_400_000
     """what a target did not take for so long goes to the dead letters"""
-    dead_letters: Text | None = None
+    dead_letters: Text = ""
     """file of what was not delivered; FILE.dead-letters.jsonl where left out"""
     alertmanagers: dict[Name, AlertmanagerModel] = Field(default_factory=dict)
     """Alertmanagers, by name"""

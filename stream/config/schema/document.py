@@ -107,7 +107,7 @@ def _default(field: FieldInfo, shape: shapes.Shape) -> shapes.Shape:
             return {"default": duration(value)}
         case int() as value:
             return {"default": value}
-        case str() as value:
+        case str() as value if value:
             return {"default": str(value)}
         case (host, port):
             return {"default": f"{host}:{port}"}
