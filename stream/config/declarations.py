@@ -11,7 +11,6 @@ from stream.config.places import ledger_url
 from stream.config.scalars import closest
 from stream.config.security import check_security
 from stream.config.tables import canonical, read_domain
-from stream.logs.settings import LogSettings
 from stream.model.addresses import is_loopback
 from stream.model.alarms import KafkaSettings, Settings
 from stream.model.contributions import article
@@ -119,7 +118,7 @@ def build_settings(model: FileModel, stem: str, findings: Findings) -> Settings:
         custodian_address=metrics.custodian,
         custodian_token=metrics.custodian_token,
         tick_ms=model.tick,
-        log=LogSettings(model.log.level, model.log.format),
+        log=model.log.settings,
     )
 
 

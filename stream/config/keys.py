@@ -53,7 +53,7 @@ from stream.config.scalars import (
 )
 from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
-from stream.logs.settings import Form, Level
+from stream.logs.settings import Form, Level, LogSettings
 from stream.model.alarms import Overrun, PromiseKind
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
 
@@ -183,6 +183,11 @@ class LogModel(_Model):
     """the least that is written; read again on SIGHUP"""
     format: Annotated[Form, WORD] = Form.TEXT
     """text, or json: one object a line"""
+
+    @property
+    def settings(self) -> LogSettings:
+        """The same, for who writes them."""
+        return LogSettings(self.level, self.format)
 
 
 class TableModel(_Model):

@@ -128,7 +128,9 @@ class _Word:
 
     def __get_pydantic_core_schema__(self, source: Any, _: object) -> core_schema.CoreSchema:
         """Return how it is read."""
-        return core_schema.no_info_plain_validator_function(choice(get_args(source) or source))
+        words = get_args(source) or tuple(source)
+        shape = {"pydantic_js_functions": [lambda *_: shapes.words(map(str, words))]}
+        return core_schema.no_info_plain_validator_function(choice(words), metadata=shape)
 
 
 WORD = _Word()

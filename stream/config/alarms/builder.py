@@ -21,7 +21,7 @@ from stream.config.alarms.early import check_early, is_steady, looks_of
 from stream.config.alarms.hold import hold_of, tell_hold
 from stream.config.alarms.reduction import Function
 from stream.config.alarms.severities import levels_of, read_levels, tell_levels
-from stream.config.alarms.silence import SilenceReader
+from stream.config.alarms.silence import with_silence
 from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
 from stream.config.alarms.tolerances import tell_empty
@@ -126,7 +126,6 @@ class QueryBuilder:
         aim = replace(read.aim, alarms=alarms or read.aim.alarms, looks=looks, gaussian=gaussian)
         # One event is then in one question alone.
         once = calendar.overlap == 1 == aim.questions and self.budget.unit is PrivacyUnit.EVENT
-        silence = SilenceReader(model, left_open, self.budget, self.findings)
         query = Query(
             id=name,
             feed=parsed.feed,
@@ -135,7 +134,16 @@ class QueryBuilder:
             where=parsed.where,
             aggregates=read.aggregates,
             condition=replace(read.condition, one_question=once),
-            aim=silence.read(aim, calendar, len(domain), parsed.feed),
+            aim=with_silence(
+                aim,
+                model,
+                left_open,
+                calendar=calendar,
+                cells=len(domain),
+                feed=parsed.feed,
+                budget=self.budget,
+                findings=self.findings,
+            ),
             first=read.first,
             texts=read.texts,
             mechanism=how.name,

@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from stream.config.tables import Table
     from stream.model.feeds import Domain, Feed
 
+    _Convert = Callable[[Fraction], tuple[Fraction, str, str]]
+    _Report = Callable[[str, str], None]
+
 __all__ = ["Levels", "Profiles", "ThresholdReader"]
 
 _MOST_ROW_ERRORS: Final = 20
@@ -130,8 +133,8 @@ class ThresholdReader:
     def per_cell(
         self,
         threshold: Threshold,
-        convert: Callable[[Fraction], tuple[Fraction, str, str]],
-        report: Callable[[str, str], None],
+        convert: _Convert,
+        report: _Report,
         what: str,
     ) -> tuple[list[Fraction], NDArray[np.int64]] | None:
         """Return the levels of a threshold, and which of them every cell of the domain has."""
@@ -145,8 +148,8 @@ class ThresholdReader:
     def levels_of(
         self,
         threshold: Threshold,
-        convert: Callable[[Fraction], tuple[Fraction, str, str]],
-        report: Callable[[str, str], None],
+        convert: _Convert,
+        report: _Report,
         what: str = "threshold",
     ) -> Levels | None:
         """Return a number, or a table's value for every value of its group field, in granules.

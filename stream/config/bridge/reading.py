@@ -25,7 +25,6 @@ from stream.config.scalars import (  # pydantic reads them
 )
 from stream.config.yamlfile import load_document
 from stream.events.mqtt_events import TemplateError, levels_of, overlap, template_of
-from stream.logs.settings import LogSettings
 from stream.model.bridges import Bridge, BridgeSetup, Page, Route, Sensors
 
 if TYPE_CHECKING:
@@ -99,9 +98,8 @@ def read_bridge(path: Path, *, environ: Mapping[str, str]) -> BridgeSetup:
     bridge = _bridge(model.bridge, findings)
     if findings.errors or kafka is None:
         raise findings.errors[0]
-    log = LogSettings(model.log.level, model.log.format)
     address, token = model.bridge.metrics, model.bridge.metrics_token
-    return BridgeSetup(kafka, bridge, log, Page(address, token) if address else None)
+    return BridgeSetup(kafka, bridge, model.log.settings, Page(address, token) if address else None)
 
 
 def _bridge(model: BridgeModel, findings: Findings) -> Bridge:

@@ -22,7 +22,6 @@ from stream.config.keys import BudgetModel, KafkaModel, LogModel
 from stream.config.loading import examine, zone_of
 from stream.config.scalars import Name, Text  # noqa: TC001  # pydantic reads them
 from stream.config.yamlfile import load_document
-from stream.logs.settings import LogSettings
 from stream.model.alarms import require_kafka
 from stream.model.subscriptions import BoardSetup, DeliverSetup, Subscription
 
@@ -126,7 +125,6 @@ def _of_small(document: Document) -> tuple[BoardSetup, Delivery | None]:
     }
     if findings.errors or kafka is None:
         raise findings.errors[0]
-    log = LogSettings(model.log.level, model.log.format)
     counted = frozenset(name for name, alarm in model.alarms.items() if alarm.release == "counts")
-    subscription = Subscription(kafka, zone.key, lifecycles, log, counted)
+    subscription = Subscription(kafka, zone.key, lifecycles, model.log.settings, counted)
     return BoardSetup(subscription, board, budget), delivery

@@ -36,7 +36,7 @@ from stream.config.sql.nodes import (
 )
 from stream.config.sql.quantifiers import inner_of, quantifier_of
 from stream.config.sql.spans import check_steps, span_of
-from stream.config.sql.tablefunctions import TableFunction, split, without_ends
+from stream.config.sql.tablefunctions import window_of, without_ends, without_table
 from stream.config.sql.text import SHAPE, select_of
 from stream.config.sql.where import WhereReader
 from stream.model.feeds import required_fields
@@ -137,10 +137,11 @@ def parse_sql(
         SqlProblem: it is not in the grammar, or contradicts the declarations.
     """
     try:
-        plain, window = split(sql)
+        plain = without_table(sql)
         select = select_of(plain)
         inner = inner_of(select)
         read = inner or select
+        window = None if plain == sql else window_of(read)
         reader = _Reader(plain, read, window, feeds, tables, timezone)
         return reader.read() if inner is None else reader.read_within(select)
     except SqlProblem as problem:
@@ -155,7 +156,7 @@ class _Reader:
 
     sql: str
     select: exp.Select
-    table_window: TableFunction | None
+    table_window: exp.Anonymous | None
     feeds: Mapping[str, Feed]
     tables: Sequence[str]
     timezone: ZoneInfo
@@ -250,8 +251,8 @@ class _Reader:
         offset = 0
         grouped = clause.expressions
         if self.table_window is not None:
-            windows.append(self._window(self.table_window.call))
-            offset = self.table_window.offset
+            windows.append(self._window(self.table_window))
+            offset = start(self.table_window)
             grouped = without_ends(clause)
         for node in grouped:
             if isinstance(node, exp.Anonymous):

@@ -53,6 +53,8 @@ def at(place: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _mapping(schema: dict[str, Any]) -> dict[str, Any]:
+    while "$ref" in schema:
+        schema = SCHEMA["$defs"][schema["$ref"].rpartition("/")[2]]
     ways = [schema, *schema.get("anyOf", [])]
     found: dict[str, Any] = next(each for each in ways if each.get("type") == "object")
     return found
