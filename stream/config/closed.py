@@ -32,8 +32,6 @@ class Closed(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _short(cls, value: Any) -> Any:
-        if cls.words and isinstance(value, Scalar):
-            return {value.text.strip(): {}}
         return {cls.short: value} if cls.short and isinstance(value, Scalar) else value
 
 

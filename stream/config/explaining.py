@@ -78,7 +78,7 @@ class _Errors:
                 message, hint = "a list belongs here", "begin each part with `- `"
             case _:
                 message, hint = "a mapping belongs here", "write `key: value` lines, indented"
-        return self.document.error(loc, message, hint, key=key)
+        return self.document.place(loc, key=key).error(message, hint)
 
     def _misspelt(self, detail: Any) -> bool:
         """Tell whether a key is missing only because it is there under a misspelt name."""

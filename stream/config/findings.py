@@ -58,10 +58,8 @@ class Findings:
 
     def take(self, other: Findings) -> None:
         """Add what was found apart."""
-        self.errors.extend(other.errors)
-        self.warnings.extend(other.warnings)
-        self.notes.extend(other.notes)
-        self.open.extend(other.open)
+        for kind in ("errors", "warnings", "notes", "open"):
+            getattr(self, kind).extend(getattr(other, kind))
 
     def wrong(
         self,
@@ -72,7 +70,7 @@ class Findings:
         key: bool = False,
         offset: int | None = None,
     ) -> None:
-        """Note an error at a value: a key, or the steps to it (see ``Document.error``)."""
+        """Note an error at a value: a key, or the steps to it (see ``Document.place``)."""
         self.errors.append(self._error(place, message, hint, key=key, offset=offset))
 
     def place(self, *steps: str | int) -> Place:
@@ -102,4 +100,4 @@ class Findings:
 
     def _error(self, place: str | Loc, message: str, hint: str = "", **where: Any) -> ConfigError:
         steps = (place,) if isinstance(place, str) else place
-        return self.document.error((*self.at, *steps), message, hint, **where)
+        return self.document.place((*self.at, *steps), **where).error(message, hint)

@@ -90,28 +90,14 @@ class Document:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def error(
-        self,
-        loc: Loc,
-        message: str,
-        hint: str = "",
-        *,
-        key: bool = False,
-        offset: int | None = None,
-    ) -> ConfigError:
-        """Return a ``ConfigError`` that points at a value.
+    def place(self, loc: Loc, *, key: bool = False, offset: int | None = None) -> Place:
+        """Return the place of a value, its key, or a character inside it.
 
         Args:
             loc: the value's path; the deepest part that exists is pointed at.
-            message: what is wrong.
-            hint: what to write instead.
             key: point at the key instead of the value.
             offset: point at this character inside a scalar.
         """
-        return self.place(loc, key=key, offset=offset).error(message, hint)
-
-    def place(self, loc: Loc, *, key: bool = False, offset: int | None = None) -> Place:
-        """Return the place of a value, its key, or a character inside it."""
         if self.root is None:
             return Place(self.file)
         node, mark, tree, complete = self.root, self.root.start_mark, self.tree, True

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from accountant.errors import ConfigError
 from operators.conditions.condition import Aim
@@ -72,7 +72,6 @@ class AimReader:
         if len(self.findings.errors) > before:
             return None
         how = self.model.mechanism
-        run: dict[str, Any] = {"alarms": how.max_alarms, "questions": how.repeat}
         aim = Aim(
             max_fnr=self.model.max_fnr,
             tolerances=tolerances,
@@ -82,7 +81,7 @@ class AimReader:
             first_tolerances=first.beside(tolerances) if self._mechanism.first_phase else (),
             put_back=how.repeat_in == "run",
             levels=levels,
-            **{name: value for name, value in run.items() if value is not None},
+            questions=how.repeat or 1,
         )
         self._warn(aim)
         return aim, first

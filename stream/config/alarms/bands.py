@@ -34,6 +34,7 @@ from stream.config.alarms.band_statistics import (
     unit_of,
 )
 from stream.config.alarms.band_warnings import BandWarnings, at_decider
+from stream.config.alarms.reduction import COUNTS, Function
 from stream.config.moved import misplaced_keys
 from stream.config.sql.bands import reference_of
 from stream.config.sql.nodes import SqlProblem
@@ -62,7 +63,7 @@ _ONE: Final = Fraction(1)
 _REFERENCE: Final = ("mechanism", "decider", "reference")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ReadAlarm:
     """What an alarm counts, tests and promises.
 
@@ -164,11 +165,8 @@ class BandReader:
         """
         if self.per_user or self.parsed.feed.id is None:
             return False
-        reads = (
-            self.model.mechanism.reference is not None
-            and self.model.mechanism.reference.feed is not None
-        )
-        return reads or self.model.mechanism.decider != "hist"
+        how = self.model.mechanism
+        return how.reference_feed is not None or how.decider != "hist"
 
     @property
     def _epsilon(self) -> Fraction:
@@ -182,7 +180,7 @@ class BandReader:
 
     @property
     def _of_values(self) -> bool:
-        return self.asked.measure.function.value in {"SUM", "QUANTILE", "AVG"}
+        return self.asked.measure.function not in COUNTS
 
     def _check_keys(self) -> None:
         """Refuse keys that bands do not read, and ask for those that they need."""
@@ -228,7 +226,7 @@ class BandReader:
             found = self.tables.per_cell(
                 reference_of(written.value, self.parsed.reader),
                 lambda number: self._in_granules(number, "reference"),
-                lambda message, hint: self.findings.wrong(at, message, hint),
+                at,
                 "reference",
             )
         except SqlProblem as problem:
@@ -244,7 +242,7 @@ class BandReader:
         granule = self._granule
         steps, hint = whole_steps(number, granule)
         if hint:
-            part = "a thousandth of " if self.asked.measure.function.value == "AVG" else ""
+            part = "a thousandth of " if self.asked.measure.function is Function.AVG else ""
             message = f"the {what} {decimal(number)} is not a multiple of {decimal(granule)}"
             message += f", {part}the granule of `{self.asked.measure.field}`"
             if not self._of_values:
@@ -256,10 +254,10 @@ class BandReader:
 
     def _may_be_negative(self, references: NDArray[np.int64]) -> bool:
         """Tell whether some reference is below 0, or may be where it is counted."""
-        written = self.model.mechanism.reference
-        if written is None or written.feed is None:
+        name = self.model.mechanism.reference_feed
+        if name is None:
             return bool((references < 0).any())
-        feed = self.feeds.feeds.get(written.feed)
+        feed = self.feeds.feeds.get(name)
         field = None if feed is None else feed.fields.get(self.asked.measure.field or "")
         return self._of_values and field is not None and (field.lo or 0) < 0
 

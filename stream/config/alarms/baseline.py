@@ -47,22 +47,19 @@ def baseline_of(
     if model.baseline is None:
         return None
 
-    def report(message: str, hint: str) -> None:
-        tables.findings.wrong("baseline", message, hint)
-
+    findings, measures = tables.findings, _measures(parsed)
     if parsed.members:
-        report("baseline is of one group, and this alarm counts groups", "remove it")
+        message = "baseline is of one group, and this alarm counts groups"
+        findings.wrong("baseline", message, "remove it")
         return None
-    measures = _measures(parsed)
     if len(measures) != 1:
-        report(
-            f"baseline is of one aggregate, and this condition has {len(measures)}",
-            "remove it, or write an alarm for each aggregate",
-        )
+        message = f"baseline is of one aggregate, and this condition has {len(measures)}"
+        hint = "remove it, or write an alarm for each aggregate"
+        findings.wrong("baseline", message, hint)
         return None
     (measure,) = measures
     least = measure.on(parsed.feed).span[0]
-    relative = model.mechanism.reference is not None and model.mechanism.reference.feed is not None
+    relative = model.mechanism.reference_feed is not None
     lowest = None if least is None or relative else least * measure.unit_on(parsed.feed)
 
     def checked(number: Fraction) -> tuple[Fraction, str, str]:
@@ -77,11 +74,11 @@ def baseline_of(
         found = tables.per_cell(
             reference_of(model.baseline, parsed.reader, "what is usual"),
             checked,
-            report,
+            "baseline",
             "usual aggregate",
         )
     except SqlProblem as problem:
-        report(problem.message, problem.hint or _HINT)
+        findings.wrong("baseline", problem.message, problem.hint or _HINT)
         return None
     if found is None:
         return None

@@ -19,7 +19,7 @@ from stream.config.alarms.cheaper import tell_cheaper
 from stream.config.alarms.contradictions import constant_comparisons, constant_condition
 from stream.config.alarms.early import check_early, is_steady, looks_of
 from stream.config.alarms.hold import hold_of, tell_hold
-from stream.config.alarms.reduction import Function
+from stream.config.alarms.reduction import COUNTS
 from stream.config.alarms.severities import levels_of, read_levels, tell_levels
 from stream.config.alarms.silence import with_silence
 from stream.config.alarms.statistics import assemble
@@ -126,26 +126,24 @@ class QueryBuilder:
         aim = replace(read.aim, alarms=alarms or read.aim.alarms, looks=looks, gaussian=gaussian)
         # One event is then in one question alone.
         once = calendar.overlap == 1 == aim.questions and self.budget.unit is PrivacyUnit.EVENT
+        aim = with_silence(
+            aim,
+            model,
+            left_open,
+            calendar=calendar,
+            cells=len(domain),
+            feed=parsed.feed,
+            budget=self.budget,
+            findings=self.findings,
+        )
+        read = replace(read, aim=aim, condition=replace(read.condition, one_question=once))
         query = Query(
             id=name,
             feed=parsed.feed,
             domain=domain,
             calendar=calendar,
             where=parsed.where,
-            aggregates=read.aggregates,
-            condition=replace(read.condition, one_question=once),
-            aim=with_silence(
-                aim,
-                model,
-                left_open,
-                calendar=calendar,
-                cells=len(domain),
-                feed=parsed.feed,
-                budget=self.budget,
-                findings=self.findings,
-            ),
-            first=read.first,
-            texts=read.texts,
+            **vars(read),
             mechanism=how.name,
             grace_ms=timing.grace,
             publish_delay_ms=timing.publish_delay,
@@ -153,8 +151,6 @@ class QueryBuilder:
             max_age_ms=timing.max_age,
             sql=model.sql,
             fingerprint="",
-            band=read.band,
-            reference=read.reference,
             share=model.share or Fraction(0),
             usual=baseline,
             false_rings=model.false_alarms,
@@ -331,7 +327,7 @@ class QueryBuilder:
         before = len(self.findings.errors)
         for asked, found in constant_comparisons(levels, aggregates, profiles).items():
             aggregate = aggregates[asked.measure]
-            summed = aggregate.function in {Function.SUM, Function.LINEAR}
+            summed = aggregate.function not in COUNTS
             side = "above" if summed and aggregate.lo < 0 else "below"
             what = "such sums" if summed else "counts"
             message = f"{what} are never {side} 0: {asked.text}"

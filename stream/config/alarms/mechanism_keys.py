@@ -137,6 +137,11 @@ class MechanismModel(Closed):
     reference: ReferenceModel | None = None
     """what a band lies around: a number, usual[shop], or {feed: forecast}"""
 
+    @property
+    def reference_feed(self) -> str | None:
+        """The feed that a band's reference is counted on, if it is."""
+        return None if self.reference is None else self.reference.feed
+
     def at(self, key: str) -> Loc:
         """Return where a key of the mechanism stands, from the alarm on."""
         return ("mechanism", self.name, key)
@@ -194,7 +199,7 @@ class _Mechanisms(Closed):
             raise wrong(message, f"write mechanism: {DEFAULT.name}")
         if name not in cls.words:
             raise wrong("this mechanism is not known", closest(name, OFFERED))
-        return value
+        return {name: {}} if isinstance(value, Scalar) else value
 
 
 def _own(name: str) -> Any:

@@ -15,7 +15,7 @@ from accountant.units import to_loss_units
 from operators.conditions.condition import Severity
 from operators.descriptors import SEVERITY_HINT
 from operators.registry import mechanism_of, price
-from stream.config.alarms.reduction import Function, Tree
+from stream.config.alarms.reduction import COUNTS, Function, Tree
 from stream.config.alarms.wanted import WRITTEN_HINT, is_searched
 from stream.config.sql.bands import reference_of
 from stream.config.sql.nodes import SqlProblem
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Level", "levels_of", "read_levels", "tell_levels"]
 
 _SHAPE: Final = "write HAVING COUNT(*) > SEVERITY and severity: {warning: 80, critical: 100}"
-_ADDED_UP: Final = frozenset({Function.COUNT, Function.DISTINCT, Function.SUM})
+_ADDED_UP: Final = COUNTS | {Function.SUM}
 
 
 @dataclass(frozen=True, slots=True)

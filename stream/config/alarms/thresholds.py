@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from operators.conditions.comparison import Comparison
-from stream.config.alarms.reduction import LARGEST_STATISTIC, Function
+from stream.config.alarms.reduction import (
+    COUNTS,
+    LARGEST_STATISTIC,
+    ZERO_WHEN_EMPTY,
+    Function,
+)
 from stream.config.reading import Place
 from stream.config.scalars import closest
 from stream.config.tables import canonical
@@ -27,17 +32,14 @@ if TYPE_CHECKING:
     from stream.config.findings import Findings
     from stream.config.sql.comparisons import Asked, Threshold
     from stream.config.tables import Table
+    from stream.config.yamlfile import Loc
     from stream.model.feeds import Domain, Feed
 
     _Convert = Callable[[Fraction], tuple[Fraction, str, str]]
-    _Report = Callable[[str, str], None]
 
 __all__ = ["Levels", "Profiles", "ThresholdReader"]
 
 _MOST_ROW_ERRORS: Final = 20
-_ONE: Final = Fraction(1)
-_COUNTS: Final = frozenset({Function.COUNT, Function.DISTINCT})
-_SUMMED: Final = frozenset({*_COUNTS, Function.SUM, Function.LINEAR})
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,18 +129,18 @@ class ThresholdReader:
         return self.levels_of(
             asked.threshold,
             lambda number: self._in_granules(number, asked),
-            lambda message, hint: self.findings.at_sql(message, hint, asked.threshold.offset),
+            "sql",
         )
 
     def per_cell(
         self,
         threshold: Threshold,
         convert: _Convert,
-        report: _Report,
+        place: str | Loc,
         what: str,
     ) -> tuple[list[Fraction], NDArray[np.int64]] | None:
         """Return the levels of a threshold, and which of them every cell of the domain has."""
-        levels = self.levels_of(threshold, convert, report, what)
+        levels = self.levels_of(threshold, convert, place, what)
         if levels is None:
             return None
         profiles = Profiles.of(self.domain, [levels])
@@ -149,7 +151,7 @@ class ThresholdReader:
         self,
         threshold: Threshold,
         convert: _Convert,
-        report: _Report,
+        place: str | Loc,
         what: str = "threshold",
     ) -> Levels | None:
         """Return a number, or a table's value for every value of its group field, in granules.
@@ -157,18 +159,18 @@ class ThresholdReader:
         Args:
             threshold: the number, or names the table and the field.
             convert: returns a number in granules, or what is wrong with it and a hint.
-            report: told what is wrong, and a hint; rows of a table are reported in the table.
+            place: where it is written; rows of a table are reported in the table.
             what: the alarm compares with.
 
         Returns:
             ``None`` where something is wrong.
         """
-        errors = self.findings.errors
+        errors, offset = self.findings.errors, threshold.offset if place == "sql" else None
         before = len(errors)
         if threshold.number is not None:
             value, message, hint = convert(threshold.number)
             if message:
-                report(message, hint)
+                self.findings.wrong(place, message, hint, offset=offset)
             return Levels((value,)) if len(errors) == before else None
         axis = self.domain.fields.index(threshold.field)
         keys = self.domain.values[axis]
@@ -197,23 +199,22 @@ class ThresholdReader:
         missing = [key for key in keys if key not in found]
         if missing:
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-            report(
-                f"{table.file} has no value for {field.name} {', '.join(missing[:5])}{more}",
-                f"every public predicate needs its {what}: add the rows",
-            )
+            message = f"{table.file} has no value for {field.name} {', '.join(missing[:5])}{more}"
+            hint = f"every public predicate needs its {what}: add the rows"
+            self.findings.wrong(place, message, hint, offset=offset)
         return Levels(tuple(map(found.__getitem__, keys)), axis) if len(errors) == before else None
 
     def _in_granules(self, number: Fraction, asked: Asked) -> tuple[Fraction, str, str]:
         """Return a threshold in granules, or what is wrong with it and a hint."""
         granule = asked.measure.unit_on(self.feed)
         value = number / granule
-        if asked.measure.function not in _SUMMED:
+        if asked.measure.function not in ZERO_WHEN_EMPTY:
             return value, *self._outside_clip(value, number, asked)
         message = ""
         # Where the steps of a sum of aggregates lie is no affair of who writes its threshold.
         linear = asked.measure.function is Function.LINEAR
         _, hint = (0, "") if linear else whole_steps(number, granule)
-        if hint and asked.measure.function in _COUNTS:
+        if hint and asked.measure.function in COUNTS:
             message = f"the threshold of a count is a whole number, not {decimal(number)}"
         elif hint:
             message = f"the threshold {decimal(number)} is not a multiple of the granule "

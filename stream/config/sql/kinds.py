@@ -111,15 +111,13 @@ def _values(
             # What follows a string at once is that string and the least character.
             return ["", *(text + end for text in map(str, marks) for end in ("", "\0"))]
         case FieldType.INTEGER | FieldType.TIMESTAMP:
-            near = {mark + step for mark in map(int, marks) for step in (-1, 0, 1)}
-            return [at for at in {-_INT64, _INT64 - 1, *near} if -_INT64 <= at < _INT64]
+            ends = (-_INT64, _INT64 - 1)
+            near = {mark + step for mark in (*ends, *map(int, marks)) for step in (-1, 0, 1)}
+            return [at for at in near if -_INT64 <= at < _INT64]
         case FieldType.FLOAT:
-            beside = (
-                nextafter(mark, to) for mark in map(float, marks) for to in (-math.inf, math.inf)
-            )
-            largest = nextafter(math.inf, 0)
-            finite = [-largest, largest, *map(float, marks), *beside]
-            return [*finite, -math.inf, math.inf, math.nan]
+            bounds = (-math.inf, math.inf)
+            found = (*bounds, *map(float, marks))
+            return [math.nan, *(nextafter(at, to) for at in found for to in (*bounds, at))]
 
 
 def _classes(
