@@ -112,8 +112,8 @@ def examined(path: Path, *, locked: bool = False) -> Examined:
     for one in () if report.alarms is None else objections(report.alarms):
         if report.document is not None:
             message = f"{one.alarm}: {one.message}"
-            at = report.document.error(("alarms", one.alarm), message, one.hint, key=True)
-            placed.append((one, at))
+            at = report.document.place(("alarms", one.alarm), key=True)
+            placed.append((one, at.error(message, one.hint)))
     return Examined(str(path), report, tuple(placed))
 
 

@@ -120,8 +120,7 @@ def check_workers(alarms: Alarms, file: Path, count: int) -> None:
         return
     document = load_document(file, environ=os.environ)
     if alarms.settings.ledger_url.startswith("sqlite:"):
-        raise document.error(
-            ("ledger",),
+        raise document.place(("ledger",)).error(
             f"{count} workers cannot share a ledger in SQLite",
             "write ledger: postgresql://user:password@host/database, or run one worker",
         )
@@ -129,8 +128,7 @@ def check_workers(alarms: Alarms, file: Path, count: int) -> None:
     addresses = [at for one in each for at in (one.public_address, one.custodian_address)]
     fixed = [address for address in addresses if address[1]]
     if len(set(fixed)) < len(fixed) or any(port > _MOST_PORT for _, port in fixed):
-        raise document.error(
-            ("metrics",),
+        raise document.place(("metrics",)).error(
             f"{count} workers do not find two ports each: worker k listens 2k above these",
             "put the two ports side by side, below 65536, as 9464 and 9465 are; or write port 0",
         )

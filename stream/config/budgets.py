@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from accountant.loss.gaussian import LARGEST_EPSILON, Gaussian
 from accountant.units import Contribution, PrivacyUnit
+from stream.config.keys import ContributionModel
 from stream.config.scalars import Duration
 from stream.model.alarms import Budget, PromiseKind
 from stream.windows.calendars import FixedCalendar, LocalCalendar
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
     from stream.config.keys import BudgetModel
 
 __all__ = ["build_budget"]
-
-_LARGEST_CAP = 1_000_000
 
 
 def build_budget(model: BudgetModel, timezone: str, findings: Findings) -> Budget | None:
@@ -34,12 +33,19 @@ def build_budget(model: BudgetModel, timezone: str, findings: Findings) -> Budge
         )
     else:
         periods = _periods(model.period, timezone)
-    caps = _caps(model, findings)
+    caps = model.contribution or ContributionModel()
     gaussian = _gaussian(model, findings)
-    if caps is None or len(findings.errors) > before:
+    if len(findings.errors) > before:
         return None
     return Budget(
-        model.privacy_unit, model.epsilon_max, periods, caps, model.on_shortfall, gaussian
+        model.privacy_unit,
+        model.epsilon_max,
+        periods,
+        Contribution(
+            caps.max_groups_per_window, caps.max_events_per_group, caps.max_windows_per_period
+        ),
+        model.on_shortfall,
+        gaussian,
     )
 
 
@@ -89,23 +95,3 @@ def _check_event_budget(model: BudgetModel, findings: Findings) -> None:
             "remove it, or write privacy_unit: user",
             key=True,
         )
-
-
-def _caps(model: BudgetModel, findings: Findings) -> Contribution | None:
-    if model.contribution is None:
-        return Contribution()
-    written = model.contribution
-    caps = written.model_dump(exclude_none=True)
-    outside = [name for name, cap in caps.items() if not 1 <= cap <= _LARGEST_CAP]
-    for name in outside:
-        message = f"{name} is a whole number from 1 to {_LARGEST_CAP}"
-        findings.wrong(("contribution", name), message, f"write {name}: 1")
-    return (
-        None
-        if outside
-        else Contribution(
-            written.max_groups_per_window,
-            written.max_events_per_group,
-            written.max_windows_per_period,
-        )
-    )

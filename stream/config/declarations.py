@@ -7,11 +7,10 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
-from stream.config.places import bootstrap_problem, ledger_url
+from stream.config.places import ledger_url
 from stream.config.scalars import closest
 from stream.config.security import check_security
 from stream.config.tables import canonical, read_domain
-from stream.logs.settings import LogSettings
 from stream.model.addresses import is_loopback
 from stream.model.alarms import KafkaSettings, Settings
 from stream.model.contributions import article
@@ -29,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["build_feeds", "build_kafka", "build_settings"]
 
+_AS_WRITTEN = ("topic", "codec", "time", "unit", "id", "partitioner", "clock")
 _ROLES = ("alarms_topic", "decisions_topic", "doorbell_topic", "ledgers_topic", "counts_topic")
 _LARGEST_CLIP = 2**31
 _SHORTEST_KEY = 16
@@ -63,19 +63,11 @@ def build_feeds(
             of.wrong("fields", "the feed has no fields", "declare its fields")
         _check_names(fields, model, of)
         _check_roles(fields, model, of)
-        if not model.allowed_skew < 2**40 > model.broker_skew:
-            of.wrong((), "a skew is too long", "write minutes", key=True)
         key = _marks(model, of)
         feeds[name] = Feed(
             name=name,
-            topic=model.topic,
-            codec=model.codec,
-            time=model.time,
-            unit=model.unit,
-            id=model.id,
             fields=fields,
-            partitioner=model.partitioner,
-            clock=model.clock,
+            **{key: getattr(model, key) for key in _AS_WRITTEN},
             allowed_skew_ms=model.allowed_skew,
             broker_skew_ms=model.broker_skew,
             idle_margin_ms=model.idle_margin,
@@ -92,9 +84,6 @@ def build_kafka(
     """Return how Kafka is reached; ``None`` where only replays are configured."""
     if model is None:
         return None
-    hint = bootstrap_problem(model.bootstrap)
-    if hint:
-        findings.wrong(("kafka", "bootstrap"), "not a list of host:port", hint)
     before: dict[str, str] = {}
     taken = {feed.topic: f"the feed `{name}` reads" for name, feed in feeds.items()}
     for role in _ROLES:
@@ -104,19 +93,12 @@ def build_kafka(
             message = f"{role} is the topic that {taken[topic]}"
             findings.wrong(("kafka", written), message, "give it a name of its own")
         taken[topic], before[topic] = f"{role} names", role
-    if model.session_timeout < 1_000:
-        hint = "write 6s or more, within the broker's limits"
-        findings.wrong(("kafka", "session_timeout"), "the session timeout is under a second", hint)
     security = model.security.model_dump(exclude_none=True)
     check_security(security, findings.under("kafka", "security"))
     return KafkaSettings(
-        bootstrap=",".join(part.strip() for part in model.bootstrap.split(",")),
+        bootstrap=model.bootstrap,
         group=model.group,
-        alarms_topic=model.alarms_topic,
-        decisions_topic=model.decisions_topic,
-        doorbell_topic=model.doorbell_topic,
-        ledgers_topic=model.ledgers_topic,
-        counts_topic=model.counts_topic,
+        **{role: getattr(model, role) for role in _ROLES},
         security=security,
         session_timeout_ms=model.session_timeout,
     )
@@ -130,29 +112,27 @@ def build_settings(model: FileModel, stem: str, findings: Findings) -> Settings:
         findings.wrong(
             ("metrics", "custodian"), "both metrics have one address", "give each its own port"
         )
-    if not model.tick:
-        findings.wrong(("tick",), "a tick is longer than nothing", "write tick: 1s")
     return Settings(
         ledger_url=ledger_url(model.ledger, stem, findings),
         public_address=metrics.public,
         custodian_address=metrics.custodian,
         custodian_token=metrics.custodian_token,
         tick_ms=model.tick,
-        log=LogSettings(model.log.level, model.log.format),
+        log=model.log.settings,
     )
 
 
 def _field(name: str, model: FieldModel, findings: Findings) -> Field:
-    kind = model.type
-    if kind is None:
-        if model.domain is None:
-            known = " | ".join(FieldType)
-            findings.wrong((), f"`{name}` has no type", f"write {name}: {known}", key=True)
-            return Field(name, FieldType.STRING)
-        kind = FieldType.STRING
-    domain = None if model.domain is None else _domain(model.domain, kind, findings)
+    kind, domain = model.type, None
+    if kind is None and model.domain is None:
+        hint = f"write {name}: {' | '.join(FieldType)}"
+        findings.wrong((), f"`{name}` has no type", hint, key=True)
+        return Field(name, FieldType.STRING)
+    kind = kind or FieldType.STRING
+    if model.domain is not None:
+        domain = _domain(model.domain, kind, findings)
     step, lo, hi = model.granule, None, None
-    if (model.clip is not None or step is not None) and kind not in _NUMBERS:
+    if (model.clip or step) is not None and kind not in _NUMBERS:
         part = "clip" if model.clip is not None else "granule"
         message = f"`{name}` is {article(kind.value)}: only numbers are summed"
         findings.wrong(part, message, "declare type: integer or type: float", key=True)
@@ -286,8 +266,6 @@ def _marks(model: FeedModel, findings: Findings) -> bytes | None:
             'write punctuation: {every: 1m, key: "${TOCSIN_MARKS_KEY}"}',
         )
         return None
-    if not model.punctuation.every:
-        findings.wrong(("punctuation", "every"), "marks need a grid", "write every: 1m")
     key = model.punctuation.key.encode()
     if len(key) < _SHORTEST_KEY:
         hint = "whoever knows it can end windows early: use 16 random characters or more"

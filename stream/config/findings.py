@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable
 
     from accountant.errors import ConfigError
+    from stream.config.reading import Place
     from stream.config.yamlfile import Document, Loc
+
+    Problem = tuple[str | Loc, str, str]
 
 __all__ = ["Findings"]
 
@@ -20,7 +24,6 @@ class Findings:
 
     Args:
         document: the file.
-        folder: what its relative paths start from.
         errors: why it cannot be used.
         warnings: what its author may not have meant.
         notes: what was chosen in its author's place, and why.
@@ -29,12 +32,21 @@ class Findings:
     """
 
     document: Document
-    folder: Path
     errors: list[ConfigError] = field(default_factory=list)
     warnings: list[ConfigError] = field(default_factory=list)
     notes: list[ConfigError] = field(default_factory=list)
     open: list[ConfigError] = field(default_factory=list)
     at: Loc = ()
+
+    @property
+    def folder(self) -> Path:
+        """What the file's relative paths start from."""
+        return Path(self.document.file).parent
+
+    def in_order(self, found: Iterable[ConfigError]) -> tuple[ConfigError, ...]:
+        """Return findings in the order of the file, those of other files last."""
+        own = self.document.file
+        return tuple(sorted(found, key=lambda each: (each.file != own, each.line, each.column)))
 
     def under(self, *steps: str | int) -> Findings:
         """Return the same findings, for a part of what is looked at."""
@@ -42,14 +54,12 @@ class Findings:
 
     def apart(self) -> Findings:
         """Return findings of the same part that nobody has heard of yet."""
-        return Findings(self.document, self.folder, at=self.at)
+        return Findings(self.document, at=self.at)
 
     def take(self, other: Findings) -> None:
         """Add what was found apart."""
-        self.errors.extend(other.errors)
-        self.warnings.extend(other.warnings)
-        self.notes.extend(other.notes)
-        self.open.extend(other.open)
+        for kind in ("errors", "warnings", "notes", "open"):
+            getattr(self, kind).extend(getattr(other, kind))
 
     def wrong(
         self,
@@ -60,8 +70,21 @@ class Findings:
         key: bool = False,
         offset: int | None = None,
     ) -> None:
-        """Note an error at a value: a key, or the steps to it (see ``Document.error``)."""
+        """Note an error at a value: a key, or the steps to it (see ``Document.place``)."""
         self.errors.append(self._error(place, message, hint, key=key, offset=offset))
+
+    def place(self, *steps: str | int) -> Place:
+        """Return where a value stands."""
+        return self.document.place((*self.at, *steps))
+
+    def refuse(self, problems: Iterable[Problem]) -> None:
+        """Note errors: of each the place, the message and a hint."""
+        for problem in problems:
+            self.wrong(*problem)
+
+    def at_sql(self, message: str, hint: str, offset: int) -> None:
+        """Note an error inside the SQL of an alarm, so many characters from its start."""
+        self.wrong("sql", message, hint, offset=offset)
 
     def warn(self, place: str | Loc, message: str, hint: str, *, offset: int | None = None) -> None:
         """Note a warning at a value."""
@@ -77,4 +100,4 @@ class Findings:
 
     def _error(self, place: str | Loc, message: str, hint: str = "", **where: Any) -> ConfigError:
         steps = (place,) if isinstance(place, str) else place
-        return self.document.error((*self.at, *steps), message, hint, **where)
+        return self.document.place((*self.at, *steps), **where).error(message, hint)

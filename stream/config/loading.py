@@ -24,9 +24,8 @@ from stream.config.alarms.wanted import OPEN_WORDS
 from stream.config.budgets import build_budget
 from stream.config.declarations import build_feeds, build_kafka, build_settings
 from stream.config.delivery.building import build_board, build_delivery
-from stream.config.explaining import explained
-from stream.config.findings import Findings
-from stream.config.keys import EXAMPLES, MODELS, AlarmModel, FileModel
+from stream.config.explaining import read_as
+from stream.config.keys import EXAMPLES, AlarmModel, FileModel
 from stream.config.lock import read_lock, tree_of
 from stream.config.scalars import closest
 from stream.config.tables import Table, read_table
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from zoneinfo import ZoneInfo
 
+    from stream.config.findings import Findings
     from stream.config.lock import Lock
     from stream.model.queries import Query
 
@@ -112,30 +112,22 @@ def examine(
         lock = read_lock(path) if lock is None else lock
     except ConfigError as error:
         return Report(None, (error,))
-    findings = Findings(document, path.parent, list(document.errors))
-    alarms = None if findings.errors else _alarms(document, path, lock, findings)
-    errors, warnings, notes, left_open = (
-        tuple(
-            sorted(found, key=lambda error: (error.file != document.file, error.line, error.column))
-        )
-        for found in (findings.errors, findings.warnings, findings.notes, findings.open)
+    model, findings = read_as(document, FileModel)
+    alarms = None if model is None else _alarms(model, path, lock, findings)
+    errors, warnings, notes, left_open = map(
+        findings.in_order, (findings.errors, findings.warnings, findings.notes, findings.open)
     )
     return Report(None if errors else alarms, errors, warnings, notes, document, left_open)
 
 
-def _alarms(document: Document, path: Path, lock: Lock, findings: Findings) -> Alarms | None:
-    try:
-        model = FileModel.model_validate(document.tree)
-    except ValidationError as error:
-        findings.errors.extend(explained(document, error, MODELS, EXAMPLES))
-        return None
+def _alarms(model: FileModel, path: Path, lock: Lock, findings: Findings) -> Alarms | None:
     zone = zone_of(model.timezone, findings)
     feeds = build_feeds(model.feeds, zone, findings)
     budget = build_budget(model.budget, zone.key, findings.under("budget"))
     kafka = build_kafka(model.kafka, feeds, findings)
     settings = build_settings(model, path.stem, findings)
     delivery = build_delivery(model.deliver, findings)
-    board = build_board(model.board, findings)
+    board = build_board(model.board)
     tables = _tables(model, findings)
     if not model.alarms:
         findings.wrong(("alarms",), "there is no alarm", f"declare one: {EXAMPLES['alarms']}")
@@ -143,22 +135,21 @@ def _alarms(document: Document, path: Path, lock: Lock, findings: Findings) -> A
         return None
     queries: dict[str, Query] = {}
     for name, alarm in model.alarms.items():
-
-        def build(name: str, alarm: AlarmModel) -> tuple[Query | None, Findings]:
-            found = findings.under("alarms", name).apart()
-            return QueryBuilder(feeds, tables, budget, zone, found).build(name, alarm), found
-
-        query, found = build(name, alarm)
+        found = findings.under("alarms", name).apart()
+        builder = QueryBuilder(feeds, tables, budget, zone, found)
+        query = builder.build(name, alarm)
         if query is not None and query.open and lock.holds(query, budget):
-            resolved = _resolved(document, name, lock)
-            query, found = (query, found) if resolved is None else build(name, resolved)
+            resolved = _resolved(findings.document, name, lock)
+            if resolved is not None:
+                builder = replace(builder, findings=found.apart())
+                query = builder.build(name, resolved)
             if query is not None:
                 query = replace(query, wanted_fnr=alarm.max_fnr)
-        findings.take(found)
+        findings.take(builder.findings)
         if query is not None:
             queries[name] = query
     alarms = Alarms(
-        file=document.file,
+        file=findings.document.file,
         feeds=feeds,
         queries=queries,
         budget=budget,

@@ -60,10 +60,12 @@ class Lock:
 
     Args:
         path: of its file.
+        configuration: name of the file that it stands beside.
         entries: by alarm.
     """
 
     path: Path
+    configuration: str
     entries: Mapping[str, Locked] = field(default_factory=dict)
 
     def holds(self, query: Query, budget: Budget) -> bool:
@@ -83,7 +85,7 @@ class Lock:
             }
             for name, one in self.entries.items()
         }
-        head = _HEAD.format(file=self.path.with_suffix(".yaml").name)
+        head = _HEAD.format(file=self.configuration)
         return head + yaml.safe_dump({"version": _VERSION, "alarms": entries}, width=_WIDTH)
 
 
@@ -98,7 +100,7 @@ def read_lock(path: Path) -> Lock:
     """
     file = path.with_suffix(".lock")
     if not file.is_file():
-        return Lock(file)
+        return Lock(file, path.name)
     tree = _plain(load_document(file, environ={}).tree)
     try:
         version = tree["version"]
@@ -113,7 +115,7 @@ def read_lock(path: Path) -> Lock:
             f"{file} is not a lock that this version reads",
             hint=f"remove it, and run `tocsin lock {path}`",
         )
-    return Lock(file, entries)
+    return Lock(file, path.name, entries)
 
 
 def tree_of(keys: Any) -> Any:

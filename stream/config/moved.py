@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, Final
 
 from operators.registry import OFFERED
 from stream.config.alarms.mechanism_keys import OWN_KEYS, refusal
+from stream.config.closed import keys_of
 from stream.config.delivery.keys import LifecycleModel
 from stream.config.keys import TimingModel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from stream.config.findings import Problem
     from stream.config.keys import AlarmModel
     from stream.config.yamlfile import Loc
 
@@ -41,31 +43,26 @@ _RENAMED: Final[Mapping[str, Mapping[str, str]]] = {
 _GONE: Final = frozenset({"apportion", "refine", "first_share", "first_tolerance"})
 """Keys of alarms that nothing reads any more: ProBE has its paper's rule, others need none."""
 
-_OF_LIFECYCLES: Final = frozenset(
-    field.alias or name for name, field in LifecycleModel.model_fields.items()
-)
-_OF_ONE: Final = 3  # a key of an alarm itself: alarms, its name, the key
-
-_ELSEWHERE: Final[dict[str, Loc]] = {
-    "tolerance": ("tolerance",),
-    "hold": ("hold",),
-    "reference_timeout": ("timing", "reference_timeout"),
+_PLACES: Final = {
+    **{
+        key: f"mechanism: {{{name}: {{{key}: ...}}}}"
+        for name, keys in reversed(OWN_KEYS.items())
+        for key in keys
+    },
+    **{key: f"lifecycle: {{{key}: ...}}" for key in keys_of(LifecycleModel)},
+    **{key: f"timing: {{{key}: ...}}" for key in TimingModel.model_fields},
 }
-"""Keys that only some mechanisms read, and that yet stand beside those of every alarm."""
+"""Where keys belong that do not stand beside an alarm's own."""
 
 
-def misplaced_keys(model: AlarmModel) -> Iterator[tuple[Loc, str, str]]:
-    """Yield where, what is wrong and a hint, for keys beside an alarm's own that it cannot have.
-
-    Args:
-        model: the alarm.
-    """
-    for key, at in _ELSEWHERE.items():
-        holder = model.timing if len(at) > 1 else model
+def misplaced_keys(model: AlarmModel) -> Iterator[Problem]:
+    """Yield where, what is wrong and a hint, for keys beside an alarm's own that it cannot have."""
+    how, timing = model.mechanism, model.timing
+    for holder, key in ((model, "tolerance"), (model, "hold"), (timing, "reference_timeout")):
         written = key in holder.model_fields_set and getattr(holder, key) is not None
-        if written and key not in OFFERED[model.mechanism.name].keys:
-            message, hint = refusal(key, model.mechanism.name) or ("", "")
-            yield at, message, hint
+        if written and key not in OFFERED[how.name].keys:
+            at = ("timing", key) if holder is timing else key
+            yield at, *(refusal(key, how.name) or ("", ""))
 
 
 def of_place(loc: Loc) -> tuple[str, str] | None:
@@ -77,32 +74,15 @@ def of_place(loc: Loc) -> tuple[str, str] | None:
     Returns:
         ``None`` where it belongs nowhere.
     """
-    section, key = str(loc[0]), str(loc[-1])
-    now = _RENAMED.get(section, {}).get(key, key)
-    message = (
-        f"`{key}` is `{now}` now" if now != key else f"`{key}` is not a key of an alarm itself"
-    )
-    if section == "budget":
-        return None if now == key else (message, f"write {now}: ...")
-    if section != "alarms":
-        return None
-    if len(loc) == _OF_ONE:
-        return _of_alarm(key, now, message)
-    if len(loc) <= _OF_ONE or loc[2] != "mechanism":
-        return None
-    if (said := refusal(now, str(loc[3]))) is not None:
-        return said if now == key else (message, said[1])
-    return None
-
-
-def _of_alarm(key: str, now: str, message: str) -> tuple[str, str] | None:
-    if key in _GONE:
-        return f"`{key}` is gone: one noise decides a condition of any comparisons", "remove it"
-    if key in TimingModel.model_fields:
-        return message, f"write it under timing: {{{key}: ...}}"
-    if key in _OF_LIFECYCLES:
-        return message, f"write it under lifecycle: {{{key}: ...}}"
-    for name, keys in OWN_KEYS.items():
-        if now in keys:
-            return message, f"write it under mechanism: {{{name}: {{{now}: ...}}}}"
-    return (message, f"write {now}: ...") if now != key else None
+    section, key, now = str(loc[0]), str(loc[-1]), _RENAMED.get(str(loc[0]), {}).get(str(loc[-1]))
+    message = f"`{key}` is `{now}` now" if now else f"`{key}` is not a key of an alarm itself"
+    match loc:
+        case ("alarms", _, _) if key in _GONE:
+            return f"`{key}` is gone: one noise decides a condition of any comparisons", "remove it"
+        case ("alarms", _, _) if (now or key) in _PLACES:
+            return message, f"write it under {_PLACES[now or key]}"
+        case ("alarms", _, "mechanism", name, *_):
+            said = refusal(now or key, str(name))
+            return (message, said[1]) if said and now else said
+    plain = section == "budget" or len(loc) == len(("alarms", "name", "key"))
+    return (message, f"write {now}: ...") if now and plain else None

@@ -7,28 +7,38 @@ import re
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from stream.config.scalars import wrong
+
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable
 
     from stream.config.findings import Findings
 
-__all__ = ["bootstrap_problem", "ledger_url"]
+__all__ = ["bootstrap_of", "ledger_url"]
 
 _PORT: Final = re.compile("[0-9]{1,5}")
 _HOST: Final = re.compile(r"[A-Za-z0-9._-]+")
-_AT: Final = ("ledger",)
 _KNOWN: Final = "write sqlite:///ledger.db or postgresql://user:password@host/database"
 
 
-def bootstrap_problem(text: str) -> str:
+def bootstrap_of(text: str) -> str:
+    """Return a list of brokers without blanks."""
+    parts = [part.strip() for part in text.split(",")]
+    hint = _bootstrap_problem(text, parts)
+    if hint:
+        raise wrong("not a list of host:port", hint)
+    return ",".join(parts)
+
+
+def _bootstrap_problem(text: str, parts: Iterable[str]) -> str:
     """Return how a list of brokers has to be written instead, "" where it is right."""
     scheme, separator, _ = text.partition("://")
     if separator and scheme.isidentifier():
         return "write host:port alone; what the listener speaks is kafka.security's to say"
     if "@" in text:
         return "write host:port alone; user and password belong to kafka.security"
-    for part in text.split(","):
-        host, _, port = part.strip().rpartition(":")
+    for part in parts:
+        host, _, port = part.rpartition(":")
         if not (_PORT.fullmatch(port) and 0 < int(port) < 65_536 and _is_host(host)):
             hint = "write host:port, several separated by commas"
             return f"{hint}, an IPv6 address in brackets" if ":" in host else hint
@@ -48,34 +58,35 @@ def ledger_url(url: str | None, stem: str, findings: Findings) -> str:
         return f"sqlite:///{folder / '.tocsin' / stem}.db"
     scheme, separator, rest = url.partition("://")
     if not separator:
-        findings.wrong(_AT, "the ledger is not a database URL", _KNOWN)
+        problem = "the ledger is not a database URL", _KNOWN
     elif scheme == "sqlite":
-        return _sqlite(rest, folder, findings)
+        url = f"sqlite:///{folder / rest.removeprefix('/')}"
+        problem = _sqlite_problem(rest)
     elif scheme in ("postgresql", "postgresql+psycopg"):
-        _check_postgresql(rest, findings)
-        return f"postgresql+psycopg://{rest}"
-    elif scheme == "postgres":
-        message = "the ledger is neither SQLite nor PostgreSQL"
-        findings.wrong(_AT, message, f"{_KNOWN}; did you mean `postgresql://`?")
+        url = f"postgresql+psycopg://{rest}"
+        problem = _postgresql_problem(rest)
     else:
-        findings.wrong(_AT, "the ledger is neither SQLite nor PostgreSQL", _KNOWN)
+        hint = f"{_KNOWN}; did you mean `postgresql://`?" if scheme == "postgres" else _KNOWN
+        problem = "the ledger is neither SQLite nor PostgreSQL", hint
+    if problem[0]:
+        findings.wrong("ledger", *problem)
     return url
 
 
-def _sqlite(rest: str, folder: Path, findings: Findings) -> str:
-    path, hint = rest.removeprefix("/"), "write sqlite:///ledger.db"
+def _sqlite_problem(rest: str) -> tuple[str, str]:
+    path, message = rest.removeprefix("/"), ""
     if rest in ("", "/") or path.startswith(":memory:"):
-        findings.wrong(_AT, "a ledger in memory forgets what was spent", hint)
+        message = "a ledger in memory forgets what was spent"
     elif not rest.startswith("/"):
-        findings.wrong(_AT, "SQLite has no host", hint)
+        message = "SQLite has no host"
     elif "?" in path or "#" in path:
-        findings.wrong(_AT, "a ledger in SQLite takes no options", hint)
+        message = "a ledger in SQLite takes no options"
     elif path.endswith("/"):
-        findings.wrong(_AT, "the ledger is a file, not a folder", hint)
-    return f"sqlite:///{folder / path}"
+        message = "the ledger is a file, not a folder"
+    return message, "write sqlite:///ledger.db"
 
 
-def _check_postgresql(rest: str, findings: Findings) -> None:
+def _postgresql_problem(rest: str) -> tuple[str, str]:
     try:
         parts = urlsplit(f"postgresql://{rest}")
         _ = parts.port
@@ -83,11 +94,11 @@ def _check_postgresql(rest: str, findings: Findings) -> None:
     except ValueError:
         readable = False
     if not readable:
-        message = "the host or port of the ledger's URL cannot be read"
         hint = "write postgresql://user:password@host:5432/database, with @ and : of a password"
-        findings.wrong(_AT, message, f"{hint} as %40 and %3A")
-    elif not parts.path.strip("/") and not parts.query:
-        findings.wrong(_AT, "the ledger's URL names no database", _KNOWN)
+        message = "the host or port of the ledger's URL cannot be read"
+        return message, f"{hint} as %40 and %3A"
+    named = parts.path.strip("/") or parts.query
+    return "" if named else "the ledger's URL names no database", _KNOWN
 
 
 def _is_host(text: str) -> bool:

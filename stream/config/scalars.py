@@ -12,10 +12,10 @@ import difflib
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 
-from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
-from pydantic_core import PydanticCustomError
+from pydantic import AfterValidator, BeforeValidator, PlainValidator, ValidationInfo, WithJsonSchema
+from pydantic_core import PydanticCustomError, core_schema
 
 from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
@@ -27,14 +27,13 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MILLISECONDS",
+    "WORD",
     "Address",
-    "CellEpsilon",
     "Duration",
     "DurationMs",
     "Epsilon",
     "Exact",
     "FalseRingsText",
-    "LevelEpsilon",
     "Name",
     "Probability",
     "Share",
@@ -49,6 +48,7 @@ __all__ = [
     "shown",
     "verbatim",
     "whole_of",
+    "within",
     "wrong",
 ]
 
@@ -89,6 +89,18 @@ def wrong(message: str, hint: str = "") -> PydanticCustomError:
     return PydanticCustomError("tocsin", "{message}", {"message": message, "hint": hint})
 
 
+def within(least: int, message: str, hint: str, most: int | None = None) -> AfterValidator:
+    """Return a check that a number lies in a range, ``most`` included; of a text, its bytes."""
+
+    def check(value: Any) -> Any:
+        size = len(value.encode()) if isinstance(value, str) else value
+        if size < least or (most is not None and size > most):
+            raise wrong(message, hint)
+        return value
+
+    return AfterValidator(check)
+
+
 def shown(value: Scalar) -> str:
     """Return a value for an error text: shortened, and never what a variable held."""
     text = " ".join(value.shown.split())
@@ -109,6 +121,19 @@ def closest(word: str, known: Iterable[str]) -> str:
     if not known:
         return ""
     return f"known here: {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
+
+
+class _Word:
+    """Beside an enumeration, or a literal of words: one of these is written."""
+
+    def __get_pydantic_core_schema__(self, source: Any, _: object) -> core_schema.CoreSchema:
+        """Return how it is read."""
+        words = get_args(source) or tuple(source)
+        shape = {"pydantic_js_functions": [lambda *_: shapes.words(map(str, words))]}
+        return core_schema.no_info_plain_validator_function(choice(words), metadata=shape)
+
+
+WORD = _Word()
 
 
 def choice(known: Iterable[W]) -> Callable[[Any], W]:
@@ -256,28 +281,19 @@ def _share(value: Any) -> Fraction:
     return found
 
 
-def _epsilon(key: str) -> Callable[[Any], Fraction]:
-    """Return a validator of the privacy loss that a key holds."""
-
-    def check(value: Any) -> Fraction:
-        text, found = _number(value)
-        if value.kind == "float" and found is not None and found > 0:
-            raise wrong(
-                f"{key} is a bare float, which YAML readers round", f'quote it: {key}: "{text}"'
-            )
-        if found is None or found <= 0:
-            raise wrong(
-                f"{shown(value)} is not a positive number",
-                'write it as "4", "0.5" or "7/2", in quotes',
-            )
-        if not Fraction(1, 10**12) <= found <= 10**6:
-            raise wrong(
-                f"{shown(value)} is outside what the ledger can hold",
-                "write a number from 1e-12 to 1000000",
-            )
-        return found
-
-    return check
+def _epsilon(value: Any, info: ValidationInfo) -> Fraction:
+    """Return the privacy loss that a key holds."""
+    text, found = _number(value)
+    if value.kind == "float" and found is not None and found > 0:
+        message = f"{info.field_name} is a bare float, which YAML readers round"
+        raise wrong(message, f'quote it: {info.field_name}: "{text}"')
+    if found is None or found <= 0:
+        hint = 'write it as "4", "0.5" or "7/2", in quotes'
+        raise wrong(f"{shown(value)} is not a positive number", hint)
+    if not Fraction(1, 10**12) <= found <= 10**6:
+        message = f"{shown(value)} is outside what the ledger can hold"
+        raise wrong(message, "write a number from 1e-12 to 1000000")
+    return found
 
 
 def _false_rings(value: Any) -> FalseRings:
@@ -334,18 +350,10 @@ Whole = Annotated[int, PlainValidator(whole_of), WithJsonSchema(shapes.WHOLE)]
 """A whole number."""
 Probability = Annotated[Fraction, PlainValidator(_probability), WithJsonSchema(shapes.EXACT)]
 """A number strictly between 0 and 1."""
-Epsilon = Annotated[
-    Fraction, PlainValidator(_epsilon("epsilon_max")), WithJsonSchema(shapes.QUOTED)
-]
-"""The wall, a privacy loss: a quoted number, a fraction, or a whole number."""
+Epsilon = Annotated[Fraction, PlainValidator(_epsilon), WithJsonSchema(shapes.QUOTED)]
+"""A privacy loss: a quoted number, a fraction, or a whole number."""
 Delta = Annotated[Fraction, PlainValidator(_delta), WithJsonSchema(shapes.EXACT)]
 """How likely a Gaussian promise may fail: from 1e-18 to 0.001."""
-CellEpsilon = Annotated[
-    Fraction, PlainValidator(_epsilon("epsilon")), WithJsonSchema(shapes.QUOTED)
-]
-"""The privacy loss of one decision, written alike."""
-LevelEpsilon = Annotated[Fraction, PlainValidator(_epsilon("first")), WithJsonSchema(shapes.QUOTED)]
-"""The privacy loss of a progressive mechanism's coarsest level, written alike."""
 FalseRingsText = Annotated[
     FalseRings, PlainValidator(_false_rings), WithJsonSchema(shapes.FALSE_RINGS)
 ]

@@ -44,19 +44,10 @@ def check_security(security: Mapping[str, str], findings: Findings) -> None:
     _check_tls(protocol, security, findings)
 
 
-def _refused(
-    protocol: str, security: Mapping[str, str], keys: tuple[str, ...], better: str, at: Findings
-) -> None:
-    """Refuse the first key that plays no part."""
-    for key in [key for key in keys if key in security][:1]:
-        message = f"{key} plays no part under security_protocol {protocol}"
-        at.wrong(key, message, f"write security_protocol: {better}, or remove it", key=True)
-
-
 def _check_sasl(protocol: str, security: Mapping[str, str], findings: Findings) -> None:
     if not protocol.startswith("SASL"):
         better = "SASL_SSL" if protocol == "SSL" else "SASL_PLAINTEXT or SASL_SSL"
-        _refused(protocol, security, _SASL, better, findings)
+        _refuse_first(protocol, [key for key in _SASL if key in security], better, findings)
         return
     missing = [key for key in _SASL if key not in security]
     if missing:
@@ -67,18 +58,18 @@ def _check_sasl(protocol: str, security: Mapping[str, str], findings: Findings) 
         )
     mechanism = security.get("sasl_mechanism", _MECHANISMS[0])
     if mechanism not in _MECHANISMS:
-        words = ", ".join(_MECHANISMS)
-        hint = closest(mechanism, _MECHANISMS)
-        findings.wrong("sasl_mechanism", f"sasl_mechanism is one of {words}", hint)
+        message = f"sasl_mechanism is one of {', '.join(_MECHANISMS)}"
+        findings.wrong("sasl_mechanism", message, closest(mechanism, _MECHANISMS))
 
 
 def _check_tls(protocol: str, security: Mapping[str, str], findings: Findings) -> None:
+    written = [key for key in _FILES if key in security]
     if not protocol.endswith("SSL"):
         better = "SASL_SSL" if protocol.startswith("SASL") else "SSL"
-        _refused(protocol, security, _FILES, better, findings)
+        _refuse_first(protocol, written, better, findings)
         return
     before = len(findings.errors)
-    for key in [key for key in _FILES if key in security]:
+    for key in written:
         try:
             readable = Path(security[key]).is_file()
         except (OSError, ValueError):
@@ -91,6 +82,13 @@ def _check_tls(protocol: str, security: Mapping[str, str], findings: Findings) -
         findings.wrong("ssl_keyfile", message, "write ssl_certfile: CERTIFICATE.pem, too")
     if len(findings.errors) == before:
         _try_files(security, findings)
+
+
+def _refuse_first(protocol: str, keys: list[str], better: str, findings: Findings) -> None:
+    """Refuse the first of some keys, which play no part."""
+    for key in keys[:1]:
+        message = f"{key} plays no part under security_protocol {protocol}"
+        findings.wrong(key, message, f"write security_protocol: {better}, or remove it", key=True)
 
 
 def _try_files(security: Mapping[str, str], findings: Findings) -> None:

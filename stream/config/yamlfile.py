@@ -90,28 +90,14 @@ class Document:
         default_factory=dict, init=False, repr=False, compare=False
     )
 
-    def error(
-        self,
-        loc: Loc,
-        message: str,
-        hint: str = "",
-        *,
-        key: bool = False,
-        offset: int | None = None,
-    ) -> ConfigError:
-        """Return a ``ConfigError`` that points at a value.
+    def place(self, loc: Loc, *, key: bool = False, offset: int | None = None) -> Place:
+        """Return the place of a value, its key, or a character inside it.
 
         Args:
             loc: the value's path; the deepest part that exists is pointed at.
-            message: what is wrong.
-            hint: what to write instead.
             key: point at the key instead of the value.
             offset: point at this character inside a scalar.
         """
-        return self.place(loc, key=key, offset=offset).error(message, hint)
-
-    def place(self, loc: Loc, *, key: bool = False, offset: int | None = None) -> Place:
-        """Return the place of a value, its key, or a character inside it."""
         if self.root is None:
             return Place(self.file)
         node, mark, tree, complete = self.root, self.root.start_mark, self.tree, True
@@ -195,16 +181,16 @@ def load_document(
     return Document(file=file, text=text, root=root, tree=tree, errors=tuple(reader.errors))
 
 
+@dataclass
 class _Reader:
     """Turns nodes into a tree and collects what is wrong with them."""
 
-    def __init__(self, file: str, environ: Mapping[str, str]) -> None:
-        self.file = file
-        self.environ = environ
-        self.errors: list[ConfigError] = []
-        self._open: set[int] = set()
-        self._seen: set[int] = set()
-        self._repeated = 0
+    file: str
+    environ: Mapping[str, str]
+    errors: list[ConfigError] = field(default_factory=list)
+    _open: set[int] = field(default_factory=set)
+    _seen: set[int] = field(default_factory=set)
+    _repeated: int = 0
 
     def convert(self, node: yaml.Node) -> Tree:
         """Return the tree of a node.
@@ -220,22 +206,18 @@ class _Reader:
         if id(node) in self._seen:
             self._repeated += 1
             if self._repeated > _MOST_REPEATED:
-                raise self._error(
-                    node,
-                    f"aliases stand for more than {_MOST_REPEATED} values from here",
-                    "write the values out",
-                )
+                message = f"aliases stand for more than {_MOST_REPEATED} values from here"
+                place = _marked(self.file, node.start_mark)
+                raise place.error(message, "write the values out")
         self._seen.add(id(node))
         self._open.add(id(node))
-        tree: Tree
+        tree: Tree = {}  # PyYAML knows no fourth kind of node
         if isinstance(node, yaml.MappingNode):
             tree = self._mapping(node)
         elif isinstance(node, yaml.SequenceNode):
             tree = [self.convert(child) for child in node.value]
         elif isinstance(node, yaml.ScalarNode):
             tree = self._scalar(node)
-        else:  # PyYAML knows no fourth kind
-            tree = {}
         self._open.discard(id(node))
         return tree
 
@@ -264,18 +246,15 @@ class _Reader:
             self._wrong(node, "half a character (a lone surrogate)", "write the whole character")
         if "${" not in value:
             return Scalar(text=value, kind=kind, shown=value)
-        parts: list[str] = []
         origin: list[int] = []
+        parts: list[str] = []
         at = 0
-        for match in REFERENCE.finditer(value):
-            parts.append(value[at : match.start()])
-            origin.extend(range(at, match.start()))
-            put = self._substitute(node, match)
-            parts.append(put)
-            origin.extend([match.start()] * len(put))
-            at = match.end()
-        parts.append(value[at:])
-        origin.extend(range(at, len(value)))
+        for match in [*REFERENCE.finditer(value), None]:
+            end = len(value) if match is None else match.start()
+            put = "" if match is None else self._substitute(node, match)
+            parts += [value[at:end], put]
+            origin += [*range(at, end), *[end] * len(put)]
+            at = end if match is None else match.end()
         return Scalar(text="".join(parts), kind=kind, shown=value, origin=tuple(origin))
 
     def _substitute(self, node: yaml.ScalarNode, match: re.Match[str]) -> str:
@@ -306,10 +285,7 @@ class _Reader:
             return ""
 
     def _wrong(self, node: yaml.Node, message: str, hint: str) -> None:
-        self.errors.append(self._error(node, message, hint))
-
-    def _error(self, node: yaml.Node, message: str, hint: str) -> ConfigError:
-        return _marked(self.file, node.start_mark).error(message, hint)
+        self.errors.append(_marked(self.file, node.start_mark).error(message, hint))
 
 
 def _marked(file: str, mark: yaml.Mark) -> Place:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from stream.config.delivery.descriptions import DELIVERY
+from stream.config.delivery.keys import BoardModel
 from stream.config.delivery.reading import read_board
 from stream.kafka.board import standing, view
 from stream.model.boards import Board
@@ -44,7 +44,7 @@ def test_the_figures_are_those_of_the_code() -> None:
     reference = (GUIDE / "configuration.md").read_text(encoding="utf-8")
     section = reference.partition("\n## `board`\n")[2].partition("\n## ")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)) == set(
-        DELIVERY["board",]
+        BoardModel.model_fields
     )
     for key in ("windows", "predicates"):
         assert f"| `{key}` | `{getattr(Board(), key)}` |" in section

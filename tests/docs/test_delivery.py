@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from stream.config.delivery.descriptions import LIFECYCLE
+from stream.config.closed import keys_of
+from stream.config.delivery.keys import LifecycleModel
 from stream.config.delivery.reading import read_subscription
 from stream.decisions.lifecycle import Notice
 from stream.decisions.templates import FIELDS
@@ -41,7 +42,7 @@ def test_the_figures_are_the_planners() -> None:
 def test_every_key_and_field_has_its_place() -> None:
     """Keys of lifecycles; fields of notices and of templates."""
     words = set(re.findall(r"`{?([a-z_]+)}?`", PAGE))
-    assert set(LIFECYCLE) | set(Notice.__struct_fields__) | set(FIELDS) <= words
+    assert set(keys_of(LifecycleModel)) | set(Notice.__struct_fields__) | set(FIELDS) <= words
 
 
 def test_consumers_leave_out_what_panes_are_called() -> None:

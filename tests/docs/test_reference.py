@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from stream.config.keys import MODELS
+from stream.config.closed import keys_of, models_of
+from stream.config.keys import FileModel
 from stream.config.loading import check, examine
 from tests.support.configurations import write
 from tests.support.tree import ROOT
@@ -68,8 +69,8 @@ def test_the_reference_s_other_snippets_load_in_their_places(tmp_path: Path) -> 
 
 def test_the_reference_names_every_key_and_default() -> None:
     """No key is missing from the reference, and the defaults of scalars are the model's."""
-    for model in MODELS.values():
-        for name, field in model.model_fields.items():
-            assert re.search(rf"[`{{ ]{field.alias or name}[`}},:]", DOCS), name
+    for model in models_of(FileModel).values():
+        for name in keys_of(model):
+            assert re.search(rf"[`{{ ]{name}[`}},:]", DOCS), name
     for words in ("`grace` | `30s`", "`tick` | `1s`", "`allowed_skew` | `60s`", "`max_age` | `7d`"):
         assert words in DOCS

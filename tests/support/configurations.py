@@ -8,7 +8,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
+
+    from accountant.errors import ConfigError
 
 
 MARK = "⟦"
@@ -96,6 +99,21 @@ def place(text: str) -> tuple[int, int]:
     """Return line and column of the mark."""
     before = text[: text.index(MARK)]
     return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
+
+
+def assert_named(found: Sequence[ConfigError], text: str, message: str, hint: str = "") -> None:
+    """Check that one thing is found, at the mark of a text, and that it says these.
+
+    Args:
+        found: errors or warnings.
+        text: with the mark.
+        message: part of what is said.
+        hint: part of what is advised.
+    """
+    assert len(found) == 1, [str(each) for each in found]
+    assert (found[0].line, found[0].column) == place(text), str(found[0])
+    assert message in found[0].message
+    assert hint in (found[0].hint or "")
 
 
 HAVING = "HAVING COUNT(DISTINCT person) > 120"

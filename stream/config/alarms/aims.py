@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from accountant.errors import ConfigError
 from operators.conditions.condition import Aim
@@ -19,7 +19,6 @@ from operators.conditions.weights import Weight
 from operators.descriptors import FOR_FORMULAS
 from operators.registry import mechanism_of
 from operators.single.ladder import Grid
-from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
 from stream.config.alarms.reduction import LARGEST_STATISTIC
 from stream.config.alarms.tolerances import mapping_text, room_of
 from stream.config.moved import misplaced_keys
@@ -62,18 +61,17 @@ class AimReader:
     def read(self) -> tuple[Aim, FirstTolerances] | None:
         """Return the aim and what first phases follow from, or ``None`` where it has an error."""
         before = len(self.findings.errors)
-        given = self._amounts()
+        given, places = self._amounts()
         self._check_keys()
         if len(self.findings.errors) > before:
             return None
         tolerances = tuple(tolerance or 0 for tolerance in given)
         for atom, tolerance in enumerate(tolerances):
-            self._check_room(atom, tolerance)
+            self._check_room(atom, tolerance, places[atom])
         first, levels = _default_first(self.counting), self._levels()
         if len(self.findings.errors) > before:
             return None
         how = self.model.mechanism
-        run: dict[str, Any] = {"alarms": how.max_alarms, "questions": how.repeat}
         aim = Aim(
             max_fnr=self.model.max_fnr,
             tolerances=tolerances,
@@ -83,7 +81,7 @@ class AimReader:
             first_tolerances=first.beside(tolerances) if self._mechanism.first_phase else (),
             put_back=how.repeat_in == "run",
             levels=levels,
-            **{name: value for name, value in run.items() if value is not None},
+            questions=how.repeat or 1,
         )
         self._warn(aim)
         return aim, first
@@ -94,14 +92,8 @@ class AimReader:
         return mechanism_of(self.model.mechanism.name)
 
     def _check_keys(self) -> None:
-        """Refuse numbers out of range, keys that the mechanism does not read, tests too many."""
-        for key, most in (("max_alarms", MOST_ALARMS), ("repeat", MOST_QUESTIONS)):
-            number = getattr(self.model.mechanism, key)
-            if number is not None and not 1 <= number <= most:
-                message = f"{key} is a whole number from 1 to {most:,}"
-                self.findings.wrong(self.model.mechanism.at(key), message, f"write {key}: 10")
-        for at, message, hint in misplaced_keys(self.model):
-            self.findings.wrong(at, message, hint)
+        """Refuse keys that the mechanism does not read, and tests too many."""
+        self.findings.refuse(misplaced_keys(self.model))
         literals = self.counting.condition.formula.literals
         if self._mechanism.panes is not None and len(literals) > 1:
             self.findings.wrong(
@@ -111,25 +103,20 @@ class AimReader:
                 FOR_FORMULAS,
             )
 
-    def _amounts(self) -> list[int | None]:
-        """Return per atom which tolerance it was given, in units of its statistic."""
-        key, written = "tolerance", self.model.tolerance
-        atoms = self.counting.atoms
+    def _amounts(self) -> tuple[list[int | None], list[Loc]]:
+        """Return per atom which tolerance it was given, in units of its statistic, and where."""
+        written, atoms = self.model.tolerance, self.counting.atoms
         given: list[int | None] = [None] * len(atoms)
-        if "" in written and len(written) == 1:
-            value = written[""]
-            if value and len(self._measured_in()) > 1:
-                message = f"one {key} does for comparisons that count in one unit; these count in"
-                self.findings.wrong(key, f"{message} several", self._one_each(value))
-                return given
-            for atom, counted in enumerate(atoms):
-                if not counted.guard and not self._amount_is_wrong(value, atom, (key,)):
-                    given[atom] = int(value / self.counting.spec_of(atom).per_unit)
-            return given
+        places: list[Loc] = [("tolerance",)] * len(atoms)
+        whole = written.get("") if len(written) == 1 else None
+        if whole and len(self._measured_in()) > 1:
+            message = "one tolerance does for comparisons that count in one unit; these count in"
+            self.findings.wrong("tolerance", f"{message} several", self._one_each(whole))
+            return given, places
         exactly: set[int] = set()
         for text, value in written.items():
-            at = (key, text)
-            named, precise = self._named(text, at)
+            at: Loc = ("tolerance", text) if whole is None else ("tolerance",)
+            named, precise = self._named(text, at) if whole is None else (self._compared, False)
             for atom in named:
                 if atom in exactly and not precise:
                     continue
@@ -138,9 +125,16 @@ class AimReader:
                 amount = int(value / self.counting.spec_of(atom).per_unit)
                 known = given[atom] if precise is (atom in exactly) else None
                 given[atom] = amount if known is None else min(known, amount)
+                if atom not in exactly:
+                    places[atom] = at
             if precise:
                 exactly.update(named)
-        return given
+        return given, places
+
+    @property
+    def _compared(self) -> list[int]:
+        """Atoms that are more than guards."""
+        return [atom for atom, counted in enumerate(self.counting.atoms) if not counted.guard]
 
     def _named(self, text: str, at: Loc) -> tuple[list[int], bool]:
         """Return the atoms that an entry names, and whether it names a comparison."""
@@ -164,17 +158,14 @@ class AimReader:
             return [at for at, atom in enumerate(atoms) if meant.intersection(atom.asked)], True
         return [
             at
-            for at, atom in enumerate(atoms)
-            if not atom.guard and any(each.measure == key.measure for each in atom.asked)
+            for at in self._compared
+            if any(each.measure == key.measure for each in atoms[at].asked)
         ], False
 
     def _measured_in(self) -> set[tuple[object, ...]]:
         """Return the units that the comparisons' tolerances have."""
         units: set[tuple[object, ...]] = set()
-        for atom, counted in enumerate(self.counting.atoms):
-            spec = self.counting.spec_of(atom)
-            if counted.guard:
-                continue
+        for spec in map(self.counting.spec_of, self._compared):
             if spec.kind is Weight.LINEAR:
                 units.add(("linear", spec.terms, spec.granule))
             elif spec.kind in {Weight.SUM, Weight.OFFSET}:
@@ -188,14 +179,12 @@ class AimReader:
     def _one_each(self, value: Fraction) -> str:
         """Return the mapping to write instead of one number, as near to it as each may have."""
         entries: dict[str, Fraction] = {}
-        for atom, counted in enumerate(self.counting.atoms):
-            if counted.guard:
-                continue
+        for atom in self._compared:
             unit, room = self.counting.spec_of(atom).per_unit, self._room(atom)
             amount = int(value / unit)
             if room is not None:
                 amount = min(amount, max(room // 2, 0))
-            entries[counted.text] = amount * unit
+            entries[self.counting.atoms[atom].text] = amount * unit
         return f"write one each: tolerance: {mapping_text(entries)}"
 
     def _amount_is_wrong(self, value: Fraction, atom: int, at: Loc) -> bool:
@@ -226,15 +215,13 @@ class AimReader:
             looks_twice=self._mechanism.first_phase,
         )
 
-    def _check_room(self, atom: int, tolerance: int) -> None:
+    def _check_room(self, atom: int, tolerance: int, at: Loc) -> None:
         room, text = self._room(atom), self.counting.atoms[atom].text
         if not tolerance or room is None or 2 * tolerance <= room:
             return
         unit = self.counting.spec_of(atom).per_unit
         lowest, hint = decimal(room * unit), f"write {decimal(max(room // 2, 0) * unit)} or less"
-        at = self._place_of(atom)
-        alike = sum(not counted.guard for counted in self.counting.atoms)
-        if "" in self.model.tolerance and alike > 1:
+        if "" in self.model.tolerance and len(self._compared) > 1:
             hint = self._one_each(self.model.tolerance[""])
         if tolerance > room:
             message = f"the tolerance of {text} is larger than the threshold, {lowest} where it is"
@@ -244,18 +231,6 @@ class AimReader:
             message = f"an empty cell may ring for {text}: twice the tolerance is more than the"
             message += f" threshold, {lowest} where it is lowest"
             self.findings.warn(at, message, hint)
-
-    def _place_of(self, atom: int) -> Loc:
-        """Return where an atom's tolerance is written."""
-        written = self.model.tolerance
-        fallback: Loc = ("tolerance",)
-        for text in written if "" not in written else ():
-            named, precise = self._meant(text)
-            if atom in named and precise:
-                return ("tolerance", text)
-            if atom in named:
-                fallback = ("tolerance", text)
-        return fallback
 
     def _levels(self) -> LevelGrid | None:
         """Return which levels are asked for, where they make a grid."""
@@ -279,9 +254,9 @@ class AimReader:
                 " about cells beyond twice the tolerance from it",
             )
         zero = [
-            counted.text
-            for atom, counted in enumerate(atoms)
-            if not aim.tolerances[atom] and not counted.guard and self._room(atom) != 0
+            atoms[atom].text
+            for atom in self._compared
+            if not aim.tolerances[atom] and self._room(atom) != 0
         ]
         if zero and "tolerance" not in self.open:
             whose = f" for {', '.join(zero)}" if len(atoms) > 1 else ""

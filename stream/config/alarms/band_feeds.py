@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 from accountant.arguments import sentence_of
 from accountant.errors import ConfigError
 from stream.config.alarms.band_statistics import MOST_STATISTICS, reference_aggregates
-from stream.config.alarms.reduction import Function
+from stream.config.alarms.reduction import COUNTS, Function
 from stream.config.scalars import closest
 from stream.config.sql.nodes import SqlProblem
 from stream.model.feeds import Clock
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FeedReferenceReader"]
 
-_OF_VALUES: Final = frozenset({Function.SUM, Function.AVG, Function.QUANTILE})
 _CONSTANT: Final = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"
 
 
@@ -149,7 +148,7 @@ class FeedReferenceReader:
                     f"`{feed.name}` declares another domain for `{name}` than `{own.name}`",
                     hint="declare the same values in the same order, as by one file",
                 )
-        if measure.function not in _OF_VALUES or measure.field is None:
+        if measure.function in COUNTS or measure.field is None:
             return
         if feed.fields[measure.field].granule != own.fields[measure.field].granule:
             raise ConfigError(

@@ -121,34 +121,27 @@ class BandCounting:
         tau = half_widths(decider.tau, references)
         counted = [_spec(each, measure, feed, references, tau) for each in decider.statistics]
         sensitivities = [each.sensitivity for each in decider.statistics]
-        if isinstance(kind, Average):
-            upper, lower = len(counted), len(counted) + 1
-            offset = replace(_clipped(measure, feed), kind=Weight.OFFSET, scale=kind.scale)
-            for pivots in (references + tau, references - tau):
-                counted.append(replace(offset, pivots=pivots))
-                sensitivities.append(int(end_sensitivities(kind, pivots).max(initial=1)))
-            ends = (
-                ThresholdAtom(upper, np.zeros_like(references)),
-                ThresholdAtom(lower, np.ones_like(references)),
-            )
-        elif isinstance(kind, Quantile):
-            upper, lower = len(counted), len(counted) + 1
-            a, b = kind.share.as_integer_ratio()
-            rank = replace(_clipped(measure, feed), kind=Weight.RANK, above=a, not_above=a - b)
-            counted += [
-                replace(rank, pivots=pivots)
-                for pivots in (references + (tau - 1), references - tau)
-            ]
-            sensitivities += [kind.sensitivity] * 2
-            ones = np.ones_like(references)
-            ends = (ThresholdAtom(upper, ones), ThresholdAtom(lower, ones))
-        else:
+        if isinstance(kind, Count | Sum):
             whole = _whole(decider, kind)
-            ends = (
-                ThresholdAtom(whole, references + tau),
-                ThresholdAtom(whole, references - (tau - 1)),
-            )
-        atoms = dict(zip(("a1", "a2"), ends, strict=True))
+            ends = [(whole, references + tau), (whole, references - (tau - 1))]
+        else:
+            clipped, sides = _clipped(measure, feed), (references + tau, references - tau)
+            levels = (0, 1)
+            if isinstance(kind, Average):
+                own = replace(clipped, kind=Weight.OFFSET, scale=kind.scale)
+                moves = [int(end_sensitivities(kind, side).max(initial=1)) for side in sides]
+            else:
+                a, b = kind.share.as_integer_ratio()
+                own = replace(clipped, kind=Weight.RANK, above=a, not_above=a - b)
+                sides, levels = (sides[0] - 1, sides[1]), (1, 1)
+                moves = [kind.sensitivity] * 2
+            counted += [replace(own, pivots=side) for side in sides]
+            sensitivities += moves
+            ends = [
+                (len(counted) - 2 + at, np.full_like(references, level))
+                for at, level in enumerate(levels)
+            ]
+        atoms = {f"a{at}": ThresholdAtom(*end) for at, end in enumerate(ends, 1)}
         formula = Formula.parse("a1 OR NOT a2")
         return cls(tuple(counted), Condition(formula, atoms, tuple(sensitivities)))
 

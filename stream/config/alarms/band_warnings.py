@@ -67,10 +67,11 @@ class BandWarnings:
             rings = "it rings"
             if isinstance(kind, Quantile) and decider.name == "em":
                 rings = "a draw decides about an empty cell"
-            self._at_sql(
+            self.findings.warn(
+                "sql",
                 f"{self.asked.measure.text} of nothing is within no band: {rings}",
                 "take predicates that may stay empty out of the domain, or expect their alarms",
-                self.asked.measure.offset,
+                offset=self.asked.measure.offset,
             )
         if decider.name != "tight":
             self._warn_of_misses(decider, tau)
@@ -94,12 +95,13 @@ class BandWarnings:
             hint = "write a larger share, or a larger epsilon"
         if least >= _FARTHEST:
             reached, hint = "from no half-width on", "write a larger epsilon"
-        self._at_sql(
+        self.findings.warn(
+            "sql",
             f"the band is narrow for this epsilon: {decider.name} is right with probability"
             f" {float(1 - self.model.max_fnr):g} about a cell that meets its reference {reached}"
             f"{now}",
             hint,
-            self.asked.tau_offset,
+            offset=self.asked.tau_offset,
         )
 
     def _warn_of_misses(self, decider: Decider, tau: int | None) -> None:
@@ -116,9 +118,6 @@ class BandWarnings:
                     message += ", where the reference is least"
         hint = "write decider: tight, which keeps it everywhere outside the band"
         self.findings.warn(at_decider(self.model), message, hint)
-
-    def _at_sql(self, message: str, hint: str, offset: int) -> None:
-        self.findings.warn("sql", message, hint, offset=offset)
 
 
 def at_decider(model: AlarmModel) -> Loc:

@@ -34,7 +34,7 @@ from stream.config.alarms.band_statistics import (
     unit_of,
 )
 from stream.config.alarms.band_warnings import BandWarnings, at_decider
-from stream.config.alarms.thresholds import Profiles
+from stream.config.alarms.reduction import COUNTS, Function
 from stream.config.moved import misplaced_keys
 from stream.config.sql.bands import reference_of
 from stream.config.sql.nodes import SqlProblem
@@ -63,7 +63,7 @@ _ONE: Final = Fraction(1)
 _REFERENCE: Final = ("mechanism", "decider", "reference")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class ReadAlarm:
     """What an alarm counts, tests and promises.
 
@@ -127,7 +127,7 @@ class BandReader:
         except ValueError as error:
             message = f"no decider takes {measure.text}: {sentence_of(error)}"
             hint = "write a fraction of fewer decimals, as 0.9"
-            self._at_sql(message, hint, measure.offset)
+            self.findings.at_sql(message, hint, measure.offset)
             return None
         if feed_reference is None and self._is_constant(tau, references):
             return None
@@ -165,11 +165,8 @@ class BandReader:
         """
         if self.per_user or self.parsed.feed.id is None:
             return False
-        reads = (
-            self.model.mechanism.reference is not None
-            and self.model.mechanism.reference.feed is not None
-        )
-        return reads or self.model.mechanism.decider != "hist"
+        how = self.model.mechanism
+        return how.reference_feed is not None or how.decider != "hist"
 
     @property
     def _epsilon(self) -> Fraction:
@@ -183,12 +180,11 @@ class BandReader:
 
     @property
     def _of_values(self) -> bool:
-        return self.asked.measure.function.value in {"SUM", "QUANTILE", "AVG"}
+        return self.asked.measure.function not in COUNTS
 
     def _check_keys(self) -> None:
         """Refuse keys that bands do not read, and ask for those that they need."""
-        for at, message, hint in misplaced_keys(self.model):
-            self.findings.wrong(at, message, hint)
+        self.findings.refuse(misplaced_keys(self.model))
         written = self.model.mechanism.reference
         if written is not None and (written.feed is None) == (written.value is None):
             hint = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"
@@ -201,12 +197,12 @@ class BandReader:
             if self.asked.signed and self._may_be_negative(references):
                 message = "a share of a reference below 0 is no half-width"
                 hint = f"write >= {decimal(self.asked.tau)} * ABS(REFERENCE)"
-                self._at_sql(message, hint, self.asked.tau_offset)
+                self.findings.at_sql(message, hint, self.asked.tau_offset)
                 return None
             return Relative(self.asked.tau)
         steps, message, hint = self._in_granules(self.asked.tau, "half-width of the band")
         if message:
-            self._at_sql(message, hint, self.asked.tau_offset)
+            self.findings.at_sql(message, hint, self.asked.tau_offset)
             return None
         return int(steps)
 
@@ -225,31 +221,28 @@ class BandReader:
         if self.model.timing.reference_timeout is not None:
             message = "reference_timeout is for a reference on a feed: nothing is waited for here"
             self.findings.wrong(("timing", "reference_timeout"), message, "remove it")
+        hint = "write reference: 200, or reference: usual[shop]"
         try:
-            threshold = reference_of(written.value, self.parsed.reader)
+            found = self.tables.per_cell(
+                reference_of(written.value, self.parsed.reader),
+                lambda number: self._in_granules(number, "reference"),
+                at,
+                "reference",
+            )
         except SqlProblem as problem:
-            hint = problem.hint or "write reference: 200, or reference: usual[shop]"
-            message = problem.message.replace("the threshold is", "a reference is")
-            self.findings.wrong(at, message, hint)
+            self.findings.wrong(at, problem.message, problem.hint or hint)
             return None
-        levels = self.tables.levels_of(
-            threshold,
-            lambda number: self._in_granules(number, "reference"),
-            lambda message, hint: self.findings.wrong(at, message, hint),
-            what="reference",
-        )
-        if levels is None:
+        if found is None:
             return None
-        profiles = Profiles.of(self.tables.domain, [levels])
-        numbers = np.array([int(value) for value in levels.values], dtype=np.int64)
-        return profiles.over_cells(profiles.spread(numbers, levels.axis)).astype(np.int64)
+        values, cells = found
+        return np.array([int(value) for value in values], dtype=np.int64)[cells]
 
     def _in_granules(self, number: Fraction, what: str) -> tuple[Fraction, str, str]:
         """Return a number in granules, or what is wrong with it and a hint."""
         granule = self._granule
         steps, hint = whole_steps(number, granule)
         if hint:
-            part = "a thousandth of " if self.asked.measure.function.value == "AVG" else ""
+            part = "a thousandth of " if self.asked.measure.function is Function.AVG else ""
             message = f"the {what} {decimal(number)} is not a multiple of {decimal(granule)}"
             message += f", {part}the granule of `{self.asked.measure.field}`"
             if not self._of_values:
@@ -261,10 +254,10 @@ class BandReader:
 
     def _may_be_negative(self, references: NDArray[np.int64]) -> bool:
         """Tell whether some reference is below 0, or may be where it is counted."""
-        written = self.model.mechanism.reference
-        if written is None or written.feed is None:
+        name = self.model.mechanism.reference_feed
+        if name is None:
             return bool((references < 0).any())
-        feed = self.feeds.feeds.get(written.feed)
+        feed = self.feeds.feeds.get(name)
         field = None if feed is None else feed.fields.get(self.asked.measure.field or "")
         return self._of_values and field is not None and (field.lo or 0) < 0
 
@@ -289,7 +282,7 @@ class BandReader:
             message = f"{of} is always {where} this band: the alarm {outcome}"
             if cells.all():
                 hint = "write another reference, or another half-width"
-                self._at_sql(message, hint, self.asked.offset)
+                self.findings.at_sql(message, hint, self.asked.offset)
                 found = True
                 continue
             cell = self.tables.domain.predicate(int(np.flatnonzero(cells)[0]))
@@ -348,6 +341,3 @@ class BandReader:
             "write decider: tight, or declare a coarser granule for the field",
         )
         return True
-
-    def _at_sql(self, message: str, hint: str, offset: int) -> None:
-        self.findings.wrong("sql", message, hint, offset=offset)

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stream.config.alarms.thresholds import Profiles
 from stream.config.sql.bands import reference_of
 from stream.config.sql.nodes import SqlProblem
 from stream.model.numbers import decimal
@@ -48,22 +47,19 @@ def baseline_of(
     if model.baseline is None:
         return None
 
-    def report(message: str, hint: str) -> None:
-        tables.findings.wrong("baseline", message, hint)
-
+    findings, measures = tables.findings, _measures(parsed)
     if parsed.members:
-        report("baseline is of one group, and this alarm counts groups", "remove it")
+        message = "baseline is of one group, and this alarm counts groups"
+        findings.wrong("baseline", message, "remove it")
         return None
-    measures = _measures(parsed)
     if len(measures) != 1:
-        report(
-            f"baseline is of one aggregate, and this condition has {len(measures)}",
-            "remove it, or write an alarm for each aggregate",
-        )
+        message = f"baseline is of one aggregate, and this condition has {len(measures)}"
+        hint = "remove it, or write an alarm for each aggregate"
+        findings.wrong("baseline", message, hint)
         return None
     (measure,) = measures
     least = measure.on(parsed.feed).span[0]
-    relative = model.mechanism.reference is not None and model.mechanism.reference.feed is not None
+    relative = model.mechanism.reference_feed is not None
     lowest = None if least is None or relative else least * measure.unit_on(parsed.feed)
 
     def checked(number: Fraction) -> tuple[Fraction, str, str]:
@@ -75,18 +71,19 @@ def baseline_of(
         return number, "", ""
 
     try:
-        threshold = reference_of(model.baseline, parsed.reader)
+        found = tables.per_cell(
+            reference_of(model.baseline, parsed.reader, "what is usual"),
+            checked,
+            "baseline",
+            "usual aggregate",
+        )
     except SqlProblem as problem:
-        message = problem.message.replace("the threshold is", "what is usual is")
-        report(message.replace("a reference is", "what is usual is"), problem.hint or _HINT)
+        findings.wrong("baseline", problem.message, problem.hint or _HINT)
         return None
-    levels = tables.levels_of(threshold, checked, report, what="usual aggregate")
-    if levels is None:
+    if found is None:
         return None
-    profiles = Profiles.of(tables.domain, [levels])
-    places = np.arange(len(levels.values), dtype=np.int64)
-    cells = profiles.over_cells(profiles.spread(places, levels.axis))
-    return np.array([float(value) for value in levels.values])[cells]
+    values, cells = found
+    return np.array([float(value) for value in values])[cells]
 
 
 def _measures(parsed: ParsedQuery) -> set[Measure]:

@@ -19,9 +19,9 @@ from stream.config.alarms.cheaper import tell_cheaper
 from stream.config.alarms.contradictions import constant_comparisons, constant_condition
 from stream.config.alarms.early import check_early, is_steady, looks_of
 from stream.config.alarms.hold import hold_of, tell_hold
-from stream.config.alarms.reduction import Function
+from stream.config.alarms.reduction import COUNTS
 from stream.config.alarms.severities import levels_of, read_levels, tell_levels
-from stream.config.alarms.silence import SilenceReader
+from stream.config.alarms.silence import with_silence
 from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
 from stream.config.alarms.tolerances import tell_empty
@@ -98,9 +98,6 @@ class QueryBuilder:
                 "max_fnr and max_fpr together reach 1: a coin keeps that promise",
                 "write smaller probabilities, as 0.05",
             )
-        for key in ("decide_timeout", "reference_timeout", "max_age"):
-            if getattr(timing, key) == 0:
-                self.findings.wrong(("timing", key), f"{key} is longer than nothing", "write 10m")
         levels = self._levels(model, left_open)
         if not levels:
             return None
@@ -112,12 +109,9 @@ class QueryBuilder:
         )
         counted = domain.times(members)
         if len(counted) > _MOST_CELLS:
-            self.findings.wrong(
-                "sql",
-                f"GROUP BY makes {len(counted)} predicates, more than {_MOST_CELLS}",
-                "group by fewer fields, or narrow a domain",
-                offset=parsed.window_offset,
-            )
+            message = f"GROUP BY makes {len(counted)} predicates, more than {_MOST_CELLS}"
+            hint = "group by fewer fields, or narrow a domain"
+            self.findings.at_sql(message, hint, parsed.window_offset)
             return None
         check_early(model, parsed, budget=self.budget, findings=self.findings)
         tables = ThresholdReader(parsed.feed, counted, self.tables, self.findings)
@@ -132,18 +126,24 @@ class QueryBuilder:
         aim = replace(read.aim, alarms=alarms or read.aim.alarms, looks=looks, gaussian=gaussian)
         # One event is then in one question alone.
         once = calendar.overlap == 1 == aim.questions and self.budget.unit is PrivacyUnit.EVENT
-        silence = SilenceReader(model, left_open, self.budget, self.findings)
+        aim = with_silence(
+            aim,
+            model,
+            left_open,
+            calendar=calendar,
+            cells=len(domain),
+            feed=parsed.feed,
+            budget=self.budget,
+            findings=self.findings,
+        )
+        read = replace(read, aim=aim, condition=replace(read.condition, one_question=once))
         query = Query(
             id=name,
             feed=parsed.feed,
             domain=domain,
             calendar=calendar,
             where=parsed.where,
-            aggregates=read.aggregates,
-            condition=replace(read.condition, one_question=once),
-            aim=silence.read(aim, calendar, len(domain), parsed.feed),
-            first=read.first,
-            texts=read.texts,
+            **vars(read),
             mechanism=how.name,
             grace_ms=timing.grace,
             publish_delay_ms=timing.publish_delay,
@@ -151,8 +151,6 @@ class QueryBuilder:
             max_age_ms=timing.max_age,
             sql=model.sql,
             fingerprint="",
-            band=read.band,
-            reference=read.reference,
             share=model.share or Fraction(0),
             usual=baseline,
             false_rings=model.false_alarms,
@@ -165,12 +163,9 @@ class QueryBuilder:
             hold_ms=hold_ms,
         )
         if region_of(query).empty:
-            self.findings.wrong(
-                "sql",
-                "no event can meet this: nothing would ever be counted",
-                "write conditions that some event in the declared domains meets",
-                offset=parsed.where_offset,
-            )
+            message = "no event can meet this: nothing would ever be counted"
+            hint = "write conditions that some event in the declared domains meets"
+            self.findings.at_sql(message, hint, parsed.where_offset)
         return self._finished(query, parsed.measures)
 
     def _finished(self, query: Query, measures: Sequence[Measure]) -> Query | None:
@@ -195,7 +190,7 @@ class QueryBuilder:
         try:
             parsed = self._parsed(model, self.feeds)
         except SqlProblem as problem:
-            self._at_sql(problem)
+            self.findings.at_sql(problem.message, problem.hint, problem.offset)
             return []
         for note in parsed.notes:
             self.findings.warn("sql", note.message, note.hint, offset=note.offset)
@@ -208,9 +203,6 @@ class QueryBuilder:
             SqlProblem: it is not in the grammar, or contradicts the declarations.
         """
         return parse_sql(model.sql, feeds=feeds, tables=list(self.tables), timezone=self.zone)
-
-    def _at_sql(self, problem: SqlProblem) -> None:
-        self.findings.wrong("sql", problem.message, problem.hint, offset=problem.offset)
 
     def _calendar(self, parsed: ParsedQuery, model: AlarmModel) -> Calendar | None:
         schedule = None
@@ -263,11 +255,11 @@ class QueryBuilder:
         if asked is not None:
             names = " or ".join(name for name, one in OFFERED.items() if one.bands is not None)
             message, hint = f"REFERENCE belongs to mechanism: {names}", f"write mechanism: {names}"
-            self._at_sql(SqlProblem(message, hint, asked.offset))
+            self.findings.at_sql(message, hint, asked.offset)
             return None
         if of_bands:
             message = f"mechanism: {model.mechanism.name} takes a band around a reference"
-            self._at_sql(SqlProblem(message, BAND_SHAPE, parsed.having_offset))
+            self.findings.at_sql(message, BAND_SHAPE, parsed.having_offset)
             return None
         counting = self._counting(parsed, tables)
         if counting is None or len(findings.errors) > before:
@@ -319,7 +311,7 @@ class QueryBuilder:
             return assemble(parsed.having, levels, profiles, feed=parsed.feed, cap=self._cap)
         except SqlProblem as problem:
             offset = parsed.having_offset if problem.offset < 0 else problem.offset
-            self._at_sql(SqlProblem(problem.message, problem.hint, offset))
+            self.findings.at_sql(problem.message, problem.hint, offset)
             return None
 
     def _is_constant(
@@ -335,18 +327,18 @@ class QueryBuilder:
         before = len(self.findings.errors)
         for asked, found in constant_comparisons(levels, aggregates, profiles).items():
             aggregate = aggregates[asked.measure]
-            summed = aggregate.function in {Function.SUM, Function.LINEAR}
+            summed = aggregate.function not in COUNTS
             side = "above" if summed and aggregate.lo < 0 else "below"
             what = "such sums" if summed else "counts"
             message = f"{what} are never {side} 0: {asked.text}"
-            at, offset = "sql", asked.threshold.offset
+            offset = asked.threshold.offset
             if found.everywhere:
                 message += f" is {'always' if found.outcome else 'never'} true"
                 hint = "check its threshold, or leave it out: it would be charged for nothing"
-                self.findings.wrong(at, message, hint, offset=offset)
+                self.findings.at_sql(message, hint, offset)
             else:
                 message += f" has one outcome{self._as_for(domain, profiles, found.profile)}"
-                self.findings.warn(at, message, "check the table", offset=offset)
+                self.findings.warn("sql", message, "check the table", offset=offset)
         if len(self.findings.errors) > before:
             return True
         if len(levels) == 1:
@@ -355,16 +347,11 @@ class QueryBuilder:
         if constant is None:
             return False
         where = self._as_for(domain, profiles, constant.profile)
-        outcome = "all data meet" if constant.outcome else "no data can meet"
-        self._at_sql(
-            SqlProblem(
-                f"{outcome} this condition{where}: its bounds contradict each other"
-                if not constant.outcome
-                else f"{outcome} this condition{where}: it would ring in every window",
-                "check comparisons and thresholds, and AND against OR",
-                parsed.having_offset,
-            ),
-        )
+        message = f"no data can meet this condition{where}: its bounds contradict each other"
+        if constant.outcome:
+            message = f"all data meet this condition{where}: it would ring in every window"
+        hint = "check comparisons and thresholds, and AND against OR"
+        self.findings.at_sql(message, hint, parsed.having_offset)
         return True
 
     def _as_for(self, domain: Domain, profiles: Profiles, profile: int) -> str:
@@ -376,10 +363,8 @@ class QueryBuilder:
 
     def _warn(self, query: Query) -> None:
         feed = query.feed
-        tell_cheaper(query, self.budget, self.findings)
-        tell_hold(query, self.findings)
-        tell_empty(query, self.findings)
-        tell_levels(query, self.budget, self.findings)
+        for tell in (tell_cheaper, tell_hold, tell_empty, tell_levels):
+            tell(query, self.budget, self.findings)
         waited_ms = feed.idle_margin_ms + _IDLE_SLACK_MS
         if feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:
             self.findings.warn(

@@ -18,7 +18,7 @@ import numpy as np
 from stream.config.alarms.reduction import Function
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
@@ -32,7 +32,6 @@ MOST_COMBINATIONS: Final = 1 << 16
 """Conditions with more combinations of regions are not tried."""
 
 _MOST_TRIED: Final = 1 << 22
-_COUNTS: Final = frozenset({Function.COUNT, Function.DISTINCT})
 
 _Cut = tuple[Fraction | int, int]
 """A place between values: before (0) or after (1) a number."""
@@ -65,13 +64,13 @@ def constant_comparisons(
     """
     found: dict[Asked, Constant] = {}
     for measure, aggregate in aggregates.items():
-        ranked = _ranked(measure, aggregate, levels, profiles)
         if aggregate.nullable:
             continue
-        for asked, row in zip(ranked.asked, ranked.rows, strict=True):
-            for at_or_above, where in ((True, row <= ranked.least), (False, row >= ranked.most)):
+        mine, truth = _truth(measure, aggregate, levels, profiles)
+        for at, asked in enumerate(mine):
+            for outcome in (asked.comparison.upward, not asked.comparison.upward):
+                where = (truth[:, at] == outcome).all(axis=0)
                 if where.any():
-                    outcome = at_or_above is asked.comparison.upward
                     found[asked] = Constant(outcome, int(where.argmax()), bool(where.all()))
     return found
 
@@ -90,92 +89,59 @@ def constant_condition(
         aggregates: per measure its function and clips.
         profiles: groups of cells with the same thresholds.
     """
-    ranked = [_ranked(measure, each, levels, profiles) for measure, each in aggregates.items()]
-    codes = np.concatenate([each.codes() for each in ranked])
-    _, firsts = np.unique(codes, axis=1, return_index=True)
+    read = [_truth(measure, each, levels, profiles) for measure, each in aggregates.items()]
+    # Where all comparisons have the same outcomes at all places, so has the condition.
+    codes = [np.packbits(truth.reshape(-1, truth.shape[2]), axis=0) for _, truth in read]
+    _, firsts = np.unique(np.concatenate(codes), axis=1, return_index=True)
     tried = 0
     for profile in sorted(firsts.tolist()):
-        regions = [each.regions(profile) for each in ranked]
-        size = prod(map(len, regions))
+        regions = [np.unique(truth[:, :, profile], axis=0) for _, truth in read]
+        sizes = [len(each) for each in regions]
+        size = prod(sizes)
         tried += size
         if size > MOST_COMBINATIONS or tried > _MOST_TRIED:
             continue
-        truth: dict[Asked, NDArray[np.bool_]] = {}
-        for each, columns in zip(ranked, _combined(regions), strict=True):
-            truth.update(zip(each.asked, columns, strict=True))
-        outcomes = tree.holds(truth.__getitem__)
+        combined = np.unravel_index(np.arange(size), sizes)
+        holds: dict[Asked, NDArray[np.bool_]] = {}
+        for (mine, _), region, at in zip(read, regions, combined, strict=True):
+            holds.update(zip(mine, region[at].T, strict=True))
+        outcomes = tree.holds(holds.__getitem__)
         if outcomes.all() or not outcomes.any():
             return Constant(bool(outcomes[0]), profile)
     return None
 
 
-@dataclass(frozen=True, slots=True)
-class _Ranked:
-    """The comparisons of one measure, their cuts as ranks: a value is below a cut or at it.
-
-    Args:
-        asked: the comparisons.
-        rows: per comparison, shape (profiles,), the rank of its cut.
-        least: no value is below this cut.
-        most: no value is at this cut.
-        nullable: whether the measure may be NULL.
-    """
-
-    asked: tuple[Asked, ...]
-    rows: tuple[NDArray[np.int64], ...]
-    least: int
-    most: int
-    nullable: bool
-
-    def codes(self) -> NDArray[np.int16]:
-        """Return the order of the cuts: profiles with equal columns have equal regions.
-
-        Returns:
-            Shape (comparisons, profiles).
-        """
-        rows = np.clip(np.stack(self.rows), self.least, self.most)
-        ordered = np.sort(np.vstack([np.full_like(rows[:1], self.least), rows]), axis=0)
-        new = np.diff(ordered, axis=0) > 0
-        codes = np.stack([(new & (ordered[1:] <= row)).sum(axis=0) for row in rows])
-        codes[rows >= self.most] = len(rows) + 1
-        return codes.astype(np.int16)
-
-    def regions(self, profile: int) -> list[tuple[bool, ...]]:
-        """Return the combinations of outcomes that values can give."""
-        cuts = [min(max(int(row[profile]), self.least), self.most) for row in self.rows]
-        places = {self.least, *(cut for cut in cuts if cut < self.most)}
-        flips = [not asked.comparison.upward for asked in self.asked]
-        found = {
-            tuple((place >= cut) is not flip for cut, flip in zip(cuts, flips, strict=True))
-            for place in places
-        }
-        if self.nullable:
-            found.add((False,) * len(cuts))
-        return sorted(found)
-
-
-def _ranked(
+def _truth(
     measure: Measure,
     aggregate: Aggregate,
     levels: Mapping[Asked, Levels],
     profiles: Profiles,
-) -> _Ranked:
+) -> tuple[tuple[Asked, ...], NDArray[np.bool_]]:
+    """Return the comparisons of a measure, and their outcomes wherever its values may lie.
+
+    A value lies below all cuts, or at one and below the next; cuts are numbered in order.
+
+    Returns:
+        The outcomes in shape (places, comparisons, profiles).
+    """
     mine = tuple(asked for asked in levels if asked.measure == measure)
     cuts = [[_cut(value, asked) for value in levels[asked].values] for asked in mine]
     low, high = _ends(aggregate)
     pool = {cut for row in cuts for cut in row} | ({low, high} - {None})
     ranks = {cut: rank for rank, cut in enumerate(sorted(pool))}  # type: ignore[type-var]
-    rows = tuple(
-        profiles.spread(np.array([ranks[cut] for cut in row], np.int64), levels[asked].axis)
-        for asked, row in zip(mine, cuts, strict=True)
+    rows = np.stack(
+        [
+            profiles.spread(np.array([ranks[cut] for cut in row], np.int64), levels[asked].axis)
+            for asked, row in zip(mine, cuts, strict=True)
+        ]
     )
-    return _Ranked(
-        mine,
-        rows,
-        least=-1 if low is None else ranks[low],
-        most=len(ranks) if high is None else ranks[high],
-        nullable=aggregate.nullable,
-    )
+    least = -1 if low is None else ranks[low]
+    most = len(ranks) if high is None else ranks[high]
+    places = np.where((least < rows) & (rows < most), rows, least)
+    places = np.vstack([np.full_like(rows[:1], least), places])
+    upward = np.array([asked.comparison.upward for asked in mine])
+    truth = (places[:, np.newaxis] >= rows) == upward[:, np.newaxis]
+    return mine, np.concatenate([truth, np.zeros_like(truth[:1])]) if aggregate.nullable else truth
 
 
 def _cut(value: Fraction, asked: Asked) -> _Cut:
@@ -193,13 +159,3 @@ def _ends(aggregate: Aggregate) -> tuple[_Cut | None, _Cut | None]:
     if most is None:
         return low, None
     return low, ((most, 1) if aggregate.function is Function.AVG else (most + 1, 0))
-
-
-def _combined(
-    regions: Sequence[Sequence[tuple[bool, ...]]],
-) -> Iterator[list[NDArray[np.bool_]]]:
-    """Yield per measure the outcomes of its comparisons over all combinations of regions."""
-    sizes = [len(each) for each in regions]
-    indices = np.unravel_index(np.arange(prod(sizes)), sizes)
-    for places, each in zip(indices, regions, strict=True):
-        yield list(np.array(each, dtype=np.bool_)[places].T)

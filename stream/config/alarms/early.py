@@ -43,12 +43,9 @@ def check_early(
         return
     mechanism = mechanism_of(model.mechanism.name)
     if budget.unit is not PrivacyUnit.EVENT and mechanism.panes is None:
-        findings.wrong(
-            "sql",
-            "early alarms are for privacy_unit: event; a person would be charged for every step",
-            "write TUMBLE instead of CUMULATE, privacy_unit: event, or mechanism: panes",
-            offset=parsed.window_offset,
-        )
+        message = "early alarms are for privacy_unit: event; a person would be charged for every"
+        hint = "write TUMBLE instead of CUMULATE, privacy_unit: event, or mechanism: panes"
+        findings.at_sql(f"{message} step", hint, parsed.window_offset)
     if mechanism.early is None:
         message = f"{mechanism.name} decides a window when it is over, and not step by step"
         findings.wrong("mechanism", message, EARLY_HINT)

@@ -10,6 +10,7 @@ from stream.model.holds import least_hold_ms, shown_falsely
 if TYPE_CHECKING:
     from stream.config.findings import Findings
     from stream.config.keys import AlarmModel
+    from stream.model.alarms import Budget
     from stream.model.queries import Query
     from stream.windows.calendars import Calendar
 
@@ -37,7 +38,7 @@ def hold_of(model: AlarmModel, calendar: Calendar | None, findings: Findings) ->
     return model.hold
 
 
-def tell_hold(query: Query, findings: Findings) -> None:
+def tell_hold(query: Query, _: Budget, findings: Findings) -> None:
     """Say what a hold leaves open of an alarm's rates, and does to its lifecycle."""
     if not query.hold_ms:
         return

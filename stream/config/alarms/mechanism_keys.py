@@ -7,24 +7,33 @@ that its descriptor names (``operators.descriptors.Mechanism.keys``), and no oth
 from __future__ import annotations
 
 from copy import copy
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, get_args
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal
 
-from pydantic import AfterValidator, PlainValidator, WithJsonSchema, create_model, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    PlainValidator,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
 from pydantic_core import PydanticUndefined
 
 from operators.deciders import DECIDER_NAMES
 from operators.descriptors import WINDOW_KEYS
 from operators.registry import ALL, DEFAULT, OFFERED
+from operators.svt.terms import MOST_ALARMS, MOST_QUESTIONS
 from stream.config.closed import Closed
 from stream.config.scalars import (
-    CellEpsilon,
-    LevelEpsilon,
+    WORD,
+    Epsilon,
     Name,
     Probability,
     Text,
     Whole,
     choice,
     closest,
+    within,
     wrong,
 )
 from stream.config.schema import shapes
@@ -52,7 +61,7 @@ _DeciderName = Annotated[
 ]
 
 Release = Literal["alarms", "counts"]
-ReleaseWord = Annotated[Release, PlainValidator(choice(get_args(Release)))]
+ReleaseWord = Annotated[Release, WORD]
 """What leaves of an alarm's windows: which predicates ring, or their noisy counts, too."""
 
 RepeatIn = Literal["window", "run"]
@@ -68,23 +77,35 @@ class ReferenceModel(Closed):
     short: ClassVar[str] = "value"
 
     value: Text | None = None
+    """a number, or a public table's value for a group field: usual[shop]"""
     feed: Name | None = None
+    """a public feed that holds nobody's data: the same aggregate of it"""
 
 
 class BoundModel(Closed):
     """What a decider asks of its private bound of the values."""
 
     theta: Probability | None = None
-    epsilon: CellEpsilon | None = None
+    """how many of the events the bound leaves whole, as 0.95"""
+    epsilon: Epsilon | None = None
+    """what the bound takes of the alarm's epsilon; a third unless written"""
 
 
 class LevelsModel(Closed):
     """Which noise levels a progressive mechanism reads."""
 
-    first: LevelEpsilon | None = None
+    first: Epsilon | None = None
+    """loss of the coarsest level; a tenth of the last one's at most"""
     rounds: Whole | None = None
+    """levels in geometric progression, the first and the last included"""
     refinement: Whole | None = None
+    """equal parts that every interval between two of them is cut into"""
     finest_share: Probability | None = None
+    """part of max_fnr and max_fpr that the last level may use"""
+
+
+def _up_to(key: str, most: int) -> AfterValidator:
+    return within(1, f"{key} is a whole number from 1 to {most:,}", f"write {key}: 10", most)
 
 
 class MechanismModel(Closed):
@@ -92,17 +113,34 @@ class MechanismModel(Closed):
 
     name: str = DEFAULT.name
     max_fpr: Probability | None = None
+    """most probable false alarm beyond the tolerance; as max_fnr where left out"""
     max_fnr_given_no_alarm: Probability | None = None
-    bounded_error: Annotated[BoundedError, PlainValidator(choice(get_args(BoundedError)))] = "fnr"
+    """most probable miss for who knows that the run has not fired so far"""
+    bounded_error: Annotated[BoundedError, WORD] = "fnr"
+    """which errors are bounded up to the threshold: fnr (misses), or fpr"""
     levels: LevelsModel | None = None
-    max_alarms: Whole | None = None
-    repeat: Whole | None = None
-    repeat_in: Annotated[RepeatIn, PlainValidator(choice(get_args(RepeatIn)))] | None = None
+    """which noise levels a progressive mechanism reads"""
+    max_alarms: Annotated[Whole, _up_to("max_alarms", MOST_ALARMS)] | None = None
+    """alarms of one SVT run"""
+    repeat: Annotated[Whole, _up_to("repeat", MOST_QUESTIONS)] | None = None
+    """how often a group of one window is asked, until it fires"""
+    repeat_in: Annotated[RepeatIn, WORD] | None = None
+    """whether it is asked again at once, or among the next windows' groups"""
     release: ReleaseWord = "alarms"
+    """what is published of a window: alarms, or the noisy counts of its groups, too"""
     decider: _DeciderName | None = None
+    """how a band is decided; auto takes the most effective one"""
     bound: BoundModel | None = None
-    epsilon: CellEpsilon | None = None
+    """what decider: svt asks of its private bound of the values"""
+    epsilon: Epsilon | None = None
+    """of a band: loss of one group of one window, written as epsilon_max"""
     reference: ReferenceModel | None = None
+    """what a band lies around: a number, usual[shop], or {feed: forecast}"""
+
+    @property
+    def reference_feed(self) -> str | None:
+        """The feed that a band's reference is counted on, if it is."""
+        return None if self.reference is None else self.reference.feed
 
     def at(self, key: str) -> Loc:
         """Return where a key of the mechanism stands, from the alarm on."""
@@ -161,7 +199,7 @@ class _Mechanisms(Closed):
             raise wrong(message, f"write mechanism: {DEFAULT.name}")
         if name not in cls.words:
             raise wrong("this mechanism is not known", closest(name, OFFERED))
-        return value
+        return {name: {}} if isinstance(value, Scalar) else value
 
 
 def _own(name: str) -> Any:
@@ -174,6 +212,12 @@ def _own(name: str) -> Any:
             field.default = PydanticUndefined
         fields[key] = (field.annotation, field)
     return create_model(name, __base__=Closed, **fields)
+
+
+def _told(name: str) -> Any:
+    """Return the key of a mechanism, with what it means."""
+    said = OFFERED[name].releases if name in OFFERED else "tocsin plan looks for one"
+    return Field(default=None, description=said)
 
 
 def _read(written: Any) -> MechanismModel:
@@ -191,7 +235,7 @@ else:
         create_model(
             "Mechanisms",
             __base__=_Mechanisms,
-            **{name: (_own(name) | None, None) for name in _Mechanisms.words},
+            **{name: (_own(name) | None, _told(name)) for name in _Mechanisms.words},
         ),
         AfterValidator(_read),
     ]

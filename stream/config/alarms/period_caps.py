@@ -66,16 +66,12 @@ def check_period_caps(alarms: Alarms, findings: Findings) -> None:
         return
     most = max(_most_windows(calendar, periods, few) for calendar in calendars)
     if most < few:
+        windows = "windows or panes" if alarms.panes else "windows"
         findings.wrong(
             _CAP,
-            f"no period holds more than {most} windows{_or_panes(alarms)} of any alarm: the cap"
-            " limits nobody",
+            f"no period holds more than {most} {windows} of any alarm: the cap limits nobody",
             f"write max_windows_per_period: {max(most - 1, 1)} or less, or leave it out",
         )
-
-
-def _or_panes(alarms: Alarms) -> str:
-    return " or panes" if alarms.panes else ""
 
 
 def _most_windows(calendar: Calendar, periods: Calendar, enough: int) -> int:

@@ -33,8 +33,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 __all__ = [
+    "COUNTS",
     "LARGEST_SCALE",
     "LARGEST_STATISTIC",
+    "ZERO_WHEN_EMPTY",
     "Aggregate",
     "Bound",
     "Function",
@@ -64,6 +66,12 @@ class Function(StrEnum):
     LINEAR = "a sum of aggregates"
 
 
+COUNTS: Final = frozenset({Function.COUNT, Function.DISTINCT})
+"""What is in whole numbers, whatever the field's granule."""
+ZERO_WHEN_EMPTY: Final = COUNTS | {Function.SUM, Function.LINEAR}
+"""What adds up event by event: of nothing it is 0, and not NULL."""
+
+
 @dataclass(frozen=True, slots=True)
 class Aggregate:
     """One aggregate of a HAVING clause.
@@ -83,7 +91,7 @@ class Aggregate:
     @property
     def nullable(self) -> bool:
         """Whether it is NULL where nothing was counted."""
-        return self.function not in _ZERO_WHEN_EMPTY
+        return self.function not in ZERO_WHEN_EMPTY
 
     @property
     def span(self) -> tuple[int | None, int | None]:
@@ -199,11 +207,6 @@ def reduce(
         guard = Bound(AggregateSpec(Weight.COUNT), ones, guard=True)
         return Tree.joined([Tree(bound), Tree(guard)], conjunction=True)
     return Tree(bound)
-
-
-_ZERO_WHEN_EMPTY: Final = frozenset(
-    {Function.COUNT, Function.DISTINCT, Function.SUM, Function.LINEAR}
-)
 
 
 def _above(aggregate: Aggregate, thresholds: Sequence[Fraction], *, strict: bool) -> Bound:

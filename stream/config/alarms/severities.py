@@ -15,7 +15,7 @@ from accountant.units import to_loss_units
 from operators.conditions.condition import Severity
 from operators.descriptors import SEVERITY_HINT
 from operators.registry import mechanism_of, price
-from stream.config.alarms.reduction import Function, Tree
+from stream.config.alarms.reduction import COUNTS, Function, Tree
 from stream.config.alarms.wanted import WRITTEN_HINT, is_searched
 from stream.config.sql.bands import reference_of
 from stream.config.sql.nodes import SqlProblem
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Level", "levels_of", "read_levels", "tell_levels"]
 
 _SHAPE: Final = "write HAVING COUNT(*) > SEVERITY and severity: {warning: 80, critical: 100}"
-_ADDED_UP: Final = frozenset({Function.COUNT, Function.DISTINCT, Function.SUM})
+_ADDED_UP: Final = COUNTS | {Function.SUM}
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,10 +89,9 @@ def levels_of(
             "mechanism": None if fpr is None else how.model_copy(update={"max_fpr": fpr}),
         }
         try:
-            threshold = reference_of(written.threshold, parsed.reader)
+            threshold = reference_of(written.threshold, parsed.reader, "the threshold")
         except SqlProblem as problem:
-            message = problem.message.replace("a reference is", "the threshold is")
-            at.wrong("threshold", message, problem.hint or _SHAPE)
+            at.wrong("threshold", problem.message, problem.hint or _SHAPE)
             continue
         if threshold.of_severity:
             at.wrong("threshold", "SEVERITY is what levels stand for", _SHAPE)

@@ -16,6 +16,10 @@ class SeverityModel(Closed):
     short: ClassVar[str] = "threshold"
 
     threshold: Text
+    """a number, or a public table's value: capacity[room]"""
     max_fnr: Probability | None = None
+    """of this level; the alarm's unless written"""
     max_fpr: Probability | None = None
+    """of this level; the alarm's unless written"""
     tolerance: Exact | None = None
+    """of this level; the alarm's unless written"""

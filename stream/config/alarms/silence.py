@@ -7,7 +7,7 @@ lower rate of false alarms, which a run pays for by its logarithm.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from stream.windows.calendars import Calendar
     from stream.windows.periods import Periods
 
-__all__ = ["SilenceReader", "longest_run"]
+__all__ = ["longest_run", "with_silence"]
 
 _KEY: Final = "max_fnr_given_no_alarm"
 _FROM_MS: Final = 1_704_067_200_000  # 2024-01-01T00:00Z, the start of a leap year
@@ -33,50 +33,48 @@ _LOOKED_AT_MS: Final = 2 * 366 * 86_400_000
 _MOST_PERIODS: Final = 20_000
 
 
-@dataclass(frozen=True, slots=True)
-class SilenceReader:
-    """Reads how much silence an alarm's bound is about; errors go to ``findings``.
+def with_silence(  # what a run follows from
+    aim: Aim,
+    model: AlarmModel,
+    open_: tuple[str, ...],
+    *,
+    calendar: Calendar,
+    cells: int,
+    feed: Feed,
+    budget: Budget,
+    findings: Findings,
+) -> Aim:
+    """Return an aim that knows its longest silence, or has no bound where that is wrong.
 
     Args:
+        aim: as it was read; without a bound it is returned as it is.
         model: the alarm's keys.
-        open: those that `tocsin plan` is to find.
+        open_: those that `tocsin plan` is to find.
+        calendar: windows of the alarm.
+        cells: predicates of a window.
+        feed: what it reads.
         budget: unit and periods, under which runs end.
         findings: receives errors.
     """
-
-    model: AlarmModel
-    open: tuple[str, ...]
-    budget: Budget
-    findings: Findings
-
-    def read(self, aim: Aim, calendar: Calendar, cells: int, feed: Feed) -> Aim:
-        """Return an aim that knows its longest silence, or has no bound where that is wrong.
-
-        Args:
-            aim: as it was read; without a bound it is returned as it is.
-            calendar: windows of the alarm.
-            cells: predicates of a window.
-            feed: what it reads.
-        """
-        limit = aim.max_fnr_in_silence
-        if limit is None:
-            return aim
-        span, at = _span(feed, self.budget), self.model.mechanism.at(_KEY)
-        if is_searched(self.model, self.open):
-            message = f"{_KEY} leaves nothing to be found: a run keeps it whose keys are written"
-            self.findings.wrong(at, message, WRITTEN_HINT)
-        elif span is None:
-            message = f"{_KEY} is about the longest silence of a run, and these runs have no end"
-            hint = "write privacy_unit: user with a period, or the feed's history"
-            self.findings.wrong(at, message, hint)
-        elif limit <= aim.max_fnr:
-            message = f"{_KEY} is above max_fnr: silence never makes a miss rarer"
-            hint = f"write {_KEY}: {float(min(2 * aim.max_fnr, (1 + aim.max_fnr) / 2)):g}"
-            self.findings.wrong(at, message, hint)
-        else:
-            asked = (longest_run(calendar, *span) * cells - 1) * aim.questions
-            return replace(aim, asked_in_silence=asked)
-        return replace(aim, max_fnr_in_silence=None)
+    limit = aim.max_fnr_in_silence
+    if limit is None:
+        return aim
+    span, at = _span(feed, budget), model.mechanism.at(_KEY)
+    if is_searched(model, open_):
+        message = f"{_KEY} leaves nothing to be found: a run keeps it whose keys are written"
+        findings.wrong(at, message, WRITTEN_HINT)
+    elif span is None:
+        message = f"{_KEY} is about the longest silence of a run, and these runs have no end"
+        hint = "write privacy_unit: user with a period, or the feed's history"
+        findings.wrong(at, message, hint)
+    elif limit <= aim.max_fnr:
+        message = f"{_KEY} is above max_fnr: silence never makes a miss rarer"
+        hint = f"write {_KEY}: {float(min(2 * aim.max_fnr, (1 + aim.max_fnr) / 2)):g}"
+        findings.wrong(at, message, hint)
+    else:
+        asked = (longest_run(calendar, *span) * cells - 1) * aim.questions
+        return replace(aim, asked_in_silence=asked)
+    return replace(aim, max_fnr_in_silence=None)
 
 
 def longest_run(

@@ -6,7 +6,7 @@ against the same thresholds are one atom, however often they are written.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Final
 
@@ -183,15 +183,15 @@ class _Atom:
     asked: list[Asked]
 
 
+@dataclass(slots=True)
 class _Assembler:
     """Numbers statistics and atoms in order of appearance, sharing equal ones."""
 
-    def __init__(self, profiles: Profiles, feed: Feed) -> None:
-        self.profiles = profiles
-        self.feed = feed
-        self.specs: list[AggregateSpec] = []  # pivots per profile
-        self.atoms: dict[tuple[int, bytes], _Atom] = {}
-        self._known: dict[tuple[Any, ...], int] = {}
+    profiles: Profiles
+    feed: Feed
+    specs: list[AggregateSpec] = field(default_factory=list)  # pivots per profile
+    atoms: dict[tuple[int, bytes], _Atom] = field(default_factory=dict)
+    _known: dict[tuple[Any, ...], int] = field(default_factory=dict)
 
     @property
     def names(self) -> list[str]:

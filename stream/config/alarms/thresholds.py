@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from operators.conditions.comparison import Comparison
-from stream.config.alarms.reduction import LARGEST_STATISTIC, Function
+from stream.config.alarms.reduction import (
+    COUNTS,
+    LARGEST_STATISTIC,
+    ZERO_WHEN_EMPTY,
+    Function,
+)
 from stream.config.reading import Place
 from stream.config.scalars import closest
 from stream.config.tables import canonical
@@ -27,14 +32,14 @@ if TYPE_CHECKING:
     from stream.config.findings import Findings
     from stream.config.sql.comparisons import Asked, Threshold
     from stream.config.tables import Table
+    from stream.config.yamlfile import Loc
     from stream.model.feeds import Domain, Feed
+
+    _Convert = Callable[[Fraction], tuple[Fraction, str, str]]
 
 __all__ = ["Levels", "Profiles", "ThresholdReader"]
 
 _MOST_ROW_ERRORS: Final = 20
-_ONE: Final = Fraction(1)
-_COUNTS: Final = frozenset({Function.COUNT, Function.DISTINCT})
-_SUMMED: Final = frozenset({*_COUNTS, Function.SUM, Function.LINEAR})
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,14 +129,29 @@ class ThresholdReader:
         return self.levels_of(
             asked.threshold,
             lambda number: self._in_granules(number, asked),
-            lambda message, hint: self._at_sql(asked, message, hint),
+            "sql",
         )
+
+    def per_cell(
+        self,
+        threshold: Threshold,
+        convert: _Convert,
+        place: str | Loc,
+        what: str,
+    ) -> tuple[list[Fraction], NDArray[np.int64]] | None:
+        """Return the levels of a threshold, and which of them every cell of the domain has."""
+        levels = self.levels_of(threshold, convert, place, what)
+        if levels is None:
+            return None
+        profiles = Profiles.of(self.domain, [levels])
+        places = profiles.spread(np.arange(len(levels.values), dtype=np.int64), levels.axis)
+        return list(levels.values), profiles.over_cells(places)
 
     def levels_of(
         self,
         threshold: Threshold,
-        convert: Callable[[Fraction], tuple[Fraction, str, str]],
-        report: Callable[[str, str], None],
+        convert: _Convert,
+        place: str | Loc,
         what: str = "threshold",
     ) -> Levels | None:
         """Return a number, or a table's value for every value of its group field, in granules.
@@ -139,77 +159,62 @@ class ThresholdReader:
         Args:
             threshold: the number, or names the table and the field.
             convert: returns a number in granules, or what is wrong with it and a hint.
-            report: told what is wrong, and a hint; rows of a table are reported in the table.
+            place: where it is written; rows of a table are reported in the table.
             what: the alarm compares with.
 
         Returns:
             ``None`` where something is wrong.
         """
+        errors, offset = self.findings.errors, threshold.offset if place == "sql" else None
+        before = len(errors)
         if threshold.number is not None:
             value, message, hint = convert(threshold.number)
             if message:
-                report(message, hint)
-                return None
-            return Levels((value,))
-        return self._looked_up(threshold, convert, report, what)
-
-    def _looked_up(
-        self,
-        threshold: Threshold,
-        convert: Callable[[Fraction], tuple[Fraction, str, str]],
-        report: Callable[[str, str], None],
-        what: str,
-    ) -> Levels | None:
+                self.findings.wrong(place, message, hint, offset=offset)
+            return Levels((value,)) if len(errors) == before else None
         axis = self.domain.fields.index(threshold.field)
         keys = self.domain.values[axis]
-        before = len(self.findings.errors)
-        table = self.tables[threshold.table]
-        field = self.feed.fields[threshold.field]
-        places = {key: index for index, key in enumerate(keys)}
-        found: dict[int, Fraction] = {}
+        table, field = self.tables[threshold.table], self.feed.fields[threshold.field]
+        places = frozenset(keys)
+        found: dict[str, Fraction] = {}
         for written, cell in table.cells.items():
-            if len(self.findings.errors) - before >= _MOST_ROW_ERRORS:
+            if len(errors) - before >= _MOST_ROW_ERRORS:
                 return None
             try:
-                at = places.get(canonical(written, field.type))
+                key = canonical(written, field.type)
             except ValueError:
-                at = None
+                key = ""
             column, value = 1, Fraction(0)
-            if at is None:
+            if key not in places:
                 message = f"`{written[:40]}` is not in the domain of `{field.name}`"
                 hint = f"{closest(written, keys)}; or remove the row"
-            elif at in found:
+            elif key in found:
                 message, hint = f"`{written[:40]}` is listed twice", "remove one of them"
             else:
                 value, message, hint = convert(cell.value)
                 column = cell.column
             if message:
-                place = Place(table.file, cell.line, column)
-                self.findings.errors.append(place.error(message, hint))
-            if at is not None:
-                found[at] = value
-        missing = [key for index, key in enumerate(keys) if index not in found]
+                errors.append(Place(table.file, cell.line, column).error(message, hint))
+            found[key] = value
+        missing = [key for key in keys if key not in found]
         if missing:
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-            report(
-                f"{table.file} has no value for {field.name} {', '.join(missing[:5])}{more}",
-                f"every public predicate needs its {what}: add the rows",
-            )
-        if len(self.findings.errors) > before:
-            return None
-        return Levels(tuple(found[index] for index in range(len(keys))), axis)
+            message = f"{table.file} has no value for {field.name} {', '.join(missing[:5])}{more}"
+            hint = f"every public predicate needs its {what}: add the rows"
+            self.findings.wrong(place, message, hint, offset=offset)
+        return Levels(tuple(map(found.__getitem__, keys)), axis) if len(errors) == before else None
 
     def _in_granules(self, number: Fraction, asked: Asked) -> tuple[Fraction, str, str]:
         """Return a threshold in granules, or what is wrong with it and a hint."""
         granule = asked.measure.unit_on(self.feed)
         value = number / granule
-        if asked.measure.function not in _SUMMED:
+        if asked.measure.function not in ZERO_WHEN_EMPTY:
             return value, *self._outside_clip(value, number, asked)
         message = ""
         # Where the steps of a sum of aggregates lie is no affair of who writes its threshold.
         linear = asked.measure.function is Function.LINEAR
         _, hint = (0, "") if linear else whole_steps(number, granule)
-        if hint and asked.measure.function in _COUNTS:
+        if hint and asked.measure.function in COUNTS:
             message = f"the threshold of a count is a whole number, not {decimal(number)}"
         elif hint:
             message = f"the threshold {decimal(number)} is not a multiple of the granule "
@@ -243,7 +248,3 @@ class ThresholdReader:
             f"{aggregate} is {outcome} {end}: values of `{field.name}` are clipped to {clip}",
             f"{alone}write a threshold {inside}; or widen the clip",
         )
-
-    def _at_sql(self, asked: Asked, message: str, hint: str) -> None:
-        offset = asked.threshold.offset
-        self.findings.wrong("sql", message, hint, offset=offset)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
     from operators.conditions.condition import Aim, Condition
     from stream.config.findings import Findings
+    from stream.model.alarms import Budget
     from stream.model.queries import AggregateSpec, Query
 
 __all__ = [
@@ -101,7 +102,7 @@ def room_of(
     return int(condition.atoms[atom].thresholds.min()) - 1
 
 
-def tell_empty(query: Query, findings: Findings) -> None:
+def tell_empty(query: Query, _: Budget, findings: Findings) -> None:
     """Warn where nothing is promised of a predicate of which nothing was counted.
 
     The sum of nothing is false of an average by one step alone, and a tolerance grants that.

@@ -106,9 +106,6 @@ def check_wanted(model: AlarmModel, open_: tuple[str, ...], findings: Findings) 
     """
     if not is_searched(model, open_):
         return
-    if model.max_delay == 0:
-        message = "an alarm waits for its window's end, grace and publish_delay: never for nothing"
-        findings.wrong("max_delay", message, "write max_delay: 10m")
     missing = [key for key in ("baseline", "false_alarms") if getattr(model, key) is None]
     if missing:
         findings.wrong(

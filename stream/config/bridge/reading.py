@@ -6,25 +6,25 @@ It has ``kafka`` and ``bridge``: whoever runs sensors writes it without the cust
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 from pydantic import Field
 
 from stream.config.closed import Closed
 from stream.config.declarations import build_kafka, check_token
 from stream.config.delivery.building import cafile_of
-from stream.config.keys import KafkaModel, LogModel
+from stream.config.explaining import read_as
+from stream.config.keys import EXAMPLES, KafkaModel, LogModel
 from stream.config.scalars import (  # pydantic reads them
-    Address,  # noqa: TC001
-    Name,  # noqa: TC001
-    Text,  # noqa: TC001
-    TopicName,  # noqa: TC001
-    Whole,  # noqa: TC001
+    Address,
+    Name,
+    Text,
+    TopicName,
+    Whole,
+    within,
 )
-from stream.config.smallfile import read_small
 from stream.config.yamlfile import load_document
 from stream.events.mqtt_events import TemplateError, levels_of, overlap, template_of
-from stream.logs.settings import LogSettings
 from stream.model.bridges import Bridge, BridgeSetup, Page, Route, Sensors
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["BridgeModel", "read_bridge"]
 
 _MIB: Final = 1 << 20
-_MOST_MIB: Final = 1 << 20
 _TOPICS: Final[Loc] = ("bridge", "topics")
 
 
@@ -45,10 +44,10 @@ class _SensorsModel(Closed):
     """The MQTT broker that sensors publish to."""
 
     broker: Address
-    client: Name | None = None
-    username: Text | None = None
-    password: Text | None = None
-    cafile: Text | None = None
+    client: Name = ""
+    username: Text = ""
+    password: Text = ""
+    cafile: Text = ""
 
 
 class BridgeModel(Closed):
@@ -57,8 +56,10 @@ class BridgeModel(Closed):
     mqtt: _SensorsModel
     topic: TopicName
     unit: Text
-    buffer: Text | None = None
-    buffer_mib: Whole = 64
+    buffer: Text = ""
+    buffer_mib: Annotated[
+        Whole, within(1, "a buffer holds 1 MiB to 1 TiB", "write buffer_mib: 64", _MIB)
+    ] = 64
     metrics: Address | None = None
     metrics_token: Text | None = None
     topics: dict[str, dict[str, Text]] = Field(min_length=1)
@@ -90,30 +91,28 @@ def read_bridge(path: Path, *, environ: Mapping[str, str]) -> BridgeSetup:
         ConfigError: the first thing that is wrong with it.
     """
     document = load_document(path, environ=environ)
-    model, findings = read_small(document, path, _BridgeFile, _EXAMPLES)
+    model, findings = read_as(document, _BridgeFile, EXAMPLES | _EXAMPLES)
+    if model is None:
+        raise findings.errors[0]
     kafka = build_kafka(model.kafka, {}, findings)
     bridge = _bridge(model.bridge, findings)
     if findings.errors or kafka is None:
         raise findings.errors[0]
-    log = LogSettings(model.log.level, model.log.format)
     address, token = model.bridge.metrics, model.bridge.metrics_token
-    return BridgeSetup(kafka, bridge, log, Page(address, token) if address else None)
+    return BridgeSetup(kafka, bridge, model.log.settings, Page(address, token) if address else None)
 
 
 def _bridge(model: BridgeModel, findings: Findings) -> Bridge:
     sensors = model.mqtt
-    if not 1 <= model.buffer_mib <= _MOST_MIB:
-        message = "a buffer holds 1 MiB to 1 TiB"
-        findings.wrong(("bridge", "buffer_mib"), message, "write buffer_mib: 64")
     if model.metrics is not None:
         check_token(("bridge", "metrics"), model.metrics, model.metrics_token, findings)
     stem = Path(findings.document.file).stem
     return Bridge(
         sensors=Sensors(
             sensors.broker,
-            sensors.client or "",
-            sensors.username or "",
-            sensors.password or "",
+            sensors.client,
+            sensors.username,
+            sensors.password,
             cafile_of(sensors.cafile, findings.under("bridge", "mqtt")),
         ),
         topic=model.topic,

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stream.config.findings import Findings
-    from stream.config.yamlfile import Loc, Tree
+    from stream.config.yamlfile import Tree
     from stream.model.feeds import Feed
     from stream.model.queries import Query
 
@@ -50,11 +50,10 @@ class GivenEvents:
     paths: dict[str, tuple[Path, ...]] = field(default_factory=dict)
 
 
-def read_events(loc: Loc, tree: Tree, query: Query, findings: Findings) -> GivenEvents:
+def read_events(tree: Tree, query: Query, findings: Findings) -> GivenEvents:
     """Return what is given for the feeds of an alarm.
 
     Args:
-        loc: where it stands.
         tree: a list of events, a file or a list of them; or each of these by feed.
         query: the alarm.
         findings: receive what is wrong.
@@ -63,69 +62,71 @@ def read_events(loc: Loc, tree: Tree, query: Query, findings: Findings) -> Given
     feeds = {feed.name: feed for feed in feeds_of(query)}
     by_feed = tree if isinstance(tree, dict) else {query.feed.name: tree}
     for name, value in by_feed.items():
-        at = (*loc, name) if isinstance(tree, dict) else loc
+        at = findings.under(name) if isinstance(tree, dict) else findings
         if name not in feeds:
             message = f"alarm `{query.id}` reads no feed `{name}`"
-            findings.wrong(at, message, closest(name, feeds), key=True)
+            at.wrong((), message, closest(name, feeds), key=True)
             continue
         values = value if isinstance(value, list) else [value]
         if values and all(isinstance(each, Scalar) for each in values):
             texts = [each.text for each in values if isinstance(each, Scalar)]
             found.paths[name] = tuple(findings.folder / text for text in texts)
         elif isinstance(value, list):
-            found.lines[name] = _lines(at, value, feeds[name], findings)
+            found.lines[name] = _lines(value, feeds[name], at)
         else:
-            findings.wrong(at, "a list of events belongs here, or a file", _EXAMPLE)
+            at.wrong((), "a list of events belongs here, or a file", _EXAMPLE)
     for name in feeds:
         if name not in by_feed:
             hint = f"write events: {{{query.feed.name}: [...], {name}: [...]}}"
-            findings.wrong(loc, f"there are no events of feed `{name}`", hint)
+            findings.wrong((), f"there are no events of feed `{name}`", hint)
     return found
 
 
-def _lines(loc: Loc, events: list[Tree], feed: Feed, findings: Findings) -> tuple[str, ...]:
+def _lines(events: list[Tree], feed: Feed, findings: Findings) -> tuple[str, ...]:
     lines: list[str] = []
-    for at, event in enumerate(events):
-        place = (*loc, at)
+    for number, event in enumerate(events):
+        at = findings.under(number)
         if not isinstance(event, dict):
-            findings.wrong(place, "an event is a mapping", _EXAMPLE)
+            at.wrong((), "an event is a mapping", _EXAMPLE)
             continue
-        times = _times(place, event, feed, findings)
+        times = _times(event, feed, at)
         if len(lines) + times > _MOST:
             hint = "write a file of events, and name it"
-            findings.wrong(place, f"these are more than {_MOST:,} events", hint)
+            at.wrong((), f"these are more than {_MOST:,} events", hint)
             break
-        lines += _repeated(place, event, feed, findings, times=times)
+        lines += _repeated(event, feed, at, times)
     return tuple(lines)
 
 
-def _times(loc: Loc, event: dict[str, Tree], feed: Feed, findings: Findings) -> int:
+def _times(event: dict[str, Tree], feed: Feed, at: Findings) -> int:
     """Return how many events a template stands for."""
-    if _REPEAT not in event or _REPEAT in feed.fields:
+    if not _is_template(event, feed):
         return 1
     value = event[_REPEAT]
     if isinstance(value, Scalar) and value.text.isascii() and value.text.isdigit():
         return int(value.text[:9])
-    findings.wrong((*loc, _REPEAT), "an event is repeated a whole number of times", "write 200")
+    at.wrong(_REPEAT, "an event is repeated a whole number of times", "write 200")
     return 0
 
 
-def _repeated(
-    loc: Loc, event: dict[str, Tree], feed: Feed, findings: Findings, *, times: int
-) -> list[str]:
+def _is_template(event: dict[str, Tree], feed: Feed) -> bool:
+    return _REPEAT in event and _REPEAT not in feed.fields
+
+
+def _repeated(event: dict[str, Tree], feed: Feed, at: Findings, times: int) -> list[str]:
     template: dict[str, Any] = {}
+    numbered = _is_template(event, feed)
     for name, value in event.items():
-        if name == _REPEAT and name not in feed.fields:
+        if numbered and name == _REPEAT:
             continue
         if not isinstance(value, Scalar):
-            findings.wrong((*loc, name), "a field has one value", _EXAMPLE)
+            at.wrong(name, "a field has one value", _EXAMPLE)
             continue
         if name not in feed.fields:
             message = f"feed `{feed.name}` declares no field `{name}`"
-            findings.wrong((*loc, name), message, closest(name, feed.fields), key=True)
+            at.wrong(name, message, closest(name, feed.fields), key=True)
             continue
         template[name] = value
-    numbered = _REPEAT in event and _REPEAT not in feed.fields
     return [
         json.dumps(
             {

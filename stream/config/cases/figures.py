@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stream.config.findings import Findings
-    from stream.config.yamlfile import Loc, Tree
+    from stream.config.yamlfile import Tree
     from stream.model.feeds import Domain
-    from stream.model.queries import AggregateSpec, Query
+    from stream.model.queries import Query
 
-__all__ = ["ALL", "Predicates"]
+__all__ = ["ALL", "chances", "figures", "references_of", "statistics_of"]
 
 ALL: Final = "(all)"
 """Names the only predicate of an alarm that groups by nothing, as in tables."""
@@ -34,138 +34,141 @@ ALL: Final = "(all)"
 _FARTHEST: Final = 1 << 60
 
 
-class Predicates:
-    """Reads what stands beside the predicates of one alarm.
+def figures(query: Query, tree: Tree | None, at: Findings) -> tuple[Figure, ...]:
+    """Return aggregates of predicates, in units of their statistics.
 
     Args:
         query: the alarm.
-        findings: receive what is wrong.
+        tree: what is said; ``None`` for nothing.
+        at: receive what is wrong with it.
     """
+    found = []
+    for cell, name, value, one in _each(query, tree, query.counted, at):
+        statistics = _statistics(query, value, one)
+        if statistics is not None:
+            found.append(Figure(cell, name, statistics, one.place()))
+    return tuple(found)
 
-    def __init__(self, query: Query, findings: Findings) -> None:
-        self._query = query
-        self._findings = findings
 
-    def figures(self, loc: Loc, tree: Tree) -> tuple[Figure, ...]:
-        """Return aggregates, in units of their statistics."""
-        found = []
-        for cell, name, value, at in self._each(loc, tree, self._query.counted):
-            statistics = self._statistics(at, value)
-            if statistics is not None:
-                found.append(Figure(cell, name, statistics, self._findings.document.place(at)))
-        return tuple(found)
+def statistics_of(query: Query, tree: Tree, at: Findings) -> NDArray[np.int64]:
+    """Return the same of all predicates, shape (statistics, cells); 0 where nothing is said."""
+    whole = np.zeros((len(query.aggregates), len(query.counted)), dtype=np.int64)
+    for figure in figures(query, tree, at):
+        whole[:, figure.cell] = figure.statistics
+    return whole
 
-    def statistics(self, loc: Loc, tree: Tree) -> NDArray[np.int64]:
-        """Return the same of all predicates, shape (statistics, cells); 0 where nothing is said."""
-        cells = len(self._query.counted)
-        whole = np.zeros((len(self._query.aggregates), cells), dtype=np.int64)
-        for figure in self.figures(loc, tree):
-            whole[:, figure.cell] = figure.statistics
-        return whole
 
-    def references(self, loc: Loc, tree: Tree) -> NDArray[np.int64]:
-        """Return references, shape (cells,), in units of the aggregate; 0 where none is said."""
-        whole = np.zeros(len(self._query.domain), dtype=np.int64)
-        spec, unit = self._query.aggregates[0], band_of(self._query).unit
-        for cell, _, value, at in self._each(loc, tree, self._query.domain):
-            found = self._units(at, value, spec, unit, negative=True)
-            if found is not None:
-                whole[cell] = found
-        return whole
+def references_of(query: Query, tree: Tree, at: Findings) -> NDArray[np.int64]:
+    """Return references, shape (cells,), in units of the aggregate; 0 where none is said."""
+    whole = np.zeros(len(query.domain), dtype=np.int64)
+    name, unit = heading(query.aggregates[0], query.feed), band_of(query).unit
+    for cell, _, value, one in _each(query, tree, query.domain, at):
+        whole[cell] = _units(value, name, unit, one, negative=True) or 0
+    return whole
 
-    def ring(self, loc: Loc, tree: Tree) -> tuple[Chance, ...]:
-        """Return how likely predicates are to ring, or severity levels of them."""
-        found = []
-        for cell, name, level, value, at in self._each_severity(loc, tree):
-            if not isinstance(value, Scalar):
-                self._findings.wrong(at, "one probability belongs here", WRITTEN)
-                continue
-            try:
-                expected = range_of(value.text)
-            except ValueError as error:
-                self._findings.wrong(at, f"{shown(value)}: {error}", WRITTEN)
-                continue
-            found.append(Chance(cell, name, expected, self._findings.document.place(at), level))
-        return tuple(found)
 
-    def _each_severity(self, loc: Loc, tree: Tree) -> Iterator[tuple[int, str, int, Tree, Loc]]:
-        """Yield what is said of predicates as a whole, and of severity levels by their numbers."""
-        known = [level.name for level in self._query.aim.severities]
-        for cell, name, value, at in self._each(loc, tree, self._query.domain):
-            if not known or not isinstance(value, dict):
-                yield cell, name, 0, value, at
-                continue
-            for level, one in value.items():
-                place = (*at, level)
-                if level in known:
-                    yield cell, f"{name} ({level})", known.index(level), one, place
-                else:
-                    message = f"`{level}` is no severity of alarm `{self._query.id}`"
-                    self._findings.wrong(place, message, closest(level, known), key=True)
+def chances(query: Query, tree: Tree | None, at: Findings) -> tuple[Chance, ...]:
+    """Return how likely predicates are to ring, or severity levels of them."""
+    found = []
+    for cell, name, level, value, one in _each_severity(query, tree, at):
+        if not isinstance(value, Scalar):
+            one.wrong((), "one probability belongs here", WRITTEN)
+            continue
+        try:
+            expected = range_of(value.text)
+        except ValueError as error:
+            one.wrong((), f"{shown(value)}: {error}", WRITTEN)
+            continue
+        found.append(Chance(cell, name, expected, one.place(), level))
+    return tuple(found)
 
-    def _each(self, loc: Loc, tree: Tree, domain: Domain) -> Iterator[tuple[int, str, Tree, Loc]]:
-        """Yield predicates: their cells, names, what is said of them, and where."""
-        if not isinstance(tree, dict):
-            if domain.fields:
-                first = ", ".join(domain.predicate(0).values())
-                message = f"this does not say which {', '.join(domain.fields)} it is about"
-                self._findings.wrong(loc, message, f"write {{{_quoted(first)}: ...}}")
+
+def _each_severity(
+    query: Query, tree: Tree | None, at: Findings
+) -> Iterator[tuple[int, str, int, Tree, Findings]]:
+    """Yield what is said of predicates as a whole, and of severity levels by their numbers."""
+    known = [level.name for level in query.aim.severities]
+    for cell, name, value, one in _each(query, tree, query.domain, at):
+        if not known or not isinstance(value, dict):
+            yield cell, name, 0, value, one
+            continue
+        for level, chance in value.items():
+            if level in known:
+                yield cell, f"{name} ({level})", known.index(level), chance, one.under(level)
             else:
-                yield 0, ALL, tree, loc
-            return
-        seen: dict[int, str] = {}
-        for name, value in tree.items():
-            at = (*loc, name)
-            cell = _cell_of(domain, name)
-            if cell is None:
-                message = f"`{name}` is no predicate of alarm `{self._query.id}`"
-                self._findings.wrong(at, message, _remedy(domain, name), key=True)
-            elif cell in seen:
-                message = f"`{name}` is the predicate that `{seen[cell]}` is, too"
-                self._findings.wrong(at, message, "write it once", key=True)
-            else:
-                seen[cell] = name
-                yield cell, name, value, at
+                message = f"`{level}` is no severity of alarm `{query.id}`"
+                one.wrong(level, message, closest(level, known), key=True)
 
-    def _statistics(self, loc: Loc, value: Tree) -> tuple[int, ...] | None:
-        """Return the aggregates of one predicate."""
-        specs = self._query.aggregates
-        values = value if isinstance(value, list) else [value]
-        if len(values) != len(specs):
-            names = ", ".join(heading(spec, self._query.feed) for spec in specs)
-            message = (
-                f"alarm `{self._query.id}` counts {len(specs)} figures, here are {len(values)}"
-            )
-            hint = f"write a list of {names}" if len(specs) > 1 else f"write {names} alone"
-            self._findings.wrong(loc, message, hint)
-            return None
-        found = []
-        for at, (each, spec) in enumerate(zip(values, specs, strict=True)):
-            place = (*loc, at) if isinstance(value, list) else loc
-            negative = not spec.never_negative
-            found.append(self._units(place, each, spec, spec.per_unit, negative=negative))
-        return None if None in found else tuple(units or 0 for units in found)
 
-    def _units(
-        self, loc: Loc, value: Tree, spec: AggregateSpec, unit: Fraction, *, negative: bool
-    ) -> int | None:
-        """Return a number of the aggregate's own unit in those of its statistic."""
-        name = heading(spec, self._query.feed)
-        found = number(value.text) if isinstance(value, Scalar) else None
-        if found is None or not isinstance(value, Scalar):
-            said = f"{shown(value)} is no number" if isinstance(value, Scalar) else "not a number"
-            self._findings.wrong(loc, said, f"write {name} as a number, as 200")
-            return None
-        units, remedy = whole_steps(found, unit)
-        if remedy:
-            self._findings.wrong(loc, f"{name} is never {shown(value)}", remedy)
-        elif found < 0 and not negative:
-            self._findings.wrong(loc, f"{name} is never below 0", "write 0 or more")
-        elif abs(units) >= _FARTHEST:
-            self._findings.wrong(loc, f"{shown(value)} is too large", "write a smaller number")
+def _each(
+    query: Query, tree: Tree | None, domain: Domain, at: Findings
+) -> Iterator[tuple[int, str, Tree, Findings]]:
+    """Yield predicates: their cells, names, what is said of them, and where."""
+    if tree is None:
+        return
+    if not isinstance(tree, dict):
+        if domain.fields:
+            first = ", ".join(domain.predicate(0).values())
+            message = f"this does not say which {', '.join(domain.fields)} it is about"
+            at.wrong((), message, f"write {{{_quoted(first)}: ...}}")
         else:
-            return units
+            yield 0, ALL, tree, at
+        return
+    seen: dict[int, str] = {}
+    for name, value in tree.items():
+        cell = _cell_of(domain, name)
+        if cell is None:
+            message = f"`{name}` is no predicate of alarm `{query.id}`"
+            at.wrong(name, message, _remedy(domain, name), key=True)
+        elif cell in seen:
+            message = f"`{name}` is the predicate that `{seen[cell]}` is, too"
+            at.wrong(name, message, "write it once", key=True)
+        else:
+            seen[cell] = name
+            yield cell, name, value, at.under(name)
+
+
+def _statistics(query: Query, value: Tree, at: Findings) -> tuple[int, ...] | None:
+    """Return the aggregates of one predicate."""
+    specs = query.aggregates
+    names = [heading(spec, query.feed) for spec in specs]
+    values = value if isinstance(value, list) else [value]
+    if len(values) != len(specs):
+        message = f"alarm `{query.id}` counts {len(specs)} figures, here are {len(values)}"
+        listed = ", ".join(names)
+        hint = f"write a list of {listed}" if len(specs) > 1 else f"write {listed} alone"
+        at.wrong((), message, hint)
         return None
+    found = [
+        _units(
+            each,
+            name,
+            spec.per_unit,
+            at.under(number) if isinstance(value, list) else at,
+            negative=not spec.never_negative,
+        )
+        for number, (each, name, spec) in enumerate(zip(values, names, specs, strict=True))
+    ]
+    return None if None in found else tuple(units or 0 for units in found)
+
+
+def _units(value: Tree, name: str, unit: Fraction, at: Findings, *, negative: bool) -> int | None:
+    """Return a number of an aggregate's own unit in those of its statistic."""
+    found = number(value.text) if isinstance(value, Scalar) else None
+    if found is None or not isinstance(value, Scalar):
+        said = f"{shown(value)} is no number" if isinstance(value, Scalar) else "not a number"
+        at.wrong((), said, f"write {name} as a number, as 200")
+        return None
+    units, remedy = whole_steps(found, unit)
+    if remedy:
+        at.wrong((), f"{name} is never {shown(value)}", remedy)
+    elif found < 0 and not negative:
+        at.wrong((), f"{name} is never below 0", "write 0 or more")
+    elif abs(units) >= _FARTHEST:
+        at.wrong((), f"{shown(value)} is too large", "write a smaller number")
+    else:
+        return units
+    return None
 
 
 def _cell_of(domain: Domain, name: str) -> int | None:

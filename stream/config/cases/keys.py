@@ -10,13 +10,14 @@ from typing import Annotated, Any, Final
 
 from pydantic import BeforeValidator, PlainValidator, WithJsonSchema
 
-from stream.config.closed import Closed, models_of
-from stream.config.scalars import Name, Text, Whole, wrong
+from stream.config.closed import Closed
+from stream.config.scalars import Name, Text, Whole, within, wrong
 from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
 
-__all__ = ["CASE_EXAMPLES", "CASE_MODELS", "MOST_DRAWS", "CaseModel", "CasesModel", "WindowModel"]
+__all__ = ["CASE_EXAMPLES", "MOST_DRAWS", "CaseModel", "CasesModel", "WindowModel"]
 
+_FEWEST_DRAWS: Final = 100
 MOST_DRAWS: Final = 100_000
 """Draws of one estimate, at most."""
 
@@ -55,34 +56,57 @@ class WindowModel(Closed):
     """What is expected of one window."""
 
     start: Text
+    """the instant that the window starts at; in timezone, unless it has an offset"""
     counts: _Counts = None
+    """its exact aggregates, caps applied, by predicate; others are not looked at"""
     left_out: dict[str, Whole] | None = None
+    """how many events caps leave out: repeats, beyond_predicates, ..."""
     ring: _Ring = None
+    """how likely predicates ring"""
 
 
 class CaseModel(Closed):
     """One test."""
 
     name: Text
+    """what the test shows; printed with its verdict"""
     alarm: Name | None = None
+    """which alarm; needed where there are several"""
     counts: _Counts = None
+    """exact aggregates of one window, by predicate; 0 for those not named"""
     references: _Numbers = None
+    """what a band lies around, by predicate, where a feed says it"""
     events: _Events = None
+    """made-up events: a list, a file, or either by feed; counted as a replay counts"""
     ring: _Ring = None
+    """how likely predicates ring: >= 0.99, or 0.2 to 0.4"""
     windows: list[WindowModel] | None = None
+    """what is expected of windows of the events"""
     dropped: dict[str, Whole] | None = None
-    sampled: Whole | None = None
+    """how many events are dropped, by reason; of a list, none where left out"""
+    sampled: (
+        Annotated[
+            Whole,
+            within(
+                _FEWEST_DRAWS,
+                "so many draws make no estimate",
+                f"write a whole number from {_FEWEST_DRAWS} to {MOST_DRAWS}",
+                MOST_DRAWS,
+            ),
+        ]
+        | None
+    ) = None
+    """estimate by so many draws of the mechanism, where no exact law is known"""
 
 
 class CasesModel(Closed):
     """One whole file of tests."""
 
     alarms: _Files
+    """the configuration that is tested, or a list of them, beside this file"""
     tests: list[CaseModel]
+    """what goes in, and what is to come out"""
 
-
-CASE_MODELS: Final = models_of(CasesModel)
-"""Which model reads which mapping."""
 
 CASE_EXAMPLES: Final = {
     "alarms": "alarms: alarms.yaml",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
+from stream.config.delivery.keys import MOST_WINDOWS
 from stream.decisions.templates import FIELDS, LABEL_FIELDS, problem
 from stream.model.boards import Board
 from stream.model.deliveries import Alertmanager, Broker, Delivery, Webhook
@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 
 __all__ = ["build_board", "build_delivery", "build_lifecycle", "cafile_of"]
 
-_MOST_WINDOWS: Final = 1_000
-_SHORTEST_SECRET: Final = 16
-_SHORTEST_RESEND_MS: Final = 1_000
-_MOST_SHOWN: Final = 200
 _NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _TAKEN: Final = frozenset({"alertname", "fingerprint"})
 
@@ -43,12 +39,9 @@ def build_lifecycle(
         message = "for and of say the same in two ways: for: 3 is of: [3, 3]"
         findings.wrong("of", message, "write one of them", key=True)
     windows = "for" if model.of is None else "of"
-    if not (model.for_ is None or model.for_ > 0) or not 0 < needed <= among <= _MOST_WINDOWS:
-        message = f"an alarm fires after 1 to {_MOST_WINDOWS} rings, among no fewer windows"
+    if not (model.for_ is None or model.for_ > 0) or not 0 < needed <= among <= MOST_WINDOWS:
+        message = f"an alarm fires after 1 to {MOST_WINDOWS} rings, among no fewer windows"
         findings.wrong(windows, message, "write for: 3, or of: [2, 3]")
-    if not 0 < model.resolve_after <= _MOST_WINDOWS:
-        message = f"an alarm is resolved after 1 to {_MOST_WINDOWS} silent windows"
-        findings.wrong("resolve_after", message, "write resolve_after: 2")
     for key, written, extra in (
         ("labels", model.labels, LABEL_FIELDS),
         ("annotations", model.annotations, FIELDS),
@@ -68,8 +61,9 @@ def build_delivery(model: DeliverModel | None, findings: Findings) -> Delivery |
     """Return where alarms are brought; ``None`` where the file does not say."""
     if model is None:
         return None
-    _check_addresses(model, findings.under("deliver"))
-    _check_secrets(model, findings.under("deliver"))
+    if not (model.alertmanagers or model.webhooks or model.mqtt):
+        hint = "write alertmanagers: {main: http://localhost:9093}, webhooks or mqtt"
+        findings.wrong(("deliver",), "nothing is delivered anywhere", hint, key=True)
     stem = Path(findings.document.file).stem
     return Delivery(
         group=model.group,
@@ -88,9 +82,9 @@ def build_delivery(model: DeliverModel | None, findings: Findings) -> Delivery |
                 name,
                 one.broker,
                 one.topics,
-                one.discovery or "",
-                one.username or "",
-                one.password or "",
+                one.discovery,
+                one.username,
+                one.password,
                 cafile_of(one.cafile, findings.under("deliver", "mqtt", name)),
             )
             for name, one in model.mqtt.items()
@@ -98,55 +92,17 @@ def build_delivery(model: DeliverModel | None, findings: Findings) -> Delivery |
     )
 
 
-def build_board(model: BoardModel, findings: Findings) -> Board:
-    """Return where alarms are shown; errors go to ``findings``."""
-    for key, most in (("windows", model.windows), ("predicates", model.predicates)):
-        if not 1 <= most <= _MOST_SHOWN:
-            message = f"a board shows 1 to {_MOST_SHOWN} {key} of an alarm"
-            findings.wrong(("board", key), message, f"write {key}: 40")
-    if model.token is not None and len(model.token.encode()) < _SHORTEST_SECRET:
-        hint = "use 16 random characters, or leave it out where everybody who comes may read"
-        findings.wrong(("board", "token"), "the token is shorter than 16 bytes", hint)
+def build_board(model: BoardModel) -> Board:
+    """Return where alarms are shown."""
     return Board(model.listen, model.token or "", model.windows, model.predicates, model.read_back)
 
 
-def cafile_of(written: str | None, findings: Findings) -> str:
+def cafile_of(written: str, findings: Findings) -> str:
     """Return the path of the authorities of a broker's certificate; empty for none."""
-    if written is None:
+    if not written:
         return ""
     path = findings.folder / written
     if not path.is_file():
         message = "cafile names no file that can be read"
         findings.wrong("cafile", message, "write the path of a PEM file")
     return str(path)
-
-
-def _check_addresses(model: DeliverModel, findings: Findings) -> None:
-    if not (model.alertmanagers or model.webhooks or model.mqtt):
-        hint = "write alertmanagers: {main: http://localhost:9093}, webhooks or mqtt"
-        findings.wrong((), "nothing is delivered anywhere", hint, key=True)
-    for kind, models in (("alertmanagers", model.alertmanagers), ("webhooks", model.webhooks)):
-        for name, one in models.items():
-            if not _is_url(one.url):
-                hint = "write http://host:port or https://host/path"
-                findings.wrong((kind, name, "url"), "not the address of a web server", hint)
-
-
-def _check_secrets(model: DeliverModel, findings: Findings) -> None:
-    for name, manager in model.alertmanagers.items():
-        if manager.resend < _SHORTEST_RESEND_MS:
-            at = ("alertmanagers", name, "resend")
-            findings.wrong(at, "resend is under a second", "write resend: 1m")
-    for name, webhook in model.webhooks.items():
-        if len(webhook.secret.encode()) < _SHORTEST_SECRET:
-            hint = "whoever guesses it can send alarms of their own: use 16 random characters"
-            at = ("webhooks", name, "secret")
-            findings.wrong(at, "the secret is shorter than 16 bytes", hint)
-
-
-def _is_url(text: str) -> bool:
-    try:
-        parts = urlsplit(text)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False

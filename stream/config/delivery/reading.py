@@ -17,12 +17,11 @@ from stream.config.closed import Closed
 from stream.config.declarations import build_kafka
 from stream.config.delivery.building import build_board, build_delivery, build_lifecycle
 from stream.config.delivery.keys import BoardModel, DeliverModel, LifecycleModel
+from stream.config.explaining import read_as
 from stream.config.keys import BudgetModel, KafkaModel, LogModel
 from stream.config.loading import examine, zone_of
 from stream.config.scalars import Name, Text  # noqa: TC001  # pydantic reads them
-from stream.config.smallfile import read_small
 from stream.config.yamlfile import load_document
-from stream.logs.settings import LogSettings
 from stream.model.alarms import require_kafka
 from stream.model.subscriptions import BoardSetup, DeliverSetup, Subscription
 
@@ -90,7 +89,7 @@ def read_board(path: Path, *, environ: Mapping[str, str]) -> BoardSetup:
 def _read(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, Delivery | None]:
     document = load_document(path, environ=environ)
     whole = isinstance(document.tree, dict) and "feeds" in document.tree
-    return _of_alarms(path, environ) if whole else _of_small(document, path)
+    return _of_alarms(path, environ) if whole else _of_small(document)
 
 
 def _of_alarms(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, Delivery | None]:
@@ -107,12 +106,14 @@ def _of_alarms(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, Deli
     return BoardSetup(subscription, alarms.board, alarms.budget), alarms.delivery
 
 
-def _of_small(document: Document, path: Path) -> tuple[BoardSetup, Delivery | None]:
-    model, findings = read_small(document, path, _SmallFile, {})
+def _of_small(document: Document) -> tuple[BoardSetup, Delivery | None]:
+    model, findings = read_as(document, _SmallFile)
+    if model is None:
+        raise findings.errors[0]
     zone = zone_of(model.timezone, findings)
     kafka = build_kafka(model.kafka, {}, findings)
     delivery = build_delivery(model.deliver, findings)
-    board = build_board(model.board, findings)
+    board = build_board(model.board)
     budget = (
         None
         if model.budget is None
@@ -124,7 +125,6 @@ def _of_small(document: Document, path: Path) -> tuple[BoardSetup, Delivery | No
     }
     if findings.errors or kafka is None:
         raise findings.errors[0]
-    log = LogSettings(model.log.level, model.log.format)
     counted = frozenset(name for name, alarm in model.alarms.items() if alarm.release == "counts")
-    subscription = Subscription(kafka, zone.key, lifecycles, log, counted)
+    subscription = Subscription(kafka, zone.key, lifecycles, model.log.settings, counted)
     return BoardSetup(subscription, board, budget), delivery

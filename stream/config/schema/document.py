@@ -1,120 +1,82 @@
 """The JSON Schema of a configuration file, and of a file of tests, for editors: draft 2020-12.
 
-Made from the models that read them (``stream.config.keys``, ``stream.config.cases.keys``): keys,
-which of them are required, words, defaults. A key that is added there appears here by itself; one
-whose values have no shape takes anything. What passes may still be refused by ``tocsin check`` or
+pydantic makes it from the models that read them (``stream.config.keys``,
+``stream.config.cases.keys``): keys, which of them are required, words, defaults. A key that is
+added there appears here by itself. What passes may still be refused by ``tocsin check`` or
 ``tocsin test``, which know what goes together; what the schema refuses, they refuse too.
 """
 
 from __future__ import annotations
 
-import types
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, Union, get_args, get_origin
+from typing import TYPE_CHECKING, Any, Final
 
-from pydantic import BaseModel, WithJsonSchema
+from pydantic.json_schema import GenerateJsonSchema
 
 from stream.config.cases.keys import CasesModel
 from stream.config.keys import FileModel
 from stream.config.scalars import MILLISECONDS
 from stream.config.schema import shapes
-from stream.config.schema.descriptions import CASES, DESCRIPTIONS
 
 if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
+    from pydantic import BaseModel
 
 __all__ = ["cases_schema", "configuration_schema", "duration"]
 
-_DRAFT: Final = "https://json-schema.org/draft/2020-12/schema"
 _NAMES: Final = {"pattern": "^[a-zA-Z0-9._-]+$"}
 
 
 def configuration_schema() -> shapes.Shape:
     """Return the schema of a whole file, as data that JSON takes."""
-    return _whole("Tocsin configuration", (), FileModel)
+    return _whole("Tocsin configuration", FileModel)
 
 
 def cases_schema() -> shapes.Shape:
     """Return the schema of a file of tests, likewise."""
-    return _whole("Tocsin tests of alarms", CASES, CasesModel)
+    return _whole("Tocsin tests of alarms", CasesModel)
 
 
-def _whole(title: str, place: tuple[str, ...], model: type[BaseModel]) -> shapes.Shape:
-    return {
-        "$schema": _DRAFT,
-        "title": title,
-        **_mapping(place, model),
-        "$defs": {"variable": shapes.VARIABLE},
-    }
+def _whole(title: str, model: type[BaseModel]) -> shapes.Shape:
+    found = model.model_json_schema(schema_generator=_Schema)
+    return {"$schema": _Schema.schema_dialect, "title": title, **found}
 
 
-def _mapping(place: tuple[str, ...], model: type[BaseModel]) -> shapes.Shape:
-    """Return the schema of the mapping that a model reads at a place."""
-    said = DESCRIPTIONS.get(place, {})
-    properties: shapes.Shape = {}
-    required = []
-    for name, field in model.model_fields.items():
-        key = field.alias or name
-        told = {"description": said[key]} if key in said else {}
-        shape = _shape((*place, key), field.annotation, list(field.metadata))
-        properties[key] = told | _default(field, shape) | shape
-        if field.is_required():
-            required.append(key)
-    found: shapes.Shape = {"type": "object", "additionalProperties": False}
-    found |= {"properties": properties} | ({"required": required} if required else {})
-    short, names = getattr(model, "short", ""), getattr(model, "words", ())
-    if names:
-        return {"anyOf": [shapes.words(names), found | {"minProperties": 1, "maxProperties": 1}]}
-    return {"anyOf": [properties[short], found]} if short else found
+class _Schema(GenerateJsonSchema):
+    """As pydantic makes it, but for what YAML knows nothing of, and for what we write shorter."""
 
+    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
+        """Have no titles: they repeat the keys."""
+        return False
 
-def _shape(place: tuple[str, ...], kind: Any, notes: list[Any]) -> shapes.Shape:
-    """Return the schema of a value from its type, and from what is noted beside the type."""
-    told = [note.json_schema for note in notes if isinstance(note, WithJsonSchema)]
-    if told:
-        return dict(told[-1] or {})
-    inside = get_args(kind)
-    if get_origin(kind) is Annotated:
-        return _shape(place, inside[0], list(inside[1:]))
-    if get_origin(kind) in (Union, types.UnionType):
-        kinds = [each for each in inside if each is not type(None)]
-        return _shape(place, kinds[0], []) if len(kinds) == 1 else {}
-    return _of_type(place, kind)
+    def nullable_schema(self, schema: Any) -> shapes.Shape:
+        """Take no null: what may be left out is left out."""
+        return self.generate_inner(schema["schema"])
 
+    def dict_schema(self, schema: Any) -> shapes.Shape:
+        """Take names only, where the user chooses them."""
+        named = schema["keys_schema"]["type"] != "str"
+        return super().dict_schema(schema) | ({"propertyNames": _NAMES} if named else {})
 
-def _of_type(place: tuple[str, ...], kind: Any) -> shapes.Shape:
-    if get_origin(kind) is Literal:
-        return shapes.words(get_args(kind))
-    if get_origin(kind) is dict:
-        return _by_name(place, *get_args(kind))
-    if get_origin(kind) is list:
-        return {"type": "array", "items": _shape((*place, "*"), get_args(kind)[0], [])}
-    if isinstance(kind, type) and issubclass(kind, StrEnum):
-        return shapes.words(each.value for each in kind)
-    if isinstance(kind, type) and issubclass(kind, BaseModel):
-        return _mapping(place, kind)
-    return {}
+    def model_schema(self, schema: Any) -> shapes.Shape:
+        """Take a single value, or a word, for a mapping, where the reader does."""
+        found, model = super().model_schema(schema), schema["cls"]
+        del found["title"]
+        if model.words:
+            one = {"minProperties": 1, "maxProperties": 1}
+            return {"anyOf": [shapes.words(model.words), found | one]}
+        return {"anyOf": [found["properties"][model.short], found]} if model.short else found
 
-
-def _by_name(place: tuple[str, ...], key: Any, value: Any) -> shapes.Shape:
-    """Return the schema of a mapping whose keys the user chose."""
-    names = {} if key is str else {"propertyNames": _NAMES}
-    return {"type": "object", **names, "additionalProperties": _shape((*place, "*"), value, [])}
-
-
-def _default(field: FieldInfo, shape: shapes.Shape) -> shapes.Shape:
-    """Return the default as one writes it, where it is a single value."""
-    match field.default:
-        case int() as value if shape == shapes.DURATION:
-            return {"default": duration(value)}
-        case int() as value:
-            return {"default": value}
-        case str() as value:
-            return {"default": str(value)}
-        case (host, port):
-            return {"default": f"{host}:{port}"}
-        case _:
-            return {}
+    def default_schema(self, schema: Any) -> shapes.Shape:
+        """Give the default as one writes it, where it is a single value."""
+        shape = self.generate_inner(schema["schema"])
+        match schema.get("default"):
+            case int() as value if shape == shapes.DURATION:
+                return {"default": duration(value)} | shape
+            case (int() | str()) as value if value != "":
+                return {"default": str(value) if isinstance(value, str) else value} | shape
+            case (host, port):
+                return {"default": f"{host}:{port}"} | shape
+            case _:
+                return shape
 
 
 def duration(milliseconds: int) -> str:

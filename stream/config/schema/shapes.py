@@ -24,7 +24,6 @@ __all__ = [
     "QUOTED",
     "TEXT",
     "TRUTH",
-    "VARIABLE",
     "WHOLE",
     "Shape",
     "one_or_by_name",
@@ -33,20 +32,19 @@ __all__ = [
 
 Shape = dict[str, Any]
 
-VARIABLE: Final[Shape] = {
+_VARIABLE: Final[Shape] = {
     "description": "from the environment: ${NAME} or ${NAME:-default}; from a file: ${file:PATH}",
     "type": "string",
     "pattern": r"\$\{",
 }
-"""A text that holds a variable; schemas refer to it, see ``stream.config.schema.document``."""
+"""A text that holds a variable."""
 
-_REFERENCE: Final = {"$ref": "#/$defs/variable"}
 _DECIMAL = r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]{1,3})?"
 _LENGTH = r"[0-9]+\s*(ms|s|m|h|d|w)"
 
 
 def _or_variable(*shapes: Shape) -> Shape:
-    return {"anyOf": [*shapes, _REFERENCE]}
+    return {"anyOf": [*shapes, _VARIABLE]}
 
 
 def _written(pattern: str) -> Shape:

@@ -110,12 +110,13 @@ def band_of(node: exp.Expr, reader: HavingReader) -> BandAsked | None:
     return BandAsked(measure, tau, tau_text, share is not None, signed, at, tau_at)
 
 
-def reference_of(text: str, reader: HavingReader) -> Threshold:
+def reference_of(text: str, reader: HavingReader, called: str = "a reference") -> Threshold:
     """Return what the text of a reference says, such as ``200`` or ``usual[shop]``.
 
     Args:
         text: as written.
         reader: of the query's HAVING.
+        called: what it is, for errors.
 
     Raises:
         SqlProblem: it is neither a number nor a public table's value (the offset says nothing).
@@ -123,8 +124,8 @@ def reference_of(text: str, reader: HavingReader) -> Threshold:
     try:
         select = select_of(f"SELECT {text}")
         if len(select.expressions) != 1 or first_extra(select, "expressions") is not None:
-            raise SqlProblem("a reference is one number, or one public table's value", "", 0)
-        return reader.threshold_of(unwrapped(select.expressions[0]))
+            raise SqlProblem(f"{called} is one number, or one public table's value", "", 0)
+        return reader.threshold_of(unwrapped(select.expressions[0]), called)
     except RecursionError:
         raise SqlProblem("nested too deeply", "write it flatter", 0) from None
 

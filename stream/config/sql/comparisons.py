@@ -7,7 +7,7 @@ from dataclasses import field as member
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from stream.config.alarms.reduction import Aggregate, Function
+from stream.config.alarms.reduction import COUNTS, Aggregate, Function
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class Measure:
         """
         if self.function is Function.LINEAR:
             return self.step
-        if self.function in {Function.COUNT, Function.DISTINCT}:
+        if self.function in COUNTS:
             return Fraction(1)
         return feed.fields[self.field or ""].granule or Fraction(1)
 
@@ -72,7 +72,7 @@ class Measure:
         """Return it with the clips of its field, in granules."""
         if self.function is Function.LINEAR:
             return Aggregate(self.function, self.least, self.most)
-        if self.function in {Function.COUNT, Function.DISTINCT}:
+        if self.function in COUNTS:
             return Aggregate(self.function)
         field, unit = feed.fields[self.field or ""], self.unit_on(feed)
         lo, hi = (int((bound or 0) / unit) for bound in (field.lo, field.hi))

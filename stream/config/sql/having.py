@@ -182,16 +182,17 @@ class HavingReader:
             self._asked(unwrapped(node.this), comparison, unwrapped(node.args[end]))
             for comparison, end in ((Comparison.GE, "low"), (Comparison.LE, "high"))
         ]
-        kept = [part for part in parts if not self._says_nothing(part)] or parts
-        return Tree.joined(
-            [Tree(part.negated if negate else part) for part in kept], conjunction=not negate
-        )
+        parts = [part.negated for part in parts] if negate else parts
+        return self._joined(parts, conjunction=not negate)
 
     def _compared(self, left: exp.Expr, comparison: Comparison, right: exp.Expr) -> Tree[Asked]:
         parts = [self._asked(left, end, right) for end in _ENDS.get(comparison, (comparison,))]
-        if comparison in _ENDS:
-            parts = [part for part in parts if not self._says_nothing(part)] or parts
-        return Tree.joined(map(Tree, parts), conjunction=comparison is not Comparison.NE)
+        return self._joined(parts, conjunction=comparison is not Comparison.NE)
+
+    def _joined(self, parts: list[Asked], *, conjunction: bool) -> Tree[Asked]:
+        """Return comparisons under one connective; of several, those that say something."""
+        kept = [part for part in parts if not self._says_nothing(part)] or parts
+        return Tree.joined(map(Tree, kept), conjunction=conjunction)
 
     def _asked(self, left: exp.Expr, comparison: Comparison, right: exp.Expr) -> Asked:
         """Return one comparison, what is added up on both sides brought to the left."""
@@ -337,8 +338,12 @@ class HavingReader:
             raise SqlProblem(missing, hint, node)
         return name
 
-    def threshold_of(self, node: exp.Expr) -> Threshold:
+    def threshold_of(self, node: exp.Expr, called: str = "the threshold") -> Threshold:
         """Return a number or a public table's value; neither for SEVERITY.
+
+        Args:
+            node: what is compared with.
+            called: what it is, for errors.
 
         Raises:
             SqlProblem: it is neither.
@@ -365,7 +370,7 @@ class HavingReader:
         if isinstance(node, exp.Column) and node.name in self.tables and self.group:
             example = f"{node.name}[{self.group[0]}]"
         raise SqlProblem(
-            f"the threshold is a number or a public table's value, not {what}",
+            f"{called} is a number or a public table's value, not {what}",
             f"write a number such as 120, or a declared table's value such as {example}",
             node,
         )

@@ -12,7 +12,7 @@ lacks any field but the feed's required ones and those of GROUP BY, whose values
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections import defaultdict
 from fractions import Fraction
 from itertools import product
 from math import isfinite, nextafter
@@ -63,34 +63,20 @@ def span_of_terms(
     summed = {term.field: term for term in terms if term.kind is Weight.SUM}
     names = {name for leaf in tests for name in leaf.fields}
     names |= {term.field for term in terms if term.field is not None}
-    group, choices = set(group), []
+    group, known, kinds = set(group), {feed.time, feed.unit, feed.id, *group}, 1
+    choices = []
     for name in sorted(names):
         own = [leaf for leaf in tests if name in leaf.fields]
         values = _values(name, own, feed, grouped=name in group)
-        if name not in {feed.time, feed.unit, feed.id, *group}:
-            values.append(None)
-        choices.append(_classes(name, values, own, summed.get(name)))
-    if math.prod(map(len, choices)) > MOST_KINDS:
+        values += [] if name in known else [None]
+        classes = _classes(values, own, summed.get(name))
+        kinds *= len(classes)
+        choices.append([(name, value) for each in classes for value in each])
+    if kinds > MOST_KINDS:
         raise ValueError(f"its filters make more than {MOST_KINDS:,} kinds of events")
-    ends = [end for kind in product(*choices) for end in _weighed(terms, where, kind)]
-    return (min(ends), max(ends)) if ends else None
-
-
-@dataclass(frozen=True, slots=True)
-class _Class:
-    """Values of one field on which all comparisons have one outcome.
-
-    Args:
-        field: whose.
-        truth: the comparisons' outcomes, ``None`` where one is unknown.
-        present: whether the field is there, and finite.
-        span: the least and the most granules, where the field is added up.
-    """
-
-    field: str
-    truth: Mapping[Where, bool | None]
-    present: bool
-    span: tuple[int, int]
+    weights = (_weight(terms, where, dict(event)) for event in product(*choices))
+    found = [weight for weight in weights if weight is not None]
+    return (min(found), max(found)) if found else None
 
 
 def _leaves(node: Where) -> Iterator[Where]:
@@ -125,63 +111,48 @@ def _values(
             # What follows a string at once is that string and the least character.
             return ["", *(text + end for text in map(str, marks) for end in ("", "\0"))]
         case FieldType.INTEGER | FieldType.TIMESTAMP:
-            near = {mark + step for mark in map(int, marks) for step in (-1, 0, 1)}
-            return [at for at in {-_INT64, _INT64 - 1, *near} if -_INT64 <= at < _INT64]
+            ends = (-_INT64, _INT64 - 1)
+            near = {mark + step for mark in (*ends, *map(int, marks)) for step in (-1, 0, 1)}
+            return [at for at in near if -_INT64 <= at < _INT64]
         case FieldType.FLOAT:
-            beside = (
-                nextafter(mark, to) for mark in map(float, marks) for to in (-math.inf, math.inf)
-            )
-            largest = nextafter(math.inf, 0)
-            finite = [-largest, largest, *map(float, marks), *beside]
-            return [*finite, -math.inf, math.inf, math.nan]
+            bounds = (-math.inf, math.inf)
+            found = (*bounds, *map(float, marks))
+            return [math.nan, *(nextafter(at, to) for at in found for to in (*bounds, at))]
 
 
 def _classes(
-    name: str, values: Iterable[FieldValue | None], tests: Sequence[Where], summed: Term | None
-) -> list[_Class]:
-    """Return the classes of a field's values, those of one outcome together.
+    values: Iterable[FieldValue | None], tests: Sequence[Where], summed: Term | None
+) -> list[list[FieldValue | None]]:
+    """Return values that stand for all of a field: of one outcome of all tests, one or two.
 
     What a field adds is linear in its granules, so that the least and the most are enough.
     """
-    found: dict[tuple[object, ...], _Class] = {}
+    found: defaultdict[tuple[object, ...], list[FieldValue | None]] = defaultdict(list)
     for value in values:
-        truth = {test: _outcome(test, value) for test in tests}
-        present = value is not None and not (isinstance(value, float) and not isfinite(value))
-        ends = []
-        if summed is not None and present and isinstance(value, int | float):
-            ends.append(_granules(value, summed))
-        key = (*truth.values(), present)
-        if key in found:
-            ends += found[key].span
-        span = (min(ends, default=0), max(ends, default=0))
-        found[key] = _Class(name, truth, present, span)
-    return list(found.values())
+        outcomes = (_outcome(test, {name: value}) for test in tests for name in test.fields)
+        found[*outcomes, _present(value)].append(value)
+    if summed is None:
+        return [each[:1] for each in found.values()]
+    return [
+        [end(each, key=lambda value: _granules(value, summed)) for end in (min, max)]
+        if _present(each[0])
+        else each[:1]
+        for each in found.values()
+    ]
 
 
-def _granules(value: float, summed: Term) -> int:
+def _present(value: FieldValue | None) -> bool:
+    """Tell whether a field is there, and finite."""
+    return value is not None and not (isinstance(value, float) and not isfinite(value))
+
+
+def _granules(value: Any, summed: Term) -> int:
     """Return a value in granules as the counting does: floats are divided as floats."""
     granule = summed.granule or Fraction(1)
-    if isinstance(value, int):
-        granules: Fraction | float = value / granule
-    else:
-        granules = value / float(granule)
+    granules = value / (granule if isinstance(value, int) else float(granule))
     if granules >= summed.hi:
         return summed.hi
     return round(granules) if granules > summed.lo else summed.lo
-
-
-def _outcome(test: Where, value: FieldValue | None) -> bool | None:
-    """Return the outcome of a comparison with a value of its field, ``None`` where unknown."""
-    match test:
-        case IsNull():
-            return value is None
-        case Compare() | IsIn() if value is None:
-            return None
-        case IsIn():
-            return value in test.values
-        case Compare():
-            return _HOLDS[test.comparison](value, test.value)
-    raise TypeError(f"no comparison: {type(test).__name__}")
 
 
 _HOLDS: Final[Mapping[Comparison, Callable[[Any, Any], bool]]] = dict(
@@ -189,44 +160,37 @@ _HOLDS: Final[Mapping[Comparison, Callable[[Any, Any], bool]]] = dict(
 )
 
 
-def _weighed(
-    terms: Sequence[Term], where: Where | None, kind: Sequence[_Class]
-) -> tuple[int, int] | tuple[()]:
-    """Return the least and the most that events of a kind weigh; nothing where they don't count."""
-    truth = {test: outcome for each in kind for test, outcome in each.truth.items()}
-    fields = {each.field: each for each in kind}
-    if where is not None and _truth(where, truth) is not True:
-        return ()
-    plain, counts = 0, False
-    factors: dict[str, int] = {}
-    for term in terms:
-        if term.where is not None and _truth(term.where, truth) is not True:
-            continue
-        if term.field is not None and not fields[term.field].present:
-            continue
-        counts = True
-        if term.kind is Weight.SUM and term.field is not None:
-            factors[term.field] = factors.get(term.field, 0) + term.factor
-        else:
-            plain += term.factor
-    if not counts:
-        return ()
-    ends = [
-        sorted((factor * fields[name].span[0], factor * fields[name].span[1]))
-        for name, factor in factors.items()
+def _weight(
+    terms: Sequence[Term], where: Where | None, event: Mapping[Any, FieldValue | None]
+) -> int | None:
+    """Return what an event weighs; ``None`` where it does not count."""
+    if where is not None and not _outcome(where, event):
+        return None
+    weights = [
+        term.factor * (_granules(event[term.field], term) if term.kind is Weight.SUM else 1)
+        for term in terms
+        if (term.where is None or _outcome(term.where, event))
+        and (term.field is None or _present(event[term.field]))
     ]
-    return plain + sum(least for least, _ in ends), plain + sum(most for _, most in ends)
+    return sum(weights) if weights else None
 
 
-def _truth(node: Where, truth: Mapping[Where, bool | None]) -> bool | None:
-    """Return the outcome of a filter from those of its comparisons, by Kleene's logic."""
+def _outcome(node: Where, event: Mapping[Any, FieldValue | None]) -> bool | None:
+    """Return the outcome of a filter by Kleene's logic, ``None`` where it is unknown."""
     match node:
         case Not():
-            inner = _truth(node.part, truth)
+            inner = _outcome(node.part, event)
             return None if inner is None else not inner
         case And() | Or():
             ends = isinstance(node, Or)  # this outcome of one part is that of the whole
-            found = [_truth(part, truth) for part in node.parts]
+            found = [_outcome(part, event) for part in node.parts]
             return ends if ends in found else None if None in found else not ends
-        case _:
-            return truth[node]
+        case IsNull():
+            return event[node.field] is None
+        case Compare() | IsIn() if event[node.field] is None:
+            return None
+        case IsIn():
+            return event[node.field] in node.values
+        case Compare():
+            return _HOLDS[node.comparison](event[node.field], node.value)
+    raise TypeError(f"no filter: {type(node).__name__}")

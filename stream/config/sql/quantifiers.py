@@ -12,6 +12,7 @@ of them there are: one that is found in data, or half of those that are, would f
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING, Final
 
@@ -23,14 +24,13 @@ from stream.config.sql.nodes import (
     SqlProblem,
     column,
     first_extra,
+    is_word,
     numeric,
     start,
     unwrapped,
 )
 
 if TYPE_CHECKING:
-    from fractions import Fraction
-
     from stream.model.feeds import Feed
 
 __all__ = ["Quantifier", "inner_of", "quantifier_of"]
@@ -146,7 +146,7 @@ def _least(select: exp.Select, size: int, groups: str) -> int:
     left, right = unwrapped(node.this), unwrapped(node.expression)
     if _is_count(right):
         left, right, comparison = right, left, comparison.flipped
-    asked = _number(right, size)
+    asked = Fraction(size) if is_word(right, "EVERY") else numeric(right)
     if not _is_count(left) or asked is None:
         at = start(right if _is_count(left) else left)
         raise SqlProblem(_ONE_NUMBER, _SHAPE, at)
@@ -178,12 +178,6 @@ def _at_least(comparison: Comparison, asked: int, size: int, groups: SqlProblem)
         words = f"there are {size} {groups.message}: {always}"
         raise SqlProblem(words, f"write a number from 1 to {size}, or EVERY", groups.offset)
     return least
-
-
-def _number(node: exp.Expr, size: int) -> Fraction | int | None:
-    if isinstance(node, exp.Column) and first_extra(node, "this") is None:
-        return size if node.name.upper() == "EVERY" and not node.this.args.get("quoted") else None
-    return numeric(node)
 
 
 def _is_count(node: exp.Expr) -> bool:

@@ -16,7 +16,8 @@ never ignored, since what is ignored could change who is protected.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 from sqlglot import exp
@@ -35,7 +36,7 @@ from stream.config.sql.nodes import (
 )
 from stream.config.sql.quantifiers import inner_of, quantifier_of
 from stream.config.sql.spans import check_steps, span_of
-from stream.config.sql.tablefunctions import TableFunction, split, without_ends
+from stream.config.sql.tablefunctions import window_of, without_ends, without_table
 from stream.config.sql.text import SHAPE, select_of
 from stream.config.sql.where import WhereReader
 from stream.model.feeds import required_fields
@@ -136,11 +137,12 @@ def parse_sql(
         SqlProblem: it is not in the grammar, or contradicts the declarations.
     """
     try:
-        plain, window = split(sql)
+        plain = without_table(sql)
         select = select_of(plain)
         inner = inner_of(select)
         read = inner or select
-        reader = _Reader(plain, read, window, feeds=feeds, tables=tables, timezone=timezone)
+        window = None if plain == sql else window_of(read)
+        reader = _Reader(plain, read, window, feeds, tables, timezone)
         return reader.read() if inner is None else reader.read_within(select)
     except SqlProblem as problem:
         raise problem.moved(sql) from None
@@ -148,44 +150,34 @@ def parse_sql(
         raise SqlProblem("the SQL is nested too deeply", "write it flatter", 0) from None
 
 
+@dataclass
 class _Reader:
     """Reads one SELECT."""
 
-    def __init__(
-        self,
-        sql: str,
-        select: exp.Select,
-        window: TableFunction | None,
-        *,
-        feeds: Mapping[str, Feed],
-        tables: Sequence[str],
-        timezone: ZoneInfo,
-    ) -> None:
-        self.sql = sql
-        self.select = select
-        self.table_window = window
-        self.cumulative = False
-        self.tables = tables
-        self.timezone = timezone
-        self.notes: list[SqlProblem] = []
-        self.feed = self._feed(feeds)
+    sql: str
+    select: exp.Select
+    table_window: exp.Anonymous | None
+    feeds: Mapping[str, Feed]
+    tables: Sequence[str]
+    timezone: ZoneInfo
+    cumulative: bool = False
+    notes: list[SqlProblem] = field(default_factory=list)
 
     def read(self) -> ParsedQuery:
         """Return the query."""
-        select = self.select
+        select, fields, notes = self.select, self.feed.fields, self.notes
         allowed = ("expressions", "from_", "where", "group", "having")
         extra = first_extra(select, *allowed)
         if extra is not None:
             name, node = extra
             clause = _CLAUSES.get(name, name.upper().replace("_", " "))
-            word, at = clause.split()[0], self._at(node) if node else 0
+            word, at = clause.split()[0], start(node) if node else 0
             if name == "locks":  # has no name or literal in it, and stands last
                 at = len(self.sql)
             raise SqlProblem(f"{clause} is not supported", SHAPE, at, word)
         group, (step, size), window_offset = self._group()
         self._check_selected(select, group)
         where = select.args.get("where")
-        fields, notes = self.feed.fields, self.notes
         tree = None if where is None else WhereReader(fields, self.timezone, notes).read(where.this)
         having = self._having()
         present = required_fields(self.feed) | set(group)
@@ -198,9 +190,9 @@ class _Reader:
             step=step,
             window_offset=window_offset,
             where=tree,
-            where_offset=self._at(where and where.this),
+            where_offset=start(where.this) if where else 0,
             having=reader.read(having) if band is None else Tree(),
-            having_offset=self._at(having),
+            having_offset=start(having),
             reader=replace(reader, notes=[]),
             notes=tuple(notes),
             band=band,
@@ -217,10 +209,10 @@ class _Reader:
         self._check_selected(outer, found.outer)
         return replace(parsed, group=found.outer, members=found.members, least=found.least)
 
-    def _at(self, node: exp.Expr | None) -> int:
-        return 0 if node is None else start(node)
-
-    def _feed(self, feeds: Mapping[str, Feed]) -> Feed:
+    @cached_property
+    def feed(self) -> Feed:
+        """What FROM names."""
+        feeds = self.feeds
         clause = self.select.args.get("from_")
         if clause is None:
             raise SqlProblem("FROM is missing", SHAPE, 0)
@@ -236,7 +228,9 @@ class _Reader:
         if extra is not None:
             what = "an alias" if extra[0] == "alias" else extra[0].upper()
             raise SqlProblem(
-                f"FROM takes one feed, without {what}", "write its name alone", self._at(extra[1])
+                f"FROM takes one feed, without {what}",
+                "write its name alone",
+                start(extra[1]) if extra[1] else 0,
             )
         name = table.this.name
         if name not in feeds:
@@ -257,8 +251,8 @@ class _Reader:
         offset = 0
         grouped = clause.expressions
         if self.table_window is not None:
-            windows.append(self._window(self.table_window.call))
-            offset = self.table_window.offset
+            windows.append(self._window(self.table_window))
+            offset = start(self.table_window)
             grouped = without_ends(clause)
         for node in grouped:
             if isinstance(node, exp.Anonymous):
@@ -268,17 +262,17 @@ class _Reader:
                 offset = start(node)
                 continue
             self._check_grouped(node, hint)
-            field = column(node, self.feed.fields, "GROUP BY takes")
-            if field.domain is None:
+            grouping = column(node, self.feed.fields, "GROUP BY takes")
+            name = grouping.name
+            if grouping.domain is None:
                 raise SqlProblem(
-                    f"GROUP BY {field.name} needs its public values, which are never learnt "
-                    "from data",
-                    f"declare {field.name}: {{domain: {field.name}.txt}} in the feed's fields",
+                    f"GROUP BY {name} needs its public values, which are never learnt from data",
+                    f"declare {name}: {{domain: {name}.txt}} in the feed's fields",
                     node,
                 )
-            if field.name in fields:
-                raise SqlProblem(f"`{field.name}` is grouped by twice", "remove one", node)
-            fields.append(field.name)
+            if name in fields:
+                raise SqlProblem(f"`{name}` is grouped by twice", "remove one", node)
+            fields.append(name)
         if not windows:
             raise SqlProblem("GROUP BY has no window", hint, clause)
         return tuple(fields), windows[0], offset
@@ -301,8 +295,7 @@ class _Reader:
         if len(arguments) != count:
             message = f"{name} takes {count} arguments, not {len(arguments)}"
             raise SqlProblem(message, hint, node)
-        field = column(arguments[0], self.feed.fields, f"{name} takes")
-        if field.name != self.feed.time:
+        if column(arguments[0], self.feed.fields, f"{name} takes").name != self.feed.time:
             raise SqlProblem(
                 f"windows are cut by the feed's time, `{self.feed.time}`",
                 f"write {name}({self.feed.time}, ...)",

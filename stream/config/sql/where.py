@@ -41,20 +41,14 @@ _SUPPORTED = (
     "between a declared field and literals"
 )
 _INT64 = 2**63
-_WANTED = {
-    FieldType.STRING: "a string in single quotes",
-    FieldType.INTEGER: "a whole number",
-    FieldType.FLOAT: "a number",
-    FieldType.BOOLEAN: "TRUE or FALSE",
-    FieldType.TIMESTAMP: "a timestamp in single quotes",
+_WRITTEN = {
+    FieldType.STRING: ("a string in single quotes", "'lobby'"),
+    FieldType.INTEGER: ("a whole number", "42"),
+    FieldType.FLOAT: ("a number", "0.5"),
+    FieldType.BOOLEAN: ("TRUE or FALSE", "TRUE"),
+    FieldType.TIMESTAMP: ("a timestamp in single quotes", "'2011-06-01T08:00:00'"),
 }
-_EXAMPLES = {
-    FieldType.STRING: "'lobby'",
-    FieldType.INTEGER: "42",
-    FieldType.FLOAT: "0.5",
-    FieldType.BOOLEAN: "TRUE",
-    FieldType.TIMESTAMP: "'2011-06-01T08:00:00'",
-}
+"""What a literal of a type is, and one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,11 +176,13 @@ class WhereReader:
                 exact = numeric(node)
                 value = None if exact is None else _float(exact)
         if value is None:
-            wanted = _WANTED[field.type]
+            wanted, example = _WRITTEN[field.type]
+            if field.type is FieldType.STRING and isinstance(node, exp.Column) and node.this.quoted:
+                example = f"'{node.name}'"  # in double quotes it may be meant as one
             raise SqlProblem(
                 f"`{field.name}` is {article(field.type.value)}: it is compared with {wanted}, "
                 f"not {named(node)}",
-                f"write {wanted}, as {_example(node, field)}",
+                f"write {wanted}, as {example}",
                 node,
             )
         return value
@@ -218,17 +214,8 @@ class WhereReader:
         try:
             return instant_ms(text, self.timezone)
         except ValueError as error:
-            raise SqlProblem(
-                f"this timestamp {error}", f"write {_EXAMPLES[FieldType.TIMESTAMP]}", node
-            ) from None
-
-
-def _example(node: exp.Expr, field: Field) -> str:
-    """Return how a literal is written; a name in double quotes may be one."""
-    quoted = isinstance(node, exp.Column) and node.this.quoted
-    if quoted and field.type is FieldType.STRING:
-        return f"'{node.name}'"
-    return _EXAMPLES[field.type]
+            hint = f"write {_WRITTEN[FieldType.TIMESTAMP][1]}"
+            raise SqlProblem(f"this timestamp {error}", hint, node) from None
 
 
 def _instead(node: exp.Expr) -> str:

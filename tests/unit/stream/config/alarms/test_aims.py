@@ -13,11 +13,11 @@ import pytest
 
 from operators.conditions.condition import Aim
 from stream.config.loading import check, examine, load
+from tests.support.configurations import MARK, assert_named, place
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-MARK = "⟦"
 GOOD = """\
 tables: {capacity: capacity.csv}
 feeds:
@@ -57,12 +57,6 @@ def write(folder: Path, text: str, *, capacity: str = CAPACITY) -> Path:
     path = folder / "alarms.yaml"
     path.write_text(text.replace(MARK, ""), encoding="utf-8")
     return path
-
-
-def place(text: str) -> tuple[int, int]:
-    """Return line and column of the mark."""
-    before = text[: text.index(MARK)]
-    return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
 
 
 def alarm(having: str, *lines: str) -> str:
@@ -301,11 +295,7 @@ def test_promises_that_cannot_be_kept_are_named_where_they_stand(
 ) -> None:
     """Tolerances, thresholds and bounds that make no sense together give one error each."""
     text = alarm(having, *lines)
-    errors = check(write(tmp_path, text), environ={})
-    assert len(errors) == 1, [str(error) for error in errors]
-    assert message in errors[0].message
-    assert hint in errors[0].hint
-    assert (errors[0].line, errors[0].column) == place(text), str(errors[0])
+    assert_named(check(write(tmp_path, text), environ={}), text, message, hint)
 
 
 def test_sixteen_atoms_are_taken(tmp_path: Path) -> None:
@@ -322,19 +312,16 @@ def test_too_many_tests_are_refused(tmp_path: Path) -> None:
     assert check(write(tmp_path, alarm(" AND ".join(pairs))), environ={}) == []
     having = " OR ".join(f"({a} AND {b})" for a in counts for b in counts[:3])
     text = alarm(f"({MARK}{having[1:]}")
-    (error,) = check(write(tmp_path, text), environ={})
-    assert "tests and may have 64" in error.message
-    assert (error.line, error.column) == place(text)
+    assert_named(check(write(tmp_path, text), environ={}), text, "tests and may have 64")
 
 
 def test_thresholds_of_a_table_are_checked_where_they_stand(tmp_path: Path) -> None:
     """A table's value outside the clip is pointed at in the table."""
     capacity = "room,seats\nlobby,5\nlab,⟦12\nattic,3\n"
     path = write(tmp_path, alarm("AVG(load) > capacity[room]"), capacity=capacity)
-    (error,) = check(path, environ={})
-    assert error.file.endswith("capacity.csv")
-    assert (error.line, error.column) == place(capacity)
-    assert "never > 12" in error.message
+    errors = check(path, environ={})
+    assert_named(errors, capacity, "never > 12")
+    assert errors[0].file.endswith("capacity.csv")
 
 
 @pytest.mark.parametrize(
@@ -352,10 +339,7 @@ def test_what_is_odd_about_a_condition_is_said(
     text = alarm(having, *lines)
     report = examine(write(tmp_path, text), environ={})
     assert report.alarms is not None, report.errors
-    warning = report.warnings[0]
-    assert message in warning.message
-    assert hint in warning.hint
-    assert (warning.line, warning.column) == place(text), str(warning)
+    assert_named(report.warnings[:1], text, message, hint)
 
 
 def test_a_table_may_make_some_comparisons_constant(tmp_path: Path) -> None:
@@ -364,31 +348,27 @@ def test_a_table_may_make_some_comparisons_constant(tmp_path: Path) -> None:
     some = write(tmp_path, text, capacity="room,seats\nlobby,120\nlab,0\nattic,-3\n")
     report = examine(some, environ={})
     assert report.alarms is not None, report.errors
-    warning = report.warnings[0]
-    assert "COUNT(*) >= capacity[room] has one outcome (as for room = lab)" in warning.message
-    assert (warning.line, warning.column) == place(text)
+    message = "COUNT(*) >= capacity[room] has one outcome (as for room = lab)"
+    assert_named(report.warnings[:1], text, message)
     every = write(tmp_path, text, capacity="room,seats\nlobby,-1\nlab,0\nattic,-3\n")
-    (error,) = check(every, environ={})
-    assert "always true" in error.message
-    assert (error.line, error.column) == place(text)
+    assert_named(check(every, environ={}), text, "always true")
 
 
 def test_thresholds_of_a_table_at_the_clip_are_answered(tmp_path: Path) -> None:
     """What a table may hold is said where it holds an end of the clip."""
     capacity = "room,seats\nlobby,5\nlab,⟦10\nattic,3\n"
     path = write(tmp_path, alarm("AVG(load) = capacity[room]"), capacity=capacity)
-    (error,) = check(path, environ={})
-    assert (error.line, error.column) == place(capacity)
-    assert error.hint == "write a threshold from -1.5 on, but below 10; or widen the clip"
+    hint = "write a threshold from -1.5 on, but below 10; or widen the clip"
+    errors = check(path, environ={})
+    assert_named(errors, capacity, "", hint)
+    assert errors[0].hint == hint
 
 
 def test_long_numbers_of_a_table_are_refused(tmp_path: Path) -> None:
     """A table's number of thousands of digits is named where it stands."""
     capacity = f"room,seats\nlobby,5\nlab,⟦{'9' * 5000}\nattic,3\n"
     path = write(tmp_path, alarm("COUNT(*) > capacity[room]"), capacity=capacity)
-    (error,) = check(path, environ={})
-    assert "is not a number" in error.message
-    assert (error.line, error.column) == place(capacity)
+    assert_named(check(path, environ={}), capacity, "is not a number")
 
 
 @pytest.mark.parametrize(

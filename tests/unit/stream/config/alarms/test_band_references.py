@@ -31,6 +31,7 @@ from stream.events.marks import Mark, encode_mark
 from stream.kafka.topics import plan
 from stream.model.fingerprints import definition
 from stream.model.references import FARTHEST_REFERENCE, around, counted_on, public_feeds, waited_ms
+from tests.support.configurations import MARK, assert_named
 from tests.support.decoding import HASH_KEY
 
 if TYPE_CHECKING:
@@ -42,7 +43,6 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-HERE = "⟦"
 MINUTE_MS = 60_000
 CONFIG = """\
 ledger: sqlite:///LEDGER
@@ -108,7 +108,7 @@ def text_of(folder: Path, **parts: str) -> str:
 def examined(folder: Path, text: str) -> Report:
     """Examine a configuration, mark removed."""
     path = folder / "alarms.yaml"
-    path.write_text(text.replace(HERE, ""), encoding="utf-8")
+    path.write_text(text.replace(MARK, ""), encoding="utf-8")
     return examine(path, environ={})
 
 
@@ -147,13 +147,7 @@ def test_a_feed_that_does_not_fit_is_named_where_it_is_referred_to(
 ) -> None:
     """One error, at the feed's name, says what to write instead."""
     text = text_of(tmp_path, **parts)
-    errors = examined(tmp_path, text).errors
-    assert len(errors) == 1, [str(error) for error in errors]
-    before = text[: text.index(HERE)]
-    place = (before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1)
-    assert (errors[0].line, errors[0].column) == place, str(errors[0])
-    assert message in errors[0].message
-    assert hint in (errors[0].hint or "")
+    assert_named(examined(tmp_path, text).errors, text, message, hint)
 
 
 def test_a_replayed_alarm_needs_a_reference_with_marks_and_all_its_history(tmp_path: Path) -> None:
@@ -363,7 +357,7 @@ class Harness:
 def running(folder: Path, began_ms: int = 0, **parts: str) -> Iterator[tuple[Harness, Ledger]]:
     """Open what a configuration says; the clock stands at ``began_ms``."""
     parts.setdefault("KEYS", "timing: {reference_timeout: 1h}")
-    text = text_of(folder, **parts).replace(HERE, "").replace('epsilon: "0.5"', 'epsilon: "50"')
+    text = text_of(folder, **parts).replace(MARK, "").replace('epsilon: "0.5"', 'epsilon: "50"')
     path = folder / "run.yaml"
     path.write_text(text.replace('epsilon_max: "4"', 'epsilon_max: "900"'), encoding="utf-8")
     alarms = load(path, environ={})
@@ -469,7 +463,7 @@ def test_the_ledger_takes_a_reference_from_its_own_log_only(tmp_path: Path) -> N
 
 def test_a_feed_that_was_ever_protected_is_no_reference(tmp_path: Path) -> None:
     """Not even after its alarm was retired."""
-    text = text_of(tmp_path).replace(HERE, "")
+    text = text_of(tmp_path).replace(MARK, "")
     start = text.index("    mechanism: {decider")
     watched = f"{text[:start]}    tolerance: 3\n".replace("FROM sales WHERE open", "FROM forecast")
     watched = watched.replace("ABS(COUNT(*) - REFERENCE) >= 5", "COUNT(*) > 9")

@@ -30,6 +30,7 @@ from stream.decisions.mechanisms import operator_of, plans_of, price_of
 from stream.events.decoder import Record
 from stream.model.fingerprints import definition
 from stream.planning.budget import budget_plan
+from tests.support.configurations import MARK, assert_named, place
 from tests.support.decoding import HASH_KEY
 from tests.support.keys import nested
 from tests.support.tree import ROOT
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from stream.model.alarms import Budget
     from stream.model.queries import Query
 
-MARK = "⟦"
 SHOPS = ("east", "north", "south")
 USUAL = "shop,amount\neast,100\nnorth,200\nsouth,-7\n"
 CONFIG = """\
@@ -106,12 +106,6 @@ def budget_of(folder: Path, budget: str) -> Budget:
     report = examined(folder, text_of(budget=budget))
     assert report.alarms is not None
     return report.alarms.budget
-
-
-def place(text: str) -> tuple[int, int]:
-    """Return line and column of the mark."""
-    before = text[: text.index(MARK)]
-    return before.count("\n") + 1, len(before) - (before.rfind("\n") + 1) + 1
 
 
 # --- what a good one means
@@ -381,12 +375,7 @@ def test_every_mistake_is_named_where_it_stands(
 ) -> None:
     """A bad band gives one error with its place, what is wrong and what to write instead."""
     text = text_of(band, **keys)
-    errors = examined(tmp_path, text).errors
-    assert len(errors) == 1, [str(error) for error in errors]
-    (error,) = errors
-    assert (error.line, error.column) == place(text), str(error)
-    assert message in error.message
-    assert hint in (error.hint or "")
+    assert_named(examined(tmp_path, text).errors, text, message, hint)
 
 
 @pytest.mark.parametrize(
@@ -402,9 +391,8 @@ def test_a_bad_table_is_named_where_it_stands(
 ) -> None:
     """A missing reference is an error at the alarm's key, a bad row one at its place."""
     text = text_of(reference="⟦usual[shop]")
-    (error,) = examined(tmp_path, text, usual).errors
-    assert message in error.message
-    assert (error.line, error.column) == place(usual if in_table else text)
+    errors = examined(tmp_path, text, usual).errors
+    assert_named(errors, usual if in_table else text, message)
 
 
 WARNED: list[tuple[str, dict[str, str | None], str]] = [
@@ -471,9 +459,7 @@ def test_the_distances_in_warnings_are_exact(tmp_path: Path, name: str, aggregat
 def test_em_counts_no_more_than_it_may(tmp_path: Path) -> None:
     """A domain of too many points is refused for em, and is no matter to tight."""
     text = text_of(MEDIAN, reference="30", decider="⟦em").replace("[10, 60]", "[0, 300]")
-    (error,) = examined(tmp_path, text).errors
-    assert str(MOST_STATISTICS) in error.message
-    assert (error.line, error.column) == place(text)
+    assert_named(examined(tmp_path, text).errors, text, str(MOST_STATISTICS))
     assert not examined(tmp_path, text.replace("⟦em", "tight")).errors
 
 
