@@ -8,7 +8,7 @@ do. Every connection asks once.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +42,7 @@ class Doors:
 
     def __call__(self) -> asyncio.Protocol:
         """Return the protocol of one connection."""
-        return _Door(self, self._inner())
+        return cast("asyncio.Protocol", _Door(self, self._inner()))
 
     def entered(self, door: _Door) -> None:
         """Count one in, at the price of the one that has waited longest."""
@@ -61,7 +61,7 @@ class Doors:
         self.asked(door)
 
 
-class _Door(asyncio.Protocol):
+class _Door:
     """One connection, as asyncio has it: everything goes on to the protocol inside."""
 
     def __init__(self, doors: Doors, inner: asyncio.Protocol) -> None:
@@ -71,6 +71,9 @@ class _Door(asyncio.Protocol):
         self._limit: asyncio.TimerHandle | None = None
         self._seen = b""
         self._has_asked = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
     def shut(self) -> None:
         """End the connection at once."""
@@ -111,15 +114,3 @@ class _Door(asyncio.Protocol):
         self._end_limit()
         self._doors.left(self)
         self._inner.connection_lost(exc)
-
-    def eof_received(self) -> bool | None:
-        """Hand it on."""
-        return self._inner.eof_received()
-
-    def pause_writing(self) -> None:
-        """Hand it on."""
-        self._inner.pause_writing()
-
-    def resume_writing(self) -> None:
-        """Hand it on."""
-        self._inner.resume_writing()
