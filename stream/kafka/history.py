@@ -14,13 +14,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError
 
-from accountant.errors import ConfigError, DependencyError
+from accountant.errors import ConfigError
 from stream.events.decoder import Batcher
 from stream.events.files import EventFiles
 from stream.events.marks import Mark, encode_mark, verified_mark
-from stream.kafka.clients import aiokafka_arguments
+from stream.kafka.clients import aiokafka_arguments, reaching
 from stream.kafka.guard import check_feeds
 from stream.kafka.topics import feed_of
 from stream.kafka.whole import opened
@@ -32,9 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    import numpy as np
     from aiokafka import TopicPartition
-    from numpy.typing import NDArray
 
     from stream.kafka.whole import Whole
     from stream.model.alarms import Alarms
@@ -75,22 +72,19 @@ def replay(
     partitions = check_feeds(alarms)[feed_name].partitions
     source = EventFiles(feed, paths)
     writer = _Writer(alarms, feed, partitions, source, progress)
-    try:
+    with reaching(
+        "the replay stopped, and what was committed stays",
+        "run the same command again: it goes on behind the last mark",
+    ):
         return asyncio.run(writer.run())
-    except (KafkaError, OSError) as error:
-        raise DependencyError(
-            f"the replay stopped ({type(error).__name__}); what was committed stays",
-            hint="run the same command again: it goes on behind the last mark",
-        ) from error
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
     """The rows between two grid points, and the mark that ends them."""
 
-    rows: pa.RecordBatch | None
-    homes: NDArray[np.int64] | None
     mark_ms: int
+    rows: pa.RecordBatch | None = None
 
 
 class _Writer:
@@ -146,7 +140,7 @@ class _Writer:
                 ):
                     if open_stretch.rows is not None:
                         rows += open_stretch.rows.num_rows
-                        sent += await self._send_rows(producer, open_stretch)
+                        sent += await self._send_rows(producer, open_stretch.rows)
                     sent += await self._send_marks(producer, open_stretch.mark_ms)
                     marks += 1
                     open_stretch = next(stretches, None)
@@ -159,7 +153,7 @@ class _Writer:
         """Yield what lies between grid points, from the one after the last committed mark on."""
         every_ms = self._feed.punctuation_ms
         if resume_ms is None:
-            yield _Stretch(None, None, self._first_ms)
+            yield _Stretch(self._first_ms)
         start_ms = self._first_ms if resume_ms is None else resume_ms
         pending: list[pa.RecordBatch] = []
         for batch in self._source.record_batches():
@@ -182,25 +176,21 @@ class _Writer:
 
     def _stretch(self, pending: Sequence[pa.RecordBatch], mark_ms: int) -> _Stretch:
         if not any(batch.num_rows for batch in pending):
-            return _Stretch(None, None, mark_ms)
-        rows = pa.Table.from_batches(pending).combine_chunks().to_batches()[0]
-        return _Stretch(rows, self._batcher.route(rows.columns), mark_ms)
+            return _Stretch(mark_ms)
+        return _Stretch(mark_ms, pa.Table.from_batches(pending).combine_chunks().to_batches()[0])
 
-    async def _send_rows(self, producer: Any, stretch: _Stretch) -> list[Any]:
+    async def _send_rows(self, producer: Any, rows: pa.RecordBatch) -> list[Any]:
         sent: list[Any] = []
-        topic = self._feed.topic
-        if stretch.rows is None or stretch.homes is None:
-            return sent
+        topic, homes = self._feed.topic, self._batcher.route(rows.columns)
         if self._feed.codec is Codec.ARROW:
             for partition in range(self._partitions):
-                part = stretch.rows.filter(pa.array(stretch.homes == partition))
-                rows = max(part.num_rows * _MESSAGE_BYTES // max(part.nbytes, 1), 1)
-                for at in range(0, part.num_rows, rows):
-                    value = _arrow_stream(part.slice(at, rows))
+                part = rows.filter(pa.array(homes == partition))
+                most = max(part.num_rows * _MESSAGE_BYTES // max(part.nbytes, 1), 1)
+                for at in range(0, part.num_rows, most):
+                    value = _arrow_stream(part.slice(at, most))
                     sent.append(await producer.send(topic, value, partition=partition))
             return sent
-        events = stretch.rows.to_pylist()
-        for event, home in zip(events, stretch.homes.tolist(), strict=True):
+        for event, home in zip(rows.to_pylist(), homes.tolist(), strict=True):
             value = msgspec.json.encode(event)
             key = str(event[self._feed.unit]).encode()
             sent.append(await producer.send(topic, value, key=key, partition=home))

@@ -63,8 +63,8 @@ def host(
     Returns:
         The exit code, 0.
     """
-    # It would print the error, which may quote a message, and its traceback.
-    ServiceThread.on_crash = _unsaid
+    # It would print the error, which may quote a message, and its traceback; ``lost`` hears of it.
+    ServiceThread.on_crash = lambda *_, **__: None
     worker = _Worker(app, log=log, ready=ready, lost=lost, reread=reread)
     try:
         worker.execute_from_commandline()
@@ -81,10 +81,6 @@ def _lost_its_group(app: App) -> bool:
     for name in ("_consumer", "_thread", "_consumer", "_coordinator", "_coordination_task"):
         place = getattr(place, name, None)  # there is no public way to ask
     return place is not None and place.done()
-
-
-def _unsaid(*_args: Any, **_kwargs: Any) -> None:
-    """Say nothing: the same error comes to ``lost``."""
 
 
 class _Worker(faust.Worker):  # type: ignore[misc]  # Faust is not followed by mypy

@@ -10,14 +10,36 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from accountant.errors import ConfigError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Doors"]
+__all__ = ["Doors", "address_text", "cannot_listen"]
 
 _MOST: Final = 512
 _PATIENCE_S: Final = 10.0
 _END: Final = b"\r\n\r\n"
+
+
+def address_text(host: str, port: int) -> str:
+    """Return an address as it is written."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def cannot_listen(setting: str, address: tuple[str, int], error: Exception) -> ConfigError:
+    """Return what is said of an address that cannot be listened on.
+
+    Args:
+        setting: that has it.
+        address: host and port.
+        error: what the system said.
+    """
+    reason = getattr(error, "strerror", None) or "not an address"
+    return ConfigError(
+        f"{setting} cannot listen on {address_text(*address)}: {reason}",
+        hint=f"stop what listens there, or set {setting} to another host:port",
+    )
 
 
 class Doors:

@@ -71,13 +71,7 @@ class Crew:
             process.buried.append(lambda: self._tasks.pop(process, None))
 
         async def serve() -> None:
-            hosted = (
-                partial(tasks.ingest, self._ring),
-                tasks.poll,
-                tasks.publish,
-                tasks.watch_log,
-                tasks.watch_ledger,
-            )
+            hosted = tasks.all(self._ring)
             await asyncio.gather(*(tasks.guarded(each) for each in hosted))
 
         self._schedule.run(serve())

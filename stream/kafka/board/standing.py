@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from stream.decisions.lifecycle import State, follows, step
+from stream.decisions.lifecycle import State, follows
 from stream.kafka.board.counts import Counts
 from stream.kafka.delivery.parcels import due_ms
 from stream.model.panes import is_panes
@@ -123,14 +123,7 @@ class Standings:
         before = self._heard.get(query, Standing(query))
         if is_panes(query) or not follows(before.state, decision):
             return
-        state, notices = step(
-            before.state,
-            decision,
-            window.alarms,
-            self._subscription.lifecycle(query),
-            whole=window.whole,
-            timezone=self._subscription.timezone,
-        )
+        state, notices = window.after(before.state, self._subscription)
         firing = [each for each in notices if each.status in {"firing", "ongoing"}]
         self.changes += 1
         self._heard.pop(query, None)  # the one heard of last is the last of the mapping

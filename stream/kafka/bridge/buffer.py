@@ -20,13 +20,13 @@ import fcntl
 import os
 import struct
 import zlib
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, Self
 
 from accountant.errors import DataError, DependencyError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 __all__ = ["HEAD_BYTES", "Buffer"]
@@ -61,10 +61,8 @@ class Buffer:
         self._path = path
         self._most_bytes = most_bytes
         self._read = self._end = _FIRST
-        try:
+        with _usable(path):
             self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise _unusable(path, error) from error
         try:
             self._open()
         except BaseException:
@@ -100,14 +98,15 @@ class Buffer:
                 finds out; none of them may be acknowledged.
         """
         content = b"".join(_framed(body) for body in bodies)
-        try:
-            _write(self._file, content, self._end)
-            os.fsync(self._file)
-        except OSError as error:
-            if error.errno not in _FULL:
-                raise _unusable(self._path, error) from error
-            self._cut(self._end)
-            return False
+        with _usable(self._path):
+            try:
+                _write(self._file, content, self._end)
+                os.fsync(self._file)
+            except OSError as error:
+                if error.errno not in _FULL:
+                    raise
+                self._cut(self._end)
+                return False
         self._end += len(content)
         return True
 
@@ -182,13 +181,11 @@ class Buffer:
             self._begin_anew()
 
     def _begin_anew(self) -> None:
-        try:
+        with _usable(self._path):
             os.ftruncate(self._file, _FIRST)
             _write(self._file, _head(_FIRST), 0)
             # What is written next must not be found before old records that came back.
             os.fsync(self._file)
-        except OSError as error:
-            raise _unusable(self._path, error) from error
         self._read = self._end = _FIRST
 
     def _at(self, place: int, end: int) -> bytes | None:
@@ -202,11 +199,9 @@ class Buffer:
         return body if _checksum(body) == checksum else None
 
     def _cut(self, end: int) -> None:
-        try:
+        with _usable(self._path):
             os.ftruncate(self._file, end)
             os.fsync(self._file)
-        except OSError as error:
-            raise _unusable(self._path, error) from error
 
 
 def _head(place: int) -> bytes:
@@ -239,8 +234,12 @@ def _sync_folder(path: Path) -> None:
         os.close(opened)
 
 
-def _unusable(path: Path, error: OSError) -> DependencyError:
-    return DependencyError(
-        f"the buffer {path.name} cannot be used ({error.strerror})",
-        hint="check its folder, its rights and the room on its disk",
-    )
+@contextmanager
+def _usable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DependencyError(
+            f"the buffer {path.name} cannot be used ({error.strerror})",
+            hint="check its folder, its rights and the room on its disk",
+        ) from error

@@ -20,9 +20,9 @@ from accountant.records import PartialStatus
 from stream.config.loading import load
 from stream.decisions.steps import no_step
 from stream.events.records import Record, Records
-from stream.kafka import damage, ingest
+from stream.kafka import ingest, places
 from stream.kafka.columns import Damage
-from stream.kafka.opening import Assigned
+from stream.kafka.ingest import Assigned
 from stream.kafka.places import Bounds
 from stream.logs.lines import Log
 from stream.model.feeds import Clock
@@ -128,7 +128,7 @@ async def _loop_through_rebalance(*, while_reading: bool) -> None:
             return {PARTITION: Bounds(1, 0, 0)}
 
     reader: Any = _Reader(rebalance)
-    reading._assigned[PARTITION] = Assigned(feed, reader, 0)
+    reading.assigned[PARTITION] = Assigned(feed, reader, 0)
     if while_reading:
         consumer.records = [Records.of([Record(0, 0, log_append=True, value=b"")])]
     task = asyncio.create_task(reading._loop(consumer, None, Lookout()))
@@ -155,7 +155,7 @@ def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its partition rests for a while and is tried again, and the custodian is told both times."""
-    monkeypatch.setattr(damage, "_AGAIN_S", 0.05)
+    monkeypatch.setattr(places, "_AGAIN_S", 0.05)
     monkeypatch.setattr(ingest, "_LOOK_S", 0.0)
     told: list[str] = []
     reading_on = asyncio.Event()
@@ -200,7 +200,7 @@ def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
         reader: Any = _Reader(lambda: loop.call_soon_threadsafe(read.set))
         reader.newest_append_ms = 0
         feed: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_margin_ms=0)
-        reading._assigned[PARTITION] = Assigned(feed, reader, 7)
+        reading.assigned[PARTITION] = Assigned(feed, reader, 7)
         consumer.records = [Damage(7, "CorruptRecordException")]
         task = asyncio.create_task(reading._loop(consumer, None, lookout))
         try:
@@ -248,7 +248,7 @@ def test_after_few_events_more_are_waited_for(
         reading = ingest.Ingest(runtime, identities={}, ring=ring, log=Log(io.StringIO()))
         feed: Any = SimpleNamespace(name="badges")
         reader: Any = _Reader(lambda: steps.append("counted"))
-        reading._assigned[PARTITION] = Assigned(feed, reader, 0)
+        reading.assigned[PARTITION] = Assigned(feed, reader, 0)
         monkeypatch.setattr(reading, "_look", look)
         consumer = _Consumer()
         consumer.records = [Records.of([Record(0, 0, log_append=True, value=bytes(size))])]
@@ -309,7 +309,7 @@ def _with_a_reader(ledger: Any, rung: list[str]) -> ingest.Ingest:
     reading = ingest.Ingest(runtime, identities={}, ring=ring, log=Log(io.StringIO()))
     feed: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_margin_ms=0)
     reader: Any = _Reader(lambda: None)
-    reading._assigned[PARTITION] = Assigned(feed, reader, 7)
+    reading.assigned[PARTITION] = Assigned(feed, reader, 7)
     return reading
 
 
@@ -322,7 +322,7 @@ def test_a_reader_that_does_not_know_of_a_growth_is_let_go() -> None:
         async def follow(growths: Any = growths) -> set[TopicPartition]:
             reading = _with_a_reader(SimpleNamespace(growths=growths), [])
             await reading._follow_growths()
-            return set(reading._assigned)
+            return set(reading.assigned)
 
         assert asyncio.run(follow()) == ({PARTITION} if stays else set())
 
@@ -344,8 +344,8 @@ def test_a_count_that_the_ledger_calls_stale_is_made_again() -> None:
         rung: list[str] = []
         ledger = SimpleNamespace(counts=SimpleNamespace(put_partial=put), growths=GROWTHS)
         reading = _with_a_reader(ledger, rung)
-        await reading._store(PARTITION, reading._assigned[PARTITION].reader, partials)
-        return set(reading._assigned), rung
+        await reading._store(PARTITION, reading.assigned[PARTITION].reader, partials)
+        return set(reading.assigned), rung
 
     assert asyncio.run(store()) == (set(), ["crowd"])
     assert tried == [0, 5]
