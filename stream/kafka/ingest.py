@@ -28,7 +28,7 @@ from aiokafka.errors import (
 )
 
 from accountant.records import PartialStatus, Stand
-from stream.counting.partition import PartitionReader, ReadStart
+from stream.counting.partition import ReadStart
 from stream.decisions.steps import Step
 from stream.kafka.clients import FETCH, aiokafka_arguments, stop_consumer
 from stream.kafka.columns import Fetched, as_columns, fetch
@@ -38,7 +38,7 @@ from stream.kafka.places import Bounds, HeldBack, Lookout, Reports, Stopped
 from stream.kafka.tasks import cancelled, every, first, in_thread
 from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock
-from stream.model.references import counted_on, feeds_in_use, public_feeds
+from stream.model.references import counted_on, feeds_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
     from accountant.records import LogIdentity, Partial
     from stream.build import Runtime
+    from stream.counting.partition import PartitionReader
     from stream.events.records import Records
     from stream.logs.lines import Log
     from stream.model.feeds import Feed
@@ -262,27 +263,13 @@ class Ingest:
             DependencyError: the ledger cannot be reached.
         """
         feed, runtime, number = self._feeds[partition.topic], self._runtime, partition.partition
-        ledger, metrics = runtime.ledger, runtime.metrics
+        ledger = runtime.ledger
         await self._in_thread(partial(check_unchanged, runtime.alarms, ledger))
         topic_id = self._identities[feed.name].topic_id
-        queries, budget = counted_on(feed, runtime.alarms)
+        queries, _ = counted_on(feed, runtime.alarms)
         async with asyncio.timeout(_OPEN_S):
             layouts = (await self._in_thread(ledger.growths.layouts))[feed.name]
-            reader = PartitionReader(
-                feed=feed,
-                partition=number,
-                partitions=layouts.first,
-                growths=layouts.growths,
-                topic_id=topic_id,
-                queries=queries,
-                budget=budget,
-                hash_key=ledger.hash_key,
-                on_read=partial(metrics.events_read, feed.name),
-                on_drops=partial(metrics.events_dropped, feed.name),
-                on_taken=partial(metrics.rows_taken, feed.name),
-                on_people=metrics.people_counted,
-                public=feed.name in public_feeds(runtime.alarms),
-            )
+            reader = runtime.reader(feed, number, layouts.first, topic_id, layouts.growths)
             cursors = await self._in_thread(
                 lambda: ledger.progress.cursors({query.id for query in queries})
             )

@@ -22,10 +22,9 @@ from accountant.costs.charges import WindowKey
 from accountant.errors import ConfigError, LedgerError, TocsinError
 from accountant.records import LogIdentity, Outcome
 from stream.build import assemble
-from stream.counting.partition import PartitionReader
 from stream.decisions.release import released_alarms, released_counts
 from stream.decisions.steps import Step, no_step
-from stream.model.references import counted_on, feeds_in_use, feeds_of, public_feeds
+from stream.model.references import counted_on, feeds_in_use, feeds_of
 from stream.replay.claims import claims_on
 from stream.replay.contents import digests_of
 from stream.replay.lanes import read_until, source_of
@@ -264,31 +263,13 @@ class Replay:
                 last_cut_ms[feed.name] = max(last_cut_ms[feed.name], cut_ms)
         return {
             feed.name: self._sources[feed.name].lanes(
-                partial(self._reader, feed),
+                partial(self.runtime.reader, feed, topic_id=_topic_id(feed)),
                 {q.id: self._cursors[q.id] for q in counted_on(feed, self._alarms)[0]},
                 last_cut_ms[feed.name],
             )
             for feed in self._feeds
             if feed.name in last_cut_ms
         }
-
-    def _reader(self, feed: Feed, partition: int, partitions: int) -> PartitionReader:
-        metrics = self.runtime.metrics
-        queries, budget = counted_on(feed, self._alarms)
-        return PartitionReader(
-            feed=feed,
-            partition=partition,
-            partitions=partitions,
-            topic_id=_topic_id(feed),
-            queries=queries,
-            budget=budget,
-            hash_key=self._ledger.hash_key,
-            public=feed.name in public_feeds(self._alarms),
-            on_read=partial(metrics.events_read, feed.name),
-            on_drops=partial(metrics.events_dropped, feed.name),
-            on_taken=partial(metrics.rows_taken, feed.name),
-            on_people=metrics.people_counted,
-        )
 
 
 def windows_of(query: Query) -> Iterator[WindowKey]:

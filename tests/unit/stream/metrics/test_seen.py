@@ -18,8 +18,8 @@ from tests.support.measured import (
     HOUR_MS,
     PLANS,
     fresh_metrics,
-    page_text,
     sample_value,
+    series_of,
     two_alarms,
 )
 
@@ -63,17 +63,13 @@ def test_before_the_first_event_nothing_was_seen_and_every_series_is_there() -> 
     """A series that appeared with its first event would show no increase."""
     metrics = fresh_metrics()
 
-    def series() -> set[str]:
-        lines = page_text(metrics.custodian).splitlines()
-        return {line.rsplit(" ", 1)[0] for line in lines if not line.startswith("#")}
-
-    before = series()
+    before = series_of(metrics.custodian)
     for query in _BOTH:
         assert _unseen(metrics, query) == (3, 3)
         assert _ids(metrics, query) == 0
         assert sample_value(metrics.custodian, "tocsin_predicates", feed="badges", query=query) == 3
     _take(metrics, (1, 0, 1))
-    assert series() == before
+    assert series_of(metrics.custodian) == before
 
 
 def test_predicates_and_ids_are_counted_for_all_that_count_alike() -> None:
