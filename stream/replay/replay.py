@@ -138,8 +138,7 @@ class Replay:
         self.windows = len(schedule)
         self.before = len(self._done)
         self._left: list[WindowKey] = []
-        self._outcomes: Counter[Outcome] = Counter()
-        self._denied: Counter[str] = Counter()
+        self._ended: Counter[str | None] = Counter()  # by reason, which what is decided has not
 
     def run(self) -> Generator[StoredDecision, None, None]:
         """Decide every window that is left and yield the decisions, in the order of requests.
@@ -176,7 +175,7 @@ class Replay:
             started_s = time.monotonic()
             for decision in self.runtime.judge.decide_due(key.query):
                 self.runtime.metrics.decided(decision, time.monotonic() - started_s)
-                self._count(decision)
+                self._ended[decision.reason] += 1
                 yield decision
             if self._ledger.cursor(key.query) <= key.start_ms:
                 raise _stuck(self._ledger.awaited(key))
@@ -204,8 +203,8 @@ class Replay:
         return ReplaySummary(
             windows=self.windows,
             before=self.before,
-            decided=self._outcomes[Outcome.DECIDED],
-            denied=dict(self._denied),
+            decided=self._ended[None],
+            denied={reason: times for reason, times in self._ended.items() if reason is not None},
         )
 
     def _left_over(self) -> Iterator[StoredDecision]:
@@ -248,11 +247,6 @@ class Replay:
         if self._left:
             self._ledger.mark_published(*self._left)
             self._left.clear()
-
-    def _count(self, decision: StoredDecision) -> None:
-        self._outcomes[decision.outcome] += 1
-        if decision.reason is not None:
-            self._denied[decision.reason] += 1
 
     def _lanes(self) -> dict[str, list[Lane]]:
         last_cut_ms: defaultdict[str, int] = defaultdict(int)

@@ -114,7 +114,7 @@ class _Shower:
             counted = bool(self.setup.subscription.counted)
             reading = Reading(kafka, None, self._presence, counted=counted)
             try:
-                await reading.start(now_ms(), board.read_back_ms, from_beginning=False)
+                await reading.start(board.read_back_ms, from_beginning=False)
                 said(address)
                 self.log.info(Line.SHOWING)
                 await first(self._follow(reading), told())

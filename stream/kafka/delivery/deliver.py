@@ -17,7 +17,7 @@ from stream.kafka.delivery.parcels import DeadLetters, Parcel, ends_ms
 from stream.kafka.delivery.reading import Reading, readable
 from stream.kafka.presence import Presence
 from stream.kafka.reach import require_kafka_there
-from stream.kafka.tasks import first, now_ms, told
+from stream.kafka.tasks import first, told
 from stream.logs.lines import Line
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class _Deliverer:
         kafka = self.setup.subscription.kafka
         reading = Reading(kafka, delivery.group, Presence("kafka", self.log))
         try:
-            await reading.start(now_ms(), delivery.read_back_ms, from_beginning=from_beginning)
+            await reading.start(delivery.read_back_ms, from_beginning=from_beginning)
             self.log.info(Line.DELIVERING)
             couriers = (courier.run() for courier in self._couriers)
             await first(self._follow(reading), self._commit(reading), *couriers, told())

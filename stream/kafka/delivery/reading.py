@@ -25,6 +25,7 @@ from stream.decisions.records import decode_alarm, decode_count, decode_decision
 from stream.kafka.clients import FETCH, KAFKA_AWAY, aiokafka_arguments, reaching, stop_consumer
 from stream.kafka.delivery.pairing import Pairing
 from stream.kafka.headers import tolerate_headers
+from stream.kafka.tasks import now_ms
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -109,11 +110,10 @@ class Reading:
             **aiokafka_arguments(kafka),
         )
 
-    async def start(self, since_ms: int, read_back_ms: int, *, from_beginning: bool) -> None:
+    async def start(self, read_back_ms: int, *, from_beginning: bool) -> None:
         """Begin to read.
 
         Args:
-            since_ms: now, in milliseconds since the epoch.
             read_back_ms: states are found from so long before now on, or before the first record
                 that was not delivered.
             from_beginning: a group that has delivered nothing begins with the oldest records, not
@@ -139,7 +139,7 @@ class Reading:
             self._committed[place] = delivered_to(
                 known, first[place], ends[place], from_beginning=from_beginning
             )
-        since_ms = min([since_ms, *[await self._left_ms(each, ends[each]) for each in places]])
+        since_ms = min([now_ms(), *[await self._left_ms(each, ends[each]) for each in places]])
         dated = await consumer.offsets_for_times(
             dict.fromkeys(places, max(0, since_ms - read_back_ms))
         )
