@@ -8,7 +8,7 @@ behind the last mark that was committed, and no event stands in the log twice.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -87,27 +87,24 @@ class _Stretch:
     rows: pa.RecordBatch | None = None
 
 
+@dataclass(eq=False)
 class _Writer:
     """Writes one feed's history."""
 
-    def __init__(
-        self,
-        alarms: Alarms,
-        feed: Feed,
-        partitions: int,
-        source: EventFiles,
-        progress: Callable[[int, int], None],
-    ) -> None:
+    alarms: InitVar[Alarms]
+    feed: Feed
+    partitions: int
+    source: EventFiles
+    progress: Callable[[int, int], None]
+
+    def __post_init__(self, alarms: Alarms) -> None:
+        """Begin: nothing has come yet."""
         self._kafka = require_kafka(alarms)
-        self._feed = feed
-        self._partitions = partitions
-        self._source = source
-        self._progress = progress
         # Only the routing is used here; no hash leaves this object, so its key is immaterial.
-        self._batcher = Batcher(feed, partitions=partitions, hash_key=bytes(32))
-        grace_ms = max((query.grace_ms for query in counted_on(feed, alarms)[0]), default=0)
-        from_ms, until_ms = feed.history or (0, 0)
-        every_ms = feed.punctuation_ms
+        self._batcher = Batcher(self.feed, partitions=self.partitions, hash_key=bytes(32))
+        grace_ms = max((query.grace_ms for query in counted_on(self.feed, alarms)[0]), default=0)
+        from_ms, until_ms = self.feed.history or (0, 0)
+        every_ms = self.feed.punctuation_ms
         self._first_ms = from_ms // every_ms * every_ms
         self._last_ms = -(-(until_ms + grace_ms) // every_ms) * every_ms + every_ms
         self._until_ms = until_ms
@@ -115,7 +112,7 @@ class _Writer:
     async def run(self) -> int:
         """Write what is missing and return how many events that were."""
         producer = AIOKafkaProducer(
-            transactional_id=f"{self._kafka.group}-replay-{self._feed.name}",
+            transactional_id=f"{self._kafka.group}-replay-{self.feed.name}",
             acks="all",
             linger_ms=20,
             **aiokafka_arguments(self._kafka),
@@ -146,18 +143,18 @@ class _Writer:
                     open_stretch = next(stretches, None)
                 await asyncio.gather(*sent)
             written += rows
-            self._progress(written, len(self._source))
+            self.progress(written, len(self.source))
         return written
 
     def _stretches(self, resume_ms: int | None) -> Iterator[_Stretch]:
         """Yield what lies between grid points, from the one after the last committed mark on."""
-        every_ms = self._feed.punctuation_ms
+        every_ms = self.feed.punctuation_ms
         if resume_ms is None:
             yield _Stretch(self._first_ms)
         start_ms = self._first_ms if resume_ms is None else resume_ms
         pending: list[pa.RecordBatch] = []
-        for batch in self._source.record_batches():
-            times = batch.column(self._feed.time).to_numpy()
+        for batch in self.source.record_batches():
+            times = batch.column(self.feed.time).to_numpy()
             at = int(times.searchsorted(start_ms))
             end = int(times.searchsorted(self._until_ms))
             while at < end:
@@ -181,9 +178,9 @@ class _Writer:
 
     async def _send_rows(self, producer: Any, rows: pa.RecordBatch) -> list[Any]:
         sent: list[Any] = []
-        topic, homes = self._feed.topic, self._batcher.route(rows.columns)
-        if self._feed.codec is Codec.ARROW:
-            for partition in range(self._partitions):
+        topic, homes = self.feed.topic, self._batcher.route(rows.columns)
+        if self.feed.codec is Codec.ARROW:
+            for partition in range(self.partitions):
                 part = rows.filter(pa.array(homes == partition))
                 most = max(part.num_rows * _MESSAGE_BYTES // max(part.nbytes, 1), 1)
                 for at in range(0, part.num_rows, most):
@@ -192,24 +189,24 @@ class _Writer:
             return sent
         for event, home in zip(rows.to_pylist(), homes.tolist(), strict=True):
             value = msgspec.json.encode(event)
-            key = str(event[self._feed.unit]).encode()
+            key = str(event[self.feed.unit]).encode()
             sent.append(await producer.send(topic, value, key=key, partition=home))
         return sent
 
     async def _send_marks(self, producer: Any, time_ms: int) -> list[Any]:
-        sequence = (time_ms - self._first_ms) // self._feed.punctuation_ms
+        sequence = (time_ms - self._first_ms) // self.feed.punctuation_ms
         sent = []
-        for partition in range(self._partitions):
-            mark = Mark(self._feed.name, time_ms, partition, sequence)
-            value, headers = encode_mark(mark, self._feed.punctuation_key or b"")
+        for partition in range(self.partitions):
+            mark = Mark(self.feed.name, time_ms, partition, sequence)
+            value, headers = encode_mark(mark, self.feed.punctuation_key or b"")
             sent.append(
-                await producer.send(self._feed.topic, value, partition=partition, headers=headers)
+                await producer.send(self.feed.topic, value, partition=partition, headers=headers)
             )
         return sent
 
     async def _resume_ms(self) -> int | None:
         """Return the last mark committed to every partition, ``None`` on a fresh topic."""
-        async with opened(self._kafka, self._feed.topic, self._partitions) as whole:
+        async with opened(self._kafka, self.feed.topic, self.partitions) as whole:
             marks = [await self._last_mark(whole, place) for place in whole.ends]
         known = [mark for mark in marks if mark is not None]
         return min(known) if len(known) == len(marks) and known else None
@@ -226,8 +223,8 @@ class _Writer:
                     mark = verified_mark(
                         record.value,
                         record.headers,
-                        key=self._feed.punctuation_key or b"",
-                        feed=self._feed.name,
+                        key=self.feed.punctuation_key or b"",
+                        feed=self.feed.name,
                         partition=place.partition,
                     )
                     found = found if mark is None else mark.time_ms

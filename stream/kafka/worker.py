@@ -33,7 +33,7 @@ from stream.decisions.steps import no_step
 from stream.kafka.clients import KAFKA_AWAY, faust_credentials, reaching
 from stream.kafka.clock import HeldClock
 from stream.kafka.guard import check_feeds, check_unchanged, claim_feeds
-from stream.kafka.host import App, host
+from stream.kafka.host import App, Hooks, host
 from stream.kafka.ingest import Ingest
 from stream.kafka.nodes import tolerate_no_broker
 from stream.kafka.presence import Presences
@@ -155,7 +155,7 @@ def run(
         )
         tasks = _Tasks(runtime, identities, publisher, log_check_s, log=log, presences=presences)
         tolerate_no_broker()
-        return host(_app(tasks), log=log, ready=tasks.ready, lost=tasks.lost, reread=reread)
+        return host(_app(tasks), Hooks(log, tasks.ready, tasks.lost, reread))
 
 
 def _reached(call: Callable[[], T], presence: Presence) -> T:

@@ -62,7 +62,7 @@ class Crew:
         self._ready_ms: dict[Process, int] = {}
         self.lost_bells = 0.0
 
-    def host(self, tasks: Any, **_options: Any) -> int:
+    def host(self, tasks: Any, _hooks: Any) -> int:
         """Stand in for Faust: run a worker's tasks, each guarded, until it is killed."""
         process = PROCESS.get()
         if process is not None:

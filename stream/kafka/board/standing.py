@@ -99,6 +99,7 @@ class Standing:
     noisy: Noisy | None = None
 
 
+@dataclass(eq=False)
 class Standings:
     """All alarms that were heard of, and those that are configured.
 
@@ -107,11 +108,13 @@ class Standings:
         windows: how many are kept of each alarm.
     """
 
-    def __init__(self, subscription: Subscription, windows: int) -> None:
-        self._subscription = subscription
-        self._windows = windows
+    subscription: Subscription
+    windows: int
+
+    def __post_init__(self) -> None:
+        """Begin: nothing has come yet."""
         self._heard: dict[str, Standing] = {}
-        self._counts = Counts(subscription.counted)
+        self._counts = Counts(self.subscription.counted)
         self.changes = 0
         """Rises whenever what is known changes."""
         self.forgotten = False
@@ -123,13 +126,13 @@ class Standings:
         before = self._heard.get(query, Standing(query))
         if is_panes(query) or not follows(before.state, decision):
             return
-        state, notices = window.after(before.state, self._subscription)
+        state, notices = window.after(before.state, self.subscription)
         firing = [each for each in notices if each.status in {"firing", "ongoing"}]
         self.changes += 1
         self._heard.pop(query, None)  # the one heard of last is the last of the mapping
         self._heard[query] = replace(
             before,
-            seen=(*before.seen, _seen(window, before.state))[-self._windows :],
+            seen=(*before.seen, _seen(window, before.state))[-self.windows :],
             firing=tuple(firing[:_MOST_NAMED]),
             firings=len(firing),
             published_ms=window.published_ms,
@@ -161,7 +164,7 @@ class Standings:
 
     def all(self) -> tuple[Standing, ...]:
         """Return every alarm by its name, configured ones of which nothing was heard among them."""
-        configured = list(self._subscription.lifecycles)[:_MOST_ALARMS]
+        configured = list(self.subscription.lifecycles)[:_MOST_ALARMS]
         found: Mapping[str, Standing] = {
             **{name: Standing(name) for name in configured},
             **self._heard,
