@@ -224,9 +224,11 @@ async def _our_seconds(system: System) -> float:
     ingest = Ingest(runtime, identities=identities, ring=_no_bell, log=Log(sys.stderr))
     task = asyncio.create_task(ingest.run())
     try:
-        await _until(lambda: set(ingest.positions()) == set(ends), task)
+        await _until(lambda: set(ingest.assigned) == set(ends), task)
         began_s = time.perf_counter()
-        await _until(lambda: ingest.positions() == ends, task)
+        await _until(
+            lambda: {place: each.position for place, each in ingest.assigned.items()} == ends, task
+        )
         return time.perf_counter() - began_s
     finally:
         task.cancel()

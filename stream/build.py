@@ -7,24 +7,28 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from accountant.errors import DependencyError
 from accountant.ledger.ledger import Ledger
 from operators.noise.source import NoiseSource
+from stream.counting.partition import PartitionReader
 from stream.decisions.judge import Judge
 from stream.decisions.registration import registration, scopes_of, terms_of
 from stream.decisions.steps import no_step
 from stream.metrics.registries import Metrics
-from stream.model.references import public_feeds
+from stream.model.references import counted_on, public_feeds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
+    from accountant.layouts import Growth
     from accountant.records import LogIdentity
     from stream.decisions.steps import StepHook
     from stream.model.alarms import Alarms
+    from stream.model.feeds import Feed
 
 __all__ = ["Runtime", "assemble", "open_ledger", "wall_clock_ms"]
 
@@ -53,6 +57,41 @@ class Runtime:
     metrics: Metrics
     clock_ms: Callable[[], int]
     step: StepHook
+
+    def reader(
+        self,
+        feed: Feed,
+        partition: int,
+        partitions: int,
+        topic_id: str,
+        growths: Sequence[Growth] = (),
+    ) -> PartitionReader:
+        """Return the reader of a partition, not begun; the custodian's page hears of what it reads.
+
+        Args:
+            feed: whose partition it is.
+            partition: its number.
+            partitions: how many the log had at first.
+            topic_id: of the registered log.
+            growths: how the partitions became more.
+        """
+        queries, budget = counted_on(feed, self.alarms)
+        metrics = self.metrics
+        return PartitionReader(
+            feed=feed,
+            partition=partition,
+            partitions=partitions,
+            growths=growths,
+            topic_id=topic_id,
+            queries=queries,
+            budget=budget,
+            hash_key=self.ledger.hash_key,
+            public=feed.name in public_feeds(self.alarms),
+            on_read=partial(metrics.events_read, feed.name),
+            on_drops=partial(metrics.events_dropped, feed.name),
+            on_taken=partial(metrics.rows_taken, feed.name),
+            on_people=metrics.people_counted,
+        )
 
 
 def open_ledger(alarms: Alarms, *, clock_ms: Callable[[], int] = wall_clock_ms) -> Ledger:

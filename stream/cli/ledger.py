@@ -368,10 +368,10 @@ def _compare_published(
         from stream.kafka.guard import read_records  # noqa: PLC0415  # imports Kafka's client
 
         # In the order in which they leave: whose decision is read has its alarms there by then.
-        read_records(kafka, "decisions", 0, records.take_decision)
-        read_records(kafka, "alarms", 0, records.take_alarm)
+        read_records(kafka, kafka.decisions_topic, 0, records.take_decision)
+        read_records(kafka, kafka.alarms_topic, 0, records.take_alarm)
         if any(query.releases_counts for query in alarms.running.values()):
-            read_records(kafka, "counts", 0, records.take_count)
+            read_records(kafka, kafka.counts_topic, 0, records.take_count)
     archived = () if folder is None else decisions_in(opened, folder)
     return compare(
         alarms, opened, records, through=through, archived=archived, to_the_end=not saved

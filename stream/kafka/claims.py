@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -103,9 +103,8 @@ class Claims:
 _DECODER = msgspec.json.Decoder(Claim | Release | Asked)
 
 
-def encode(record: Claim | Release | Asked) -> bytes:
-    """Return a record as one JSON object."""
-    return msgspec.json.encode(record)
+encode: Final = msgspec.json.encode
+"""Returns a record as one JSON object."""
 
 
 def key_of(record: Claim | Release | Asked) -> bytes:

@@ -7,6 +7,7 @@ The configuration's ``kafka.security`` may hold ``security_protocol``, ``sasl_me
 from __future__ import annotations
 
 import asyncio
+from contextlib import contextmanager
 from ssl import create_default_context
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +20,7 @@ from accountant.errors import DependencyError
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from aiokafka import AIOKafkaConsumer
 
@@ -35,6 +36,7 @@ __all__ = [
     "faust_credentials",
     "mqtt_arguments",
     "no_mqtt",
+    "reaching",
     "stop_consumer",
 ]
 
@@ -45,6 +47,26 @@ _MQTT_S: Final = 10.0
 
 KAFKA_AWAY: Final = (KafkaError, AdminError, ConnectionError, TimeoutError)
 """What the clients raise where Kafka cannot be reached, or refuses."""
+
+
+@contextmanager
+def reaching(
+    missed: str, hint: str, errors: tuple[type[Exception], ...] = (*KAFKA_AWAY, OSError)
+) -> Iterator[None]:
+    """Say in one sentence what could not be done because Kafka is away, or refuses.
+
+    Args:
+        missed: what could not be done; the kind of the error is added.
+        hint: what to check.
+        errors: that say so.
+
+    Raises:
+        DependencyError: whatever Kafka's clients raised.
+    """
+    try:
+        yield
+    except errors as error:
+        raise DependencyError(f"{missed} ({type(error).__name__})", hint=hint) from error
 
 
 def aiokafka_arguments(kafka: KafkaSettings) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from aiokafka.consumer import fetcher
 from aiokafka.consumer.fetcher import PartitionRecords
 
 from stream.events.records import Records
-from stream.kafka.headers import tolerate_headers
+from stream.kafka.headers import Proxy, tolerate_headers
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
@@ -201,37 +201,27 @@ class _Whole:
     with_headers: bool
 
 
-class _Batches:
+class _Batches(Proxy):
     """Fetched batches, each of which iterates over itself as a whole."""
 
     def __init__(self, records: Any, *, headers: bool) -> None:
-        self._records = records
+        super().__init__(records)
         self._headers = headers
-
-    def has_next(self) -> bool:
-        """Tell whether there is another batch."""
-        return bool(self._records.has_next())
 
     def next_batch(self) -> _Batch:
         """Return the next batch."""
-        return _Batch(self._records.next_batch(), headers=self._headers)
+        return _Batch(self._held.next_batch(), headers=self._headers)
 
 
-class _Batch:
+class _Batch(Proxy):
     """A batch as aiokafka knows it, iterated over as a whole."""
 
     def __init__(self, batch: Any, *, headers: bool) -> None:
-        self._batch = batch
+        super().__init__(batch)
         self._headers = headers
 
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._batch, name)
-
-    def __next__(self) -> Any:
-        return next(self._batch)  # of a control batch
-
     def __iter__(self) -> Iterator[_Whole]:
-        records = list(self._batch)
+        records = list(self._held)
         if records:
             yield _Whole(records[-1].offset, records, with_headers=self._headers)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from accountant.errors import (
     DataError,
@@ -187,21 +187,21 @@ def seen_decisions(
         if seen is not None:
             found.append(seen)
 
-    whole_since_ms = read_records(kafka, "decisions", since_ms, take)
+    whole_since_ms = read_records(kafka, kafka.decisions_topic, since_ms, take)
     return Published(found, whole_since_ms)
 
 
 def read_records(
     kafka: KafkaSettings,
-    kind: Literal["alarms", "counts", "decisions"],
+    topic: str,
     since_ms: int,
     take: Callable[[bytes | None], None],
 ) -> int:
     """Hand what was published to ``take``, record by record.
 
     Args:
-        kafka: names the topic.
-        kind: which topic.
+        kafka: how it is reached.
+        topic: one of the public ones.
         since_ms: as in :func:`seen_decisions`.
         take: told the value of every record.
 
@@ -212,12 +212,7 @@ def read_records(
         DependencyError: Kafka cannot be reached.
         LogChangedError: there is no such topic.
     """
-    topics = {
-        "alarms": kafka.alarms_topic,
-        "counts": kafka.counts_topic,
-        "decisions": kafka.decisions_topic,
-    }
-    return read_whole(kafka, topics[kind], lambda whole: _read_from(whole, since_ms, take))
+    return read_whole(kafka, topic, lambda whole: _read_from(whole, since_ms, take))
 
 
 def _since_ms(alarms: Alarms, ledger: Ledger) -> int:

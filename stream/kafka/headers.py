@@ -26,7 +26,7 @@ from stream.kafka.unpacking import too_large
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["TolerantRecords", "tolerate_headers"]
+__all__ = ["Proxy", "TolerantRecords", "tolerate_headers"]
 
 _MAGIC_AT = 16
 _VERSION_2 = 2
@@ -56,32 +56,41 @@ class TolerantRecords(_MemoryRecordsPy):  # type: ignore[misc]  # aiokafka ships
         return _Batch(data)
 
 
-class _Batch:
+class Proxy:
+    """Passes for what it holds, but for what a class below says."""
+
+    def __init__(self, held: Any) -> None:
+        self._held = held
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what it has of that name."""
+        return getattr(self._held, name)
+
+    def __next__(self) -> Any:
+        """Return its next: the one record of a control batch."""
+        return next(self._held)
+
+
+class _Batch(Proxy):
     """A batch as aiokafka reads it, until a header stops it."""
 
     def __init__(self, data: memoryview) -> None:
+        super().__init__(DefaultRecordBatch(data))
         self._data = data  # of the whole fetch: a copy would cost as much as its checksum
-        self._batch = DefaultRecordBatch(data)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._batch, name)
-
-    def __next__(self) -> Any:
-        return next(self._batch)
 
     def __iter__(self) -> Iterator[Any]:
         attributes, last = _ATTRIBUTES_AND_LAST.unpack_from(self._data, _ATTRIBUTES_AT)
         if too_large(attributes & _CODEC, self._data[_RECORDS_AT:]):
             return iter((self._stand_in(last),))
         try:
-            records = list(self._batch)
+            records = list(self._held)
         except (UnicodeDecodeError, CorruptRecordException):
             records = list(_Headerless(self._data))
         return iter(records)
 
     def _stand_in(self, last: int) -> _Plain:
         """Return what stands for a batch that is too large: nothing, where its last record is."""
-        batch = self._batch
+        batch = self._held
         return _Plain(
             offset=batch.base_offset + last,
             timestamp=batch.max_timestamp,

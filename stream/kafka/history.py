@@ -8,19 +8,18 @@ behind the last mark that was committed, and no event stands in the log twice.
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pyarrow as pa
 from aiokafka import AIOKafkaProducer
-from aiokafka.errors import KafkaError
 
-from accountant.errors import ConfigError, DependencyError
+from accountant.errors import ConfigError
 from stream.events.decoder import Batcher
 from stream.events.files import EventFiles
 from stream.events.marks import Mark, encode_mark, verified_mark
-from stream.kafka.clients import aiokafka_arguments
+from stream.kafka.clients import aiokafka_arguments, reaching
 from stream.kafka.guard import check_feeds
 from stream.kafka.topics import feed_of
 from stream.kafka.whole import opened
@@ -32,9 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    import numpy as np
     from aiokafka import TopicPartition
-    from numpy.typing import NDArray
 
     from stream.kafka.whole import Whole
     from stream.model.alarms import Alarms
@@ -75,45 +72,39 @@ def replay(
     partitions = check_feeds(alarms)[feed_name].partitions
     source = EventFiles(feed, paths)
     writer = _Writer(alarms, feed, partitions, source, progress)
-    try:
+    with reaching(
+        "the replay stopped, and what was committed stays",
+        "run the same command again: it goes on behind the last mark",
+    ):
         return asyncio.run(writer.run())
-    except (KafkaError, OSError) as error:
-        raise DependencyError(
-            f"the replay stopped ({type(error).__name__}); what was committed stays",
-            hint="run the same command again: it goes on behind the last mark",
-        ) from error
 
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
     """The rows between two grid points, and the mark that ends them."""
 
-    rows: pa.RecordBatch | None
-    homes: NDArray[np.int64] | None
     mark_ms: int
+    rows: pa.RecordBatch | None = None
 
 
+@dataclass(eq=False)
 class _Writer:
     """Writes one feed's history."""
 
-    def __init__(
-        self,
-        alarms: Alarms,
-        feed: Feed,
-        partitions: int,
-        source: EventFiles,
-        progress: Callable[[int, int], None],
-    ) -> None:
+    alarms: InitVar[Alarms]
+    feed: Feed
+    partitions: int
+    source: EventFiles
+    progress: Callable[[int, int], None]
+
+    def __post_init__(self, alarms: Alarms) -> None:
+        """Begin: nothing has come yet."""
         self._kafka = require_kafka(alarms)
-        self._feed = feed
-        self._partitions = partitions
-        self._source = source
-        self._progress = progress
         # Only the routing is used here; no hash leaves this object, so its key is immaterial.
-        self._batcher = Batcher(feed, partitions=partitions, hash_key=bytes(32))
-        grace_ms = max((query.grace_ms for query in counted_on(feed, alarms)[0]), default=0)
-        from_ms, until_ms = feed.history or (0, 0)
-        every_ms = feed.punctuation_ms
+        self._batcher = Batcher(self.feed, partitions=self.partitions, hash_key=bytes(32))
+        grace_ms = max((query.grace_ms for query in counted_on(self.feed, alarms)[0]), default=0)
+        from_ms, until_ms = self.feed.history or (0, 0)
+        every_ms = self.feed.punctuation_ms
         self._first_ms = from_ms // every_ms * every_ms
         self._last_ms = -(-(until_ms + grace_ms) // every_ms) * every_ms + every_ms
         self._until_ms = until_ms
@@ -121,7 +112,7 @@ class _Writer:
     async def run(self) -> int:
         """Write what is missing and return how many events that were."""
         producer = AIOKafkaProducer(
-            transactional_id=f"{self._kafka.group}-replay-{self._feed.name}",
+            transactional_id=f"{self._kafka.group}-replay-{self.feed.name}",
             acks="all",
             linger_ms=20,
             **aiokafka_arguments(self._kafka),
@@ -146,24 +137,24 @@ class _Writer:
                 ):
                     if open_stretch.rows is not None:
                         rows += open_stretch.rows.num_rows
-                        sent += await self._send_rows(producer, open_stretch)
+                        sent += await self._send_rows(producer, open_stretch.rows)
                     sent += await self._send_marks(producer, open_stretch.mark_ms)
                     marks += 1
                     open_stretch = next(stretches, None)
                 await asyncio.gather(*sent)
             written += rows
-            self._progress(written, len(self._source))
+            self.progress(written, len(self.source))
         return written
 
     def _stretches(self, resume_ms: int | None) -> Iterator[_Stretch]:
         """Yield what lies between grid points, from the one after the last committed mark on."""
-        every_ms = self._feed.punctuation_ms
+        every_ms = self.feed.punctuation_ms
         if resume_ms is None:
-            yield _Stretch(None, None, self._first_ms)
+            yield _Stretch(self._first_ms)
         start_ms = self._first_ms if resume_ms is None else resume_ms
         pending: list[pa.RecordBatch] = []
-        for batch in self._source.record_batches():
-            times = batch.column(self._feed.time).to_numpy()
+        for batch in self.source.record_batches():
+            times = batch.column(self.feed.time).to_numpy()
             at = int(times.searchsorted(start_ms))
             end = int(times.searchsorted(self._until_ms))
             while at < end:
@@ -182,44 +173,40 @@ class _Writer:
 
     def _stretch(self, pending: Sequence[pa.RecordBatch], mark_ms: int) -> _Stretch:
         if not any(batch.num_rows for batch in pending):
-            return _Stretch(None, None, mark_ms)
-        rows = pa.Table.from_batches(pending).combine_chunks().to_batches()[0]
-        return _Stretch(rows, self._batcher.route(rows.columns), mark_ms)
+            return _Stretch(mark_ms)
+        return _Stretch(mark_ms, pa.Table.from_batches(pending).combine_chunks().to_batches()[0])
 
-    async def _send_rows(self, producer: Any, stretch: _Stretch) -> list[Any]:
+    async def _send_rows(self, producer: Any, rows: pa.RecordBatch) -> list[Any]:
         sent: list[Any] = []
-        topic = self._feed.topic
-        if stretch.rows is None or stretch.homes is None:
-            return sent
-        if self._feed.codec is Codec.ARROW:
-            for partition in range(self._partitions):
-                part = stretch.rows.filter(pa.array(stretch.homes == partition))
-                rows = max(part.num_rows * _MESSAGE_BYTES // max(part.nbytes, 1), 1)
-                for at in range(0, part.num_rows, rows):
-                    value = _arrow_stream(part.slice(at, rows))
+        topic, homes = self.feed.topic, self._batcher.route(rows.columns)
+        if self.feed.codec is Codec.ARROW:
+            for partition in range(self.partitions):
+                part = rows.filter(pa.array(homes == partition))
+                most = max(part.num_rows * _MESSAGE_BYTES // max(part.nbytes, 1), 1)
+                for at in range(0, part.num_rows, most):
+                    value = _arrow_stream(part.slice(at, most))
                     sent.append(await producer.send(topic, value, partition=partition))
             return sent
-        events = stretch.rows.to_pylist()
-        for event, home in zip(events, stretch.homes.tolist(), strict=True):
+        for event, home in zip(rows.to_pylist(), homes.tolist(), strict=True):
             value = msgspec.json.encode(event)
-            key = str(event[self._feed.unit]).encode()
+            key = str(event[self.feed.unit]).encode()
             sent.append(await producer.send(topic, value, key=key, partition=home))
         return sent
 
     async def _send_marks(self, producer: Any, time_ms: int) -> list[Any]:
-        sequence = (time_ms - self._first_ms) // self._feed.punctuation_ms
+        sequence = (time_ms - self._first_ms) // self.feed.punctuation_ms
         sent = []
-        for partition in range(self._partitions):
-            mark = Mark(self._feed.name, time_ms, partition, sequence)
-            value, headers = encode_mark(mark, self._feed.punctuation_key or b"")
+        for partition in range(self.partitions):
+            mark = Mark(self.feed.name, time_ms, partition, sequence)
+            value, headers = encode_mark(mark, self.feed.punctuation_key or b"")
             sent.append(
-                await producer.send(self._feed.topic, value, partition=partition, headers=headers)
+                await producer.send(self.feed.topic, value, partition=partition, headers=headers)
             )
         return sent
 
     async def _resume_ms(self) -> int | None:
         """Return the last mark committed to every partition, ``None`` on a fresh topic."""
-        async with opened(self._kafka, self._feed.topic, self._partitions) as whole:
+        async with opened(self._kafka, self.feed.topic, self.partitions) as whole:
             marks = [await self._last_mark(whole, place) for place in whole.ends]
         known = [mark for mark in marks if mark is not None]
         return min(known) if len(known) == len(marks) and known else None
@@ -236,8 +223,8 @@ class _Writer:
                     mark = verified_mark(
                         record.value,
                         record.headers,
-                        key=self._feed.punctuation_key or b"",
-                        feed=self._feed.name,
+                        key=self.feed.punctuation_key or b"",
+                        feed=self.feed.name,
                         partition=place.partition,
                     )
                     found = found if mark is None else mark.time_ms

@@ -12,6 +12,7 @@ import asyncio
 import os
 import signal
 import threading
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import faust
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
 
     from stream.logs.lines import Log
 
-__all__ = ["ENDED_BY", "App", "host"]
+__all__ = ["ENDED_BY", "App", "Hooks", "host"]
 
 ENDED_BY: Final = {signal.SIGINT: 1, signal.SIGTERM: 143}
 """Exit codes of what was told to end before it was ready."""
@@ -43,35 +44,38 @@ class App(faust.App):  # type: ignore[misc]  # Faust is not followed by mypy
         """Make none: there are no tables."""
 
 
-def host(
-    app: App,
-    *,
-    log: Log,
-    ready: Callable[[], None],
-    lost: Callable[[BaseException], NoReturn],
-    reread: Callable[[], None],
-) -> int:
-    """Run an app until the process is told to end.
+@dataclass(frozen=True, slots=True)
+class Hooks:
+    """What a hosted worker is asked and told.
 
     Args:
-        app: with its services.
-        log: where it says that it ends.
+        log: where it is said that it ends.
         ready: called once everything has started and the agents listen.
         lost: ends the process, told why Faust cannot go on; called in any thread.
         reread: reads again what may change; called in a thread of its own on SIGHUP.
+    """
+
+    log: Log
+    ready: Callable[[], None]
+    lost: Callable[[BaseException], NoReturn]
+    reread: Callable[[], None]
+
+
+def host(app: App, hooks: Hooks) -> int:
+    """Run an app, with its services, until the process is told to end.
 
     Returns:
         The exit code, 0.
     """
-    # It would print the error, which may quote a message, and its traceback.
-    ServiceThread.on_crash = _unsaid
-    worker = _Worker(app, log=log, ready=ready, lost=lost, reread=reread)
+    # It would print the error, which may quote a message, and its traceback; ``lost`` hears of it.
+    ServiceThread.on_crash = lambda *_, **__: None
+    worker = _Worker(app, hooks)
     try:
         worker.execute_from_commandline()
     except SystemExit:
         if not worker.told:
-            lost(worker.crash_reason or RuntimeError())
-    log.info(Line.STOPPED, code=0)
+            hooks.lost(worker.crash_reason or RuntimeError())
+    hooks.log.info(Line.STOPPED, code=0)
     return 0
 
 
@@ -83,29 +87,14 @@ def _lost_its_group(app: App) -> bool:
     return place is not None and place.done()
 
 
-def _unsaid(*_args: Any, **_kwargs: Any) -> None:
-    """Say nothing: the same error comes to ``lost``."""
-
-
 class _Worker(faust.Worker):  # type: ignore[misc]  # Faust is not followed by mypy
     """Faust's worker, with signals and crashes as Tocsin has them."""
 
-    def __init__(
-        self,
-        app: App,
-        *,
-        log: Log,
-        ready: Callable[[], None],
-        lost: Callable[[BaseException], NoReturn],
-        reread: Callable[[], None],
-    ) -> None:
+    def __init__(self, app: App, hooks: Hooks) -> None:
         super().__init__(app, quiet=True, redirect_stdouts=False, override_logging=False)
         self.spinner = None  # it hides the cursor, even in a file of JSON lines
         self.told = False
-        self._log = log
-        self._lost = lost
-        self._reread = reread
-        self._say_ready = ready
+        self._hooks = hooks
         self._ready = False
 
     async def start(self) -> None:
@@ -131,7 +120,7 @@ class _Worker(faust.Worker):  # type: ignore[misc]  # Faust is not followed by m
     async def on_startup_finished(self) -> None:
         """Called by Faust once everything runs."""
         self._ready = True
-        self._say_ready()
+        self._hooks.ready()
 
     def install_signal_handlers(self) -> None:
         """Take SIGTERM, SIGINT and SIGHUP; called before anything is started."""
@@ -146,7 +135,7 @@ class _Worker(faust.Worker):  # type: ignore[misc]  # Faust is not followed by m
         if self.told:
             return
         self.told = True
-        self._log.info(Line.STOPPING, signal=number.name)
+        self._hooks.log.info(Line.STOPPING, signal=number.name)
         if not self._ready:
             os._exit(ENDED_BY[number])  # what has begun to start cannot always be stopped in order
         patience = threading.Timer(_STOP_S, self._cut_off)
@@ -158,13 +147,13 @@ class _Worker(faust.Worker):  # type: ignore[misc]  # Faust is not followed by m
         self._schedule_shutdown(number)
 
     def _cut_off(self) -> None:
-        self._log.warning(Line.CUT_OFF, code=0)
+        self._hooks.log.warning(Line.CUT_OFF, code=0)
         os._exit(0)
 
     def _read_again(self) -> None:
-        threading.Thread(target=self._reread, name="tocsin-reread", daemon=True).start()
+        threading.Thread(target=self._hooks.reread, name="tocsin-reread", daemon=True).start()
 
     def _crash(self, reason: BaseException) -> None:
         """End the process; called for the root of all services, in the thread of any of them."""
         if not self.told:
-            self._lost(reason)
+            self._hooks.lost(reason)

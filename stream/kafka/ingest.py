@@ -14,8 +14,9 @@ import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 from aiokafka import AIOKafkaConsumer, ConsumerRebalanceListener
 from aiokafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
@@ -27,19 +28,17 @@ from aiokafka.errors import (
 )
 
 from accountant.records import PartialStatus, Stand
+from stream.counting.partition import ReadStart
 from stream.decisions.steps import Step
 from stream.kafka.clients import FETCH, aiokafka_arguments, stop_consumer
 from stream.kafka.columns import Fetched, as_columns, fetch
-from stream.kafka.damage import Stopped
 from stream.kafka.guard import check_unchanged
-from stream.kafka.heldback import HeldBack
 from stream.kafka.memory import keep_freed_memory
-from stream.kafka.opening import Assigned, open_partition
-from stream.kafka.places import Bounds, Lookout, Reports
-from stream.kafka.tasks import cancelled, every, first
+from stream.kafka.places import Bounds, HeldBack, Lookout, Reports, Stopped
+from stream.kafka.tasks import cancelled, every, first, in_thread
 from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock
-from stream.model.references import feeds_in_use
+from stream.model.references import counted_on, feeds_in_use
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
@@ -53,9 +52,7 @@ if TYPE_CHECKING:
     from stream.logs.lines import Log
     from stream.model.feeds import Feed
 
-__all__ = ["Ingest"]
-
-T = TypeVar("T")
+__all__ = ["Assigned", "Ingest"]
 
 _THREADS = min(os.cpu_count() or 1, 4)  # partitions are counted side by side
 _YOUNG_OBJECTS = 200_000
@@ -64,6 +61,7 @@ _POLL_MS = 200
 _GATHER_S = 0.05  # to fetch each event by itself takes more than to count it
 _POSITION_S = 1.0
 _OPEN_S = 20.0
+_SEARCH_S = 10.0
 _METADATA_MS = 10_000  # new partitions are read so long after they were made, at most
 
 
@@ -85,6 +83,21 @@ class _Generation(ConsumerRebalanceListener):  # type: ignore[misc]  # aiokafka 
         del assigned
         self.number += 1
         self.shared_out = True
+
+
+@dataclass(slots=True)
+class Assigned:
+    """A partition this worker reads, and where its next record is expected.
+
+    Args:
+        feed: whose partition it is.
+        reader: counts it.
+        position: offset of the next record.
+    """
+
+    feed: Feed
+    reader: PartitionReader
+    position: int
 
 
 class Ingest:
@@ -111,10 +124,12 @@ class Ingest:
         self._identities = identities
         self._ring = ring
         self._feeds = {feed.topic: feed for feed in feeds_in_use(runtime.alarms)}
-        self._assigned: dict[TopicPartition, Assigned] = {}
+        self.assigned: dict[TopicPartition, Assigned] = {}
+        """What this worker reads now, and how far."""
         self._opening: dict[TopicPartition, asyncio.Task[Assigned]] = {}
         self._listener = _Generation()
         self._executor = ThreadPoolExecutor(_THREADS, thread_name_prefix="tocsin-count")
+        self._in_thread = partial(in_thread, self._executor)
         self._kafka = require_kafka(runtime.alarms)
 
     async def run(self) -> None:
@@ -137,12 +152,8 @@ class Ingest:
             keep_freed_memory()
             await consumer.start()
             await probe.start()
-            stack.push_async_callback(self._cancel_openings)
+            stack.push_async_callback(lambda: cancelled(self._opening.values()))
             await first(self._loop(consumer, probe, lookout), lookout.run())
-
-    def positions(self) -> dict[TopicPartition, int]:
-        """Return the next offset to count of every partition this worker reads."""
-        return {partition: assigned.position for partition, assigned in self._assigned.items()}
 
     def _consumer(self) -> Any:
         session_ms = self._kafka.session_timeout_ms
@@ -183,7 +194,7 @@ class Ingest:
                 continue
             except OffsetOutOfRangeError as error:
                 for partition in error.args[0]:
-                    self._assigned.pop(partition, None)  # retention overtook us: start over
+                    self.assigned.pop(partition, None)  # retention overtook us: start over
                 continue
             _alive(consumer)
             self._runtime.step(Step.AFTER_POLL, None)
@@ -200,12 +211,13 @@ class Ingest:
             if loop.time() >= next_look:
                 next_look = loop.time() + _LOOK_S
                 await self._look(consumer, lookout, stopped, generation)
-            await _gather(fetched)
+            # After little, which is counted, more gathers at the broker.
+            await asyncio.sleep(_GATHER_S if fetched.little else 0)
 
     async def _fetch(self, consumer: Any) -> Fetched:
         """Return what comes of the partitions that were opened, within a moment."""
-        if self._assigned:
-            return await fetch(consumer, *self._assigned, timeout_ms=_POLL_MS)
+        if self.assigned:
+            return await fetch(consumer, *self.assigned, timeout_ms=_POLL_MS)
         await asyncio.sleep(_POLL_MS / 1000)
         return Fetched({}, {})
 
@@ -216,12 +228,12 @@ class Ingest:
         a gap.
         """
         assignment = consumer.assignment()
-        for partition in set(self._assigned) - assignment:
-            feed = self._assigned.pop(partition).feed
+        for partition in set(self.assigned) - assignment:
+            feed = self.assigned.pop(partition).feed
             self._runtime.metrics.unassigned(feed.name, partition.partition)
         for partition in self._opening.keys() - assignment:
             self._opening.pop(partition).cancel()
-        for partition, assigned in self._assigned.items():
+        for partition, assigned in self.assigned.items():
             consumer.seek(partition, assigned.position)
 
     def _open_new(self, consumer: Any, probe: Any) -> None:
@@ -229,31 +241,61 @@ class Ingest:
 
         A partition whose leader is away keeps no other waiting.
         """
-        for partition in consumer.assignment() - set(self._assigned):
+        for partition in consumer.assignment() - set(self.assigned):
             opening = self._opening.get(partition)
             if opening is None:
                 self._opening[partition] = asyncio.create_task(self._open(partition, probe))
             elif opening.done():
                 del self._opening[partition]
                 with suppress(KafkaError, TimeoutError):  # it is tried again
-                    self._assigned[partition] = opening.result()
-                    consumer.seek(partition, self._assigned[partition].position)
-
-    async def _cancel_openings(self) -> None:
-        await cancelled(self._opening.values())
+                    self.assigned[partition] = opening.result()
+                    consumer.seek(partition, self.assigned[partition].position)
 
     async def _open(self, partition: TopicPartition, probe: Any) -> Assigned:
-        feed = self._feeds[partition.topic]
-        runtime = self._runtime
-        await self._in_thread(partial(check_unchanged, runtime.alarms, runtime.ledger))
-        identity = self._identities[feed.name]
+        """Make a reader and find its first record: the slice of its oldest undecided window.
+
+        Args:
+            partition: of a feed's topic.
+            probe: a consumer that sees everything, open transactions too.
+
+        Raises:
+            KafkaError: the partition has no leader that answers.
+            DependencyError: the ledger cannot be reached.
+        """
+        feed, runtime, number = self._feeds[partition.topic], self._runtime, partition.partition
+        ledger = runtime.ledger
+        await self._in_thread(partial(check_unchanged, runtime.alarms, ledger))
+        topic_id = self._identities[feed.name].topic_id
+        queries, _ = counted_on(feed, runtime.alarms)
         async with asyncio.timeout(_OPEN_S):
-            return await open_partition(
-                runtime, feed, identity, partition, log=probe, in_thread=self._in_thread
+            layouts = (await self._in_thread(ledger.growths.layouts))[feed.name]
+            reader = runtime.reader(feed, number, layouts.first, topic_id, layouts.growths)
+            cursors = await self._in_thread(
+                lambda: ledger.progress.cursors({query.id for query in queries})
             )
+            used = await self._in_thread(
+                lambda: ledger.counts.used(cursors, reader.stored_partition, topic_id)
+            )
+            live_from_ms = runtime.clock_ms() + feed.idle_margin_ms
+            begin = (await probe.beginning_offsets([partition]))[partition]
+            end = (await probe.end_offsets([partition]))[partition]
+            oldest_ms = reader.reads_from_ms(cursors, used)
+            if feed.clock is Clock.PUNCTUATION:
+                marked = await self._in_thread(
+                    lambda: ledger.counts.mark_before(feed.name, number, oldest_ms)
+                )
+                offset = begin if marked is None else max(marked, begin)
+                start = ReadStart(whole=begin == 0 or (marked is not None and marked >= begin))
+            else:
+                offset = await _appended_since(probe, partition, oldest_ms, begin, end)
+                start = ReadStart(whole=begin == 0 or offset > begin, live_from_ms=live_from_ms)
+            reader.begin(cursors, start, used)
+            opened = {feed.name: {number: (offset, Stand.OPENED)}}
+            await self._in_thread(lambda: ledger.counts.put_places(opened))
+            return Assigned(feed, reader, offset)
 
     async def _read(self, partition: TopicPartition, records: Records) -> None:
-        assigned = self._assigned.get(partition)
+        assigned = self.assigned.get(partition)
         if assigned is None or int(records.offset[0]) < assigned.position:
             return  # fetched before our seek
         reader = assigned.reader
@@ -271,7 +313,7 @@ class Ingest:
         has a position, and aiokafka would wait for one for ever, keeping the loop from seeking.
         """
         places: dict[str, dict[int, tuple[int, Stand]]] = defaultdict(dict)
-        for partition, assigned in list(self._assigned.items()):
+        for partition, assigned in list(self.assigned.items()):
             if self._listener.number != generation:
                 return
             bounds = lookout.bounds.get(partition)
@@ -301,9 +343,9 @@ class Ingest:
         by the ledger's own account of when partitions were added.
         """
         layouts = await self._in_thread(self._runtime.ledger.growths.layouts)
-        for partition, assigned in list(self._assigned.items()):
+        for partition, assigned in list(self.assigned.items()):
             if assigned.reader.layouts != layouts[assigned.feed.name]:
-                del self._assigned[partition]
+                del self.assigned[partition]
 
     def _show(
         self,
@@ -346,7 +388,7 @@ class Ingest:
             runtime.step(Step.AFTER_PARTIAL, counted.key)
             runtime.metrics.partial_stored(counted.key.query, status.value)
             if status is PartialStatus.STALE:
-                self._assigned.pop(partition, None)  # opened again, it will know
+                self.assigned.pop(partition, None)  # opened again, it will know
                 return
             await self._ring(counted.key.query)
         if partials and (mark := reader.resume_mark()) is not None:
@@ -356,9 +398,6 @@ class Ingest:
                     reader.feed.name, partition.partition, time_ms, offset
                 )
             )
-
-    async def _in_thread(self, call: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, call)
 
 
 def _alive(consumer: Any) -> None:
@@ -380,12 +419,6 @@ def _rare_collections() -> Iterator[None]:
         gc.set_threshold(*thresholds)
 
 
-async def _gather(fetched: Fetched) -> None:
-    """Wait a little after little, which is counted, while more gathers at the broker."""
-    if fetched.little:
-        await asyncio.sleep(_GATHER_S)
-
-
 def _read_on(reader: PartitionReader, records: Records | None) -> list[Partial]:
     if records is not None:
         reader.read(records)
@@ -395,3 +428,19 @@ def _read_on(reader: PartitionReader, records: Records | None) -> list[Partial]:
 def _due(assigned: Assigned, now_ms: int) -> bool:
     cut_ms = assigned.reader.oldest_open_cut_ms()
     return cut_ms is not None and cut_ms + assigned.feed.idle_margin_ms <= now_ms
+
+
+async def _appended_since(
+    probe: Any, partition: TopicPartition, time_ms: int, begin: int, end: int
+) -> int:
+    """Return an offset before which nothing was appended at or after an instant.
+
+    Only where to seek: what counts is decided record by record. A broker finds no instant in a log
+    with a batch that it cannot read; it is then read from its beginning up to that batch.
+    """
+    try:
+        async with asyncio.timeout(_SEARCH_S):
+            found = (await probe.offsets_for_times({partition: max(time_ms, 0)}))[partition]
+    except (KafkaError, TimeoutError):
+        return begin
+    return end if found is None else max(found.offset, begin)

@@ -1,4 +1,4 @@
-"""Where the log's partitions end and how far they can be read, asked for and told beside reading.
+"""Where the log's partitions end, how far they can be read, which are held back and which stopped.
 
 A partition without a leader keeps its own answer waiting, and no other's: nothing here may hold up
 counting.
@@ -8,23 +8,32 @@ from __future__ import annotations
 
 import asyncio
 import math
+import time
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from aiokafka.errors import KafkaError
+from aiokafka.errors import IllegalStateError, KafkaError
 
 from accountant.records import Stand
+from stream.logs.lines import Line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from aiokafka import TopicPartition
 
-__all__ = ["Bounds", "Lookout", "Reports"]
+    from stream.logs.lines import Log
+
+__all__ = ["Bounds", "HeldBack", "Lookout", "Reports", "Stopped"]
 
 _EVERY_S = 0.5
 _PATIENCE_S = 5.0
 _REPORT_S: Final = 2.0  # far below UNSEEN_MS, and below what an alarm may wait for
+_HELD_AFTER_S: Final = 10.0  # transactions commit, leaders are elected
+_HELD_EVERY_S: Final = 60.0
+_AGAIN_S: Final = 5.0  # another replica may hold the batch as it was written
+_HELD: Final = frozenset({Stand.TRANSACTION, Stand.CORRUPT, Stand.UNREACHABLE})
 _GOES_ON: Final = {Stand.READING, Stand.END}
 
 
@@ -49,6 +58,7 @@ class Bounds:
         return Stand.TRANSACTION if position >= self.stable else Stand.READING
 
 
+@dataclass(eq=False)
 class Lookout:
     """Asks for the bounds of partitions, twice a second.
 
@@ -59,35 +69,31 @@ class Lookout:
         clock_ms: wall clock.
     """
 
-    def __init__(
-        self,
-        committed: Any,
-        uncommitted: Any,
-        partitions: Callable[[], Collection[TopicPartition]],
-        clock_ms: Callable[[], int],
-    ) -> None:
-        self._committed = committed
-        self._uncommitted = uncommitted
-        self._partitions = partitions
-        self._clock_ms = clock_ms
+    committed: Any
+    uncommitted: Any
+    partitions: Callable[[], Collection[TopicPartition]]
+    clock_ms: Callable[[], int]
+
+    def __post_init__(self) -> None:
+        """Begin: nothing has come yet."""
         self.bounds: dict[TopicPartition, Bounds] = {}
         """The newest answers; a partition that did not answer in time has none."""
 
     async def run(self) -> None:
         """Ask until cancelled."""
         while True:
-            partitions = list(self._partitions())
+            partitions = list(self.partitions())
             if not await self._ask(partitions):
                 await asyncio.gather(*(self._ask([each]) for each in partitions))
             await asyncio.sleep(_EVERY_S)
 
     async def _ask(self, partitions: list[TopicPartition]) -> bool:
         """Ask for partitions at once; say whether all of them were answered for."""
-        asked_ms = self._clock_ms()
+        asked_ms = self.clock_ms()
         try:
             async with asyncio.timeout(_PATIENCE_S):
-                stable = await self._committed.end_offsets(partitions)
-                end = await self._uncommitted.end_offsets(partitions)
+                stable = await self.committed.end_offsets(partitions)
+                end = await self.uncommitted.end_offsets(partitions)
         except (KafkaError, TimeoutError):
             for each in partitions:
                 self.bounds.pop(each, None)
@@ -128,3 +134,78 @@ class Reports:
             return False
         self._told, self._due_s = stands, now_s + _REPORT_S
         return bool(stands)
+
+
+@dataclass(eq=False)
+class HeldBack:
+    """Names partitions that are held back in the log, once it is no passing matter, and again.
+
+    Where they are held back is not said: an offset counts records, and counts are the custodian's.
+
+    Args:
+        log: where.
+        monotonic_s: a clock that never goes back.
+    """
+
+    log: Log
+    monotonic_s: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        """Begin: nothing has come yet."""
+        self._since_s: dict[TopicPartition, float] = {}
+        self._again_s: dict[TopicPartition, float] = {}
+
+    def see(self, partition: TopicPartition, stand: Stand) -> None:
+        """Take note of how a partition stands, every second or so.
+
+        Args:
+            partition: of a feed's topic.
+            stand: how it stands.
+        """
+        now_s = self.monotonic_s()
+        place = {"topic": partition.topic, "partition": partition.partition}
+        if stand not in _HELD:
+            self._since_s.pop(partition, None)
+            if self._again_s.pop(partition, None) is not None:
+                self.log.info(Line.READ_ON, **place)
+            return
+        since_s = self._since_s.setdefault(partition, now_s)
+        if now_s >= self._again_s.get(partition, since_s + _HELD_AFTER_S):
+            self._again_s[partition] = now_s + _HELD_EVERY_S
+            self.log.warning(Line.HELD_BACK, **place, stand=stand.value)
+
+
+class Stopped:
+    """Partitions of one assignment whose next batch cannot be read: they rest, and are tried again.
+
+    Args:
+        consumer: aiokafka's.
+    """
+
+    def __init__(self, consumer: Any) -> None:
+        self._consumer = consumer
+        self._damage: set[TopicPartition] = set()
+        self._again_s: dict[TopicPartition, float] = {}
+
+    def __contains__(self, partition: TopicPartition) -> bool:
+        """Tell whether a partition stood at a damaged batch when it was last tried."""
+        return partition in self._damage
+
+    def stop(self, partition: TopicPartition) -> None:
+        """Read nothing more of a partition for a while; the others go on."""
+        self._damage.add(partition)
+        self._again_s[partition] = time.monotonic() + _AGAIN_S
+        with suppress(IllegalStateError):  # it has left, and nobody was told so far
+            self._consumer.pause(partition)
+
+    def read_on(self, partition: TopicPartition) -> None:
+        """Take note that something of a partition was read."""
+        self._damage.discard(partition)
+
+    def try_again(self) -> None:
+        """Read those again whose time has come."""
+        now_s = time.monotonic()
+        for partition in [one for one, at_s in self._again_s.items() if at_s <= now_s]:
+            del self._again_s[partition]
+            with suppress(IllegalStateError):
+                self._consumer.resume(partition)

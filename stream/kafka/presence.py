@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import threading
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from aiokafka.client import AIOKafkaClient
@@ -32,6 +33,7 @@ _LOOK_S: Final = 5.0
 _ANSWER_S: Final = 5.0
 
 
+@dataclass(eq=False)
 class Presence:
     """One dependency: told of by any task or thread, it says what is news.
 
@@ -41,12 +43,12 @@ class Presence:
         clock_s: a clock that only goes forward, in seconds.
     """
 
-    def __init__(
-        self, dependency: str, log: Log, clock_s: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._dependency = dependency
-        self._log = log
-        self._clock_s = clock_s
+    dependency: str
+    log: Log
+    clock_s: Callable[[], float] = time.monotonic
+
+    def __post_init__(self) -> None:
+        """Begin: nothing has come yet."""
         self._lock = threading.Lock()
         self._since_s: float | None = None
         self._said_s = 0.0
@@ -55,7 +57,7 @@ class Presence:
     def away_s(self) -> float:
         """For how long it has been missed and not found, in seconds; 0 while it is there."""
         with self._lock:
-            return 0.0 if self._since_s is None else self._clock_s() - self._since_s
+            return 0.0 if self._since_s is None else self.clock_s() - self._since_s
 
     def missed(self, error: BaseException) -> None:
         """Somebody could not reach it.
@@ -64,24 +66,24 @@ class Presence:
             error: how that was noticed.
         """
         with self._lock:
-            now_s = self._clock_s()
+            now_s = self.clock_s()
             if self._since_s is None:
                 self._since_s = self._said_s = now_s
-                self._log.warning(Line.AWAY, dependency=self._dependency, error=error)
+                self.log.warning(Line.AWAY, dependency=self.dependency, error=error)
             elif now_s - self._said_s >= _AGAIN_S:
                 self._said_s = now_s
                 away_s = int(now_s - self._since_s)
-                self._log.warning(
-                    Line.STILL_AWAY, dependency=self._dependency, away_s=away_s, error=error
+                self.log.warning(
+                    Line.STILL_AWAY, dependency=self.dependency, away_s=away_s, error=error
                 )
 
     def found(self) -> None:
         """It answered."""
         with self._lock:
             if self._since_s is not None:
-                away_s = int(self._clock_s() - self._since_s)
+                away_s = int(self.clock_s() - self._since_s)
                 self._since_s = None
-                self._log.info(Line.BACK, dependency=self._dependency, away_s=away_s)
+                self.log.info(Line.BACK, dependency=self.dependency, away_s=away_s)
 
 
 class Presences:

@@ -23,6 +23,7 @@ from stream.decisions.release import (
 )
 from stream.decisions.steps import Step
 from stream.kafka.clients import aiokafka_arguments
+from stream.kafka.tasks import in_thread
 from stream.model.alarms import require_kafka
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Publisher:
     ) -> None:
         self._runtime = runtime
         self._released = released
-        self._executor = executor
+        self._in_thread = partial(in_thread, executor)
         self._witness = witness
         self._kafka = require_kafka(runtime.alarms)
 
@@ -163,6 +164,3 @@ class Publisher:
             return None
         query = self._runtime.alarms.running[decision.key.query]
         return (self._runtime.clock_ms() - decision.key.end_ms - query.grace_ms) / 1000
-
-    async def _in_thread(self, call: Callable[[], Any]) -> Any:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, call)

@@ -141,12 +141,12 @@ def _asked(place: tuple[str, int], mechanism: str, *, encrypted: bool) -> tuple[
     body += struct.pack(">h", len(name)) + name
     with socket.create_connection(place, SILENCE_S) as plain:
         wire = _tls(plain, place[0]) if encrypted else plain
-        with wire:
+        with wire, wire.makefile("rb") as answers:
             wire.sendall(struct.pack(">i", len(body)) + body)
-            (length,) = struct.unpack(">i", _read(wire, 4))
+            (length,) = struct.unpack(">i", answers.read(4))
             if not 0 < length <= _LONGEST_ANSWER:
                 raise OSError("not an answer of Kafka")
-            answer = _read(wire, length)
+            answer = answers.read(length)
     correlation, code, count = struct.unpack(">ihi", answer[:10])
     if correlation != _CORRELATION:
         raise OSError("not an answer of Kafka")
@@ -166,24 +166,6 @@ def _tls(plain: socket.socket, host: str) -> ssl.SSLSocket:
 
 
 def _is_web_server(place: tuple[str, int]) -> bool:
-    with socket.create_connection(place, SILENCE_S) as wire:
+    with socket.create_connection(place, SILENCE_S) as wire, wire.makefile("rb") as answers:
         wire.sendall(b"HEAD / HTTP/1.0\r\n\r\n")
-        return _read(wire, 5) == b"HTTP/"
-
-
-def _read(wire: socket.socket, size: int) -> bytes:
-    """Return so many bytes.
-
-    Raises:
-        OSError: they do not come.
-    """
-    got = b""
-    until = time.monotonic() + SILENCE_S
-    while len(got) < size:
-        if time.monotonic() > until:
-            raise TimeoutError
-        part = wire.recv(size - len(got))
-        if not part:
-            raise ConnectionResetError
-        got += part
-    return got
+        return answers.read(5) == b"HTTP/"

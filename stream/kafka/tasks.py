@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Coroutine, Iterable
+    from collections.abc import Callable, Coroutine, Iterable
+    from concurrent.futures import Executor
 
-__all__ = ["cancelled", "every", "first", "told"]
+__all__ = ["cancelled", "every", "first", "in_thread", "now_ms", "told"]
+
+T = TypeVar("T")
 
 
 async def first(*tasks: Coroutine[Any, Any, None]) -> None:
@@ -48,3 +52,13 @@ async def told() -> None:
         if signal.getsignal(number) is not signal.SIG_IGN:
             loop.add_signal_handler(number, news.set)
     await news.wait()
+
+
+async def in_thread(executor: Executor, call: Callable[[], T]) -> T:
+    """Return what a function returns that is called beside the event loop."""
+    return await asyncio.get_running_loop().run_in_executor(executor, call)
+
+
+def now_ms() -> int:
+    """Return the wall clock's milliseconds since the epoch."""
+    return time.time_ns() // 1_000_000

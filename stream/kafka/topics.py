@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
-from kafka.errors import KafkaError
 
 from accountant.errors import ConfigError, DependencyError
 from accountant.records import LogIdentity
-from stream.kafka.clients import admin_arguments
+from stream.kafka.clients import admin_arguments, reaching
 from stream.kafka.reach import require_kafka_there
 from stream.model.alarms import require_kafka, windows_cap
 from stream.model.feeds import Clock
@@ -172,23 +171,19 @@ def admin_client(kafka: KafkaSettings) -> Iterator[KafkaAdminClient]:
         DependencyError: no broker answers.
     """
     require_kafka_there(kafka)
-    try:
+    with reaching(
+        f"Kafka does not answer at {kafka.bootstrap}",
+        "start the broker, or correct kafka.bootstrap and kafka.security",
+    ):
         client = KafkaAdminClient(client_id="tocsin-admin", **admin_arguments(kafka))
-    except (KafkaError, OSError, TimeoutError) as error:
-        raise DependencyError(
-            f"Kafka does not answer at {kafka.bootstrap} ({type(error).__name__})",
-            hint="start the broker, or correct kafka.bootstrap and kafka.security",
-        ) from error
-    try:
+    with (
+        closing(client),
+        reaching(
+            f"Kafka at {kafka.bootstrap} refused an administration request",
+            "check the broker's log and the rights of this user",
+        ),
+    ):
         yield client
-    except (KafkaError, TimeoutError) as error:
-        raise DependencyError(
-            f"Kafka at {kafka.bootstrap} refused an administration request "
-            f"({type(error).__name__})",
-            hint="check the broker's log and the rights of this user",
-        ) from error
-    finally:
-        client.close()
 
 
 def plan(alarms: Alarms, *, partitions: int = 4) -> list[TopicPlan]:
@@ -208,14 +203,17 @@ def plan(alarms: Alarms, *, partitions: int = 4) -> list[TopicPlan]:
         )
         for feed in alarms.feeds.values()
     ]
-    plans.append(TopicPlan(kafka.alarms_topic, 1, {"cleanup.policy": "delete"}))
-    plans.append(TopicPlan(kafka.decisions_topic, 1, {"cleanup.policy": "delete"}))
+    deleted = {"cleanup.policy": "delete"}
+    public = [kafka.alarms_topic, kafka.decisions_topic]
     if any(query.releases_counts for query in alarms.running.values()):
-        plans.append(TopicPlan(kafka.counts_topic, 1, {"cleanup.policy": "delete"}))
+        public.append(kafka.counts_topic)
     dated = {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
-    plans.append(TopicPlan(kafka.ledgers_topic, 1, dated))
-    plans.append(TopicPlan(kafka.doorbell_topic, partitions, {"cleanup.policy": "delete"}))
-    return plans
+    return [
+        *plans,
+        *(TopicPlan(name, 1, deleted) for name in public),
+        TopicPlan(kafka.ledgers_topic, 1, dated),
+        TopicPlan(kafka.doorbell_topic, partitions, deleted),
+    ]
 
 
 def describe(client: KafkaAdminClient, names: list[str]) -> dict[str, TopicFacts]:

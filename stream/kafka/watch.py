@@ -6,11 +6,9 @@ import asyncio
 from typing import TYPE_CHECKING, Any
 
 from aiokafka import AIOKafkaConsumer
-from aiokafka.errors import KafkaError
 
-from accountant.errors import DependencyError
 from stream.decisions.records import Alarm, DecisionRecord, decode_alarm, decode_decision
-from stream.kafka.clients import aiokafka_arguments, stop_consumer
+from stream.kafka.clients import aiokafka_arguments, reaching, stop_consumer
 from stream.kafka.reach import require_kafka_there
 from stream.model.alarms import require_kafka
 from stream.model.panes import is_panes
@@ -45,24 +43,24 @@ def watch(
     """
     kafka = require_kafka(alarms)
     require_kafka_there(kafka)
-    try:
-        with asyncio.Runner() as runner:  # which ends what it waits for when it is interrupted
-            consumer = runner.run(_start(alarms, from_beginning=from_beginning, group=group))
-            try:
-                while True:
-                    found = shown_of(kafka, runner.run(consumer.getone()))
-                    if found is not None:
-                        yield found
-                    if group is not None:
-                        runner.run(consumer.commit())
-            finally:
-                runner.run(stop_consumer(consumer))
-    except (KafkaError, OSError) as error:
-        raise DependencyError(
-            f"the alarms and decisions topics at {kafka.bootstrap} cannot be read "
-            f"({type(error).__name__})",
-            hint="check that Kafka is up, that `tocsin topics FILE` is content and the user's ACLs",
-        ) from error
+    with (
+        reaching(
+            f"the alarms and decisions topics at {kafka.bootstrap} cannot be read",
+            "check that Kafka is up, that `tocsin topics FILE` is content and the user's ACLs",
+        ),
+        asyncio.Runner() as runner,  # which ends what it waits for when it is interrupted
+    ):
+        consumer = runner.run(_consumer(kafka, from_beginning=from_beginning, group=group))
+        try:
+            runner.run(consumer.start())
+            while True:
+                found = shown_of(kafka, runner.run(consumer.getone()))
+                if found is not None:
+                    yield found
+                if group is not None:
+                    runner.run(consumer.commit())
+        finally:
+            runner.run(stop_consumer(consumer))
 
 
 def shown_of(kafka: KafkaSettings, record: Any) -> Watched | None:
@@ -84,9 +82,9 @@ def shown_of(kafka: KafkaSettings, record: Any) -> Watched | None:
     return decision if of_alarm and decision.outcome == "denied" else None
 
 
-async def _start(alarms: Alarms, *, from_beginning: bool, group: str | None) -> AIOKafkaConsumer:
-    kafka = require_kafka(alarms)
-    consumer = AIOKafkaConsumer(
+async def _consumer(kafka: KafkaSettings, *, from_beginning: bool, group: str | None) -> Any:
+    """Return a consumer of both topics; it takes the loop in which it is made."""
+    return AIOKafkaConsumer(
         kafka.alarms_topic,
         kafka.decisions_topic,
         group_id=group,
@@ -95,9 +93,3 @@ async def _start(alarms: Alarms, *, from_beginning: bool, group: str | None) -> 
         isolation_level="read_committed",
         **aiokafka_arguments(kafka),
     )
-    try:
-        await consumer.start()
-    except BaseException:
-        await stop_consumer(consumer)
-        raise
-    return consumer

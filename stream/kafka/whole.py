@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
 
-from accountant.errors import DependencyError, LogChangedError
-from stream.kafka.clients import FETCH, KAFKA_AWAY, aiokafka_arguments, stop_consumer
+from accountant.errors import LogChangedError
+from stream.kafka.clients import FETCH, aiokafka_arguments, reaching, stop_consumer
 from stream.kafka.headers import tolerate_headers
 from stream.kafka.topics import admin_client, describe
 
@@ -102,10 +102,8 @@ def read_whole(kafka: KafkaSettings, topic: str, read: Callable[[Whole], Awaitab
         async with opened(kafka, topic, facts.partitions) as whole:
             return await read(whole)
 
-    try:
+    with reaching(
+        f"topic {topic!r} cannot be read to its end",
+        "check that Kafka is up, that this user may read the topic, and its retention",
+    ):
         return asyncio.run(reading())
-    except KAFKA_AWAY as error:
-        raise DependencyError(
-            f"topic {topic!r} cannot be read to its end ({type(error).__name__})",
-            hint="check that Kafka is up, that this user may read the topic, and its retention",
-        ) from error

@@ -18,11 +18,10 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
-from aiokafka.errors import KafkaError
 
-from accountant.errors import DependencyError, FeedClaimedError, LedgerRolledBackError
+from accountant.errors import FeedClaimedError, LedgerRolledBackError
 from stream.kafka.claims import Asked, Claim, Claims, Release, encode, key_of
-from stream.kafka.clients import aiokafka_arguments, stop_consumer
+from stream.kafka.clients import aiokafka_arguments, reaching, stop_consumer
 from stream.kafka.clock import HeldClock
 from stream.model.alarms import require_kafka
 from stream.model.references import public_feeds
@@ -257,11 +256,9 @@ async def _patience() -> AsyncIterator[None]:
     Raises:
         DependencyError: the topic cannot be read, or written to.
     """
-    try:
+    with reaching(
+        "the topic of ledgers cannot be read or written to",
+        "check that Kafka is up and that this user may read and write the topic",
+    ):
         async with asyncio.timeout(_SILENT_S):
             yield
-    except (KafkaError, OSError) as error:
-        raise DependencyError(
-            f"the topic of ledgers cannot be read or written to ({type(error).__name__})",
-            hint="check that Kafka is up and that this user may read and write the topic",
-        ) from error

@@ -13,6 +13,7 @@ import os
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -29,15 +30,16 @@ from operators.noise.source import NoiseSource
 from stream.build import assemble, open_ledger
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.steps import no_step
-from stream.kafka.clients import KAFKA_AWAY, faust_credentials
+from stream.kafka.clients import KAFKA_AWAY, faust_credentials, reaching
 from stream.kafka.clock import HeldClock
 from stream.kafka.guard import check_feeds, check_unchanged, claim_feeds
-from stream.kafka.host import App, host
+from stream.kafka.host import App, Hooks, host
 from stream.kafka.ingest import Ingest
 from stream.kafka.nodes import tolerate_no_broker
 from stream.kafka.presence import Presences
 from stream.kafka.publish import Publisher
 from stream.kafka.refusals import note, noting_refusals
+from stream.kafka.tasks import in_thread
 from stream.kafka.witness import Witness
 from stream.logs.lines import Line, Log
 from stream.metrics.journal import kind_of
@@ -47,7 +49,7 @@ from stream.metrics.server import serve
 from stream.model.alarms import require_kafka
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator
+    from collections.abc import Awaitable, Callable
     from concurrent.futures import Executor
     from typing import NoReturn
 
@@ -74,6 +76,10 @@ _STATUS_S = 5.0
 _LOG_S = 30.0
 _BELL_S = 2.0
 
+_GAVE_UP: Final = (
+    "Kafka is away, or gave up what it was asked for",
+    "start the broker, or correct kafka.bootstrap and kafka.security",
+)
 _AWAY: Final = (DependencyError, *KAFKA_AWAY)
 
 _trying_again = partial(
@@ -123,7 +129,7 @@ def run(
     with serve(metrics, alarms.settings), contextlib.ExitStack() as stack:
         ledger = _reached(lambda: open_ledger(alarms, clock_ms=clock), presences.ledger)
         stack.enter_context(noting_refusals(ledger))
-        stack.enter_context(_away_is_a_dependency())
+        stack.enter_context(reaching(*_GAVE_UP, KAFKA_AWAY))
         note(ledger, START)
         metrics.journal(ledger.journal.entries())
         metrics.answered(LEDGER)
@@ -149,7 +155,7 @@ def run(
         )
         tasks = _Tasks(runtime, identities, publisher, log_check_s, log=log, presences=presences)
         tolerate_no_broker()
-        return host(_app(tasks), log=log, ready=tasks.ready, lost=tasks.lost, reread=reread)
+        return host(_app(tasks), Hooks(log, tasks.ready, tasks.lost, reread))
 
 
 def _reached(call: Callable[[], T], presence: Presence) -> T:
@@ -164,61 +170,46 @@ def _reached(call: Callable[[], T], presence: Presence) -> T:
     return found
 
 
-@contextlib.contextmanager
-def _away_is_a_dependency() -> Iterator[None]:
-    """Turn what Kafka's clients raise in places of their own into one sentence.
-
-    Raises:
-        DependencyError: one of them gave up.
-    """
-    try:
-        yield
-    except KAFKA_AWAY as error:
-        raise _away(error) from error
-
-
 def _away(error: BaseException) -> DependencyError:
-    return DependencyError(
-        f"Kafka is away, or gave up what it was asked for ({type(error).__name__})",
-        hint="start the broker, or correct kafka.bootstrap and kafka.security",
-    )
+    return DependencyError(f"{_GAVE_UP[0]} ({type(error).__name__})", hint=_GAVE_UP[1])
 
 
+@dataclass(eq=False)
 class _Tasks:
     """The worker's long-running tasks, and what happens when one of them fails."""
 
-    def __init__(
-        self,
-        runtime: Runtime,
-        identities: dict[str, LogIdentity],
-        publisher: Callable[[Executor], Publisher],
-        log_check_s: float,
-        *,
-        log: Log,
-        presences: Presences,
-    ) -> None:
-        self.runtime = runtime
-        self._identities = identities
-        self._publisher = publisher
-        self._log_check_s = log_check_s
-        self._log = log
-        self._presences = presences
+    runtime: Runtime
+    identities: dict[str, LogIdentity]
+    publisher: Callable[[Executor], Publisher]
+    log_check_s: float
+    _: KW_ONLY
+    log: Log
+    presences: Presences
+
+    def __post_init__(self) -> None:
+        """Begin: nothing has come yet."""
         self._executor = ThreadPoolExecutor(max_workers=4, thread_name_prefix="tocsin-decide")
+        self._in_thread = partial(in_thread, self._executor)
         self._rung = asyncio.Event()
 
     def ready(self) -> None:
         """Say that everything runs."""
         alarms = len(self.runtime.alarms.queries)
-        self._log.info(Line.READY, version=version("tocsin"), alarms=alarms)
+        self.log.info(Line.READY, version=version("tocsin"), alarms=alarms)
+
+    def all(self, ring: Callable[[str], Awaitable[None]]) -> list[Callable[[], Awaitable[None]]]:
+        """Return every task but the look for a broker; ``ring`` sends a doorbell message."""
+        ingest = partial(self.ingest, ring)
+        return [ingest, self.poll, self.publish, self.watch_log, self.watch_ledger]
 
     async def ingest(self, ring: Callable[[str], Awaitable[None]]) -> None:
         """Count events until cancelled."""
-        ingest = Ingest(self.runtime, identities=self._identities, ring=ring, log=self._log)
+        ingest = Ingest(self.runtime, identities=self.identities, ring=ring, log=self.log)
         await ingest.run()
 
     async def publish(self) -> None:
         """Publish what is released until cancelled."""
-        await self._publisher(self._executor).run()
+        await self.publisher(self._executor).run()
 
     async def poll(self) -> None:
         """Decide whatever is due, at every bell and now and then, should one be lost."""
@@ -234,7 +225,7 @@ class _Tasks:
         ledger, metrics = self.runtime.ledger, self.runtime.metrics
         while True:
             metrics.ledger(await self._in_thread(ledger.reports.status))
-            self._presences.ledger.found()
+            self.presences.ledger.found()
             metrics.journal(await self._in_thread(ledger.journal.entries))
             await self._in_thread(lambda: metrics.realised(ledger.reports))
             metrics.answered(LEDGER)
@@ -244,13 +235,13 @@ class _Tasks:
         """Stop when a feed's log is no longer the registered one."""
         check = partial(check_unchanged, self.runtime.alarms, self.runtime.ledger)
         while True:
-            await asyncio.sleep(self._log_check_s)
+            await asyncio.sleep(self.log_check_s)
             await self._in_thread(check)
             self.runtime.metrics.answered(KAFKA)
 
     async def look_for_kafka(self) -> None:
         """Say when Kafka goes away and comes back: its clients wait for it silently."""
-        await self._presences.look_for_kafka(require_kafka(self.runtime.alarms))
+        await self.presences.look_for_kafka(require_kafka(self.runtime.alarms))
 
     def answer(self, bell: bytes) -> None:
         """Let what is due be decided, if a doorbell message names an alarm of ours."""
@@ -265,9 +256,7 @@ class _Tasks:
         """
 
         def away(error: Exception) -> bool:
-            return (
-                isinstance(error, _AWAY) and self._presences.missed(error).away_s <= _DEPENDENCY_S
-            )
+            return isinstance(error, _AWAY) and self.presences.missed(error).away_s <= _DEPENDENCY_S
 
         try:
             async for attempt in _trying_again(on=away):
@@ -294,9 +283,6 @@ class _Tasks:
             started_s = now_s
         return False
 
-    async def _in_thread(self, call: Callable[[], T]) -> T:
-        return await asyncio.get_running_loop().run_in_executor(self._executor, call)
-
     def _end(self, error: BaseException, code: int) -> NoReturn:
         """End the process at once: nothing half-done may go on (promise 8).
 
@@ -304,7 +290,7 @@ class _Tasks:
         """
         try:
             self.runtime.metrics.stopping()
-            self._log.error(Line.FAILED, error=error, code=code)
+            self.log.error(Line.FAILED, error=error, code=code)
             note(self.runtime.ledger, kind_of(error))
         finally:
             os._exit(code)
@@ -372,29 +358,10 @@ def _app(tasks: _Tasks) -> App:
     class Hosted(Service):  # type: ignore[misc]  # mode is not followed by mypy
         """Starts with the Faust worker, is cancelled before its clients close."""
 
-        @Service.task
-        async def ingest(self) -> None:
-            await tasks.guarded(lambda: tasks.ingest(ring))
-
-        @Service.task
-        async def poll(self) -> None:
-            await tasks.guarded(tasks.poll)
-
-        @Service.task
-        async def publish(self) -> None:
-            await tasks.guarded(tasks.publish)
-
-        @Service.task
-        async def watch_log(self) -> None:
-            await tasks.guarded(tasks.watch_log)
-
-        @Service.task
-        async def watch_ledger(self) -> None:
-            await tasks.guarded(tasks.watch_ledger)
-
-        @Service.task
-        async def look_for_kafka(self) -> None:
-            await tasks.guarded(tasks.look_for_kafka)
+        async def on_start(self) -> None:
+            """Called by mode."""
+            for task in (*tasks.all(ring), tasks.look_for_kafka):
+                self.add_future(tasks.guarded(task))
 
     app.service(Hosted)
     return app

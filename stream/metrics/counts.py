@@ -9,7 +9,6 @@ released records alone.
 from __future__ import annotations
 
 import math
-from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from prometheus_client.core import GaugeMetricFamily
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CountFamilies"]
 
-_NOTHING: Final = math.nan
+_NOTHING: Final = (math.nan, math.nan)
 
 
 class CountFamilies(Collector):
@@ -36,15 +35,13 @@ class CountFamilies(Collector):
     """
 
     def __init__(self, domains: Mapping[str, Domain]) -> None:
-        self._lock = Lock()
-        self._counts = {
-            query: {
-                predicate_label(domain, cell): _NOTHING
-                for cell in range(min(len(domain), MOST_PREDICATES))
-            }
+        self._labels = {
+            query: [
+                predicate_label(domain, cell) for cell in range(min(len(domain), MOST_PREDICATES))
+            ]
             for query, domain in domains.items()
         }
-        self._deviations = dict.fromkeys(domains, _NOTHING)
+        self._last: dict[str, dict[str, tuple[float, float]]] = {}
 
     def released(
         self, query: str, counts: Iterable[tuple[Mapping[str, str], float, float]]
@@ -56,14 +53,9 @@ class CountFamilies(Collector):
             counts: predicate, noisy count and standard deviation of what left with it; nothing of a
                 window that was denied.
         """
-        if query not in self._counts:
-            return
         found = {label_of(predicate): (count, deviation) for predicate, count, deviation in counts}
-        nothing = (_NOTHING, _NOTHING)
-        with self._lock:
-            shown = self._counts[query]
-            shown.update((label, found.get(label, nothing)[0]) for label in shown)
-            self._deviations[query] = next(iter(found.values()), nothing)[1]
+        shown = self._labels.get(query, ())
+        self._last[query] = {label: found[label] for label in shown if label in found}
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield both families as of now, in the order of configuration and domain."""
@@ -78,13 +70,10 @@ class CountFamilies(Collector):
             "Standard deviation of the noise in each noisy count of the last published window.",
             labels=["query"],
         )
-        with self._lock:
-            shown = [(query, list(each.items())) for query, each in self._counts.items()]
-            deviating = list(self._deviations.items())
-        for query, each in shown:
-            for label, count in each:
-                counts.add_metric([query, label], count)
-        for query, deviation in deviating:
-            deviations.add_metric([query], deviation)
+        for query, labels in self._labels.items():
+            last = self._last.get(query, {})
+            for label in labels:
+                counts.add_metric([query, label], last.get(label, _NOTHING)[0])
+            deviations.add_metric([query], next(iter(last.values()), _NOTHING)[1])
         yield counts
         yield deviations

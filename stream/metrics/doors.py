@@ -8,16 +8,38 @@ do. Every connection asks once.
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, cast
+
+from accountant.errors import ConfigError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Doors"]
+__all__ = ["Doors", "address_text", "cannot_listen"]
 
 _MOST: Final = 512
 _PATIENCE_S: Final = 10.0
 _END: Final = b"\r\n\r\n"
+
+
+def address_text(host: str, port: int) -> str:
+    """Return an address as it is written."""
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def cannot_listen(setting: str, address: tuple[str, int], error: Exception) -> ConfigError:
+    """Return what is said of an address that cannot be listened on.
+
+    Args:
+        setting: that has it.
+        address: host and port.
+        error: what the system said.
+    """
+    reason = getattr(error, "strerror", None) or "not an address"
+    return ConfigError(
+        f"{setting} cannot listen on {address_text(*address)}: {reason}",
+        hint=f"stop what listens there, or set {setting} to another host:port",
+    )
 
 
 class Doors:
@@ -42,7 +64,7 @@ class Doors:
 
     def __call__(self) -> asyncio.Protocol:
         """Return the protocol of one connection."""
-        return _Door(self, self._inner())
+        return cast("asyncio.Protocol", _Door(self, self._inner()))
 
     def entered(self, door: _Door) -> None:
         """Count one in, at the price of the one that has waited longest."""
@@ -61,7 +83,7 @@ class Doors:
         self.asked(door)
 
 
-class _Door(asyncio.Protocol):
+class _Door:
     """One connection, as asyncio has it: everything goes on to the protocol inside."""
 
     def __init__(self, doors: Doors, inner: asyncio.Protocol) -> None:
@@ -71,6 +93,9 @@ class _Door(asyncio.Protocol):
         self._limit: asyncio.TimerHandle | None = None
         self._seen = b""
         self._has_asked = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
     def shut(self) -> None:
         """End the connection at once."""
@@ -111,15 +136,3 @@ class _Door(asyncio.Protocol):
         self._end_limit()
         self._doors.left(self)
         self._inner.connection_lost(exc)
-
-    def eof_received(self) -> bool | None:
-        """Hand it on."""
-        return self._inner.eof_received()
-
-    def pause_writing(self) -> None:
-        """Hand it on."""
-        self._inner.pause_writing()
-
-    def resume_writing(self) -> None:
-        """Hand it on."""
-        self._inner.resume_writing()

@@ -7,7 +7,6 @@ has at most ``MOST_PREDICATES`` series of its own predicates and a fixed number 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
@@ -18,7 +17,7 @@ from prometheus_client.registry import Collector
 from stream.model.losses import shown_entropy, shown_epsilon
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -40,6 +39,33 @@ _SHARES: Final = tuple(
 )  # of epsilon_max
 
 
+_FAMILIES: Final = (
+    (
+        "tocsin_expost_epsilon_max",
+        "Realised loss of the query's dearest predicate, over one budget period or instant.",
+    ),
+    (
+        "tocsin_expost_complete",
+        "1 if nothing is missing from the query's realised losses, else 0.",
+    ),
+    (
+        "tocsin_min_entropy_nats",
+        "Least uncertainty left about a predicate, by the query's realised losses.",
+    ),
+    ("tocsin_min_entropy_normalised", "The same as a share of the most there can be."),
+    (
+        "tocsin_min_entropy_bracket_nats",
+        "Width of the bracket that the min-entropy is known to lie in.",
+    ),
+    ("tocsin_predicate_epsilon", "Realised loss of the query's dearest predicates.", "predicate"),
+    (
+        "tocsin_predicates_by_epsilon",
+        "Predicates of the query whose realised loss is at most `at_most`.",
+        "at_most",
+    ),
+)
+
+
 class LossFamilies(Collector):
     """Families of the last losses it was shown; until then they have no series.
 
@@ -56,49 +82,41 @@ class LossFamilies(Collector):
         self._gaussian = budget.gaussian
         walls = (share * budget.epsilon_max for share in _SHARES)
         self._buckets = {repr(float(wall)): budget.units_of(wall) for wall in walls}
-        self._shown: tuple[_Loss, ...] = ()
+        self._shown = self._families(())
 
     def show(self, losses: Iterable[Realised]) -> None:
         """Take losses of queries in place of all those shown before."""
         # Worked out here, once, and not by every scrape.
-        self._shown = tuple(map(self._loss, losses))
+        self._shown = self._families(losses)
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield every family."""
-        shown = self._shown
-        # Uncertainty is bounded by pure losses: of Gaussian ones nothing is said.
-        for name, help_text, value in _BY_QUERY if self._gaussian is None else _OF_EVERY_PROMISE:
-            family = GaugeMetricFamily(name, help_text, labels=["query"])
-            for loss in shown:
-                family.add_metric([loss.query], value(loss))
-            yield family
-        for name, help_text, label, values in _BY_QUERY_AND:
-            family = GaugeMetricFamily(name, help_text, labels=["query", label])
-            for loss in shown:
-                for key, one in values(loss).items():
-                    family.add_metric([loss.query, key], one)
-            yield family
+        yield from self._shown
 
-    def _loss(self, realised: Realised) -> _Loss:
-        domain, entropy = self._domains[realised.query], realised.min_entropy
-        within = np.searchsorted(
-            np.sort(realised.costs), list(self._buckets.values()), side="right"
-        ).tolist()
-        return _Loss(
-            query=realised.query,
-            worst=shown_epsilon(self._gaussian, realised.worst_units),
-            complete=float(realised.complete),
-            nats=shown_entropy(entropy.value),
-            normalised=shown_entropy(entropy.normalised),
-            bracket_nats=shown_entropy(entropy.upper - entropy.lower, 3),
-            predicates={
-                predicate_label(domain, cell): shown_epsilon(
-                    self._gaussian, int(realised.costs[cell])
-                )
-                for cell in dearest(realised.costs)
-            },
-            within={**dict(zip(self._buckets, within, strict=True)), "+Inf": len(realised.costs)},
+    def _families(self, losses: Iterable[Realised]) -> tuple[GaugeMetricFamily, ...]:
+        worst, complete, nats, normalised, bracket, predicates, within = (
+            GaugeMetricFamily(name, text, labels=["query", *label])
+            for name, text, *label in _FAMILIES
         )
+        for loss in losses:
+            query, costs, entropy = loss.query, loss.costs, loss.min_entropy
+            worst.add_metric([query], shown_epsilon(self._gaussian, loss.worst_units))
+            complete.add_metric([query], float(loss.complete))
+            nats.add_metric([query], shown_entropy(entropy.value))
+            normalised.add_metric([query], shown_entropy(entropy.normalised))
+            bracket.add_metric([query], shown_entropy(entropy.upper - entropy.lower, 3))
+            for cell in dearest(costs):
+                label = predicate_label(self._domains[query], cell)
+                predicates.add_metric(
+                    [query, label], shown_epsilon(self._gaussian, int(costs[cell]))
+                )
+            at_most = np.searchsorted(np.sort(costs), list(self._buckets.values()), side="right")
+            for wall, cells in zip(self._buckets, at_most.tolist(), strict=True):
+                within.add_metric([query, wall], cells)
+            within.add_metric([query, "+Inf"], len(costs))
+        if self._gaussian is not None:  # pure losses bound uncertainty: of Gaussian ones none is
+            return worst, complete, predicates, within
+        return worst, complete, nats, normalised, bracket, predicates, within
 
 
 def dearest(costs: NDArray[np.int64], most: int = MOST_PREDICATES) -> list[int]:
@@ -131,63 +149,3 @@ def label_of(predicate: Mapping[str, str]) -> str:
     if len(values) > 1:
         values = [value.replace("\\", "\\\\").replace(",", "\\,") for value in values]
     return ", ".join(values) or "(all)"
-
-
-@dataclass(frozen=True, slots=True)
-class _Loss:
-    """One query's losses, in epsilon, as they are shown."""
-
-    query: str
-    worst: float
-    complete: float
-    nats: float
-    normalised: float
-    bracket_nats: float
-    predicates: dict[str, float]
-    within: dict[str, float]
-
-
-_BY_QUERY: Final[tuple[tuple[str, str, Callable[[_Loss], float]], ...]] = (
-    (
-        "tocsin_expost_epsilon_max",
-        "Realised loss of the query's dearest predicate, over one budget period or instant.",
-        lambda loss: loss.worst,
-    ),
-    (
-        "tocsin_expost_complete",
-        "1 if nothing is missing from the query's realised losses, else 0.",
-        lambda loss: loss.complete,
-    ),
-    (
-        "tocsin_min_entropy_nats",
-        "Least uncertainty left about a predicate, by the query's realised losses.",
-        lambda loss: loss.nats,
-    ),
-    (
-        "tocsin_min_entropy_normalised",
-        "The same as a share of the most there can be.",
-        lambda loss: loss.normalised,
-    ),
-    (
-        "tocsin_min_entropy_bracket_nats",
-        "Width of the bracket that the min-entropy is known to lie in.",
-        lambda loss: loss.bracket_nats,
-    ),
-)
-
-_OF_EVERY_PROMISE: Final = _BY_QUERY[:2]
-
-_BY_QUERY_AND: Final[tuple[tuple[str, str, str, Callable[[_Loss], dict[str, float]]], ...]] = (
-    (
-        "tocsin_predicate_epsilon",
-        "Realised loss of the query's dearest predicates.",
-        "predicate",
-        lambda loss: loss.predicates,
-    ),
-    (
-        "tocsin_predicates_by_epsilon",
-        "Predicates of the query whose realised loss is at most `at_most`.",
-        "at_most",
-        lambda loss: loss.within,
-    ),
-)

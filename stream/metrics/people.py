@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Protocol
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -26,9 +25,7 @@ LATEST: Final = 8
 _KEPT: Final = 1_024
 _WINDOWS: Final = 8_192  # 64 MiB of hashes
 _HASHES: Final = 1 << 64
-_CROWD: Final = 4
 _SHARE_OF_ROSTER: Final = 4  # fewer rows than such a share are looked at one by one
-_TIMES_ROSTER: Final = 2  # fewer first rows of a window than so many times are, too
 
 
 class Roster(Protocol):
@@ -37,10 +34,6 @@ class Roster(Protocol):
     @property
     def hashed(self) -> NDArray[np.uint64]:
         """Hashes, shape (d, 2); the first word is what is held here."""
-        ...
-
-    def __hash__(self) -> int:
-        """Tell it from others: by what it is, not by what is in it."""
         ...
 
 
@@ -112,8 +105,6 @@ class LatestPeople:
     """Counts the different units of the newest ``LATEST`` windows that hold any.
 
     Rows may come twice and in any order; those of windows that are older still are not looked at.
-    A unit that is met again costs next to nothing: of the units of a roster those are remembered, a
-    flag each, that would still change what is held of the window that was added to last.
 
     Args:
         overlap: most windows that contain one instant.
@@ -122,7 +113,6 @@ class LatestPeople:
     def __init__(self, *, overlap: int) -> None:
         self._every = max(overlap, 1)
         self._least: dict[int, NDArray[np.uint64]] = {}
-        self._news: WeakKeyDictionary[Roster, _News] = WeakKeyDictionary()
 
     def add(self, first: NDArray[np.int64], last: NDArray[np.int64], unit: Units) -> None:
         """Add rows.
@@ -139,15 +129,12 @@ class LatestPeople:
                     del self._least[min(self._least)]
 
     def _add(self, index: int, number: NDArray[np.int64], roster: Roster) -> None:
-        least, hashed = self._least.get(index), roster.hashed[:, 0]
-        few = len(number) < len(hashed) // _SHARE_OF_ROSTER
-        if few or (least is None and len(number) < _TIMES_ROSTER * len(hashed)):
-            self._least[index] = _least(least, hashed[number])
-            return
-        news = self._news.get(roster)
-        if news is None or news.index != index:
-            news = self._news[roster] = _News(index)
-        self._least[index] = news.add(least, number, hashed)
+        hashed = roster.hashed[:, 0]
+        if len(number) >= len(hashed) // _SHARE_OF_ROSTER:
+            met = np.zeros(len(hashed), np.bool_)  # each unit once, sooner than by sorting rows
+            met[number] = True
+            number = np.flatnonzero(met)
+        self._least[index] = _least(self._least.get(index), hashed[number])
 
     @property
     def oldest(self) -> int | None:
@@ -158,54 +145,6 @@ class LatestPeople:
     def largest(self) -> int:
         """How many are in the fullest window that is held; 0 where none is."""
         return max(map(_size, self._least.values()), default=0)
-
-
-class _News:
-    """Which units of a roster may still change what is held of a window.
-
-    Args:
-        index: the window.
-    """
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self._may = np.zeros(0, np.bool_)
-        self._left = 0
-        self._limit = np.uint64(_HASHES - 1)
-
-    def add(
-        self,
-        least: NDArray[np.uint64] | None,
-        number: NDArray[np.int64],
-        hashed: NDArray[np.uint64],
-    ) -> NDArray[np.uint64]:
-        """Return what is held of the window after some rows.
-
-        Args:
-            least: what was held before; ``None`` where nothing was.
-            number: shape (n,): place of each row's unit in the roster, at least one.
-            hashed: shape (d,): hashes of the roster by now.
-        """
-        joined = hashed[len(self._may) :]
-        if len(joined):
-            may = np.ones(len(joined), np.bool_)
-            if least is not None and len(least) == _KEPT:
-                may = joined < least[-1]
-            self._may = np.concatenate([self._may, may])
-            self._left += int(np.count_nonzero(may))
-        if least is not None and not self._left:
-            return least
-        before = self._may.copy()
-        self._may[number] = False
-        met = np.flatnonzero(before ^ self._may)
-        if least is not None and not len(met):
-            return least
-        least = _least(least, hashed[met])
-        if len(least) == _KEPT and least[-1] < self._limit:
-            self._limit = least[-1]
-            self._may &= hashed < self._limit
-        self._left = int(np.count_nonzero(self._may))
-        return least
 
 
 def _looked_at(
@@ -239,22 +178,10 @@ def _least(before: NDArray[np.uint64] | None, hashed: NDArray[np.uint64]) -> NDA
             if not len(hashed):
                 return before
         hashed = np.concatenate([before, hashed])
-    if (
-        len(hashed) > _CROWD * _KEPT
-    ):  # hashes lie evenly: the least are below a few times their share
-        few = hashed[hashed < np.uint64(_CROWD // 2 * _KEPT * (_HASHES // len(hashed)))]
-        found = _different(few)
-        if len(found) >= _KEPT:
-            return found[:_KEPT]
-    return _different(hashed)[:_KEPT]
-
-
-def _different(hashed: NDArray[np.uint64]) -> NDArray[np.uint64]:
-    """Return different hashes, ascending."""
     # numpy finds different 64-bit numbers by hashing them, which takes several times as long.
     ordered = np.sort(hashed)
     different = ordered[1:][ordered[1:] != ordered[:-1]]
-    return np.concatenate([ordered[:1], different])
+    return np.concatenate([ordered[:1], different])[:_KEPT]
 
 
 def _size(least: NDArray[np.uint64]) -> int:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 import time
+from datetime import UTC, datetime
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -17,6 +18,7 @@ from stream.metrics.readiness import CHECKS, LEDGER, Readiness
 from stream.metrics.series import Custodian, Public, Registry
 from stream.model.feeds import Clock
 from stream.model.losses import shown_epsilon
+from stream.windows.localtime import load_zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -78,6 +80,7 @@ class Metrics:
         for check in CHECKS:
             holds = partial(self.readiness.holds, check)
             self._custodian.ready.labels(check).set_function(holds)
+        self._zone = load_zone(alarms.timezone)
         self._periods = alarms.budget.periods
         self._gaussian = alarms.budget.gaussian
         self._promise = None if self._gaussian is None else self._gaussian.text
@@ -109,8 +112,17 @@ class Metrics:
         self._custodian.seen.taken(feed, queries, cell=cell, time_ms=time_ms, unit=unit)
 
     def people_counted(self, key: WindowKey, met: int, beyond: int) -> None:
-        """Take note of whom a cap over a period leaves out, as ``CapFamilies.counted`` has it."""
-        self._custodian.caps.counted(key, met, beyond)
+        """Add people of a window of one partition; windows counted again count again.
+
+        Args:
+            key: the window.
+            met: people who have events in it.
+            beyond: how many of them a cap over a period leaves out.
+        """
+        start = datetime.fromtimestamp(key.start_ms / 1000, UTC).astimezone(self._zone)
+        labels = key.query, f"{start.hour:02d}"
+        self._custodian.people.labels(*labels).inc(met)
+        self._custodian.people_beyond_cap.labels(*labels).inc(beyond)
 
     def appended(self, feed: str, append_ms: int) -> None:
         """Take note of when a record that was read had arrived; the newest of all is shown.

@@ -122,7 +122,6 @@ class _Use:
     def __init__(self, calendar: Calendar, cells: int) -> None:
         self.people = LatestPeople(overlap=calendar.overlap)
         self._last = np.full(cells, _NEVER, np.int64)
-        self._least = _NEVER  # no predicate's last window is older
 
     def add(
         self,
@@ -133,15 +132,7 @@ class _Use:
     ) -> None:
         """Take note of rows; the windows as ``LatestPeople.add`` has them."""
         self.people.add(first, last, unit)
-        if self._least >= last.max():
-            return
-        if not bool((last[1:] >= last[:-1]).all()):
-            order = np.argsort(last, kind="stable")
-            cell, last = cell[order], last[order]
-        # Of several rows of a predicate the last one stays, which is of the latest window.
-        self._last[cell] = np.maximum(self._last[cell], last)
-        if len(cell) >= len(self._last):  # looking at all of them is no more than was done
-            self._least = int(self._last.min())
+        np.maximum.at(self._last, cell, last)
 
     def unseen(self) -> tuple[int, int]:
         """Return how many predicates had no event, as ``SINCE`` has it."""

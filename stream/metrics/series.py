@@ -15,7 +15,6 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
 from accountant.records import Outcome, PartialStatus
 from accountant.units import to_loss_units
-from stream.metrics.caps import CapFamilies
 from stream.metrics.counts import CountFamilies
 from stream.metrics.journal import JournalFamilies
 from stream.metrics.losses import LossFamilies
@@ -151,8 +150,16 @@ class Custodian:
         registry.register(self.losses)
         self.seen = SeenFamilies(alarms)
         registry.register(self.seen)
-        self.caps = CapFamilies(alarms)
-        registry.register(self.caps)
+        self.people = counter(
+            "tocsin_window_people",
+            "People with events in a window, over windows, by local hour of its start.",
+            ["query", "hour"],
+        )
+        self.people_beyond_cap = counter(
+            "tocsin_window_people_beyond_cap",
+            "Those of them who do not count: they did in max_windows_per_period earlier windows.",
+            ["query", "hour"],
+        )
         self.events = counter(
             "tocsin_events_total",
             "Events read, those read again after a restart included.",

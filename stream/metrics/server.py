@@ -20,7 +20,7 @@ from aiohttp import hdrs, web
 from prometheus_client.exposition import choose_encoder
 
 from accountant.errors import ConfigError
-from stream.metrics.doors import Doors
+from stream.metrics.doors import Doors, cannot_listen
 from stream.model.addresses import is_loopback
 
 if TYPE_CHECKING:
@@ -176,12 +176,7 @@ def _listening(address: tuple[str, int], setting: str) -> socket:
                     raise
         return _bound(last, port)
     except (OSError, OverflowError) as error:
-        shown = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-        reason = getattr(error, "strerror", None) or "not an address"
-        raise ConfigError(
-            f"{setting} cannot listen on {shown}: {reason}",
-            hint=f"stop what listens there, or set {setting} to another host:port",
-        ) from error
+        raise cannot_listen(setting, address, error) from error
 
 
 def _bound(found: tuple[Any, ...], port: int) -> socket:

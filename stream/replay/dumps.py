@@ -20,12 +20,23 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-__all__ = ["DUMP_VERSION", "DumpInfo", "LogWriter", "LoggedRecord", "dump_info", "read_log"]
+__all__ = [
+    "DUMP_MARK",
+    "DUMP_VERSION",
+    "DumpInfo",
+    "LogWriter",
+    "LoggedRecord",
+    "dump_info",
+    "read_log",
+]
 
 DUMP_VERSION = 1
 """Version of the file's layout, kept in its schema's metadata."""
 
-_VERSION, _TOPIC, _PARTITIONS = b"tocsin.logdump.version", b"tocsin.topic", b"tocsin.partitions"
+DUMP_MARK = b"tocsin.logdump.version"
+"""Says in a schema's metadata that the file is a dump, and of which version."""
+
+_TOPIC, _PARTITIONS = b"tocsin.topic", b"tocsin.partitions"
 _ROWS_PER_GROUP = 65_536
 _HEADER = pa.struct([pa.field("key", pa.string(), nullable=False), ("value", pa.binary())])
 _COLUMNS = pa.schema(
@@ -81,13 +92,13 @@ class LogWriter:
     def __init__(self, file: Path | IO[bytes], info: DumpInfo) -> None:
         self._schema = _COLUMNS.with_metadata(
             {
-                _VERSION: str(DUMP_VERSION).encode(),
+                DUMP_MARK: str(DUMP_VERSION).encode(),
                 _TOPIC: info.topic.encode(),
                 _PARTITIONS: str(info.partitions).encode(),
             }
         )
         self._writer = pq.ParquetWriter(file, self._schema, compression="zstd")
-        self._waiting: list[LoggedRecord] = []
+        self._waiting: list[dict[str, object]] = []
 
     def __enter__(self) -> Self:
         """Return the writer."""
@@ -100,7 +111,7 @@ class LogWriter:
     def write(self, records: Iterable[LoggedRecord]) -> None:
         """Append records."""
         for record in records:
-            self._waiting.append(record)
+            self._waiting.append(_row(record))
             if len(self._waiting) >= _ROWS_PER_GROUP:
                 self._flush()
 
@@ -111,21 +122,21 @@ class LogWriter:
         self._writer.close()
 
     def _flush(self) -> None:
-        rows, self._waiting = self._waiting, []
-        columns = [
-            [row.partition for row in rows],
-            [row.record.offset for row in rows],
-            [row.record.timestamp_ms for row in rows],
-            [row.record.log_append for row in rows],
-            [row.key for row in rows],
-            [row.record.value for row in rows],
-            [[{"key": key, "value": value} for key, value in row.record.headers] for row in rows],
-        ]
-        arrays = [
-            pa.array(column, field.type)
-            for column, field in zip(columns, self._schema, strict=True)
-        ]
-        self._writer.write_batch(pa.RecordBatch.from_arrays(arrays, schema=self._schema))
+        self._writer.write_batch(pa.RecordBatch.from_pylist(self._waiting, self._schema))
+        self._waiting.clear()
+
+
+def _row(logged: LoggedRecord) -> dict[str, object]:
+    record = logged.record
+    return {
+        "partition": logged.partition,
+        "offset": record.offset,
+        "append_ms": record.timestamp_ms,
+        "log_append": record.log_append,
+        "key": logged.key,
+        "value": record.value,
+        "headers": [{"key": key, "value": value} for key, value in record.headers],
+    }
 
 
 def dump_info(path: Path) -> DumpInfo:
@@ -156,11 +167,10 @@ def read_log(path: Path, *, partition: int | None = None) -> Iterator[LoggedReco
                 for at, offset, append_ms, log_append, key, value, headers in zip(
                     *columns, strict=True
                 ):
-                    if partition is None or at == partition:
+                    if partition in (None, at):
                         pairs = tuple((header["key"], header["value"]) for header in headers)
-                        yield LoggedRecord(
-                            at, Record(offset, append_ms, log_append, value, pairs), key
-                        )
+                        record = Record(offset, append_ms, log_append, value, pairs)
+                        yield LoggedRecord(at, record, key)
         except (pa.ArrowException, OSError) as error:
             raise DataError(f"{path}: the dump is damaged", hint=_HINT) from error
 
@@ -175,14 +185,11 @@ def _opened(path: Path) -> pq.ParquetFile:
 def _info(path: Path, file: pq.ParquetFile) -> DumpInfo:
     schema = file.schema_arrow
     metadata = schema.metadata or {}
-    if _VERSION not in metadata:
+    if DUMP_MARK not in metadata:
         raise DataError(f"{path}: a Parquet file, but not the dump of a log", hint=_HINT)
-    if metadata[_VERSION] != str(DUMP_VERSION).encode():
+    if metadata[DUMP_MARK] != str(DUMP_VERSION).encode():
         raise DataError(f"{path}: a dump of another version than {DUMP_VERSION}", hint=_HINT)
-    names = [(field.name, field.type) for field in _COLUMNS]
-    if [field.name for field in schema] != [name for name, _ in names] or not all(
-        schema.field(name).type.equals(kind) for name, kind in names
-    ):
+    if (schema.names, schema.types) != (_COLUMNS.names, _COLUMNS.types):
         raise DataError(f"{path}: the columns are not those of a dump", hint=_HINT)
     try:
         return DumpInfo(metadata[_TOPIC].decode(), int(metadata[_PARTITIONS]))

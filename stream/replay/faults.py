@@ -156,14 +156,12 @@ def _of_types(values: Mapping[str, object], feed: Feed, kind: FieldType) -> Iter
         value = values.get(name)
         if field.type is not kind or value is None:
             continue
-        if (
-            kind is FieldType.STRING
-            and len(str(value).encode(errors="replace")) <= MAX_STRING_BYTES
-        ):
-            continue
-        if kind is FieldType.FLOAT and isinstance(value, float) and math.isfinite(value):
-            continue
-        yield f"`{name}` is {shown(value)}"
+        if kind is FieldType.STRING:
+            fits = len(str(value).encode(errors="replace")) <= MAX_STRING_BYTES
+        else:
+            fits = isinstance(value, float) and math.isfinite(value)
+        if not fits:
+            yield f"`{name}` is {shown(value)}"
 
 
 def _nearest(word: str, known: Sequence[str]) -> str | None:

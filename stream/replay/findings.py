@@ -89,11 +89,6 @@ class FeedSurvey:
     alarms: tuple[AlarmSurvey, ...]
 
     @property
-    def dropped_rows(self) -> int:
-        """Rows that are dropped, for whatever reason."""
-        return sum(found.rows for found in self.dropped.values())
-
-    @property
     def unfit(self) -> str | None:
         """Why deciding these rows would spend budget on nothing; ``None`` if it would not."""
         if not any(alarm.windows for alarm in self.alarms):
@@ -103,7 +98,7 @@ class FeedSurvey:
         if not self.usable:
             worst = max({**self.dropped, **self.passed_by}.items(), key=lambda one: one[1].rows)[0]
             return _NONE_USABLE.get(worst, "none of its events can be used")
-        if 2 * self.dropped_rows > self.rows:
+        if 2 * sum(found.rows for found in self.dropped.values()) > self.rows:
             return "more than half of its events cannot be used"
         for alarm in self.alarms:
             if alarm.windows and alarm.asked and not alarm.usable:

@@ -7,9 +7,9 @@ event time. Of a dump, offsets and append times are the log's own.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, islice, takewhile
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -18,7 +18,7 @@ from accountant.errors import ConfigError, DataError
 from stream.counting.partition import ReadStart
 from stream.events.files import EventFiles
 from stream.model.feeds import Clock
-from stream.replay.dumps import DumpInfo, dump_info, read_log
+from stream.replay.dumps import DUMP_MARK, DumpInfo, dump_info, read_log
 
 if TYPE_CHECKING:
     from collections import defaultdict
@@ -45,9 +45,9 @@ __all__ = [
 ]
 
 _RECORDS = 8_192
-_DUMP_MARK = b"tocsin.logdump.version"
 
 
+@dataclass(eq=False)
 class Lane:
     """One partition of one feed, read forward.
 
@@ -56,18 +56,20 @@ class Lane:
         last_cut_ms: cut of the last window that will be asked for; reading ends there.
     """
 
-    def __init__(self, reader: PartitionReader, last_cut_ms: int) -> None:
-        self._reader = reader
-        self._last_cut_ms = last_cut_ms
-        self.partition = reader.stored_partition
+    reader: PartitionReader
+    last_cut_ms: int
+    ended: bool = field(default=False, init=False)
+    """Whether everything was read: no further partial will come."""
+
+    @property
+    def partition(self) -> int:
         """Its number, as its partials are stored."""
-        self.ended = False
-        """Whether everything was read: no further partial will come."""
+        return self.reader.stored_partition
 
     def advance(self) -> Iterator[Partial]:
         """Read a stretch and yield the partials of windows that are complete by now."""
         self._read()
-        yield from self._reader.partials()
+        yield from self.reader.partials()
 
     def _read(self) -> None:
         raise NotImplementedError
@@ -155,14 +157,12 @@ class FileSource:
     feed: Feed
     paths: tuple[Path, ...]
 
-    @property
-    def partitions(self) -> int:
-        """One: everybody's events lie together."""
-        return 1
+    partitions: ClassVar = 1
+    """Everybody's events lie together."""
 
     def lanes(
         self,
-        make: Callable[[int, int], PartitionReader],
+        make: MakeReader,
         cursors: Mapping[str, int],
         last_cut_ms: int,
     ) -> list[Lane]:
@@ -179,7 +179,7 @@ class FileSource:
         reader, events = make(0, 1), EventFiles(self.feed, self.paths)
         reader.take_note(len(events) + sum(events.drops.values()), events.drops)
         reader.begin(cursors, ReadStart(whole=True))
-        return [_FileLane(reader, events.batches(hash_key=reader.hash_key), last_cut_ms)]
+        return [_FileLane(reader, last_cut_ms, events.batches(hash_key=reader.hash_key))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +201,7 @@ class DumpSource:
 
     def lanes(
         self,
-        make: Callable[[int, int], PartitionReader],
+        make: MakeReader,
         cursors: Mapping[str, int],
         last_cut_ms: int,
     ) -> list[Lane]:
@@ -213,7 +213,7 @@ class DumpSource:
             first = next(records, None)
             reader.begin(cursors, ReadStart(whole=first is None or first.offset == 0))
             whole = records if first is None else chain((first,), records)
-            lanes.append(_DumpLane(reader, whole, last_cut_ms))
+            lanes.append(_DumpLane(reader, last_cut_ms, whole))
         return lanes
 
 
@@ -221,42 +221,38 @@ Source: TypeAlias = FileSource | DumpSource
 """The files of one feed."""
 
 
+@dataclass(eq=False)
 class _FileLane(Lane):
-    def __init__(self, reader: PartitionReader, batches: Iterator[Batch], last_cut_ms: int) -> None:
-        super().__init__(reader, last_cut_ms)
-        self._batches = batches
+    batches: Iterator[Batch]
 
     def _read(self) -> None:
-        batch = next(self._batches, None)
-        through_ms = self._last_cut_ms
+        batch = next(self.batches, None)
+        through_ms = self.last_cut_ms
         if batch is not None:
-            self._reader.count_batch(batch)
+            self.reader.count_batch(batch)
             through_ms = min(through_ms, int(batch.time_ms[-1]))
         # Events may be dated up to the year 9999: what lies behind the last cut counts nowhere.
-        self.ended = through_ms == self._last_cut_ms
-        self._reader.arrived_through(through_ms)
+        self.ended = through_ms == self.last_cut_ms
+        self.reader.arrived_through(through_ms)
 
 
+@dataclass(eq=False)
 class _DumpLane(Lane):
-    def __init__(
-        self, reader: PartitionReader, records: Iterator[Record], last_cut_ms: int
-    ) -> None:
-        super().__init__(reader, last_cut_ms)
-        self._records = records
+    records: Iterator[Record]
 
     def _read(self) -> None:
-        records = list(takewhile(self._in_time, islice(self._records, _RECORDS)))
-        self._reader.read(records)
+        records = list(takewhile(self._in_time, islice(self.records, _RECORDS)))
+        self.reader.read(records)
         if len(records) < _RECORDS:
-            self._reader.arrived_through(self._last_cut_ms)
+            self.reader.arrived_through(self.last_cut_ms)
             self.ended = True
 
     def _in_time(self, record: Record) -> bool:
         """Tell whether a record may still count, or end a window that is asked for."""
-        feed = self._reader.feed
+        feed = self.reader.feed
         if feed.clock is Clock.PUNCTUATION or not record.log_append:
             return True
-        return record.timestamp_ms < self._last_cut_ms + feed.broker_skew_ms
+        return record.timestamp_ms < self.last_cut_ms + feed.broker_skew_ms
 
 
 def _is_dump(path: Path) -> bool:
@@ -267,4 +263,4 @@ def _is_dump(path: Path) -> bool:
         metadata = pq.read_schema(path).metadata or {}
     except (pa.ArrowException, OSError):
         return False  # what reads it will say what is wrong with it
-    return _DUMP_MARK in metadata
+    return DUMP_MARK in metadata

@@ -22,10 +22,9 @@ from accountant.costs.charges import WindowKey
 from accountant.errors import ConfigError, LedgerError, TocsinError
 from accountant.records import LogIdentity, Outcome
 from stream.build import assemble
-from stream.counting.partition import PartitionReader
 from stream.decisions.release import released_alarms, released_counts
 from stream.decisions.steps import Step, no_step
-from stream.model.references import counted_on, feeds_in_use, feeds_of, public_feeds
+from stream.model.references import counted_on, feeds_in_use, feeds_of
 from stream.replay.claims import claims_on
 from stream.replay.contents import digests_of
 from stream.replay.lanes import read_until, source_of
@@ -139,8 +138,7 @@ class Replay:
         self.windows = len(schedule)
         self.before = len(self._done)
         self._left: list[WindowKey] = []
-        self._outcomes: Counter[Outcome] = Counter()
-        self._denied: Counter[str] = Counter()
+        self._ended: Counter[str | None] = Counter()  # by reason, which what is decided has not
 
     def run(self) -> Generator[StoredDecision, None, None]:
         """Decide every window that is left and yield the decisions, in the order of requests.
@@ -177,7 +175,7 @@ class Replay:
             started_s = time.monotonic()
             for decision in self.runtime.judge.decide_due(key.query):
                 self.runtime.metrics.decided(decision, time.monotonic() - started_s)
-                self._count(decision)
+                self._ended[decision.reason] += 1
                 yield decision
             if self._ledger.cursor(key.query) <= key.start_ms:
                 raise _stuck(self._ledger.awaited(key))
@@ -205,8 +203,8 @@ class Replay:
         return ReplaySummary(
             windows=self.windows,
             before=self.before,
-            decided=self._outcomes[Outcome.DECIDED],
-            denied=dict(self._denied),
+            decided=self._ended[None],
+            denied={reason: times for reason, times in self._ended.items() if reason is not None},
         )
 
     def _left_over(self) -> Iterator[StoredDecision]:
@@ -250,11 +248,6 @@ class Replay:
             self._ledger.mark_published(*self._left)
             self._left.clear()
 
-    def _count(self, decision: StoredDecision) -> None:
-        self._outcomes[decision.outcome] += 1
-        if decision.reason is not None:
-            self._denied[decision.reason] += 1
-
     def _lanes(self) -> dict[str, list[Lane]]:
         last_cut_ms: defaultdict[str, int] = defaultdict(int)
         for key in self._todo:
@@ -264,31 +257,13 @@ class Replay:
                 last_cut_ms[feed.name] = max(last_cut_ms[feed.name], cut_ms)
         return {
             feed.name: self._sources[feed.name].lanes(
-                partial(self._reader, feed),
+                partial(self.runtime.reader, feed, topic_id=_topic_id(feed)),
                 {q.id: self._cursors[q.id] for q in counted_on(feed, self._alarms)[0]},
                 last_cut_ms[feed.name],
             )
             for feed in self._feeds
             if feed.name in last_cut_ms
         }
-
-    def _reader(self, feed: Feed, partition: int, partitions: int) -> PartitionReader:
-        metrics = self.runtime.metrics
-        queries, budget = counted_on(feed, self._alarms)
-        return PartitionReader(
-            feed=feed,
-            partition=partition,
-            partitions=partitions,
-            topic_id=_topic_id(feed),
-            queries=queries,
-            budget=budget,
-            hash_key=self._ledger.hash_key,
-            public=feed.name in public_feeds(self._alarms),
-            on_read=partial(metrics.events_read, feed.name),
-            on_drops=partial(metrics.events_dropped, feed.name),
-            on_taken=partial(metrics.rows_taken, feed.name),
-            on_people=metrics.people_counted,
-        )
 
 
 def windows_of(query: Query) -> Iterator[WindowKey]:

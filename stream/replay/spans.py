@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -42,7 +43,7 @@ class Spans:
             self._highest = int(last[0])
             while self._calendar.bounds(self._highest)[1] > end_ms:
                 self._highest -= 1
-        self._next: dict[int, int | None] = {}
+        self._next_active = lru_cache(_REMEMBERED)(self._active_from)
 
     @property
     def indexes(self) -> int:
@@ -73,12 +74,8 @@ class Spans:
         runs: NDArray[np.bool_] = found[place] <= last
         return runs
 
-    def _next_active(self, index: int) -> int | None:
-        if len(self._next) > _REMEMBERED:
-            self._next.clear()
-        if index not in self._next:
-            try:
-                self._next[index] = self._calendar.next_active(index)
-            except ConfigError:  # none for ten years
-                self._next[index] = None
-        return self._next[index]
+    def _active_from(self, index: int) -> int | None:
+        try:
+            return self._calendar.next_active(index)
+        except ConfigError:  # none for ten years
+            return None

@@ -33,7 +33,7 @@ from stream.replay.tally import Row, Tally
 from stream.replay.uncharged import HASH_KEY_BYTES, uncharged_lanes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -99,11 +99,7 @@ def _read_file(path: Path, tally: Tally, key: bytes) -> None:
             columns = tuple(column.take(pa.array(good)) for column in columns)
         times = columns[list(tally.feed.fields).index(tally.feed.time)].to_numpy()
         batch, _ = batcher.admit(columns, offset=stretch.row[good], append_ms=times)
-        tally.see(batch, partial(_good_row, partial(row_at, stretch), good))
-
-
-def _good_row(row_at: Callable[[int], Row], good: NDArray[np.intp], at: int) -> Row:
-    return row_at(int(good[at]))
+        tally.see(batch, lambda at: row_at(stretch, int(good[at])))  # noqa: B023  # called at once
 
 
 def _read_dump(source: DumpSource, tally: Tally, alarms: Alarms, key: bytes) -> None:
@@ -111,6 +107,10 @@ def _read_dump(source: DumpSource, tally: Tally, alarms: Alarms, key: bytes) -> 
     windows = {query.id: list(windows_of(alarms.queries[query.id])) for query in tally.queries}
     if not all(windows.values()):
         return  # nothing would be decided
+
+    def counted(partition: int, batch: Batch, fates: NDArray[np.uint8]) -> None:
+        tally.see(batch, partial(_dumped_row, partition, batch), fates)
+
     lanes = uncharged_lanes(
         tally.feed,
         source,
@@ -120,17 +120,13 @@ def _read_dump(source: DumpSource, tally: Tally, alarms: Alarms, key: bytes) -> 
         hash_key=key,
         on_read=tally.read,
         on_drops=tally.told,
-        on_counted=partial(_counted, tally),
+        on_counted=counted,
     )
     for lane in lanes:
         while not lane.ended:
             deque(lane.advance(), maxlen=0)  # what the windows count is not asked here
     for number in range(source.partitions):
         _describe(source, number, tally, key)
-
-
-def _counted(tally: Tally, partition: int, batch: Batch, fates: NDArray[np.uint8]) -> None:
-    tally.see(batch, partial(_dumped_row, partition, batch), fates)
 
 
 def _dumped_row(partition: int, batch: Batch, at: int) -> Row:

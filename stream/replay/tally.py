@@ -177,9 +177,7 @@ class Tally:
             left &= ~mine
             if mine.any():
                 rows = int(np.count_nonzero(mine)) if fates is None else 0
-                reason = fate.name.lower()
-                row = partial(row_at, int(np.argmax(mine)))
-                self._dropped.add(reason, rows, partial(self._why, reason, row))
+                self.drop(fate.name.lower(), rows, partial(row_at, int(np.argmax(mine))))
         from_ms, until_ms = self.feed.history or (0, TIME_END_MS)
         outside = ready & ((batch.time_ms < from_ms) | (batch.time_ms >= until_ms))
         for reason, mine in (

@@ -29,7 +29,7 @@ from stream.decisions import judge
 from stream.decisions.records import encode
 from stream.decisions.release import alarm_records, decision_record
 from stream.decisions.waiting import Awaited
-from stream.kafka import guard, ingest, opening, publish, takeover
+from stream.kafka import guard, ingest, publish, takeover
 from stream.kafka.clock import HeldClock
 from stream.kafka.witness import Witness
 from tests.faults.scene import alarms
@@ -217,14 +217,14 @@ def _no_seek_back() -> _Changes:
     async def at_the_end(*asked: Any) -> int:
         return int(asked[-1])
 
-    return [(opening, "_appended_since", at_the_end)]
+    return [(ingest, "_appended_since", at_the_end)]
 
 
 def _one_record_skipped_at_a_rebalance() -> _Changes:
     take_over = ingest.Ingest._take_over
 
     def further(self: ingest.Ingest, consumer: Any) -> None:
-        for assigned in self._assigned.values():
+        for assigned in self.assigned.values():
             assigned.position += 1
         take_over(self, consumer)
 

@@ -62,7 +62,7 @@ class Crew:
         self._ready_ms: dict[Process, int] = {}
         self.lost_bells = 0.0
 
-    def host(self, tasks: Any, **_options: Any) -> int:
+    def host(self, tasks: Any, _hooks: Any) -> int:
         """Stand in for Faust: run a worker's tasks, each guarded, until it is killed."""
         process = PROCESS.get()
         if process is not None:
@@ -71,13 +71,7 @@ class Crew:
             process.buried.append(lambda: self._tasks.pop(process, None))
 
         async def serve() -> None:
-            hosted = (
-                partial(tasks.ingest, self._ring),
-                tasks.poll,
-                tasks.publish,
-                tasks.watch_log,
-                tasks.watch_ledger,
-            )
+            hosted = tasks.all(self._ring)
             await asyncio.gather(*(tasks.guarded(each) for each in hosted))
 
         self._schedule.run(serve())

@@ -202,3 +202,9 @@ def page_text(registry: CollectorRegistry) -> str:
 def sample_value(registry: CollectorRegistry, name: str, **labels: str) -> float | None:
     """Return one sample; ``None`` where there is none."""
     return registry.get_sample_value(name, labels)
+
+
+def series_of(registry: CollectorRegistry) -> set[str]:
+    """Return the series that a page shows, without their values."""
+    lines = page_text(registry).splitlines()
+    return {line.rsplit(" ", 1)[0] for line in lines if not line.startswith("#")}

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from stream.kafka.board.bars import LENGTH
@@ -18,7 +19,7 @@ from stream.kafka.board.view import Health, overdue, view_of
 from stream.kafka.delivery.reading import Reading, readable
 from stream.kafka.presence import Presence
 from stream.kafka.reach import require_kafka_there
-from stream.kafka.tasks import first, told
+from stream.kafka.tasks import first, now_ms, told
 from stream.logs.lines import Line
 from stream.planning.pages import template_of
 
@@ -81,14 +82,17 @@ class Writer:
         return self._page.render(view=html)
 
 
+@dataclass(eq=False)
 class _Shower:
     """One process: what it has read and what it shows."""
 
-    def __init__(self, setup: BoardSetup, log: Log) -> None:
-        self._setup = setup
-        self._log = log
-        self._presence = Presence("kafka", log)
-        self._standings = Standings(setup.subscription, setup.board.windows)
+    setup: BoardSetup
+    log: Log
+
+    def __post_init__(self) -> None:
+        """Begin: nothing has come yet."""
+        self._presence = Presence("kafka", self.log)
+        self._standings = Standings(self.setup.subscription, self.setup.board.windows)
         self._writer = Writer()
         self._screen = Screen()
         self._caught_up = False
@@ -104,17 +108,17 @@ class _Shower:
             DependencyError: a topic is not there.
             KafkaError: Kafka cannot be reached at the start.
         """
-        board, kafka = self._setup.board, self._setup.subscription.kafka
+        board, kafka = self.setup.board, self.setup.subscription.kafka
         self._show()
         async with serving(self._screen, board) as address:
-            counted = bool(self._setup.subscription.counted)
+            counted = bool(self.setup.subscription.counted)
             reading = Reading(kafka, None, self._presence, counted=counted)
             try:
-                await reading.start(_now_ms(), board.read_back_ms, from_beginning=False)
+                await reading.start(board.read_back_ms, from_beginning=False)
                 said(address)
-                self._log.info(Line.SHOWING)
+                self.log.info(Line.SHOWING)
                 await first(self._follow(reading), told())
-                self._log.info(Line.STOPPING)
+                self.log.info(Line.STOPPING)
             finally:
                 await reading.stop()
 
@@ -129,21 +133,17 @@ class _Shower:
 
     def _show(self) -> None:
         """Write what is known now, where it says something else than what is shown."""
-        health = Health(self._caught_up, self._presence.away_s > 0, _now_ms())
+        health = Health(self._caught_up, self._presence.away_s > 0, now_ms())
         if self._caught_up:
-            self._standings.forget(health.now_ms, self._setup.board.read_back_ms)
+            self._standings.forget(health.now_ms, self.setup.board.read_back_ms)
         standings = self._standings.all()
         known = (self._standings.changes, overdue(standings, health)) if self._caught_up else ()
         news = (known, health.caught_up, health.away)
         if news == self._shown or time.monotonic() < self._again_s:
             return
         self._shown, self._again_s = news, time.monotonic() + _PAUSE_S
-        view = view_of(standings, health, self._setup, forgotten=self._standings.forgotten)
+        view = view_of(standings, health, self.setup, forgotten=self._standings.forgotten)
         html = self._writer.view(view)
         missing = {"reading": not health.caught_up, "kafka": health.away}
         lacks = tuple(name for name, so in missing.items() if so)
         self._screen.show(html, self._writer.page(html), lacks)
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000

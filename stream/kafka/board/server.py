@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from aiohttp import hdrs, web
 
-from accountant.errors import ConfigError
-from stream.metrics.doors import Doors
+from stream.metrics.doors import Doors, address_text, cannot_listen
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -111,22 +110,13 @@ async def serving(screen: Screen, board: Board) -> AsyncIterator[str]:
         try:
             server = await asyncio.get_running_loop().create_server(Doors(inner), host, port)
         except (OSError, OverflowError) as error:
-            shown = _address(host, port)
-            reason = getattr(error, "strerror", None) or "not an address"
-            raise ConfigError(
-                f"board.listen cannot listen on {shown}: {reason}",
-                hint="stop what listens there, or set board.listen to another host:port",
-            ) from error
+            raise cannot_listen("board.listen", board.listen, error) from error
         taken = server.sockets[0].getsockname()[1]
-        yield f"http://{_address(host, taken)}/"
+        yield f"http://{address_text(host, taken)}/"
     finally:
         if server is not None:
             server.close()
         await runner.cleanup()
-
-
-def _address(host: str, port: int) -> str:
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _app(site: _Site, token: str) -> web.Application:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
-from stream.decisions.lifecycle import State, follows, step
+from stream.decisions.lifecycle import State, follows
 from stream.kafka.board.counts import Counts
 from stream.kafka.delivery.parcels import due_ms
 from stream.model.panes import is_panes
@@ -99,6 +99,7 @@ class Standing:
     noisy: Noisy | None = None
 
 
+@dataclass(eq=False)
 class Standings:
     """All alarms that were heard of, and those that are configured.
 
@@ -107,11 +108,13 @@ class Standings:
         windows: how many are kept of each alarm.
     """
 
-    def __init__(self, subscription: Subscription, windows: int) -> None:
-        self._subscription = subscription
-        self._windows = windows
+    subscription: Subscription
+    windows: int
+
+    def __post_init__(self) -> None:
+        """Begin: nothing has come yet."""
         self._heard: dict[str, Standing] = {}
-        self._counts = Counts(subscription.counted)
+        self._counts = Counts(self.subscription.counted)
         self.changes = 0
         """Rises whenever what is known changes."""
         self.forgotten = False
@@ -123,20 +126,13 @@ class Standings:
         before = self._heard.get(query, Standing(query))
         if is_panes(query) or not follows(before.state, decision):
             return
-        state, notices = step(
-            before.state,
-            decision,
-            window.alarms,
-            self._subscription.lifecycle(query),
-            whole=window.whole,
-            timezone=self._subscription.timezone,
-        )
+        state, notices = window.after(before.state, self.subscription)
         firing = [each for each in notices if each.status in {"firing", "ongoing"}]
         self.changes += 1
         self._heard.pop(query, None)  # the one heard of last is the last of the mapping
         self._heard[query] = replace(
             before,
-            seen=(*before.seen, _seen(window, before.state))[-self._windows :],
+            seen=(*before.seen, _seen(window, before.state))[-self.windows :],
             firing=tuple(firing[:_MOST_NAMED]),
             firings=len(firing),
             published_ms=window.published_ms,
@@ -168,7 +164,7 @@ class Standings:
 
     def all(self) -> tuple[Standing, ...]:
         """Return every alarm by its name, configured ones of which nothing was heard among them."""
-        configured = list(self._subscription.lifecycles)[:_MOST_ALARMS]
+        configured = list(self.subscription.lifecycles)[:_MOST_ALARMS]
         found: Mapping[str, Standing] = {
             **{name: Standing(name) for name in configured},
             **self._heard,

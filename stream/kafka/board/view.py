@@ -310,15 +310,13 @@ def _counts(seen: Sequence[Seen]) -> Iterator[str]:
     silent = sum(1 for each in answered if each.outcome is Outcome.SILENT and not each.rings)
     yield f"{_windows(rang)} with a ring"
     yield f"{silent} silent"
-    denied = len(seen) - len(answered)
-    if denied:
-        yield f"{denied} denied, without any answer"
-    unsure = len(answered) - rang - silent
-    if unsure:
-        yield f"{unsure} without a ring, not answered in full"
-    lost = sum(each.lost for each in seen)
-    if lost:
-        yield f"{lost} not on the topic any more"
+    for number, words in (
+        (len(seen) - len(answered), "denied, without any answer"),
+        (len(answered) - rang - silent, "without a ring, not answered in full"),
+        (sum(each.lost for each in seen), "not on the topic any more"),
+    ):
+        if number:
+            yield f"{number} {words}"
 
 
 def _windows(number: int) -> str:

@@ -9,17 +9,19 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
 from stream.kafka.bridge.buffer import Buffer
 from stream.kafka.bridge.intake import Intake
 from stream.kafka.bridge.outlet import Outlet
-from stream.kafka.bridge.page import BridgeMetrics, shown
+from stream.kafka.bridge.page import BridgeMetrics
 from stream.kafka.bridge.session import Session
 from stream.kafka.bridge.store import Store
 from stream.kafka.presence import Presence
 from stream.kafka.tasks import first, told
 from stream.logs.lines import Line
+from stream.metrics.server import serve_with_token
 
 if TYPE_CHECKING:
     from stream.logs.lines import Log
@@ -45,8 +47,13 @@ def carry(setup: BridgeSetup, log: Log) -> None:
     with Buffer(setup.bridge.buffer, setup.bridge.buffer_bytes) as buffer:
         if buffer.torn:
             log.warning(Line.TORN)
-        metrics = BridgeMetrics(setup.bridge.routes)
-        with shown(metrics, setup.page):
+        metrics, page = BridgeMetrics(setup.bridge.routes), setup.page
+        serving = (
+            nullcontext()
+            if page is None
+            else serve_with_token(metrics.registry, page.address, page.token, "bridge.metrics")
+        )
+        with serving:
             asyncio.run(_carry(setup, buffer, metrics, log))
 
 

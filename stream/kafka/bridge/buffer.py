@@ -20,13 +20,14 @@ import fcntl
 import os
 import struct
 import zlib
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Self
 
 from accountant.errors import DataError, DependencyError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
 __all__ = ["HEAD_BYTES", "Buffer"]
@@ -41,6 +42,7 @@ HEAD_BYTES: Final = _PAIR.size
 """What a record takes beside its body."""
 
 
+@dataclass(eq=False)
 class Buffer:
     """Records in the order in which they came; a context manager.
 
@@ -55,16 +57,16 @@ class Buffer:
         DependencyError: it cannot be opened, or another process has it open.
     """
 
-    def __init__(self, path: Path, most_bytes: int) -> None:
+    path: Path
+    most_bytes: int
+
+    def __post_init__(self) -> None:
+        """Open the file, or make it."""
         self.torn = False
         """Whether the end of the file was cut off."""
-        self._path = path
-        self._most_bytes = most_bytes
         self._read = self._end = _FIRST
-        try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise _unusable(path, error) from error
+        with _usable(self.path):
+            self._file = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             self._open()
         except BaseException:
@@ -87,7 +89,7 @@ class Buffer:
     def fits(self, bodies: Sequence[bytes]) -> bool:
         """Tell whether there is room for more."""
         more = sum(HEAD_BYTES + len(body) for body in bodies)
-        return self._end + more <= self._most_bytes
+        return self._end + more <= self.most_bytes
 
     def append(self, bodies: Sequence[bytes]) -> bool:
         """Return once records are on the disk; ``False`` where it is full, and has none of them.
@@ -100,14 +102,15 @@ class Buffer:
                 finds out; none of them may be acknowledged.
         """
         content = b"".join(_framed(body) for body in bodies)
-        try:
-            _write(self._file, content, self._end)
-            os.fsync(self._file)
-        except OSError as error:
-            if error.errno not in _FULL:
-                raise _unusable(self._path, error) from error
-            self._cut(self._end)
-            return False
+        with _usable(self.path):
+            try:
+                _write(self._file, content, self._end)
+                os.fsync(self._file)
+            except OSError as error:
+                if error.errno not in _FULL:
+                    raise
+                self._cut(self._end)
+                return False
         self._end += len(content)
         return True
 
@@ -126,7 +129,7 @@ class Buffer:
             body = self._at(at, self._end)
             if body is None:
                 raise DataError(
-                    f"{self._path.name} was changed while it was open",
+                    f"{self.path.name} was changed while it was open",
                     hint="let one bridge alone use it",
                 )
             found.append(body)
@@ -154,7 +157,7 @@ class Buffer:
             fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             raise DependencyError(
-                f"another process has the buffer {self._path.name} open",
+                f"another process has the buffer {self.path.name} open",
                 hint="give every bridge a buffer and an MQTT client of its own",
             ) from error
         size = os.fstat(self._file).st_size
@@ -162,11 +165,11 @@ class Buffer:
         magic = head[: len(_MAGIC)]
         if magic != _MAGIC[: len(magic)]:
             raise DataError(
-                f"{self._path.name} is no buffer of a bridge", hint="name another file in `buffer`"
+                f"{self.path.name} is no buffer of a bridge", hint="name another file in `buffer`"
             )
         if size < _FIRST:
             self._begin_anew()
-            _sync_folder(self._path)
+            _sync_folder(self.path)
             size = _FIRST
         places = {self._end}
         while (body := self._at(self._end, size)) is not None:
@@ -182,13 +185,11 @@ class Buffer:
             self._begin_anew()
 
     def _begin_anew(self) -> None:
-        try:
+        with _usable(self.path):
             os.ftruncate(self._file, _FIRST)
             _write(self._file, _head(_FIRST), 0)
             # What is written next must not be found before old records that came back.
             os.fsync(self._file)
-        except OSError as error:
-            raise _unusable(self._path, error) from error
         self._read = self._end = _FIRST
 
     def _at(self, place: int, end: int) -> bytes | None:
@@ -202,11 +203,9 @@ class Buffer:
         return body if _checksum(body) == checksum else None
 
     def _cut(self, end: int) -> None:
-        try:
+        with _usable(self.path):
             os.ftruncate(self._file, end)
             os.fsync(self._file)
-        except OSError as error:
-            raise _unusable(self._path, error) from error
 
 
 def _head(place: int) -> bytes:
@@ -239,8 +238,12 @@ def _sync_folder(path: Path) -> None:
         os.close(opened)
 
 
-def _unusable(path: Path, error: OSError) -> DependencyError:
-    return DependencyError(
-        f"the buffer {path.name} cannot be used ({error.strerror})",
-        hint="check its folder, its rights and the room on its disk",
-    )
+@contextmanager
+def _usable(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DependencyError(
+            f"the buffer {path.name} cannot be used ({error.strerror})",
+            hint="check its folder, its rights and the room on its disk",
+        ) from error

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from stream.events.mqtt_events import MOST_EVENT_BYTES, Message, event_of, route_of
@@ -44,6 +45,7 @@ _AGAIN_S: Final = 60.0
 _FAILED: Final = 128  # reason codes from here on refuse
 
 
+@dataclass(eq=False)
 class Intake:
     """Takes messages into a buffer until it is cancelled.
 
@@ -56,23 +58,17 @@ class Intake:
         log: where messages that are no events are told of.
     """
 
-    def __init__(
-        self,
-        bridge: Bridge,
-        store: Store,
-        session: Session,
-        presence: Presence,
-        *,
-        metrics: BridgeMetrics,
-        log: Log,
-    ) -> None:
-        self._bridge = bridge
-        self._store = store
-        self._session = session
+    bridge: Bridge
+    store: Store
+    session: Session
+    presence: Presence
+    _: KW_ONLY
+    metrics: BridgeMetrics
+    log: Log
+
+    def __post_init__(self) -> None:
+        """Begin: nothing has come yet."""
         self._present = False
-        self._presence = presence
-        self._metrics = metrics
-        self._log = log
         self._said_s: dict[tuple[Line, str], float] = {}
 
     async def run(self) -> None:
@@ -84,25 +80,25 @@ class Intake:
         while True:
             try:
                 async with self._client() as client:
-                    if self._session.made and not self._present:
+                    if self.session.made and not self._present:
                         self._lost(Line.SESSION_LOST)
                     await self._subscribe(client)
-                    self._session.keep()
-                    self._presence.found()
+                    self.session.keep()
+                    self.presence.found()
                     while True:
                         await self._take(client)
             except (aiomqtt.MqttError, OSError) as error:
-                self._presence.missed(error)
+                self.presence.missed(error)
             await asyncio.sleep(_PAUSE_S)
 
     def _client(self) -> aiomqtt.Client:
-        settings = self._bridge.sensors
+        settings = self.bridge.sensors
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.SessionExpiryInterval = _FOR_EVER_S
         properties.ReceiveMaximum = _MOST_OPEN
         properties.MaximumPacketSize = _MOST_BYTES
         client = aiomqtt.Client(
-            identifier=self._session.client,
+            identifier=self.session.client,
             protocol=aiomqtt.ProtocolVersion.V5,
             clean_start=False,
             properties=properties,
@@ -127,7 +123,7 @@ class Intake:
     async def _subscribe(self, client: aiomqtt.Client) -> None:
         # What is retained is a state that was told before, and no event.
         options = SubscribeOptions(qos=1, retainHandling=SubscribeOptions.RETAIN_DO_NOT_SEND)
-        filters = [(route.filter, options) for route in self._bridge.routes]
+        filters = [(route.filter, options) for route in self.bridge.routes]
         for code in await client.subscribe(filters):
             if code.value >= _FAILED:
                 raise aiomqtt.MqttError("a subscription is refused")
@@ -141,10 +137,10 @@ class Intake:
         kept: list[tuple[aiomqtt.Message, bytes | None]] = []
         for message in taken:
             body = self._body(message)
-            if body is not None and not self._store.fits([*_bodies(kept), body]):
+            if body is not None and not self.store.fits([*_bodies(kept), body]):
                 await self._keep(client, kept)
                 kept = []
-                await self._store.room(body)
+                await self.store.room(body)
             kept.append((message, body))
         await self._keep(client, kept)
 
@@ -152,39 +148,39 @@ class Intake:
         self, client: aiomqtt.Client, kept: list[tuple[aiomqtt.Message, bytes | None]]
     ) -> None:
         """Acknowledge messages, after the disk has those that are events."""
-        await self._store.append(_bodies(kept))
+        await self.store.append(_bodies(kept))
         for message, _ in kept:
             # One that is not heard is asked for again: the broker sends the message once more.
             client._client.ack(message.mid, message.qos)  # noqa: SLF001  # aiomqtt has no such call
 
     def _body(self, taken: aiomqtt.Message) -> bytes | None:
         topic = taken.topic.value
-        route = route_of(self._bridge.routes, topic)
+        route = route_of(self.bridge.routes, topic)
         if route is None:  # of a subscription that the session had before
             return None
-        self._metrics.taken(route.written)
+        self.metrics.taken(route.written)
         number, nonce = (taken.mid, 0) if taken.qos else (0, time.time_ns())
         payload = taken.payload if isinstance(taken.payload, bytes) else b""
         if len(payload) > MOST_EVENT_BYTES:
             self._drop(Line.TOO_LARGE, route.written)
             return None
         message = Message(topic, payload, number, time.time_ns() // 1_000_000, nonce)
-        event = event_of(route, self._bridge.unit, message)
+        event = event_of(route, self.bridge.unit, message)
         if event is None:
             self._drop(Line.UNFIT, route.written)
             return None
         return packed(*event)
 
     def _lost(self, line: Line) -> None:
-        self._metrics.session_lost()
-        self._log.warning(line)
+        self.metrics.session_lost()
+        self.log.warning(line)
 
     def _drop(self, line: Line, written: str) -> None:
-        self._metrics.dropped(written, line)
+        self.metrics.dropped(written, line)
         now_s = time.monotonic()
         if now_s - self._said_s.get((line, written), -_AGAIN_S) >= _AGAIN_S:
             self._said_s[line, written] = now_s
-            self._log.warning(line, filter=written)
+            self.log.warning(line, filter=written)
 
 
 def _bodies(kept: list[tuple[aiomqtt.Message, bytes | None]]) -> list[bytes]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka import AIOKafkaProducer
@@ -26,6 +27,7 @@ _PAUSE_S: Final = 1.0
 _STOP_S: Final = 5.0
 
 
+@dataclass(eq=False)
 class Outlet:
     """Brings records to a topic until it is cancelled.
 
@@ -36,11 +38,10 @@ class Outlet:
         presence: told whether Kafka answers.
     """
 
-    def __init__(self, kafka: KafkaSettings, topic: str, store: Store, presence: Presence) -> None:
-        self._kafka = kafka
-        self._topic = topic
-        self._store = store
-        self._presence = presence
+    kafka: KafkaSettings
+    topic: str
+    store: Store
+    presence: Presence
 
     async def run(self) -> None:
         """Bring records until cancelled; what was not acknowledged is brought again.
@@ -53,17 +54,17 @@ class Outlet:
                 acks="all",
                 enable_idempotence=True,
                 request_timeout_ms=_REQUEST_MS,
-                **aiokafka_arguments(self._kafka),
+                **aiokafka_arguments(self.kafka),
             )
             try:
                 await producer.start()
                 while True:
-                    bodies = await self._store.next(_MOST)
+                    bodies = await self.store.next(_MOST)
                     await self._send(producer, bodies)
-                    self._presence.found()
-                    await self._store.delivered(bodies)
+                    self.presence.found()
+                    await self.store.delivered(bodies)
             except KAFKA_AWAY as error:
-                self._presence.missed(error)
+                self.presence.missed(error)
             finally:
                 # A producer that gave a record up is not to be trusted with the order of the next.
                 with suppress(TimeoutError):
@@ -80,7 +81,7 @@ class Outlet:
         sent = []
         for body in bodies:
             key, value = unpacked(body)
-            sent.append(await producer.send(self._topic, value, key=key))
+            sent.append(await producer.send(self.topic, value, key=key))
         for outcome in await asyncio.gather(*sent, return_exceptions=True):
             if isinstance(outcome, BaseException):
                 raise outcome

@@ -7,21 +7,20 @@ first event shows no increase.
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
+from functools import partial
 from typing import TYPE_CHECKING
 
 from prometheus_client import Counter, Gauge
 
 from stream.logs.lines import Line
 from stream.metrics.series import Registry
-from stream.metrics.server import serve_with_token
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from stream.model.bridges import Page, Route
+    from stream.model.bridges import Route
 
-__all__ = ["BridgeMetrics", "shown"]
+__all__ = ["BridgeMetrics"]
 
 _KINDS = {Line.TOO_LARGE: "too_large", Line.UNFIT: "unfit"}
 
@@ -35,33 +34,30 @@ class BridgeMetrics:
 
     def __init__(self, routes: Sequence[Route]) -> None:
         self.registry = Registry()
-        self._taken = Counter(
+        counter = partial(Counter, registry=self.registry)
+        gauge = partial(Gauge, registry=self.registry)
+        self._taken = counter(
             "tocsin_bridge_messages_total",
             "Messages taken from MQTT.",
             ["filter"],
-            registry=self.registry,
         )
-        self._dropped = Counter(
+        self._dropped = counter(
             "tocsin_bridge_dropped_total",
             "Messages taken that made no event.",
             ["filter", "kind"],
-            registry=self.registry,
         )
-        self._lost = Gauge(
+        self._lost = gauge(
             "tocsin_bridge_session_lost_timestamp_seconds",
             "When a session with the MQTT broker was last lost, seconds since the Unix epoch.",
-            registry=self.registry,
         )
-        self._full = Gauge(
+        self._full = gauge(
             "tocsin_bridge_full",
             "1 while nothing is taken, since the buffer or its disk is full, else 0.",
-            registry=self.registry,
         )
-        self._away = Gauge(
+        self._away = gauge(
             "tocsin_bridge_away_seconds",
             "For how long a dependency has not answered; 0 while it does.",
             ["dependency"],
-            registry=self.registry,
         )
         for route in routes:
             self._taken.labels(route.written)
@@ -90,19 +86,3 @@ class BridgeMetrics:
     def session_lost(self) -> None:
         """Take note of the time."""
         self._lost.set(time.time())
-
-
-@contextmanager
-def shown(metrics: BridgeMetrics, page: Page | None) -> Iterator[tuple[str, int] | None]:
-    """Serve a bridge's page until the context ends; none where none is asked for.
-
-    Raises:
-        ConfigError: its address cannot be listened on.
-    """
-    if page is None:
-        yield None
-    else:
-        with serve_with_token(
-            metrics.registry, page.address, page.token, "bridge.metrics"
-        ) as address:
-            yield address

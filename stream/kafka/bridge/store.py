@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from stream.logs.lines import Line
@@ -33,6 +34,7 @@ def unpacked(body: bytes) -> tuple[bytes, bytes]:
     return body[_KEY_BYTES:end], body[end:]
 
 
+@dataclass(eq=False)
 class Store:
     """A buffer that is waited for, when it is empty and when it is full.
 
@@ -43,24 +45,26 @@ class Store:
         log: where it is said that it is full.
     """
 
-    def __init__(self, buffer: Buffer, log: Log) -> None:
+    buffer: Buffer
+    log: Log
+
+    def __post_init__(self) -> None:
+        """Begin: nothing has come yet."""
         self.full = False
-        """Whether nothing is taken, since the buffer or its disk is full."""
-        self._buffer = buffer
-        self._log = log
+        """Whether nothing is taken, since the self.buffer or its disk is full."""
         self._turn = asyncio.Lock()
         self._filled = asyncio.Event()
         self._emptied = asyncio.Event()
-        if buffer.waiting:
+        if self.buffer.waiting:
             self._filled.set()
 
     def fits(self, bodies: Sequence[bytes]) -> bool:
         """Tell whether there is room for more."""
-        return self._buffer.fits(bodies)
+        return self.buffer.fits(bodies)
 
     async def room(self, body: bytes) -> None:
         """Return once there is room for a record."""
-        while not self._buffer.fits([body]):
+        while not self.buffer.fits([body]):
             await self._paused()
         self.full = False
 
@@ -78,13 +82,13 @@ class Store:
 
     async def _appended(self, bodies: Sequence[bytes]) -> bool:
         async with self._turn:
-            return await _whole(lambda: self._buffer.append(bodies))
+            return await _whole(lambda: self.buffer.append(bodies))
 
     async def _paused(self) -> None:
         """Wait until all was delivered, or for a moment: who else fills the disk may free it."""
         if not self.full:
             self.full = True
-            self._log.warning(Line.FULL)
+            self.log.warning(Line.FULL)
         self._emptied.clear()
         with suppress(TimeoutError):
             await asyncio.wait_for(self._emptied.wait(), _AGAIN_S)
@@ -97,7 +101,7 @@ class Store:
         """
         await self._filled.wait()
         async with self._turn:
-            return await _whole(lambda: self._buffer.next(most))
+            return await _whole(lambda: self.buffer.next(most))
 
     async def delivered(self, bodies: Sequence[bytes]) -> None:
         """Take note that the oldest records are in the log.
@@ -106,8 +110,8 @@ class Store:
             DependencyError: the file could not be cut.
         """
         async with self._turn:
-            await _whole(lambda: self._buffer.delivered(bodies))
-            if not self._buffer.waiting:
+            await _whole(lambda: self.buffer.delivered(bodies))
+            if not self.buffer.waiting:
                 self._filled.clear()
                 self._emptied.set()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import deque
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final
 
 from stream.kafka.delivery.parcels import AwayError, RefusedError
@@ -24,6 +25,7 @@ _LOOK_S: Final = 5.0  # what is away and has nothing to take is looked for so of
 _LONGEST_PAUSE_S: Final = 30.0  # a target that is back is found within half a minute
 
 
+@dataclass(eq=False)
 class Courier:
     """Brings parcels to one target, until it is cancelled.
 
@@ -38,22 +40,17 @@ class Courier:
         first_pause_s: between the first two tries; then twice as long each time.
     """
 
-    def __init__(
-        self,
-        target: Target,
-        letters: DeadLetters,
-        give_up_s: float,
-        log: Log,
-        *,
-        first_pause_s: float = 1.0,
-    ) -> None:
+    target: Target
+    letters: DeadLetters
+    give_up_s: float
+    log: Log
+    _: KW_ONLY
+    first_pause_s: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Begin: nothing has come yet."""
         self.delivered = 0
-        self._target = target
-        self._letters = letters
-        self._give_up_s = give_up_s
-        self._log = log
-        self._presence = Presence(target.name, log)
-        self._first_pause_s = first_pause_s
+        self._presence = Presence(self.target.name, self.log)
         self._waiting: deque[tuple[int, tuple[Parcel, ...]]] = deque()
         self._news = asyncio.Event()
         self._missed_since_s: float | None = None
@@ -62,12 +59,12 @@ class Courier:
     def remember(self, parcels: Sequence[Parcel]) -> None:
         """Take note of parcels that were delivered before."""
         for parcel in parcels:
-            if self._target.wants(parcel.notice):
-                self._target.remember(parcel)
+            if self.target.wants(parcel.notice):
+                self.target.remember(parcel)
 
     def put(self, number: int, parcels: Sequence[Parcel]) -> None:
         """Take the parcels of a window; numbers rise by one."""
-        wanted = tuple(parcel for parcel in parcels if self._target.wants(parcel.notice))
+        wanted = tuple(parcel for parcel in parcels if self.target.wants(parcel.notice))
         self._waiting.append((number, wanted))
         self._news.set()
 
@@ -78,7 +75,7 @@ class Courier:
                 await self._wait()
                 while self._waiting:
                     number, parcels = self._waiting[0]
-                    units = [parcels] if self._target.together else [(one,) for one in parcels]
+                    units = [parcels] if self.target.together else [(one,) for one in parcels]
                     for unit in units:
                         if unit:
                             await self._bring(unit)
@@ -87,7 +84,7 @@ class Courier:
                     await self._refresh()
                 await self._refresh()
         finally:
-            await self._target.close()
+            await self.target.close()
 
     async def _wait(self) -> None:
         """Wait for a window, or until it is time to say again what holds."""
@@ -104,19 +101,19 @@ class Courier:
         if time.monotonic() < self._refresh_at_s:
             return
         try:
-            await self._target.refresh()
+            await self.target.refresh()
         except (AwayError, RefusedError) as error:
             self._presence.missed(error)
-            self._refresh_at_s = time.monotonic() + min(self._target.resend_s, _LOOK_S)
+            self._refresh_at_s = time.monotonic() + min(self.target.resend_s, _LOOK_S)
         else:
             self._answered()
-            self._refresh_at_s = time.monotonic() + self._target.resend_s
+            self._refresh_at_s = time.monotonic() + self.target.resend_s
 
     async def _bring(self, unit: Sequence[Parcel]) -> None:
-        pause_s = self._first_pause_s
+        pause_s = self.first_pause_s
         while True:
             try:
-                await self._target.send(unit)
+                await self.target.send(unit)
             except RefusedError as error:
                 await self._bury(unit, str(error))
                 return
@@ -126,7 +123,7 @@ class Courier:
                 if self._missed_since_s is None:
                     self._missed_since_s = now_s
                 away_s = now_s - self._missed_since_s
-                if away_s >= self._give_up_s or len(self._waiting) > _MOST_WAITING:
+                if away_s >= self.give_up_s or len(self._waiting) > _MOST_WAITING:
                     await self._bury(unit, f"not taken for {away_s:.0f} s")
                     return
             else:
@@ -140,6 +137,6 @@ class Courier:
         self._presence.found()
 
     async def _bury(self, unit: Sequence[Parcel], why: str) -> None:
-        self._log.error(Line.UNDELIVERED, dependency=self._target.name, alarms=len(unit))
+        self.log.error(Line.UNDELIVERED, dependency=self.target.name, alarms=len(unit))
         for parcel in unit:
-            await self._letters.keep(self._target.name, parcel, why)
+            await self.letters.keep(self.target.name, parcel, why)

@@ -7,11 +7,11 @@ away delays no other.
 from __future__ import annotations
 
 import asyncio
-import time
 from collections import deque
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from stream.decisions.lifecycle import State, step
+from stream.decisions.lifecycle import State
 from stream.kafka.delivery.courier import Courier
 from stream.kafka.delivery.parcels import DeadLetters, Parcel, ends_ms
 from stream.kafka.delivery.reading import Reading, readable
@@ -69,19 +69,23 @@ def targets_of(delivery: Delivery) -> list[Target]:
     return found
 
 
+@dataclass(eq=False)
 class _Deliverer:
     """One process: its states, its couriers and how far they are."""
 
-    def __init__(self, setup: DeliverSetup, log: Log) -> None:
-        self._subscription = setup.subscription
-        self._delivery = setup.delivery
-        self._log = log
-        self._targets = targets_of(setup.delivery)
-        self._letters = DeadLetters(setup.delivery.dead_letters)
+    setup: DeliverSetup
+    log: Log
+
+    def __post_init__(self) -> None:
+        """Make a courier a target; nothing has been read yet."""
+        delivery = self.setup.delivery
+        letters, give_up_s = DeadLetters(delivery.dead_letters), delivery.give_up_ms / 1000
+        self._couriers = [
+            Courier(target, letters, give_up_s, self.log) for target in targets_of(delivery)
+        ]
         self._states: dict[str, State] = {}
         self._number = 0
         self._undelivered: deque[tuple[int, dict[Any, int]]] = deque()
-        self._couriers: list[Courier] = []
 
     async def run(self, *, from_beginning: bool) -> None:
         """Deliver until told to end.
@@ -91,19 +95,15 @@ class _Deliverer:
             DependencyError: a topic is not there, or dead letters cannot be written.
             KafkaError: Kafka cannot be reached at the start.
         """
-        delivery = self._delivery
-        give_up_s = delivery.give_up_ms / 1000
-        self._couriers = [
-            Courier(target, self._letters, give_up_s, self._log) for target in self._targets
-        ]
-        reading = Reading(self._subscription.kafka, delivery.group, Presence("kafka", self._log))
+        delivery = self.setup.delivery
+        kafka = self.setup.subscription.kafka
+        reading = Reading(kafka, delivery.group, Presence("kafka", self.log))
         try:
-            now_ms = time.time_ns() // 1_000_000
-            await reading.start(now_ms, delivery.read_back_ms, from_beginning=from_beginning)
-            self._log.info(Line.DELIVERING)
+            await reading.start(delivery.read_back_ms, from_beginning=from_beginning)
+            self.log.info(Line.DELIVERING)
             couriers = (courier.run() for courier in self._couriers)
             await first(self._follow(reading), self._commit(reading), *couriers, told())
-            self._log.info(Line.STOPPING)
+            self.log.info(Line.STOPPING)
             await self._commit_once(reading)
         finally:
             await reading.stop()
@@ -116,15 +116,9 @@ class _Deliverer:
     def _take(self, window: Window, *, before: bool) -> None:
         query = window.decision.query
         if not window.whole:
-            self._log.warning(Line.INCOMPLETE)
-        self._states[query], notices = step(
-            self._states.get(query, State()),
-            window.decision,
-            window.alarms,
-            self._subscription.lifecycle(query),
-            whole=window.whole,
-            timezone=self._subscription.timezone,
-        )
+            self.log.warning(Line.INCOMPLETE)
+        state = self._states.get(query, State())
+        self._states[query], notices = window.after(state, self.setup.subscription)
         parcels = [
             Parcel(notice, window.published_ms, ends_ms(notice, window.published_ms))
             for notice in notices

@@ -11,10 +11,14 @@ from collections import defaultdict, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from stream.decisions.lifecycle import step
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
+    from stream.decisions.lifecycle import Notice, State
     from stream.decisions.records import Alarm, DecisionRecord
+    from stream.model.subscriptions import Subscription
 
 __all__ = ["Pairing", "Window"]
 
@@ -41,6 +45,22 @@ class Window:
     place: tuple[Hashable, int]
     safe: dict[Hashable, int]
 
+    def after(self, state: State, subscription: Subscription) -> tuple[State, tuple[Notice, ...]]:
+        """Return the state of its alarm after it, and what is to be told of it.
+
+        Args:
+            state: after the window before.
+            subscription: lifecycles and time zone.
+        """
+        return step(
+            state,
+            self.decision,
+            self.alarms,
+            subscription.lifecycle(self.decision.query),
+            whole=self.whole,
+            timezone=subscription.timezone,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class _Read:
@@ -63,19 +83,17 @@ class Pairing:
         self, partition: Hashable, offset: int, published_ms: int, record: DecisionRecord
     ) -> None:
         """Take a record of the decisions topic, in the order of its partition."""
-        run = (record.ledger, record.sequence)
+        run = _run(record)
         self._next[partition] = offset + 1
         queue = self._waiting[record.query]
-        if self._is_old(record.query, run) or any(
-            (each.decision.ledger, each.decision.sequence) == run for each in queue
-        ):
+        if self._is_old(record.query, run) or any(_run(each.decision) == run for each in queue):
             return
         queue.append(_Read(record, published_ms, (partition, offset)))
         self._held[partition][offset] = (record.query, run)
 
     def alarm(self, partition: Hashable, offset: int, record: Alarm) -> None:
         """Take a record of the alarms topic, in the order of its partition."""
-        run = (record.ledger, record.sequence)
+        run = _run(record)
         self._next[partition] = offset + 1
         if self._is_old(record.query, run):
             return
@@ -97,7 +115,7 @@ class Pairing:
         for query, queue in self._waiting.items():
             while queue:
                 read = queue[0]
-                run = (read.decision.ledger, read.decision.sequence)
+                run = _run(read.decision)
                 alarms = self._alarms[query].get(run, {})
                 whole = len(alarms) >= read.decision.alarms
                 if not whole and not (give_up and len(queue) > 1):
@@ -120,7 +138,7 @@ class Pairing:
     def _let_go(self, query: str, run: _Run, start: str) -> None:
         """Forget what has come out, and alarms before it whose decision is not kept any more."""
         self._last[query] = (run, start)
-        waiting = {(each.decision.ledger, each.decision.sequence) for each in self._waiting[query]}
+        waiting = {_run(each.decision) for each in self._waiting[query]}
         kept = self._alarms[query]
         gone = {run}
         for other, alarms in kept.items():
@@ -135,3 +153,7 @@ class Pairing:
 
     def _safe(self) -> dict[Hashable, int]:
         return {place: min(self._held[place], default=end) for place, end in self._next.items()}
+
+
+def _run(record: Alarm | DecisionRecord) -> _Run:
+    return record.ledger, record.sequence

@@ -16,20 +16,20 @@ from __future__ import annotations
 import asyncio
 import sys
 import time
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka import AIOKafkaConsumer, TopicPartition
-from aiokafka.errors import KafkaError
 
 from accountant.errors import DependencyError
 from stream.decisions.records import decode_alarm, decode_count, decode_decision
-from stream.kafka.clients import FETCH, KAFKA_AWAY, aiokafka_arguments, stop_consumer
+from stream.kafka.clients import FETCH, KAFKA_AWAY, aiokafka_arguments, reaching, stop_consumer
 from stream.kafka.delivery.pairing import Pairing
 from stream.kafka.headers import tolerate_headers
+from stream.kafka.tasks import now_ms
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
 
     from stream.decisions.records import CountRecord
     from stream.kafka.delivery.pairing import Window
@@ -44,8 +44,7 @@ _FIRST_S: Final = 60.0  # one record, which is there
 _MOST_RECORDS: Final = 5_000
 
 
-@contextmanager
-def readable(kafka: KafkaSettings, rights: str) -> Iterator[None]:
+def readable(kafka: KafkaSettings, rights: str) -> AbstractContextManager[None]:
     """Say of Kafka's errors that its topics cannot be read.
 
     Args:
@@ -55,13 +54,10 @@ def readable(kafka: KafkaSettings, rights: str) -> Iterator[None]:
     Raises:
         DependencyError: Kafka cannot be reached, or refuses.
     """
-    try:
-        yield
-    except KAFKA_AWAY as error:
-        raise DependencyError(
-            f"the public topics at {kafka.bootstrap} cannot be read ({type(error).__name__})",
-            hint=f"check that Kafka is up, and the user's ACLs on {rights}",
-        ) from error
+    return reaching(
+        f"the public topics at {kafka.bootstrap} cannot be read",
+        f"check that Kafka is up, and the user's ACLs on {rights}",
+    )
 
 
 def delivered_to(known: int | None, first: int, end: int, *, from_beginning: bool) -> int:
@@ -114,11 +110,10 @@ class Reading:
             **aiokafka_arguments(kafka),
         )
 
-    async def start(self, since_ms: int, read_back_ms: int, *, from_beginning: bool) -> None:
+    async def start(self, read_back_ms: int, *, from_beginning: bool) -> None:
         """Begin to read.
 
         Args:
-            since_ms: now, in milliseconds since the epoch.
             read_back_ms: states are found from so long before now on, or before the first record
                 that was not delivered.
             from_beginning: a group that has delivered nothing begins with the oldest records, not
@@ -144,7 +139,7 @@ class Reading:
             self._committed[place] = delivered_to(
                 known, first[place], ends[place], from_beginning=from_beginning
             )
-        since_ms = min([since_ms, *[await self._left_ms(each, ends[each]) for each in places]])
+        since_ms = min([now_ms(), *[await self._left_ms(each, ends[each]) for each in places]])
         dated = await consumer.offsets_for_times(
             dict.fromkeys(places, max(0, since_ms - read_back_ms))
         )
@@ -165,7 +160,11 @@ class Reading:
         if not batches:
             await self._look()
         give_up = not batches and self._pairing.blocked and await self._at_ends()
-        return list(self._judged(give_up=give_up))
+        found = []
+        for window in self._pairing.windows(give_up=give_up):
+            place, offset = window.place
+            found.append((window, offset < self._committed.get(place, 0)))
+        return found
 
     def counts(self) -> list[CountRecord]:
         """Return the noisy counts that were read since they were asked for last."""
@@ -229,11 +228,6 @@ class Reading:
             decision = decode_decision(value)
             self._pairing.decision(place, record.offset, record.timestamp, decision)
 
-    def _judged(self, *, give_up: bool) -> Iterator[tuple[Window, bool]]:
-        for window in self._pairing.windows(give_up=give_up):
-            place, offset = window.place
-            yield window, offset < self._committed.get(place, 0)
-
     async def _look(self) -> None:
         """Ask Kafka something every few seconds: a client that waits does not say for what."""
         if time.monotonic() < self._look_at_s:
@@ -251,7 +245,7 @@ class Reading:
         """Tell whether all alarms were read that are there now."""
         try:
             return await self._is_at(await self._consumer.end_offsets(self._alarms))
-        except (*KAFKA_AWAY, KafkaError):
+        except KAFKA_AWAY:
             return False
 
     async def _is_at(self, ends: Mapping[TopicPartition, int]) -> bool:

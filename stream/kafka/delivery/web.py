@@ -6,13 +6,13 @@ import base64
 import hashlib
 import hmac
 import re
-import time
 from typing import TYPE_CHECKING, Final
 
 import aiohttp
 import msgspec
 
 from stream.kafka.delivery.parcels import AwayError, RefusedError, Target, body
+from stream.kafka.tasks import now_ms
 from stream.windows.instants import from_iso_utc, iso_utc
 
 if TYPE_CHECKING:
@@ -28,10 +28,6 @@ _PATIENCE: Final = aiohttp.ClientTimeout(total=10.0)
 _LATER: Final = frozenset({408, 425, 429})
 _MOMENT_MS: Final = 60_000  # longer than Alertmanager waits before it tells anybody
 _DENIED: Final = "TocsinWindowDenied"
-
-
-def _now_ms() -> int:
-    return time.time_ns() // 1_000_000
 
 
 class _Poster(Target):
@@ -87,7 +83,7 @@ class AlertmanagerTarget(_Poster):
 
     together = True
 
-    def __init__(self, settings: Alertmanager, now_ms: Callable[[], int] = _now_ms) -> None:
+    def __init__(self, settings: Alertmanager, now_ms: Callable[[], int] = now_ms) -> None:
         super().__init__(f"alertmanager-{settings.name}", f"{settings.url}/api/v2/alerts", now_ms)
         self.resend_s = settings.resend_ms / 1000
         self._standing: dict[str, Parcel] = {}
@@ -147,7 +143,7 @@ class WebhookTarget(_Poster):
         now_ms: the wall clock.
     """
 
-    def __init__(self, settings: Webhook, now_ms: Callable[[], int] = _now_ms) -> None:
+    def __init__(self, settings: Webhook, now_ms: Callable[[], int] = now_ms) -> None:
         super().__init__(f"webhook-{settings.name}", settings.url, now_ms)
         self._secret = settings.secret
 

@@ -9,7 +9,7 @@ import pytest
 from aiokafka import TopicPartition
 
 from accountant.records import Stand
-from stream.kafka.heldback import HeldBack
+from stream.kafka.places import HeldBack
 from stream.logs.lines import Line, Log
 from stream.logs.settings import Form, Level, LogSettings
 

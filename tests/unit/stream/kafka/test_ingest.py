@@ -20,9 +20,9 @@ from accountant.records import PartialStatus
 from stream.config.loading import load
 from stream.decisions.steps import no_step
 from stream.events.records import Record, Records
-from stream.kafka import damage, ingest
+from stream.kafka import ingest, places
 from stream.kafka.columns import Damage
-from stream.kafka.opening import Assigned
+from stream.kafka.ingest import Assigned
 from stream.kafka.places import Bounds
 from stream.logs.lines import Log
 from stream.model.feeds import Clock
@@ -83,28 +83,41 @@ class _Reader:
         self.completed.set()
 
 
-async def _loop_through_rebalance(*, while_reading: bool) -> None:
-    feed: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_margin_ms=0)
-    shared_out: list[bool] = []
-    metrics = SimpleNamespace(
-        lag=lambda *_: None,
-        held=lambda *_: None,
-        appended=lambda *_: None,
-        shared_out=lambda: shared_out.append(rebalanced),
+def _reading(reader: Any = None, position: int = 0, **runtime: Any) -> ingest.Ingest:
+    """Return a loop over a runtime that has what is named and is silent on the rest.
+
+    Args:
+        reader: of the one partition that it reads from a position on; ``None`` for none.
+        position: offset of the next record.
+        runtime: what matters of it; ``rung`` takes the bells.
+    """
+    rung: list[str] = runtime.pop("rung", [])
+    silent = dict.fromkeys(
+        ("appended", "held", "lag", "partial_stored", "shared_out"), lambda *_: None
     )
+    runtime["metrics"] = SimpleNamespace(**{**silent, **runtime.get("metrics", {})})
+    alarms = SimpleNamespace(feeds={}, queries={}, kafka=object(), file="")
     counts = SimpleNamespace(put_places=lambda *_: None)
-    runtime: Any = SimpleNamespace(
-        alarms=SimpleNamespace(feeds={}, queries={}, kafka=object(), file=""),
-        metrics=metrics,
-        ledger=SimpleNamespace(counts=counts, growths=GROWTHS),
-        clock_ms=lambda: 1,
-        step=no_step,
+    ledger = SimpleNamespace(counts=counts, growths=GROWTHS)
+    world: Any = SimpleNamespace(
+        **{"alarms": alarms, "ledger": ledger, "clock_ms": lambda: 1, "step": no_step, **runtime}
     )
 
-    async def ring(_query: str) -> None:
-        """Ring nowhere."""
+    async def ring(query: str) -> None:
+        rung.append(query)
 
-    reading = ingest.Ingest(runtime, identities={}, ring=ring, log=Log(io.StringIO()))
+    reading = ingest.Ingest(world, identities={}, ring=ring, log=Log(io.StringIO()))
+    feed: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_margin_ms=0)
+    if reader is not None:
+        reading.assigned[PARTITION] = Assigned(feed, reader, position)
+    return reading
+
+
+async def _loop_through_rebalance(*, while_reading: bool) -> None:
+    shared_out: list[bool] = []
+    metrics = {"shared_out": lambda: shared_out.append(rebalanced)}
+    reader: Any = _Reader(None)
+    reading = _reading(reader, metrics=metrics)
     consumer = _Consumer()
     listener = reading._listener
     loop = asyncio.get_running_loop()
@@ -120,6 +133,8 @@ async def _loop_through_rebalance(*, while_reading: bool) -> None:
             else:  # the assignment is live before its callback
                 loop.call_later(0.01, listener.on_partitions_assigned, [PARTITION])
 
+    reader.on_read = rebalance
+
     class Lookout:
         @property
         def bounds(self) -> dict[TopicPartition, Bounds]:
@@ -127,8 +142,6 @@ async def _loop_through_rebalance(*, while_reading: bool) -> None:
                 rebalance()
             return {PARTITION: Bounds(1, 0, 0)}
 
-    reader: Any = _Reader(rebalance)
-    reading._assigned[PARTITION] = Assigned(feed, reader, 0)
     if while_reading:
         consumer.records = [Records.of([Record(0, 0, log_append=True, value=b"")])]
     task = asyncio.create_task(reading._loop(consumer, None, Lookout()))
@@ -155,7 +168,7 @@ def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its partition rests for a while and is tried again, and the custodian is told both times."""
-    monkeypatch.setattr(damage, "_AGAIN_S", 0.05)
+    monkeypatch.setattr(places, "_AGAIN_S", 0.05)
     monkeypatch.setattr(ingest, "_LOOK_S", 0.0)
     told: list[str] = []
     reading_on = asyncio.Event()
@@ -164,22 +177,6 @@ def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
         told.append(why)
         if told[0] != why:
             reading_on.set()
-
-    metrics = SimpleNamespace(
-        held=hold,
-        lag=lambda *_: None,
-        appended=lambda *_: None,
-    )
-    runtime: Any = SimpleNamespace(
-        alarms=SimpleNamespace(feeds={}, queries={}, kafka=object(), file=""),
-        metrics=metrics,
-        ledger=SimpleNamespace(counts=SimpleNamespace(put_places=lambda *_: None), growths=GROWTHS),
-        clock_ms=lambda: 1,
-        step=no_step,
-    )
-
-    async def ring(_query: str) -> None:
-        """Ring nowhere."""
 
     class Consumer(_Consumer):
         paused: set[TopicPartition] = set()  # noqa: RUF012 (one consumer)
@@ -194,13 +191,11 @@ def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
     lookout: Any = SimpleNamespace(bounds={PARTITION: Bounds(1, 9, 9)})
 
     async def run() -> None:
-        reading = ingest.Ingest(runtime, identities={}, ring=ring, log=Log(io.StringIO()))
         consumer, read = Consumer(), asyncio.Event()
         loop = asyncio.get_running_loop()
         reader: Any = _Reader(lambda: loop.call_soon_threadsafe(read.set))
         reader.newest_append_ms = 0
-        feed: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_margin_ms=0)
-        reading._assigned[PARTITION] = Assigned(feed, reader, 7)
+        reading = _reading(reader, 7, metrics={"held": hold})
         consumer.records = [Damage(7, "CorruptRecordException")]
         task = asyncio.create_task(reading._loop(consumer, None, lookout))
         try:
@@ -231,24 +226,13 @@ def test_after_few_events_more_are_waited_for(
         steps.append(delay_s)
         await sleep(0)
 
-    async def ring(_query: str) -> None:
-        """Ring nowhere."""
-
     async def look(*_: Any) -> None:
         done.set()
 
-    runtime: Any = SimpleNamespace(
-        alarms=SimpleNamespace(feeds={}, queries={}, kafka=object(), file=""),
-        metrics=SimpleNamespace(appended=lambda *_: None),
-        step=no_step,
-    )
     done = asyncio.Event()
 
     async def run() -> None:
-        reading = ingest.Ingest(runtime, identities={}, ring=ring, log=Log(io.StringIO()))
-        feed: Any = SimpleNamespace(name="badges")
-        reader: Any = _Reader(lambda: steps.append("counted"))
-        reading._assigned[PARTITION] = Assigned(feed, reader, 0)
+        reading = _reading(_Reader(lambda: steps.append("counted")))
         monkeypatch.setattr(reading, "_look", look)
         consumer = _Consumer()
         consumer.records = [Records.of([Record(0, 0, log_append=True, value=bytes(size))])]
@@ -287,30 +271,9 @@ def test_a_feed_that_no_alarm_reads_is_not_fetched(tmp_path: Path) -> None:
     other = "  spare: {topic: spare, time: ts, unit: p, fields: {p: string, ts: timestamp}}\n"
     text = plain.read_text().replace("    history: {from: 1970-01-01, until: 1970-01-02}\n", other)
     plain.write_text("kafka: {bootstrap: 127.0.0.1:9}\n" + text)
-    runtime: Any = SimpleNamespace(alarms=load(plain, environ={}))
-
-    async def ring(_query: str) -> None:
-        """Ring nowhere."""
-
-    reading = ingest.Ingest(runtime, identities={}, ring=ring, log=Log(io.StringIO()))
-    assert [feed.name for feed in reading._feeds.values()] == ["badges"]
-    assert set(runtime.alarms.feeds) == {"badges", "spare"}
-
-
-def _with_a_reader(ledger: Any, rung: list[str]) -> ingest.Ingest:
-    """Return a loop that reads one partition, counted before its feed grew."""
-    metrics = SimpleNamespace(partial_stored=lambda *_: None)
-    alarms = SimpleNamespace(feeds={}, queries={}, kafka=object(), file="")
-    runtime: Any = SimpleNamespace(alarms=alarms, metrics=metrics, ledger=ledger, step=no_step)
-
-    async def ring(query: str) -> None:
-        rung.append(query)
-
-    reading = ingest.Ingest(runtime, identities={}, ring=ring, log=Log(io.StringIO()))
-    feed: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_margin_ms=0)
-    reader: Any = _Reader(lambda: None)
-    reading._assigned[PARTITION] = Assigned(feed, reader, 7)
-    return reading
+    alarms = load(plain, environ={})
+    assert [feed.name for feed in _reading(alarms=alarms)._feeds.values()] == ["badges"]
+    assert set(alarms.feeds) == {"badges", "spare"}
 
 
 def test_a_reader_that_does_not_know_of_a_growth_is_let_go() -> None:
@@ -320,9 +283,9 @@ def test_a_reader_that_does_not_know_of_a_growth_is_let_go() -> None:
         growths = SimpleNamespace(layouts=lambda known=known: {"badges": known})
 
         async def follow(growths: Any = growths) -> set[TopicPartition]:
-            reading = _with_a_reader(SimpleNamespace(growths=growths), [])
+            reading = _reading(_Reader(lambda: None), ledger=SimpleNamespace(growths=growths))
             await reading._follow_growths()
-            return set(reading._assigned)
+            return set(reading.assigned)
 
         assert asyncio.run(follow()) == ({PARTITION} if stays else set())
 
@@ -343,9 +306,9 @@ def test_a_count_that_the_ledger_calls_stale_is_made_again() -> None:
     async def store() -> tuple[set[TopicPartition], list[str]]:
         rung: list[str] = []
         ledger = SimpleNamespace(counts=SimpleNamespace(put_partial=put), growths=GROWTHS)
-        reading = _with_a_reader(ledger, rung)
-        await reading._store(PARTITION, reading._assigned[PARTITION].reader, partials)
-        return set(reading._assigned), rung
+        reading = _reading(_Reader(lambda: None), ledger=ledger, rung=rung)
+        await reading._store(PARTITION, reading.assigned[PARTITION].reader, partials)
+        return set(reading.assigned), rung
 
     assert asyncio.run(store()) == (set(), ["crowd"])
     assert tried == [0, 5]

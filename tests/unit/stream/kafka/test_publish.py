@@ -22,7 +22,6 @@ from tests.support.paned import alarm, configured, opened, replayed, rows
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
-    from concurrent.futures import Executor
 
     import pytest
 
@@ -209,7 +208,7 @@ def test_no_window_leaves_before_its_panes(tmp_path: Path) -> None:
         next(going)  # the others are stored by now, and none has left
         publisher = Publisher.__new__(Publisher)
         publisher._runtime = cast("Runtime", SimpleNamespace(alarms=alarms, ledger=ledger))
-        publisher._executor = cast("Executor", None)
+        publisher._in_thread = asyncio.to_thread
         pane = ledger.unpublished(panes, 1 << 62)
         first, second, *_ = ledger.unpublished("one", 1 << 62)
         assert not asyncio.run(publisher._panes_wait(pane[0]))

@@ -40,8 +40,8 @@ class Tasks(worker._Tasks):
     def __init__(self, clock_s: Callable[[], float] = time.monotonic) -> None:
         """Hold a log and nothing else."""
         self.stream = io.StringIO()
-        self._log = Log(self.stream, LogSettings(Level.INFO, Form.JSON))
-        self._presences = Presences(self._log, clock_s)
+        self.log = Log(self.stream, LogSettings(Level.INFO, Form.JSON))
+        self.presences = Presences(self.log, clock_s)
 
     def _end(self, error: BaseException, code: int) -> None:
         raise Ended(code) from error
@@ -68,8 +68,8 @@ class Task:
         took_s, error = next(self._runs)
         self.now_s += took_s
         if took_s and self._found:
-            self.tasks._presences.kafka.found()
-            self.tasks._presences.ledger.found()
+            self.tasks.presences.kafka.found()
+            self.tasks.presences.ledger.found()
         if error is not None:
             raise error
 
@@ -248,8 +248,8 @@ def test_what_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(asyncio, "sleep", task.sleep)
             await tasks.guarded(task)
-        tasks._presences.kafka.found()
-        tasks._presences.ledger.found()
+        tasks.presences.kafka.found()
+        tasks.presences.ledger.found()
         said.extend(json.loads(line) for line in tasks.stream.getvalue().splitlines())
 
     asyncio.run(run())

@@ -37,6 +37,7 @@ from tests.support.measured import (
     ledger_status,
     page_text,
     sample_value,
+    series_of,
     two_alarms,
 )
 from tests.support.tree import ROOT
@@ -47,6 +48,29 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"`(\w+)`")
 _DOCS = ROOT / "docs" / "custodian" / "metrics.md"
+_NAMES = {
+    "public": """
+        alarms_total budget_delta budget_epsilon_max build_info decisions_total
+        noisy_value_standard_deviation plan_epsilon predicate_noisy_value
+        predicate_rang_timestamp_seconds window_end_timestamp_seconds
+    """,
+    "custodian": """
+        budget_pending_windows budget_period_spent_epsilon budget_reserved_epsilon
+        budget_spent_epsilon cut_to_alarm_seconds decided_timestamp_seconds decision_seconds
+        denied_timestamp_seconds denied_total events_dropped_share events_dropped_total
+        events_total expost_complete expost_epsilon_max ingest_lag_records ingest_state
+        last_event_timestamp_seconds ledger_sequence min_entropy_bracket_nats min_entropy_nats
+        min_entropy_normalised partials_stored_total predicate_epsilon predicates
+        predicates_by_epsilon predicates_unseen ready refusals_total refused_timestamp_seconds
+        run_alarms_left starts_total stopping_timestamp_seconds unpublished_decisions
+        window_due_timestamp_seconds window_ids window_people_beyond_cap_total
+        window_people_total
+    """,
+    "bridge": """
+        bridge_away_seconds bridge_dropped_total bridge_full bridge_messages_total
+        bridge_session_lost_timestamp_seconds
+    """,
+}
 
 
 def _documented() -> set[tuple[str, str, str, tuple[str, ...]]]:
@@ -85,60 +109,11 @@ def test_the_documented_table_is_what_is_registered() -> None:
 
 def test_the_exact_names_are_kept() -> None:
     """Dashboards and the scrape rules depend on these names."""
-    assert {(name, seen_by) for name, seen_by, _, _ in _registered(fresh_metrics())} == {
-        ("tocsin_decisions_total", "public"),
-        ("tocsin_alarms_total", "public"),
-        ("tocsin_window_end_timestamp_seconds", "public"),
-        ("tocsin_predicate_rang_timestamp_seconds", "public"),
-        ("tocsin_predicate_noisy_value", "public"),
-        ("tocsin_noisy_value_standard_deviation", "public"),
-        ("tocsin_plan_epsilon", "public"),
-        ("tocsin_budget_epsilon_max", "public"),
-        ("tocsin_budget_delta", "public"),
-        ("tocsin_build_info", "public"),
-        ("tocsin_budget_spent_epsilon", "custodian"),
-        ("tocsin_budget_period_spent_epsilon", "custodian"),
-        ("tocsin_budget_reserved_epsilon", "custodian"),
-        ("tocsin_budget_pending_windows", "custodian"),
-        ("tocsin_expost_epsilon_max", "custodian"),
-        ("tocsin_expost_complete", "custodian"),
-        ("tocsin_min_entropy_nats", "custodian"),
-        ("tocsin_min_entropy_normalised", "custodian"),
-        ("tocsin_min_entropy_bracket_nats", "custodian"),
-        ("tocsin_predicate_epsilon", "custodian"),
-        ("tocsin_predicates_by_epsilon", "custodian"),
-        ("tocsin_events_total", "custodian"),
-        ("tocsin_events_dropped_total", "custodian"),
-        ("tocsin_events_dropped_share", "custodian"),
-        ("tocsin_predicates", "custodian"),
-        ("tocsin_predicates_unseen", "custodian"),
-        ("tocsin_window_ids", "custodian"),
-        ("tocsin_window_people_total", "custodian"),
-        ("tocsin_window_people_beyond_cap_total", "custodian"),
-        ("tocsin_decision_seconds", "custodian"),
-        ("tocsin_cut_to_alarm_seconds", "custodian"),
-        ("tocsin_partials_stored_total", "custodian"),
-        ("tocsin_denied_total", "custodian"),
-        ("tocsin_run_alarms_left", "custodian"),
-        ("tocsin_unpublished_decisions", "custodian"),
-        ("tocsin_ingest_lag_records", "custodian"),
-        ("tocsin_ingest_state", "custodian"),
-        ("tocsin_last_event_timestamp_seconds", "custodian"),
-        ("tocsin_decided_timestamp_seconds", "custodian"),
-        ("tocsin_denied_timestamp_seconds", "custodian"),
-        ("tocsin_window_due_timestamp_seconds", "custodian"),
-        ("tocsin_ready", "custodian"),
-        ("tocsin_starts_total", "custodian"),
-        ("tocsin_refused_timestamp_seconds", "custodian"),
-        ("tocsin_stopping_timestamp_seconds", "custodian"),
-        ("tocsin_bridge_messages_total", "bridge"),
-        ("tocsin_bridge_dropped_total", "bridge"),
-        ("tocsin_bridge_session_lost_timestamp_seconds", "bridge"),
-        ("tocsin_bridge_full", "bridge"),
-        ("tocsin_bridge_away_seconds", "bridge"),
-        ("tocsin_ledger_sequence", "custodian"),
-        ("tocsin_refusals_total", "custodian"),
-    }
+    registered = _registered(fresh_metrics())
+    for audience, names in _NAMES.items():
+        found = {name for name, seen_by, _, _ in registered if seen_by == audience}
+        assert found == {f"tocsin_{name}" for name in names.split()}
+    assert {seen_by for _, seen_by, _, _ in registered} == set(_NAMES)
 
 
 def test_nothing_but_tocsin_series_is_shown() -> None:
@@ -332,13 +307,9 @@ def test_every_public_series_exists_from_the_start() -> None:
     """Publishing changes values, never the set of series."""
     metrics = fresh_metrics()
 
-    def series() -> set[str]:
-        lines = page_text(metrics.public).splitlines()
-        return {line.rsplit(" ", 1)[0] for line in lines if not line.startswith("#")}
-
-    before = series()
+    before = series_of(metrics.public)
     _run(metrics, reads=[1], drops={"late": 2}, seconds=[1.0])
-    assert series() == before
+    assert series_of(metrics.public) == before
     assert len(before) == 2 * (2 + 1 + 1 + 1 + 3) + (3 + 1) + 3
 
 
@@ -468,11 +439,7 @@ def test_every_label_of_the_custodian_is_there_from_the_start() -> None:
     """A counter that begins with its first event shows no increase; gauges of alarms likewise."""
     metrics = fresh_metrics()
 
-    def series() -> set[str]:
-        lines = page_text(metrics.custodian).splitlines()
-        return {line.rsplit(" ", 1)[0] for line in lines if not line.startswith("#")}
-
-    before = series()
+    before = series_of(metrics.custodian)
     metrics.events_read("badges", 1)
     metrics.events_dropped("badges", dict.fromkeys(DROPS, 1))
     for query in ("crowd", "quiet"):
@@ -482,7 +449,7 @@ def test_every_label_of_the_custodian_is_there_from_the_start() -> None:
         for status in PartialStatus:
             metrics.partial_stored(query, str(status))
     metrics.journal(dict.fromkeys([START, *KINDS], Happened(1, 1)))
-    assert series() == before
+    assert series_of(metrics.custodian) == before
 
 
 def _first_column(page: str, head: str) -> list[str]:

@@ -18,8 +18,8 @@ from tests.support.measured import (
     HOUR_MS,
     PLANS,
     fresh_metrics,
-    page_text,
     sample_value,
+    series_of,
     two_alarms,
 )
 
@@ -63,17 +63,13 @@ def test_before_the_first_event_nothing_was_seen_and_every_series_is_there() -> 
     """A series that appeared with its first event would show no increase."""
     metrics = fresh_metrics()
 
-    def series() -> set[str]:
-        lines = page_text(metrics.custodian).splitlines()
-        return {line.rsplit(" ", 1)[0] for line in lines if not line.startswith("#")}
-
-    before = series()
+    before = series_of(metrics.custodian)
     for query in _BOTH:
         assert _unseen(metrics, query) == (3, 3)
         assert _ids(metrics, query) == 0
         assert sample_value(metrics.custodian, "tocsin_predicates", feed="badges", query=query) == 3
     _take(metrics, (1, 0, 1))
-    assert series() == before
+    assert series_of(metrics.custodian) == before
 
 
 def test_predicates_and_ids_are_counted_for_all_that_count_alike() -> None:
@@ -194,33 +190,27 @@ def _estimated(hashes: set[int]) -> int:
 
 @pytest.mark.parametrize("seed", range(6))
 def test_figures_are_those_of_all_rows(seed: int) -> None:
-    """What is remembered of a roster saves work and changes no figure."""
+    """What is left out of a crowd or told by a flag changes no figure."""
     assert not _wrong_figures(seed)
 
 
 @pytest.mark.parametrize("mistake", ["limit", "window", "joined"])
-def test_remembering_too_much_is_caught(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Twins: units above a wrong limit, those of another window, or new ones pass as met."""
-    begin, add = people._News.__init__, people._News.add
+def test_leaving_too_much_out_is_caught(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twins: hashes above a wrong limit, those of another window, or new units are left out."""
+    least, add = people._least, LatestPeople._add
 
-    class AnyWindow(int):
-        __hash__, __eq__ = int.__hash__, int.__eq__
+    def lower(before: Any, hashed: Any) -> Any:
+        full = before is not None and len(before) == 1_024
+        return least(before, hashed[hashed < before[-1] // 2] if full else hashed)
 
-        def __ne__(self, _other: object) -> bool:
-            return False
-
-    def begun(self: Any, index: int) -> None:
-        begin(self, AnyWindow(index) if mistake == "window" else index)
-
-    def added(self: Any, least: Any, number: Any, hashed: Any) -> Any:
+    def added(self: Any, index: int, number: Any, roster: Any) -> None:
+        if mistake == "window":
+            index = max(self._least, default=index)
         if mistake == "joined":
-            self._may = np.concatenate([self._may, np.zeros(len(hashed) - len(self._may), bool)])
-            self._left += 1
-        found = add(self, least, number, hashed)
-        if mistake == "limit":
-            self._may &= hashed < np.uint64(2**62)
-        return found
+            number = number[number < len(roster) - 500]
+        add(self, index, number, roster)
 
-    monkeypatch.setattr(people._News, "__init__", begun)
-    monkeypatch.setattr(people._News, "add", added)
+    if mistake == "limit":
+        monkeypatch.setattr(people, "_least", lower)
+    monkeypatch.setattr(LatestPeople, "_add", added)
     assert any(_wrong_figures(seed) for seed in range(6))
