@@ -31,7 +31,6 @@ from benchmarks.papers.probe import study as probe
 from benchmarks.papers.regime import report as regime_report
 from benchmarks.papers.regime import study as regime
 from benchmarks.papers.svt import data as svt_data
-from benchmarks.papers.svt import renyi as svt_renyi
 from benchmarks.papers.svt import report as svt_report
 from benchmarks.papers.svt import study as svt
 from benchmarks.papers.svt import tolerance as svt_tolerance
@@ -106,7 +105,6 @@ def _svt(source: Path, runs: int, folder: Path) -> Iterator[str]:
     found = svt_report.Found(
         svt.measured(data, runs, rng, monotone=True),
         svt.measured(data, runs, rng, monotone=False),
-        svt_renyi.accounted(data, runs, rng),
         svt_tolerance.tolerated(data["binary"], runs, rng),
         svt_transform.timed(),
         svt.million_questions_s(),
@@ -122,7 +120,7 @@ _REPORTS: Mapping[
     "onenoise": ("One noise for a whole condition, beside ProBE by name", _onenoise, {}),
     "averages": ("ProBE, Figure 10", _averages, LOADERS),
     "regime": ("MIDE and ProBE at the papers' scale", _regime, LOADERS),
-    "svt": ("SVT-Exp, Table 5 and Figures 3 to 5, 7, 8 and 10 to 17", _svt, svt_data.LOADERS),
+    "svt": ("SVT-Exp, Table 5 and Figures 3 to 5, 7, 8, 10, 11, 16 and 17", _svt, svt_data.LOADERS),
     "pqd": ("DP-PQD, Figures 5 to 10 and Table 3", pqd_run.reproduced, pqd_data.LOADERS),
 }
 NAMES = tuple(_REPORTS)
