@@ -121,15 +121,6 @@ bench-utility: $(DEV)  ## what panes, early alarms and caps buy on real data (DA
 papers: $(DEV)  ## the figures of the papers on other data (DATA=folder); writes their reports
 	$(BIN)/python -m benchmarks.papers --write $(if $(DATA),--data $(DATA))
 
-# In an environment of its own: no test and no other target needs pandas or scikit-learn.
-.PHONY: privbayes
-privbayes: $(BIN)/python  ## synthetic copies by DataSynthesizer for the report on DP-PQD's appendix (DATA=folder); writes their answers
-	@test -d "$(DATA)" || { echo "missing: DATA=folder, of the data" >&2; exit 1; }
-	$(BIN)/python -m venv --clear .cache/privbayes
-	.cache/privbayes/bin/python -m pip --disable-pip-version-check --no-input install --quiet --retries 10 \
-		--require-hashes -r requirements/papers.lock
-	.cache/privbayes/bin/python -m benchmarks.papers.pqd.appendix.privbayes $(DATA)
-
 .PHONY: model
 model: $(DEV)  ## the protocol's models and their broken twins, every state (docs/proofs/protocol.md)
 	@deploy/prerequisites.sh spin gcc libc6-dev
@@ -191,7 +182,6 @@ lock: $(DEV)  ## write the lock files again (UPGRADE=1: with newer versions)
 		pyproject.toml requirements/build.in
 	$(LOCK) -o requirements/dev.lock -c requirements/run.lock --all-extras \
 		pyproject.toml requirements/build.in
-	$(LOCK) -o requirements/papers.lock -c requirements/dev.lock requirements/papers.in
 
 .PHONY: clean
 clean:  ## remove the environment and every cache; ledgers stay

@@ -26,14 +26,11 @@ from benchmarks.papers.mide import study as mide
 from benchmarks.papers.onenoise import study as onenoise
 from benchmarks.papers.pqd import data as pqd_data
 from benchmarks.papers.pqd import run as pqd_run
-from benchmarks.papers.pqd.appendix import report as appendix
-from benchmarks.papers.pqd.appendix import tables as appendix_tables
 from benchmarks.papers.probe import report as probe_report
 from benchmarks.papers.probe import study as probe
 from benchmarks.papers.regime import report as regime_report
 from benchmarks.papers.regime import study as regime
 from benchmarks.papers.svt import data as svt_data
-from benchmarks.papers.svt import renyi as svt_renyi
 from benchmarks.papers.svt import report as svt_report
 from benchmarks.papers.svt import study as svt
 from benchmarks.papers.svt import tolerance as svt_tolerance
@@ -108,7 +105,6 @@ def _svt(source: Path, runs: int, folder: Path) -> Iterator[str]:
     found = svt_report.Found(
         svt.measured(data, runs, rng, monotone=True),
         svt.measured(data, runs, rng, monotone=False),
-        svt_renyi.accounted(data, runs, rng),
         svt_tolerance.tolerated(data["binary"], runs, rng),
         svt_transform.timed(),
         svt.million_questions_s(),
@@ -124,16 +120,9 @@ _REPORTS: Mapping[
     "onenoise": ("One noise for a whole condition, beside ProBE by name", _onenoise, {}),
     "averages": ("ProBE, Figure 10", _averages, LOADERS),
     "regime": ("MIDE and ProBE at the papers' scale", _regime, LOADERS),
-    "svt": ("SVT-Exp, Table 5 and Figures 3 to 5, 7, 8 and 10 to 17", _svt, svt_data.LOADERS),
+    "svt": ("SVT-Exp, Table 5 and Figures 3 to 5, 7, 8, 10, 11, 16 and 17", _svt, svt_data.LOADERS),
     "pqd": ("DP-PQD, Figures 5 to 10 and Table 3", pqd_run.reproduced, pqd_data.LOADERS),
-    "pqd/appendix": (
-        "DP-PQD, Tables 5 and 6 and Figures 12 to 23",
-        appendix.reproduced,
-        appendix_tables.FILES,
-    ),
 }
-_EXACT = ("pqd/appendix",)
-"""Reports of exact laws, which draw nothing."""
 NAMES = tuple(_REPORTS)
 """What can be reproduced."""
 
@@ -157,8 +146,7 @@ def main() -> None:
             note, began_s = report.machine(), time.perf_counter()
             folder = _HERE / name if options.write else Path(scratch)
             body = "\n".join(lines(options.data, options.runs, folder))
-            drawn = 0 if name in _EXACT else options.runs
-            head = _head(drawn, time.perf_counter() - began_s, loaders, options.data)
+            head = _head(options.runs, time.perf_counter() - began_s, loaders, options.data)
             other = ", on other data" if loaders else ""
             text = f"# {title}{other}\n\n{note}\n\n{head}\n\n{body.rstrip()}\n"
             print(text)
@@ -180,9 +168,9 @@ def _head(runs: int, spent_s: float, loaders: Mapping[str, _Loader], source: Pat
     present = _present(loaders, source)
     absent = ", ".join(name for name in loaders if name not in present)
     found = ", ".join(present)
-    how = f"{runs} runs of each mechanism on each query" if runs else "exact laws"
     return (
-        f"`python -m benchmarks.papers --write`: {how}, in {spent_s:.0f} s."
+        f"`python -m benchmarks.papers --write`: {runs} runs of each mechanism on each query,"
+        f" in {spent_s:.0f} s."
         f" Data: {found}{f'; absent, left out: {absent}' if absent else ''}."
     )
 

@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from benchmarks.papers.svt import renyi, theory, tolerance, transform
 from benchmarks.papers.svt import report as svt_report
 from benchmarks.papers.svt import study as svt
+from benchmarks.papers.svt import theory, tolerance, transform
 from benchmarks.papers.svt.data import LOADERS, load, scores_of
 from benchmarks.papers.svt.methods import (
     BEST,
@@ -305,7 +305,6 @@ def test_the_report_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     found = svt_report.Found(
         svt.measured(data, 3, rng, monotone=True),
         svt.measured(data, 3, rng, monotone=False),
-        renyi.accounted(data, 3, rng),
         tolerance.tolerated(SMALL, 1, rng),
         transform.timed((201,)),
         0.05,
@@ -320,8 +319,6 @@ def test_the_report_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         "f1_traversals.png",
         "ncr.png",
         "noises.png",
-        "renyi.png",
-        "renyi_traversals.png",
         "success.png",
         "tolerance.png",
         "transform.png",

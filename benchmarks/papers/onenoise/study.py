@@ -48,7 +48,7 @@ feeds:
   doors:
     topic: doors
     time: ts
-    privacy_unit: event
+    unit: event
     fields:
       event: string
       room: {{domain: [{rooms}]}}
@@ -125,9 +125,9 @@ def measured(
         file.write_text(text, encoding="utf-8")
         parquet.write_table(_events(rooms), events)
         planned = {
-            one["alarm"]: one
-            for one in _said("plan", "--json", str(file))
-            if one["record"] == "alarm"
+            alarm["alarm"]: alarm
+            for budget in _said("plan", "--json", str(file))
+            for alarm in budget["alarms"]
         }
         rang = _said("run", str(file), "--replay", str(events), "--json")
         exported = _said("ledger", str(file), "export")
@@ -145,8 +145,8 @@ def measured(
         at = kinds.index(f"{operator} holds") * rooms
         true, false = slice(at, at + rooms), slice(at + rooms, at + 2 * rooms)
         found.setdefault((operator, size), {})[mechanism] = Found(
-            reserved=float(planned[name]["epsilon"]),
-            limit=float(planned[name]["limit"]),
+            reserved=float(planned[name]["loss"]),
+            limit=float(planned[name]["lower_bound"]),
             near=float(lost[name][:, at : at + 2 * rooms].mean()),
             far=float(lost[name][:, -rooms:].mean()),
             missed=float(1 - fired[name][:, true].mean()),

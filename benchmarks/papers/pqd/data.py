@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "AGES",
-    "BOUNDS",
     "CATEGORIES",
     "CLIPS",
     "DOMAINS",
@@ -53,21 +52,13 @@ NUMBERS: Final = ("age", "fnlwgt", "capgain")
 CLIPS: Final[Mapping[str, int]] = {"fnlwgt": 1_500_000, "capgain": 100_000}
 """Public bound of one row's share in a sum: the paper's global sensitivity GS."""
 
-BOUNDS: Final[Mapping[str, int]] = {**CLIPS, "persons": 500_000, "minutes": 377}
-"""The same of every column that is summed, those of the appendix's tables among them."""
-
 AGES: Final = (17, 90)
 """Public domain of ages, both ends included."""
 
-DOMAINS: Final[Mapping[str, range]] = {
-    "age": range(AGES[0], AGES[1] + 1),
-    "distance": range(1, 101),
-}
+DOMAINS: Final[Mapping[str, range]] = {"age": range(AGES[0], AGES[1] + 1)}
 """Public values of the columns whose median is asked for."""
 
 Kind = Literal["count", "sum", "median"]
-
-_COMPARISONS: Final = {"=": np.equal, "<": np.less, "<=": np.less_equal, ">=": np.greater_equal}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,18 +87,13 @@ class Table:
         """Return the rows that meet every condition; shape (rows,).
 
         Args:
-            conditions: name by category, ``!name`` for any other; for a column of numbers a
-                comparison: ``=5``, ``<2``, ``<=2``, ``>=8``.
+            conditions: name by category, ``!name`` for any other.
         """
         kept = np.ones(self.rows, dtype=np.bool_)
         for column, wanted in conditions.items():
-            if column in self.names:
-                name = wanted.removeprefix("!")
-                held = self.columns[column] == self.names[column].index(name)
-                kept &= held if name == wanted else ~held
-            else:
-                sign = wanted.rstrip("0123456789")
-                kept &= _COMPARISONS[sign](self.columns[column], int(wanted.removeprefix(sign)))
+            name = wanted.removeprefix("!")
+            held = self.columns[column] == self.names[column].index(name)
+            kept &= held if name == wanted else ~held
         return kept
 
 

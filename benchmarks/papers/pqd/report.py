@@ -53,8 +53,7 @@ wrong answer (standard error at most 0.05 with 100 runs). What cannot be as ther
   Sums are over *fnlwgt*, the persons a row stands for (clip 1,500,000), in place of incomes, and
   over capital gains (clip 100,000) in place of fares.
 - D_s comes from ten pairwise marginals along a fixed tree, measured with discrete Laplace noise at
-  epsilon = 1 in all, apart for either table; all queries of its appendix, these among them, stand
-  [around copies by PrivBayes](appendix/README.md). Each is made once, from a
+  epsilon = 1 in all, apart for either table. Each is made once, from a
   known key, so that the report can be made again: where q(D) lies in its band is that copy's luck.
 - Two choices were made on sight. The generator's bins of numbers were made coarser, before any
   decider ran, because q(D_s) was up to 70% off. The larger table had the smaller one's D_s, scaled,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
 
-from benchmarks.papers.pqd.data import BOUNDS, DOMAINS, QUERIES
+from benchmarks.papers.pqd.data import CLIPS, DOMAINS, QUERIES
 from benchmarks.papers.pqd.laws import printed_race, printed_sparse, within
 from benchmarks.papers.pqd.originals import Band, Truncated, median_law, race, sparse
 from operators.deciders import (
@@ -172,7 +172,7 @@ class Case:
     @property
     def bound(self) -> int:
         """The public bound of one row's share in a sum: the paper's global sensitivity GS."""
-        return BOUNDS[self.query.column]
+        return CLIPS[self.query.column]
 
     @cached_property
     def truncated(self) -> Truncated:

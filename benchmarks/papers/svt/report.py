@@ -11,7 +11,6 @@ import numpy as np
 from benchmarks.papers.pages import number, prose, table
 from benchmarks.papers.svt.figures import doubled_scale, figure_7, figure_10
 from benchmarks.papers.svt.methods import NAMES, methods
-from benchmarks.papers.svt.renyi import figures_12_to_15
 from benchmarks.papers.svt.study import PRINTED_MEAN, PRINTED_OPTIMAL, needed_negatives, table_5
 from benchmarks.papers.svt.theory import figure_3, figure_4, figure_5
 from benchmarks.papers.svt.tolerance import figure_16
@@ -64,7 +63,7 @@ items below T give none. F1 is against the c highest scores. What differs, or ha
   not for all of them together, and favours it. Theorem 2 does not cover it: ln(1 - F) of a Gaussian
   is not Lipschitz.
 - *Figures 3 to 5* are computed from the paper's continuous noises and its scale 2c / epsilon_2;
-  nothing in them is sampled. Figures 12 to 15 have 100 runs as the others, Figure 16 has 400.
+  nothing in them is sampled. Figure 16 has 400 runs.
 - *RDP* is appendix I's way: Renyi accounting of the c positives, epsilon_1 + epsilon_2 and w as
   ever. For SVT-Gau by `dp-accounting`, delta / 2 for the threshold and for the positives; for
   SVT-Exp with min(e, a e^2 / 2) for a positive of pure loss e, all delta for the positives. We know
@@ -82,7 +81,6 @@ class Found:
     Args:
         monotone: Figures 7, 8, 10 and 11 with the noise of monotone queries.
         doubled: the same with the noise of the paper's Algorithm 2.
-        renyi: Figures 12 to 15.
         tolerated: Figure 16.
         transformed: Figure 17: seconds of the closed form, and every bucket size.
         spent_s: seconds in which the library asks a million questions.
@@ -90,7 +88,6 @@ class Found:
 
     monotone: Results
     doubled: Results
-    renyi: Results
     tolerated: Tolerated
     transformed: tuple[float, Sequence[Transformed]]
     spent_s: float
@@ -115,7 +112,6 @@ def lines_of(data: Mapping[str, Scores], found: Found, folder: Path) -> Iterator
     yield from figure_8(found.monotone, folder)
     yield from figure_10(found.monotone, folder)
     yield from figure_11(found.monotone, folder)
-    yield from figures_12_to_15(found.renyi, found.monotone, folder)
     yield from figure_16(found.tolerated, folder)
     yield from figure_17(*found.transformed, folder)
     yield from doubled_scale(found.monotone, found.doubled)

@@ -21,13 +21,13 @@ from benchmarks.papers.svt.study import (
 from benchmarks.papers.svt.trials import CAPS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from benchmarks.papers.svt.study import Measure, Results
     from benchmarks.papers.svt.trials import Scored
 
-__all__ = ["by_cap", "cap_panels", "figure_8", "figure_11"]
+__all__ = ["figure_8", "figure_11"]
 
 _VARIED: Final = 0.5  # epsilon of the plots: where traversals matter most
 
@@ -88,36 +88,22 @@ in {lost[10]}, with 20 in {lost[20]} and with 100 in {lost[100]}. F1 gains less 
     yield ""
 
 
-def by_cap(found: Results, measure: Measure, rivals: Sequence[str]) -> Iterator[str]:
+def _by_cap(found: Results, measure: Measure) -> Iterator[str]:
     """Yield the table of averages and of cases won and lost by number of traversals.
 
     Args:
         found: the runs that count.
         measure: NCR or F1.
-        rivals: whom SVT-Exp with the optimal correction is compared with, all of them together.
     """
     names = (BEST, _MEAN, "SVT-Lap", "SVT-Exp, none", "SVT-Gau")
     rows = []
     for cap in CAPS:
         means = (f"{average(found, name, cap, measure):.3f}" for name in names)
-        every = (duels(found, of, cap, measure=measure) for of in (rivals, (_MEAN,)))
+        every = (duels(found, of, cap, measure=measure) for of in (RIVALS, (_MEAN,)))
         won = (f"{higher(cases)} / {ahead(cases)} / {behind(cases)}" for cases in every)
         rows.append((str(cap), *means, *won))
     yield from table(("traversals", *names, "rivals", "mean correction"), rows)
     yield ""
-
-
-def cap_panels(
-    found: Results, measure: Measure, names: Sequence[str], at: float = _VARIED
-) -> dict[str, dict[str, list[float]]]:
-    """Return what a plot by traversals shows at one epsilon: means by data set and method."""
-    return {
-        f"{name}, epsilon = {epsilon:g}": {
-            method: getattr(every[method], measure).mean(axis=0).tolist() for method in names
-        }
-        for (name, epsilon), every in found.items()
-        if epsilon == at
-    }
 
 
 def _at(every: Mapping[str, Scored], cap: int) -> float:
@@ -129,7 +115,13 @@ def _opening(found: Results, measure: Measure, path: Path) -> Iterator[str]:
     label = measure.upper()
     yield f"![{label} by traversals at epsilon = {_VARIED:g}]({path.name})"
     yield ""
-    panels = cap_panels(found, measure, NAMES)
+    panels = {
+        f"{name}, epsilon = {epsilon:g}": {
+            method: getattr(every[method], measure).mean(axis=0).tolist() for method in NAMES
+        }
+        for (name, epsilon), every in found.items()
+        if epsilon == _VARIED
+    }
     curves(path, CAPS, "traversals of the queue", panels, label)
     found = counted(found)
     yield f"Average {label} over data sets and epsilons; then the cases in which SVT-Exp, optimal"
@@ -137,4 +129,4 @@ def _opening(found: Results, measure: Measure, path: Path) -> Iterator[str]:
     yield f"its three rivals ({len(duels(found, RIVALS, 1))} cases) and against the mean correction"
     yield f"({len(found)})."
     yield ""
-    yield from by_cap(found, measure, RIVALS)
+    yield from _by_cap(found, measure)

@@ -1,0 +1,133 @@
+"""Exact laws of DP-PQD's deciders, the library's and as printed, beside draws."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from benchmarks.papers.pqd import laws, study
+from benchmarks.papers.pqd.data import Query
+from benchmarks.papers.pqd.originals import Band, Truncated, race, sparse
+from benchmarks.papers.pqd.study import Case
+from operators.deciders import Quantile, planned
+from operators.noise.source import KeyedNoise
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    Vector = NDArray[np.float64]
+
+DRAWS = 20_000
+FIVE_ERRORS = 5.0
+
+
+@pytest.fixture(autouse=True)
+def a_clip_of_377(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums are over minutes of at most 377."""
+    monkeypatch.setattr(study, "CLIPS", {"minutes": 377})
+
+
+def sums(reference: int, values: int = 400) -> Case:
+    """Return a sum of minutes around a reference."""
+    rng = np.random.default_rng(6)
+    rows = np.minimum(rng.exponential(16, values).astype(np.int64), 300)
+    query = Query("q", "q", "sum", {}, "minutes")
+    return Case(query, rows, int(rows.sum()), reference, 1)
+
+
+def off(chance: float, drawn: NDArray[np.bool_]) -> float:
+    """Return how many standard errors a share of draws lies from its probability."""
+    return abs(float(drawn.mean()) - chance) / np.sqrt(max(chance * (1 - chance), 1e-9) / DRAWS)
+
+
+@pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(1), Fraction(4)])
+@pytest.mark.parametrize("name", ["svt", "r2t"])
+def test_sums_have_their_laws(name: str, epsilon: Fraction) -> None:
+    """Draws of the library's deciders of sums agree with the probabilities that are computed."""
+    answer = sums(0).answer
+    for away in (0, 150, 900):
+        case = sums(answer + away)
+        decider = planned(name, case.kind, epsilon, 800)
+        column, references = case.column(decider)[:, np.newaxis], np.array([case.reference])
+        chance = laws.within(decider, column, references, away)
+        drawn = decider.decide(
+            np.repeat(column, DRAWS, axis=1),
+            np.full(DRAWS, case.reference),
+            KeyedNoise(b"sums"),
+        )
+        assert off(chance, drawn) < FIVE_ERRORS
+
+
+def test_a_threshold_of_its_own_for_either_pass_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Were the noisy threshold drawn twice, svt would have another law, and draws tell."""
+
+    def apart(bound: Vector, over: Vector, above: Vector, masses: Vector) -> float:
+        return float(bound @ ((over @ masses) * (1 - above @ masses)))
+
+    case = sums(sums(0).answer - 1_250)
+    decider = planned("svt", case.kind, Fraction(1, 4), 100)
+    column, references = case.column(decider)[:, np.newaxis], np.array([case.reference])
+    cells = np.repeat(column, DRAWS, axis=1), np.full(DRAWS, case.reference)
+    drawn = decider.decide(*cells, KeyedNoise(b"twice"))
+    assert off(laws.within(decider, column, references, 0), drawn) < FIVE_ERRORS
+    monkeypatch.setattr(laws, "_passed", apart)
+    assert off(laws.within(decider, column, references, 0), drawn) > FIVE_ERRORS
+
+
+@pytest.mark.parametrize(
+    ("draw", "law"), [(race, laws.printed_race), (sparse, laws.printed_sparse)]
+)
+def test_printed_sums_have_their_laws(
+    draw: Callable[..., NDArray[np.bool_]], law: Callable[[Truncated, Band], float]
+) -> None:
+    """Draws of R2T and SVT as printed agree with the probabilities that are computed."""
+    read = Truncated.of(sums(0).values, 377, 1)
+    for epsilon in (0.25, 4.0):
+        for away in (0, 300, 900):
+            band = Band(sums(0).answer + away, 800, epsilon)
+            drawn = draw(read, band, DRAWS, np.random.default_rng(2))
+            assert off(law(read, band), drawn) < FIVE_ERRORS
+
+
+@pytest.mark.parametrize(
+    ("share", "rows"), [(Fraction(1, 2), (9, 3, 4)), (Fraction(9, 10), (20, 17, 1))]
+)
+def test_hist_is_its_enumeration(share: Fraction, rows: tuple[int, int, int]) -> None:
+    """The law of hist is the sum over its three noises, one by one; a wrong end is told apart."""
+    decider = planned("hist", Quantile(share, range(20)), Fraction(6), 2)
+    total, low, high = rows
+    noise, masses = np.arange(-9, 10), np.tanh(1.5) * np.exp(-3.0 * np.abs(np.arange(-9, 10)))
+    a, b = share.numerator, share.denominator
+
+    def enumerated(high_end: int) -> float:
+        chance = 0.0
+        for z, mass in zip(noise, masses, strict=True):
+            below = masses[b * (low + noise) < a * (total + z)].sum()
+            above = masses[b * (high + noise) <= (b - a) * (total + z) + high_end].sum()
+            chance += float(mass * below * above)
+        return chance
+
+    found = laws.within(decider, np.array([rows]).T, np.array([10]), 0)
+    assert found == pytest.approx(enumerated(0), abs=1e-9)
+    assert found != pytest.approx(enumerated(-b), abs=1e-3)
+
+
+def test_a_decider_without_a_law_is_refused() -> None:
+    """There is no guess: what has no law here raises."""
+    with pytest.raises(TypeError, match="no law of object"):
+        laws.within(object(), np.zeros((1, 1), dtype=np.int64), np.array([1]), 0)  # type: ignore[arg-type]
+
+
+def test_a_bound_of_several_events_is_refused() -> None:
+    """Rows and noise of a bound come apart for one event of a unit only."""
+    kind = replace(sums(1).kind, events=2)
+    decider = planned("svt", kind, Fraction(1), 5)
+    column = np.ones((len(decider.statistics), 1), dtype=np.int64)
+    with pytest.raises(ValueError, match="one event"):
+        laws.within(decider, column, np.array([9]), 0)
