@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from accountant.budget import filter as budget_filter
+from accountant.costs import minentropy
 from operators.conditions import formula, score
 from operators.deciders import quantiles, single, sums, tight
 from operators.formulas import probe, probe_ent, treewalk
@@ -74,7 +76,7 @@ def test_make_targets_exist() -> None:
     "module",
     [
         *(noise, tslm, nlm, gradual, progressive, formula, score, treewalk, probe, probe_ent),
-        *(difference, mechanism, run, quantiles, single, sums, tight),
+        *(difference, mechanism, run, quantiles, single, sums, tight, budget_filter, minentropy),
     ],
     ids=lambda module: module.__name__,
 )

@@ -8,6 +8,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from accountant.units import PrivacyUnit
 from operators.conditions.score import score_of
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial
+    from stream.events.decoder import Batch
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
@@ -43,21 +45,43 @@ if TYPE_CHECKING:
     Partials = dict[WindowKey, Partial]
 
 
+def reader_for(
+    alarms: Alarms, *, twin: Reader = PartitionReader, **options: Any
+) -> PartitionReader:
+    """Return a reader of all alarms of the only feed, and its only partition, yet to begin."""
+    (feed,) = alarms.feeds.values()
+    usual: dict[str, Any] = {
+        "feed": feed,
+        "partition": 0,
+        "partitions": 1,
+        "topic_id": "log",
+        "queries": list(alarms.queries.values()),
+        "budget": alarms.budget,
+        "hash_key": HASH_KEY,
+        "on_read": lambda _count: None,
+        "on_drops": lambda _drops: None,
+    }
+    return twin(**{**usual, **options})
+
+
 def reader_of(
     alarms: Alarms, setup: Setup, partition: int, twin: Reader = PartitionReader
 ) -> PartitionReader:
     """Return a reader of one partition that has yet to begin."""
-    (feed,) = alarms.feeds.values()
-    return twin(
-        feed=feed,
-        partition=partition,
-        partitions=setup.partitions,
-        topic_id="log",
-        queries=list(alarms.queries.values()),
-        budget=alarms.budget,
-        hash_key=HASH_KEY,
-        on_read=lambda _count: None,
-        on_drops=lambda _drops: None,
+    return reader_for(alarms, twin=twin, partition=partition, partitions=setup.partitions)
+
+
+def part_of(batch: Batch, rows: Any) -> Batch:
+    """Return some rows of a batch."""
+    kept = np.arange(len(batch))[rows]
+    return replace(
+        batch,
+        rows=batch.rows.take(pa.array(kept)),
+        time_ms=batch.time_ms[kept],
+        append_ms=batch.append_ms[kept],
+        offset=batch.offset[kept],
+        unit=batch.unit[kept],
+        event_id=None if batch.event_id is None else batch.event_id[kept],
     )
 
 

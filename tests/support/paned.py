@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from stream.build import open_ledger
 from stream.config.loading import load
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stream.decisions.steps import StepHook
     from stream.model.alarms import Alarms
 
-__all__ = ["HEAD", "alarm", "configured", "opened", "replayed", "rows"]
+__all__ = ["HEAD", "alarm", "configured", "decided", "opened", "replayed", "rows"]
 
 HEAD = """\
 feeds:
@@ -117,3 +117,11 @@ def replayed(
     if noise is not None:
         replay.runtime.judge._noise = noise
     yield from replay.run()
+
+
+def decided(alarms: Alarms, events: Path, **options: Any) -> list[StoredDecision]:
+    """Return all decisions of a replay that is not stopped, and find the ledger sound."""
+    with opened(alarms) as ledger:
+        decisions = list(replayed(alarms, ledger, events, **options))
+        assert ledger.reports.verify() == []
+    return decisions

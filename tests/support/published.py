@@ -5,6 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from accountant.costs.charges import WindowKey
+from stream.custody.archive import decisions_in
+from stream.custody.published import Records
+from stream.custody.released import compare, published_by
 from stream.decisions.records import (
     Alarm,
     CountRecord,
@@ -16,9 +19,14 @@ from stream.decisions.records import (
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
-__all__ = ["HOUR_MS", "alarm_of", "count_of", "decision_of"]
+    from accountant.ledger.ledger import Ledger
+    from stream.decisions.records import Record
+    from stream.model.alarms import Alarms
+
+__all__ = ["HOUR_MS", "alarm_of", "compared", "count_of", "decision_of"]
 
 HOUR_MS = 3_600_000
 
@@ -89,3 +97,15 @@ def count_of(
         ledger="ledger",
         sequence=number,
     )
+
+
+def compared(
+    alarms: Alarms, ledger: Ledger, shown: Iterable[Record], folder: Path | None = None
+) -> tuple[list[str], list[str]]:
+    """Hold records against a ledger and the archive in a folder; return problems and notes."""
+    records = Records()
+    for one in shown:
+        records.take(one)
+    moved = () if folder is None else decisions_in(ledger, folder)
+    through = published_by(ledger)
+    return compare(alarms, ledger, records, through=through, archived=moved, to_the_end=True)

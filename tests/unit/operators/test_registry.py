@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-import operators.formulas.probe
-import operators.formulas.probe_ent
-import operators.formulas.treewalk
+import operators
 from accountant.errors import ConfigError
 from accountant.units import to_loss_units
 from operators.base import Band, Promise
@@ -30,7 +28,6 @@ from operators.single.nlm import Nlm
 from operators.single.progressive import Dppwlm, Ppwlm
 from operators.single.tslm import Tslm
 from tests.support.formulas import BETA, FORMULAS, aim, condition
-from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,12 +102,6 @@ def test_a_descriptor_says_what_its_mechanism_does(mechanism: Mechanism) -> None
     assert mechanism.releases
 
 
-def test_an_aim_of_another_size_is_refused_for_one_literal_too() -> None:
-    """Not one tolerance per atom is a programming error of whoever asks."""
-    with pytest.raises(ValueError, match="one tolerance for each atom"):
-        DEFAULT.price(condition("a"), aim(2))
-
-
 def test_a_single_literal_costs_what_dppwlm_costs() -> None:
     """ProBE-Ent on one literal has DPPWLM's last level."""
     of = condition("a")
@@ -151,7 +142,9 @@ def test_rates_are_planned_for_down_to_a_millionth_of_a_millionth(mechanism: str
 
 
 def test_an_aim_of_another_size_is_a_programming_error() -> None:
-    """One tolerance per atom, and one first tolerance where they are needed."""
+    """One tolerance per atom, and one first tolerance where they are needed; of one literal too."""
+    with pytest.raises(ValueError, match="one tolerance for each atom"):
+        DEFAULT.price(condition("a"), aim(2))
     with pytest.raises(ValueError, match="one tolerance"):
         create("tslm", condition("a AND b"), aim(1))
     with pytest.raises(ValueError, match="one first tolerance"):
@@ -239,22 +232,6 @@ def test_a_hundred_thousand_cells_decide(mechanism: str) -> None:
     decision = operator.decide(statistics, KeyedNoise(b"quick"))
     assert time.process_time() - started < 60  # a guard: far less
     assert decision.cost.cells == cells
-
-
-@pytest.mark.parametrize(
-    "module",
-    [
-        operators.formulas.probe,
-        operators.formulas.probe_ent,
-        operators.formulas.treewalk,
-    ],
-)
-def test_proof_pages_exist(module: object) -> None:
-    """The page that each module names is there."""
-    text = str(module.__doc__)
-    pages = [page for page in ("probe",) if f"docs/proofs/{page}.md" in text]
-    assert pages
-    assert all((ROOT / f"docs/proofs/{page}.md").is_file() for page in pages)
 
 
 def test_operators_are_exported() -> None:

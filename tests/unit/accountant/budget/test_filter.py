@@ -7,7 +7,6 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-import accountant.budget.filter
 from accountant.budget.filter import BudgetFilter, EventFilter, UserFilter, WithRoom
 from accountant.budget.standings import Standing
 from accountant.costs.charges import Charge, UniformCost, WindowKey
@@ -16,7 +15,6 @@ from accountant.records import Answer
 from accountant.regions.regions import Region
 from accountant.regions.shapes import ANYWHERE, Shape
 from accountant.units import PrivacyUnit
-from tests.support.tree import ROOT
 
 
 def charge(start: int, end: int, units: int, periods: tuple[int, ...] = ()) -> Charge:
@@ -190,9 +188,3 @@ def test_user_filter_adds_up_within_every_period_it_touches() -> None:
 def test_no_period_means_no_budget() -> None:
     """Under unit user a charge without periods is refused, even a free one."""
     assert not granted(UserFilter(3, {}, {}), charge(0, 5, 0))
-
-
-def test_the_proof_is_where_the_docstring_says() -> None:
-    """The module links its proof page."""
-    assert "docs/proofs/filter.md" in str(accountant.budget.filter.__doc__)
-    assert (ROOT / "docs/proofs/filter.md").is_file()

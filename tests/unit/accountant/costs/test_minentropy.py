@@ -14,16 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from accountant.costs import minentropy, vertices
+from accountant.costs import vertices
 from accountant.costs.minentropy import NODE_LIMIT, min_entropy, min_entropy_levels
 from tests.support.entropies import bounds, in_decimals, over_counts, over_vertices, term
-from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
+    from accountant.costs.minentropy import MinEntropy
     from accountant.costs.posteriors import Box
 
     Floats = NDArray[np.float64]
@@ -85,7 +85,7 @@ def test_equals_every_vertex() -> None:
     for epsilons in cases(500, largest=12):
         found = min_entropy(epsilons)
         exact = over_vertices(*bounds(epsilons))
-        assert agrees(lambda e: min_entropy(e).value, epsilons), epsilons
+        assert abs(found.value - exact) < 1e-11, epsilons
         assert found.lower <= exact + 1e-15, epsilons
         assert exact - 1e-15 <= found.upper, epsilons
         assert found.upper - found.lower < CLOSE, epsilons
@@ -224,21 +224,27 @@ def test_distinct_costs_leave_a_narrow_bracket(most: float) -> None:
     assert found.nodes * 5_000 <= NODE_LIMIT
 
 
+def narrowed(epsilons: Floats, limits: Sequence[int], priors: Floats | None = None) -> MinEntropy:
+    """Return the last of brackets that are true, meet, and narrow as the limit of nodes rises."""
+    brackets = [min_entropy(epsilons, priors=priors, node_limit=limit) for limit in limits]
+    for found, limit in zip(brackets, limits, strict=True):
+        assert found.nodes * len(epsilons) <= limit
+        assert found.lower <= found.value <= found.upper
+    assert max(b.lower for b in brackets) <= min(b.upper for b in brackets)
+    widths = [b.upper - b.lower for b in brackets]
+    assert widths == sorted(widths, reverse=True)
+    return brackets[-1]
+
+
 @pytest.mark.timeout(600)
 def test_hard_costs_stop_at_the_node_limit() -> None:
     """20 to 200 distinct costs: any limit keeps a true bracket, the same every time."""
     rng = np.random.default_rng(26)
     for k, most in product((20, 60, 100, 200), (0.2, 1.0, 3.0)):
         epsilons = rng.uniform(0, most, k)
-        brackets = [min_entropy(epsilons, node_limit=n) for n in (0, 1, 300, 5_000, NODE_LIMIT)]
-        for found, limit in zip(brackets, (0, 1, 300, 5_000, NODE_LIMIT), strict=True):
-            assert found.nodes * k <= limit
-            assert found.lower <= found.value <= found.upper
-        assert max(b.lower for b in brackets) <= min(b.upper for b in brackets)
-        widths = [found.upper - found.lower for found in brackets]
-        assert widths == sorted(widths, reverse=True)
-        assert widths[-1] < (CLOSE if k == 20 else 1e-3)
-        assert min_entropy(rng.permutation(epsilons)) == brackets[-1]
+        last = narrowed(epsilons, (0, 1, 300, 5_000, NODE_LIMIT))
+        assert last.upper - last.lower < (CLOSE if k == 20 else 1e-3)
+        assert min_entropy(rng.permutation(epsilons)) == last
 
 
 @given(st.lists(st.floats(0, 4), min_size=1, max_size=8), st.data())
@@ -328,12 +334,6 @@ def test_counts_that_are_none_are_refused(counts: list[int]) -> None:
 
 def test_a_negative_node_limit_is_refused() -> None:
     """A limit below zero is a mistake, not a hurry."""
-    with pytest.raises(ValueError, match="node limit"):
-        min_entropy([1, 2], node_limit=-1)
-
-
-def test_the_proof_is_where_the_module_says() -> None:
-    """The module's docstring names a page that exists."""
-    page = "docs/proofs/minentropy.md"
-    assert page in (minentropy.__doc__ or "")
-    assert (ROOT / page).is_file()
+    for priors in (None, [1, 2]):
+        with pytest.raises(ValueError, match="node limit"):
+            min_entropy([1, 2], priors=priors, node_limit=-1)

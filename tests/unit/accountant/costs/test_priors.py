@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from decimal import Decimal
 from fractions import Fraction
+from functools import cache
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -14,6 +15,7 @@ import pytest
 from accountant.costs.minentropy import min_entropy
 from accountant.costs.vertices import VertexSearch
 from tests.support.entropies import bounds, in_decimals, over_vertices, term
+from tests.unit.accountant.costs.test_minentropy import narrowed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,6 +59,12 @@ def cases(number: int, seed: int = 31) -> Iterator[tuple[Floats, Floats]]:
             yield epsilons, priors / priors.sum()
 
 
+@cache
+def enumerated() -> list[tuple[Floats, Floats, float]]:
+    """Return about 300 cases, each with the least entropy over all its vertices."""
+    return [(*each, least(*weighted_bounds(*each))) for each in cases(320)]
+
+
 def differences(epsilons: Floats, priors: Floats, exact: float) -> float:
     """How far a bracket is from the exact value."""
     found = min_entropy(epsilons, priors=priors)
@@ -67,9 +75,8 @@ def differences(epsilons: Floats, priors: Floats, exact: float) -> float:
 
 
 def test_equals_every_vertex() -> None:
-    """On about 300 cases of up to 9 predicates the value is exact and the bracket closed."""
-    for epsilons, priors in cases(320):
-        exact = least(*weighted_bounds(epsilons, priors))
+    """On cases of up to 9 predicates the value is exact and the bracket closed."""
+    for epsilons, priors, exact in enumerated():
         assert differences(epsilons, priors, exact) < 1e-11, (epsilons, priors)
 
 
@@ -112,8 +119,7 @@ def test_states_of_the_fraction_are_needed(monkeypatch: pytest.MonkeyPatch) -> N
 
     monkeypatch.setattr(VertexSearch, "_relax", without)
     wrong = 0
-    for epsilons, priors in cases(320):
-        exact = least(*weighted_bounds(epsilons, priors))
+    for epsilons, priors, exact in enumerated():
         wrong += min_entropy(epsilons, priors=priors).lower > exact + 1e-9
     assert wrong > 0
 
@@ -187,16 +193,9 @@ def test_any_limit_keeps_a_true_bracket() -> None:
     rng = np.random.default_rng(36)
     for most in (0.1, 1.0, 3.0):
         costs, priors = rng.uniform(0, most, 200), rng.uniform(0.1, 1, 200)
-        limits = (0, 1, 5_000, 40_000, 200_000)
-        brackets = [min_entropy(costs, priors=priors, node_limit=limit) for limit in limits]
-        for limit, found in zip(limits, brackets, strict=True):
-            assert found.nodes * 200 <= limit
-            assert found.lower <= found.value <= found.upper
-        assert max(b.lower for b in brackets) <= min(b.upper for b in brackets)
-        widths = [b.upper - b.lower for b in brackets]
-        assert widths == sorted(widths, reverse=True)
-        assert widths[-1] < 1e-3
-        assert min_entropy(costs, priors=priors) == brackets[-1]
+        last = narrowed(costs, (0, 1, 5_000, 40_000, 200_000), priors)
+        assert last.upper - last.lower < 1e-3
+        assert min_entropy(costs, priors=priors) == last
 
 
 @pytest.mark.parametrize(
@@ -219,9 +218,3 @@ def test_priors_that_are_none_are_refused(priors: list[float]) -> None:
     """Another number of them, negative, no number, all zero, or too far apart."""
     with pytest.raises(ValueError, match="priors are"):
         min_entropy([0.1, 0.2], priors=priors)
-
-
-def test_a_negative_limit_is_refused() -> None:
-    """As without priors."""
-    with pytest.raises(ValueError, match="node limit"):
-        min_entropy([1, 2], priors=[1, 2], node_limit=-1)

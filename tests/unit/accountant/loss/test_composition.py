@@ -223,56 +223,51 @@ def test_a_sum_of_maxima_is_no_maximum_of_sums(workloads: Workloads) -> None:
     assert wrong_rows(workloads[:100], twin) > 50
 
 
-@pytest.mark.long
-def test_regions_that_do_not_meet_are_not_added(workloads: Workloads) -> None:
+def timeless(charge: RowCharge) -> RowCharge:
     """Twin: windows that never cover one instant taken to do so."""
-
-    def timeless(charge: RowCharge) -> RowCharge:
-        kept = {
-            name: charge.region.values(name) for name in charge.region.attributes if name != "time"
-        }
-        return replace(charge, region=Region.nothing() if charge.region.empty else Region.of(kept))
-
-    def rows(charges: list[RowCharge]) -> WorstRow:
-        return worst_row([timeless(each) for each in charges])
-
-    def cells(charges: list[RowCharge], query: RowCharge) -> PredicateLosses:
-        return loss_by_predicate([timeless(each) for each in charges], query)
-
-    assert wrong_rows(workloads[:100], rows) > 10
-    assert wrong_cells(workloads[:100], cells) > 10
+    kept = {name: charge.region.values(name) for name in charge.region.attributes if name != "time"}
+    return replace(charge, region=Region.nothing() if charge.region.empty else Region.of(kept))
 
 
-@pytest.mark.long
-def test_an_empty_region_costs_nothing(workloads: Workloads) -> None:
-    """Twin: a contradiction read as no condition at all, in a charge or in the query."""
-
-    def filled(charge: RowCharge) -> RowCharge:
-        return replace(charge, region=Region()) if charge.region.empty else charge
-
-    def rows(charges: list[RowCharge]) -> WorstRow:
-        return worst_row([filled(each) for each in charges])
-
-    def cells(charges: list[RowCharge], query: RowCharge) -> PredicateLosses:
-        return loss_by_predicate(charges, filled(query))
-
-    assert wrong_rows(workloads[:200], rows) > 10
-    assert wrong_cells(workloads[:200], cells) > 5
+def filled(charge: RowCharge) -> RowCharge:
+    """Twin: a contradiction read as no condition at all."""
+    return replace(charge, region=Region()) if charge.region.empty else charge
 
 
-@pytest.mark.long
-def test_a_truth_value_is_no_number(workloads: Workloads) -> None:
+def as_python(charge: RowCharge) -> RowCharge:
     """Twin: the cell of 1 charged to rows that hold True, as Python's dictionaries would."""
+    costs = {cell: charge.costs.units(at) for at, cell in enumerate(charge.cells.values)}
+    of_cells = np.array([costs[cell] for cell in charge.cells.values])
+    return replace(charge, cost=LevelCosts.of(of_cells))
 
-    def twin(charge: RowCharge) -> RowCharge:
-        as_python = {cell: charge.costs.units(at) for at, cell in enumerate(charge.cells.values)}
-        costs = np.array([as_python[cell] for cell in charge.cells.values])
-        return replace(charge, cost=LevelCosts.of(costs))
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("twin", "many", "wrong"), [(timeless, 100, 10), (filled, 200, 10), (as_python, 150, 5)]
+)
+def test_regions_that_do_not_meet_are_not_added(
+    workloads: Workloads, twin: Callable[[RowCharge], RowCharge], many: int, wrong: int
+) -> None:
+    """Nor do empty ones cost anything, and no truth value is a number."""
 
     def rows(charges: list[RowCharge]) -> WorstRow:
         return worst_row([twin(each) for each in charges])
 
-    assert wrong_rows(workloads[:150], rows) > 5
+    assert wrong_rows(workloads[:many], rows) > wrong
+
+
+@pytest.mark.long
+def test_cells_that_are_read_otherwise_are_caught(workloads: Workloads) -> None:
+    """The same of the losses by cell: charges without time, and an empty query taken for full."""
+
+    def no_time(charges: list[RowCharge], query: RowCharge) -> PredicateLosses:
+        return loss_by_predicate([timeless(each) for each in charges], query)
+
+    def no_contradiction(charges: list[RowCharge], query: RowCharge) -> PredicateLosses:
+        return loss_by_predicate(charges, filled(query))
+
+    assert wrong_cells(workloads[:100], no_time) > 10
+    assert wrong_cells(workloads[:200], no_contradiction) > 5
 
 
 @pytest.mark.long

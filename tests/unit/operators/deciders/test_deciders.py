@@ -1,8 +1,6 @@
-"""Deciders: what they need, what they refuse, what they choose, and how long they take."""
+"""Deciders: what they need, what they refuse, what they choose."""
 
 import re
-import time
-from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -438,48 +436,3 @@ def test_note_and_warning_of_a_band_name_one_threshold(tmp_path: Path, aggregate
     assert warned is not None
     assert said[1] == warned[1]
     assert "tau = 2 is below it" in note.message
-
-
-@dataclass
-class Taken:
-    """How long one decision took."""
-
-    name: str
-    seconds: float
-
-
-def test_deciding_two_million_rows_once_aggregated() -> None:
-    """Two million values, aggregated, then decided by everyone: printed, not asserted."""
-    rng = np.random.default_rng(1)
-    values = np.minimum(rng.zipf(1.6, 2_000_000), 1000).astype(np.int64)
-    cells = 20
-    of = rng.integers(0, cells, values.size)
-    parts = [values[of == cell] for cell in range(cells)]
-    taken: list[Taken] = []
-    for kind in (Count(), Sum(0, 1000), Quantile(Fraction(1, 2), range(1, 1001))):
-        references = np.array([part.size for part in parts], dtype=np.int64)
-        if isinstance(kind, Sum):
-            references = np.array([int(part.sum()) for part in parts])
-        elif isinstance(kind, Quantile):
-            references = np.full(cells, 3)
-        for decider in every(kind, 100 if isinstance(kind, Count) else 5_000):
-            if isinstance(kind, Quantile):
-                decider = planned(decider.name, kind, EPSILON, 2)  # noqa: PLW2901  # a narrow band
-            if decider.name == "em" and isinstance(kind, Quantile):
-                rows = np.cumsum(
-                    [np.bincount(part, minlength=1001)[1:] for part in parts], axis=1
-                ).T
-            else:
-                pairs = list(zip(parts, references.tolist(), strict=True))
-                rows = np.array(
-                    [[row.total(*pair) for pair in pairs] for row in decider.statistics]
-                )
-            noise = KeyedNoise(b"speed")
-            decider.decide(rows, references, noise)
-            start = time.perf_counter()
-            answers = decider.decide(rows, references, noise)
-            taken.append(
-                Taken(f"{type(kind).__name__}.{decider.name}", time.perf_counter() - start)
-            )
-            assert answers.shape == (cells,)
-    print(", ".join(f"{each.name} {each.seconds * 1e3:.2f} ms" for each in taken))

@@ -5,10 +5,8 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import operators.noise.gradual
 from operators.noise.gradual import GradualNoise, stay_probability
 from operators.noise.source import KeyedNoise
-from tests.support.tree import ROOT
 
 LEVELS = (Fraction(1, 10), Fraction(1, 2), Fraction(2))
 
@@ -60,9 +58,3 @@ def test_coin_stays_between_its_limits() -> None:
     far = stay_probability(Fraction(1, 10**12), Fraction(600)).floor(64)
     assert near > 0.999999 * 2**64
     assert far == 0
-
-
-def test_proof_page_exists() -> None:
-    """The page that the module names is there."""
-    assert "docs/proofs/gradual.md" in str(operators.noise.gradual.__doc__)
-    assert (ROOT / "docs/proofs/gradual.md").is_file()

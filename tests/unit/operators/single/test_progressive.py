@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-import operators.single.progressive
 from accountant.costs.levels import LevelCosts
 from accountant.errors import ConfigError
 from operators.base import Promise
@@ -16,7 +15,6 @@ from operators.conditions.comparison import Comparison
 from operators.noise.source import KeyedNoise
 from operators.single.ladder import Grid, Ladder
 from operators.single.progressive import Dppwlm, Ppwlm
-from tests.support.tree import ROOT
 
 BETA = Fraction(1, 20)
 MECHANISMS = (Ppwlm, Dppwlm)
@@ -177,9 +175,3 @@ def test_a_hundred_thousand_cells_decide() -> None:
     decision = operator.decide(statistics, KeyedNoise(b"quick"))
     assert time.process_time() - started < 60  # a guard: far less
     assert decision.cost.cells == cells
-
-
-def test_proof_page_exists() -> None:
-    """The page that the module names is there."""
-    assert "docs/proofs/progressive.md" in str(operators.single.progressive.__doc__)
-    assert (ROOT / "docs/proofs/progressive.md").is_file()

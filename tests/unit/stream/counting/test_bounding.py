@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from stream.counting.bounding import Bounds, Contributions
-from stream.events.units import Units
 from stream.model.feeds import Domain
 from tests.support import reference
+from tests.support.contributions import random_rows
 from tests.support.reference import Counted, Event, cell_and_weights, is_member, statistics
 
 if TYPE_CHECKING:
@@ -351,17 +351,7 @@ def test_compacting_first_changes_nothing(
     rng = np.random.default_rng(seed)
     rules = Bounds(per_user, tuple(distinct), deduplicate, *rng.integers(1, 4, 2).tolist())
     size = int(rng.integers(1, 80))
-    counts = rng.integers(0, 3, (len(distinct), size)) > 0
-    counts[rng.integers(0, len(distinct), size), np.arange(size)] = True
-    rows = Contributions(
-        np.arange(size),
-        rng.integers(0, 2, size) if per_user else np.zeros(size, np.int64),
-        Units.of(rng.integers(0, 3, (size, 2)).astype(np.uint64)),
-        rng.integers(0, 3, size),
-        rng.integers(0, 2, (len(distinct), size)),
-        counts,
-        rng.integers(0, 2, (size, 2)).astype(np.uint64) if deduplicate else None,
-    )
+    rows = random_rows(rng, size, rules)
     group = rng.integers(0, 3, size)
     parts = [rules.compact(rows.take(group == at)) for at in range(3)]
     whole, joined = rules.apply(rows), rules.apply(Contributions.join(parts))

@@ -7,14 +7,13 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 
 from accountant.units import PrivacyUnit
 from stream.counting.partition import PartitionReader, ReadStart
 from stream.events.units import Units
 from stream.model.feeds import Codec
-from tests.support.neighbours import breach, scattered
+from tests.support.neighbours import breach, part_of, scattered
 from tests.support.random_logs import END_MS, MINUTE_MS, START_MS, Setup, alarms_of, random_log
 
 if TYPE_CHECKING:
@@ -112,20 +111,6 @@ class StartsAtWindow(PartitionReader):
     def count_batch(self, batch: Batch) -> None:
         """Leave out what was appended before."""
         super().count_batch(part_of(batch, batch.append_ms >= self.oldest_ms))
-
-
-def part_of(batch: Batch, rows: Any) -> Batch:
-    """Return some rows of a batch."""
-    kept = np.arange(len(batch))[rows]
-    return replace(
-        batch,
-        rows=batch.rows.take(pa.array(kept)),
-        time_ms=batch.time_ms[kept],
-        append_ms=batch.append_ms[kept],
-        offset=batch.offset[kept],
-        unit=batch.unit[kept],
-        event_id=None if batch.event_id is None else batch.event_id[kept],
-    )
 
 
 NEIGHBOUR_TWINS = [

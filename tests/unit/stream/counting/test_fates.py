@@ -6,6 +6,7 @@ import json
 import random
 from collections import Counter
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,16 +16,18 @@ from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from stream.config.loading import load
 from stream.counting.fates import Fate, drops_of
-from stream.counting.partition import PartitionReader, ReadStart
+from stream.counting.partition import ReadStart
 from stream.events.decoder import Record
 from stream.model.feeds import Codec, Domain, Field, FieldType
 from tests.support import reference
 from tests.support.decoding import ipc
+from tests.support.neighbours import reader_for
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
+    from stream.counting.partition import PartitionReader
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
@@ -85,17 +88,7 @@ def loaded(tmp_path: Path, *names: str) -> Alarms:
 
 def reader_of(alarms: Alarms, told: Told, *, begin_ms: int = 0) -> PartitionReader:
     """Return a reader of all alarms, from the window at ``begin_ms`` on."""
-    reader = PartitionReader(
-        feed=alarms.feeds["badges"],
-        partition=0,
-        partitions=1,
-        topic_id="t",
-        queries=list(alarms.queries.values()),
-        budget=alarms.budget,
-        hash_key=bytes(32),
-        on_read=told.on_read,
-        on_drops=told.on_drops,
-    )
+    reader = reader_for(alarms, on_read=told.on_read, on_drops=told.on_drops)
     reader.begin(dict.fromkeys(alarms.queries, begin_ms), ReadStart(whole=True))
     return reader
 
@@ -203,17 +196,12 @@ def test_drops_are_those_of_a_row_by_row_reference(scene: reference.Scene) -> No
     queries = [replace(query, id=str(at)) for at, query in enumerate(queries)]
     for some in (queries[:1], queries[1:3], queries[1:], queries):
         told = Told()
-        reader = PartitionReader(
-            feed=replace(feed, fields=fields),
-            partition=0,
-            partitions=1,
-            topic_id="t",
-            queries=some,
+        alarms: Any = SimpleNamespace(
+            feeds={feed.name: replace(feed, fields=fields)},
+            queries={query.id: query for query in some},
             budget=reference.make_budget(PrivacyUnit.EVENT),
-            hash_key=bytes(32),
-            on_read=told.on_read,
-            on_drops=told.on_drops,
         )
+        reader = reader_for(alarms, on_drops=told.on_drops)
         log = reference.random_log(scene, 300, rng)
         reader.count_batch(reference.decoded(log))
         farthest = [max(fate_of(query, event) for query in some) for event in log]

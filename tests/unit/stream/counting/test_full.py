@@ -13,13 +13,10 @@ from stream.counting import full as full_places
 from stream.counting.bounding import Bounds, Contributions
 from stream.counting.full import Full
 from stream.events.units import Roster, Units
+from tests.support.contributions import CELLS, random_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
-
-CELLS = 3
 
 
 class Met:
@@ -37,29 +34,6 @@ class Met:
                 self.roster.extend(np.array([unit], np.uint64))
         numbers = [self.numbers[unit] for unit in map(tuple, hashes.tolist())]
         return Units(np.array(numbers, np.int64), self.roster)
-
-
-def random_rows(
-    rng: np.random.Generator,
-    size: int,
-    rules: Bounds,
-    *,
-    start: int,
-    units: Callable[[NDArray[np.uint64]], Units],
-) -> Contributions:
-    """Rows of few people, who share words of their hashes, in few cells and periods."""
-    statistics = len(rules.distinct)
-    counts = rng.integers(0, 3, (statistics, size)) > 0
-    counts[rng.integers(0, statistics, size), np.arange(size)] = True
-    return Contributions(
-        start + np.arange(size),
-        rng.integers(0, 3, size) * 100 if rules.per_user else np.zeros(size, np.int64),
-        units(rng.integers(0, 3, (size, 2)).astype(np.uint64)),
-        rng.integers(0, CELLS, size),
-        rng.integers(0, 2, (statistics, size)),
-        counts,
-        rng.integers(0, 2, (size, 2)).astype(np.uint64) if rules.deduplicate else None,
-    )
 
 
 @settings(deadline=None, max_examples=200)

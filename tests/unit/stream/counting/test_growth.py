@@ -24,6 +24,7 @@ from stream.counting.partition import PartitionReader, ReadStart
 from stream.events.decoder import Record
 from stream.events.records import Records
 from stream.model.routing import first_start_after, partitions_of_window
+from tests.support.neighbours import reader_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -117,16 +118,11 @@ def counted(
     """Return what five partitions count, each person in each of them every ten seconds."""
     found: list[Partial] = []
     for partition in range(5):
-        reader = twin(
-            feed=alarms.feeds["badges"],
+        reader = reader_for(
+            alarms,
+            twin=twin,
             partition=partition,
             partitions=first,
-            topic_id="t",
-            queries=list(alarms.queries.values()),
-            budget=alarms.budget,
-            hash_key=bytes(32),
-            on_read=lambda _count: None,
-            on_drops=lambda _drops: None,
             growths=[replace(one, before=first) for one in growths(until_ms)],
         )
         reader.begin(dict.fromkeys(alarms.queries, 0), ReadStart(whole=True))
@@ -225,19 +221,7 @@ def test_append_times_that_step_back_are_routed_one_by_one(alarms: Alarms) -> No
     records = Records.of(
         [Record(at, time, log_append=True, value=b"{}") for at, time in enumerate(times)]
     )
-    (feed,) = alarms.feeds.values()
-    reader = PartitionReader(
-        feed=feed,
-        partition=0,
-        partitions=2,
-        topic_id="t",
-        queries=list(alarms.queries.values()),
-        budget=alarms.budget,
-        hash_key=bytes(32),
-        on_read=lambda _count: None,
-        on_drops=lambda _drops: None,
-        growths=growths(),
-    )
+    reader = reader_for(alarms, partitions=2, growths=growths())
     runs = [(count, run.offset.tolist()) for count, run in reader._routed(records)]
     assert runs == [(2, [0]), (5, [1]), (2, [2]), (5, [3])]
 

@@ -10,14 +10,16 @@ import pytest
 
 from stream.config.loading import load
 from stream.counting import partition
-from stream.counting.partition import PartitionReader, ReadStart, slice_start_ms
+from stream.counting.partition import ReadStart, slice_start_ms
 from stream.events.decoder import Record
 from stream.events.marks import Mark, encode_mark
+from tests.support.neighbours import reader_for
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from accountant.records import Partial
+    from stream.counting.partition import PartitionReader
     from stream.model.alarms import Alarms
 
 _MINUTE_MS = 60_000
@@ -49,24 +51,19 @@ alarms:
 @pytest.fixture
 def alarms(tmp_path: Path) -> Alarms:
     """One feed and one alarm over minutes."""
-    path = tmp_path / "alarms.yaml"
-    path.write_text(_CONFIG)
+    return loaded(tmp_path, _CONFIG)
+
+
+def loaded(folder: Path, text: str) -> Alarms:
+    """Return a configuration of this text."""
+    path = folder / "alarms.yaml"
+    path.write_text(text)
     return load(path, environ={})
 
 
 def reader_from(alarms: Alarms, start_ms: int, start: ReadStart) -> PartitionReader:
     """Return a reader that begins with the window at ``start_ms``."""
-    reader = PartitionReader(
-        feed=alarms.feeds["badges"],
-        partition=0,
-        partitions=1,
-        topic_id="t",
-        queries=list(alarms.queries.values()),
-        budget=alarms.budget,
-        hash_key=bytes(32),
-        on_read=lambda _count: None,
-        on_drops=lambda _drops: None,
-    )
+    reader = reader_for(alarms)
     reader.begin({"crowd": start_ms}, start)
     return reader
 
@@ -186,9 +183,7 @@ def mark(offset: int, time_ms: int) -> Record:
 @pytest.fixture
 def punctuated(tmp_path: Path) -> Alarms:
     """The same feed by marks."""
-    path = tmp_path / "alarms.yaml"
-    path.write_text(_PUNCTUATED)
-    return load(path, environ={})
+    return loaded(tmp_path, _PUNCTUATED)
 
 
 def test_what_precedes_the_first_mark_has_arrived_at_its_own_time(punctuated: Alarms) -> None:
@@ -233,16 +228,9 @@ def test_rows_that_windows_take_are_told_once_for_alarms_that_count_alike(alarms
     (query,) = alarms.queries.values()
     other, longer = replace(query, id="other"), replace(query, id="longer", grace_ms=0)
     told: list[tuple[tuple[str, ...], list[int], list[int], int]] = []
-    reader = PartitionReader(
-        feed=alarms.feeds["badges"],
-        partition=0,
-        partitions=1,
-        topic_id="t",
+    reader = reader_for(
+        alarms,
         queries=[query, other, longer],
-        budget=alarms.budget,
-        hash_key=bytes(32),
-        on_read=lambda _count: None,
-        on_drops=lambda _drops: None,
         on_taken=lambda queries, cell, time_ms, unit: told.append(
             (tuple(queries), cell.tolist(), time_ms.tolist(), len({*map(tuple, unit.hashes())}))
         ),

@@ -12,12 +12,11 @@ import pytest
 from accountant.units import PrivacyUnit
 from stream.counting import sharing
 from stream.counting.counter import WindowCounter
-from stream.counting.partition import PartitionReader, ReadStart
+from stream.counting.partition import ReadStart
 from stream.counting.projection import Columns
 from stream.counting.sharing import FeedCounters
 from stream.model.feeds import Codec
-from tests.support.decoding import HASH_KEY
-from tests.support.neighbours import record_of
+from tests.support.neighbours import reader_for, record_of
 from tests.support.random_logs import (
     END_MS,
     MINUTE_MS,
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import WindowKey
     from operators.conditions.weights import Weight
+    from stream.counting.partition import PartitionReader
     from stream.events.decoder import Record
     from stream.model.alarms import Alarms
     from stream.model.queries import AggregateSpec, Query
@@ -50,18 +50,7 @@ def reader_of(
     alarms: Alarms, queries: Sequence[Query], cursors: Mapping[str, int]
 ) -> PartitionReader:
     """Return a reader that begins at every query's cursor (ms)."""
-    (feed,) = alarms.feeds.values()
-    reader = PartitionReader(
-        feed=feed,
-        partition=0,
-        partitions=1,
-        topic_id="log",
-        queries=queries,
-        budget=alarms.budget,
-        hash_key=HASH_KEY,
-        on_read=lambda _count: None,
-        on_drops=lambda _drops: None,
-    )
+    reader = reader_for(alarms, queries=queries)
     reader.begin(cursors, ReadStart(whole=True))
     return reader
 

@@ -20,7 +20,7 @@ from stream.events.units import Units
 from stream.model.feeds import Codec
 from stream.windows.calendars import FixedCalendar
 from stream.windows.periods import Periods
-from tests.support.neighbours import breach, dense, neighbours, read, reader_of, record_of
+from tests.support.neighbours import breach, dense, neighbours, part_of, read, reader_of, record_of
 from tests.support.random_logs import (
     END_MS,
     MINUTE_MS,
@@ -97,18 +97,7 @@ class CountsInLogOrder(PartitionReader):
             if minute not in minutes and len(minutes) < MOST:
                 minutes.append(minute)
             kept[row] = minute in minutes
-        rows = np.flatnonzero(kept)
-        super().count_batch(
-            replace(
-                batch,
-                rows=batch.rows.take(rows),
-                time_ms=batch.time_ms[rows],
-                append_ms=batch.append_ms[rows],
-                offset=batch.offset[rows],
-                unit=batch.unit[rows],
-                event_id=None if batch.event_id is None else batch.event_id[rows],
-            )
-        )
+        super().count_batch(part_of(batch, kept))
 
 
 def restarted(

@@ -110,22 +110,24 @@ def test_nothing_new_is_no_file_more(ledger: Ledger, tmp_path: Path) -> None:
     sound(ledger, folder, first.entries + more.entries)
 
 
-STEPS: dict[str, Callable[[pytest.MonkeyPatch], None]] = {
-    "writing": lambda patch: fail(patch, pq.ParquetWriter, "write_batch"),
-    "syncing": lambda patch: fail(patch, os, "fsync"),
-    "renaming": lambda patch: fail(patch, Path, "replace"),
-    "syncing the folder": lambda patch: fail(patch, room, "sync_directory"),
-    "reading again": lambda patch: fail(patch, room, "_entries_in"),
-    "before any entry leaves": lambda patch: fail(patch, Archives, "move"),
-    "within the first transaction": lambda patch: fail(patch, images, "dump"),
-    "after the first transaction": lambda patch: fail(patch, Log, "drop_through"),
-    "after some have left": lambda patch: fail(patch, Log, "drop_through", after=2),
-    "between two transactions": lambda patch: fail(patch, time, "sleep", after=1),
+STEPS: dict[str, tuple[Any, str, int]] = {
+    "writing": (pq.ParquetWriter, "write_batch", 0),
+    "syncing": (os, "fsync", 0),
+    "renaming": (Path, "replace", 0),
+    "syncing the folder": (room, "sync_directory", 0),
+    "reading again": (room, "_entries_in", 0),
+    "before any entry leaves": (Archives, "move", 0),
+    "within the first transaction": (images, "dump", 0),
+    "after the first transaction": (Log, "drop_through", 0),
+    "after some have left": (Log, "drop_through", 2),
+    "between two transactions": (time, "sleep", 1),
 }
+"""Who is killed at a call, and after how many calls."""
 
 
-def fail(patch: pytest.MonkeyPatch, owner: Any, name: str, *, after: int = 0) -> None:
-    """Kill whoever calls something, but for the first calls."""
+def cut_off(ledger: Ledger, folder: Path, step: str = "before any entry leaves") -> None:
+    """Begin to archive, and be killed."""
+    owner, name, after = STEPS[step]
     real, calls = getattr(owner, name), iter(range(10**6))
 
     def killed(*args: Any, **kwargs: Any) -> Any:
@@ -133,13 +135,8 @@ def fail(patch: pytest.MonkeyPatch, owner: Any, name: str, *, after: int = 0) ->
             raise Killed
         return real(*args, **kwargs)
 
-    patch.setattr(owner, name, killed)
-
-
-def cut_off(ledger: Ledger, folder: Path, step: str = "before any entry leaves") -> None:
-    """Begin to archive, and be killed."""
     with pytest.MonkeyPatch.context() as patch:
-        STEPS[step](patch)
+        patch.setattr(owner, name, killed)
         with pytest.raises(Killed):
             archive(ledger, folder, LATE)
 

@@ -132,11 +132,16 @@ def from_parquet(path: Path) -> Rows:
     ]
 
 
+def placed(folder: Path) -> tuple[str, str]:
+    """Return the path of a configuration, and the URL of a ledger that has yet to be opened."""
+    (folder / ".tocsin").mkdir()
+    return configuration(folder), f"sqlite:///{folder}/.tocsin/alarms.db"
+
+
 def exported(tmp_path: Path) -> tuple[Rows, Rows, LedgerStatus]:
     """Return a filled ledger by both commands, and its status."""
-    path = configuration(tmp_path)
-    (tmp_path / ".tocsin").mkdir()
-    with open_ledger(f"sqlite:///{tmp_path}/.tocsin/alarms.db") as ledger:
+    path, url = placed(tmp_path)
+    with open_ledger(url) as ledger:
         fill(ledger)
         status = ledger.reports.status()
     lines = json_lines(tocsin("ledger", path, "export"))
@@ -175,9 +180,8 @@ def test_both_forms_hold_the_same_entries(tmp_path: Path) -> None:
 
 def test_what_was_archived_says_where(tmp_path: Path) -> None:
     """What tells of an archive has the hash that it ends with beside its own."""
-    path = configuration(tmp_path)
-    (tmp_path / ".tocsin").mkdir()
-    with open_ledger(f"sqlite:///{tmp_path}/.tocsin/alarms.db") as ledger:
+    path, url = placed(tmp_path)
+    with open_ledger(url) as ledger:
         rows = list(ledger.reports.entries())
         last = rows[-1]
         copy = ledger.archives.copied(rows, 1, last.seq)
@@ -275,9 +279,8 @@ def test_many_entries_are_written_in_batches(tmp_path: Path) -> None:
 
 def test_a_place_that_cannot_be_written_to_is_bad_input(tmp_path: Path) -> None:
     """A file below a file ends with exit code 2 and a hint."""
-    path = configuration(tmp_path)
-    (tmp_path / ".tocsin").mkdir()
-    open_ledger(f"sqlite:///{tmp_path}/.tocsin/alarms.db").close()
+    path, url = placed(tmp_path)
+    open_ledger(url).close()
     result = tocsin("ledger", path, "export", "--parquet", f"{path}/out")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "hint:" in result.stderr

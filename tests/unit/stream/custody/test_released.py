@@ -13,9 +13,9 @@ from accountant.costs.charges import WindowKey
 from stream.build import open_ledger
 from stream.config.loading import load
 from stream.custody import released
-from stream.custody.archive import archive, decisions_in
+from stream.custody.archive import archive
 from stream.custody.published import Records
-from stream.custody.released import compare, published_by
+from stream.custody.released import compare
 from stream.decisions.records import Alarm, DecisionRecord, alarm_id, alarms_digest
 from stream.decisions.release import (
     alarm_records,
@@ -27,6 +27,7 @@ from stream.decisions.release import (
 from stream.replay.replay import Replay
 from stream.windows.instants import from_iso_utc, iso_utc
 from tests.support.commands import HOUR_MS, configuration
+from tests.support.published import compared
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -86,17 +87,6 @@ def changing(tmp_path: Path) -> Iterator[Decided]:
     alarms, ledger, records = _published(tmp_path)
     with ledger:
         yield alarms, ledger, records
-
-
-def _compare(
-    alarms: Alarms, ledger: Ledger, shown: Iterable[Record], folder: Path | None = None
-) -> tuple[list[str], list[str]]:
-    records = Records()
-    for one in shown:
-        records.take(one)
-    moved = () if folder is None else decisions_in(ledger, folder)
-    through = published_by(ledger)
-    return compare(alarms, ledger, records, through=through, archived=moved, to_the_end=True)
 
 
 def _changed(record: Record, name: str) -> Record:
@@ -166,7 +156,7 @@ def _edits(records: Sequence[Record]) -> Iterator[tuple[str, list[Record]]]:
 def _unseen(
     alarms: Alarms, ledger: Ledger, records: Sequence[Record], folder: Path | None = None
 ) -> set[str]:
-    return {how for how, shown in _edits(records) if not _compare(alarms, ledger, shown, folder)[0]}
+    return {how for how, shown in _edits(records) if not compared(alarms, ledger, shown, folder)[0]}
 
 
 def test_every_edit_is_named(changing: Decided, tmp_path: Path) -> None:
@@ -177,7 +167,7 @@ def test_every_edit_is_named(changing: Decided, tmp_path: Path) -> None:
     assert len(list(_edits(records))) > 30
 
     def check(given: Path | None, unseen: set[str], covered: str) -> None:
-        problems, notes = _compare(alarms, ledger, [*records, *records[::-1]], given)
+        problems, notes = compared(alarms, ledger, [*records, *records[::-1]], given)
         assert problems == []
         assert notes == ["crowd: decisions 1 to 24 compared", *([covered] if covered else [])]
         assert _unseen(alarms, ledger, records, given) == unseen
@@ -209,9 +199,9 @@ def test_a_part_of_what_was_published_is_no_problem(
 ) -> None:
     """Topics forget their beginnings, alarms later or sooner than decisions."""
     alarms, ledger, records = decided
-    problems, notes = _compare(alarms, ledger, [one for one in records if one.sequence >= BOTH])
+    problems, notes = compared(alarms, ledger, [one for one in records if one.sequence >= BOTH])
     assert (problems, notes) == ([], ["crowd: decisions 6 to 24 compared"])
-    problems, notes = _compare(alarms, ledger, [])
+    problems, notes = compared(alarms, ledger, [])
     assert (problems, notes) == ([], ["crowd: none of its 24 published decisions is shown"])
 
 
@@ -250,13 +240,13 @@ def test_what_another_timeline_released_is_held_against_its_own_record(
     digest = alarms_digest([alarm.alarm_id])
     decision = msgspec.structs.replace(decision, alarms=1, alarms_digest=digest)
     published = [*beside, decision, alarm]
-    assert _compare(alarms, ledger, published)[0] != []
+    assert compared(alarms, ledger, published)[0] != []
     seen = seen_decision(decision)
     assert ledger.upkeep.mark_spent([seen]) == 1
-    problems, notes = _compare(alarms, ledger, published)
+    problems, notes = compared(alarms, ledger, published)
     assert problems == []
     assert any("1 decision(s) not covered: the ledger has no row" in one for one in notes)
-    assert len(_compare(alarms, ledger, [*beside, decision])[0]) == 1
+    assert len(compared(alarms, ledger, [*beside, decision])[0]) == 1
 
 
 def test_records_that_cannot_be_read_are_counted(

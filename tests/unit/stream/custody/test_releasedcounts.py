@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from stream.custody.archive import archive, decisions_in
+from stream.custody.archive import archive
 from stream.custody.published import Records
-from stream.custody.released import compare, published_by
 from stream.custody.restoring import published_in, records_in
 from stream.decisions.records import Alarm, CountRecord, DecisionRecord, encode
 from stream.decisions.release import alarm_records, count_records, decision_record
 from tests.support.paned import alarm, configured, opened, replayed, rows
+from tests.support.published import compared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,13 +47,7 @@ def decided(tmp_path: Path) -> Iterator[Decided]:
 def problems(decided: Decided, records: list[Record], folder: Path | None = None) -> list[str]:
     """Return what is wrong with records; decisions may lie in an archive."""
     alarms, ledger, _ = decided
-    shown = Records()
-    for one in records:
-        shown.take(one)
-    moved = () if folder is None else decisions_in(ledger, folder)
-    through = published_by(ledger)
-    found = compare(alarms, ledger, shown, through=through, archived=moved, to_the_end=True)
-    return found.problems
+    return compared(alarms, ledger, records, folder)[0]
 
 
 def edits(records: list[Record]) -> Iterator[tuple[str, list[Record]]]:

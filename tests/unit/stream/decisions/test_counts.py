@@ -26,7 +26,7 @@ from stream.model.feeds import Domain
 from stream.model.queries import AggregateSpec
 from stream.planning.panes import pane_shares
 from tests.statistical.panes_law import GivenNoise
-from tests.support.paned import alarm, configured, opened, replayed, rows
+from tests.support.paned import alarm, configured, decided, opened, replayed, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,10 +57,7 @@ def test_a_count_is_what_the_noisy_panes_add_up_to(tmp_path: Path) -> None:
     """Of the alarm that releases them alone, of each predicate, with its noise and its panes."""
     alarms = configured(tmp_path, COUNTED, SILENT, rooms=ROOMS, until="00:04")
     noise = GivenNoise(np.array([0, -9, 5, 0, -7, 1, 100, 0], dtype=np.int64))
-    with opened(alarms) as ledger:
-        decisions = list(replayed(alarms, ledger, rows(tmp_path, (4, 0, 9, 2), ROOMS), noise=noise))
-        assert ledger.reports.verify() == []
-    left = counted(decisions)
+    left = counted(decided(alarms, rows(tmp_path, (4, 0, 9, 2), ROOMS), noise=noise))
     assert [(one.query, one.predicate["room"], one.count) for one in left] == [
         ("counted", "hall", 13 + 0 + 5 - 7),
         ("counted", "lab", 13 - 9 + 0 + 1),
@@ -113,8 +110,7 @@ def test_a_killed_replay_releases_the_same_counts(tmp_path: Path, at: Step) -> N
 def test_a_denied_window_releases_no_count(tmp_path: Path) -> None:
     """The wall holds no pane beside the window of another alarm."""
     alarms = configured(tmp_path, OWN, COUNTED, until="00:04", wall="0.9")
-    with opened(alarms) as ledger:
-        decisions = list(replayed(alarms, ledger, rows(tmp_path, (1, 1, 1, 1))))
+    decisions = decided(alarms, rows(tmp_path, (1, 1, 1, 1)))
     denied = [one for one in decisions if one.outcome is Outcome.DENIED]
     assert "counted" in {one.key.query for one in denied}
     assert counted(denied) == []
@@ -139,8 +135,7 @@ def test_the_plan_says_how_noisy_the_counts_are(tmp_path: Path) -> None:
     """Before any data is read, what every record will say; of others nothing."""
     alarms = configured(tmp_path, COUNTED, SILENT, until="00:04")
     (share,) = pane_shares(tuple(alarms.running.values()), alarms.budget)
-    with opened(alarms) as ledger:
-        left = counted(list(replayed(alarms, ledger, rows(tmp_path, (1,) * 4))))
+    left = counted(decided(alarms, rows(tmp_path, (1,) * 4)))
     assert share.text.count("; the noisy counts of ") == 1
     assert share.text.endswith(
         "; the noisy counts of counted leave for nothing more, with a standard deviation of"
@@ -230,8 +225,7 @@ def test_counts_are_named_as_the_domain_numbers_them(
 def test_what_was_stored_is_made_again_from_what_left(tmp_path: Path) -> None:
     """Byte for byte, so that digests of compacted decisions can be compared."""
     alarms = configured(tmp_path, COUNTED, rooms=ROOMS, until="00:04")
-    with opened(alarms) as ledger:
-        decisions = list(replayed(alarms, ledger, rows(tmp_path, (4, 0, 9, 2), ROOMS)))
+    decisions = decided(alarms, rows(tmp_path, (4, 0, 9, 2), ROOMS))
     for one in (each for each in decisions if each.key.query == "counted"):
         again = counts_shown([decode_count(encode(each)) for each in count_records(one)])
         rang = [(one.key, {"room": room}) for room in ROOMS if f'"{room}"' in fired_of(one)]

@@ -45,7 +45,7 @@ def rang(number: int, room: str = "hall") -> Alarm:
 def moved(state: State, number: int, what: str, terms: Lifecycle) -> tuple[State, list[str]]:
     """Return the state after a window of one predicate, and what was said."""
     alarms = [rang(number)] if what == RING else []
-    state, notices = step(state, decided(number, what), alarms, terms)
+    state, notices = step(state, decided(number, what), alarms, terms, whole=what != LOST)
     return state, [notice.status for notice in notices]
 
 
@@ -124,13 +124,6 @@ def _goes_on_counting(
         return after, said
     cells = {key: replace(cell, silent=0, since="") for key, cell in state.cells.items()}
     return replace(after, cells=cells), said
-
-
-@pytest.mark.parametrize("broken", [_denial_is_silence, _goes_on_counting])
-def test_broken_lifecycles_are_caught(broken: Callable[..., tuple[State, list[str]]]) -> None:
-    """One takes a denial for silence; one goes on counting rings from before it resolved."""
-    terms = Lifecycle(2, 3, 1)
-    assert list(disagreements(RING + SILENT + DENIED, 6, terms, broken))
 
 
 HOLD = 2
@@ -296,14 +289,6 @@ def test_an_early_alarm_counts_windows_and_not_their_steps(terms: Lifecycle) -> 
         assert not list(disagreements(letters, longest, terms, stepped, expected_of_steps))
 
 
-def _steps_are_windows(
-    state: State, number: int, what: str, terms: Lifecycle
-) -> tuple[State, list[str]]:
-    alarms = [rang(number)] if what == RING else []
-    state, notices = step(state, decided(number, what), alarms, terms, whole=what != LOST)
-    return state, [notice.status for notice in notices]
-
-
 def _forgets_what_was_lost(
     state: State, number: int, what: str, terms: Lifecycle
 ) -> tuple[State, list[str]]:
@@ -311,13 +296,26 @@ def _forgets_what_was_lost(
     return replace(after, unclear=""), said
 
 
-@pytest.mark.parametrize("broken", [_steps_are_windows, _forgets_what_was_lost])
-def test_broken_lifecycles_of_steps_are_caught(
+@pytest.mark.parametrize(
+    ("broken", "letters", "terms", "define"),
+    [
+        (_denial_is_silence, RING + SILENT + DENIED, Lifecycle(2, 3, 1), expected),
+        (_goes_on_counting, RING + SILENT + DENIED, Lifecycle(2, 3, 1), expected),
+        (moved, RING + SILENT + LOST, EVERY_RING, expected_of_steps),
+        (_forgets_what_was_lost, RING + SILENT + LOST, EVERY_RING, expected_of_steps),
+    ],
+)
+def test_broken_lifecycles_are_caught(
     broken: Callable[..., tuple[State, list[str]]],
+    letters: str,
+    terms: Lifecycle,
+    define: Callable[[str, Lifecycle], list[str]],
 ) -> None:
-    """One resolves at a silent step; one forgets that a step before it may have rung unseen."""
-    letters = RING + SILENT + LOST
-    assert list(disagreements(letters, 4, EVERY_RING, broken, expected_of_steps))
+    """A denial taken for silence; rings counted from before it resolved.
+
+    Of steps: one that resolves at a silent step; one that forgets that a step may have rung unseen.
+    """
+    assert list(disagreements(letters, 6, terms, broken, define))
 
 
 SEVERE = {"W": "warning", "C": "critical"}

@@ -16,7 +16,7 @@ from stream.decisions.panes import decoded
 from stream.decisions.release import alarm_records
 from stream.decisions.steps import Step
 from tests.support.archived import move_all
-from tests.support.paned import alarm, configured, opened, replayed, rows
+from tests.support.paned import alarm, configured, decided, opened, replayed, rows
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -60,9 +60,7 @@ def test_a_room_rings_once_a_window_at_the_first_step_that_passes(
     alarms = configured(tmp_path, EARLY, WHOLE, until="00:08", unit=unit)
     (panes,) = alarms.panes.values()
     assert panes.readers == ("early", "whole")
-    with opened(alarms) as ledger:
-        decisions = list(replayed(alarms, ledger, rows(tmp_path, EIGHT)))
-        assert ledger.reports.verify() == []
+    decisions = decided(alarms, rows(tmp_path, EIGHT))
     assert rang(alarms, decisions) == [0, 1, 0, 0, 1, 0, 0, 0]
     assert [one.alarm_count for one in steps_of(decisions, "whole")] == [1, 1]
     assert {one.epsilon_units for one in steps_of(decisions)} == {0}
@@ -87,9 +85,7 @@ def test_a_step_that_is_denied_silences_the_rest_of_its_window(
         lambda query, end_ms, _now_ms: query.id == "early" and end_ms == second_ms,
     )
     alarms = configured(tmp_path, EARLY, WHOLE, until="00:08")
-    with opened(alarms) as ledger:
-        decisions = list(replayed(alarms, ledger, rows(tmp_path, EIGHT)))
-        assert ledger.reports.verify() == []
+    decisions = decided(alarms, rows(tmp_path, EIGHT))
     reasons = [one.reason for one in steps_of(decisions)]
     assert reasons == [None, "too_old", "step_missed", "step_missed", *[None] * 4]
     assert rang(alarms, decisions) == [0, 0, 0, 0, 1, 0, 0, 0]
@@ -131,11 +127,11 @@ def test_archiving_within_a_window_leaves_its_steps(tmp_path: Path, after: int) 
         move_all(ledger, until_ms)
         list(replayed(alarms, ledger, events))
         assert ledger.reports.verify() == []
-        decided = [
+        found = [
             ledger.decision(WindowKey(end_ms, "early", end_ms - 60_000))
             for end_ms in range(FIRST_MS + 60_000, FIRST_MS + 9 * 60_000, 60_000)
         ]
-    reasons = {one.reason for one in decided if one is not None}
+    reasons = {one.reason for one in found if one is not None}
     assert reasons <= {None}
 
 
@@ -211,9 +207,7 @@ def test_a_pane_that_is_denied_ends_the_panes_of_its_window(
     written = EARLY.replace("COUNT(*)", "COUNT(DISTINCT person)")
     alarms = configured(tmp_path, written, until="00:08")
     (panes,) = alarms.panes
-    with opened(alarms) as ledger:
-        decisions = list(replayed(alarms, ledger, people(tmp_path)))
-        assert ledger.reports.verify() == []
+    decisions = decided(alarms, people(tmp_path))
     ends = [None, "incomplete", "step_missed", "step_missed", *[None] * 4]
     assert [one.reason for one in steps_of(decisions, panes)] == ends
     assert [one.reason for one in steps_of(decisions)] == [None, *["incomplete"] * 3, *[None] * 4]

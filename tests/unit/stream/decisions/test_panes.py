@@ -24,7 +24,7 @@ from stream.planning.panes import pane_shares
 from stream.windows.instants import iso_utc
 from tests.support.archived import moved
 from tests.support.ledgers import TOPIC_ID, Series, registration, settle
-from tests.support.paned import alarm, configured, opened, replayed, rows
+from tests.support.paned import alarm, configured, decided, opened, replayed, rows
 
 if TYPE_CHECKING:
     from fractions import Fraction
@@ -189,9 +189,7 @@ def test_no_more_panes_are_kept_than_windows_to_come_read(tmp_path: Path) -> Non
 def test_a_window_over_a_denied_pane_is_denied_for_its_reason(tmp_path: Path) -> None:
     """The wall holds no pane beside the window of another alarm: all of it is public."""
     alarms = configured(tmp_path, OWN, *TWO, until="00:04", wall="0.9")
-    with opened(alarms) as ledger:
-        decisions = list(replayed(alarms, ledger, rows(tmp_path, (1, 1, 1, 1))))
-        assert ledger.reports.verify() == []
+    decisions = decided(alarms, rows(tmp_path, (1, 1, 1, 1)))
     ended = {(one.key.query, one.outcome, one.reason) for one in decisions}
     (panes,) = alarms.panes
     assert (panes, Outcome.DENIED, "budget") in ended
@@ -202,8 +200,7 @@ def test_a_window_over_a_denied_pane_is_denied_for_its_reason(tmp_path: Path) ->
 def test_readers_are_told_of_no_pane_and_of_every_window_over_a_denied_one(tmp_path: Path) -> None:
     """Denials of panes are on the topic; what is said of it names alarms, and misses nothing."""
     alarms = configured(tmp_path, OWN, *TWO, until="00:04", wall="0.9")
-    with opened(alarms) as ledger:
-        decisions = list(replayed(alarms, ledger, rows(tmp_path, (1, 1, 1, 1))))
+    decisions = decided(alarms, rows(tmp_path, (1, 1, 1, 1)))
     records = [decision_record(alarms.running[one.key.query], alarms, one) for one in decisions]
     denied = [one for one in records if one.outcome == "denied"]
     notices = [step(State(), one, (), EVERY_RING)[1] for one in denied]
@@ -226,13 +223,10 @@ def test_a_window_whose_panes_are_gone_is_denied(tmp_path: Path) -> None:
     """An alarm that joins when all is over: nothing is drawn for it again, and nothing charged."""
     events = rows(tmp_path, (1,) * 6)
     alarms = configured(tmp_path, TWO[0], until="00:06")
-    with opened(alarms) as ledger:
-        list(replayed(alarms, ledger, events))
+    decided(alarms, events)
     joined = configured(tmp_path, *TWO, until="00:06")
     assert joined.panes.keys() == alarms.panes.keys()
-    with opened(joined) as ledger:
-        late = list(replayed(joined, ledger, events))
-        assert ledger.reports.verify() == []
+    late = decided(joined, events)
     assert [(one.key.query, one.reason) for one in late] == [
         ("critical", "pane_gone"),
         ("critical", "pane_gone"),
@@ -346,8 +340,8 @@ def test_what_an_event_is_charged(tmp_path: Path, panes: int, shared: str, apart
     (own,) = alarms.panes.values()
     least = panes_of(alarms.queries["above-80"])
     assert least is not None
+    decided(alarms, rows(tmp_path, (3,) * (panes + 1)))
     with opened(alarms) as ledger:
-        list(replayed(alarms, ledger, rows(tmp_path, (3,) * (panes + 1))))
         (scope,) = ledger.reports.status().scopes.values()
     assert scope.spent_units == share.units == least.plan.epsilon * 10**12
     assert f"{share.units / 10**12:.3f}" == shared

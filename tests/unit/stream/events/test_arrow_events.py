@@ -27,7 +27,7 @@ from tests.support.decoding import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 raw_text = st.sampled_from(
     [
@@ -201,77 +201,94 @@ def test_damaged_messages_stop_nothing() -> None:
         assert set(drops) <= REASONS
 
 
+def judged(*messages: bytes) -> tuple[list[int], Mapping[str, int]]:
+    """Return of which message each row is that stays, and what is dropped."""
+    records = [at(offset, message) for offset, message in enumerate(messages)]
+    batch, drops = a_decoder(Codec.ARROW).decode(records)
+    return batch.offset.tolist(), drops
+
+
+def changed(rows: int = 2, **change: pa.Array | None) -> bytes:
+    """Return a message of good rows with other columns, without those that are none."""
+    columns = {**columns_of([GOOD_ROW] * rows), **change}
+    return ipc({name: column for name, column in columns.items() if column is not None})
+
+
+def streamed(*batches: pa.RecordBatch, **options: Any) -> bytes:
+    """Return a message of several record batches."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, batches[0].schema, **options) as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+    return bytes(sink.getvalue())
+
+
+TWO_ROWS = pa.record_batch({"person": ["a", "b"], "ts": pa.array([1, 2], pa.int64())})
+END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
+
+
 def test_several_batches_of_a_message_are_its_rows() -> None:
     """A stream of several record batches gives the rows of all, in order, at one offset."""
-    batch = pa.record_batch({"person": ["a", "b"], "ts": pa.array([1, 2], pa.int64())})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-        writer.write_batch(batch.slice(1))
-    decoded, drops = a_decoder(Codec.ARROW).decode([at(9, bytes(sink.getvalue()))])
+    message = streamed(TWO_ROWS, TWO_ROWS.slice(1))
+    decoded, drops = a_decoder(Codec.ARROW).decode([at(9, message)])
     assert decoded.time_ms.tolist() == [1, 2, 2]
     assert decoded.offset.tolist() == [9, 9, 9]
     assert not drops
 
 
 @pytest.mark.parametrize(
-    "change",
+    "message",
     [
-        {"person": None},
-        {"ts": None},
-        {"person": pa.array([1, 2])},
-        {"person": pa.nulls(2)},
-        {"ts": pa.array(["2024-05-01", "2024-05-01"])},
-        {"n": pa.array(["1", "2"])},
-        {"b": pa.array([1, 0])},
-        {"x": pa.array([[1.0], [2.0]])},
-        {"person": pa.RunEndEncodedArray.from_arrays([2], ["alice"])},
+        # A missing required column or another type.
+        changed(person=None),
+        changed(ts=None),
+        changed(person=pa.array([1, 2])),
+        changed(person=pa.nulls(2)),
+        changed(ts=pa.array(["2024-05-01", "2024-05-01"])),
+        changed(n=pa.array(["1", "2"])),
+        changed(b=pa.array([1, 0])),
+        changed(x=pa.array([[1.0], [2.0]])),
+        changed(person=pa.RunEndEncodedArray.from_arrays([2], ["alice"])),
+        # What stands behind a stream is never left out in silence.
+        GOOD_MESSAGE + GOOD_MESSAGE,
+        GOOD_MESSAGE + b"\0",
+        GOOD_MESSAGE + bytes(8),
+        GOOD_MESSAGE + END_OF_STREAM,
+        GOOD_MESSAGE.removesuffix(END_OF_STREAM) + b"abc",
+        GOOD_MESSAGE.removesuffix(END_OF_STREAM) + GOOD_MESSAGE,
+        GOOD_MESSAGE + b"rows that nobody would miss",
     ],
 )
-def test_unsuitable_columns_cost_the_message(change: dict[str, Any]) -> None:
-    """A missing required column or another type makes the whole message undecodable."""
-    columns = {**columns_of([GOOD_ROW, GOOD_ROW]), **change}
-    bad = ipc({name: column for name, column in columns.items() if column is not None})
-    batch, drops = a_decoder(Codec.ARROW).decode([at(0, bad), at(1, GOOD_MESSAGE)])
-    assert set(batch.offset.tolist()) == {1}
-    assert drops == {"undecodable": 1}
+def test_a_message_is_refused_as_a_whole(message: bytes) -> None:
+    """One drop, whatever is wrong with its columns or behind them; the next message arrives."""
+    assert judged(message, GOOD_MESSAGE) == ([1, 1], {"undecodable": 1})
 
 
 @pytest.mark.parametrize(
-    "change",
+    "message",
     [
-        {"room": None},
-        {"room": pa.nulls(2)},
-        {"n": pa.array([1, -1], pa.int8())},
-        {"n": pa.array([1.0, -1.0])},
-        {"x": pa.array([1, 2**60])},
-        {"x": pa.array([1.0, 2.0], pa.float32())},
-        {"person": pa.array(["a", "b"]).dictionary_encode()},
+        # Optional columns may be absent, and every type that holds the declared one is read.
+        changed(room=None),
+        changed(room=pa.nulls(2)),
+        changed(n=pa.array([1, -1], pa.int8())),
+        changed(n=pa.array([1.0, -1.0])),
+        changed(x=pa.array([1, 2**60])),
+        changed(x=pa.array([1.0, 2.0], pa.float32())),
+        changed(person=pa.array(["a", "b"]).dictionary_encode()),
+        # The end of the stream may be left out, and frames be those of the oldest writers.
+        streamed(TWO_ROWS, options=pa.ipc.IpcWriteOptions(use_legacy_format=True)),
+        GOOD_MESSAGE.removesuffix(END_OF_STREAM),
     ],
 )
-def test_suitable_columns(change: dict[str, Any]) -> None:
-    """Optional columns may be absent, and every type that holds the declared one is read."""
-    columns = {**columns_of([GOOD_ROW, GOOD_ROW]), **change}
-    message = ipc({name: column for name, column in columns.items() if column is not None})
-    batch, drops = a_decoder(Codec.ARROW).decode([at(0, message)])
-    assert len(batch) == 2
-    assert not drops
+def test_messages_of_other_writers_are_read(message: bytes) -> None:
+    """In other types and other frames than ours."""
+    assert judged(message) == ([0, 0], {})
 
 
-@pytest.mark.parametrize(
-    ("column", "values"),
-    [
-        ("n", pa.array([1.0, 1.5])),
-        ("n", pa.array([1.0, float("nan")])),
-        ("n", pa.array([0.0, 1e30])),
-    ],
-)
-def test_floats_that_are_no_integers(column: str, values: pa.Array) -> None:
+@pytest.mark.parametrize("values", [[1.0, 1.5], [1.0, float("nan")], [0.0, 1e30]])
+def test_floats_that_are_no_integers(values: list[float]) -> None:
     """A float in an integer field costs its row unless its value is whole and fits."""
-    message = ipc({**columns_of([GOOD_ROW, GOOD_ROW]), column: values})
-    batch, drops = a_decoder(Codec.ARROW).decode([at(0, message)])
-    assert len(batch) == 1
-    assert drops == {"wrong_type": 1}
+    assert judged(changed(n=pa.array(values))) == ([0], {"wrong_type": 1})
 
 
 @pytest.mark.parametrize("compression", ["lz4", "zstd"])
@@ -296,11 +313,10 @@ def test_compressed_bodies_unpack_to_a_limit(
     columns = {"person": column.dictionary_encode() if dictionary else column}
     columns["ts"] = pa.array([1] * 100)
     packed = ipc(columns, options=pa.ipc.IpcWriteOptions(compression="zstd"))
-    for limit, rows in ((1 << 20, 100), (900, 0)):
-        monkeypatch.setattr(arrow_frames, "MAX_UNPACKED_BYTES", limit)
-        batch, drops = a_decoder(Codec.ARROW).decode([at(0, packed)])
-        assert len(batch) == rows
-        assert drops == ({} if rows else {"undecodable": 1})
+    monkeypatch.setattr(arrow_frames, "MAX_UNPACKED_BYTES", 1 << 20)
+    assert judged(packed) == ([0] * 100, {})
+    monkeypatch.setattr(arrow_frames, "MAX_UNPACKED_BYTES", 900)
+    assert judged(packed) == ([], {"undecodable": 1})
 
 
 @pytest.mark.parametrize("claim", [1 << 40, -2, -(1 << 62), 7])
@@ -314,44 +330,7 @@ def test_a_body_that_lies_about_its_size_costs_its_message(claim: int) -> None:
     )
     at_size = packed.index((8 * 500).to_bytes(8, "little"))  # in front of the times
     packed[at_size : at_size + 8] = claim.to_bytes(8, "little", signed=True)
-    batch, drops = a_decoder(Codec.ARROW).decode([at(0, bytes(packed)), at(1, GOOD_MESSAGE)])
-    assert batch.offset.tolist() == [1, 1]
-    assert drops == {"undecodable": 1}
-
-
-END_OF_STREAM = b"\xff\xff\xff\xff\0\0\0\0"
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        GOOD_MESSAGE + GOOD_MESSAGE,
-        GOOD_MESSAGE + b"\0",
-        GOOD_MESSAGE + bytes(8),
-        GOOD_MESSAGE + END_OF_STREAM,
-        GOOD_MESSAGE.removesuffix(END_OF_STREAM) + b"abc",
-        GOOD_MESSAGE.removesuffix(END_OF_STREAM) + GOOD_MESSAGE,
-        GOOD_MESSAGE + b"rows that nobody would miss",
-    ],
-)
-def test_every_byte_is_counted_or_the_message_refused(message: bytes) -> None:
-    """What stands behind a stream is never left out in silence: the message is a drop."""
-    batch, drops = a_decoder(Codec.ARROW).decode([at(0, message), at(1, GOOD_MESSAGE)])
-    assert batch.offset.tolist() == [1, 1]
-    assert drops == {"undecodable": 1}
-
-
-def test_streams_of_other_writers_are_read() -> None:
-    """The end of the stream may be left out, and frames may be those of the oldest writers."""
-    rows = pa.record_batch({"person": ["a", "b"], "ts": pa.array([1, 2])})
-    sink = pa.BufferOutputStream()
-    options = pa.ipc.IpcWriteOptions(use_legacy_format=True)
-    with pa.ipc.new_stream(sink, rows.schema, options=options) as writer:
-        writer.write_batch(rows)
-    for message in (bytes(sink.getvalue()), GOOD_MESSAGE.removesuffix(END_OF_STREAM)):
-        batch, drops = a_decoder(Codec.ARROW).decode([at(0, message)])
-        assert len(batch) == 2
-        assert not drops
+    assert judged(bytes(packed), GOOD_MESSAGE) == ([1, 1], {"undecodable": 1})
 
 
 OTHER = pa.array(["abc", "defgh"])
@@ -371,13 +350,14 @@ ENDS = np.array([0, 3, 8], np.int32).tobytes()
 def test_a_column_that_nobody_declared_refuses_nothing(other: pa.Array, ends: list[int]) -> None:
     """However broken it is: only declared columns are read, and those are judged as ever."""
     good = columns_of([GOOD_ROW, GOOD_ROW])
-    for name, rows in (("another", 2), ("room", 0)):
+    found: dict[str, tuple[list[int], dict[str, int]]] = {
+        "another": ([0, 0], {}),
+        "room": ([], {"undecodable": 1}),
+    }
+    for name, expected in found.items():
         message = ipc({"zero": pa.array([1, 2]), **good, name: other})
         assert message.count(ENDS) == 1
-        broken = message.replace(ENDS, np.array(ends, np.int32).tobytes())
-        batch, drops = a_decoder(Codec.ARROW).decode([at(0, broken)])
-        assert len(batch) == rows
-        assert drops == ({} if rows else {"undecodable": 1})
+        assert judged(message.replace(ENDS, np.array(ends, np.int32).tobytes())) == expected
 
 
 def test_columns_without_size_are_unsuitable() -> None:
@@ -386,8 +366,7 @@ def test_columns_without_size_are_unsuitable() -> None:
     runs = pa.RunEndEncodedArray.from_arrays(pa.array([many]), pa.array(["alice"]))
     nulls = pa.Array.from_buffers(pa.null(), many, [None])
     for person in (runs, nulls):
-        message = ipc({"person": person, "ts": nulls})
-        assert a_decoder(Codec.ARROW).decode([at(0, message)])[1] == {"undecodable": 1}
+        assert judged(ipc({"person": person, "ts": nulls})) == ([], {"undecodable": 1})
 
 
 def repeated(text: str, rows: int, encoding: str) -> pa.Array:
@@ -437,33 +416,22 @@ def test_an_index_that_points_nowhere_costs_its_row() -> None:
         at_entry = pa.array(indices, pa.uint64() if max(indices) > 2**62 else pa.int64())
         for name, words in (("person", pa.array(["a", "b"])), ("n", pa.array([1, 2]))):
             column = pa.DictionaryArray.from_arrays(at_entry, words, safe=False)
-            message = ipc({**columns_of([GOOD_ROW] * 4), name: column})
-            batch, drops = a_decoder(Codec.ARROW).decode([at(0, message)])
-            assert len(batch) == 3
-            assert drops == {"undecodable": 1}
+            assert judged(changed(4, **{name: column})) == ([0] * 3, {"undecodable": 1})
 
 
 def test_a_decimal_with_too_many_digits_costs_nothing() -> None:
     """Digits beyond a decimal's precision are no reason to refuse the rows beside it."""
     wide = pa.array([1, 10**30], pa.decimal128(38, 0))
     narrow = pa.Array.from_buffers(pa.decimal128(3, 0), 2, wide.buffers())
-    message = ipc({**columns_of([GOOD_ROW] * 2), "x": narrow})
-    batch, drops = a_decoder(Codec.ARROW).decode([at(0, message)])
+    batch, drops = a_decoder(Codec.ARROW).decode([at(0, changed(x=narrow))])
     assert batch.rows.column("x").to_pylist() == [1.0, 1e30]
     assert not drops
 
 
 def test_damage_behind_good_batches_costs_the_message() -> None:
     """A message is sound or refused as a whole: no batch counts before the last is checked."""
-    batch = pa.record_batch({"person": ["a", "b"], "ts": pa.array([1, 2], pa.int64())})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, batch.schema) as writer:
-        writer.write_batch(batch)
-        writer.write_batch(batch)
-    whole = bytearray(sink.getvalue())
+    whole = bytearray(streamed(TWO_ROWS, TWO_ROWS))
     offsets = np.array([0, 1, 2], np.int32).tobytes()
     place = whole.rindex(offsets)
     whole[place : place + 12] = np.array([0, 9, 2], np.int32).tobytes()
-    decoded, drops = a_decoder(Codec.ARROW).decode([at(0, bytes(whole))])
-    assert len(decoded) == 0
-    assert drops == {"undecodable": 1}
+    assert judged(bytes(whole)) == ([], {"undecodable": 1})

@@ -282,6 +282,17 @@ def test_deep_nesting_does_not_depend_on_the_caller() -> None:
 # Both
 
 
+def written(codec: Codec, **columns: Sequence[Any]) -> list[Record]:
+    """Return rows as JSON messages, or all of them as one of Arrow."""
+    if codec is Codec.ARROW:
+        return [at(0, ipc({name: pa.array(list(each)) for name, each in columns.items()}))]
+    rows = zip(*columns.values(), strict=True)
+    return [
+        at(offset, json.dumps(dict(zip(columns, row, strict=True))).encode())
+        for offset, row in enumerate(rows)
+    ]
+
+
 @pytest.mark.parametrize("partitioner", list(Partitioner))
 @pytest.mark.parametrize("kind", [FieldType.STRING, FieldType.INTEGER])
 def test_rows_count_in_one_partition(partitioner: Partitioner, kind: FieldType) -> None:
@@ -291,20 +302,13 @@ def test_rows_count_in_one_partition(partitioner: Partitioner, kind: FieldType) 
         people = [f"person-{number}" for number in people]
     fields = {"person": Field("person", kind), "ts": Field("ts", FieldType.TIMESTAMP)}
     homes = partitions_of(byte_strings([str(person).encode() for person in people]), partitioner, 3)
-    message = ipc({"person": pa.array(people), "ts": pa.array(range(40))})
     units: dict[Codec, list[bytes]] = {Codec.JSON: [], Codec.ARROW: []}
     for partition in range(3):
         for codec in Codec:
             decoder = a_decoder(
                 codec, partition=partition, partitions=3, partitioner=partitioner, fields=fields
             )
-            records = [at(0, message)]
-            if codec is Codec.JSON:
-                records = [
-                    at(ts, json.dumps({"person": person, "ts": ts}).encode())
-                    for ts, person in enumerate(people)
-                ]
-            batch, drops = decoder.decode(records)
+            batch, drops = decoder.decode(written(codec, person=people, ts=range(40)))
             assert batch.time_ms.tolist() == np.flatnonzero(homes == partition).tolist()
             assert drops == {"misrouted": 40 - len(batch)}
             units[codec] += [half.tobytes() for half in batch.unit.hashes()]
@@ -328,15 +332,7 @@ def test_ids(codec: Codec) -> None:
     """A declared id is required and hashed apart from the unit; equal ids have equal hashes."""
     fields = {name: Field(name, KINDS[name]) for name in ("person", "ts", "room")}
     decoder = a_decoder(codec, id="room", fields=fields)
-    rows = [("a", "a"), ("a", "b"), ("b", "a"), ("b", None)]
-    if codec is Codec.JSON:
-        records = [
-            at(n, json.dumps({"person": p, "room": r, "ts": 1}).encode())
-            for n, (p, r) in enumerate(rows)
-        ]
-    else:
-        person, room = (pa.array(column) for column in zip(*rows, strict=True))
-        records = [at(0, ipc({"person": person, "room": room, "ts": pa.array([1] * 4)}))]
+    records = written(codec, person="aabb", room=["a", "b", "a", None], ts=[1] * 4)
     batch, drops = decoder.decode(records)
     assert drops == {"missing_field": 1}
     assert batch.event_id is not None

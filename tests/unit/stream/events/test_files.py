@@ -68,11 +68,16 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
+def rows_of(replay: EventFiles) -> list[dict[str, Any]]:
+    """Return the rows of all batches."""
+    return [row for batch in replay.record_batches() for row in batch.to_pylist()]
+
+
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
 def test_every_format_gives_the_same_rows(tmp_path: Path, suffix: str) -> None:
     """Three formats, one result: declared fields and types, by event time, ties in file order."""
     replay = EventFiles(FEED, [write(tmp_path / f"sales{suffix}", ROWS)])
-    assert [row for batch in replay.record_batches() for row in batch.to_pylist()] == EXPECTED
+    assert rows_of(replay) == EXPECTED
     assert len(replay) == 3
     assert replay.drops == {}
 
@@ -170,11 +175,8 @@ def test_lines_are_independent(tmp_path: Path, lines: list[bytes]) -> None:
         whole = read(header + b"\n".join(lines))
         alone = [read(header + line) for line in lines]
         assert whole.drops == sum((Counter(each.drops) for each in alone), Counter())
-        rows = [
-            row for each in alone for batch in each.record_batches() for row in batch.to_pylist()
-        ]
-        kept = [row for batch in whole.record_batches() for row in batch.to_pylist()]
-        assert kept == sorted(rows, key=lambda row: row["ts"])
+        rows = [row for each in alone for row in rows_of(each)]
+        assert rows_of(whole) == sorted(rows, key=lambda row: row["ts"])
 
 
 def test_bad_rows_of_parquet(tmp_path: Path) -> None:
@@ -239,6 +241,4 @@ def test_windows_line_ends_and_byte_order_marks(tmp_path: Path) -> None:
     """CSV as spreadsheets write it is read like any other."""
     path = tmp_path / "sales.csv"
     path.write_bytes(b"\xef\xbb\xbf" + csv_of(ROWS, "\r\n").encode())
-    assert [
-        row for batch in EventFiles(FEED, [path]).record_batches() for row in batch.to_pylist()
-    ] == (EXPECTED)
+    assert rows_of(EventFiles(FEED, [path])) == EXPECTED

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 
 import pytest
 from hypothesis import given, settings
@@ -10,17 +10,10 @@ from hypothesis import strategies as st
 
 from stream.windows.localtime import load_zone
 from stream.windows.schedule import Schedule
+from tests.unit.stream.windows.test_calendars import ms
 
 MINUTE_MS = 60_000
 HOUR_MS = 60 * MINUTE_MS
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def ms(year: int, month: int, day: int, hour: int = 0, minute: int = 0) -> int:
-    """Return a UTC date and time in milliseconds."""
-    return (datetime(year, month, day, hour, minute, tzinfo=UTC) - EPOCH) // timedelta(
-        milliseconds=1
-    )
 
 
 def test_intervals_of_the_documentation() -> None:

@@ -19,6 +19,8 @@ from accountant.loss.tradeoff import (
     identity,
     laplace,
     pure,
+    tensor,
+    tensor_power,
 )
 from accountant.loss.tradeoff.curve import supported
 
@@ -170,10 +172,13 @@ def test_lines_make_the_largest_curve_that_they_support() -> None:
         lambda: pure(1).delta(-1),
         lambda: pure(1).epsilon(2),
         lambda: TradeOff.of_laws([Fraction(1)], [Fraction(1, 2)]),
+        lambda: tensor_power(pure(1), -1),
+        lambda: tensor([pure(1)], 1),
+        lambda: tensor_power(pure(1), 2, 5_000),
     ],
 )
 def test_what_means_nothing_is_refused(call: object) -> None:
-    """Numbers outside their ranges, and laws that are none."""
+    """Numbers outside their ranges, laws that are none, powers below 0, and too few slopes."""
     with pytest.raises(ArgumentError) as refused:
         call()  # type: ignore[operator]
     assert refused.value.hint

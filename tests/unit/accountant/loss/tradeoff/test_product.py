@@ -9,7 +9,6 @@ from functools import cache
 
 import pytest
 
-from accountant.errors import ArgumentError
 from accountant.loss.tradeoff import (
     Between,
     TradeOff,
@@ -118,15 +117,3 @@ def test_order_and_nothing_do_not_matter() -> None:
     assert tensor([]) == Between(identity(), identity()) == tensor_power(pure(1), 0)
     assert tensor([curves[1]]).low == curves[1]
     assert tensor([approximate(0, 1), pure(1)]).low(0) == 0
-
-
-def test_what_means_nothing_is_refused() -> None:
-    """Powers below 0, and numbers of slopes that no polygon has."""
-    for call in (
-        lambda: tensor_power(pure(1), -1),
-        lambda: tensor([pure(1)], 1),
-        lambda: tensor_power(pure(1), 2, 5_000),
-    ):
-        with pytest.raises(ArgumentError) as refused:
-            call()
-        assert refused.value.hint
