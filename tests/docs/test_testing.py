@@ -13,7 +13,7 @@ from jsonschema import Draft202012Validator
 from stream.config.cases.keys import CASE_MODELS
 from stream.config.schema.descriptions import CASES, DESCRIPTIONS
 from stream.config.schema.document import cases_schema
-from tests.support.badinputs.cases import GOOD_CASES
+from tests.support.badinputs.shapes import GOOD_CASES
 from tests.support.commands import tocsin
 from tests.support.examples import EXAMPLES
 from tests.support.tree import ROOT
