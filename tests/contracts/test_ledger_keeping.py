@@ -75,44 +75,6 @@ def test_a_share_is_there_at_the_end_of_the_period(ledger: Ledger, share: int) -
     must_verify(ledger)
 
 
-def test_what_was_drawn_of_a_share_is_not_kept_twice(ledger: Ledger) -> None:
-    """What an alarm with a share has had, or may have, is in what it holds; refunds are kept."""
-    early = replace(LONG, size=10, step=60, share=4)
-    set_up(ledger, USER, 5, [SHORT, early])
-    admit(ledger, 60, SHORT, early)
-    # "long" is first of the windows that end at 10: 3 of its 4 are held, and 1 is kept.
-    assert answers(ledger, SHORT, 2) == [Answer.RESERVED, Answer.PENDING]
-    settle(ledger, early, 0, units=0)
-    settle(ledger, SHORT, 0)
-    assert answers(ledger, SHORT, 3)[1:] == [Answer.REFUSED] * 2  # given back to the share
-    admit(ledger, 80, SHORT, early)
-    assert ledger.answer(early.key(1)) is Answer.RESERVED
-    must_verify(ledger)
-
-
-def test_an_alarm_may_draw_more_than_its_share(ledger: Ledger) -> None:
-    """A share is a floor: what nobody keeps is for whoever asks first."""
-    long = replace(LONG, step=30, size=30, share=3)
-    set_up(ledger, USER, 12, [long, replace(SHORT, share=1)])
-    admit(ledger, 120, long)
-    assert reserved(ledger, long, 4) == [True, True, True, False]
-
-
-def test_another_process_keeps_the_same(opened: Opens) -> None:
-    """Shares and open runs follow from the rows: nothing is lost with a process."""
-    first, run = opened(), replace(RUN, share=WHOLE)
-    other = replace(OTHER, units=1)
-    set_up(first, USER, WHOLE + 1, [run, other])
-    ask(first, 20, other, run=run)
-    ring(first, 0, 1, run)
-    first.close()
-    second = opened()
-    ask(second, 40, other, run=run)
-    # One is free beside the run; it was granted first, and both know.
-    assert reserved(second, other, 4) == [True, False, False, False]
-    assert second.answer(run.key(1)) is Answer.RESERVED
-
-
 def test_a_run_keeps_nothing_once_it_is_over(
     ledger: Ledger, monkeypatch: pytest.MonkeyPatch, new_url: Callable[[], str]
 ) -> None:
