@@ -11,6 +11,7 @@ import pytest
 
 from accountant.costs.charges import Charge, PeriodCap, UniformCost, WindowKey
 from accountant.costs.levels import LevelCosts
+from accountant.errors import LedgerError
 from accountant.ledger.ledger import Ledger
 from accountant.records import (
     Answer,
@@ -277,6 +278,15 @@ def without_anchor(status: LedgerStatus) -> LedgerStatus:
 def answers(ledger: Ledger, series: Series, count: int) -> list[Answer]:
     """Return what the first windows are answered."""
     return [ledger.answer(series.key(index)) for index in range(count)]
+
+
+def refuses(ledger: Ledger, series: Series, index: int) -> bool:
+    """Whether settling a window raises."""
+    try:
+        settle(ledger, series, index)
+    except LedgerError:
+        return True
+    return False
 
 
 def seen(decision: StoredDecision, **changes: Any) -> SeenDecision:
