@@ -23,7 +23,7 @@ from tests.statistical.enumeration import (
     geometric_masses,
     laplace_masses,
 )
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S
 
 RATES = (Fraction(1, 1000), Fraction(1, 10), Fraction(693147, 10**6), Fraction(1), Fraction(5))
@@ -381,7 +381,7 @@ def test_the_keyed_source_is_out_of_reach_of_the_release_path() -> None:
             }
             assert ("KeyedNoise" in names) == (file == ROOT / "operators/noise/source.py"), file
     for name in ("source", "certified"):
-        tree = ast.parse((ROOT / f"operators/noise/{name}.py").read_text(encoding="utf-8"))
+        tree = ast.parse(text_of(f"operators/noise/{name}.py"))
         constants = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
         assert not any(isinstance(value, float) for value in constants)
         assert not any(isinstance(node, ast.Div) for node in ast.walk(tree))
