@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.store.store import Store
-from tests.support.ledgers import Clock, open_ledger
+from tests.support.ledgers import Clock, Opens, open_ledger
 from tests.support.postgres import postgres
 from tests.support.schema import OPEN, new_ledger
 
@@ -85,7 +85,7 @@ def clock() -> Clock:
 
 
 @pytest.fixture
-def opened(ledger_url: str, clock: Clock) -> Iterator[Callable[[], Ledger]]:
+def opened(ledger_url: str, clock: Clock) -> Iterator[Opens]:
     """A function that opens the ledger once more; all are closed at the end."""
     with ExitStack() as stack:
         yield lambda: stack.enter_context(open_ledger(ledger_url, clock))
@@ -102,13 +102,13 @@ def new_url(database: str, request: pytest.FixtureRequest, tmp_path: Path) -> Ca
 
 
 @pytest.fixture
-def fresh(new_url: Callable[[], str]) -> Iterator[Callable[[], Ledger]]:
+def fresh(new_url: Callable[[], str]) -> Iterator[Opens]:
     """A function that opens another empty ledger; all are closed at the end."""
     with ExitStack() as stack:
         yield lambda: stack.enter_context(open_ledger(new_url()))
 
 
 @pytest.fixture
-def ledger(opened: Callable[[], Ledger]) -> Ledger:
+def ledger(opened: Opens) -> Ledger:
     """An empty ledger."""
     return opened()

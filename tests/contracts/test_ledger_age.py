@@ -19,7 +19,17 @@ from accountant.store.tables import ENTRIES
 from accountant.units import PrivacyUnit
 from tests.support.aged import age, effort
 from tests.support.archived import move_all
-from tests.support.ledgers import Clock, Series, deny, open_ledger, set_up, settle
+from tests.support.ledgers import (
+    USER,
+    Clock,
+    Opens,
+    Series,
+    deny,
+    must_verify,
+    open_ledger,
+    set_up,
+    settle,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +43,7 @@ IMAGES = 100
 
 def alarms(unit: PrivacyUnit, period: int = 100) -> list[Series]:
     """Return queries with tumbling windows."""
-    return [Series(name, period=period if unit is PrivacyUnit.USER else 0) for name in "abcd"]
+    return [Series(name, period=period if unit is USER else 0) for name in "abcd"]
 
 
 @pytest.fixture(params=list(PrivacyUnit))
@@ -52,12 +62,12 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_an_archive_takes_its_share_for_every_entry(fresh: Callable[[], Ledger]) -> None:
+def test_an_archive_takes_its_share_for_every_entry(fresh: Opens) -> None:
     """Three times the entries take three times the work, in transactions as large as before."""
     took = []
     for past in (60, 180):
         ledger = fresh()
-        age(ledger, PrivacyUnit.USER, WALL, alarms(PrivacyUnit.USER, 10**6), past)
+        age(ledger, USER, WALL, alarms(USER, 10**6), past)
         with effort(ledger) as work:
             assert move_all(ledger, 10 * past) > 5 * past
         took.append(work)
@@ -69,7 +79,7 @@ def test_an_archive_takes_its_share_for_every_entry(fresh: Callable[[], Ledger])
 def test_no_step_makes_room_under_the_wall(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever asks for a window between two steps is answered as if nothing had gone."""
     series, past = Series("a", period=10**9), 120
-    age(ledger, PrivacyUnit.USER, past + 3, [series], past)
+    age(ledger, USER, past + 3, [series], past)
     answers: list[Answer] = []
 
     def ask(_: float) -> None:
@@ -77,7 +87,7 @@ def test_no_step_makes_room_under_the_wall(ledger: Ledger, monkeypatch: pytest.M
         ledger.admit("s", [series.request(index)])
         answers.append(ledger.answer(series.key(index)))
         (settle if answers[-1] is Answer.RESERVED else deny)(ledger, series, index)
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
 
     monkeypatch.setattr(time, "sleep", ask)
     assert move_all(ledger, 10 * past) > 2 * past
@@ -85,9 +95,7 @@ def test_no_step_makes_room_under_the_wall(ledger: Ledger, monkeypatch: pytest.M
     assert len(answers) > 4
 
 
-def test_neither_a_status_nor_a_decision_takes_longer(
-    fresh: Callable[[], Ledger], unit: PrivacyUnit
-) -> None:
+def test_neither_a_status_nor_a_decision_takes_longer(fresh: Opens, unit: PrivacyUnit) -> None:
     """Thirty times the decisions: not a step or a row more."""
     took: list[list[int]] = []
     for past in (5, 150):
@@ -117,7 +125,7 @@ def start(ledger: Ledger) -> int:
 
 
 def test_a_start_takes_as_long_as_ever(
-    fresh: Callable[[], Ledger], unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch
+    fresh: Opens, unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It reads an image of the state, and the few entries behind it; a twin without one reads all.
 
@@ -141,9 +149,7 @@ def test_a_start_takes_as_long_as_ever(
     assert moved[1] < 1.2 * moved[0] + 2
 
 
-def aged(
-    fresh: Callable[[], Ledger], unit: PrivacyUnit, past: int
-) -> tuple[Ledger, tuple[int, bytes]]:
+def aged(fresh: Opens, unit: PrivacyUnit, past: int) -> tuple[Ledger, tuple[int, bytes]]:
     """Return a ledger that has decided windows since it was old, and an entry from before that."""
     ledger, series = fresh(), alarms(unit)
     age(ledger, unit, WALL, series, past)
@@ -155,9 +161,7 @@ def aged(
     return ledger, noted
 
 
-def test_a_ledger_is_verified_since_a_noted_entry(
-    fresh: Callable[[], Ledger], unit: PrivacyUnit
-) -> None:
+def test_a_ledger_is_verified_since_a_noted_entry(fresh: Opens, unit: PrivacyUnit) -> None:
     """It takes as long as what came after, however old the ledger; what came after is compared."""
     took = []
     for past in (20, 200):
@@ -201,7 +205,7 @@ def test_an_aged_ledger_is_one_that_decided(new_url: Callable[[], str], unit: Pr
 
 
 def test_verifying_holds_no_more_of_an_old_ledger(
-    fresh: Callable[[], Ledger], unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch
+    fresh: Opens, unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """However many entries there are, a page of them is held at once."""
     for module, name in ((entry_rows, "PAGE"), (state, "_SPARE"), (sums, "_RECENT")):
@@ -212,7 +216,7 @@ def test_verifying_holds_no_more_of_an_old_ledger(
         age(ledger, unit, WALL, alarms(unit, 10**6), past)
         ledger.reports.verify()
         tracemalloc.start()
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
         most.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert most[1] < 1.5 * most[0]

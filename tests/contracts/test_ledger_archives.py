@@ -14,27 +14,35 @@ from accountant.ledger import archives
 from accountant.ledger.archives import Archives
 from accountant.log.entries import Ended, read_anchor
 from accountant.records import Answer, Outcome, SeenDecision
-from accountant.units import PrivacyUnit
 from stream.custody.archive import archive, archived_in, missing_in
 from tests.support.archived import move_all, moved
 from tests.support.ledgers import (
+    EVENT,
+    USER,
+    Opens,
     Series,
+    admit,
     deny,
+    each_unit,
+    held,
+    must_verify,
     registration,
     requests,
     set_up,
     settle,
+    status_of,
     without_anchor,
 )
-from tests.support.runs import RUN, USER, WHOLE, ask, ring
+from tests.support.runs import RUN, WHOLE, ask, ring
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import ScopeStatus, StoredDecision
     from accountant.store.entry_rows import EntryRow
+    from accountant.units import PrivacyUnit
 
 DATABASES = ["sqlite"]
 BOTH = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
@@ -52,7 +60,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def queries(unit: PrivacyUnit) -> list[Series]:
     """Return a tumbling, a hopping and a long query."""
-    period = PERIOD if unit is PrivacyUnit.USER else 0
+    period = PERIOD if unit is USER else 0
     return [
         Series("a", units=1, period=period),
         Series("hop", 20, 10, 2, period=period),
@@ -62,7 +70,7 @@ def queries(unit: PrivacyUnit) -> list[Series]:
 
 def wall(unit: PrivacyUnit) -> int:
     """Return a wall that some windows pass."""
-    return 8 if unit is PrivacyUnit.USER else 4
+    return 8 if unit is USER else 4
 
 
 def end_until(ledger: Ledger, all_series: list[Series], until_ms: int) -> None:
@@ -102,17 +110,15 @@ def scopes(ledger: Ledger) -> Mapping[str, ScopeStatus]:
 
 
 @BOTH
-@pytest.mark.parametrize("unit", list(PrivacyUnit))
-def test_nobody_can_tell(
-    fresh: Callable[[], Ledger], opened: Callable[[], Ledger], unit: PrivacyUnit
-) -> None:
+@each_unit
+def test_nobody_can_tell(fresh: Opens, opened: Opens, unit: PrivacyUnit) -> None:
     """A ledger whose past was moved goes on as one that has all of it; no answer differs."""
     all_series = queries(unit)
     whole, one = fresh(), opened()
     for ledger in (whole, one):
         set_up(ledger, unit, wall(unit), all_series)
         end_until(ledger, all_series, 120)
-        ledger.admit("s", requests(all_series, 150))
+        admit(ledger, 150, *all_series)
     decisions = [one.decision(each.charge.key) for each in requests(all_series, 120)]
     topic = [on_the_topic(each) for each in decisions if each is not None]
     assert {each.outcome for each in topic} == set(Outcome)
@@ -126,7 +132,7 @@ def test_nobody_can_tell(
     other = opened()  # folds from the snapshot; the first goes on with what it knows
     for ledger in (one, other):
         assert without_anchor(ledger.reports.status()) == before
-        assert ledger.reports.status().scopes["s"].archived_ms == 100
+        assert status_of(ledger).archived_ms == 100
         assert ledger.reports.verify(noted) == []
         assert ledger.reports.verify(noted, archived=rows) == []
         # What lies on the topic is known still; what was never decided so, is not.
@@ -152,19 +158,19 @@ def test_nobody_can_tell(
     assert scopes(whole) == scopes(one) == scopes(opened())
     assert one.upkeep.unknown_decisions(topic) == []
     assert one.reports.verify(noted, archived=rows) == []
-    assert one.reports.verify() == []
+    must_verify(one)
 
 
-@pytest.mark.parametrize("unit", list(PrivacyUnit))
+@each_unit
 @pytest.mark.parametrize("before_ms", range(5, 125, 15))
-def test_wherever_it_is_cut(fresh: Callable[[], Ledger], unit: PrivacyUnit, before_ms: int) -> None:
+def test_wherever_it_is_cut(fresh: Opens, unit: PrivacyUnit, before_ms: int) -> None:
     """Also between two windows that are compared with each other, and where some wait."""
     all_series = queries(unit)
     ledgers = [fresh(), fresh()]
     for ledger in ledgers:
         set_up(ledger, unit, wall(unit), all_series)
         end_until(ledger, all_series, 70)
-        ledger.admit("s", requests(all_series, 120))
+        admit(ledger, 120, *all_series)
     moved(ledgers[1], before_ms)
     ledgers[1]._door._state = None  # as whoever opens it next
     asked = [each.charge.key for each in requests(all_series, 120)]
@@ -176,22 +182,22 @@ def test_wherever_it_is_cut(fresh: Callable[[], Ledger], unit: PrivacyUnit, befo
         assert scopes(ledgers[0]) == scopes(ledgers[1])
         for ledger in ledgers:
             end_until(ledger, all_series, until_ms)
-    assert ledgers[1].reports.verify() == []
+    must_verify(ledgers[1])
 
 
 def test_windows_beside_what_is_gone_are_missed(ledger: Ledger) -> None:
     """A query that comes later cannot reach back to rows whose losses are known no more."""
     a, new = Series("a", units=3), Series("new", size=20, step=20, units=2)
-    set_up(ledger, PrivacyUnit.EVENT, 4, [a])
+    set_up(ledger, EVENT, 4, [a])
     end_until(ledger, [a], 60)
     assert move_all(ledger, 50) > 5
     ledger.pins.register_query(registration(new))
-    ledger.admit("s", requests([a, new], 100))
+    admit(ledger, 100, a, new)
     answers = [ledger.answer(new.key(index)) for index in range(5)]
     assert answers == [*[Answer.MISSED] * 3, *[Answer.PENDING] * 2]
     for index in range(3):
         deny(ledger, new, index, "not_admitted")
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 def test_rows_that_were_given_up_stay_given_up(ledger: Ledger) -> None:
@@ -206,7 +212,7 @@ def test_rows_that_were_given_up_stay_given_up(ledger: Ledger) -> None:
     """
     a, new = Series("a", units=3), Series("new", size=20, step=20)
     late = Series("late", size=40, step=40, units=2)
-    set_up(ledger, PrivacyUnit.EVENT, 4, [a])
+    set_up(ledger, EVENT, 4, [a])
     end_until(ledger, [a], 50)
     assert move_all(ledger, 50) > 5
     ledger.pins.register_query(registration(new))
@@ -215,10 +221,10 @@ def test_rows_that_were_given_up_stay_given_up(ledger: Ledger) -> None:
         ledger.mark_published(new.key(index))
     assert move_all(ledger, 20, "g") > 0
     ledger.pins.register_query(registration(late))
-    ledger.admit("s", requests([a, new, late], 100))
+    admit(ledger, 100, a, new, late)
     assert ledger.answer(late.key(1)) is Answer.MISSED
-    assert ledger.reports.status().scopes["s"].archived_ms == 50
-    assert ledger.reports.verify() == []
+    assert status_of(ledger).archived_ms == 50
+    must_verify(ledger)
 
 
 def ended_in(rows: list[EntryRow]) -> int:
@@ -229,11 +235,11 @@ def ended_in(rows: list[EntryRow]) -> int:
 def test_what_something_still_needs_stays(ledger: Ledger) -> None:
     """An unpublished decision stays, and all that was appended after it; so does what is young."""
     a = Series("a", period=PERIOD)
-    set_up(ledger, PrivacyUnit.USER, 9, [a])
+    set_up(ledger, USER, 9, [a])
     for index in range(5):
-        ledger.admit("s", requests([a], 10 * index + 10))
+        admit(ledger, 10 * index + 10, a)
         settle(ledger, a, index, alarms=f"[{index}]".encode())
-    ledger.admit("s", requests([a], 60))
+    admit(ledger, 60, a)
     ledger.mark_published(a.key(0), a.key(1))
     assert ended_in(moved(ledger, 9)) == 0
     assert ended_in(moved(ledger, 19, "19")) == 1
@@ -245,18 +251,18 @@ def test_what_something_still_needs_stays(ledger: Ledger) -> None:
     assert ended_in(moved(ledger, LATE, "all")) == 1
     assert ledger.unpublished("a", LATE) == []
     assert ledger.upkeep.last_decided_ms() is not None
-    assert ledger.reports.status().scopes["s"].periods == {0: 6}
+    assert status_of(ledger).periods == {0: 6}
     assert ledger.reports.status().queries["a"].unpublished == 0
     assert settle(ledger, a, 5).sequence == 6
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 def test_what_waits_keeps_what_it_waits_for(ledger: Ledger) -> None:
     """Nothing goes that a pending window may still be weighed against."""
     a, long = Series("a", period=PERIOD), Series("long", 60, 60, 2, period=PERIOD)
-    set_up(ledger, PrivacyUnit.USER, 5, [a, long])
+    set_up(ledger, USER, 5, [a, long])
     end_until(ledger, [a], 40)
-    ledger.admit("s", requests([a, long], 60))
+    admit(ledger, 60, a, long)
     assert ledger.answer(long.key(0)) is Answer.PENDING
     assert ended_in(moved(ledger, 60)) == 0
     for index in (4, 5):
@@ -268,7 +274,7 @@ def test_what_waits_keeps_what_it_waits_for(ledger: Ledger) -> None:
     assert ended_in(moved(ledger, 60, "h")) == 5, "until the long one has left"
     ledger.mark_published(long.key(0))
     assert ended_in(moved(ledger, 60, "i")) == 2
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 def test_an_open_run_keeps_its_windows(ledger: Ledger) -> None:
@@ -279,13 +285,13 @@ def test_an_open_run_keeps_its_windows(ledger: Ledger) -> None:
         ring(ledger, index, 3 * (index == 1))
         ledger.mark_published(RUN.key(index))
     assert ended_in(moved(ledger, LATE)) == 2, "the second run begins with the third window"
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 def test_a_window_that_was_moved_is_not_drawn_again(ledger: Ledger) -> None:
     """Whoever asks for its decision once more is refused: nothing is stored, nothing charged."""
     a = Series("a", period=PERIOD)
-    set_up(ledger, PrivacyUnit.USER, 9, [a])
+    set_up(ledger, USER, 9, [a])
     end_until(ledger, [a], 50)
     assert ended_in(moved(ledger, 40)) == 4
     before = ledger.reports.status()
@@ -294,17 +300,17 @@ def test_a_window_that_was_moved_is_not_drawn_again(ledger: Ledger) -> None:
             again(ledger, a, 1)
     ledger.mark_published(a.key(1))
     assert ledger.reports.status() == before
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 @pytest.mark.parametrize("archived", [True, False])
 def test_noted_entries_outlive_what_was_moved(ledger: Ledger, *, archived: bool) -> None:
     """At the end of an archive and behind it they are compared; before it, with the archive."""
     a = Series("a", period=PERIOD)
-    set_up(ledger, PrivacyUnit.USER, 9, [a])
+    set_up(ledger, USER, 9, [a])
     noted = dict([read_anchor(ledger.reports.status().anchor)])
     for index in range(4):
-        ledger.admit("s", requests([a], 10 * index + 10))
+        admit(ledger, 10 * index + 10, a)
         noted.update([read_anchor(ledger.reports.status().anchor)])
         settle(ledger, a, index)
         noted.update([read_anchor(ledger.reports.status().anchor)])
@@ -336,26 +342,26 @@ def test_noted_entries_outlive_what_was_moved(ledger: Ledger, *, archived: bool)
 def test_a_decision_found_beside_what_is_gone_counts_on_top(ledger: Ledger) -> None:
     """Another timeline's draw over rows whose losses are gone adds to the worst of them."""
     a = Series("a", units=2)
-    set_up(ledger, PrivacyUnit.EVENT, 4, [a])
+    set_up(ledger, EVENT, 4, [a])
     end_until(ledger, [a], 50)
-    spent = ledger.reports.status().scopes["s"].spent_units
+    spent = held(ledger)
     known = ledger.decision(a.key(0))
     assert known is not None
     assert ended_in(moved(ledger, 40)) == 4
     other = on_the_topic(known, ledger_id="other", epsilon_units=3)
     assert ledger.upkeep.mark_spent([on_the_topic(known)]) == 0, "it is known"
     assert ledger.upkeep.mark_spent([other]) == 1
-    assert ledger.reports.status().scopes["s"].spent_units == spent + 3
+    assert held(ledger) == spent + 3
     assert ledger.upkeep.mark_spent([on_the_topic(known, ledger_id="third", epsilon_units=1)]) == 1
-    assert ledger.reports.status().scopes["s"].spent_units == spent + 4
+    assert held(ledger) == spent + 4
     assert ledger.upkeep.mark_spent([other]) == 0
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 def test_gaps_in_the_numbers_are_no_marks(ledger: Ledger) -> None:
     """Numbers of another timeline are in no archive; those about them are known, and no others."""
     a = Series("a")
-    set_up(ledger, PrivacyUnit.EVENT, 9, [a])
+    set_up(ledger, EVENT, 9, [a])
     end_until(ledger, [a], 20)
     last = ledger.decision(a.key(1))
     assert last is not None
@@ -372,13 +378,13 @@ def test_gaps_in_the_numbers_are_no_marks(ledger: Ledger) -> None:
     assert ledger.upkeep.unknown_decisions(topic) == []
     absent = [replace(topic[0], sequence=number) for number in range(3, 7)]
     assert ledger.upkeep.unknown_decisions(absent) == absent
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 def test_what_must_not_go_is_refused(ledger: Ledger) -> None:
     """Entries that do not begin where the last archive ended, that are not there, or too young."""
     a = Series("a", period=PERIOD)
-    set_up(ledger, PrivacyUnit.USER, 9, [a])
+    set_up(ledger, USER, 9, [a])
     end_until(ledger, [a], 50)
     first, last = ledger.archives.movable(40)
     rows = list(ledger.archives.entries(first, last + 1))
@@ -397,7 +403,7 @@ def test_what_must_not_go_is_refused(ledger: Ledger) -> None:
             ledger.archives.move("f", wrong, before_ms)
     assert ledger.archives.kept() == []
     assert move_all(ledger, 40) == last
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 class Killed(BaseException):
@@ -406,12 +412,12 @@ class Killed(BaseException):
 
 @pytest.mark.parametrize("steps", range(6))
 def test_killed_at_any_step_it_goes_on(
-    opened: Callable[[], Ledger], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
+    opened: Opens, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
 ) -> None:
     """Between file and ledger, or between two steps: nothing is lost, nothing lies twice."""
-    all_series = queries(PrivacyUnit.USER)
+    all_series = queries(USER)
     ledger = opened()
-    set_up(ledger, PrivacyUnit.USER, 8, all_series)
+    set_up(ledger, USER, 8, all_series)
     end_until(ledger, all_series, 120)
     before = without_anchor(ledger.reports.status())
     whole = list(ledger.reports.entries())
@@ -434,7 +440,7 @@ def test_killed_at_any_step_it_goes_on(
             archive(ledger, tmp_path / "archive", 100)
     for one in (ledger, opened()):
         assert without_anchor(one.reports.status()) == before
-        assert one.reports.verify() == []
+        must_verify(one)
     end_until(ledger, all_series, 160)
     after = without_anchor(ledger.reports.status())
     archive(ledger, tmp_path / "archive", 150)
@@ -447,11 +453,11 @@ def test_killed_at_any_step_it_goes_on(
 
 
 @BOTH
-def test_two_at_once_archive_everything_once(opened: Callable[[], Ledger], tmp_path: Path) -> None:
+def test_two_at_once_archive_everything_once(opened: Opens, tmp_path: Path) -> None:
     """One is told to wait; others go on deciding meanwhile."""
-    all_series = queries(PrivacyUnit.EVENT)
+    all_series = queries(EVENT)
     ledgers = [opened() for _ in range(4)]
-    set_up(ledgers[0], PrivacyUnit.EVENT, 4, all_series)
+    set_up(ledgers[0], EVENT, 4, all_series)
     end_until(ledgers[0], all_series, 120)
     moves: list[int] = []
     failures: list[BaseException] = []
@@ -483,8 +489,8 @@ def test_two_at_once_archive_everything_once(opened: Callable[[], Ledger], tmp_p
 
 def test_every_change_of_an_archive_is_named(ledger: Ledger) -> None:
     """Whichever entry is changed, left out or put in another place."""
-    all_series = queries(PrivacyUnit.EVENT)
-    set_up(ledger, PrivacyUnit.EVENT, 4, all_series)
+    all_series = queries(EVENT)
+    set_up(ledger, EVENT, 4, all_series)
     end_until(ledger, all_series, 40)
     rows = moved(ledger, 30)
     end_until(ledger, all_series, 70)
@@ -505,7 +511,7 @@ def test_every_change_of_an_archive_is_named(ledger: Ledger) -> None:
     assert ledger.reports.verify(archived=rows[::-1])
 
 
-@pytest.mark.parametrize("unit", list(PrivacyUnit))
+@each_unit
 def test_every_flipped_byte_of_a_file_is_named(
     ledger: Ledger, tmp_path: Path, unit: PrivacyUnit
 ) -> None:

@@ -10,118 +10,31 @@ from sqlalchemy import event
 from sqlalchemy.engine import Engine
 
 from accountant.errors import ArgumentError
-from accountant.records import Answer, PartialStatus, Request
-from accountant.units import PrivacyUnit
-from tests.support.archived import move_all
+from accountant.records import PartialStatus, Request
 from tests.support.ledgers import (
     TOPIC_ID,
+    USER,
     Series,
-    deny,
+    admit,
     partial,
     registration,
-    requests,
     set_up,
     settle,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from accountant.ledger.ledger import Ledger
 
 DATABASES = ["sqlite"]
-USER = PrivacyUnit.USER
+
 FEW = Series("few", units=2, period=100, windows=2)
-
-
-def spent(ledger: Ledger) -> dict[int, int]:
-    """Return what every period holds."""
-    return dict(ledger.reports.status().scopes["s"].periods)
-
-
-def answers(ledger: Ledger, series: Series, count: int) -> list[Answer | None]:
-    """Return what the first windows were answered."""
-    return [ledger.answer(series.key(index)) for index in range(count)]
-
-
-def test_windows_beyond_the_cap_are_free(ledger: Ledger) -> None:
-    """Of ten windows a period holds two: all are granted under a wall of two, in every period."""
-    set_up(ledger, USER, 4, [FEW])
-    ledger.admit("s", requests([FEW], 200))
-    assert set(answers(ledger, FEW, 20)) == {Answer.RESERVED}
-    assert spent(ledger) == {0: 4, 100: 4}
-    for index in range(20):
-        settle(ledger, FEW, index, units=1 if index < 9 else 2)
-    assert spent(ledger) == {0: 3, 100: 4}  # the dearest two, wherever they came
-    assert ledger.reports.verify() == []
-
-
-def test_a_denied_window_refunds_only_where_it_was_among_the_dearest(ledger: Ledger) -> None:
-    """What else there is takes its place."""
-    set_up(ledger, USER, 4, [FEW])
-    ledger.admit("s", requests([FEW], 30))
-    deny(ledger, FEW, 0)
-    assert spent(ledger) == {0: 4}
-    deny(ledger, FEW, 1)
-    assert spent(ledger) == {0: 2}
-    assert ledger.reports.verify() == []
-
-
-def test_a_dearer_window_waits_for_those_before_it(ledger: Ledger) -> None:
-    """Whether it fits depends on how they end, and is answered when they have."""
-    dear = Series("wide", size=30, step=30, units=3, period=100)
-    set_up(ledger, USER, 6, [FEW, dear])
-    ledger.admit("s", requests([FEW, dear], 30))
-    assert ledger.answer(dear.key(0)) is Answer.PENDING
-    settle(ledger, FEW, 0, units=1)
-    assert ledger.answer(dear.key(0)) is Answer.PENDING
-    settle(ledger, FEW, 1, units=1)
-    settle(ledger, FEW, 2, units=2)
-    assert ledger.answer(dear.key(0)) is Answer.RESERVED
-    assert spent(ledger) == {0: 6}
-
-
-def test_a_changed_configuration_counts_people_anew(ledger: Ledger) -> None:
-    """Windows of another cap are no windows of this one: somebody may count in two of each."""
-    set_up(ledger, USER, 8, [FEW])
-    ledger.admit("s", requests([FEW], 30))
-    for index in range(3):
-        settle(ledger, FEW, index)
-    changed = replace(FEW, fingerprint="f2", windows=1)
-    ledger.pins.accept_change(registration(changed), 30)
-    ledger.admit("s", [changed.request(index) for index in range(3, 6)])
-    for index in range(3, 6):
-        settle(ledger, changed, index)
-    assert spent(ledger) == {0: 2 * 2 + 2}
-    assert ledger.reports.verify() == []
-
-
-def test_an_archive_keeps_what_later_windows_are_compared_with(
-    opened: Callable[[], Ledger],
-) -> None:
-    """What a period holds is known, whoever opens the ledger next."""
-    ledger = opened()
-    set_up(ledger, USER, 4, [FEW])
-    for until_ms, windows in ((100, range(10)), (150, range(10, 15)), (250, ())):
-        ledger.admit("s", requests([FEW], until_ms))
-        for index in windows:
-            settle(ledger, FEW, index, units=1 + (index in {3, 12}))
-    ledger.mark_published(*(FEW.key(index) for index in range(15)))
-    assert move_all(ledger, 150) > 15
-    ledger = opened()
-    assert spent(ledger) == {0: 3, 100: 4, 200: 4}  # with what is reserved
-    assert ledger.reports.verify() == []
-    for index in range(15, 25):
-        deny(ledger, FEW, index)
-    assert spent(ledger) == {0: 3, 100: 3}
-    assert ledger.reports.verify() == []
 
 
 def test_only_windows_under_a_cap_look_for_what_people_used_up(ledger: Ledger) -> None:
     """Settlements of others do not touch that table: there is nothing of theirs in it."""
     every = Series("every", units=1, period=100)
     set_up(ledger, USER, 4, [FEW, every])
-    ledger.admit("s", requests([FEW, every], 30))
+    admit(ledger, 30, FEW, every)
     said: list[str] = []
 
     def note(_connection: Any, _cursor: Any, statement: str, *_: Any) -> None:
@@ -151,7 +64,7 @@ def test_a_cap_is_of_the_configuration_that_asks() -> None:
 def test_what_people_used_up_is_kept_behind_the_cursor(ledger: Ledger) -> None:
     """With complete counts, until later windows are behind the cursor too; then it is gone."""
     set_up(ledger, USER, 4, [FEW])
-    ledger.admit("s", requests([FEW], 100))
+    admit(ledger, 100, FEW)
 
     def known(cursor_ms: int, partition: int = 0) -> bytes | None:
         found = ledger.counts.used({FEW.query: cursor_ms}, partition, TOPIC_ID)

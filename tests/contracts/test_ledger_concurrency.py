@@ -11,14 +11,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.records import Answer, Outcome
-from accountant.units import PrivacyUnit
-from tests.support.ledgers import Series, decide_all, open_ledger, requests, set_up, settle
+from tests.support.ledgers import (
+    USER,
+    Opens,
+    Series,
+    decide_all,
+    must_verify,
+    open_ledger,
+    requests,
+    set_up,
+    settle,
+    status_of,
+)
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from accountant.ledger.ledger import Ledger
 
 DECIDERS = 8
@@ -51,13 +59,13 @@ def check(ledger: Ledger, fit: int = FIT, *, refunding: bool = False) -> None:
     assert (status.scopes["s"].spent_units, status.scopes["s"].pending) == (spent, 0)
     numbers = {name: query.sequence for name, query in status.queries.items()}
     assert numbers == {series.query: WINDOWS for series in QUERIES}
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 @pytest.mark.parametrize(("fit", "refunding"), [(FIT, False), (FIT_REFUNDING, True)])
 def test_threads_grant_exactly_what_fits(ledger: Ledger, fit: int, *, refunding: bool) -> None:
     """Eight threads on one ledger decide every window once and pass the wall never."""
-    set_up(ledger, PrivacyUnit.USER, fit, QUERIES)
+    set_up(ledger, USER, fit, QUERIES)
     failures: list[BaseException] = []
 
     def run(name: str) -> None:
@@ -77,7 +85,7 @@ def test_threads_grant_exactly_what_fits(ledger: Ledger, fit: int, *, refunding:
 
 def test_processes_grant_exactly_what_fits(ledger: Ledger, ledger_url: str) -> None:
     """Eight processes, each with a ledger of its own, do the same, refunds and all."""
-    set_up(ledger, PrivacyUnit.USER, FIT_REFUNDING, QUERIES)
+    set_up(ledger, USER, FIT_REFUNDING, QUERIES)
     arguments = [str(DECIDERS), str(UNTIL_MS), *(series.query for series in QUERIES)]
     done = subprocess.run(
         [
@@ -94,12 +102,10 @@ def test_processes_grant_exactly_what_fits(ledger: Ledger, ledger_url: str) -> N
     check(ledger, FIT_REFUNDING, refunding=True)
 
 
-def test_a_killed_decider_leaves_its_reservation(
-    opened: Callable[[], Ledger], ledger_url: str
-) -> None:
+def test_a_killed_decider_leaves_its_reservation(opened: Opens, ledger_url: str) -> None:
     """After kill -9 between reserve and settle the window is decided under that reservation."""
     ledger = opened()
-    set_up(ledger, PrivacyUnit.USER, FIT, QUERIES)
+    set_up(ledger, USER, FIT, QUERIES)
     arguments = ["reserve", "1", str(UNTIL_MS), *(series.query for series in QUERIES)]
     with subprocess.Popen(
         [sys.executable, "-m", "tests.support.ledger_deciders", ledger_url, *arguments],
@@ -111,9 +117,9 @@ def test_a_killed_decider_leaves_its_reservation(
         assert process.stdout.readline() == "reserved\n"
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
-    status = ledger.reports.status().scopes["s"]
+    status = status_of(ledger)
     assert (status.reservations, status.pending) == (FIT, len(QUERIES) * WINDOWS - FIT)
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
     assert settle(ledger, QUERIES[0], 0).sequence == 1
     decide_all(opened(), QUERIES, UNTIL_MS, "after")
     check(ledger)

@@ -9,23 +9,22 @@ import pytest
 
 from accountant.errors import ConfigChangedError, LogChangedError
 from accountant.records import UNSEEN_MS, PartialStatus, QueryRegistration, Stand
-from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
+    EVENT,
     TOPIC_ID,
     A,
     Clock,
+    Opens,
     Series,
+    admit,
     deny,
     partial,
     refuses,
-    requests,
     set_up,
     terms,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from accountant.ledger.ledger import Ledger
 
 DATABASES = ["sqlite"]
@@ -33,7 +32,7 @@ DATABASES = ["sqlite"]
 
 def test_partials_come_back_as_they_were(ledger: Ledger) -> None:
     """Vectors survive the database bit by bit, in order of partitions."""
-    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    set_up(ledger, EVENT, 5, [A])
     big = partial(A, 0, partition=1, values=(2**62, -(2**62), 0))
     small = partial(A, 0)
     assert [ledger.counts.put_partial(one) for one in (big, small)] == [PartialStatus.STORED] * 2
@@ -43,7 +42,7 @@ def test_partials_come_back_as_they_were(ledger: Ledger) -> None:
 
 def test_recount_of_a_cut_slice_contradicts_nothing(ledger: Ledger) -> None:
     """What retention cut short since is no news; a complete recount that differs is."""
-    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    set_up(ledger, EVENT, 5, [A])
     whole = partial(A, 0, values=(3, 1, 0))
     assert ledger.counts.put_partial(whole) is PartialStatus.STORED
     cut = replace(partial(A, 0, values=(1, 1, 0)), complete=False)
@@ -54,11 +53,11 @@ def test_recount_of_a_cut_slice_contradicts_nothing(ledger: Ledger) -> None:
     assert ledger.counts.conflicted(A.key(0))
 
 
-def test_a_contradicting_partial_is_never_forgotten(opened: Callable[[], Ledger]) -> None:
+def test_a_contradicting_partial_is_never_forgotten(opened: Opens) -> None:
     """Two counts of one slice deny the window, also after a restart and a third report."""
     ledger = opened()
-    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
-    ledger.admit("s", requests([A], 20))
+    set_up(ledger, EVENT, 5, [A])
+    admit(ledger, 20, A)
     assert ledger.counts.put_partial(partial(A, 0)) is PartialStatus.STORED
     assert ledger.counts.put_partial(partial(A, 0)) is PartialStatus.DUPLICATE
     assert ledger.counts.put_partial(partial(A, 0, values=(4,))) is PartialStatus.CONFLICT
@@ -73,10 +72,10 @@ def test_a_contradicting_partial_is_never_forgotten(opened: Callable[[], Ledger]
 
 def test_a_partial_of_another_log_or_configuration_is_refused(ledger: Ledger) -> None:
     """Nothing counted elsewhere gets in."""
-    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    set_up(ledger, EVENT, 5, [A])
     with pytest.raises(ConfigChangedError):
         ledger.counts.put_partial(partial(Series("a", fingerprint="other"), 0))
-    ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 5, "t"))
+    ledger.pins.register_budget(terms(EVENT, 5, "t"))
     ledger.pins.register_query(QueryRegistration("n", "t", "elsewhere", "f1", "{}", 0))
     with pytest.raises(LogChangedError):
         ledger.counts.put_partial(partial(Series("n"), 0))

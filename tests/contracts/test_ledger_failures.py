@@ -15,26 +15,32 @@ from sqlalchemy import event
 from accountant.errors import ClockError, DependencyError, LedgerError
 from accountant.log.entries import Passed
 from accountant.records import Answer, Outcome, PartialStatus, SeenDecision
-from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
+    EVENT,
+    USER,
+    Opens,
     Series,
+    admit,
     deny,
+    each_unit,
+    held,
+    must_verify,
     open_ledger,
     partial,
     registration,
-    requests,
     seen,
     set_up,
     settle,
+    status_of,
     terms,
 )
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
+    from accountant.units import PrivacyUnit
     from tests.support.ledgers import Clock
     from tests.support.postgres import Postgres
 
@@ -87,7 +93,7 @@ def test_the_file_is_private(tmp_path: Path) -> None:
     """Raw counts and the hash key are for the owner's eyes only."""
     path = tmp_path / "ledger.db"
     with open_ledger(f"sqlite:///{path}") as ledger:
-        set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+        set_up(ledger, EVENT, 5, [A])
         modes = {stat.S_IMODE(one.stat().st_mode) for one in tmp_path.iterdir()}
     assert modes == {0o600}
 
@@ -98,26 +104,26 @@ def test_a_full_disk_loses_nothing(tmp_path: Path) -> None:
     with open_ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         engine = ledger._store._engine
         event.listen(engine, "checkout", lambda connection, *_: connection.execute(limit[0]))
-        set_up(ledger, PrivacyUnit.EVENT, 5, [A])
-        ledger.admit("s", requests([A], 100))
+        set_up(ledger, EVENT, 5, [A])
+        admit(ledger, 100, A)
         settle(ledger, A, 0)
         limit[0] = "PRAGMA max_page_count = 1"  # the least SQLite grants is what it has now
         with pytest.raises(DependencyError, match="full") as caught:
             settle(ledger, A, 1, alarms=LARGE)
         assert "free space" in caught.value.hint
         assert ledger.cursor("a") == 10
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
         limit[0] = "PRAGMA max_page_count = 1073741823"
         assert settle(ledger, A, 1, alarms=LARGE).sequence == 2
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
 
 
 def test_a_dropped_connection_loses_nothing(postgres: Postgres) -> None:
     """A server that hangs up in the middle rolls back, and the next call connects again."""
     url = postgres.new_database()
     with open_ledger(url) as ledger:
-        set_up(ledger, PrivacyUnit.EVENT, 5, [A])
-        ledger.admit("s", requests([A], 100))
+        set_up(ledger, EVENT, 5, [A])
+        admit(ledger, 100, A)
         with pytest.raises(DependencyError) as caught:
             _write_while_connections_drop(ledger, postgres, url)
         assert caught.value.hint
@@ -134,13 +140,13 @@ def test_a_restored_backup_is_noticed_and_marked_as_spent(tmp_path: Path) -> Non
     path, backup = tmp_path / "ledger.db", tmp_path / "backup.db"
     a = Series("a", units=2, period=10**9)
     with open_ledger(f"sqlite:///{path}") as ledger:
-        set_up(ledger, PrivacyUnit.USER, 8, [a])
-        ledger.admit("s", requests([a], 20))
+        set_up(ledger, USER, 8, [a])
+        admit(ledger, 20, a)
         topic = [seen(settle(ledger, a, 0), periods=(0,))]
         ledger._store.close()
         shutil.copy(path, backup)
         topic += [seen(settle(ledger, a, 1), periods=(0,))]
-        ledger.admit("s", requests([a], 30))
+        admit(ledger, 30, a)
         topic += [seen(deny(ledger, a, 2), periods=(0,))]
         assert ledger.upkeep.unknown_decisions(topic) == []
     with open_ledger(f"sqlite:///{backup}") as restored:
@@ -148,27 +154,27 @@ def test_a_restored_backup_is_noticed_and_marked_as_spent(tmp_path: Path) -> Non
         assert restored.upkeep.mark_spent(topic) == 2
         assert restored.upkeep.mark_spent(topic) == 0
         assert restored.upkeep.unknown_decisions(topic) == []
-        assert restored.reports.verify() == []
+        must_verify(restored)
         assert restored.cursor("a") == 30
         known = restored.decision(a.key(1))
         assert known is not None
         assert (known.outcome, known.epsilon_units, known.published) == (Outcome.DECIDED, 2, True)
         assert settle(restored, a, 1) == known
         assert restored.unpublished("a", 10**9) != []  # the one before the backup, not marked yet
-        restored.admit("s", requests([a], 60))
+        admit(restored, 60, a)
         assert settle(restored, a, 3).sequence == 4
-        assert restored.reports.status().scopes["s"].spent_units == 8
-        assert restored.reports.verify() == []
+        assert held(restored) == 8
+        must_verify(restored)
 
 
-@pytest.mark.parametrize("unit", list(PrivacyUnit))
-def test_two_timelines_are_both_charged(opened: Callable[[], Ledger], unit: PrivacyUnit) -> None:
+@each_unit
+def test_two_timelines_are_both_charged(opened: Opens, unit: PrivacyUnit) -> None:
     """Where a window was drawn twice, both draws count, beyond the wall if need be."""
-    period = 10**9 if unit is PrivacyUnit.USER else 0
+    period = 10**9 if unit is USER else 0
     a = Series("a", units=2, period=period)
     ledger = opened()
     set_up(ledger, unit, 4, [a])
-    ledger.admit("s", requests([a], 20))
+    admit(ledger, 20, a)
     mine = settle(ledger, a, 0)
     twin = seen(mine, alarm_count=1, periods=(0,) if period else ())
     other = replace(twin, ledger_id="other", start_ms=0, epsilon_units=3)
@@ -176,28 +182,28 @@ def test_two_timelines_are_both_charged(opened: Callable[[], Ledger], unit: Priv
     assert len(ledger.upkeep.unknown_decisions([seen(mine), twin, other, twin])) == 2
     assert ledger.upkeep.mark_spent([other, twin]) == 2
     # Under unit user window 1 still holds its own reservation.
-    assert ledger.reports.status().scopes["s"].spent_units == 2 + 2 + 3 + (2 if period else 0)
+    assert held(ledger) == 2 + 2 + 3 + (2 if period else 0)
     assert settle(ledger, a, 1).sequence == 2
-    ledger.admit("s", requests([a], 40))
-    reserved = ledger.reports.status().scopes["s"].reservations
+    admit(ledger, 40, a)
+    reserved = status_of(ledger).reservations
     assert reserved == (0 if period else 2)
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 def test_a_window_that_another_timeline_released_does_not_leave_again(ledger: Ledger) -> None:
     """Of two draws analysts have one: the other stays charged, and here."""
-    set_up(ledger, PrivacyUnit.EVENT, 4, [A])
-    ledger.admit("s", requests([A], 20))
+    set_up(ledger, EVENT, 4, [A])
+    admit(ledger, 20, A)
     mine, later = settle(ledger, A, 0), settle(ledger, A, 1)
     assert ledger.upkeep.mark_spent([seen(mine, alarm_count=mine.alarm_count + 1)]) == 1
     assert [one.key for one in ledger.unpublished("a", 2**62)] == [later.key]
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 def test_windows_before_an_adopted_one_are_passed_over(ledger: Ledger) -> None:
     """What the topic no longer shows is taken as spent, and late registrations skip it too."""
-    set_up(ledger, PrivacyUnit.EVENT, 4, [A])
-    ledger.admit("s", requests([A], 30))
+    set_up(ledger, EVENT, 4, [A])
+    admit(ledger, 30, A)
     decision = settle(ledger, A, 0)
     for index in (1, 2, 3):
         ledger.counts.put_partial(partial(A, index))
@@ -210,23 +216,23 @@ def test_windows_before_an_adopted_one_are_passed_over(ledger: Ledger) -> None:
     assert stored == [False, False, False, True]  # raw counts go with their windows
     new = Series("new")
     ledger.pins.register_query(registration(new))
-    ledger.admit("s", requests([A, new], 60))
+    admit(ledger, 60, A, new)
     assert settle(ledger, new, 0).ledger_id == "other"
     assert ledger.cursor("new") == 10
     assert settle(ledger, A, 3).sequence == 6
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
-@pytest.mark.parametrize("unit", list(PrivacyUnit))
+@each_unit
 def test_waiting_windows_that_are_passed_over_count_as_spent(
     ledger: Ledger, unit: PrivacyUnit
 ) -> None:
     """The other timeline may have granted them; none is answered while they are being passed."""
-    period = 10**9 if unit is PrivacyUnit.USER else 0
+    period = 10**9 if unit is USER else 0
     a, b = (Series(name, 40, 10, 2, period=period) for name in "ab")
     set_up(ledger, unit, 3, [a, b])
-    ledger.admit("s", requests([a, b], 80))
-    assert ledger.reports.status().scopes["s"].pending == 9
+    admit(ledger, 80, a, b)
+    assert status_of(ledger).pending == 9
     last = a.key(3)
     place = ("other", "a", "s", last.start_ms, last.end_ms, 4, Outcome.DECIDED)
     adopted = SeenDecision(*place, 1, 0, next_start_ms=40, periods=(0,) if period else ())
@@ -235,16 +241,16 @@ def test_waiting_windows_that_are_passed_over_count_as_spent(
     # a0 was granted; a1 and a2 were not, but who knows; a3 was decided elsewhere.
     yes, missed, refused = Answer.RESERVED, Answer.MISSED, Answer.REFUSED
     assert answers == [[yes, missed, missed, missed], [refused] * 4]
-    scope = ledger.reports.status().scopes["s"]
+    scope = status_of(ledger)
     assert (scope.spent_units, scope.pending) == (3 * 2 + 1, 0)
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 def test_numbers_go_on_per_query_behind_what_was_seen(ledger: Ledger) -> None:
     """Adopting moves the numbers of the queries seen, registered or not, and of no other."""
     b, new = Series("b"), Series("new")
-    set_up(ledger, PrivacyUnit.EVENT, 9, [A, b])
-    ledger.admit("s", requests([A, b], 30))
+    set_up(ledger, EVENT, 9, [A, b])
+    admit(ledger, 30, A, b)
     mine = settle(ledger, A, 0)
     settle(ledger, b, 0)
     lost = seen(mine, sequence=4, start_ms=10, end_ms=20, next_start_ms=20)
@@ -258,21 +264,21 @@ def test_numbers_go_on_per_query_behind_what_was_seen(ledger: Ledger) -> None:
     ledger.pins.register_query(registration(new))
     status = ledger.reports.status().queries
     assert {name: one.sequence for name, one in status.items()} == {"a": 4, "b": 1, "new": 2}
-    ledger.admit("s", requests([A, b, new], 60))
-    assert ledger.reports.verify() == []
+    admit(ledger, 60, A, b, new)
+    must_verify(ledger)
     assert settle(ledger, A, 2).sequence == 5
     assert settle(ledger, b, 2).sequence == 2
     assert settle(ledger, new, 0).sequence == 2  # the adopted one
     assert deny(ledger, new, 1).sequence == 3
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 def test_who_waited_for_the_mark_of_time_looks_at_the_clock_then(
-    opened: Callable[[], Ledger], clock: Clock
+    opened: Opens, clock: Clock
 ) -> None:
     """While another worker held it time went by: no clock went back. One that did is found."""
     first, second = opened(), opened()
-    other = Thread(target=second.pins.register_budget, args=[terms(PrivacyUnit.EVENT, 5)])
+    other = Thread(target=second.pins.register_budget, args=[terms(EVENT, 5)])
     with first._door.write() as writing:
         other.start()
         other.join(0.2)
@@ -283,7 +289,7 @@ def test_who_waited_for_the_mark_of_time_looks_at_the_clock_then(
     assert [one.scope for one in first.pins.budgets()] == ["s"]
     clock.now_ms -= 60_000
     with pytest.raises(ClockError):
-        second.pins.register_budget(terms(PrivacyUnit.EVENT, 5, "t"))
+        second.pins.register_budget(terms(EVENT, 5, "t"))
 
 
 def _write_while_connections_drop(ledger: Ledger, postgres: Postgres, url: str) -> None:

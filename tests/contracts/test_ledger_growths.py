@@ -12,22 +12,22 @@ from accountant.errors import LedgerError, LogChangedError
 from accountant.layouts import Growth, Layouts
 from accountant.log.entries import Grown, decode
 from accountant.records import LogIdentity, PartialStatus
-from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
+    EVENT,
     TOPIC_ID,
     A,
     Clock,
+    Opens,
     Series,
+    admit,
     deny,
+    must_verify,
     partial,
-    requests,
     set_up,
     settle,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from accountant.ledger.ledger import Ledger
 
 DATABASES = ["sqlite"]
@@ -47,10 +47,10 @@ def identity(partitions: int) -> LogIdentity:
     return LogIdentity("feed", "cluster", TOPIC_ID, "topic", partitions)
 
 
-def test_a_growth_is_announced_and_concluded_once(opened: Callable[[], Ledger]) -> None:
+def test_a_growth_is_announced_and_concluded_once(opened: Opens) -> None:
     """Each step may be repeated, from anywhere: what was said first stays."""
     ledger = opened()
-    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    set_up(ledger, EVENT, 5, [A])
     assert ledger.growths.layouts() == {"feed": Layouts(2)}
     first = announced(ledger)
     assert first == Growth("feed", 5, 2, 20, None, NOW_MS)
@@ -60,12 +60,12 @@ def test_a_growth_is_announced_and_concluded_once(opened: Callable[[], Ledger]) 
     assert ledger.growths.conclude("feed", 5, until_ms=UNTIL_MS + 7) == done
     assert opened().growths.layouts() == {"feed": Layouts(2, (done,))}
     assert ledger.growths.of("feed").revision == 2
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 def test_a_second_growth_waits_for_the_first(ledger: Ledger) -> None:
     """One at a time, only upwards, and none begins before the last one is over."""
-    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    set_up(ledger, EVENT, 5, [A])
     announced(ledger)
     with pytest.raises(LedgerError, match="already growing to 5 partitions"):
         announced(ledger, 6)
@@ -83,7 +83,7 @@ def test_a_second_growth_waits_for_the_first(ledger: Ledger) -> None:
 
 def test_what_nobody_announced_is_not_concluded(ledger: Ledger, clock: Clock) -> None:
     """Nor is it over at an instant that has passed: windows up to now were denied for it."""
-    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    set_up(ledger, EVENT, 5, [A])
     with pytest.raises(LedgerError, match="was announced"):
         ledger.growths.conclude("feed", 5, until_ms=UNTIL_MS)
     with pytest.raises(LogChangedError, match="no worker has read feed 'other'"):
@@ -97,8 +97,8 @@ def test_what_nobody_announced_is_not_concluded(ledger: Ledger, clock: Clock) ->
 @pytest.mark.parametrize("ended", ["counted", "decided"])
 def test_windows_that_were_begun_do_not_change(ledger: Ledger, ended: str) -> None:
     """A growth that would reach back into what is counted or decided is refused, and not stored."""
-    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
-    ledger.admit("s", requests([A], 40))
+    set_up(ledger, EVENT, 5, [A])
+    admit(ledger, 40, A)
     for index in range(2):
         settle(ledger, A, index)
     if ended == "counted":
@@ -114,8 +114,8 @@ def test_windows_that_were_begun_do_not_change(ledger: Ledger, ended: str) -> No
 def test_windows_that_were_denied_ahead_of_their_time_do_not_count(ledger: Ledger) -> None:
     """Nor do those from before an alarm began: its first window may start long after now."""
     late = Series("late", first=500)
-    set_up(ledger, PrivacyUnit.EVENT, 5, [A, late])
-    ledger.admit("s", requests([A], 40))
+    set_up(ledger, EVENT, 5, [A, late])
+    admit(ledger, 40, A)
     for index in range(4):
         deny(ledger, A, index)
     growth = ledger.growths.announce(
@@ -126,7 +126,7 @@ def test_windows_that_were_denied_ahead_of_their_time_do_not_count(ledger: Ledge
 
 def test_partitions_that_are_there_begin_nobody_knows_when(ledger: Ledger) -> None:
     """So every undecided window may have records of before and after, counted ones too."""
-    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    set_up(ledger, EVENT, 5, [A])
     ledger.counts.put_partial(partial(A, 0))
     assert announced(ledger, 3, from_ms=None).from_ms == 0
     ledger.growths.conclude("feed", 3, until_ms=UNTIL_MS)
@@ -135,7 +135,7 @@ def test_partitions_that_are_there_begin_nobody_knows_when(ledger: Ledger) -> No
 
 def test_a_count_of_somebody_who_does_not_know_is_refused(ledger: Ledger) -> None:
     """Each step makes older readers stale; what they stored before it stays."""
-    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    set_up(ledger, EVENT, 5, [A])
     put = ledger.counts.put_partial
     assert put(partial(A, 0)) is PartialStatus.STORED
     announced(ledger)
@@ -151,7 +151,7 @@ def test_a_count_of_somebody_who_does_not_know_is_refused(ledger: Ledger) -> Non
 
 def test_the_log_may_have_the_partitions_that_were_announced(ledger: Ledger) -> None:
     """Those of before too: some broker may not have heard. All others are refused, with a way."""
-    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    set_up(ledger, EVENT, 5, [A])
 
     def fits(partitions: int) -> bool:
         try:
@@ -173,10 +173,10 @@ def test_the_log_may_have_the_partitions_that_were_announced(ledger: Ledger) -> 
         ledger.pins.register_log(replace(identity(5), topic_id="other"))
 
 
-def test_counts_and_an_announcement_at_once_agree(opened: Callable[[], Ledger]) -> None:
+def test_counts_and_an_announcement_at_once_agree(opened: Opens) -> None:
     """Either the count was there and refuses the growth, or the growth refuses the count."""
     ledger = opened()
-    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    set_up(ledger, EVENT, 5, [A])
     outcomes: dict[str, object] = {}
     other = opened()
 
@@ -197,10 +197,10 @@ def test_counts_and_an_announcement_at_once_agree(opened: Callable[[], Ledger]) 
 
 def test_a_growth_that_cannot_have_been_is_found(ledger: Ledger) -> None:
     """Whoever has it begin earlier or end sooner would have people counted twice."""
-    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    set_up(ledger, EVENT, 5, [A])
     growth = announced(ledger)
     ledger.growths.conclude("feed", 5, until_ms=UNTIL_MS)
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
     with ledger._door.write() as writing:
         writing.append(Grown(replace(growth, until_ms=20)))
     (impossible,) = ledger.reports.verify()
@@ -209,7 +209,7 @@ def test_a_growth_that_cannot_have_been_is_found(ledger: Ledger) -> None:
 
 def test_growths_are_exported(ledger: Ledger) -> None:
     """Who has had how many partitions since when is the custodian's to see."""
-    set_up(ledger, PrivacyUnit.EVENT, 5, [A])
+    set_up(ledger, EVENT, 5, [A])
     growth = announced(ledger)
     (row,) = [one for one in ledger.reports.entries() if one.kind == Grown.kind]
     assert decode(row.kind, row.payload) == Grown(growth)

@@ -9,9 +9,8 @@ import pytest
 from accountant.errors import LedgerRolledBackError
 from accountant.ledger import heads
 from accountant.store.headfile import HeadFile, Noted
-from accountant.units import PrivacyUnit
 from tests.support.archived import move_all, moved
-from tests.support.ledgers import A, B, open_ledger, requests, set_up, settle
+from tests.support.ledgers import EVENT, A, B, Opens, admit, open_ledger, set_up, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,9 +24,9 @@ WINDOWS = 8
 
 def filled(ledger: Ledger) -> list[str]:
     """Decide windows and release them; return the heads in between."""
-    set_up(ledger, PrivacyUnit.EVENT, 100, [A])
+    set_up(ledger, EVENT, 100, [A])
     noted = [ledger.heads.now()]
-    ledger.admit("s", requests([A], 10 * WINDOWS))
+    admit(ledger, 10 * WINDOWS, A)
     for index in range(WINDOWS):
         noted.append(ledger.heads.now())
         ledger.mark_published(settle(ledger, A, index).key)
@@ -72,8 +71,8 @@ def test_a_head_where_an_archive_ends_is_compared(ledger: Ledger) -> None:
 
 def test_a_release_tells_what_it_may_take_along(ledger: Ledger) -> None:
     """The last decision of each query up to the head, and of others that nothing was decided."""
-    set_up(ledger, PrivacyUnit.EVENT, 10, [A, B])
-    ledger.admit("s", requests([A, B], 30))
+    set_up(ledger, EVENT, 10, [A, B])
+    admit(ledger, 30, A, B)
     assert ledger.heads.release() == (ledger.heads.now(), {"a": 0, "b": 0})
     settle(ledger, A, 0)
     settle(ledger, A, 1)
@@ -83,16 +82,16 @@ def test_a_release_tells_what_it_may_take_along(ledger: Ledger) -> None:
 
 def test_heads_are_keyed(ledger: Ledger) -> None:
     """Who knows the chain, and not the ledger's secret, does not know its heads."""
-    set_up(ledger, PrivacyUnit.EVENT, 100, [A])
+    set_up(ledger, EVENT, 100, [A])
     guessed = heads.Heads(ledger._door, bytes(32))
     assert guessed.now() != ledger.heads.now()
 
 
-def test_equal_histories_have_heads_of_their_own(fresh: Callable[[], Ledger]) -> None:
+def test_equal_histories_have_heads_of_their_own(fresh: Opens) -> None:
     """Without the key nobody can try costs until a head fits."""
     one, other = fresh(), fresh()
     for ledger in (one, other):
-        set_up(ledger, PrivacyUnit.EVENT, 100, [A])
+        set_up(ledger, EVENT, 100, [A])
     assert one.heads.now() != other.heads.now()
     assert one.heads.problems([other.heads.now()])
 
@@ -102,8 +101,8 @@ def test_a_copy_that_went_on_is_told_from_its_twin(new_url: Callable[[], str]) -
     found = []
     with open_ledger(new_url(), entropy=bytes) as one, open_ledger(new_url(), entropy=bytes) as two:
         for ledger, units in ((one, 1), (two, 2)):
-            set_up(ledger, PrivacyUnit.EVENT, 100, [B])
-            ledger.admit("s", requests([B], 10 * WINDOWS))
+            set_up(ledger, EVENT, 100, [B])
+            admit(ledger, 10 * WINDOWS, B)
             found.append(ledger.heads.now())
             settle(ledger, B, 0, units=units)
             found.append(ledger.heads.now())
@@ -122,8 +121,8 @@ def test_the_file_beside_a_ledger_stays_short(
     monkeypatch.setattr(heads, "_LONG", 300)
     file = HeadFile(tmp_path / "ledger.db.heads")
     with open_ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
-        set_up(ledger, PrivacyUnit.EVENT, 100, [A])
-        ledger.admit("s", requests([A], 10 * WINDOWS))
+        set_up(ledger, EVENT, 100, [A])
+        admit(ledger, 10 * WINDOWS, A)
         for index in range(WINDOWS):
             settle(ledger, A, index)
             assert ledger.unpublished("a", 10**9)

@@ -17,7 +17,19 @@ from accountant.log.state import Budget, ChargeState, Reservation
 from accountant.records import Answer, Outcome, SeenDecision
 from accountant.rules import admission
 from accountant.units import PrivacyUnit
-from tests.support.ledgers import Series, deny, open_ledger, requests, set_up, settle
+from tests.support.ledgers import (
+    EVENT,
+    USER,
+    Series,
+    deny,
+    each_unit,
+    must_verify,
+    open_ledger,
+    requests,
+    set_up,
+    settle,
+    status_of,
+)
 from tests.support.transcripts import Play, random_case
 
 if TYPE_CHECKING:
@@ -41,7 +53,7 @@ def play(url: str, unit: PrivacyUnit, seed: int, interleaving: int = 0) -> None:
     Play(case, Random(f"{seed} {interleaving}"), lambda: open_ledger(url)).run()
 
 
-@pytest.mark.parametrize("unit", list(PrivacyUnit))
+@each_unit
 def test_answers_follow_the_order_whatever_the_interleaving(
     new_url: Callable[[], str], unit: PrivacyUnit
 ) -> None:
@@ -50,17 +62,17 @@ def test_answers_follow_the_order_whatever_the_interleaving(
         play(new_url(), unit, number // 2, number % 2)
 
 
-@pytest.mark.parametrize("unit", list(PrivacyUnit))
+@each_unit
 def test_the_log_adds_up_at_every_length(ledger: Ledger, unit: PrivacyUnit) -> None:
     """With 1 to 100 windows that ended somehow, its entries add up to what the ledger says."""
-    period = 200 if unit is PrivacyUnit.USER else 0
+    period = 200 if unit is USER else 0
     series = Series("q", 20, 10, 2, cells_per_unit=2 if period else 1, period=period)
     set_up(ledger, unit, 24 if period else 4, [series])
     ends = Counter[str]()
     for index in range(100):
         ends[_end_somehow(ledger, series, index)] += 1
         spent = lost_by_hand(ledger)
-        status = ledger.reports.status().scopes["s"]
+        status = status_of(ledger)
         if period:
             totals: Counter[int] = Counter()
             for one in spent:
@@ -70,7 +82,7 @@ def test_the_log_adds_up_at_every_length(ledger: Ledger, unit: PrivacyUnit) -> N
         else:
             assert status.spent_units == worst_by_hand(spent)
         if index % 10 == 9:
-            assert ledger.reports.verify() == []
+            must_verify(ledger)
     wanted = {"settled", "cells", "denied", "refused", "too_old", "missed", "spent"}
     assert set(ends) == wanted
     assert min(ends.values()) > 2
@@ -251,13 +263,13 @@ def forgets_pending(patch: pytest.MonkeyPatch) -> None:
 TWINS: list[tuple[Callable[[pytest.MonkeyPatch], None], PrivacyUnit]] = [
     *((as_they_stand, unit) for unit in PrivacyUnit),
     *((forgets_reservations, unit) for unit in PrivacyUnit),
-    (resets_every_period, PrivacyUnit.EVENT),
-    (drops_a_shape, PrivacyUnit.EVENT),
+    (resets_every_period, EVENT),
+    (drops_a_shape, EVENT),
     *((refunds_twice, unit) for unit in PrivacyUnit),
-    (forgets_periods, PrivacyUnit.USER),
+    (forgets_periods, USER),
     *((sees_later_windows, unit) for unit in PrivacyUnit),
     *((never_answers, unit) for unit in PrivacyUnit),
-    (forgets_pending, PrivacyUnit.EVENT),
+    (forgets_pending, EVENT),
 ]
 
 

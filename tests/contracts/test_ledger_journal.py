@@ -7,17 +7,13 @@ from typing import TYPE_CHECKING
 
 from accountant.errors import ClockError
 from accountant.ledger.journal import START, Happened
-from tests.support.ledgers import Clock, open_ledger
+from tests.support.ledgers import Clock, Opens, must_verify, open_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from accountant.ledger.ledger import Ledger
 
-
-def test_entries_are_counted_with_their_last_time(
-    opened: Callable[[], Ledger], clock: Clock
-) -> None:
+def test_entries_are_counted_with_their_last_time(opened: Opens, clock: Clock) -> None:
     """Over processes, each entry for itself; a clock that went back is noted as it stands."""
     assert opened().journal.entries() == {}
     opened().journal.note(START)
@@ -30,7 +26,7 @@ def test_entries_are_counted_with_their_last_time(
         START: Happened(2, 7),
         "ClockError": Happened(2, 1_000_005),
     }
-    assert opened().reports.verify() == []
+    must_verify(opened())
 
 
 def test_a_clock_that_is_not_believed_is_noted_all_the_same(new_url: Callable[[], str]) -> None:
@@ -53,7 +49,7 @@ def _once(first: Callable[[], int], then: Callable[[], int]) -> Callable[[], int
     return lambda: left.pop()() if left else then()
 
 
-def test_entries_of_many_at_once_all_count(opened: Callable[[], Ledger]) -> None:
+def test_entries_of_many_at_once_all_count(opened: Opens) -> None:
     """Workers that start together are as many starts."""
     ledgers = [opened() for _ in range(4)]
     with ThreadPoolExecutor(8) as pool:

@@ -13,17 +13,22 @@ from accountant.log import images
 from accountant.records import Answer
 from tests.support.archived import move_all
 from tests.support.ledgers import (
+    USER,
+    Opens,
     Series,
+    admit,
     answers,
     decide_all,
     deny,
+    held,
+    must_verify,
     open_ledger,
     registration,
     requests,
     set_up,
     settle,
 )
-from tests.support.runs import OTHER, RUN, TERMS, USER, WHOLE, ask, held, ring, seen
+from tests.support.runs import OTHER, RUN, TERMS, WHOLE, ask, ring, seen
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +59,7 @@ def test_an_open_run_is_not_cut_off(ledger: Ledger) -> None:
             deny(ledger, greedy, index, "budget")
     assert reserved(ledger, greedy, 30) == [True] * 5 + [False] * 25
     assert held(ledger) == WHOLE + 5
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 @pytest.mark.parametrize("share", [0, 6])
@@ -67,45 +72,7 @@ def test_a_share_is_there_at_the_end_of_the_period(ledger: Ledger, share: int) -
     granted = reserved(ledger, SHORT, 24)
     assert [sum(granted[:12]), sum(granted[12:])] == many
     assert reserved(ledger, LONG, 2) == few
-    assert ledger.reports.verify() == []
-
-
-def test_what_was_drawn_of_a_share_is_not_kept_twice(ledger: Ledger) -> None:
-    """What an alarm with a share has had, or may have, is in what it holds; refunds are kept."""
-    early = replace(LONG, size=10, step=60, share=4)
-    set_up(ledger, USER, 5, [SHORT, early])
-    ledger.admit("s", requests([SHORT, early], 60))
-    # "long" is first of the windows that end at 10: 3 of its 4 are held, and 1 is kept.
-    assert answers(ledger, SHORT, 2) == [Answer.RESERVED, Answer.PENDING]
-    settle(ledger, early, 0, units=0)
-    settle(ledger, SHORT, 0)
-    assert answers(ledger, SHORT, 3)[1:] == [Answer.REFUSED] * 2  # given back to the share
-    ledger.admit("s", requests([SHORT, early], 80))
-    assert ledger.answer(early.key(1)) is Answer.RESERVED
-    assert ledger.reports.verify() == []
-
-
-def test_an_alarm_may_draw_more_than_its_share(ledger: Ledger) -> None:
-    """A share is a floor: what nobody keeps is for whoever asks first."""
-    long = replace(LONG, step=30, size=30, share=3)
-    set_up(ledger, USER, 12, [long, replace(SHORT, share=1)])
-    ledger.admit("s", requests([long], 120))
-    assert reserved(ledger, long, 4) == [True, True, True, False]
-
-
-def test_another_process_keeps_the_same(opened: Callable[[], Ledger]) -> None:
-    """Shares and open runs follow from the rows: nothing is lost with a process."""
-    first, run = opened(), replace(RUN, share=WHOLE)
-    other = replace(OTHER, units=1)
-    set_up(first, USER, WHOLE + 1, [run, other])
-    ask(first, 20, other, run=run)
-    ring(first, 0, 1, run)
-    first.close()
-    second = opened()
-    ask(second, 40, other, run=run)
-    # One is free beside the run; it was granted first, and both know.
-    assert reserved(second, other, 4) == [True, False, False, False]
-    assert second.answer(run.key(1)) is Answer.RESERVED
+    must_verify(ledger)
 
 
 def test_a_run_keeps_nothing_once_it_is_over(
@@ -124,7 +91,7 @@ def test_a_run_keeps_nothing_once_it_is_over(
             deny(one, hop, index)
         ring(one, 5, 0, hop)  # [50, 70): 5 of 11 spent in both periods, 6 may come
         small = replace(free, units=4)
-        one.admit("s", requests([small], 100))
+        admit(one, 100, small)
         return one.answer(small.key(9))
 
     assert late(ledger) is Answer.RESERVED  # [90, 100): that run's last window ends by 80
@@ -135,7 +102,7 @@ def test_a_run_keeps_nothing_once_it_is_over(
 
 @pytest.mark.parametrize("keeps", [True, False])
 def test_an_archive_leaves_what_tells_of_an_open_run(
-    opened: Callable[[], Ledger], monkeypatch: pytest.MonkeyPatch, *, keeps: bool
+    opened: Opens, monkeypatch: pytest.MonkeyPatch, *, keeps: bool
 ) -> None:
     """What a run across a boundary has left is kept; a twin that keeps no ended window forgets."""
     if not keeps:
@@ -156,7 +123,7 @@ def test_an_archive_leaves_what_tells_of_an_open_run(
     ledger.mark_published(*(other.key(index) for index in range(7)))
     assert move_all(ledger, 70) > 0
     ledger = opened()
-    ledger.admit("s", requests([other], 80))
+    admit(ledger, 80, other)
     assert ledger.answer(other.key(7)) is (Answer.REFUSED if keeps else Answer.RESERVED)
 
 
@@ -165,16 +132,16 @@ def test_a_share_changes_with_the_configuration(ledger: Ledger) -> None:
     set_up(ledger, USER, 10, [SHORT, LONG])
     with pytest.raises(LedgerCorruptError):
         ledger.pins.register_query(registration(replace(LONG, share=5)))
-    ledger.admit("s", requests([SHORT], 50))
+    admit(ledger, 50, SHORT)
     assert reserved(ledger, SHORT, 5) == [True] * 4 + [False]
     smaller = replace(LONG, share=4, fingerprint="f2")
     ledger.pins.accept_change(registration(smaller), 0)
-    ledger.admit("s", requests([SHORT], 80))
+    admit(ledger, 80, SHORT)
     assert reserved(ledger, SHORT, 8)[4:] == [True] * 2 + [False] * 2
     ledger.pins.retire_query("long")
-    ledger.admit("s", requests([SHORT], 120))
+    admit(ledger, 120, SHORT)
     assert reserved(ledger, SHORT, 12)[6:] == [True] * 4 + [False] * 2
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 def test_an_adopted_decision_is_drawn_from_its_share(ledger: Ledger) -> None:
@@ -182,10 +149,10 @@ def test_an_adopted_decision_is_drawn_from_its_share(ledger: Ledger) -> None:
     long = replace(LONG, period=10**9)
     short = replace(SHORT, period=10**9)
     set_up(ledger, USER, 10, [short, long])
-    ledger.admit("s", requests([short], 10))
+    admit(ledger, 10, short)
     first = settle(ledger, short, 0)
     adopted = seen(first, query="long", start_ms=0, end_ms=60, ledger_id="other", epsilon_units=6)
     assert ledger.upkeep.mark_spent([adopted]) == 1
-    ledger.admit("s", requests([short], 70))
+    admit(ledger, 70, short)
     assert reserved(ledger, short, 7) == [True] * 4 + [False] * 3
-    assert ledger.reports.verify() == []
+    must_verify(ledger)

@@ -23,12 +23,17 @@ from accountant.records import Answer, Stand
 from accountant.regions.regions import Region
 from accountant.regions.shapes import Shape
 from accountant.store.tables import ENTRIES, WORKING
-from accountant.units import PrivacyUnit
 from tests.support.archived import moved
 from tests.support.ledgers import (
+    EVENT,
+    USER,
+    Opens,
     Series,
+    admit,
     answers,
     deny,
+    each_unit,
+    must_verify,
     partial,
     registration,
     requests,
@@ -40,9 +45,10 @@ from tests.support.ledgers import (
 from tests.support.runs import OTHER, RUN, WHOLE, ask, ring
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from accountant.ledger.ledger import Ledger
+    from accountant.units import PrivacyUnit
 
 DATABASES = ["sqlite"]
 BOTH = pytest.mark.parametrize("database", ["sqlite", "postgresql"], indirect=True)
@@ -55,15 +61,15 @@ LONG = Series("long", 200, 200, 5)
 
 def fill(ledger: Ledger) -> None:
     """Put rows into every table: a run, a pane, counts, recovered and archived decisions."""
-    ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 50, "old"))
+    ledger.pins.register_budget(terms(EVENT, 50, "old"))
     ledger.pins.register_query(registration(OLD, "old"))
     ledger.admit("old", [OLD.request(0)])
     settle(ledger, OLD, 0)
     ledger.mark_published(OLD.key(0))
     assert moved(ledger, -90)[-1].kind in {Ended.kind, Worst.kind}
     ledger.pins.retire_query("old")
-    set_up(ledger, PrivacyUnit.USER, WHOLE + 4 * OTHER.units, [RUN, OTHER])
-    ledger.pins.register_budget(terms(PrivacyUnit.EVENT, 50, "t"))
+    set_up(ledger, USER, WHOLE + 4 * OTHER.units, [RUN, OTHER])
+    ledger.pins.register_budget(terms(EVENT, 50, "t"))
     for one in (E, LAB):
         ledger.pins.register_query(registration(one, "t"))
     ask(ledger, 50, OTHER)
@@ -121,11 +127,11 @@ def unseen(table: sa.Table, row: dict[str, Any]) -> bool:
 
 
 @pytest.mark.parametrize("table", [ENTRIES, *WORKING], ids=lambda one: str(one.name))
-def test_every_change_of_every_row_is_named(opened: Callable[[], Ledger], table: sa.Table) -> None:
+def test_every_change_of_every_row_is_named(opened: Opens, table: sa.Table) -> None:
     """By ``verify``, or by whoever opens it next; so is every row that is gone and matters."""
     ledger = opened()
     fill(ledger)
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
     engine = ledger._store._engine
     with engine.connect() as connection:
         rows = [row._asdict() for row in connection.execute(sa.select(table))]
@@ -146,17 +152,17 @@ def test_every_change_of_every_row_is_named(opened: Callable[[], Ledger], table:
             with engine.begin() as connection:
                 connection.execute(table.delete())
                 connection.execute(table.insert(), rows)
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 @BOTH
 def test_an_alarm_that_comes_late_meets_what_was_forgotten(
-    opened: Callable[[], Ledger],
+    opened: Opens,
 ) -> None:
     """A window that began before all others is answered above what lies in it, however old."""
     ledger = opened()
-    set_up(ledger, PrivacyUnit.EVENT, 5, [LAB])
-    ledger.admit("s", requests([LAB], 190))
+    set_up(ledger, EVENT, 5, [LAB])
+    admit(ledger, 190, LAB)
     for index in range(19):
         settle(ledger, LAB, index)
     with ledger._door.write() as writing:
@@ -167,25 +173,25 @@ def test_an_alarm_that_comes_late_meets_what_was_forgotten(
     ledger.pins.register_query(registration(replace(LONG, units=3)))
     ledger.pins.register_query(registration(replace(LONG, query="over", units=1)))
     late = [replace(LONG, units=3), replace(LONG, query="over", units=1)]
-    ledger.admit("s", requests([LAB, *late], 200))
+    admit(ledger, 200, LAB, *late)
     assert answers(ledger, late[0], 1) == ["reserved"]  # 2 of LAB and 3 fill the 5
     settle(ledger, late[0], 0)
     assert answers(ledger, late[1], 1) == ["refused"]
 
 
-@pytest.mark.parametrize("unit", list(PrivacyUnit))
+@each_unit
 def test_an_image_goes_on_as_the_state_does(
-    opened: Callable[[], Ledger], monkeypatch: pytest.MonkeyPatch, unit: PrivacyUnit
+    opened: Opens, monkeypatch: pytest.MonkeyPatch, unit: PrivacyUnit
 ) -> None:
     """Written down after every entry or never, every later answer is the same."""
-    period = 100 if unit is PrivacyUnit.USER else 0
+    period = 100 if unit is USER else 0
     both = [replace(E, period=period), replace(LAB, period=period)]
     random = Random("images")
     one = opened()
     set_up(one, unit, 9, both)
     monkeypatch.setattr(door, "_IMAGE_EVERY", 1)
     for until_ms in range(50, 250, 50):
-        one.admit("s", requests(both, until_ms))
+        admit(one, until_ms, *both)
         for series in both:
             while one.cursor(series.query) + series.size <= until_ms:
                 index = one.cursor(series.query) // series.step
@@ -202,7 +208,7 @@ def test_an_image_goes_on_as_the_state_does(
             assert again is not None
             assert images.dump(again) == images.dump(state)
         assert opened().reports.status() == one.reports.status()
-        assert one.reports.verify() == []
+        must_verify(one)
 
 
 LIES = [
@@ -215,13 +221,11 @@ LIES = [
 
 
 @pytest.mark.parametrize(("true", "false"), LIES)
-def test_a_snapshot_that_lies_is_named(
-    opened: Callable[[], Ledger], true: bytes, false: bytes
-) -> None:
+def test_a_snapshot_that_lies_is_named(opened: Opens, true: bytes, false: bytes) -> None:
     """The fold from the beginning says what the snapshot should have been."""
     ledger = opened()
-    set_up(ledger, PrivacyUnit.EVENT, 9, [LAB])
-    ledger.admit("s", requests([LAB], 100))
+    set_up(ledger, EVENT, 9, [LAB])
+    admit(ledger, 100, LAB)
     settle(ledger, LAB, 0)
     with ledger._door.write() as writing:
         image = images.dump(writing.state)
@@ -232,11 +236,11 @@ def test_a_snapshot_that_lies_is_named(
     assert any("snapshot" in line for line in ledger.reports.verify())
 
 
-def test_a_snapshot_that_lies_of_a_share_is_named(opened: Callable[[], Ledger]) -> None:
+def test_a_snapshot_that_lies_of_a_share_is_named(opened: Opens) -> None:
     """Whoever makes an alarm look as if it had drawn more of its share is found out."""
     ledger, share = opened(), replace(LAB, share=4, period=1_000)
-    set_up(ledger, PrivacyUnit.USER, 9, [share])
-    ledger.admit("s", requests([share], 10))
+    set_up(ledger, USER, 9, [share])
+    admit(ledger, 10, share)
     with ledger._door.write() as writing:
         state = deepcopy(writing.state)
         state.queries["lab"].drawn[0] = PeriodTotal(4, 4)
@@ -244,10 +248,10 @@ def test_a_snapshot_that_lies_of_a_share_is_named(opened: Callable[[], Ledger]) 
     assert any("snapshot" in line for line in ledger.reports.verify())
 
 
-def test_a_log_without_its_beginning_is_refused(opened: Callable[[], Ledger]) -> None:
+def test_a_log_without_its_beginning_is_refused(opened: Opens) -> None:
     """Somebody deleted its oldest entries: there is nothing to fold from."""
     ledger = opened()
-    set_up(ledger, PrivacyUnit.EVENT, 9, [LAB])
+    set_up(ledger, EVENT, 9, [LAB])
     with ledger._store._engine.begin() as connection:
         connection.execute(ENTRIES.delete().where(ENTRIES.c.seq < 3))
     with pytest.raises(LedgerCorruptError, match="beginning"):
@@ -260,39 +264,39 @@ ROOM = {room: Region.where(room=room) for room in ("lab", "hall")}
 @pytest.mark.parametrize(
     ("unit", "together"),
     [
-        (PrivacyUnit.USER, [LAB, E]),
-        (PrivacyUnit.USER, [replace(LAB, windows=2)]),
-        (PrivacyUnit.EVENT, [LAB, E]),
-        (PrivacyUnit.EVENT, [replace(E, shape=Shape(ROOM["lab"].canonical))]),
+        (USER, [LAB, E]),
+        (USER, [replace(LAB, windows=2)]),
+        (EVENT, [LAB, E]),
+        (EVENT, [replace(E, shape=Shape(ROOM["lab"].canonical))]),
     ],
     ids=["user", "caps", "event", "region"],
 )
 def test_a_filter_that_grants_too_much_is_named(
-    opened: Callable[[], Ledger],
+    opened: Opens,
     monkeypatch: pytest.MonkeyPatch,
     unit: PrivacyUnit,
     together: list[Series],
 ) -> None:
     """Broken twin: whatever is asked fits. ``verify`` adds it up by itself."""
-    mine = [replace(one, period=100 if unit is PrivacyUnit.USER else 0) for one in together]
+    mine = [replace(one, period=100 if unit is USER else 0) for one in together]
     ledger = opened()
     set_up(ledger, unit, 5, mine)
-    ledger.admit("s", requests(mine, 40))
-    assert ledger.reports.verify() == []
+    admit(ledger, 40, *mine)
+    must_verify(ledger)
     for judge in (UserFilter, EventFilter, WithRoom):
         monkeypatch.setattr(judge, "answer", lambda *_: Answer.RESERVED)
     ledger.admit("s", requests([replace(one, units=3) for one in mine], 100))
     assert any("above the limit of 5" in line for line in ledger.reports.verify())
 
 
-def test_rows_that_no_two_alarms_share_are_not_added_up(opened: Callable[[], Ledger]) -> None:
+def test_rows_that_no_two_alarms_share_are_not_added_up(opened: Opens) -> None:
     """Two rooms: each alarm has the whole limit, and a third over both what is left of it."""
     ledger = opened()
     rooms = [replace(E, query=name, shape=Shape(region.canonical)) for name, region in ROOM.items()]
     both = replace(LAB, query="both")
-    set_up(ledger, PrivacyUnit.EVENT, 8, [*rooms, both])
-    ledger.admit("s", requests([*rooms, both], 60))
-    assert ledger.reports.verify() == []
+    set_up(ledger, EVENT, 8, [*rooms, both])
+    admit(ledger, 60, *rooms, both)
+    must_verify(ledger)
     assert Answer.RESERVED in answers(ledger, rooms[1], 3)
     for index in range(3):
         for one in (*rooms, both):
@@ -300,4 +304,4 @@ def test_rows_that_no_two_alarms_share_are_not_added_up(opened: Callable[[], Led
                 settle(ledger, one, index, cells=(0, 1, 2, 1))
             else:
                 deny(ledger, one, index, "budget")
-            assert ledger.reports.verify() == []
+            must_verify(ledger)

@@ -16,8 +16,18 @@ from accountant.log.entries import Admitted, decode
 from accountant.records import Answer
 from accountant.regions.regions import Region
 from accountant.regions.shapes import Shape
-from accountant.units import PrivacyUnit
-from tests.support.ledgers import Clock, Series, deny, open_ledger, requests, set_up, settle
+from tests.support.ledgers import (
+    EVENT,
+    Clock,
+    Opens,
+    Series,
+    admit,
+    deny,
+    must_verify,
+    open_ledger,
+    set_up,
+    settle,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -36,7 +46,7 @@ ALL = (
 UNTIL_MS = 120
 
 
-def story(pick: Callable[[], Ledger], clock: Clock, seed: int) -> None:
+def story(pick: Opens, clock: Clock, seed: int) -> None:
     """Play a history; ask ``pick`` for the ledger of every call.
 
     Now and then the clock goes back, which undoes a settlement that was all but stored.
@@ -46,7 +56,7 @@ def story(pick: Callable[[], Ledger], clock: Clock, seed: int) -> None:
     until_ms = 0
     while any(left.values()):
         until_ms = min(until_ms + script.choice([0, 0, 10]), UNTIL_MS)
-        pick().admit("s", requests(ALL, until_ms))
+        admit(pick(), until_ms, *ALL)
         one = script.choice([series for series, windows in left.items() if windows])
         number, units, fails = left[one][0], script.randint(0, one.units), script.random() < 0.2
         if one.key(number).end_ms > until_ms:
@@ -92,10 +102,10 @@ def test_remembering_changes_no_entry(
         monkeypatch.setattr(state, "_SPARE", seed % 3 if remembers else 10**6)
         same = {"entropy": bytes}  # the first entry tells which ledger it is
         with open_ledger(url, clock, **same) as one, open_ledger(url, clock) as other:
-            set_up(one, PrivacyUnit.EVENT, 7, ALL)
+            set_up(one, EVENT, 7, ALL)
             turns = alternating(seed, one, other) if remembers else forgetting(one)
             story(partial(next, turns), clock, seed)
-            assert one.reports.verify() == []
+            must_verify(one)
             exports.append(list(one.reports.entries()))
     assert exports[0] == exports[1]
     told = (decode(row.kind, row.payload) for row in exports[0])
@@ -112,17 +122,17 @@ def restored(tmp_path: Path) -> Answer:
     a = Series("a", size=20, units=4)
     path, backup = tmp_path / "ledger.db", tmp_path / "backup.db"
     with open_ledger(f"sqlite:///{path}") as ledger:
-        set_up(ledger, PrivacyUnit.EVENT, 4, [a])
-        ledger.admit("s", requests([a], 20))
+        set_up(ledger, EVENT, 4, [a])
+        admit(ledger, 20, a)
         ledger._store.close()
         shutil.copy(path, backup)
         settle(ledger, a, 0)
-        ledger.admit("s", requests([a], 30))
+        admit(ledger, 30, a)
         assert ledger.answer(a.key(1)) is Answer.REFUSED
         ledger._store.close()
         shutil.copy(backup, path)
         settle(ledger, a, 0, units=0)
-        ledger.admit("s", requests([a], 30))
+        admit(ledger, 30, a)
         return ledger.answer(a.key(1))
 
 

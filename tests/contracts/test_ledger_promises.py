@@ -12,15 +12,24 @@ from accountant.errors import ConfigChangedError, LedgerError
 from accountant.log.entries import Budgeted
 from accountant.loss.gaussian import Gaussian
 from accountant.records import Answer, BudgetTerms, LogIdentity, Outcome, SeenDecision
-from accountant.units import PrivacyUnit
-from tests.support.ledgers import TOPIC_ID, Series, registration, requests, settle
+from tests.support.ledgers import (
+    TOPIC_ID,
+    USER,
+    Series,
+    admit,
+    held,
+    must_verify,
+    registration,
+    settle,
+    status_of,
+)
 
 if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
 
 DATABASES = ["sqlite"]
 PROMISE = Gaussian(Fraction(1), Fraction(1, 10**6))
-TERMS = BudgetTerms("s", PrivacyUnit.USER, PROMISE.wall_units, "lifetime", PROMISE.text)
+TERMS = BudgetTerms("s", USER, PROMISE.wall_units, "lifetime", PROMISE.text)
 CROWD = Series("crowd", units=PROMISE.wall_units // 3, period=10**6)
 PURE = replace(TERMS, promise=None)
 
@@ -56,8 +65,8 @@ def test_another_promise_is_refused(ledger: Ledger) -> None:
         with pytest.raises(ConfigChangedError) as refused:
             ledger.pins.register_budget(terms)
         assert said in refused.value.message
-    assert ledger.reports.status().scopes["s"].promise == PROMISE.text
-    assert ledger.reports.verify() == []
+    assert status_of(ledger).promise == PROMISE.text
+    must_verify(ledger)
 
 
 def test_a_pure_budget_stays_pure(ledger: Ledger) -> None:
@@ -70,17 +79,17 @@ def test_a_pure_budget_stays_pure(ledger: Ledger) -> None:
 def test_the_wall_holds_what_was_promised(ledger: Ledger) -> None:
     """Three windows of a third each; the fourth is refused, and what was charged adds up."""
     set_up(ledger)
-    ledger.admit("s", requests([CROWD], 40))
+    admit(ledger, 40, CROWD)
     answers = [ledger.answer(CROWD.key(index)) for index in range(4)]
     assert answers == [Answer.RESERVED] * 3 + [Answer.PENDING]
     for index in range(3):
         settle(ledger, CROWD, index)
     assert ledger.answer(CROWD.key(3)) is Answer.REFUSED
-    spent = ledger.reports.status().scopes["s"].spent_units
+    spent = held(ledger)
     assert spent == 3 * CROWD.units <= PROMISE.wall_units
     assert PROMISE.keeps(spent)
     assert not PROMISE.keeps(spent + CROWD.units)
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 @pytest.mark.parametrize(
@@ -106,7 +115,7 @@ def test_what_was_charged_under_another_promise_is_not_taken_over(ledger: Ledger
     set_up(ledger)
     with pytest.raises(LedgerError, match="another kind of promise"):
         ledger.upkeep.mark_spent([seen(gaussian=False)])
-    assert ledger.reports.status().scopes["s"].spent_units == 0
+    assert held(ledger) == 0
     assert ledger.upkeep.mark_spent([seen(gaussian=True)]) == 1
-    assert ledger.reports.status().scopes["s"].spent_units == 5
-    assert ledger.reports.verify() == []
+    assert held(ledger) == 5
+    must_verify(ledger)

@@ -7,8 +7,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accountant.costs.noisy import Noisy
-from accountant.units import PrivacyUnit
-from tests.support.ledgers import HOP, A, Series, deny, partial, requests, seen, set_up, settle
+from tests.support.ledgers import (
+    EVENT,
+    HOP,
+    USER,
+    A,
+    Series,
+    admit,
+    deny,
+    partial,
+    seen,
+    set_up,
+    settle,
+)
 
 if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
@@ -17,8 +28,8 @@ if TYPE_CHECKING:
 
 def test_status_counts(ledger: Ledger) -> None:
     """Decisions, denials by reason, what waits, and the reserved part of what is spent."""
-    set_up(ledger, PrivacyUnit.EVENT, 9, [A, HOP])
-    ledger.admit("s", requests([A, HOP], 60))
+    set_up(ledger, EVENT, 9, [A, HOP])
+    admit(ledger, 60, A, HOP)
     settle(ledger, A, 0)
     deny(ledger, A, 1, "incomplete")
     deny(ledger, A, 2, "incomplete")
@@ -32,8 +43,8 @@ def test_status_counts(ledger: Ledger) -> None:
 
 def test_status_says_when_windows_ended_last(ledger: Ledger, clock: Clock) -> None:
     """The last decision, and the last denial by reason, of each query by itself."""
-    set_up(ledger, PrivacyUnit.EVENT, 9, [A, HOP])
-    ledger.admit("s", requests([A, HOP], 80))
+    set_up(ledger, EVENT, 9, [A, HOP])
+    admit(ledger, 80, A, HOP)
     first_ms = clock.now_ms
     settle(ledger, A, 0)
     clock.now_ms += 1_000
@@ -53,9 +64,9 @@ def test_status_says_when_windows_ended_last(ledger: Ledger, clock: Clock) -> No
 def test_no_secret_is_among_the_entries(ledger: Ledger) -> None:
     """They are for the custodian to keep and to hand on: neither the key nor counts are in them."""
     a = Series("a", units=2, period=30)
-    set_up(ledger, PrivacyUnit.USER, 5, [a])
+    set_up(ledger, USER, 5, [a])
     ledger.counts.put_partial(replace(partial(a, 0, values=(987654321,)), used=b"everybody"))
-    ledger.admit("s", requests([a], 90))
+    admit(ledger, 90, a)
     settle(ledger, a, 0, noisy=Noisy(b"secret counts", 0))
     deny(ledger, a, 1)
     text = b"".join(row.payload for row in ledger.reports.entries())
@@ -67,8 +78,8 @@ def test_no_secret_is_among_the_entries(ledger: Ledger) -> None:
 
 def test_what_was_recovered_twice_hides_nothing_that_waits(ledger: Ledger) -> None:
     """Windows that this ledger did not decide are no decisions of its own that never leave."""
-    set_up(ledger, PrivacyUnit.EVENT, 100, [A])
-    ledger.admit("s", requests([A], 60))
+    set_up(ledger, EVENT, 100, [A])
+    admit(ledger, 60, A)
     waits = settle(ledger, A, 0)
     later = replace(waits, key=A.key(1), sequence=7, ledger_id="other")
     for copy in ("other", "third"):

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 
 from accountant.units import PrivacyUnit
-from tests.support.ledgers import Series, set_up, settle
+from tests.support.ledgers import USER, Series, must_verify, set_up, settle
 from tests.support.many import counted
 
 if TYPE_CHECKING:
@@ -52,9 +52,7 @@ def round_trips() -> Iterator[list[None]]:
 
 def in_use(ledger: Ledger, unit: PrivacyUnit) -> list[Callable[[], object]]:
     """Return an admission to a ledger that has decided, and a status of it."""
-    series = [
-        Series(name, period=10**6 if unit is PrivacyUnit.USER else 0) for name in ("a", "b", "c")
-    ]
+    series = [Series(name, period=10**6 if unit is USER else 0) for name in ("a", "b", "c")]
     set_up(ledger, unit, 10**9, series)
     for index in range(3):
         ledger.admit("s", [one.request(index) for one in series])
@@ -79,4 +77,4 @@ def test_what_happens_often_asks_little(ledger: Ledger, unit: PrivacyUnit, datab
         else:
             assert work.statements <= most
             assert 0 < len(trips) <= most + 2
-    assert ledger.reports.verify() == []
+    must_verify(ledger)

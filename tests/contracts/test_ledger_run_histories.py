@@ -17,16 +17,19 @@ from accountant.errors import LedgerError
 from accountant.log.state import Budget
 from accountant.records import Answer
 from accountant.rules import admission, runs, standing
-from accountant.units import PrivacyUnit
 from tests.support.archived import move_all
 from tests.support.ledgers import (
     CELLS,
+    USER,
+    Opens,
     Series,
     deny,
+    must_verify,
     open_ledger,
     requests,
     set_up,
     settle,
+    status_of,
     without_anchor,
 )
 
@@ -35,7 +38,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accountant.costs.charges import CellCosts, WindowKey
-    from accountant.ledger.ledger import Ledger
     from accountant.log.state import Query, Reservation
 
 LAST_MS = 120
@@ -165,7 +167,7 @@ def realised(terms: RunTerms, rung: int, *, opening: bool) -> int:
 class Play:
     """Plays a case on an empty ledger, in an interleaving of its own."""
 
-    def __init__(self, case: Case, rng: Random, reopen: Callable[[], Ledger]) -> None:
+    def __init__(self, case: Case, rng: Random, reopen: Opens) -> None:
         self.case, self.rng, self.reopen = case, rng, reopen
         self.answers: dict[WindowKey, Answer] = {}
         self.rung: dict[WindowKey, int] = {}
@@ -177,7 +179,7 @@ class Play:
         self.ledger = self.reopen()
         series = list(self.case.series.values())
         try:
-            set_up(self.ledger, PrivacyUnit.USER, self.case.wall, series)
+            set_up(self.ledger, USER, self.case.wall, series)
             steps: list[Callable[[], object]] = [self._ask, self._archive, self._open_anew]
             steps += [partial(self._decide, one, self.rng.randint(1, 4)) for one in series]
             for _ in range(self.rng.randint(5, 25)):
@@ -263,9 +265,9 @@ class Play:
         self.rung[key] = rung
 
     def _check(self) -> None:
-        status = self.ledger.reports.status().scopes["s"]
+        status = status_of(self.ledger)
         assert status.spent_units <= self.case.wall
-        assert self.ledger.reports.verify() == []
+        must_verify(self.ledger)
         frontier, waiting = self.ledger.frontier("s"), set[str]()
         for key in sorted(self.case.ends.keys() - self.ended.keys()):
             if frontier is None or key > frontier or key.query not in self.case.terms:
@@ -281,7 +283,7 @@ class Play:
         for key, answer in sorted(self.answers.items()):
             assert answer is wanted.answers[key], key
         assert self.rung == wanted.rung
-        status = self.ledger.reports.status().scopes["s"]
+        status = status_of(self.ledger)
         assert (status.reservations, status.pending) == (0, 0)
         assert dict(status.periods) == {at: units for at, units in wanted.lost.items() if units}
 

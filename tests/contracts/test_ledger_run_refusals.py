@@ -14,8 +14,8 @@ from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunTerms
 from accountant.errors import LedgerError
 from accountant.records import Request
-from tests.support.ledgers import CELLS, requests, set_up
-from tests.support.runs import RUN, TERMS, USER, WHOLE, ask, now, ring
+from tests.support.ledgers import CELLS, USER, admit, must_verify, set_up
+from tests.support.runs import RUN, TERMS, WHOLE, ask, now, ring
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,7 +51,7 @@ def test_a_run_that_does_not_add_up_is_refused(ledger: Ledger, changes: dict[str
     with pytest.raises(LedgerError):
         ring(ledger, 1, 0, **changes)
     assert (now(ledger, 1), ledger.reports.status(), list(ledger.reports.entries())) == before
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 def test_the_run_before_last_is_refused(ledger: Ledger) -> None:
@@ -72,7 +72,7 @@ def test_the_run_before_last_is_refused(ledger: Ledger) -> None:
 def test_a_run_where_none_was_reserved_is_refused(ledger: Ledger) -> None:
     """A window that was asked for by itself leaves no run behind under unit user."""
     set_up(ledger, USER, WHOLE, [RUN])
-    ledger.admit("s", requests([RUN], 10))
+    admit(ledger, 10, RUN)
     with pytest.raises(LedgerError, match="not reserved in a run"):
         ring(ledger, 0, cost=UniformCost(WHOLE, CELLS))
 
@@ -126,4 +126,4 @@ def test_a_settlement_that_fails_on_its_way_writes_nothing(ledger: Ledger) -> No
         assert (now(ledger, 1), list(ledger.reports.entries())) == before, step
     with dying_at(ledger, writes):
         ring(ledger, 1, 1)
-    assert ledger.reports.verify() == []
+    must_verify(ledger)

@@ -13,13 +13,22 @@ from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter
 from accountant.errors import LedgerError
 from accountant.records import Answer
-from accountant.units import PrivacyUnit
 from tests.support.archived import move_all
-from tests.support.ledgers import CELLS, deny, open_ledger, registration, requests, set_up, settle
-from tests.support.runs import OTHER, RUN, TERMS, USER, WHOLE, ask, ask_next, held, now, ring, seen
+from tests.support.ledgers import (
+    CELLS,
+    EVENT,
+    USER,
+    Opens,
+    admit,
+    deny,
+    held,
+    must_verify,
+    open_ledger,
+    set_up,
+)
+from tests.support.runs import OTHER, RUN, TERMS, WHOLE, ask, ask_next, now, ring, seen
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
@@ -39,124 +48,7 @@ def test_hundreds_of_windows_cost_their_alarms(ledger: Ledger) -> None:
     assert held(ledger) == expected_units == 9
     status = ledger.reports.status().queries["r"]
     assert (status.alarms_left, status.alarms_rung, status.decided) == (1, 2, 300)
-    assert ledger.reports.verify() == []
-
-
-@pytest.mark.parametrize("wall", [2 * WHOLE - 1, 2 * WHOLE])
-def test_a_spent_run_is_followed_by_another_if_it_fits(ledger: Ledger, wall: int) -> None:
-    """The next window opens a run at its worst, or is refused for good."""
-    set_up(ledger, USER, wall, [RUN])
-    ask(ledger, 60)
-    ring(ledger, 0, 1)
-    assert ledger.answer(RUN.key(2)) is Answer.PENDING
-    ring(ledger, 1, 2)
-    assert held(ledger) == (WHOLE if wall < 2 * WHOLE else 2 * WHOLE)
-    assert now(ledger, 2) is None
-    if wall < 2 * WHOLE:
-        for index in range(2, 6):
-            assert ledger.answer(RUN.key(index)) is Answer.REFUSED
-        deny(ledger, RUN, 2, "budget")
-    else:
-        assert ring(ledger, 2).epsilon_units == TERMS.open_units
-        assert now(ledger, 3) is not None
-    assert ledger.reports.verify() == []
-
-
-def test_what_a_run_may_still_cost_is_kept_from_others(ledger: Ledger) -> None:
-    """Another query is refused what an open run may take, and the run is never cut off."""
-    set_up(ledger, USER, WHOLE + 3, [RUN, OTHER])
-    ask(ledger, 40, OTHER)
-    ring(ledger, 0, 1)  # 7 spent, 4 may come
-    assert ledger.answer(OTHER.key(0)) is Answer.REFUSED  # 7 + 4 + 4 > 14
-    assert held(ledger) == 11
-    deny(ledger, OTHER, 0, "budget")
-    ring(ledger, 1, 0)
-    assert ledger.answer(OTHER.key(1)) is Answer.REFUSED
-    assert ledger.answer(RUN.key(2)) is Answer.RESERVED
-    deny(ledger, OTHER, 1, "budget")
-    ring(ledger, 2, 2)
-    assert now(ledger, 3) is None  # spent: another would open at 11 + 11
-    assert ledger.answer(RUN.key(3)) is Answer.REFUSED
-    assert ledger.reports.verify() == []
-
-
-def test_others_wait_where_an_open_window_decides(ledger: Ledger) -> None:
-    """Above what a run keeps, another query is answered as soon as open windows leave no doubt."""
-    set_up(ledger, USER, WHOLE + 5, [RUN, OTHER])
-    ask(ledger, 40, OTHER)
-    ring(ledger, 0, 1)
-    assert ledger.answer(OTHER.key(0)) is Answer.RESERVED  # 7 + 4 + 4 <= 16
-    assert ledger.answer(RUN.key(1)) is Answer.RESERVED  # its own rest: 7 + 4 + 4
-    assert ledger.answer(OTHER.key(1)) is Answer.PENDING  # 11 + 4 + 4 > 16, unless it is cheap
-    settle(ledger, OTHER, 0, units=1)
-    assert ledger.answer(OTHER.key(1)) is Answer.RESERVED  # 11 + 1 + 4
-    ring(ledger, 1, 0)
-    settle(ledger, OTHER, 1, units=4)
-    assert ledger.answer(RUN.key(2)) is Answer.RESERVED
-    assert ledger.answer(OTHER.key(2)) is Answer.REFUSED  # 11 + 5 + 4
-    assert ledger.reports.verify() == []
-
-
-def test_a_denied_window_leaves_the_run_as_it_is(ledger: Ledger) -> None:
-    """Reserved, pending or never asked for: the run goes on behind it."""
-    set_up(ledger, USER, WHOLE, [RUN])
-    ask(ledger, 30)
-    ring(ledger, 0, 1)
-    before = now(ledger, 1)
-    for index in (1, 2, 3):
-        deny(ledger, RUN, index)
-        assert now(ledger, index + 1) == before
-        assert ledger.reports.verify() == []
-    ask(ledger, 60)
-    assert ledger.answer(RUN.key(4)) is Answer.RESERVED
-    ring(ledger, 4, 2)
-    assert held(ledger) == WHOLE
-
-
-def test_a_run_ends_at_the_period_boundary(ledger: Ledger) -> None:
-    """The first window of a period opens a run, whatever the last one left, at its full cost."""
-    run = replace(RUN, period=30)
-    set_up(ledger, USER, WHOLE, [run])
-    ask(ledger, 60, run=run)
-    for index, rung in enumerate((0, 1, 0, 0, 2, 0)):
-        assert (now(ledger, index, run) is None) is (index % 3 == 0)
-        ring(ledger, index, rung, run)
-    assert ledger.reports.status().scopes["s"].periods == {0: 7, 30: 9}
-    assert ledger.reports.verify() == []
-
-
-def test_a_window_across_a_boundary_has_a_run_of_its_own(ledger: Ledger) -> None:
-    """Windows go on with a run only if they touch the very same periods."""
-    run = replace(RUN, size=20, period=30)
-    set_up(ledger, USER, 4 * WHOLE, [run])
-    ask(ledger, 60, run=run)
-    opened = []
-    for index in range(5):
-        opened += [index] if now(ledger, index, run) is None else []
-        ring(ledger, index, 0, run)
-    assert opened == [0, 2, 3]
-    assert ledger.reports.verify() == []
-
-
-def test_a_changed_configuration_ends_the_run(ledger: Ledger) -> None:
-    """Neither the old nor the new configuration can go on with it; what it cost stays."""
-    set_up(ledger, USER, 2 * WHOLE, [RUN])
-    ask(ledger, 30)
-    ring(ledger, 0, 1)
-    changed = replace(RUN, fingerprint="f2")
-    ledger.pins.accept_change(registration(changed), 20)
-    assert (now(ledger, 2), now(ledger, 2, changed)) == (None, None)
-    assert ledger.answer(RUN.key(1)) is Answer.MISSED
-    deny(ledger, changed, 1)
-    deny(ledger, changed, 2)
-    ask(ledger, 50, run=changed)
-    assert ring(ledger, 3, 0, changed).epsilon_units == TERMS.open_units
-    assert held(ledger) == 7 + WHOLE
-    assert ledger.reports.verify() == []
-    ledger.pins.retire_query("r")
-    assert now(ledger, 4, changed) is None
-    assert held(ledger) == 7 + 5
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 def test_an_adoption_ends_the_run(ledger: Ledger) -> None:
@@ -172,14 +64,14 @@ def test_an_adoption_ends_the_run(ledger: Ledger) -> None:
     with pytest.raises(LedgerError):
         ring(ledger, 1)
     deny(ledger, RUN, 1)
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
     assert ledger.upkeep.mark_spent([seen(first, query="s", ledger_id="other")]) == 1
     ring(ledger, 2, 0)
     assert now(ledger, 3) is not None
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
-def test_lost_decisions_of_a_run_are_charged_exactly(fresh: Callable[[], Ledger]) -> None:
+def test_lost_decisions_of_a_run_are_charged_exactly(fresh: Opens) -> None:
     """Adopted from the topic, a run costs opening and its alarms, as where it was decided."""
     lost, restored = fresh(), fresh()
     for one in (lost, restored):
@@ -191,10 +83,10 @@ def test_lost_decisions_of_a_run_are_charged_exactly(fresh: Callable[[], Ledger]
     assert held(restored) == held(lost) == 9
     ask(restored, 60)
     assert restored.answer(RUN.key(4)) is Answer.REFUSED
-    assert restored.reports.verify() == []
+    must_verify(restored)
 
 
-def test_the_first_of_two_deciders_wins(ledger: Ledger, opened: Callable[[], Ledger]) -> None:
+def test_the_first_of_two_deciders_wins(ledger: Ledger, opened: Opens) -> None:
     """Both drew the same window from the same run; one draw and its state are stored, once."""
     set_up(ledger, USER, WHOLE, [RUN])
     ask(ledger, 30)
@@ -212,8 +104,8 @@ def test_the_first_of_two_deciders_wins(ledger: Ledger, opened: Callable[[], Led
 def test_under_unit_event_the_state_is_kept_and_all_is_charged(ledger: Ledger) -> None:
     """Whatever rings anywhere in the run, an event's own window costs a whole one."""
     run = replace(RUN, period=0)
-    set_up(ledger, PrivacyUnit.EVENT, WHOLE, [run])
-    ledger.admit("s", requests([run], 40))
+    set_up(ledger, EVENT, WHOLE, [run])
+    admit(ledger, 40, run)
     whole = UniformCost(WHOLE, CELLS)
     for index, rung in enumerate((1, 0, 2)):
         assert ledger.answer(run.key(index)) is Answer.RESERVED
@@ -223,9 +115,9 @@ def test_under_unit_event_the_state_is_kept_and_all_is_charged(ledger: Ledger) -
         assert ring(ledger, index, rung, run, cost=whole).epsilon_units == WHOLE
         assert (now(ledger, index + 1, run) is None) is (index == 2)
     assert held(ledger) == WHOLE
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
     ledger.pins.retire_query("r")
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 def test_the_state_shows_nowhere(ledger: Ledger) -> None:
@@ -259,13 +151,13 @@ def test_many_deciders_at_once_share_one_run(ledger: Ledger) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(decide, range(4)))
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
     decisions = [ledger.decision(RUN.key(index)) for index in range(windows)]
     units = [0 if one is None else one.epsilon_units for one in decisions]
     assert sum(units) == held(ledger) <= 3 * WHOLE
 
 
-def test_an_archive_leaves_a_run_usable(opened: Callable[[], Ledger]) -> None:
+def test_an_archive_leaves_a_run_usable(opened: Opens) -> None:
     """What came before it goes, it stays, and still adds up, whoever goes on with it."""
     ledger = opened()
     set_up(ledger, USER, 2 * WHOLE, [RUN])
@@ -276,11 +168,11 @@ def test_an_archive_leaves_a_run_usable(opened: Callable[[], Ledger]) -> None:
     assert move_all(ledger, 40) > 0
     assert move_all(ledger, 40, "g") == 0
     ledger = opened()
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
     ask(ledger, 60)
     ring(ledger, 5, 2)
     assert held(ledger) == 2 * WHOLE
-    assert ledger.reports.verify() == []
+    must_verify(ledger)
 
 
 def test_a_run_outlives_its_decider(tmp_path: Path) -> None:

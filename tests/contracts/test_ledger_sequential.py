@@ -12,6 +12,7 @@ import pytest
 from accountant.errors import LedgerError
 from accountant.ledger.upkeep import Upkeep
 from accountant.units import PrivacyUnit
+from tests.support.ledgers import each_unit
 from tests.support.sequential import History
 
 if TYPE_CHECKING:
@@ -37,7 +38,7 @@ def live(folder: Path, unit: PrivacyUnit, number: int) -> Counter[str]:
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("unit", list(PrivacyUnit))
+@each_unit
 def test_every_answer_and_every_sum_is_the_accountants(
     tmp_path: Path, unit: PrivacyUnit, pytestconfig: pytest.Config
 ) -> None:

@@ -14,8 +14,7 @@ from accountant.log import images
 from accountant.log.entries import Head, hash_after
 from accountant.store.entry_rows import EntryRow
 from accountant.store.tables import metadata
-from accountant.units import PrivacyUnit
-from tests.support.ledgers import A, B, deny, partial, requests, set_up, settle
+from tests.support.ledgers import EVENT, A, B, Opens, admit, deny, partial, requests, set_up, settle
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -52,7 +51,7 @@ def content(ledger: Ledger) -> dict[str, list[Any]]:
         lambda ledger: ledger.heads.release(),
         lambda ledger: ledger.counts.put_partial(partial(A, 1)),
         lambda ledger: ledger.archives.move("f", Copy(1, Head(2, b""), {}, 0), 10),
-        lambda ledger: set_up(ledger, PrivacyUnit.EVENT, 10, [A, B]),
+        lambda ledger: set_up(ledger, EVENT, 10, [A, B]),
     ],
     ids=["admit", "settle", "deny", "release", "count", "archive", "register"],
 )
@@ -60,11 +59,11 @@ def content(ledger: Ledger) -> dict[str, list[Any]]:
     ("kind", "payload"), [("newer", b"{}"), ("passed", b'{"query":"a","cursor_ms":9,"why":""}')]
 )
 def test_older_code_stops_at_its_next_write(
-    opened: Callable[[], Ledger], write: Callable[[Ledger], object], kind: str, payload: bytes
+    opened: Opens, write: Callable[[Ledger], object], kind: str, payload: bytes
 ) -> None:
     """Before it draws, and nothing of that write is left; a new field is as good as a new kind."""
     ledger = opened()
-    set_up(ledger, PrivacyUnit.EVENT, 10, [A, B])
+    set_up(ledger, EVENT, 10, [A, B])
     ledger.admit("s", requests([A, B], 30)[:2])
     take_over(ledger, kind, payload)
     before = content(ledger)
@@ -77,7 +76,7 @@ def test_older_code_stops_at_its_next_write(
 
 
 def test_a_ledger_of_another_version_is_not_opened(
-    opened: Callable[[], Ledger], monkeypatch: pytest.MonkeyPatch
+    opened: Opens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It says from its first entry on what it was written by; both versions are named."""
     with monkeypatch.context() as newer:
@@ -89,9 +88,7 @@ def test_a_ledger_of_another_version_is_not_opened(
     assert content_of(opened, monkeypatch) == before
 
 
-def content_of(
-    opened: Callable[[], Ledger], monkeypatch: pytest.MonkeyPatch
-) -> dict[str, list[Any]]:
+def content_of(opened: Opens, monkeypatch: pytest.MonkeyPatch) -> dict[str, list[Any]]:
     """Return what is in a ledger of the newer version."""
     with monkeypatch.context() as newer:
         newer.setattr(door, "VERSION", 9999)
@@ -99,15 +96,15 @@ def content_of(
 
 
 def test_an_image_of_another_version_is_ignored(
-    opened: Callable[[], Ledger], monkeypatch: pytest.MonkeyPatch
+    opened: Opens, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The entries are folded anew."""
     monkeypatch.setattr(door, "_IMAGE_EVERY", 1)
     with monkeypatch.context() as newer:
         newer.setattr(images, "VERSION", 9999)
         ledger = opened()
-        set_up(ledger, PrivacyUnit.EVENT, 10, [A, B])
-        ledger.admit("s", requests([A, B], 30))
+        set_up(ledger, EVENT, 10, [A, B])
+        admit(ledger, 30, A, B)
         settle(ledger, A, 0)
     assert opened().reports.status() == ledger.reports.status()
     with ledger._door.read() as (tx, _):

@@ -11,7 +11,7 @@ import yaml
 
 from tests.deploy.metric_names import documented, used_in
 from tests.deploy.promtool import promtool
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 
 ALERTS = ROOT / "deploy" / "alerts.yml"
 CASES: list[dict[str, Any]] = yaml.safe_load(
@@ -134,5 +134,5 @@ def test_alerts_name_documented_metrics_only() -> None:
 
 def test_alerts_are_listed_where_a_custodian_looks() -> None:
     """The pages for custodians name every alert, and no other."""
-    page = (ROOT / "docs" / "custodian" / "metrics.md").read_text(encoding="utf-8")
+    page = text_of("docs/custodian/metrics.md")
     assert set(re.findall(r"`(Tocsin[A-Z]\w+)`", page)) == set(RULES)

@@ -20,7 +20,7 @@ from stream.config.bridge.reading import read_bridge
 from stream.config.delivery.reading import read_board, read_subscription
 from stream.config.loading import check
 from tests.support.ledgers import open_ledger
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def test_the_file_follows_the_compose_specification(tmp_path: Path) -> None:
 def test_every_image_is_pinned(compose: dict[str, Any]) -> None:
     """No image floats: a full version and a digest each, and so is the base of our own image."""
     images = {name: service["image"] for name, service in compose["services"].items()}
-    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
+    dockerfile = text_of("deploy/Dockerfile")
     bases = re.findall(r"^FROM (\S+)", dockerfile, flags=re.MULTILINE)
     assert bases.pop() == "scratch"
     assert len(bases) == 1
@@ -109,7 +109,7 @@ def test_no_secret_stands_in_the_file_or_in_an_environment(compose: dict[str, An
         for key, value in service.get("environment", {}).items():
             if re.search(r"PASSWORD|TOKEN|SECRET", key):
                 assert value.startswith("/run/secrets/")
-    assert "secrets/" in (ROOT / ".gitignore").read_text(encoding="utf-8").splitlines()
+    assert "secrets/" in text_of(".gitignore").splitlines()
     assert "${" not in COMPOSE.read_text(encoding="utf-8")
 
 
@@ -175,10 +175,10 @@ def test_what_is_on_several_networks_listens_to_each_on_that_one(compose: dict[s
         asked = compose["services"][name]["environment"]["TOCSIN_KAFKA"]
         (network,) = _networks_of(compose, "kafka", asked.partition(":")[0])
         assert network in compose["services"][name]["networks"]
-    alarms = yaml.safe_load((ROOT / "deploy" / "tocsin" / "alarms.yaml").read_text("utf-8"))
+    alarms = yaml.safe_load(text_of("deploy/tocsin/alarms.yaml"))
     page = alarms["metrics"]["custodian"].partition(":")[0]
     assert _networks_of(compose, "tocsin", page) == ["custodian"]
-    bridge = yaml.safe_load((ROOT / "deploy" / "tocsin" / "bridge.yaml").read_text("utf-8"))
+    bridge = yaml.safe_load(text_of("deploy/tocsin/bridge.yaml"))
     page = bridge["bridge"]["metrics"].partition(":")[0]
     assert _networks_of(compose, "bridge", page) == ["watched"]
 
@@ -231,7 +231,7 @@ def test_the_broker_lets_nobody_in_without_a_name(compose: dict[str, Any]) -> No
     published = {port.rpartition(":")[2] for port in compose["services"]["kafka"]["ports"]}
     hosts = {at for name, at in listeners.items() if name.startswith("HOST_")}
     assert {at.removeprefix(":") for at in hosts} == published
-    script = (ROOT / "deploy" / "kafka" / "settings.sh").read_text(encoding="utf-8")
+    script = text_of("deploy/kafka/settings.sh")
     (named,) = re.findall(r"for listener in ([a-z_ ]+);", script)
     assert set(named.split()) == {name.lower() for name in listeners}
 
@@ -253,9 +253,9 @@ def test_a_password_that_would_be_a_setting_is_refused(tmp_path: Path) -> None:
 
 def test_the_printed_commands_are_those_that_compose_runs(compose: dict[str, Any]) -> None:
     """The page on privacy has deploy/kafka/acls.sh word by word."""
-    page = (ROOT / "docs" / "custodian" / "privacy.md").read_text(encoding="utf-8")
+    page = text_of("docs/custodian/privacy.md")
     (printed,) = re.findall(r"```sh\n(acls\(\) .*?)```", page, flags=re.DOTALL)
-    script = (ROOT / "deploy" / "kafka" / "acls.sh").read_text(encoding="utf-8")
+    script = text_of("deploy/kafka/acls.sh")
     head, _, commands = script.partition("set -eu\n")
     assert all(line.startswith("#") for line in head.splitlines())
     assert commands == printed
@@ -310,7 +310,7 @@ def test_containers_run_without_rights_or_a_writable_disk(compose: dict[str, Any
             assert service[limit]
     ours = [s for s in compose["services"].values() if s["image"].startswith(OWN_IMAGE)]
     assert len(ours) == 6
-    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
+    dockerfile = text_of("deploy/Dockerfile")
     assert re.search(r"^USER [1-9]\d*:[1-9]\d*$", dockerfile, flags=re.MULTILINE)
     assert "--require-hashes -r /src/requirements/image.lock" in dockerfile
 
@@ -326,7 +326,7 @@ def test_what_runs_for_long_is_watched(compose: dict[str, Any]) -> None:
             name not in ends | silent
         ), name
     # A worker's page of metrics answers whatever happens: only /readyz says whether it can work.
-    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
+    dockerfile = text_of("deploy/Dockerfile")
     (check_line,) = re.findall(r"^HEALTHCHECK .*\n.*$", dockerfile, flags=re.MULTILINE)
     assert "/readyz" in check_line
 
@@ -351,8 +351,8 @@ def test_everything_that_is_mounted_exists(compose: dict[str, Any]) -> None:
 
 def test_the_image_is_built_from_what_the_context_sends() -> None:
     """.dockerignore lets through every path that the Dockerfile copies."""
-    allowed = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
-    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
+    allowed = text_of(".dockerignore").splitlines()
+    dockerfile = text_of("deploy/Dockerfile")
     copied = re.findall(r"^COPY (?!--from)(.+) \S+$", dockerfile, flags=re.MULTILINE)
     sources = [source for line in copied for source in line.split()]
     assert sources
@@ -382,7 +382,7 @@ def test_bridge_and_deliver_that_compose_runs_are_sound(
 ) -> None:
     """Each reads its secrets and nothing else, keeps what it must on a volume, names services."""
     for name, read in (("bridge", read_bridge), ("deliver", read_subscription)):
-        text = (ROOT / "deploy" / "tocsin" / f"{name}.yaml").read_text(encoding="utf-8")
+        text = text_of(f"deploy/tocsin/{name}.yaml")
         given = {each["target"] for each in compose["services"][name]["secrets"]}
         assert set(re.findall(r"/run/secrets/(\w+)", text)) == given
         for secret in given:
@@ -400,19 +400,19 @@ def test_bridge_and_deliver_that_compose_runs_are_sound(
 def test_the_board_that_compose_runs_is_sound(tmp_path: Path, compose: dict[str, Any]) -> None:
     """It promises what the file of alarms does, and listens where compose publishes it."""
     (tmp_path / "kafka_password").write_text("0a1b\n", encoding="utf-8")
-    text = (ROOT / "deploy" / "tocsin" / "board.yaml").read_text(encoding="utf-8")
+    text = text_of("deploy/tocsin/board.yaml")
     file = tmp_path / "board.yaml"
     file.write_text(text.replace("/run/secrets", str(tmp_path)), encoding="utf-8")
     port = read_board(file, environ={}).board.listen[1]
     assert compose["services"]["board"]["ports"] == [f"127.0.0.1:{port}:{port}"]
     told = yaml.safe_load(text)["budget"]
-    alarms = yaml.safe_load((ROOT / "deploy" / "tocsin" / "alarms.yaml").read_text("utf-8"))
+    alarms = yaml.safe_load(text_of("deploy/tocsin/alarms.yaml"))
     assert told.items() <= alarms["budget"].items()
 
 
 def test_everybody_on_mqtt_may_do_one_thing(compose: dict[str, Any]) -> None:
     """Who logs in there has a password and a part of the ACL; nobody reads what sensors write."""
-    acl = (ROOT / "deploy" / "mosquitto" / "acl").read_text(encoding="utf-8")
+    acl = text_of("deploy/mosquitto/acl")
     parts = {each.split("\n")[0]: each.split("\n")[1:] for each in acl.split("user ")[1:]}
     assert {f"mqtt_{name}" for name in parts} == set(compose["services"]["mosquitto"]["secrets"])
     may = {
@@ -444,7 +444,7 @@ def _catches(pid: int, number: signal.Signals) -> bool:
 
 
 def _properties() -> dict[str, str]:
-    text = (ROOT / "deploy" / "kafka" / "server.properties").read_text(encoding="utf-8")
+    text = text_of("deploy/kafka/server.properties")
     lines = (line.split("=", 1) for line in text.splitlines() if line[:1] not in ("", "#"))
     return {key: value for key, value in lines}  # noqa: C416  lists of two are not pairs
 
@@ -470,7 +470,7 @@ def _podman_file() -> dict[str, Any]:
         return {"replaced": loader.construct_sequence(node)}
 
     Loader.add_constructor("!override", _replacing)
-    text = (ROOT / "deploy" / "up" / "podman.yml").read_text(encoding="utf-8")
+    text = text_of("deploy/up/podman.yml")
     loaded: dict[str, Any] = yaml.load(text, Loader)  # noqa: S506  a safe loader's child
     return loaded
 

@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from deploy.kafka.runtime import default_version
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S
 
 LOCKS = ("run.lock", "image.lock", "dev.lock")
@@ -22,7 +22,7 @@ _PIN = re.compile(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)", flags=re.MULTILINE)
 @pytest.fixture(scope="module")
 def project() -> dict[str, Any]:
     """The project table of pyproject.toml, with the build backend's requirements."""
-    loaded = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    loaded = tomllib.loads(text_of("pyproject.toml"))
     return {**loaded["project"], "build": loaded["build-system"]["requires"]}
 
 
@@ -70,7 +70,7 @@ def test_users_install_nothing_that_only_developers_need(project: dict[str, Any]
 
 def test_every_dependency_is_explained_once(project: dict[str, Any]) -> None:
     """docs/dependencies.md has one row per runtime dependency, and no other row."""
-    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    page = text_of("docs/dependencies.md")
     table = page.split("## ", 1)[0]
     rows = re.findall(r"^\| `([A-Za-z0-9-]+)` \|", table, flags=re.MULTILINE)
     assert sorted(rows) == sorted(_name(line) for line in project["dependencies"])
@@ -78,9 +78,9 @@ def test_every_dependency_is_explained_once(project: dict[str, Any]) -> None:
 
 def test_the_system_packages_are_known_and_documented() -> None:
     """Each Debian package has a command that is looked for, and stands in docs/dependencies.md."""
-    packages = (ROOT / "deploy" / "apt-packages.txt").read_text(encoding="utf-8").split()
-    script = (ROOT / "deploy" / "prerequisites.sh").read_text(encoding="utf-8")
-    page = (ROOT / "docs" / "dependencies.md").read_text(encoding="utf-8")
+    packages = text_of("deploy/apt-packages.txt").split()
+    script = text_of("deploy/prerequisites.sh")
+    page = text_of("docs/dependencies.md")
     for package in packages:
         assert re.search(rf"^ +{re.escape(package)}\) ", script, flags=re.MULTILINE)
         assert f"`{package}`" in page
@@ -102,12 +102,12 @@ def test_an_unknown_system_package_is_an_error() -> None:
 def test_compose_and_the_tests_run_the_same_kafka(monkeypatch: pytest.MonkeyPatch) -> None:
     """The image of docker-compose.yml has the version that the pom pins."""
     monkeypatch.delenv("TOCSIN_KAFKA_VERSION", raising=False)
-    compose = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
+    compose = text_of("docker-compose.yml")
     assert f"image: apache/kafka:{default_version()}@sha256:" in compose
 
 
 def _read(name: str) -> str:
-    return (ROOT / "requirements" / name).read_text(encoding="utf-8")
+    return text_of(f"requirements/{name}")
 
 
 def _pins(name: str) -> dict[str, str]:

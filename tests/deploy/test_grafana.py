@@ -12,7 +12,7 @@ import yaml
 from deploy.grafana.build import FOLDER, texts
 from tests.deploy.metric_names import documented, grouped_by, public, used_in
 from tests.deploy.promtool import promtool
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,7 +152,7 @@ def test_what_is_provisioned_fits_together(
     assert source["url"] == "http://$TOCSIN_PROMETHEUS:9090"
     providers = yaml.safe_load((provisioning / "dashboards" / "tocsin.yml").read_text("utf-8"))
     path = providers["providers"][0]["options"]["path"]
-    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
+    compose = yaml.safe_load(text_of("docker-compose.yml"))
     grafana = compose["services"][service]
     assert f"./deploy/grafana/{folder}:{path}:ro" in grafana["volumes"]
     assert (GRAFANA / folder / home).is_file()

@@ -14,7 +14,7 @@ from deploy.helm.chart import CASES, FOLDER, RENDERED, stamp
 from stream.config.bridge.reading import read_bridge
 from stream.config.delivery.reading import read_board, read_subscription
 from stream.config.loading import check
-from tests.support.tree import ROOT
+from tests.support.tree import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -223,7 +223,7 @@ def test_policies_select_the_pods_that_there_are() -> None:
 def test_the_alerts_are_those_of_everybody_else() -> None:
     """The same file as compose's Prometheus reads, which promtool has tested."""
     (rule,) = of_kind(rendered("full"), "PrometheusRule").values()
-    alerts = yaml.safe_load((ROOT / "deploy" / "alerts.yml").read_text(encoding="utf-8"))
+    alerts = yaml.safe_load(text_of("deploy/alerts.yml"))
     assert rule["spec"] == alerts
 
 

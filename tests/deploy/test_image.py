@@ -13,7 +13,7 @@ import pytest
 from deploy.image.bill import bill
 from deploy.image.root import LEFT, NAMED, installed, needed, put
 from deploy.image.slim import link, removed, slim
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S
 
 SITE = Path(sysconfig.get_path("purelib"))
@@ -111,7 +111,7 @@ def test_the_bill_names_every_package_of_the_lock() -> None:
     assert (found["bomFormat"], found["specVersion"]) == ("CycloneDX", "1.5")
     urls = [each["purl"] for each in found["components"]]
     assert urls == sorted(urls)
-    lock = (ROOT / "requirements" / "image.lock").read_text(encoding="utf-8")
+    lock = text_of("requirements/image.lock")
     pinned = re.findall(r"^([A-Za-z0-9._-]+)==([^ ;\\]+)(.*)$", lock, flags=re.MULTILINE)
     always = {f"pkg:pypi/{name}@{version}" for name, version, rest in pinned if ";" not in rest}
     assert len(always) > 30
@@ -178,7 +178,7 @@ def test_the_bill_names_packages_of_debian(tmp_path: Path) -> None:
 
 def test_the_image_begins_with_nothing() -> None:
     """The final stage has what the scripts above put together, and runs nothing of its own."""
-    dockerfile = (ROOT / "deploy" / "Dockerfile").read_text(encoding="utf-8")
+    dockerfile = text_of("deploy/Dockerfile")
     build, final = re.split(r"^FROM ", dockerfile, flags=re.MULTILINE)[1:]
     for script in ("slim", "root", "bill"):
         assert f"/src/deploy/image/{script}.py" in build

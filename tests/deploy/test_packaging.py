@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 PACKAGES = ("accountant", "operators", "stream")
-PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+PROJECT = tomllib.loads(text_of("pyproject.toml"))
 BUILD = "import sys; from setuptools import build_meta as b; b.build_wheel({0}); b.build_sdist({0})"
 LEFT_BEHIND = {"__pycache__", ".venv", ".git", "build", ".tocsin"}
 
@@ -151,7 +151,7 @@ def test_a_wheel_says_what_it_is(built: Built) -> None:
     assert "differential privacy" in told["Keywords"]
     assert "Typing :: Typed" in (told.get_all("Classifier") or ())
     assert told["Description-Content-Type"] == "text/markdown"
-    assert told.get_payload() == (ROOT / "README.md").read_text(encoding="utf-8")
+    assert told.get_payload() == text_of("README.md")
 
 
 @pytest.mark.long

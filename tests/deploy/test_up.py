@@ -23,7 +23,7 @@ from deploy.up.certificates import make_certificates
 from deploy.up.places import choose_ports, is_stack
 from deploy.up.processes import Processes, StartError
 from deploy.up.roles import furnish
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -266,7 +266,7 @@ def test_what_containers_keep_is_removed_under_a_name_of_its_own(
         "podman info",
         "podman-compose --project-name tocsin-up down --volumes",
     ]
-    compose = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
+    compose = yaml.safe_load(text_of("docker-compose.yml"))
     assert compose["name"] != "tocsin-up"
 
 

@@ -12,17 +12,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.log import entries
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PACKAGES = ("stream", "accountant", "operators")
-ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"][
-    "importlinter"
-]["contracts"]
+ARCHITECTURE = text_of("docs/architecture.md")
+CONTRIBUTING = text_of("CONTRIBUTING.md")
+CONTRACTS = tomllib.loads(text_of("pyproject.toml"))["tool"]["importlinter"]["contracts"]
 
 Rooms = dict[str, frozenset[str]]
 """What each room of a package may import of its own package."""

@@ -30,7 +30,7 @@ from tests.support.notices import on_mqtt, parcels
 from tests.support.paned import alarm, configured, opened, replayed, rows
 from tests.support.published import alarm_of, count_of, decision_of
 from tests.support.targets import Inbox
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -137,7 +137,7 @@ def test_ways_to_log_in_are_those_of_the_configuration() -> None:
 
 def test_the_version_is_the_packages() -> None:
     """So that who keeps the file knows of which version it is."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    project = tomllib.loads(text_of("pyproject.toml"))
     assert FILE["info"]["version"] == project["project"]["version"]
 
 

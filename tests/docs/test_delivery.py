@@ -12,12 +12,12 @@ from stream.decisions.lifecycle import Notice
 from stream.decisions.templates import FIELDS
 from stream.model.panes import PATTERN
 from stream.planning.lifecycles import reaches
-from tests.support.tree import ROOT
+from tests.support.tree import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGE = (ROOT / "docs" / "guide" / "delivery.md").read_text(encoding="utf-8")
+PAGE = text_of("docs/guide/delivery.md")
 
 
 def test_the_file_without_feeds_is_read(tmp_path: Path) -> None:

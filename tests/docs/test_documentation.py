@@ -19,9 +19,9 @@ from operators.svt import difference, mechanism, run
 from stream.cli.main import main
 from stream.config.loading import examine
 from tests.support.names import functions
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 
-README = (ROOT / "README.md").read_text()
+README = text_of("README.md")
 PAGES = sorted(
     {*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks").rglob("*.md")}
 )
@@ -53,13 +53,13 @@ def test_readme_commands_exist() -> None:
 
 def test_every_command_has_a_section() -> None:
     """The page of commands describes each of them under a heading of its own."""
-    page = (ROOT / "docs" / "guide" / "commands.md").read_text()
+    page = text_of("docs/guide/commands.md")
     assert set(re.findall(r"^## `tocsin ([a-z]+)", page, flags=re.MULTILINE)) == set(main.commands)
 
 
 def test_make_targets_exist() -> None:
     """Every `make` target that a page names is in the Makefile."""
-    makefile = (ROOT / "Makefile").read_text()
+    makefile = text_of("Makefile")
     found = {
         first or second
         for page in PAGES

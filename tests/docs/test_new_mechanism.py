@@ -12,14 +12,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from operators.registry import ALL
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-PAGE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PAGE = text_of("docs/architecture.md")
 SECTION = PAGE.partition("## How a mechanism is added\n")[2].partition("\n## ")[0]
 ALARMS = """\
 ledger: sqlite:///ledger.db

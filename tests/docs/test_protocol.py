@@ -6,9 +6,9 @@ import re
 
 from tests.model.check import VARIANTS
 from tests.support.names import functions
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 
-PAGE = (ROOT / "docs" / "proofs" / "protocol.md").read_text(encoding="utf-8")
+PAGE = text_of("docs/proofs/protocol.md")
 STEPS = re.findall(r"`((?:accountant|operators|stream)/[a-z_/]+\.py):([A-Za-z_.]+)`", PAGE)
 
 

@@ -14,7 +14,7 @@ from stream.config.loading import load
 from stream.planning.budget import budget_plan
 from stream.simulation.history import count_history
 from tests.support.examples import copied
-from tests.support.tree import ROOT
+from tests.support.tree import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ def readme(folder: Path, *, predicates: int = 2) -> Alarms:
         folder: where it is written.
         predicates: ``predicates_per_window``, 2 in the README.
     """
-    page = (ROOT / "README.md").read_text(encoding="utf-8")
+    page = text_of("README.md")
     (text,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
     fields = "    fields:"
     assert text.count(fields) == text.count("max_groups_per_window: 2") == 1

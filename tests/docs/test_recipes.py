@@ -10,12 +10,12 @@ import pytest
 from stream.config.loading import examine
 from stream.planning.budget import budget_plan
 from tests.support.commands import json_lines, tocsin
-from tests.support.tree import ROOT
+from tests.support.tree import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGE = (ROOT / "docs" / "guide" / "recipes.md").read_text(encoding="utf-8")
+PAGE = text_of("docs/guide/recipes.md")
 RECIPES = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
 NAMES = ("counters", "early", "presence", "passages")
 

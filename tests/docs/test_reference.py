@@ -9,13 +9,13 @@ from stream.config.closed import keys_of, models_of
 from stream.config.keys import FileModel
 from stream.config.loading import check, examine
 from tests.support.configurations import write
-from tests.support.tree import ROOT
+from tests.support.tree import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-DOCS = (ROOT / "docs" / "guide" / "configuration.md").read_text(encoding="utf-8")
+DOCS = text_of("docs/guide/configuration.md")
 
 
 def snippets(language: str) -> list[str]:

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from stream.config.bridge.reading import BridgeModel, read_bridge
 from stream.config.loading import examine
 from stream.events.mqtt_events import Message, event_of, route_of
-from tests.support.tree import ROOT
+from tests.support.tree import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from stream.model.bridges import Bridge
 
-PAGE = (ROOT / "docs" / "guide" / "sensors.md").read_text(encoding="utf-8")
+PAGE = text_of("docs/guide/sensors.md")
 ZIGBEE, FEED, CHIRPSTACK = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
 (UPLINK,) = re.findall(r"```json\n(.*?)```", PAGE, flags=re.DOTALL)
 TAKEN_MS = 1_795_340_055_775

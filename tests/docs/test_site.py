@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml
 
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def test_every_page_that_is_not_in_the_menu_is_linked() -> None:
         if page in reached or not (ROOT / page).is_file():
             continue
         reached.add(page)
-        whole = (ROOT / page).read_text(encoding="utf-8")
+        whole = text_of(f"{page}")
         for link in re.findall(r"\]\(([^)#:\s]+\.md)", whole):
             found = (ROOT / page).parent / link
             waiting.append(str(found.resolve().relative_to(ROOT)))

@@ -19,13 +19,13 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from tests.support.procs import children
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
     from tests.support.kafka import Broker
 
-README: Final = (ROOT / "README.md").read_text(encoding="utf-8")
+README: Final = text_of("README.md")
 SECTION: Final = README.split("\n## Ten minutes\n")[1].split("\n## ")[0]
 BLOCKS: Final = re.findall(r"```sh\n(.*?)```", SECTION, flags=re.DOTALL)
 ALARM: Final = "2025-03-03 14:00 to 2025-03-03 15:00 UTC  crowd  lobby\n"

@@ -13,19 +13,19 @@ from jsonschema import Draft202012Validator
 from stream.config.cases.keys import CasesModel
 from stream.config.closed import models_of
 from stream.config.schema.document import cases_schema
-from tests.support.badinputs.cases import GOOD_CASES
+from tests.support.badinputs.shapes import GOOD_CASES
 from tests.support.commands import tocsin
 from tests.support.examples import EXAMPLES
-from tests.support.tree import ROOT
+from tests.support.tree import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 MODELS = models_of(CasesModel)
-PAGE = (ROOT / "docs" / "guide" / "testing.md").read_text(encoding="utf-8")
+PAGE = text_of("docs/guide/testing.md")
 (EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
 PASSES, FAILS = re.findall(r"```text\n(.*?)```", PAGE, flags=re.DOTALL)
-README = (ROOT / "README.md").read_text(encoding="utf-8")
+README = text_of("README.md")
 (ALARMS,) = re.findall(r"```yaml\n(# alarms.yaml\n.*?)```", README, flags=re.DOTALL)
 SCHEMA = cases_schema()
 

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from stream.cli.ledger import ledger
 from stream.cli.main import main as top
-from tests.golden.cases import BAD, FOREIGN_KEYS, GOOD
+from tests.golden.cases import BAD, FOREIGN_KEYS, GOOD, MISTAKES
 from tests.golden.ledgers import (
     dumped,
     go_on,
@@ -336,7 +336,7 @@ def commands() -> dict[str, str]:
         replay.write(folder)
         ledger = ("ledger", "alarms.yaml")
         ask("status without a ledger", folder, *ledger, "status")
-        for number, arguments in enumerate(_BAD_CALLS):
+        for number, arguments in enumerate(map(str.split, MISTAKES["calls"])):
             ask(f"call {number:02}", folder, *arguments)
         ask("run", folder, "run", "alarms.yaml", "--replay", "badges.jsonl")
         ask("run again", folder, "run", "alarms.yaml", "--replay", "badges.jsonl")
@@ -353,7 +353,7 @@ def commands() -> dict[str, str]:
         )
         ask("parquet", folder, *ledger, "export", "--parquet", "out.parquet")
         ask("parquet over a configuration", folder, *ledger, "export", "--parquet", "alarms.yaml")
-        for number, arguments in enumerate(_LEDGER_CALLS):
+        for number, arguments in enumerate(map(str.split, MISTAKES["ledger"])):
             ask(f"ledger {number:02}", folder, *ledger, *arguments)
         _changed(folder, ask)
     with _folder() as folder:
@@ -411,60 +411,6 @@ _BAD_DATA: Mapping[str, str] = {
     "not.parquet": "PAR1nonsense",
     "strange.xyz": "a\n",
 }
-_BAD_CALLS: tuple[tuple[str, ...], ...] = (
-    ("chek", "alarms.yaml"),
-    ("check",),
-    ("check", "none.yaml"),
-    ("check", "."),
-    ("check", "alarms.yaml", "--json"),
-    ("plan", "none.yaml", "--json"),
-    ("run", "alarms.yaml", "badges.jsonl"),
-    ("run", "alarms.yaml", "--replay", "none.jsonl"),
-    ("run", "alarms.yaml", "--replay", "other=badges.jsonl"),
-    ("run", "alarms.yaml", "--replay", "badges=badges.jsonl", "--custodian-report", "."),
-    ("run", "alarms.yaml", "--custodian-report", "x"),
-    ("run", "alarms.yaml"),
-    ("load", "alarms.yaml", "badges.jsonl"),
-    ("topics", "alarms.yaml"),
-    ("topics", "alarms.yaml", "--partitions", "0"),
-    ("grow", "alarms.yaml", "badges"),
-    ("grow", "alarms.yaml", "badges", "--partitions", "1"),
-    ("grow", "alarms.yaml", "badges", "--partitions", "3", "--settle", "soon"),
-    ("grow", "alarms.yaml", "badges", "--partitions", "3", "--at", "soon"),
-    ("grow", "alarms.yaml", "badges", "--partitions", "3"),
-    ("watch", "alarms.yaml"),
-    ("simulate", "alarms.yaml"),
-    ("simulate", "alarms.yaml", "--replay", "badges.jsonl", "--runs", "0"),
-    ("simulate", "alarms.yaml", "--replay", "badges.jsonl", "--tolerance-factors", "0"),
-    ("simulate", "alarms.yaml", "--replay", "badges.jsonl", "--max-fnr", "2"),
-    ("ledger", "alarms.yaml", "nonsense"),
-    ("ledger", "alarms.yaml", "mark-spent"),
-)
-_LEDGER_CALLS: tuple[tuple[str, ...], ...] = (
-    ("status",),
-    ("verify",),
-    ("verify", "--anchor", "1:00000000000000000000000000000000"),
-    ("verify", "--anchor", "999999:00000000000000000000000000000000"),
-    ("verify", "--anchor", "nonsense"),
-    ("verify", "--since", "1:00000000000000000000000000000000"),
-    ("log", "--alarm", "crowd", "--since", "1970-01-01T01:00"),
-    ("losses", "crowd"),
-    ("losses", "pair", "--json"),
-    ("losses", "nobody"),
-    ("losses", "crowd", "--at", "soon"),
-    ("losses", "crowd", "--at", "2099-01-01"),
-    ("archive", "moved", "--before", "2099-01-01"),
-    ("archive", "moved", "--before", "soon"),
-    ("archive", "moved", "--before", "1970-01-01T02:00"),
-    ("status", "--json"),
-    ("retire", "crowd"),
-    ("retire", "nobody"),
-    ("backup", "copy.db"),
-    ("backup", "copy.db"),
-    ("accept",),
-    ("verify",),
-)
-
 # --- ledgers
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.support import sharing
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,7 +36,7 @@ FILES = ("test_one", "test_two", "test_three")
 
 def asked() -> str:
     """Return how `make test` shares tests out."""
-    recipe = (ROOT / "Makefile").read_text(encoding="utf-8").partition("\ntested:")[2]
+    recipe = text_of("Makefile").partition("\ntested:")[2]
     return re.findall(r"--dist=\w+", recipe)[0]
 
 

@@ -13,8 +13,9 @@ from accountant.units import to_loss_units
 from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.records import schema
-from tests.support.commands import HOUR_MS, configuration, json_lines, tocsin
+from tests.support.commands import HOUR_MS, configuration, json_lines, ledger_must_verify, tocsin
 from tests.support.keys import nested
+from tests.support.ledgers import must_verify
 
 if TYPE_CHECKING:
     from tests.support.postgres import Postgres
@@ -121,7 +122,7 @@ def test_a_band_rings_where_it_is_left(
     assert {line["epsilon_units"] for line in decisions} == {to_loss_units(50)}
     alarm = load(Path(path), environ={})
     with open_ledger(alarm) as ledger:
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
         (scope,) = ledger.reports.status().scopes.values()
         windows = ledger.reports.status().queries["crowd"].decided
         assert scope.spent_units == to_loss_units(50) * (windows if unit == "user" else 1)
@@ -179,5 +180,4 @@ def test_bands_of_every_kind_ring_alike_on_postgresql(postgres: Postgres, tmp_pa
             if "predicate" in line and line["query"] == name
         }
         assert {cell for cell in rang if cell in ALL} == RINGS[aggregate]
-    with open_ledger(load(path, environ={})) as opened:
-        assert opened.reports.verify() == []
+    ledger_must_verify(load(path, environ={}))

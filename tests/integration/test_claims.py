@@ -24,6 +24,7 @@ from stream.kafka.clock import HeldClock
 from stream.kafka.guard import check_feeds, claim_feeds
 from stream.kafka.witness import Witness
 from tests.support.commands import tocsin
+from tests.support.ledgers import must_verify
 from tests.support.scenario import Scenario
 from tests.support.waiting import wait_until
 
@@ -86,7 +87,7 @@ def test_a_feed_has_one_ledger(scenario: Scenario) -> None:
     per_window = to_loss_units(plans_of(alarms)[other.query].epsilon)
     decided = [copies[0]["outcome"] for copies in published.values()]
     with open_ledger(alarms) as ledger:
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
         spent = ledger.reports.status().scopes["user"].spent_units
     assert spent >= decided.count("decided") * per_window
 

@@ -12,7 +12,7 @@ from kafka import KafkaProducer
 
 from stream.decisions.records import encode
 from tests.support.published import alarm_of, decision_of
-from tests.support.tree import ROOT
+from tests.support.tree import text_of
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-PAGE = (ROOT / "docs" / "guide" / "delivery.md").read_text(encoding="utf-8")
+PAGE = text_of("docs/guide/delivery.md")
 CONSUMERS = PAGE.partition("\n## Consumers")[2]
 BLOCKS = re.findall(r"```(python|sh)\n(.*?)```", CONSUMERS, flags=re.DOTALL)
 ALARM = "crowd hall 1970-01-01T01:00:00.000Z"

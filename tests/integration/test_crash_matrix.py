@@ -11,7 +11,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from threading import Thread
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -23,7 +23,6 @@ from operators.svt import Svt
 from stream.build import open_ledger
 from stream.decisions.records import decode_alarm, decode_count
 from stream.decisions.release import alarm_records, count_records, released_alarms
-from tests.support.commands import tocsin
 from tests.support.hostile import produce_live
 from tests.support.matrix import STEPS, Matrix, check_paid_by_run, check_promises
 from tests.support.matrixreport import write_section
@@ -31,25 +30,23 @@ from tests.support.scenario import Scenario
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from contextlib import AbstractContextManager
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from accountant.records import StoredDecision
     from tests.support.kafka import Broker
     from tests.support.postgres import Postgres
 
-    Watching: TypeAlias = Callable[..., AbstractContextManager[Matrix]]
-
 pytestmark = pytest.mark.integration
 
 # A minute's budget carries about fifteen of its twenty windows: refusals are part of the matrix.
 _BUDGET = """\
   privacy_unit: user
-  epsilon_max: "14"
+  epsilon_max: {epsilon}
   period: 1m
-  contribution: {max_groups_per_window: 1, max_events_per_group: 1}
+  contribution: {{max_groups_per_window: 1, max_events_per_group: 1{caps}}}
 """
+GAUSSIAN = '\n  privacy: gdp\n  delta: "1e-6"'
 
 
 @contextmanager
@@ -73,192 +70,145 @@ def watched(scenario: Scenario) -> Iterator[Matrix]:
         ledger.close()
 
 
-def unused_name() -> str:
-    """Return a prefix of topics that no other run has."""
-    return f"crash-{time.monotonic_ns()}"
+RUNS = "2\n    mechanism: {svt: {max_alarms: 3}}"
+BETWEEN = "COUNT(DISTINCT person) BETWEEN 6 AND 20"
+WORLDS: dict[str, dict[str, Any]] = {
+    # Every window is charged by itself.
+    "alone": {},
+    # Windows share a run of three alarms in every minute; two comparisons. Whoever comes moves them
+    # apart: the run is priced for any direction.
+    "runs": {"epsilon": '"24"', "having": BETWEEN, "tolerance": RUNS},
+    # Runs of six alarms a minute, each of which holds its room for three windows.
+    "holds": {
+        "epsilon": '"40"',
+        "tolerance": "2\n    mechanism: {svt: {max_alarms: 6}}\n    hold: 9s",
+    },
+    # Windows that slide over three panes, which they share: unit event.
+    "panes": {
+        "budget": '  privacy_unit: event\n  epsilon_max: "10"\n',
+        "window": "HOP(ts, INTERVAL '1' SECOND, INTERVAL '3' SECOND)",
+        "having": "COUNT(*) > 5",
+        "tolerance": "2\n    mechanism: {panes: {release: counts}}",
+    },
+    # A formula on a Gaussian budget of a minute, which carries about ten of its twenty windows.
+    "gaussian": {"epsilon": f'"15"{GAUSSIAN}', "having": BETWEEN},
+    # Runs of three alarms, two of which a minute's Gaussian budget carries.
+    "gaussian runs": {"epsilon": f'"40"{GAUSSIAN}', "tolerance": RUNS},
+    # At least two of four rooms, each of which everybody may count in: the price of one.
+    "groups": {
+        "around": "SELECT 1 FROM (",
+        "having": "COUNT(DISTINCT person) > 5) HAVING COUNT(*) >= 2",
+    },
+    # People count in three of twenty windows of a minute, so that none is refused.
+    "caps": {"caps": ", max_windows_per_period: 3"},
+    # One draw for two severity levels.
+    "levels": {
+        "having": "COUNT(DISTINCT person) > SEVERITY",
+        "tolerance": "2\n    severity: {warning: 5, critical: 8}",
+    },
+}
 
 
 @pytest.fixture
-def watching(broker: Broker, postgres: Postgres, tmp_path: Path) -> Watching:
-    """Begin a scenario with topics and a ledger of its own, and watch it."""
-
-    def begin(**of: str) -> AbstractContextManager[Matrix]:
-        ledger = postgres.new_database()
-        terms: dict[str, Any] = {"budget": _BUDGET, **of}
-        return watched(Scenario(broker, tmp_path, unused_name(), ledger, **terms))
-
-    return begin
-
-
-@pytest.fixture
-def matrix(watching: Watching) -> Iterator[Matrix]:
-    """Two partitions and PostgreSQL; every window charged by itself."""
-    with watching() as found:
-        yield found
-
-
-@pytest.fixture
-def in_runs(watching: Watching) -> Iterator[Matrix]:
-    """The same with windows that share a run of three alarms in every minute; two comparisons.
-
-    Whoever comes moves them apart: the run is priced for any direction.
-    """
-    with watching(
-        budget=_BUDGET.replace('"14"', '"24"'),
-        having="COUNT(DISTINCT person) BETWEEN 6 AND 20",
-        tolerance="2\n    mechanism: {svt: {max_alarms: 3}}",
+def matrix(
+    request: pytest.FixtureRequest, broker: Broker, postgres: Postgres, tmp_path: Path
+) -> Iterator[Matrix]:
+    """A world with two partitions on PostgreSQL, topics and a ledger of its own; watched."""
+    world = {"epsilon": '"14"', "caps": "", **WORLDS[request.param]}
+    budget = _BUDGET.format(epsilon=world.pop("epsilon"), caps=world.pop("caps"))
+    name = f"crash-{time.monotonic_ns()}"
+    with watched(
+        Scenario(broker, tmp_path, name, postgres.new_database(), **{"budget": budget, **world})
     ) as found:
+        if request.param == "caps":
+            found.few = (3, 60_000)
         yield found
 
 
-@pytest.fixture
-def holding(watching: Watching) -> Iterator[Matrix]:
-    """Runs of six alarms a minute, each of which holds its room for three windows."""
-    with watching(
-        budget=_BUDGET.replace('"14"', '"40"'),
-        tolerance="2\n    mechanism: {svt: {max_alarms: 6}}\n    hold: 9s",
-    ) as found:
-        yield found
+def of(world: str) -> pytest.MarkDecorator:
+    """Play a test in one of the worlds."""
+    return pytest.mark.parametrize("matrix", [world], indirect=True)
 
 
-@pytest.fixture
-def over_panes(watching: Watching) -> Iterator[Matrix]:
-    """Windows that slide over three panes, which they share: unit event."""
-    with watching(
-        budget='  privacy_unit: event\n  epsilon_max: "10"\n',
-        window="HOP(ts, INTERVAL '1' SECOND, INTERVAL '3' SECOND)",
-        having="COUNT(*) > 5",
-        tolerance="2\n    mechanism: {panes: {release: counts}}",
-    ) as found:
-        yield found
-
-
-@pytest.fixture
-def gaussian(watching: Watching) -> Iterator[Matrix]:
-    """A formula on a Gaussian budget of a minute, which carries about ten of its twenty windows."""
-    with watching(
-        budget=_BUDGET.replace('"14"', '"15"\n  privacy: gdp\n  delta: "1e-6"'),
-        having="COUNT(DISTINCT person) BETWEEN 6 AND 20",
-    ) as found:
-        yield found
-
-
-@pytest.fixture
-def gaussian_runs(watching: Watching) -> Iterator[Matrix]:
-    """Runs of three alarms, two of which a minute's Gaussian budget carries."""
-    with watching(
-        budget=_BUDGET.replace('"14"', '"40"\n  privacy: gdp\n  delta: "1e-6"'),
-        tolerance="2\n    mechanism: {svt: {max_alarms: 3}}",
-    ) as found:
-        yield found
-
-
-@pytest.fixture
-def of_groups(watching: Watching) -> Iterator[Matrix]:
-    """At least two of four rooms, each of which everybody may count in: the price of one."""
-    with watching(
-        around="SELECT 1 FROM (", having="COUNT(DISTINCT person) > 5) HAVING COUNT(*) >= 2"
-    ) as found:
-        yield found
-
-
-@pytest.fixture
-def with_caps(watching: Watching) -> Iterator[Matrix]:
-    """People count in three of twenty windows of a minute, so that none is refused."""
-    caps = _BUDGET.replace(
-        "max_events_per_group: 1", "max_events_per_group: 1, max_windows_per_period: 3"
-    )
-    with watching(budget=caps) as found:
-        found.few = (3, 60_000)
-        yield found
-
-
-@pytest.fixture
-def severe(watching: Watching) -> Iterator[Matrix]:
-    """One draw for two severity levels."""
-    with watching(
-        having="COUNT(DISTINCT person) > SEVERITY",
-        tolerance="2\n    severity: {warning: 5, critical: 8}",
-    ) as found:
-        yield found
-
-
+@of("levels")
 def test_levels_are_drawn_once_whatever_is_killed(
-    severe: Matrix, request: pytest.FixtureRequest
+    matrix: Matrix, request: pytest.FixtureRequest
 ) -> None:
     """Whatever is sent again says the severity that was stored, and the topics agree with it."""
-    decisions = survived(severe, request, "Severity levels")
-    scenario = severe.scenario
+    decisions = survived(matrix, request, "Severity levels")
+    scenario = matrix.scenario
     (query,) = scenario.alarms().queries.values()
     stored = {one.alarm_id: one for each in decisions for one in alarm_records(query, each)}
     sent = [decode_alarm(record.value) for record in scenario.read(f"{scenario.name}.alarms")]
     assert sent
     assert {one.severity for one in sent} <= {"warning", "critical"}
     assert all(stored[one.alarm_id] == one for one in sent)
-    compared = tocsin("ledger", str(scenario.config), "verify", "--topics")
-    assert compared.exit_code == 0, compared.stderr
+    scenario.topics_must_agree()
 
 
-def test_caps_are_not_forgotten_by_who_goes_on(with_caps: Matrix) -> None:
+@of("caps")
+def test_caps_are_not_forgotten_by_who_goes_on(matrix: Matrix) -> None:
     """Two workers die about a count that is stored; what people used up is as the log says."""
     steps = [one for one in STEPS if "partial" in one]
-    died = with_caps.kill_at_steps(steps, patience_s=300)
-    assert set(died) == {one.partition(":")[0] for one in steps}
-    report = check_promises(with_caps, with_caps.finish())
+    killed(matrix, steps)
+    report = check_promises(matrix, matrix.finish())
     assert report["decided"] > 0
 
 
-def test_a_quantifier_survives_kills(of_groups: Matrix, request: pytest.FixtureRequest) -> None:
+@of("groups")
+def test_a_quantifier_survives_kills(matrix: Matrix, request: pytest.FixtureRequest) -> None:
     """One draw a window for all rooms, charged once as one cell, whoever dies about it."""
-    decisions = survived(of_groups, request, "At least two of four rooms")
-    (query,) = of_groups.scenario.alarms().queries.values()
+    decisions = survived(matrix, request, "At least two of four rooms")
+    (query,) = matrix.scenario.alarms().queries.values()
     assert (len(query.domain), len(query.counted)) == (1, 4)
     paid = {one.epsilon_units for one in decisions if one.outcome is Outcome.DECIDED}
     assert paid == {to_loss_units(price(query.mechanism, query.condition, query.aim).epsilon)}
 
 
-def test_a_gaussian_budget_survives_kills(gaussian: Matrix, request: pytest.FixtureRequest) -> None:
+@of("gaussian")
+def test_a_gaussian_budget_survives_kills(matrix: Matrix, request: pytest.FixtureRequest) -> None:
     """A formula is drawn and charged once a window, whoever dies about it."""
-    decisions = survived(gaussian, request, "A formula on a Gaussian budget")
-    check_wall(gaussian, decisions)
+    decisions = survived(matrix, request, "A formula on a Gaussian budget")
+    check_wall(matrix, decisions)
 
 
+@of("gaussian runs")
 def test_runs_under_a_gaussian_budget_survive_kills(
-    gaussian_runs: Matrix, request: pytest.FixtureRequest
+    matrix: Matrix, request: pytest.FixtureRequest
 ) -> None:
     """A run is paid for as it opens, once, whoever goes on with it; its alarms are a unit each."""
-    decisions = survived(gaussian_runs, request, "Runs under a Gaussian budget")
-    check_wall(gaussian_runs, decisions)
-    check_runs(gaussian_runs, decisions)
+    decisions = survived(matrix, request, "Runs under a Gaussian budget")
+    check_wall(matrix, decisions)
+    check_runs(matrix, decisions)
 
 
+@of("alone")
 def test_killed_at_every_named_step(matrix: Matrix) -> None:
     """Two workers die at each step of the protocol in turn; every promise still holds."""
-    died = matrix.kill_at_steps(list(STEPS), patience_s=300)
-    assert set(died) == {plan.partition(":")[0] for plan in STEPS}
+    killed(matrix, STEPS)
     report = check_promises(matrix, matrix.finish())
     assert report["decided"] > 0
     print(report)
 
 
-def test_runs_survive_kills_at_every_named_step(in_runs: Matrix) -> None:
+@of("runs")
+def test_runs_survive_kills_at_every_named_step(matrix: Matrix) -> None:
     """Runs go on where they stood: one threshold each, and every alarm is paid for once."""
-    died = in_runs.kill_at_steps(list(STEPS), patience_s=300)
-    assert set(died) == {plan.partition(":")[0] for plan in STEPS}
-    decisions = in_runs.finish()
-    report = check_promises(in_runs, decisions)
+    killed(matrix, STEPS)
+    decisions = matrix.finish()
+    report = check_promises(matrix, decisions)
     assert report["decided"] > 0
-    check_runs(in_runs, decisions)
+    check_runs(matrix, decisions)
 
 
-def test_holds_survive_kills_at_every_named_step(holding: Matrix) -> None:
+@of("holds")
+def test_holds_survive_kills_at_every_named_step(matrix: Matrix) -> None:
     """No room is asked in its hold, whoever goes on; alarms are paid once, records are whole."""
-    died = holding.kill_at_steps(list(STEPS), patience_s=300)
-    assert set(died) == {plan.partition(":")[0] for plan in STEPS}
-    decisions = holding.finish()
-    check_promises(holding, decisions)
-    check_runs(holding, decisions)
-    (query,) = holding.scenario.alarms().queries.values()
+    killed(matrix, STEPS)
+    decisions = matrix.finish()
+    check_promises(matrix, decisions)
+    check_runs(matrix, decisions)
+    (query,) = matrix.scenario.alarms().queries.values()
     held: dict[str, int] = {}
     again = 0
     for key, predicate in (each for one in decisions for each in released_alarms(one)):
@@ -267,33 +217,31 @@ def test_holds_survive_kills_at_every_named_step(holding: Matrix) -> None:
         again += room in held
         held[room] = key.end_ms + query.hold_ms
     assert again
-    compared = tocsin("ledger", str(holding.scenario.config), "verify", "--topics")
-    assert compared.exit_code == 0, compared.stderr
+    matrix.scenario.topics_must_agree()
 
 
-def test_panes_are_drawn_once_whatever_is_killed(over_panes: Matrix) -> None:
+@of("panes")
+def test_panes_are_drawn_once_whatever_is_killed(matrix: Matrix) -> None:
     """What was stored of a pane is never anything else, and every window is decided from it.
 
     Its noisy counts leave as they were stored, once for each room, whatever is sent again.
     """
-    died = over_panes.kill_at_steps(list(STEPS), patience_s=300)
-    assert set(died) == {plan.partition(":")[0] for plan in STEPS}
-    decisions, ledger = over_panes.finish(), over_panes.ledger
+    killed(matrix, STEPS)
+    decisions, ledger = matrix.finish(), matrix.ledger
     assert {one.outcome for one in decisions} == {Outcome.DECIDED}
     assert {one.epsilon_units for one in decisions} == {0}
     starts_ms = [one.key.start_ms for one in decisions]
     assert starts_ms == list(range(starts_ms[0], starts_ms[-1] + 1, 1_000))
-    assert over_panes.panes
-    assert {len(drawn) for drawn in over_panes.panes.values()} == {1}
-    (panes,) = over_panes.scenario.alarms().panes.values()
+    assert matrix.panes
+    assert {len(drawn) for drawn in matrix.panes.values()} == {1}
+    (panes,) = matrix.scenario.alarms().panes.values()
     status = ledger.reports.status()
     assert status.queries[panes.id].decided >= len(decisions) + 2
     assert status.queries[panes.id].denied == {}
     (scope,) = status.scopes.values()
     assert scope.spent_units == panes.aim.pane_units
-    scenario = over_panes.scenario
-    compared = tocsin("ledger", str(scenario.config), "verify", "--topics")
-    assert compared.exit_code == 0, compared.stderr
+    scenario = matrix.scenario
+    scenario.topics_must_agree()
     sent = [record.value for record in scenario.read(f"{scenario.name}.counts")]
     left = {one.count_id: one for one in map(decode_count, sent)}
     assert len(set(sent)) == len(left)
@@ -304,6 +252,7 @@ def test_panes_are_drawn_once_whatever_is_killed(over_panes: Matrix) -> None:
     }
 
 
+@of("alone")
 def test_killed_at_random_times(matrix: Matrix, request: pytest.FixtureRequest) -> None:
     """Workers die at random times: 2 in a short run, 20 in a full one, which writes a report."""
     if request.config.getoption("--full"):
@@ -311,6 +260,13 @@ def test_killed_at_random_times(matrix: Matrix, request: pytest.FixtureRequest) 
         return
     matrix.kill_at_random(2, random.Random(3))
     print(check_promises(matrix, matrix.finish()))
+
+
+def killed(matrix: Matrix, steps: Sequence[str], patience_s: float = 300) -> Counter[str]:
+    """Kill workers at steps, and return how often each of them was one's last."""
+    died = matrix.kill_at_steps(list(steps), patience_s=patience_s)
+    assert set(died) == {plan.partition(":")[0] for plan in steps}
+    return died
 
 
 def survived(matrix: Matrix, request: pytest.FixtureRequest, title: str) -> list[StoredDecision]:
@@ -321,8 +277,7 @@ def survived(matrix: Matrix, request: pytest.FixtureRequest, title: str) -> list
     full = request.config.getoption("--full")
     chosen = ("reserve", "draw", "commit")
     steps = [one for one in STEPS if full or any(word in one for word in chosen)]
-    died = matrix.kill_at_steps(steps * (3 if full else 1), patience_s=900 if full else 300)
-    assert set(died) == {plan.partition(":")[0] for plan in steps}
+    died = killed(matrix, steps * (3 if full else 1), 900 if full else 300)
     if full:
         matrix.kill_at_random(20, random.Random(3))
     decisions = matrix.finish()

@@ -27,7 +27,6 @@ from stream.decisions.records import encode
 from stream.decisions.release import alarm_records, decision_record
 from stream.decisions.steps import Step
 from stream.windows.instants import from_iso_utc
-from tests.support.commands import tocsin
 from tests.support.hostile import flowing
 from tests.support.matrix import STEPS, Matrix
 from tests.support.oracle import add_up
@@ -224,8 +223,7 @@ def test_every_step_is_charged_what_the_plan_says(seen: Seen) -> None:
     assert charges == {decision.key.start_ms: planned for decision in seen.decisions}
     (scope,) = seen.matrix.ledger.reports.status().scopes.values()
     assert scope.spent_units == planned
-    compared = tocsin("ledger", str(seen.scenario.config), "verify", "--topics")
-    assert compared.exit_code == 0, compared.stderr
+    seen.scenario.topics_must_agree()
 
 
 def test_nothing_finer_than_the_step_is_told(seen: Seen) -> None:

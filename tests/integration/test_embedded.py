@@ -25,6 +25,7 @@ from stream.events.decoder import Record
 from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
 from stream.replay.replay import Replay, windows_of
 from tests.support.examples import BADGES, EXAMPLES, SALES, copied
+from tests.support.ledgers import must_verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -118,7 +119,7 @@ def replayed(alarms: Alarms, files: Mapping[str, Sequence[Path]]) -> list[Stored
     """Replay to the end, check the ledger, return the decisions."""
     with open_ledger(alarms) as ledger:
         decisions = list(Replay(alarms, ledger, files).run())
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
         status = ledger.reports.status()
         for scope in status.scopes.values():
             assert scope.spent_units <= floor_loss_units(alarms.budget.epsilon_max)
@@ -263,7 +264,7 @@ def test_a_killed_replay_goes_on_where_it_stopped(tmp_path: Path) -> None:
             take(Replay(alarms, ledger, files, step=die))
     with open_ledger(alarms) as ledger:
         take(Replay(alarms, ledger, files))
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
     assert len(seen) == WINDOWS
     assert all(len(copies) == 1 for copies in seen.values())
 

@@ -37,6 +37,7 @@ from tests.support.forms import (
     alarms_text,
     tables,
 )
+from tests.support.ledgers import must_verify
 from tests.support.oracle import add_up
 from tests.support.scenario import ROOMS
 from tests.support.waiting import wait_until
@@ -124,7 +125,7 @@ def settled(alarms: Alarms) -> dict[str, int]:
     filter may be about different events, of which a person has one.
     """
     with open_ledger(alarms) as ledger:
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
         status = ledger.reports.status()
         decided = {name: one.decided for name, one in status.queries.items()}
         lost = {name: price(alarms, name) * windows for name, windows in decided.items()}

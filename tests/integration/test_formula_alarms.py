@@ -14,7 +14,8 @@ from accountant.units import from_loss_units
 from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.mechanisms import plans_of
-from tests.support.commands import HOUR_MS, configuration, json_lines, tocsin
+from tests.support.commands import HOUR_MS, configuration, json_lines, ledger_must_verify, tocsin
+from tests.support.ledgers import must_verify
 from tests.support.oracle import add_up
 from tests.support.scenario import ROOMS, Scenario
 from tests.support.waiting import wait_until
@@ -48,7 +49,7 @@ def replayed(path: str, events: str) -> tuple[set[tuple[str, str]], LedgerStatus
     """Replay and return who rang, by hour and room, and the ledger's state."""
     lines = json_lines(tocsin("run", path, "--replay", events, "--json"))
     with open_ledger(load(Path(path), environ={})) as ledger:
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
         status = ledger.reports.status()
     rang = {
         (line["window_start"][11:13], line["predicate"]["room"])
@@ -269,8 +270,7 @@ def test_two_workers_count_every_statistic(
     records = scenario.read(scenario.topic)
     for start_ms in starts_ms:
         assert counted[start_ms] == recounted(records, start_ms)
-    with open_ledger(scenario.alarms()) as ledger:
-        assert ledger.reports.verify() == []
+    ledger_must_verify(scenario.alarms())
 
 
 def recounted(records: list[Any], start_ms: int) -> tuple[int, ...]:

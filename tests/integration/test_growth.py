@@ -21,6 +21,7 @@ from stream.build import open_ledger
 from stream.decisions.mechanisms import plans_of
 from stream.windows.instants import from_iso_utc
 from tests.support.hostile import WINDOW_MS, flowing
+from tests.support.ledgers import must_verify
 from tests.support.matrix import decisions_of
 from tests.support.oracle import add_up, crowd
 from tests.support.scenario import Scenario
@@ -141,7 +142,7 @@ def _check(scenario: Scenario, last_ms: int, said: str) -> None:
     alarms = scenario.alarms()
     per_window = to_loss_units(plans_of(alarms)[scenario.query].epsilon)
     with open_ledger(alarms) as ledger:
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
         assert set(ledger.counts.places("badges")) == set(range(5))
         scope = ledger.reports.status().scopes["user"]
         stored = Counter(one.outcome for one in decisions_of(ledger, scenario.query))

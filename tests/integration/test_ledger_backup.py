@@ -21,6 +21,7 @@ from stream.decisions.release import decision_record, seen_decision
 from stream.replay.replay import Replay
 from tests.support import ledgers
 from tests.support.commands import configuration, events, json_lines, tocsin
+from tests.support.ledgers import must_verify
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path: Path) -> None:
         assert lost == seen[held.decided :]
         assert ledger.upkeep.mark_spent(seen) == len(lost)
         assert ledger.upkeep.unknown_decisions(seen) == []
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
     assert spent(restored) >= spent(path)
     assert tocsin("ledger", restored, "verify", "--anchor", noted).exit_code == 0
     shown = tocsin("run", restored, "--replay", events(tmp_path))

@@ -11,11 +11,10 @@ import pytest
 from accountant.units import from_loss_units, to_loss_units
 from operators.conditions.levels import LevelGrid
 from operators.single.ladder import Grid
-from stream.build import open_ledger
 from stream.config.loading import examine, load
 from stream.decisions.mechanisms import operator_of, price_of
 from stream.model.fingerprints import definition
-from tests.support.commands import configuration, events, json_lines, tocsin
+from tests.support.commands import configuration, events, json_lines, ledger_must_verify, tocsin
 
 if TYPE_CHECKING:
     from tests.support.postgres import Postgres
@@ -36,8 +35,7 @@ def run(path: Path) -> list[int]:
     """Replay the events and return what decisions reserved, in loss units; the ledger holds."""
     lines = json_lines(tocsin("run", str(path), "--replay", events(path.parent), "--json"))
     assert {line["outcome"] for line in lines if "outcome" in line} == {"decided"}
-    with open_ledger(load(path, environ={})) as ledger:
-        assert ledger.reports.verify() == []
+    ledger_must_verify(load(path, environ={}))
     return [line["epsilon_units"] for line in lines if "outcome" in line]
 
 

@@ -12,6 +12,7 @@ from click.testing import CliRunner
 from deploy.kafka.runtime import free_port
 from stream.build import open_ledger
 from stream.cli.main import main
+from tests.support.commands import ledger_must_verify
 from tests.support.hostile import WINDOW_MS, flowing
 from tests.support.oracle import add_up, crowd
 from tests.support.scenario import Scenario, Worker
@@ -91,8 +92,7 @@ def test_broker_and_database_may_leave_and_come_back(
     counted = add_up(scenario.done("partial"))
     assert {start: counted[start] for start in starts_ms} == truth
     assert sum(sum(cells) > 0 for cells in truth.values()) >= 4
-    with open_ledger(scenario.alarms()) as opened:
-        assert opened.reports.verify() == []
+    ledger_must_verify(scenario.alarms())
 
 
 def test_a_changed_configuration_is_refused_until_it_is_accepted(
@@ -132,8 +132,7 @@ def test_a_changed_configuration_is_refused_until_it_is_accepted(
     assert sorted(after) == list(range(cursor_ms, max(after) + 1, WINDOW_MS))
     expected = {start: "reconfigured" if start < boundary_ms else None for start in after}
     assert after == expected
-    with open_ledger(scenario.alarms()) as ledger:
-        assert ledger.reports.verify() == []
+    ledger_must_verify(scenario.alarms())
 
 
 def test_a_worker_gives_up_on_what_never_answers(hopeless: Mapping[str, Worker]) -> None:

@@ -21,6 +21,7 @@ from stream.decisions.mechanisms import plans_of
 from stream.kafka.topics import cautions
 from stream.windows.instants import from_iso_utc
 from tests.support.hostile import WINDOW_MS, flowing
+from tests.support.ledgers import must_verify
 from tests.support.matrix import decisions_of
 from tests.support.oracle import add_up, crowd
 from tests.support.scenario import ROOMS, Scenario
@@ -95,7 +96,7 @@ def test_a_partition_that_hangs_costs_windows_but_no_budget(
     alarms = scenario.alarms()
     per_window = to_loss_units(plans_of(alarms)[scenario.query].epsilon)
     with open_ledger(alarms) as ledger:
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
         scope = ledger.reports.status().scopes["user"]
         stored = Counter(one.outcome for one in decisions_of(ledger, scenario.query))
     assert scope.spent_units == (stored["decided"] + scope.reservations) * per_window

@@ -12,6 +12,7 @@ from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.mechanisms import plans_of
 from tests.support.commands import configuration, events, json_lines, tocsin
+from tests.support.ledgers import must_verify
 
 if TYPE_CHECKING:
     from accountant.records import LedgerStatus
@@ -31,7 +32,7 @@ def decided(folder: Path, mechanism: str, unit: str) -> LedgerStatus:
     plain.write_text(plain.read_text().replace('epsilon_max: "9"', f"epsilon_max: {wall}"))
     assert tocsin("run", str(plain), "--replay", events(folder)).exit_code == 0
     with open_ledger(load(plain, environ={})) as ledger:
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
         return ledger.reports.status()
 
 

@@ -17,6 +17,7 @@ from stream.build import open_ledger
 from stream.events.marks import Mark, encode_mark
 from stream.kafka.history import replay
 from stream.replay.replay import Replay
+from tests.support.commands import ledger_must_verify
 from tests.support.oracle import add_up
 from tests.support.recording import record_partials
 from tests.support.scenario import ROOMS, Scenario
@@ -102,8 +103,7 @@ def test_replayed_history_counts_like_the_embedded_shell(
         assert scenario.windows("decision") == set(_STARTS_MS)
         assert {line["outcome"] for line in scenario.done("decision")} == {"decided"}
         assert add_up(scenario.done("partial")) == expected
-        with open_ledger(scenario.alarms()) as ledger:
-            assert ledger.reports.verify() == []
+        ledger_must_verify(scenario.alarms())
 
 
 def _write_events(path: Path) -> set[str]:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accountant.records import REFERENCE_PARTITIONS
-from stream.build import open_ledger
 from stream.config.loading import load
 from tests.integration.test_band_alarms import COUNT, HOURS, SUM, banded, sales
-from tests.support.commands import HOUR_MS, json_lines, tocsin
+from tests.support.commands import HOUR_MS, json_lines, ledger_must_verify, tocsin
 from tests.support.forecasts import WINDOW_MS, ForecastScenario, rang_at
 from tests.support.forms import PEOPLE, USUAL
 from tests.support.oracle import add_up
@@ -102,8 +101,7 @@ def test_a_forecast_in_a_file_decides_like_the_same_numbers_in_a_table(
     assert [line for line in again if "predicate" in line] == [
         line for line in lines if "predicate" in line
     ]
-    with open_ledger(load(Path(path), environ={})) as ledger:
-        assert ledger.reports.verify() == []
+    ledger_must_verify(load(Path(path), environ={}))
 
 
 MEANS = [{"hall": [4, 4, 4, 5], "lab": [1, 1]}, {"hall": [0, 9], "lab": [8]}, {"hall": [8]}]
@@ -150,8 +148,7 @@ def test_means_and_quantiles_of_a_feed_decide(tmp_path: Path, aggregate: str, de
     }
     assert {cell for cell in rang if cell[0] < 3} == FROM_FEED[aggregate]
     assert {line["outcome"] for line in found if "outcome" in line} == {"decided"}
-    with open_ledger(load(path, environ={})) as ledger:
-        assert ledger.reports.verify() == []
+    ledger_must_verify(load(path, environ={}))
 
 
 def test_an_event_of_the_protected_feed_changes_no_reference(
@@ -257,8 +254,7 @@ def test_a_forecast_that_lags_is_waited_for_but_not_for_ever(
     assert outcomes[denied_ms]["epsilon_units"] == 0
     for line in _late(scenario, last_mark_ms):
         assert line["at_ns"] / 1e6 > line["start_ms"] + WINDOW_MS + 1_000 + 45_000
-    with open_ledger(scenario.alarms()) as ledger:
-        assert ledger.reports.verify() == []
+    ledger_must_verify(scenario.alarms())
 
 
 def _late(scenario: ForecastScenario, since_ms: int) -> list[dict[str, Any]]:

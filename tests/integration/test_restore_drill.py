@@ -24,8 +24,9 @@ from stream.decisions.records import encode
 from stream.decisions.release import decision_record
 from stream.replay.replay import Replay
 from tests.support.commands import configuration, events
+from tests.support.ledgers import must_verify
 from tests.support.scenario import Scenario
-from tests.support.tree import ROOT
+from tests.support.tree import text_of
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from tests.support.kafka import Broker
     from tests.support.postgres import Postgres
 
-PAGE = (ROOT / "docs" / "custodian" / "operations.md").read_text(encoding="utf-8")
+PAGE = text_of("docs/custodian/operations.md")
 SECTION = PAGE.partition("\n## Backup and restore\n")[2].partition("\n## ")[0]
 SHOWN = [
     line.partition("  #")[0].strip()
@@ -110,7 +111,7 @@ def _anchor(said: str) -> str:
 def _spent(folder: Path) -> dict[str, int]:
     with open_ledger(load(folder / "alarms.yaml", environ={})) as ledger:
         scopes = ledger.reports.status().scopes
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
         return {name: scope.spent_units for name, scope in scopes.items()}
 
 

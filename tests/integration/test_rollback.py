@@ -20,6 +20,7 @@ from stream.decisions.mechanisms import plans_of
 from stream.kafka.guard import check_ledger
 from stream.windows.shown import moment_text
 from tests.support.hostile import WINDOW_MS
+from tests.support.ledgers import must_verify
 from tests.support.scenario import Scenario
 from tests.support.waiting import wait_until
 
@@ -95,7 +96,7 @@ def _assert_drawn_once_and_charged(
     alarms = scenario.alarms()
     per_window = to_loss_units(plans_of(alarms)[scenario.query].epsilon)
     with open_ledger(alarms) as ledger:
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
         spent = ledger.reports.status().scopes["user"].spent_units
     assert {copies[0]["outcome"] for copies in published.values()} == {"decided"}
     assert spent >= len(published) * per_window

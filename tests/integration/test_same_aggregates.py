@@ -14,6 +14,7 @@ from stream.events.records import Record
 from stream.replay.dumps import DumpInfo, LoggedRecord, dump_info, read_log
 from stream.replay.replay import Replay
 from tests.support.hostile import WINDOW_MS, produce_live
+from tests.support.ledgers import must_verify
 from tests.support.oracle import add_up, crowd
 from tests.support.recording import record_partials
 from tests.support.scenario import Scenario
@@ -148,7 +149,7 @@ def _replay(
     ledger = open_ledger(alarms)
     try:
         decisions = list(Replay(alarms, ledger, {"badges": [dump]}).run())
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
     finally:
         ledger.close()
         monkeypatch.undo()

@@ -21,7 +21,6 @@ from operators.registry import create
 from operators.svt import Svt
 from stream.build import open_ledger
 from stream.windows.instants import from_iso_utc
-from tests.support.commands import tocsin
 from tests.support.hostile import WINDOW_MS, produce_live
 from tests.support.matrix import Matrix, check_paid_by_run, decisions_of
 from tests.support.scenario import Scenario
@@ -180,8 +179,7 @@ def test_two_kinds_on_one_gaussian_budget_survive_kills(
         assert all(
             any(one.outcome is Outcome.DECIDED for one in each) for each in by_alarm.values()
         )
-        compared = tocsin("ledger", str(scenario.config), "verify", "--topics")
-        assert compared.exit_code == 0, compared.stderr
+        scenario.topics_must_agree()
     finally:
         scenario.stop()
         ledger.close()

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.units import to_loss_units
-from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.mechanisms import price_of, run_of
 from stream.planning.runs import run_outlook
-from tests.support.commands import configuration, events, json_lines, tocsin
+from tests.support.commands import configuration, events, json_lines, ledger_must_verify, tocsin
 
 if TYPE_CHECKING:
     from stream.planning.runs import RunOutlook
@@ -56,8 +55,7 @@ def check(path: Path) -> None:
     assert {line["outcome"] for line in decided} == {"decided"}
     alarms = sum("predicate" in line for line in lines)
     assert alarms > 0
-    with open_ledger(load(path, environ={})) as ledger:
-        assert ledger.reports.verify() == []
+    ledger_must_verify(load(path, environ={}))
     spent = sum(line["epsilon_units"] for line in decided)
     opened = (spent - alarms * terms.alarm_units) / terms.open_units
     assert opened == int(opened) >= 1

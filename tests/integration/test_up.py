@@ -23,7 +23,7 @@ from deploy.kafka.runtime import HOST
 from tests.deploy.metric_names import used_in
 from tests.deploy.test_grafana import DASHBOARDS, filled_in, targets
 from tests.support.procs import gone
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
@@ -259,7 +259,7 @@ def _assert_an_analyst_reaches_nothing_else(stack: Stack) -> None:
 
 def _assert_the_page_is_right(stack: Stack) -> None:
     """What the page on operations shows is run as it stands; what follows for ever ends at once."""
-    page = (ROOT / "docs" / "custodian" / "operations.md").read_text("utf-8")
+    page = text_of("docs/custodian/operations.md")
     (printed,) = re.findall(r"```sh\n(XDG_CONFIG_HOME.*?)```", page, flags=re.DOTALL)
     for written, run in (
         (".venv/bin/tocsin", f"{sys.executable} -m tocsin"),

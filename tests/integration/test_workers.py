@@ -15,7 +15,7 @@ from urllib.request import urlopen
 import pytest
 
 from deploy.kafka.runtime import HOST, free_port
-from stream.build import open_ledger
+from tests.support.commands import ledger_must_verify
 from tests.support.hostile import WINDOW_MS, flowing
 from tests.support.procs import children, gone
 from tests.support.scenario import Scenario
@@ -74,8 +74,7 @@ def test_two_workers_share_the_work_and_the_fate(
     for copies in windows.values():
         assert copies == [copies[0]] * len(copies)
         assert copies[0]["outcome"] == "decided"
-    with open_ledger(scenario.alarms()) as ledger:
-        assert ledger.reports.verify() == []
+    ledger_must_verify(scenario.alarms())
 
 
 @contextmanager

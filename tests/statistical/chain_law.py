@@ -11,15 +11,16 @@ from dataclasses import dataclass
 from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import pairwise
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from tests.statistical.enumeration import Floats, Ints
 
 DIGITS = 60
 
 Coin: TypeAlias = Callable[[Fraction, Fraction], Fraction]
-Floats: TypeAlias = NDArray[np.float64]
 
 
 def continuous_coin(coarse: Fraction, fine: Fraction) -> Fraction:
@@ -72,7 +73,7 @@ def worst_loss(law: Sequence[Decimal], within: int) -> Decimal:
         return max(abs((a / b).ln()) for a, b in pairwise(cut))
 
 
-def laplace(t: float, distances: NDArray[np.int64]) -> Floats:
+def laplace(t: float, distances: Ints) -> Floats:
     """Return P[DLap(t) = distance]."""
     return np.asarray(math.tanh(t / 2) * np.exp(-t * np.abs(distances)), dtype=np.float64)
 
@@ -94,13 +95,13 @@ class Side:
     drop: float = 0.0
 
 
-def lattice_of(side: Side) -> NDArray[np.int64]:
+def lattice_of(side: Side) -> Ints:
     """Return where noise of the coarsest level falls but for 1e-15 of the time."""
     reach = math.ceil(34 / side.levels[0])
     return np.arange(-reach, reach + 1)
 
 
-def finer_given_coarser(coarse: float, fine: float, lattice: NDArray[np.int64]) -> Floats:
+def finer_given_coarser(coarse: float, fine: float, lattice: Ints) -> Floats:
     """Return P[finer value (column) | coarser value (row)] of the exact chain.
 
     A step over several levels has the law of a single one, as the ratio of the characteristic
@@ -136,7 +137,7 @@ def worst_walk(
     count = len(side.levels)
     shift_of = handed_on or (lambda _at, to: side.shifts[to])
 
-    def reading(at: int, to: int, seen: NDArray[np.int64], onward: Floats) -> Floats:
+    def reading(at: int, to: int, seen: Ints, onward: Floats) -> Floats:
         shift = shift_of(at, to)
         if to == count - 1:
             return (seen < -shift) + side.drop * (seen == -shift)

@@ -6,7 +6,6 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
-from numpy.typing import NDArray
 
 from operators.deciders import (
     Decider,
@@ -16,7 +15,10 @@ from operators.deciders import (
 )
 from operators.noise.source import NoiseSource
 from tests.statistical.enumeration import (
+    Floats,
+    Ints,
     geometric_masses,
+    ints,
     laplace_masses,
 )
 
@@ -38,20 +40,20 @@ class Scripted(NoiseSource):
         super().__init__()
         self.reach = reach
         self.fixed = fixed or {}
-        self.axes: list[tuple[NDArray[np.int64], NDArray[np.float64]]] = []
-        self.columns: list[NDArray[np.int64]] = []
+        self.axes: list[tuple[Ints, Floats]] = []
+        self.columns: list[Ints] = []
         self.call = 0
 
-    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
+    def discrete_laplace(self, t: Fraction, n: int) -> Ints:
         """Return the next rows of the grid over -reach .. reach."""
         values = np.arange(-self.reach, self.reach + 1)
         return self._next(values, laplace_masses(t, self.reach), n)
 
-    def geometric(self, t: Fraction, n: int) -> NDArray[np.int64]:
+    def geometric(self, t: Fraction, n: int) -> Ints:
         """Return the next rows of the grid over 0 .. reach."""
         return self._next(np.arange(self.reach + 1), geometric_masses(t, self.reach), n)
 
-    def spread(self) -> NDArray[np.float64]:
+    def spread(self) -> Floats:
         """Prepare the second pass; return the mass of every point of the grid."""
         grids = np.meshgrid(*(values for values, _ in self.axes), indexing="ij")
         self.columns = [grid.ravel() for grid in grids]
@@ -61,9 +63,7 @@ class Scripted(NoiseSource):
         self.call = 0
         return masses
 
-    def _next(
-        self, values: NDArray[np.int64], masses: NDArray[np.float64], n: int
-    ) -> NDArray[np.int64]:
+    def _next(self, values: Ints, masses: Floats, n: int) -> Ints:
         call, self.call = self.call, self.call + 1
         if call in self.fixed:
             return np.full(n, self.fixed[call], dtype=np.int64)
@@ -81,13 +81,13 @@ class Scripted(NoiseSource):
         return np.concatenate(rows)
 
 
-def rows_of(decider: Decider | LevelBound, data: Data, reference: int) -> NDArray[np.int64]:
+def rows_of(decider: Decider | LevelBound, data: Data, reference: int) -> Ints:
     """Return the statistics of one cell, shape (statistics, 1)."""
-    values = np.array(data, dtype=np.int64)
+    values = ints(data)
     tau = 0 if isinstance(decider, LevelBound) else decider.tau
     width = int(half_widths(tau, np.array([reference]))[0])
     totals = [row.total(values, reference, width) for row in decider.statistics]
-    return np.array(totals, dtype=np.int64)[:, np.newaxis]
+    return ints(totals)[:, np.newaxis]
 
 
 def enumerated(

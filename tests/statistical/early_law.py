@@ -16,9 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
     from fractions import Fraction
 
-    from numpy.typing import NDArray
-
     from operators.single.looks import EarlyAlarms
+    from tests.statistical.enumeration import Floats, Ints
 
 Path = tuple[int, ...]
 """Step counts of one cell, one per look."""
@@ -80,8 +79,8 @@ def law(run: Run, path: Path) -> Mapping[Hashable, float]:
     return found
 
 
-def _again(run: Run, path: Path, weights: NDArray[np.float64]) -> Mapping[Hashable, float]:
-    states: dict[tuple[bool, ...], NDArray[np.float64]] = {(): weights}
+def _again(run: Run, path: Path, weights: Floats) -> Mapping[Hashable, float]:
+    states: dict[tuple[bool, ...], Floats] = {(): weights}
     for step in path:
         rings = _rings(run, step)
         states = {
@@ -92,8 +91,8 @@ def _again(run: Run, path: Path, weights: NDArray[np.float64]) -> Mapping[Hashab
     return {said: float(mass.sum()) for said, mass in states.items()}
 
 
-def _rings(run: Run, step: int) -> NDArray[np.float64]:
-    rings: NDArray[np.float64] = np.exp(-run.alarm_eps * np.maximum(AT + run.correction - step, 0))
+def _rings(run: Run, step: int) -> Floats:
+    rings: Floats = np.exp(-run.alarm_eps * np.maximum(AT + run.correction - step, 0))
     return rings
 
 
@@ -134,13 +133,13 @@ def growing(path: Path) -> bool:
 class GivenGeometrics(NoiseSource):
     """Hands out chosen geometrics, and notes at what rate they were asked for."""
 
-    def __init__(self, *drawn: NDArray[np.int64]) -> None:
+    def __init__(self, *drawn: Ints) -> None:
         """Keep them, in the order of draws."""
         super().__init__()
         self.drawn = list(drawn)
         self.rates: list[Fraction] = []
 
-    def geometric(self, t: Fraction, n: int) -> NDArray[np.int64]:
+    def geometric(self, t: Fraction, n: int) -> Ints:
         """Return the next of them."""
         self.rates.append(t)
         drawn = self.drawn.pop(0)
@@ -148,7 +147,7 @@ class GivenGeometrics(NoiseSource):
         return drawn.copy()
 
 
-def steps_of(early: EarlyAlarms, path: Path) -> list[NDArray[np.int64]]:
+def steps_of(early: EarlyAlarms, path: Path) -> list[Ints]:
     """Return the statistics of every look that give all cells a path's step counts."""
     literal = early.condition.formula.literals[0]
     test = early.condition.test(literal)

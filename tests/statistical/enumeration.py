@@ -9,18 +9,29 @@ from __future__ import annotations
 import math
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.stats import chi2
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike
 
 DIGITS = 120
+Ints: TypeAlias = NDArray[np.int64]
+Floats: TypeAlias = NDArray[np.float64]
+Bools: TypeAlias = NDArray[np.bool_]
+Words: TypeAlias = NDArray[np.uint64]
+
 ONE = 1 << 64  # probability one in the units of the tables under test
+
+
+def ints(values: ArrayLike) -> Ints:
+    """Return whole numbers as mechanisms take them."""
+    return np.array(values, np.int64)
 
 
 def exp_bounds(x: Fraction) -> tuple[Fraction, Fraction]:
@@ -35,8 +46,8 @@ def exp_bounds(x: Fraction) -> tuple[Fraction, Fraction]:
 
 
 def loss_violations(
-    law: Callable[[NDArray[np.int64]], NDArray[np.uint64]],
-    statistics: NDArray[np.int64],
+    law: Callable[[Ints], Words],
+    statistics: Ints,
     sensitivity: int,
     epsilon: Fraction,
 ) -> int:
@@ -91,7 +102,7 @@ def least_epsilon(steps: int, alpha: Fraction, beta: Fraction) -> Decimal:
         return high
 
 
-def laplace_masses(t: Fraction, reach: int) -> NDArray[np.float64]:
+def laplace_masses(t: Fraction, reach: int) -> Floats:
     """Return P[z] of the discrete Laplace for z = -reach..reach, tails folded into the ends."""
     q = math.exp(-float(t))
     sizes = np.abs(np.arange(-reach, reach + 1))
@@ -100,15 +111,15 @@ def laplace_masses(t: Fraction, reach: int) -> NDArray[np.float64]:
     return masses
 
 
-def geometric_masses(t: Fraction, reach: int) -> NDArray[np.float64]:
+def geometric_masses(t: Fraction, reach: int) -> Floats:
     """Return P[k] of the geometric for k = 0..reach, the tail folded into the end."""
     sizes = np.arange(reach + 1)
-    masses: NDArray[np.float64] = -math.expm1(-float(t)) * np.exp(-float(t) * sizes)
+    masses: Floats = -math.expm1(-float(t)) * np.exp(-float(t) * sizes)
     masses[-1] = math.exp(-float(t) * reach)
     return masses
 
 
-def chi_square(counts: NDArray[np.int64], masses: NDArray[np.float64]) -> float:
+def chi_square(counts: Ints, masses: Floats) -> float:
     """Return the p-value of counts against their law.
 
     Neighbouring values are joined to bins of at least 100 expected, about 400 bins at most: more
@@ -125,9 +136,7 @@ def chi_square(counts: NDArray[np.int64], masses: NDArray[np.float64]) -> float:
     return float(chi2.sf(statistic, int(kept.sum()) - 1))
 
 
-def bernoulli_chi_square(
-    counts: NDArray[np.int64], draws: int, probabilities: NDArray[np.float64]
-) -> float:
+def bernoulli_chi_square(counts: Ints, draws: int, probabilities: Floats) -> float:
     """Return the p-value of success counts, each of ``draws``, against their probabilities."""
     variances = draws * probabilities * (1 - probabilities)
     kept = variances >= 25

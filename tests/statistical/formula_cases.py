@@ -6,10 +6,9 @@ import random
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
-import numpy as np
-
 from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
+from tests.statistical.enumeration import ints
 from tests.statistical.formula_law import (
     random_formula,
 )
@@ -53,8 +52,7 @@ def random_trees(seed: int, count: int) -> list[Tree]:
         if shared and len(places) > 1:
             places = {name: max(0, at - 1) for name, at in places.items()}
         atoms = {
-            name: ThresholdAtom(at, np.array([source.randint(-3, 3)], dtype=np.int64))
-            for name, at in places.items()
+            name: ThresholdAtom(at, ints([source.randint(-3, 3)])) for name, at in places.items()
         }
         condition = Condition(formula, atoms, (1,) * (1 + max(places.values())))
         trees.append(Tree(condition, tuple(source.choice([0, 1, 2, 5]) for _ in formula.atoms)))

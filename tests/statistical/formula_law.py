@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from operators.noise.gradual import GradualNoise
     from operators.noise.source import NoiseSource
     from operators.single.abreast import Decisions
-    from tests.statistical.chain_law import Floats
+    from tests.statistical.enumeration import Bools, Floats, Ints, Words
 
 ONE = 1 << 64
 FAR = 30  # from everything that a lattice is about
@@ -83,10 +83,10 @@ class Classes:
         fresh: levels are independent.
     """
 
-    lattice: NDArray[np.int64]
+    lattice: Ints
     rates: tuple[float, ...]
-    of: tuple[NDArray[np.int64], ...]
-    some: tuple[NDArray[np.int64], ...]
+    of: tuple[Ints, ...]
+    some: tuple[Ints, ...]
     fresh: bool
 
     @classmethod
@@ -150,18 +150,18 @@ class Outcomes:
     """
 
     weights: Floats
-    fired: NDArray[np.bool_]
-    stopped: NDArray[np.int64]
+    fired: Bools
+    stopped: Ints
     charged: Floats
 
 
 class Prepared:
     """A chain of given values."""
 
-    def __init__(self, values: NDArray[np.int64]) -> None:
+    def __init__(self, values: Ints) -> None:
         self.values = values
 
-    def draw(self, _noise: NoiseSource, cells: int) -> NDArray[np.int64]:
+    def draw(self, _noise: NoiseSource, cells: int) -> Ints:
         """Return the values, shape (levels, cells)."""
         assert cells == self.values.shape[1]
         return self.values
@@ -170,7 +170,7 @@ class Prepared:
 class SureCoins:
     """A source whose coins drop where they are likelier to."""
 
-    def bernoulli(self, thresholds: NDArray[np.uint64]) -> NDArray[np.bool_]:
+    def bernoulli(self, thresholds: Words) -> Bools:
         """Return the likelier side."""
         return thresholds > np.uint64(1 << 63)
 
@@ -287,7 +287,7 @@ class FormulaLaw:
     def _prepared(
         self,
         condition: Condition,
-        values: Sequence[NDArray[np.int64]],
+        values: Sequence[Ints],
         dropping: Sequence[Sequence[bool]],
     ) -> ProbeEnt | Probe:
         channels = condition.channels
@@ -313,7 +313,7 @@ def _driven(
     operator: ProbeEnt | Probe,
     schedule: tuple[tuple[int, ...], ...],
     thresholds: Mapping[str, tuple[int, int]],
-) -> tuple[NDArray[np.bool_], Floats, NDArray[np.int64]]:
+) -> tuple[Bools, Floats, Ints]:
     """Decide with every channel's step count at 0, so that the chains are the noisy values."""
     kind: Any = ScheduledEnt if isinstance(operator, ProbeEnt) else ScheduledProbe
     kind.schedule = schedule

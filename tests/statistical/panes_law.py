@@ -16,11 +16,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from operators.noise.source import NoiseSource
+from tests.statistical.enumeration import Ints, ints
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
-
-    from numpy.typing import NDArray
 
     from operators.panes import Panes
 
@@ -30,13 +29,13 @@ if TYPE_CHECKING:
 class GivenNoise(NoiseSource):
     """Hands out chosen discrete Laplaces, and notes at what rate they were asked for."""
 
-    def __init__(self, values: NDArray[np.int64]) -> None:
+    def __init__(self, values: Ints) -> None:
         """Keep the values, in the order of draws."""
         super().__init__()
         self.values = values
         self.rates: list[Fraction] = []
 
-    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
+    def discrete_laplace(self, t: Fraction, n: int) -> Ints:
         """Return the next ``n`` values."""
         self.rates.append(t)
         drawn, self.values = self.values[:n], self.values[n:]
@@ -83,8 +82,8 @@ def decided(
         box: values of every noisy pane.
         released: whether the noisy panes are part of the outcome.
     """
-    values = np.array(list(product(box, repeat=len(counts))), dtype=np.int64).T
-    statistics = np.repeat(np.array(counts, dtype=np.int64)[:, None], values.shape[1], axis=1)
+    values = ints(list(product(box, repeat=len(counts)))).T
+    statistics = np.repeat(ints(counts)[:, None], values.shape[1], axis=1)
     noise = GivenNoise((values - statistics).ravel())
     noisy = panes.release(statistics, noise)
     assert noise.rates == [panes.rate]

@@ -7,16 +7,13 @@ from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 
 from accountant.units import UNITS_PER_EPSILON, to_loss_units
 from operators.svt.terms import SvtPlan
-from tests.statistical.enumeration import laplace_masses
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from tests.statistical.enumeration import Floats, laplace_masses
 
 REACH = 400  # what is cut off of any threshold noise below is under exp(-120)
 Steps = tuple[int, ...]
@@ -96,7 +93,7 @@ def law(rules: Rules, steps: Steps, orders: tuple[Steps, ...] = ()) -> dict[Answ
     weights = threshold_law(rules)
     found: dict[Answers, float] = defaultdict(float)
 
-    def begin(turn: int, left: int, said: Answers, mass: NDArray[np.float64]) -> None:
+    def begin(turn: int, left: int, said: Answers, mass: Floats) -> None:
         rang = {cell for cell, answer in said if answer}
         order = orders[turn] if turn < len(orders) else natural
         waiting = tuple(cell for cell in order if cell not in rang)
@@ -105,7 +102,7 @@ def law(rules: Rules, steps: Steps, orders: tuple[Steps, ...] = ()) -> dict[Answ
         else:
             go(turn, waiting, left, said, mass)
 
-    def go(turn: int, waiting: Steps, left: int, said: Answers, mass: NDArray[np.float64]) -> None:
+    def go(turn: int, waiting: Steps, left: int, said: Answers, mass: Floats) -> None:
         if not waiting or not left:
             begin(turn + 1, left, said, mass)
             return
@@ -127,7 +124,7 @@ def law(rules: Rules, steps: Steps, orders: tuple[Steps, ...] = ()) -> dict[Answ
 AT = np.arange(-REACH, REACH + 1)
 
 
-def threshold_law(rules: Rules) -> NDArray[np.float64]:
+def threshold_law(rules: Rules) -> Floats:
     """Return the law of the threshold's noise on ``AT``."""
     rate = Fraction(rules.open_eps).limit_denominator(1000)
     if rules.threshold == "laplace":
@@ -138,21 +135,21 @@ def threshold_law(rules: Rules) -> NDArray[np.float64]:
     return np.where(side, -math.expm1(-rate) * np.exp(-float(rate) * np.abs(AT)), 0.0)
 
 
-def ring_law(rules: Rules, step: int) -> NDArray[np.float64]:
+def ring_law(rules: Rules, step: int) -> Floats:
     """Return the probability that a question rings, per threshold noise."""
     needed = AT - step
     if not rules.query_noise:
         return np.asarray(needed <= 0, dtype=np.float64)
-    rings: NDArray[np.float64] = np.exp(-rules.alarm_eps * rules.scale * np.maximum(needed, 0))
+    rings: Floats = np.exp(-rules.alarm_eps * rules.scale * np.maximum(needed, 0))
     return rings
 
 
-def alarms_of(rules: Rules, step: int) -> list[tuple[Answers, NDArray[np.float64]]]:
+def alarms_of(rules: Rules, step: int) -> list[tuple[Answers, Floats]]:
     """Return the ways to ring, and the probability of each per threshold noise."""
     if not rules.released:
         return [((), ring_law(rules, step))]
     rate, needed = rules.alarm_eps * rules.scale, AT - step
-    parts: list[tuple[Answers, NDArray[np.float64]]] = []
+    parts: list[tuple[Answers, Floats]] = []
     for number in range(-2, 8):
         drawn = number + needed if rules.released == "gap" else np.full_like(AT, number - step)
         fits = (drawn >= 0) & (drawn >= needed)

@@ -22,7 +22,7 @@ from operators.single.tslm import Tslm
 from operators.svt import endurance
 from operators.svt.mechanism import Svt
 from stream.config.loading import examine
-from tests.statistical.enumeration import ONE
+from tests.statistical.enumeration import ONE, Floats
 from tests.statistical.svt_law import terms
 from tests.support.commands import configuration, json_lines, tocsin
 
@@ -30,13 +30,10 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from operators.single.ladder import Ladder
     from operators.svt.terms import SvtPlan
     from stream.model.queries import Query
 
-    Floats = NDArray[np.float64]
 
 COUNTS = {"lab": 33, "hall": 29}
 CLOSE = 1e-9

@@ -6,7 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from operators.deciders import (
     Decider,
@@ -30,6 +29,7 @@ from tests.statistical.deciders_law import (
     worst,
 )
 from tests.statistical.enumeration import (
+    Words,
     bernoulli_chi_square,
     laplace_masses,
 )
@@ -125,7 +125,7 @@ def test_em_quantile_settles_what_its_table_leaves_open() -> None:
     lo, _ = band.law(rows, np.array([4]), 64)[0]
 
     class Edge(KeyedNoise):
-        def uint64(self, n: int) -> NDArray[np.uint64]:
+        def uint64(self, n: int) -> Words:
             return np.full(n, self.word, dtype=np.uint64)
 
         word = 0

@@ -7,7 +7,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from accountant.errors import ConfigError
 from operators.deciders import (
@@ -38,6 +37,8 @@ from tests.statistical.deciders_law import (
 )
 from tests.statistical.enumeration import (
     ONE,
+    Floats,
+    Ints,
     bernoulli_chi_square,
     geometric_masses,
     laplace_masses,
@@ -78,7 +79,7 @@ def test_r2t_loses_at_most_its_charge() -> None:
     assert found[Straight] > float(epsilon) * 1.05
 
 
-def bound_law(bound: LevelBound, data: Data, reach: int) -> NDArray[np.float64]:
+def bound_law(bound: LevelBound, data: Data, reach: int) -> Floats:
     """Return the law of the private bound over its caps."""
     noise = Scripted(reach)
     rows = rows_of(bound, data, 0)
@@ -168,7 +169,7 @@ def svt_law(band: SparseBand, data: Data, reference: int) -> float:
         tails = w[::-1].cumsum()[::-1]
         return next(r for r in range(reach) if tails[reach + r + 1] <= 1 / (len(levels) + 1))
 
-    def yes(steps: NDArray[np.int64], rate: float, r: int) -> NDArray[np.float64]:
+    def yes(steps: Ints, rate: float, r: int) -> Floats:
         """Return P[v >= rho + r - steps]."""
         return np.exp(-rate * np.maximum(0, r - steps))
 

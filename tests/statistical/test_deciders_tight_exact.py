@@ -7,7 +7,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from operators.deciders import (
     Count,
@@ -20,6 +19,8 @@ from operators.deciders import (
 from tests.statistical.deciders_law import HALF, SHARES, Data, median_truth, multisets, rows_of
 from tests.statistical.enumeration import (
     ONE,
+    Ints,
+    Words,
     exp_bounds,
     loss_violations,
 )
@@ -36,7 +37,7 @@ def test_tight_loses_at_most_its_charge(
     """In exact integers, no neighbours of ``tight`` lose more than the charge, and some do."""
     band = TightBand.planned(kind, epsilon, 9, boundary)
 
-    def law(statistics: NDArray[np.int64]) -> NDArray[np.uint64]:
+    def law(statistics: Ints) -> Words:
         return band.law(statistics[np.newaxis], np.full(statistics.size, 60))
 
     statistics = np.arange(-2000, 2000)

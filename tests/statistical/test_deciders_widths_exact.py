@@ -6,7 +6,6 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from operators.deciders import (
     Count,
@@ -32,6 +31,7 @@ from tests.statistical.deciders_law import (
     rows_of,
     worst,
 )
+from tests.statistical.enumeration import Ints
 
 QUARTER = Relative(Fraction(1, 4))
 REFERENCES = (-9, -4, 0, 1, 4, 7, 40)
@@ -147,7 +147,7 @@ def test_a_repeated_id_over_a_domain_is_two_events(name: str) -> None:
         assert most(1) > float(epsilon)
 
 
-def _chance(band: OverDomain, rows: NDArray[np.int64], reference: int) -> float:
+def _chance(band: OverDomain, rows: Ints, reference: int) -> float:
     """Return P["outside"] by its law, or of ``hist`` with its noise enumerated."""
     at = np.array([reference])
     found = band.chances(rows, at)

@@ -18,15 +18,15 @@ from stream.decisions.records import encode
 from stream.decisions.release import alarm_records, decision_record
 from stream.windows.instants import from_iso_utc
 from tests.statistical.early_law import GivenGeometrics
+from tests.support.ledgers import must_verify
 from tests.support.paned import alarm, configured, opened, replayed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from operators.single.looks import EarlyAlarms
+    from tests.statistical.enumeration import Ints
 
 STEPS, SIDE, ABOVE = 3, 5, 2
 STEP_S = 60
@@ -40,7 +40,7 @@ MOVED_S = (59, 0, 119, 120)
 """The same within their steps."""
 
 
-def noises(looks: int) -> list[NDArray[np.int64]]:
+def noises(looks: int) -> list[Ints]:
     """Return the threshold's noise and that of every question, by room."""
     axes = np.meshgrid(*[np.arange(SIDE, dtype=np.int64)] * (STEPS + 1), indexing="ij")
     threshold, *asked = (axis.ravel() for axis in axes)
@@ -65,7 +65,7 @@ def told(
             records += [encode(one).replace(ledger.ledger_id.encode(), b"-") for one in said]
             assert not left.keys() & {one.predicate["room"] for one in rang}
             left |= {one.predicate["room"]: from_iso_utc(str(one.step_end)) for one in rang}
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
     early = early_of(query)
     assert early is not None
     assert noise.drawn == []

@@ -24,7 +24,7 @@ from operators.noise.source import KeyedNoise
 from operators.registry import create
 from operators.single.ladder import Grid
 from tests.statistical import formula_law as distant
-from tests.statistical.chain_law import Floats, Side, worst_walk
+from tests.statistical.chain_law import Side, worst_walk
 from tests.statistical.formula_cases import (
     BETA,
     BETWEEN,
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from operators.base import Decision
     from operators.noise.gradual import GradualNoise
     from operators.noise.source import NoiseSource
+    from tests.statistical.enumeration import Bools, Floats, Ints
 
 SMALL = Grid(first=Fraction(2, 5), rounds=2, finest_share=Fraction(1, 4))
 THREE = Grid(first=Fraction(2, 5), rounds=2, refinement=2, finest_share=Fraction(1, 4))
@@ -210,7 +211,7 @@ def test_what_was_not_read_has_no_influence(mechanism: str, name: str, cells: in
 
 
 def observed(
-    operator: ProbeEnt | Probe, chains: list[NDArray[np.int64]], statistics: NDArray[np.int64]
+    operator: ProbeEnt | Probe, chains: list[Ints], statistics: Ints
 ) -> tuple[Decision, NDArray[np.int8], list[tuple[int, int]]]:
     """Decide on given chains; return also where cells stopped and which levels were read."""
     prepared = tuple(
@@ -255,8 +256,8 @@ def rates(of: FormulaLaw, found: Outcomes) -> tuple[float, float]:
     rings = law @ found.fired.ravel()[first].astype(np.float64)
     condition = of.operator.condition
     grids = np.meshgrid(*near, indexing="ij")
-    holds: dict[str, NDArray[np.bool_]] = {}
-    granted: dict[str, NDArray[np.bool_]] = {}
+    holds: dict[str, Bools] = {}
+    granted: dict[str, Bools] = {}
     for grid, scale in zip(grids, of.operator.scales, strict=True):
         for reading in scale.share.readings:
             steps = reading.own(grid, slice(0, 1))

@@ -17,6 +17,7 @@ from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
 from operators.noise.source import KeyedNoise
 from operators.single.ladder import Grid
+from tests.statistical.enumeration import ints
 from tests.statistical.formula_cases import (
     BETA,
     ONE,
@@ -79,7 +80,7 @@ def true_corner(condition: Condition) -> dict[int, int] | None:
         found = {
             channel.statistic: at for channel, at in zip(condition.channels, corner, strict=True)
         }
-        rows = np.array([[found[row]] for row in range(condition.statistics)], dtype=np.int64)
+        rows = ints([[found[row]] for row in range(condition.statistics)])
         if condition.truth(rows).all():
             return found
     return None
@@ -101,9 +102,7 @@ def test_sampled_misses_close_to_the_thresholds() -> None:
             },
             tree.condition.sensitivities,
         )
-        statistics = np.array(
-            [[corner[at]] * cells for at in range(many.statistics)], dtype=np.int64
-        )
+        statistics = ints([[corner[at]] * cells for at in range(many.statistics)])
         assert many.truth(statistics).all()
         aim = Aim(BETA, tree.tolerances, first_tolerances=(9,) * len(tree.tolerances))
         for at, operator in enumerate(

@@ -31,7 +31,7 @@ from operators.conditions.comparison import Comparison
 from operators.noise.source import KeyedNoise
 from operators.single import gaussian
 from operators.single.tslm import Tslm
-from tests.statistical.enumeration import ONE, bernoulli_chi_square, exp_bounds
+from tests.statistical.enumeration import ONE, bernoulli_chi_square, exp_bounds, ints
 from tests.support.normal import MARGIN, normal, quantile
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def planned(
     sensitivity: int, tolerance: int, beta: Fraction = PAPER, alpha: Fraction | None = None
 ) -> Tslm:
     """Plan one cell with threshold 100 under a Gaussian budget."""
-    thresholds = np.array([THRESHOLD], dtype=np.int64)
+    thresholds = ints([THRESHOLD])
     test = IntegerTest(Comparison.GT, thresholds, sensitivity)
     return gaussian.planned(test, Promise(beta, tolerance, alpha))
 
@@ -74,7 +74,7 @@ def too_far_apart(tslm: Tslm, units: int) -> int:
 
 def fires(tslm: Tslm, statistic: int) -> Fraction:
     """Return P[fire | s] exactly."""
-    return Fraction(int(tslm.law(np.array([statistic], dtype=np.int64))[0]), ONE)
+    return Fraction(int(tslm.law(ints([statistic]))[0]), ONE)
 
 
 @pytest.mark.parametrize(("sensitivity", "tolerance", "beta", "alpha"), CASES)
@@ -120,7 +120,7 @@ def test_charge_is_about_the_theoretical_minimum(
 def test_a_rate_near_one_and_a_coarse_promise_are_planned() -> None:
     """Neither takes the quantile's float for more than it is, nor a table without an end."""
     near = Promise(Fraction(1, 10**12), 9, 1 - Fraction(2, 10**12))
-    thresholds = np.array([THRESHOLD], dtype=np.int64)
+    thresholds = ints([THRESHOLD])
     plan = gaussian.priced(IntegerTest(Comparison.GT, thresholds, 1), near)
     assert 1 <= plan.ratio < 10
     table, lowest = gaussian.Grid(Fraction(0), Fraction(1, 10**6)).table()
@@ -150,7 +150,7 @@ def test_the_table_ends_where_no_entry_is_close_enough() -> None:
 def test_frequencies_follow_the_law() -> None:
     """A hundred thousand draws at five distances; a law half a step aside is told apart."""
     tslm = planned(1, 5)
-    statistics = np.array([88, 94, 97, 100, 103], dtype=np.int64)
+    statistics = ints([88, 94, 97, 100, 103])
     cells = np.repeat(statistics, 20_000)
     wide = replace(
         tslm, test=replace(tslm.test, thresholds=np.full(cells.size, THRESHOLD, dtype=np.int64))
@@ -171,7 +171,7 @@ def test_too_many_steps_are_refused() -> None:
 @pytest.mark.parametrize(("windows", "pays"), [(15, 1.25), (96, 2.89), (1440, 8.68)])
 def test_what_a_gaussian_budget_saves_at_the_same_tolerance(windows: int, pays: float) -> None:
     """Times less epsilon than pure losses come to, at tolerance 20 and a delta of 1e-6."""
-    test = IntegerTest(Comparison.GE, np.array([100], dtype=np.int64), 1)
+    test = IntegerTest(Comparison.GE, ints([100]), 1)
     promise = Promise(PAPER, 20)
     pure = windows * Tslm.priced(test, promise).epsilon
     rho = windows * gaussian.priced(test, promise).epsilon

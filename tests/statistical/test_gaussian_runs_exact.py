@@ -34,13 +34,12 @@ from operators.single import gaussian
 from operators.single.pure import gaussian_units
 from operators.svt.mechanism import Svt
 from operators.svt.terms import SvtPlan, log_at_least, threshold_law
+from tests.statistical.enumeration import Floats, ints
 from tests.statistical.test_gaussian_exact import fires
 from tests.support.svt import aim, condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
 
     from operators.single.tslm import Tslm
 
@@ -68,11 +67,11 @@ class Run(Protocol):
         """How many it has."""
         ...
 
-    def opened(self, neighbour: int) -> NDArray[np.float64]:
+    def opened(self, neighbour: int) -> Floats:
         """Return the masses of its hidden states, on a stream or its neighbour."""
         ...
 
-    def answers(self, asked: int, neighbour: int) -> dict[str, NDArray[np.float64]]:
+    def answers(self, asked: int, neighbour: int) -> dict[str, Floats]:
         """Return how likely every hidden state gives each answer; alarms begin with ``!``."""
         ...
 
@@ -100,11 +99,11 @@ class Sparse:
         """How many it has."""
         return self.plan.alarms
 
-    def opened(self, _neighbour: int) -> NDArray[np.float64]:
+    def opened(self, _neighbour: int) -> Floats:
         """Return the threshold's masses."""
         return threshold_law(self.plan)[1]
 
-    def answers(self, asked: int, neighbour: int) -> dict[str, NDArray[np.float64]]:
+    def answers(self, asked: int, neighbour: int) -> dict[str, Floats]:
         """Compare a step count with every threshold."""
         step = self.steps[asked] + neighbour * self.moved[asked]
         noise = threshold_law(self.plan)[0]
@@ -123,13 +122,13 @@ class Worst:
     open_eps: Fraction
     alarm_eps: Fraction
 
-    def opened(self, neighbour: int) -> NDArray[np.float64]:
+    def opened(self, neighbour: int) -> Floats:
         """Return the masses of the two answers."""
         whole = float(self.open_eps + self.alarms * self.alarm_eps)
         likely = 1 / (1 + math.exp(-whole))
         return np.array([likely, 1 - likely][:: 1 - 2 * neighbour])
 
-    def answers(self, asked: int, _neighbour: int) -> dict[str, NDArray[np.float64]]:
+    def answers(self, asked: int, _neighbour: int) -> dict[str, Floats]:
         """Ring without a reason, and at last for one."""
         if asked < self.alarms - 1:
             return {"!": np.ones(2)}
@@ -144,11 +143,11 @@ class Seldom:
     alarm_eps: Fraction
     alarms: int = 1
 
-    def opened(self, _neighbour: int) -> NDArray[np.float64]:
+    def opened(self, _neighbour: int) -> Floats:
         """Hide nothing."""
         return np.ones(1)
 
-    def answers(self, asked: int, neighbour: int) -> dict[str, NDArray[np.float64]]:
+    def answers(self, asked: int, neighbour: int) -> dict[str, Floats]:
         """Ring e^W times as often on the neighbour, and are silent e^open less often there."""
         if asked:
             return {".": np.ones(1)}
@@ -171,7 +170,7 @@ class Path:
 
     text: str = ""
     charged: tuple[int, ...] = ()
-    hidden: tuple[NDArray[np.float64], ...] | None = None
+    hidden: tuple[Floats, ...] | None = None
     asked: int = 0
     chances: tuple[float, float] = (1.0, 1.0)
 
@@ -310,7 +309,7 @@ def coin(units: int) -> Tslm:
     """Return the decision over one step whose price is about so many loss units."""
     mu = math.sqrt(2 * units / UNITS_PER_EPSILON)
     rate = Fraction(math.erfc(mu / 2 / math.sqrt(2)) / 2).limit_denominator(10**6)
-    test = IntegerTest(Comparison.GT, np.array([THRESHOLD], dtype=np.int64), 1)
+    test = IntegerTest(Comparison.GT, ints([THRESHOLD]), 1)
     return gaussian.planned(test, Promise(rate, 0, rate))
 
 
@@ -350,7 +349,7 @@ def test_runs_keep_the_guarantee_that_the_ledger_knows(name: str) -> None:
     """Alone, along every prefix: no transcript loses more than its opening and its alarms."""
     run = RUNS[name]
 
-    def losses(text: str, states: tuple[NDArray[np.float64], ...]) -> None:
+    def losses(text: str, states: tuple[Floats, ...]) -> None:
         here, there = (float(one.sum()) for one in states)
         most = float(run.open_eps + text.count("!") * run.alarm_eps)
         assert abs(math.log(here / there)) <= most + ROUNDING

@@ -6,7 +6,6 @@ from itertools import combinations, pairwise, product
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from operators.noise.gradual import GradualNoise, stay_probability
 from operators.noise.source import KeyedNoise
@@ -19,7 +18,7 @@ from tests.statistical.chain_law import (
     marginals,
     worst_loss,
 )
-from tests.statistical.enumeration import bernoulli_chi_square, chi_square, laplace_masses
+from tests.statistical.enumeration import Ints, bernoulli_chi_square, chi_square, laplace_masses
 
 GRIDS = [
     tuple(map(Fraction, levels))
@@ -133,12 +132,12 @@ def test_fresh_noise_is_caught() -> None:
 DRAWS = 400_000
 
 
-def drawn(levels: tuple[Fraction, ...]) -> NDArray[np.int64]:
+def drawn(levels: tuple[Fraction, ...]) -> Ints:
     """Draw many chains."""
     return GradualNoise(levels).draw(KeyedNoise(b"gradual"), DRAWS)
 
 
-def p_values(chains: NDArray[np.int64], levels: tuple[Fraction, ...], coin: Coin) -> list[float]:
+def p_values(chains: Ints, levels: tuple[Fraction, ...], coin: Coin) -> list[float]:
     """Compare marginals, coins, steps and the independence of step and value with the law."""
     found = []
     for values, t in zip(chains, levels, strict=True):

@@ -31,13 +31,13 @@ from operators.svt import RunState, Svt
 from tests.statistical.chain_law import Side, finer_given_coarser, laplace, lattice_of
 from tests.statistical.early_law import Run, worst_loss
 from tests.statistical.early_law import law as law_of_looks
+from tests.statistical.enumeration import Floats, Ints, ints
 from tests.statistical.svt_law import ring_law, rules_of, terms, threshold_law
 from tests.support.svt import aim, condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from numpy.typing import NDArray
 
 Said: TypeAlias = tuple[Hashable, ...]
 Held: TypeAlias = Callable[[Said, tuple[int, ...]], bool]
@@ -74,7 +74,7 @@ def until_it_is_quiet(hold: int) -> Held:
 
 def tslm(step: int) -> dict[tuple[bool, float], float]:
     """Return the law of one window by the extremal curve: answer and loss."""
-    chance = float(TSLM.chances(np.array([step], np.int64))[0])
+    chance = float(TSLM.chances(ints([step]))[0])
     loss = float(TSLM.plan.epsilon)
     return {(True, loss): chance, (False, loss): 1 - chance}
 
@@ -188,9 +188,9 @@ def law_of_run(steps: tuple[int, ...], *, quiet: bool) -> dict[Said, float]:
         steps: step counts, window by window.
         quiet: twin: a hold is over where its window counts nothing to fire for.
     """
-    found: dict[Said, NDArray[np.float64]] = {(): threshold_law(RULES)}
+    found: dict[Said, Floats] = {(): threshold_law(RULES)}
     for at, step in enumerate(steps):
-        told: dict[Said, NDArray[np.float64]] = {}
+        told: dict[Said, Floats] = {}
         rings = ring_law(RULES, step)
         for said, mass in found.items():
             held = said[at - 2 : at - 1] == (True,) and not (quiet and step < 0)
@@ -244,7 +244,7 @@ def operator_of(mechanism: str, cells: int = CELLS, **more: Any) -> Any:
     return create(mechanism, condition(cells), asked)
 
 
-def counted(held: int) -> NDArray[np.int64]:
+def counted(held: int) -> Ints:
     """Return counts near the threshold, those of held cells as said."""
     return np.where(HELD_CELLS, held, [49, 0, 50, 0, 51])[None].astype(np.int64)
 
@@ -279,7 +279,7 @@ def test_levels_that_held_cells_help_to_choose_are_caught() -> None:
     operator = create("dppwlm", condition(8), aim(9))
 
     def told(held: int, seed: int) -> list[int]:
-        counts = np.array([[20, 30, 33] + [held] * 5], np.int64)
+        counts = ints([[20, 30, 33] + [held] * 5])
         cost = operator.decide(counts, KeyedNoise(bytes([seed]))).cost
         return list(level_costs(cost).as_array()[:3])
 

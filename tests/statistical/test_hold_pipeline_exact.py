@@ -15,6 +15,7 @@ from accountant.log.entries import Ended, decode
 from operators.noise.source import KeyedNoise
 from stream.decisions.records import encode
 from stream.decisions.release import alarm_records, decision_record
+from tests.support.ledgers import must_verify
 from tests.support.paned import alarm, configured, opened, replayed
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ def told(
             records += [encode(one).replace(ledger.ledger_id.encode(), b"-") for one in said]
             if len(records) == len(said):
                 first = {one.predicate["room"] for one in rang}
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
         found = (decode(row.kind, row.payload) for row in ledger.reports.entries())
         ended = [one for one in found if isinstance(one, Ended)]
         charges = [(one.window, one.settled_units, one.loss_units, one.costs) for one in ended]

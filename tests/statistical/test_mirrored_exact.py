@@ -26,6 +26,7 @@ from operators.formulas.mirrored import Mirrored, mirrored
 from operators.noise.source import NoiseSource
 from operators.registry import create, price
 from stream.simulation.draws.truth import may_ring, must_ring
+from tests.statistical.enumeration import ints
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,7 @@ def condition(formula: str, *atoms: tuple[int, int], sensitivities: tuple[int, .
     """Return a condition of one cell; atoms are statistics and thresholds."""
     names = Formula.parse(formula).atoms
     made = {
-        name: ThresholdAtom(statistic, np.array([threshold], np.int64))
+        name: ThresholdAtom(statistic, ints([threshold]))
         for name, (statistic, threshold) in zip(names, atoms, strict=True)
     }
     return Condition(Formula.parse(formula), made, sensitivities)
@@ -62,7 +63,7 @@ def worst(make: Maker, mechanism: str, asked: Condition, aim: Aim) -> tuple[floa
     reach = 2 * max(aim.tolerances) + max(asked.sensitivities) + 2
     at = [atom.thresholds[0] for atom in asked.atoms.values()]
     line = range(min(at) - reach, max(at) + reach)
-    grid = np.array(list(product(line, repeat=asked.statistics)), np.int64).T
+    grid = ints(list(product(line, repeat=asked.statistics))).T
     rings = make(mechanism, asked, aim).chances(0, grid)
     assert rings is not None
     may = may_ring(asked, aim, grid[:, np.newaxis, :].transpose(0, 2, 1))[:, 0]
@@ -142,7 +143,7 @@ def test_neighbours_are_told_apart_by_no_more_than_is_charged(name: str) -> None
 
 def law_at(inner: Tslm, statistic: int) -> np.uint64:
     """Return the exact probability that a cell does not ring, in units of 2^-64."""
-    found: np.uint64 = inner.law(np.array([statistic], np.int64))[0]
+    found: np.uint64 = inner.law(ints([statistic]))[0]
     return found
 
 
@@ -179,7 +180,7 @@ def test_windows_decided_together_are_turned_round_as_well() -> None:
     """Drawn many at once, the rates are those of the law; a cell far off never errs."""
     asked = ONE["above"]
     made = create("tslm", asked, aim_of(asked, 2, "tslm"))
-    rows = np.array([[[-200]], [[200]]], np.int64)
+    rows = ints([[[-200]], [[200]]])
     assert isinstance(made, Mirrored)
     assert made.decide_many(rows, NoiseSource()).fired.tolist() == [[False], [True]]
     assert made.decide(rows[1], NoiseSource()).fired.tolist() == [True]

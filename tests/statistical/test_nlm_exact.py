@@ -6,7 +6,6 @@ from itertools import product
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from accountant.errors import ConfigError
 from operators import registry
@@ -17,7 +16,7 @@ from operators.conditions.condition import Aim, Condition
 from operators.noise.source import KeyedNoise, NoiseSource
 from operators.single.nlm import Nlm
 from operators.single.tslm import Tslm
-from tests.statistical.enumeration import bernoulli_chi_square, exp_bounds
+from tests.statistical.enumeration import Ints, bernoulli_chi_square, exp_bounds, ints
 
 THRESHOLD = 100
 RATE = Fraction(1, 20)
@@ -32,7 +31,7 @@ class FixedNoise(NoiseSource):
         super().__init__()
         self.value = value
 
-    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
+    def discrete_laplace(self, t: Fraction, n: int) -> Ints:
         """Return ``n`` times the value."""
         assert t > 0
         return np.full(n, self.value, dtype=np.int64)
@@ -62,9 +61,7 @@ def test_loss_is_exactly_the_rate(q: Fraction) -> None:
 
 def test_decision_is_the_comparison_of_the_noisy_step_count() -> None:
     """For every noise value and statistic, extremes included: fire iff s' + z >= 0."""
-    statistics = np.array(
-        [*range(70, 131), -(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1], dtype=np.int64
-    )
+    statistics = ints([*range(70, 131), -(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1])
     nlm = Nlm.planned(exceeds(7, statistics.size), Promise(RATE, 5))
     steps = nlm.test.quantise(statistics).tolist()
     strict = 0
@@ -81,8 +78,8 @@ def test_the_papers_promise_holds_and_one_unit_less_breaks_it(
 ) -> None:
     """Misses at c + 1 + u and alarms at c - u stay within their bounds, at the least epsilon."""
     nlm = Nlm.planned(exceeds(sensitivity), Promise(RATE, tolerance, alpha))
-    far = int(nlm.test.quantise(np.array([THRESHOLD + 1 + tolerance], dtype=np.int64))[0])
-    low = int(nlm.test.quantise(np.array([THRESHOLD - tolerance], dtype=np.int64))[0])
+    far = int(nlm.test.quantise(ints([THRESHOLD + 1 + tolerance]))[0])
+    low = int(nlm.test.quantise(ints([THRESHOLD - tolerance]))[0])
     kept = []
     for epsilon in (nlm.plan.epsilon, nlm.plan.epsilon - Fraction(1, 10**12)):
         q = exp_bounds(-epsilon)[1]

@@ -16,8 +16,14 @@ from numpy.typing import NDArray
 
 from operators.noise.certified import CertifiedProbability, exp_neg_bounds
 from operators.noise.source import KeyedNoise, NoiseSource, _layout
-from tests.statistical.enumeration import chi_square, exp_bounds, geometric_masses, laplace_masses
-from tests.support.tree import ROOT
+from tests.statistical.enumeration import (
+    Ints,
+    chi_square,
+    exp_bounds,
+    geometric_masses,
+    laplace_masses,
+)
+from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S
 
 RATES = (Fraction(1, 1000), Fraction(1, 10), Fraction(693147, 10**6), Fraction(1), Fraction(5))
@@ -212,14 +218,14 @@ def reach_of(t: Fraction) -> int:
     return int(14 / t) + 2
 
 
-def laplace_p_value(drawn: NDArray[np.int64], t: Fraction) -> float:
+def laplace_p_value(drawn: Ints, t: Fraction) -> float:
     """Return the p-value of variates against the discrete Laplace."""
     reach = reach_of(t)
     counts = np.bincount(np.clip(drawn, -reach, reach) + reach, minlength=2 * reach + 1)
     return chi_square(counts, laplace_masses(t, reach))
 
 
-def geometric_p_value(drawn: NDArray[np.int64], t: Fraction) -> float:
+def geometric_p_value(drawn: Ints, t: Fraction) -> float:
     """Return the p-value of variates against the geometric."""
     reach = reach_of(t)
     return chi_square(
@@ -241,14 +247,14 @@ def test_operating_system_stream_follows_the_law() -> None:
     assert laplace_p_value(NoiseSource().discrete_laplace(t, DRAWS), t) > 1e-10
 
 
-def rounded_float_laplace(t: Fraction, source: np.random.Generator) -> NDArray[np.int64]:
+def rounded_float_laplace(t: Fraction, source: np.random.Generator) -> Ints:
     """Twin: floating-point inversion of the continuous law, rounded to integers."""
     uniform = source.random(DRAWS) - 0.5
     inverted = -np.sign(uniform) * np.log1p(-2 * abs(uniform)) / float(t)
     return np.rint(inverted).astype(np.int64)
 
 
-def late_digit_laplace(t: Fraction, source: np.random.Generator) -> NDArray[np.int64]:
+def late_digit_laplace(t: Fraction, source: np.random.Generator) -> Ints:
     """Twin: the lowest digit drawn with the next digit's probability."""
     size = np.zeros(DRAWS, dtype=np.int64)
     for i in range(14):
@@ -259,9 +265,9 @@ def late_digit_laplace(t: Fraction, source: np.random.Generator) -> NDArray[np.i
     return np.where(nonzero, (1 + size) * source.choice([-1, 1], DRAWS), 0)
 
 
-def signed_zero_laplace(t: Fraction, source: np.random.Generator) -> NDArray[np.int64]:
+def signed_zero_laplace(t: Fraction, source: np.random.Generator) -> Ints:
     """Twin: a geometric with a fair sign, so that zero is drawn for both signs."""
-    sizes: NDArray[np.int64] = source.geometric(-math.expm1(-float(t)), DRAWS) - 1
+    sizes: Ints = source.geometric(-math.expm1(-float(t)), DRAWS) - 1
     sizes *= source.choice([-1, 1], DRAWS)
     return sizes
 
@@ -269,7 +275,7 @@ def signed_zero_laplace(t: Fraction, source: np.random.Generator) -> NDArray[np.
 @pytest.mark.parametrize("twin", [rounded_float_laplace, late_digit_laplace, signed_zero_laplace])
 @pytest.mark.parametrize("t", [Fraction(693147, 10**6), Fraction(1)])
 def test_broken_twins_are_caught(
-    twin: Callable[[Fraction, np.random.Generator], NDArray[np.int64]], t: Fraction
+    twin: Callable[[Fraction, np.random.Generator], Ints], t: Fraction
 ) -> None:
     """The chi-square that accepts the noise refuses each wrong sampler."""
     assert laplace_p_value(twin(t, np.random.default_rng(7)), t) < REFUSED
@@ -375,7 +381,7 @@ def test_the_keyed_source_is_out_of_reach_of_the_release_path() -> None:
             }
             assert ("KeyedNoise" in names) == (file == ROOT / "operators/noise/source.py"), file
     for name in ("source", "certified"):
-        tree = ast.parse((ROOT / f"operators/noise/{name}.py").read_text(encoding="utf-8"))
+        tree = ast.parse(text_of(f"operators/noise/{name}.py"))
         constants = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)]
         assert not any(isinstance(value, float) for value in constants)
         assert not any(isinstance(node, ast.Div) for node in ast.walk(tree))

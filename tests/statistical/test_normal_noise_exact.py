@@ -20,13 +20,12 @@ from accountant.units import to_loss_units
 from operators.noise.normal import NormalDraws, Quantiles
 from operators.noise.rounded import rounded_normal
 from operators.noise.source import KeyedNoise
-from tests.statistical.enumeration import ONE, chi_square, exp_bounds
+from tests.statistical.enumeration import ONE, Ints, chi_square, exp_bounds, ints
 from tests.support.normal import MARGIN, normal
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import NDArray
 
 POINTS = [Fraction(*pair) for pair in ((0, 1), (1, 3), (-7, 5), (29, 10), (-61, 10), (17, 2))]
 MU = Fraction(1, 2)
@@ -74,7 +73,7 @@ def test_all_answers_of_a_draw_are_about_one_number() -> None:
 def test_far_quantiles_are_certain_at_once() -> None:
     """No bit is needed a billion deviations away, and none that is there is taken for a tail."""
     line = Quantiles(Fraction(0), Fraction(1, 3))
-    steps = np.array([-(1 << 62), -(10**9), 10**9, 1 << 62], dtype=np.int64)
+    steps = ints([-(1 << 62), -(10**9), 10**9, 1 << 62])
     words = np.full(4, ONE // 2, dtype=np.uint64)
     draws = NormalDraws(words, lambda: pytest.fail("no bit is needed"))
     assert draws.below(line, steps).tolist() == [False, False, True, True]
@@ -135,7 +134,7 @@ def test_a_far_draw_is_proposed_as_well_as_a_near_one(
     assert len(asked) < 20
 
 
-def p_value(drawn: NDArray[np.int64], mu: Fraction) -> float:
+def p_value(drawn: Ints, mu: Fraction) -> float:
     """Compare counts of cells with their law."""
     reach = math.ceil(5 / mu)
     counts = np.bincount(np.clip(drawn, -reach, reach) + reach, minlength=2 * reach + 1)

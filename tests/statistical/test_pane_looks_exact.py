@@ -17,6 +17,7 @@ from operators.conditions.condition import Aim, Condition
 from operators.noise.source import SeededSource
 from operators.panes import LaplaceSum, LaplaceWalk, PaneQuestion, Panes
 from operators.panes.windows import PaneWindows
+from tests.statistical.enumeration import ints
 from tests.statistical.panes_law import law_of, mass, worst_ratio
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def test_the_law_of_a_walk_falls_with_the_rate_and_grows_with_its_steps() -> Non
 
 def first_looks(counts: tuple[int, ...], *, released: bool) -> Law:
     """Return the law of the look that rings first, by the code under test, noise in a box."""
-    values = np.array(list(product(BOX, repeat=LOOKS)), dtype=np.int64).T
+    values = ints(list(product(BOX, repeat=LOOKS))).T
     decides = windows(values.shape[1])
     fired = np.stack([decides.reached(values[: look + 1]) > 0 for look in range(LOOKS)])
     assert fired.sum(axis=0).max() == 1  # once in a window, or not at all
@@ -132,7 +133,7 @@ def test_both_errors_are_those_of_the_worst_window(looks: int, max_fpr: Fraction
 
     One loss unit less breaks the promise, wherever the threshold is put.
     """
-    test = IntegerTest(Comparison.GT, np.array([120], dtype=np.int64), 1)
+    test = IntegerTest(Comparison.GT, ints([120]), 1)
     question = PaneQuestion(test, Promise(RATE, 9, max_fpr), looks, looks=looks)
     panes = Panes.planned([question])
     missed, false = panes.errors(0)
@@ -155,7 +156,7 @@ def _last(rate: float, steps: int, at: int) -> float:
 
 def test_the_price_of_one_look_is_caught() -> None:
     """Windows that are looked at twelve times for the price of one ring for nothing too often."""
-    test = IntegerTest(Comparison.GT, np.array([120], dtype=np.int64), 1)
+    test = IntegerTest(Comparison.GT, ints([120]), 1)
     once = Panes.planned([PaneQuestion(test, Promise(RATE, 20), 12)])
     often = Panes.planned([PaneQuestion(test, Promise(RATE, 20), 12, looks=12)])
     assert once.units < often.units < 1.06 * once.units

@@ -23,14 +23,14 @@ from stream.decisions.counts import counts_of
 from stream.decisions.panes import StoredPanes, decoded
 from stream.decisions.release import count_records, released_alarms
 from stream.decisions.steps import Step
+from tests.statistical.enumeration import Ints, ints
 from tests.statistical.panes_law import GivenNoise, mass, worst_ratio
+from tests.support.ledgers import must_verify
 from tests.support.paned import alarm, configured, opened, replayed, rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterable
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from accountant.costs.charges import WindowKey
     from operators.base import PaneOperator
@@ -99,8 +99,8 @@ def law(
         unit: what the budget says of its privacy unit.
     """
     counted = [count + (at in person.counts) for at, count in enumerate(counts)]
-    own = np.tile(np.array(counted, dtype=np.int64), draws)[:, None]
-    values = np.array(list(product(box, repeat=own.size)), dtype=np.int64).T
+    own = np.tile(ints(counted), draws)[:, None]
+    values = ints(list(product(box, repeat=own.size))).T
     rooms = [f"r{at}" for at in range(values.shape[1])]
     unit = unit.format(rooms=len(rooms))
     until = f"00:{len(counts):02d}"
@@ -116,7 +116,7 @@ def law(
     with opened(alarms) as ledger:
         events = rows(folder, counts, rooms, person=person.comes, times=person.times)
         decisions = list(replayed(alarms, ledger, events, noise=noise, step=step))
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
         (scope,) = ledger.reports.status().scopes.values()
     units = {one.epsilon_units for one in decisions if one.key.query == panes.id}
     windows = [one for one in decisions if one.key.query != panes.id]
@@ -268,11 +268,11 @@ def test_fresh_noise_for_each_window_is_caught(
         drawn = iter(range(1 << 10))
         whole = StoredPanes.over
 
-        def anew(self: StoredPanes, query: Query, start_ms: int, end_ms: int) -> NDArray[np.int64]:
+        def anew(self: StoredPanes, query: Query, start_ms: int, end_ms: int) -> Ints:
             """Return the counts with the next noise: stored panes are the first axis of the box."""
             stored = whole(self, query, start_ms, end_ms)
             assert not isinstance(stored, str)
-            values = np.array(list(product(BOX, repeat=3)), dtype=np.int64).T
+            values = ints(list(product(BOX, repeat=3))).T
             return values[1 + next(drawn) % 2][None]
 
         monkeypatch.setattr(StoredPanes, "over", anew)
@@ -325,7 +325,7 @@ def test_counts_of_more_than_the_stored_panes_are_caught(
 ) -> None:
     """Counts of what was counted lose without a bound; counts with noise of their own, twice."""
     draws = 2 if twin == "fresh" else 1
-    values = np.array(list(product(BOX, repeat=draws)), dtype=np.int64).T
+    values = ints(list(product(BOX, repeat=draws))).T
     monkeypatch.setattr(GivenNoise, "discrete_laplace", _noting(draws))
     laws = []
     for count in (0, 1):
@@ -334,8 +334,8 @@ def test_counts_of_more_than_the_stored_panes_are_caught(
         def given(
             query: Query,
             operator: PaneOperator,
-            noisy: NDArray[np.int64],
-            others: dict[str, NDArray[np.int64]] = others,
+            noisy: Ints,
+            others: dict[str, Ints] = others,
         ) -> WindowCounts | None:
             """Return counts of something else than the noisy panes."""
             return counts_of(query, operator, others.get(twin, noisy))
@@ -351,10 +351,10 @@ def test_counts_of_more_than_the_stored_panes_are_caught(
         assert (worst > Fraction(5, 2) / Q) is bool(twin)
 
 
-def _noting(draws: int) -> Callable[[GivenNoise, Fraction, int], NDArray[np.int64]]:
+def _noting(draws: int) -> Callable[[GivenNoise, Fraction, int], Ints]:
     """Return what draws as given, and notes that all that follow are drawn as well."""
 
-    def discrete_laplace(self: GivenNoise, t: Fraction, n: int) -> NDArray[np.int64]:
+    def discrete_laplace(self: GivenNoise, t: Fraction, n: int) -> Ints:
         """Return the next values."""
         drawn, self.values = self.values[:n], self.values[n:]
         self.rates += [t] * draws

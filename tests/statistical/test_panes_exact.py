@@ -16,7 +16,7 @@ from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.noise.source import KeyedNoise
 from operators.panes import LaplaceSum, PaneQuestion, Panes, Tree
-from tests.statistical.enumeration import bernoulli_chi_square
+from tests.statistical.enumeration import bernoulli_chi_square, ints
 from tests.statistical.panes_law import GivenNoise, Window, decided, law_of, mass, worst_ratio
 
 if TYPE_CHECKING:
@@ -227,7 +227,7 @@ def test_the_worst_corners_keep_the_promise_of_every_comparison(comparison: Comp
     for far in range(-16, 17):
         noise = -shift - far  # the least sum of noises, seen from the test's side, that fires
         for off, fires in ((0, True), (-1, False)):
-            sums = np.array([[first + way * (far + noise + off)], [0], [0], [0]], dtype=np.int64)
+            sums = ints([[first + way * (far + noise + off)], [0], [0], [0]])
             assert panes.decide(0, sums).tolist() == [fires]
         at = law.tail(noise)
         chance = panes.chances(0, np.array([far]))[0]

@@ -33,6 +33,7 @@ from stream.decisions.judge import statistics_of
 from stream.model.regions import region_of
 from tests.statistical.test_progressive_exact import charges, outcomes
 from tests.statistical.test_score_mechanisms_exact import odds, run_law
+from tests.support.ledgers import must_verify
 from tests.support.paned import opened, replayed
 from tests.support.scored import UNITS, scored
 
@@ -40,15 +41,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from numpy.typing import NDArray
-
     from operators.base import Operator
     from operators.conditions.score import Score
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
+    from tests.statistical.enumeration import Floats, Ints
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 Row = tuple[str, int]
 """Kind and x of an event."""
@@ -215,7 +213,7 @@ def replayed_windows(alarms: Alarms, path: Path) -> tuple[list[Ints], list[int],
     with pytest.MonkeyPatch.context() as patch, opened(alarms) as ledger:
         patch.setattr(judge, "statistics_of", noted)
         prices = [each.epsilon_units for each in replayed(alarms, ledger, path)]
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
         (scope,) = ledger.reports.status().scopes.values()
     assert len(seen) == len(prices)
     return seen, prices, scope.spent_units

@@ -14,7 +14,6 @@ from typing import TypeAlias
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from accountant.units import from_loss_units
 from operators.base import Promise
@@ -25,7 +24,6 @@ from operators.noise.source import KeyedNoise
 from operators.single.ladder import Grid, Ladder
 from operators.single.progressive import Dppwlm, Ppwlm
 from tests.statistical.chain_law import (
-    Floats,
     Side,
     continuous_coin,
     decimal,
@@ -36,12 +34,13 @@ from tests.statistical.chain_law import (
     worst_loss,
     worst_walk,
 )
+from tests.statistical.enumeration import Floats, Ints, ints
 
 BETA = Fraction(1, 20)
 COARSE = Grid(first=Fraction(1, 6))
 FINE = Grid(first=Fraction(1, 6), refinement=3)
 SLACK = 1e-12
-Rule: TypeAlias = Callable[[int, NDArray[np.int64], NDArray[np.int64]], int]
+Rule: TypeAlias = Callable[[int, Ints, Ints], int]
 PROMISES = [
     (COARSE, 3, BETA, BETA),
     (COARSE, 2, BETA, BETA),
@@ -197,20 +196,20 @@ def one_cell(of: Ladder, statistic: int) -> tuple[Floats, dict[int, Floats]]:
     }
 
 
-def jumpy(_level: int, read: NDArray[np.int64], _counts: NDArray[np.int64]) -> int:
+def jumpy(_level: int, read: Ints, _counts: Ints) -> int:
     """Choose the next level by the parity of what was read: any rule must be sound."""
     return 1 + int(read.sum()) % 2
 
 
 @cache
-def choices(of: Ladder, rule: Rule, undecided: int, decided: int) -> NDArray[np.int64]:
+def choices(of: Ladder, rule: Rule, undecided: int, decided: int) -> Ints:
     """Return the level chosen after the first, for every tuple of undecided values."""
-    counts = np.array([decided, 0, 0], dtype=np.int64)
+    counts = ints([decided, 0, 0])
     values = range(-of.low[0], of.high[0])
     chosen = np.zeros((len(values),) * undecided, dtype=np.int64)
     for at in product(range(len(values)), repeat=undecided):
         if list(at) == sorted(at):
-            read = np.array([values[i] for i in at], dtype=np.int64)
+            read = ints([values[i] for i in at])
             level = rule(0, read, counts)
             for i in set(product(at, repeat=undecided)):
                 if sorted(i) == list(at):
@@ -245,7 +244,7 @@ def outcomes(of: Ladder, rule: Rule, statistics: tuple[int, ...]) -> Floats:
     return law
 
 
-def excess_loss(of: Ladder, rule: Rule, cells: int, charged: NDArray[np.float64]) -> float:
+def excess_loss(of: Ladder, rule: Rule, cells: int, charged: Floats) -> float:
     """Return how far the loss of some outcome exceeds what its first cell is charged."""
     worst = -math.inf
     shape = (6, *(1 for _ in range(cells - 1)))
@@ -258,7 +257,7 @@ def excess_loss(of: Ladder, rule: Rule, cells: int, charged: NDArray[np.float64]
     return worst
 
 
-def charges(of: Ladder) -> NDArray[np.float64]:
+def charges(of: Ladder) -> Floats:
     """Return epsilon per outcome of a cell."""
     return np.repeat(np.array(of.units) / 1e12, 2)
 
@@ -303,7 +302,7 @@ def test_what_was_not_read_has_no_influence(mechanism: str, cells: int) -> None:
     rng = np.random.default_rng(cells)
     reads: list[int] = []
 
-    def following(level: int, read: NDArray[np.int64], counts: NDArray[np.int64]) -> int:
+    def following(level: int, read: Ints, counts: Ints) -> int:
         assert counts.sum() + read.size == cells
         nxt = level + 1 if mechanism == "ppwlm" else dppwlm(of).following(level, read, counts)
         reads.append(nxt)

@@ -28,7 +28,7 @@ from operators.single.ladder import Ladder
 from operators.svt.early import RunLooks, early_terms
 from operators.svt.mechanism import Svt
 from operators.svt.planning import planned_terms
-from tests.statistical.enumeration import least_epsilon
+from tests.statistical.enumeration import Bools, Floats, Ints, ints, least_epsilon
 from tests.statistical.test_progressive_exact import SMALL, jumpy, outcomes
 from tests.statistical.test_score_exact import BETA, Case, broken, moves_of
 from tests.statistical.test_score_mechanisms_exact import chances, loss, odds, run_loss
@@ -36,9 +36,6 @@ from tests.statistical.test_score_mechanisms_exact import chances, loss, odds, r
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
 
 CLOSE = 1e-9
 SLACK = 1e-6
@@ -74,7 +71,7 @@ class Groups(Case):
         """Which there are."""
         return range(self.condition.members)
 
-    def holds(self, away: Mapping[str, int]) -> NDArray[np.bool_]:
+    def holds(self, away: Mapping[str, int]) -> Bools:
         """Return where the formula, every literal granted so many steps, is true of enough."""
         found, data = {}, self.data
         for one in self.condition.formula.literals:
@@ -99,7 +96,7 @@ def groups_of(
     """Return a quantifier over as many groups as there are thresholds."""
     formula = Formula.parse(text)
     atoms = {
-        name: ThresholdAtom((places or {}).get(name, 0), np.array(thresholds[name], np.int64))
+        name: ThresholdAtom((places or {}).get(name, 0), ints(thresholds[name]))
         for name in formula.atoms
     }
     members = len(thresholds[formula.atoms[0]])
@@ -147,7 +144,7 @@ def test_the_score_of_groups_is_one_test_of_sensitivity_one() -> None:
         assert case.score.steps == case.distance()
 
 
-def apart(one: NDArray[np.float64], other: NDArray[np.float64]) -> NDArray[np.float64]:
+def apart(one: Floats, other: Floats) -> Floats:
     """Return how far quantiles lie apart."""
     return np.abs(one - other)
 
@@ -184,18 +181,18 @@ def test_false_alarms_first_turn_the_quantifier_round() -> None:
         assert lost <= float(price("tslm", case.condition, aim).epsilon) * (1 + SLACK)
 
 
-def summed(steps: Ints, _present: NDArray[np.bool_], _least: int) -> Ints:
+def summed(steps: Ints, _present: Bools, _least: int) -> Ints:
     """Twin: the score added up over the groups."""
     return np.asarray(steps.sum(axis=1))
 
 
-def found_in_data(steps: Ints, present: NDArray[np.bool_], least: int) -> Ints:
+def found_in_data(steps: Ints, present: Bools, least: int) -> Ints:
     """Twin: the j-th smallest over the groups that are there: EVERY room that has anybody."""
     del least
     return np.asarray(np.where(present, steps, 99).min(axis=1))
 
 
-def half_of_those(steps: Ints, present: NDArray[np.bool_], _least: int) -> Ints:
+def half_of_those(steps: Ints, present: Bools, _least: int) -> Ints:
     """Twin: half of the groups that are there, whichever they are."""
     ranked = -np.sort(-np.where(present, steps, -99), axis=1)
     asked = np.maximum(-(-present.sum(axis=1) // 2), 1) - 1
@@ -204,11 +201,11 @@ def half_of_those(steps: Ints, present: NDArray[np.bool_], _least: int) -> Ints:
 
 @pytest.mark.parametrize("twin", [summed, found_in_data, half_of_those])
 def test_scores_of_groups_that_data_choose_are_caught(
-    twin: Callable[[Ints, NDArray[np.bool_], int], Ints],
+    twin: Callable[[Ints, Bools, int], Ints],
 ) -> None:
     """One record moves them by several steps, and the loss passes what is charged."""
     case = groups_of("a", {"a": (5, 5, 5)}, 2, tolerances=(2,), span=(0, 9))
-    each = Condition.single(IntegerTest(Comparison.GE, np.array([5], np.int64), 1))
+    each = Condition.single(IntegerTest(Comparison.GE, ints([5]), 1))
     single = score_of(each, (2,))
 
     def read(data: Ints) -> Ints:
@@ -334,7 +331,7 @@ def test_who_cannot_count_groups_says_so() -> None:
 
 def test_any_number_of_groups_costs_what_one_does() -> None:
     """What one cell costs is what any number of groups costs, whatever number it takes."""
-    alone = Condition.single(IntegerTest(Comparison.GE, np.array([20], np.int64), 1))
+    alone = Condition.single(IntegerTest(Comparison.GE, ints([20]), 1))
     for members, least in ((1, 1), (6, 3), (50, 1), (50, 50)):
         of = replace(
             groups_of("a", {"a": (20,) * members}, 1, tolerances=(5,)).condition, least=least

@@ -17,13 +17,12 @@ import pytest
 from operators.conditions.comparison import Comparison
 from operators.registry import create
 from stream.simulation.draws.truth import may_ring
+from tests.statistical.enumeration import Floats, Ints, ints
 from tests.support.scored import scored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from stream.model.queries import Query
 
@@ -59,18 +58,17 @@ def asked(folder: Path, aggregate: str, comparison: Comparison, tolerance: int, 
     return scored(folder, f"{aggregate} {comparison} 2", *lines, unit=unit).queries["one"]
 
 
-def statistics(query: Query) -> NDArray[np.int64]:
+def statistics(query: Query) -> Ints:
     """Return what all data count to, by definition, shape (statistics, data)."""
-    return np.array(
+    return ints(
         [
             [sum(n * spec.weight(at + 1, 0) for at, n in enumerate(many)) for many in MANY]
             for spec in query.aggregates
-        ],
-        np.int64,
+        ]
     )
 
 
-def chances(query: Query, **changes: object) -> NDArray[np.float64]:
+def chances(query: Query, **changes: object) -> Floats:
     """Return how likely a cell fires, for all data, by what is decided of the condition."""
     condition = replace(query.condition, **changes)  # type: ignore[arg-type]  # of a condition
     aim = query.aim

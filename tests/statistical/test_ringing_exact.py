@@ -44,7 +44,7 @@ from operators.single.tslm import Tslm
 from operators.svt.mechanism import Svt
 from tests.statistical.chain_law import Side, finer_given_coarser, laplace, lattice_of
 from tests.statistical.deciders_law import enumerated, rows_of
-from tests.statistical.enumeration import ONE, bernoulli_chi_square
+from tests.statistical.enumeration import ONE, Floats, Ints, bernoulli_chi_square, ints
 from tests.statistical.formula_cases import BETWEEN, aim_of
 from tests.statistical.formula_law import FormulaLaw, condition_of
 from tests.statistical.svt_law import law as transcripts
@@ -53,7 +53,6 @@ from tests.statistical.svt_law import rules_of, terms
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
 
 BETA = Fraction(1, 20)
 BOTH = ("a AND b", {"a": (0, 0), "b": (1, 0)})
@@ -88,7 +87,7 @@ def on_a_lattice(of: Ladder, step: int, levels: Sequence[int]) -> float:
     return float(laplace(rates[levels[0]], lattice) @ onward)
 
 
-def worst_gap(chances: Callable[[NDArray[np.int64]], NDArray[np.float64]], of: Ladder) -> float:
+def worst_gap(chances: Callable[[Ints], Floats], of: Ladder) -> float:
     """Return how far a law is from the lattice's at any of the steps, all levels being read."""
     every = range(len(of.units))
     found = chances(STEPS)
@@ -126,7 +125,7 @@ def test_broken_twins_of_the_recursion_are_caught(monkeypatch: pytest.MonkeyPatc
 
 def test_rates_far_apart_lose_no_digits() -> None:
     """A first level of 1e-5, whose noise spans millions, keeps the law's symmetries to 1e-9."""
-    test = IntegerTest(Comparison.GT, np.array([20], dtype=np.int64), 1)
+    test = IntegerTest(Comparison.GT, ints([20]), 1)
     of = Dppwlm.planned(test, Promise(BETA, 9)).ladder
     chances = of.chances(np.arange(-60, 60))
     assert (np.diff(chances) > -CLOSE).all()
@@ -138,7 +137,7 @@ def test_rates_far_apart_lose_no_digits() -> None:
 
 def test_the_choice_of_levels_moves_a_law_little() -> None:
     """As the proof's page says of the case of the guide: by 0.022 at most."""
-    test = IntegerTest(Comparison.GT, np.array([20], dtype=np.int64), 1)
+    test = IntegerTest(Comparison.GT, ints([20]), 1)
     of = Dppwlm.planned(test, Promise(BETA, 9)).ladder
     last = len(of.units) - 1
     widest = 0.0
@@ -157,7 +156,7 @@ def test_the_choice_of_levels_moves_a_law_little() -> None:
 def test_the_law_is_that_of_draws() -> None:
     """Windows of one cell, decided by the real mechanisms, ring as often as said."""
     noise, runs, steps = KeyedNoise(b"ringing" * 5), 20_000, (-16, -11, -8, -5, 0)
-    test = IntegerTest(Comparison.GT, np.array([20], dtype=np.int64), 1)
+    test = IntegerTest(Comparison.GT, ints([20]), 1)
     for planned in (Ppwlm, Dppwlm):
         operator = planned.planned(test, Promise(BETA, 9))
         levels = range(len(operator.ladder.units) - 1)
@@ -180,7 +179,7 @@ def test_the_law_is_that_of_draws() -> None:
 
 def test_one_comparison_rings_by_its_table() -> None:
     """TSLM by its integers; NLM by the sum over its noise."""
-    test = IntegerTest(Comparison.LE, np.array([7, 20], dtype=np.int64), 3)
+    test = IntegerTest(Comparison.LE, ints([7, 20]), 3)
     statistics = np.arange(-10, 50)
     operator = Tslm.planned(test, Promise(BETA, 4))
     single = create("tslm", Condition.single(test), Aim(BETA, (4,)))
@@ -190,9 +189,7 @@ def test_one_comparison_rings_by_its_table() -> None:
         whole = [operator.law(pair) for pair in both.T]
         law = np.array([each[cell] for each in whole]) / ONE
         assert single.chances(cell, statistics[np.newaxis]) == pytest.approx(law, abs=1e-15)
-    nlm = Nlm.planned(
-        IntegerTest(Comparison.GT, np.array([20], dtype=np.int64), 1), Promise(BETA, 9)
-    )
+    nlm = Nlm.planned(IntegerTest(Comparison.GT, ints([20]), 1), Promise(BETA, 9))
     at = np.arange(-400, 401)
     masses = laplace(float(nlm.plan.epsilon), at)
     summed = [float(masses[at >= -step].sum()) for step in STEPS.tolist()]
@@ -214,7 +211,7 @@ def test_a_walk_of_one_channel_rings_as_it_is_walked(kind: str) -> None:
     outcomes, (classes,) = law.outcomes(), law.classes
     places = range(-5, 11)
     exact = [float(outcomes.weights @ outcomes.fired @ classes.law(at).ravel()) for at in places]
-    statistics = np.array([places], dtype=np.int64)
+    statistics = ints([places])
     said = operator.chances(0, statistics)
     assert said == pytest.approx(exact, abs=1e-9)
     twin = walk_chances(
@@ -244,7 +241,7 @@ def test_the_first_ring_of_a_run_is_that_of_its_transcripts(
 
 def test_svt_rings_by_its_own_steps() -> None:
     """The operator asks about the cell's own threshold and sensitivity."""
-    test = IntegerTest(Comparison.GE, np.array([5, 40], dtype=np.int64), 2)
+    test = IntegerTest(Comparison.GE, ints([5, 40]), 2)
     operator = Svt.planned(Condition.single(test), Aim(BETA, (3,), alarms=2))
     (low,), (high,) = (operator.chances(cell, np.array([[20]])) for cell in (0, 1))
     assert low == operator.terms.first_ring(7)

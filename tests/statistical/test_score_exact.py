@@ -17,14 +17,12 @@ from operators.conditions.formula import Formula, atom_of
 from operators.conditions.score import Score, score_of
 from operators.conditions.syntax import fold
 from operators.single.tslm import theoretical_limit
+from tests.statistical.enumeration import Bools, Ints, ints
 from tests.statistical.formula_law import random_formula
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
-    from numpy.typing import NDArray
-
-    Ints = NDArray[np.int64]
     Read = Callable[[Ints], Ints]
 
 BETA = Fraction(1, 20)
@@ -70,7 +68,7 @@ class Case:
             for one in self.condition.formula.literals
         }
 
-    def holds(self, away: Mapping[str, int]) -> NDArray[np.bool_]:
+    def holds(self, away: Mapping[str, int]) -> Bools:
         """Return where the condition is true with every literal granted so many steps."""
         found = {}
         for one in self.condition.formula.literals:
@@ -82,7 +80,7 @@ class Case:
         return self.condition.formula.evaluate_literals(found).reshape(self.shape)
 
     @cache  # noqa: B019  # a case lives as long as the tests
-    def truths(self) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    def truths(self) -> tuple[Bools, Bools]:
         """Return where the condition is true, and where it is false beyond its tolerances."""
         steps = self.least_steps()
         granted = self.holds({one: k - 1 for one, k in steps.items()})
@@ -100,7 +98,7 @@ class Case:
         raise AssertionError("no way leads there")
 
 
-def spread(reached: NDArray[np.bool_], sensitivities: tuple[int, ...]) -> NDArray[np.bool_]:
+def spread(reached: Bools, sensitivities: tuple[int, ...]) -> Bools:
     """Return what is one neighbour step away or less."""
     for axis, far in enumerate(sensitivities):
         padding = [(far, far) if at == axis else (0, 0) for at in range(reached.ndim)]
@@ -158,7 +156,7 @@ def random_cases(seed: int, count: int) -> list[Case]:
         condition = Condition(
             formula,
             {
-                name: ThresholdAtom(at, np.array([source.randint(-reach, reach)], np.int64))
+                name: ThresholdAtom(at, ints([source.randint(-reach, reach)]))
                 for name, at in zip(formula.atoms, places, strict=True)
             },
             sensitivities,
@@ -172,7 +170,7 @@ def random_cases(seed: int, count: int) -> list[Case]:
 
 def counts(text: str, thresholds: dict[str, int], tolerances: tuple[int, ...]) -> Case:
     """Return a condition over one count."""
-    atoms = {name: ThresholdAtom(0, np.array([at], np.int64)) for name, at in thresholds.items()}
+    atoms = {name: ThresholdAtom(0, ints([at])) for name, at in thresholds.items()}
     return Case(Condition(Formula.parse(text), atoms, (1,)), tolerances, -10, 260)
 
 
@@ -224,7 +222,7 @@ def test_cells_with_other_thresholds_have_scores_of_their_own() -> None:
     """Which sets of literals can hold together is found cell by cell; the fewest steps count."""
     thresholds = {"a": [101, 21, 31], "b": [50, 50, 30], "c": [201, 201, 400]}
     formula = Formula.parse(SHARED)
-    atoms = {name: ThresholdAtom(0, np.array(each, np.int64)) for name, each in thresholds.items()}
+    atoms = {name: ThresholdAtom(0, ints(each)) for name, each in thresholds.items()}
     score = score_of(Condition(formula, atoms, (1,)), (1, 1, 20))
     data = np.arange(-10, 460, dtype=np.int64)
     alone = []
@@ -235,14 +233,14 @@ def test_cells_with_other_thresholds_have_scores_of_their_own() -> None:
     assert alone == [41, 3, 41]
     assert score.steps == 3
     assert score.decisive in {"a", "NOT b"}
-    windows = np.array([[[75, 30, 0]], [[201, 10, 500]]], dtype=np.int64)
+    windows = ints([[[75, 30, 0]], [[201, 10, 500]]])
     assert score.read(windows).tolist() == [score.read(each).tolist() for each in windows]
     assert (score.read(windows) >= 0).tolist() == [[False, True, False], [True, False, True]]
 
 
 def test_what_is_written_without_need_costs_nothing() -> None:
     """``a OR (a AND b)`` is ``a``: the strict b of another statistic sets no price."""
-    atoms = {name: ThresholdAtom(at, np.array([3], np.int64)) for at, name in enumerate("ab")}
+    atoms = {name: ThresholdAtom(at, ints([3])) for at, name in enumerate("ab")}
     score = score_of(Condition(Formula.parse("a OR (a AND b)"), atoms, (1, 1)), (4, 0))
     assert (score.steps, score.decisive) == (9, "a")
 

@@ -26,15 +26,12 @@ from operators.single.tslm import Tslm
 from operators.svt.early import RunLooks, early_terms
 from operators.svt.mechanism import Svt
 from operators.svt.terms import SvtPlan, log_at_least, threshold_law
-from tests.statistical.enumeration import least_epsilon
+from tests.statistical.enumeration import Floats, ints, least_epsilon
 from tests.statistical.test_score_exact import BETA, CASES, Case, moves_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
 
 CLOSE = 1e-9
 PROMISED = [case for case in CASES if case.distance() is not None]
@@ -44,10 +41,7 @@ SIX = tuple("abcdef")
 def condition(text: str, threshold: int = 20, **more: object) -> Condition:
     """Return a condition over counts, each atom on one of its own."""
     formula = Formula.parse(text)
-    atoms = {
-        name: ThresholdAtom(at, np.array([threshold], np.int64))
-        for at, name in enumerate(formula.atoms)
-    }
+    atoms = {name: ThresholdAtom(at, ints([threshold])) for at, name in enumerate(formula.atoms)}
     made = Condition(formula, atoms, (1,) * len(atoms))
     return replace(made, **more)  # type: ignore[arg-type]  # fields of a condition
 
@@ -262,8 +256,8 @@ def test_a_guard_asks_for_a_quorum(sensitivity: int, tolerance: int) -> None:
     """An average that holds of nothing: the empty cell rings with alpha, and the price stays."""
     formula = Formula.parse("a AND g")
     atoms = {
-        "a": ThresholdAtom(0, np.array([0], np.int64)),
-        "g": ThresholdAtom(1, np.array([1], np.int64)),
+        "a": ThresholdAtom(0, ints([0])),
+        "g": ThresholdAtom(1, ints([1])),
     }
     plain = Condition(formula, atoms, (sensitivity, sensitivity))
     guarded = replace(plain, guards=frozenset("g"))
@@ -288,8 +282,8 @@ def test_the_mirror_of_a_guard_asks_for_a_quorum_too() -> None:
     """With false alarms promised first, the empty cell is false, and rings with max_fpr."""
     formula = Formula.parse("a AND g")
     atoms = {
-        "a": ThresholdAtom(0, np.array([0], np.int64)),
-        "g": ThresholdAtom(1, np.array([1], np.int64)),
+        "a": ThresholdAtom(0, ints([0])),
+        "g": ThresholdAtom(1, ints([1])),
     }
     guarded = Condition(formula, atoms, (1, 1), guards=frozenset("g"))
     aim = Aim(BETA, (9, 0), max_fpr=BETA, promise="false_alarms")
@@ -306,8 +300,7 @@ def test_many_windows_are_scored_as_one_is() -> None:
     """Windows abreast, cells with thresholds of their own, all three axes in their places."""
     formula = Formula.parse("(a AND NOT b) OR c")
     atoms = {
-        name: ThresholdAtom(at % 2, np.array([3 + at, 5, 9 - at], np.int64))
-        for at, name in enumerate("abc")
+        name: ThresholdAtom(at % 2, ints([3 + at, 5, 9 - at])) for at, name in enumerate("abc")
     }
     of = Condition(formula, atoms, (1, 2))
     score = score_of(of, (1, 0, 2))

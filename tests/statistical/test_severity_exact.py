@@ -23,11 +23,10 @@ from operators.panes.mechanism import Panes
 from operators.registry import OFFERED, create
 from operators.single import severity
 from operators.single.tslm import Tslm, step_up, theoretical_limit
+from tests.statistical.enumeration import Words, ints
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-
-    from numpy.typing import NDArray
 
     from operators.single.severity import SeverityLevels
 
@@ -66,7 +65,7 @@ def planned(*of: Any, gaussian: bool = False) -> SeverityLevels:
     return cast("SeverityLevels", create("tslm", condition, replace(aim, gaussian=gaussian)))
 
 
-def masses(cuts: NDArray[np.uint64]) -> list[Masses]:
+def masses(cuts: Words) -> list[Masses]:
     """Return the exact law of the highest level, none first, in units of 2^-64, by column."""
     bounds = [[ONE, *column, 0] for column in cuts.T.tolist()]
     return [tuple(a - b for a, b in pairwise(one)) for one in bounds]
@@ -74,7 +73,7 @@ def masses(cuts: NDArray[np.uint64]) -> list[Masses]:
 
 def law(operator: SeverityLevels, steps: range) -> list[Masses]:
     """Return the law at so many steps of the first level."""
-    at = np.array(steps, dtype=np.int64) - operator.offsets[:, [0]]
+    at = ints(steps) - operator.offsets[:, [0]]
     return masses(cast("Any", operator.law).cuts(at))
 
 
@@ -173,7 +172,7 @@ def test_coins_of_their_own_are_caught() -> None:
     """Critical without warning, and the losses of all levels added up."""
     operator = planned(1, ((0, TENTH, TENTH, 5), (2, TENTH, TENTH, 5)))
     steps = reach(operator)[0]
-    at = np.array(steps, dtype=np.int64) - operator.offsets[:, [0]]
+    at = ints(steps) - operator.offsets[:, [0]]
     cuts = cast("Any", operator.law).cuts(at).astype(object)
     found = [
         ((ONE - w) * (ONE - c), w * (ONE - c), (ONE - w) * c, w * c) for w, c in cuts.T.tolist()

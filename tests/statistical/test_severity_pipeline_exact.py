@@ -14,12 +14,15 @@ from operators.single import severity
 from stream.config.alarms.builder import QueryBuilder
 from stream.decisions.records import encode
 from stream.decisions.release import alarm_records
+from tests.support.ledgers import must_verify
 from tests.support.paned import alarm, configured, opened, replayed, rows
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from tests.statistical.enumeration import Ints
 
 ROOMS = ("hall", "lab", "attic")
 LEVELS = "2\n    severity: {warning: 3, critical: {threshold: 8, max_fnr: 0.01}}"
@@ -44,7 +47,7 @@ def laws(
     found = []
     drawn = severity._Curves.reached
 
-    def recorded(self: Any, steps: NDArray[np.int64], noise: Any) -> NDArray[np.int64]:
+    def recorded(self: Any, steps: Ints, noise: Any) -> Ints:
         found.append(self.cuts(steps).astype(object))
         return drawn(self, steps, noise)
 
@@ -52,7 +55,7 @@ def laws(
         patched.setattr(severity._Curves, "reached", recorded)
         events = rows(folder, COUNTS, ROOMS, person=person, times=times)
         decisions = list(replayed(alarms, ledger, events))
-        assert ledger.reports.verify() == []
+        must_verify(ledger)
         (scope,) = ledger.reports.status().scopes.values()
     (units,) = {one.epsilon_units for one in decisions}
     ends = np.full((1, len(ROOMS)), 1 << 64, dtype=object)

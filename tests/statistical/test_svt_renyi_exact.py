@@ -19,9 +19,8 @@ from tests.statistical.svt_law import AT, law, ring_law, rules_of, terms, thresh
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
+    from tests.statistical.enumeration import Floats
 
-    Floats = NDArray[np.float64]
     Ring = Callable[[int], Floats]
 
 ORDERS = (1.5, 2.0, 8.0)

@@ -17,12 +17,10 @@ from operators.noise.source import KeyedNoise, NoiseSource
 from operators.svt.difference import OneSided, TwoSided
 from operators.svt.planning import planned_terms
 from operators.svt.run import RunState, ask, open_run
-from tests.statistical.enumeration import chi_square
+from tests.statistical.enumeration import Floats, Ints, Words, chi_square, ints
 from tests.statistical.svt_law import AT, REACH, Rules, Steps, law, rules_of, terms, threshold_law
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from operators.svt.terms import SvtPlan
 
 
@@ -46,23 +44,23 @@ class Scripted(NoiseSource):
         """Return the next threshold."""
         return self.thresholds.pop(0)
 
-    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
+    def discrete_laplace(self, t: Fraction, n: int) -> Ints:
         """Return the next threshold, which such noise is for."""
         assert not self.plan.one_sided
         assert (t, n) == (self.plan.threshold_rate, 1)
-        return np.array([self.threshold()], dtype=np.int64)
+        return ints([self.threshold()])
 
-    def geometric(self, t: Fraction, n: int) -> NDArray[np.int64]:
+    def geometric(self, t: Fraction, n: int) -> Ints:
         """Return the next threshold, or the next questions' noises, by the rate."""
         if t == self.plan.threshold_rate:
             assert (self.plan.one_sided, n) == (True, 1)
-            return np.array([self.threshold()], dtype=np.int64)
+            return ints([self.threshold()])
         assert t == self.plan.query_rate
         drawn, self.questions = self.questions[:n], self.questions[n:]
         assert len(drawn) == n
-        return np.array(drawn, dtype=np.int64)
+        return ints(drawn)
 
-    def uint64(self, n: int) -> NDArray[np.uint64]:
+    def uint64(self, n: int) -> Words:
         """Return the first keys, of every round; in order of place where there are none."""
         return np.array(self.keys[:n] if self.keys else range(n), dtype=np.uint64)
 
@@ -148,7 +146,7 @@ def test_whole_windows_answer_as_single_questions_do(*, resample: bool) -> None:
         drawn = rng.integers(0, 6, cells * questions).tolist()
         keys = rng.integers(0, 5, cells).tolist()
         ours = Scripted(plan, thresholds, drawn, keys)
-        decided = ask(plan, open_run(plan, ours), np.array(steps, dtype=np.int64), ours)
+        decided = ask(plan, open_run(plan, ours), ints(steps), ours)
         theirs = Scripted(plan, thresholds, drawn)
         rang, asked, left = simulated(plan, steps, theirs, [keys] * questions)
         assert set(np.flatnonzero(decided.fired).tolist()) == rang
@@ -180,7 +178,7 @@ def frequencies(plan: SvtPlan, steps: Steps, runs: int, key: bytes) -> dict[tupl
     """Return how often each outcome came."""
     noise = KeyedNoise(key)
     counts: dict[tuple[Steps, int], int] = defaultdict(int)
-    values = np.array(steps, dtype=np.int64)
+    values = ints(steps)
     for _ in range(runs):
         decided = ask(plan, open_run(plan, noise), values, noise)
         rang = tuple(np.flatnonzero(decided.fired).tolist())
@@ -246,7 +244,7 @@ def test_planned_errors_follow_the_law(
     at = np.arange(-20_000, 20_001)
     opening = np.exp(-float(plan.threshold_rate) * np.abs(at))
 
-    def rings(weights: NDArray[np.float64], step: int, r: int) -> float:
+    def rings(weights: Floats, step: int, r: int) -> float:
         """Return how often a cell with this step count rings at its first question."""
         needed = np.maximum(at + r - step, 0)
         return float(weights @ np.exp(-float(plan.query_rate) * needed)) / float(weights.sum())

@@ -8,7 +8,6 @@ from itertools import pairwise, product
 
 import numpy as np
 import pytest
-from numpy.typing import NDArray
 
 from accountant.errors import ConfigError
 from accountant.units import from_loss_units
@@ -19,8 +18,11 @@ from operators.noise.source import KeyedNoise
 from operators.single.tslm import Tslm, extremal_table, theoretical_limit
 from tests.statistical.enumeration import (
     ONE,
+    Ints,
+    Words,
     bernoulli_chi_square,
     exp_bounds,
+    ints,
     least_epsilon,
     loss_violations,
 )
@@ -35,7 +37,7 @@ CASES = [
 ]
 PAPER = Fraction(1, 20)
 
-Law = Callable[[NDArray[np.int64]], NDArray[np.uint64]]
+Law = Callable[[Ints], Words]
 
 
 def planned(
@@ -46,7 +48,7 @@ def planned(
     comparison: Comparison = Comparison.GT,
 ) -> Tslm:
     """Plan one cell with threshold 100."""
-    test = IntegerTest(comparison, np.array([THRESHOLD], dtype=np.int64), sensitivity)
+    test = IntegerTest(comparison, ints([THRESHOLD]), sensitivity)
     return Tslm.planned(test, Promise(beta, tolerance, alpha))
 
 
@@ -63,10 +65,10 @@ def law_of(tslm: Tslm) -> Law:
 
 def fires(tslm: Tslm, statistic: int) -> Fraction:
     """Return P[fire | s] exactly."""
-    return Fraction(int(law_of(tslm)(np.array([statistic], dtype=np.int64))[0]), ONE)
+    return Fraction(int(law_of(tslm)(ints([statistic]))[0]), ONE)
 
 
-def every_statistic(tslm: Tslm) -> NDArray[np.int64]:
+def every_statistic(tslm: Tslm) -> Ints:
     """Return the raw statistics of the whole table and of the constant parts beyond both ends."""
     sensitivity = tslm.test.sensitivity
     lowest = THRESHOLD + 1 + (tslm.lowest - 3) * sensitivity
@@ -238,7 +240,7 @@ def test_promises_that_cannot_be_kept_are_refused(
     promise: Promise, sensitivity: int, words: str
 ) -> None:
     """Each refusal says what is wrong and what to write instead."""
-    test = IntegerTest(Comparison.GT, np.array([1], dtype=np.int64), sensitivity)
+    test = IntegerTest(Comparison.GT, ints([1]), sensitivity)
     with pytest.raises(ConfigError, match=words) as caught:
         Tslm.planned(test, promise)
     assert caught.value.hint

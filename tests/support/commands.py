@@ -7,12 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 from click.testing import CliRunner
 
+from stream.build import open_ledger
 from stream.cli.main import main
+from tests.support.ledgers import must_verify
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from click.testing import Result
+
+    from stream.model.alarms import Alarms
 
 HOUR_MS = 3_600_000
 
@@ -83,3 +87,9 @@ def json_lines(result: Result, code: int = 0) -> list[dict[str, Any]]:
     """Return standard output of a command that ended with a code as JSON objects, one a line."""
     assert result.exit_code == code, result.stderr
     return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def ledger_must_verify(alarms: Alarms) -> None:
+    """Fail with what ``verify`` finds in the ledger of a configuration."""
+    with open_ledger(alarms) as ledger:
+        must_verify(ledger)

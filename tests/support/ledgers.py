@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pytest
 
 from accountant.costs.charges import Charge, PeriodCap, UniformCost, WindowKey
 from accountant.costs.levels import LevelCosts
@@ -26,15 +27,20 @@ from accountant.regions.shapes import ANYWHERE, Shape
 from accountant.units import PrivacyUnit
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from accountant.costs.charges import CellCosts
     from accountant.costs.noisy import Noisy
-    from accountant.records import LedgerStatus
+    from accountant.records import LedgerStatus, ScopeStatus
 
+EVENT, USER = PrivacyUnit.EVENT, PrivacyUnit.USER
 FINGERPRINT = "f1"
 TOPIC_ID = "topic-1"
 CELLS = 4
+each_unit = pytest.mark.parametrize("unit", list(PrivacyUnit))
+
+Opens: TypeAlias = "Callable[[], Ledger]"
+"""Opens a ledger: the test's own once more, or a new one."""
 
 
 class Clock:
@@ -138,6 +144,27 @@ def requests(
         if series.key(index).end_ms <= until_ms
     ]
     return sorted(found, key=lambda request: request.charge.key)
+
+
+def admit(ledger: Ledger, until_ms: int, *all_series: Series) -> None:
+    """Ask for every window that ends by an instant."""
+    ledger.admit("s", requests(all_series, until_ms))
+
+
+def must_verify(ledger: Ledger) -> None:
+    """Fail with what ``verify`` finds."""
+    found = ledger.reports.verify()
+    assert not found, found
+
+
+def status_of(ledger: Ledger) -> ScopeStatus:
+    """Return how budget ``s`` stands."""
+    return ledger.reports.status().scopes["s"]
+
+
+def held(ledger: Ledger) -> int:
+    """Return what the worst-off unit has lost, open windows at worst."""
+    return status_of(ledger).spent_units
 
 
 def settle(

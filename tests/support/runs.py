@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter, RunTerms
 from accountant.records import SeenDecision
-from accountant.units import PrivacyUnit
 from tests.support.ledgers import CELLS, Series, requests
 
 if TYPE_CHECKING:
@@ -22,11 +21,9 @@ __all__ = [
     "OTHER",
     "RUN",
     "TERMS",
-    "USER",
     "WHOLE",
     "ask",
     "ask_next",
-    "held",
     "now",
     "ring",
     "seen",
@@ -37,7 +34,6 @@ WHOLE = 11
 FOREVER = 10**9
 RUN = Series("r", units=WHOLE, period=FOREVER)
 OTHER = Series("s", units=4, period=FOREVER)
-USER = PrivacyUnit.USER
 
 
 def ask(ledger: Ledger, until_ms: int, *beside: Series, run: Series = RUN) -> None:
@@ -75,11 +71,6 @@ ALL = set(RunAfter.__dataclass_fields__)
 def now(ledger: Ledger, index: int, run: Series = RUN) -> StoredRun | None:
     """Return the run that a window would go on with."""
     return ledger.run(run.query, run.request(index).charge.periods, run.fingerprint)
-
-
-def held(ledger: Ledger) -> int:
-    """Return what the worst-off person has lost, open windows at worst."""
-    return ledger.reports.status().scopes["s"].spent_units
 
 
 def seen(decision: StoredDecision, **changes: Any) -> SeenDecision:

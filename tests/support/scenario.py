@@ -19,6 +19,7 @@ from stream.config.loading import load
 from stream.kafka.topics import check
 from stream.windows.instants import from_iso_utc
 from tests.support import worker_main
+from tests.support.commands import tocsin
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -307,6 +308,11 @@ class Scenario:
             decision = json.loads(record.value)
             found[from_iso_utc(decision["window_start"])].append(decision)
         return found
+
+    def topics_must_agree(self) -> None:
+        """Fail unless the topics hold what the ledger decided."""
+        compared = tocsin("ledger", str(self.config), "verify", "--topics")
+        assert compared.exit_code == 0, compared.stderr
 
     def published(self) -> list[Mapping[str, Any]]:
         """Return the published alarms, duplicates included."""

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
-__all__ = ["GOOD", "Call", "Edit", "good_folder"]
+__all__ = ["EDITS", "GOOD", "GOOD_CASES", "Call", "Edit", "good_folder"]
 
 Edit = tuple[str, str, str, str]
 """What is replaced in the good file, what by, ``line:column`` of the error, and its remedy."""
+
+EDITS: dict[str, list[Edit]] = {
+    kind: [(old, *edit) for old, edits in table.items() for edit in edits]
+    for kind, table in json.loads(Path(__file__).with_name("edits.json").read_text("utf-8")).items()
+}
+"""Edits of the good configuration by kind: how YAML is written (``forms``), single ``values``,
+``settings`` of where things are, SQL's ``rows`` and ``groups``; and of its tests (``cases``)."""
 
 GOOD = """\
 timezone: Europe/Berlin
@@ -50,6 +57,31 @@ alarms:
     tolerance: 9
 """
 """A configuration that can be used, with a budget that carries it."""
+
+GOOD_CASES = """\
+alarms: alarms.yaml
+tests:
+  - name: a full lab rings
+    alarm: crowd
+    counts: {lab: 60, hall: 3}
+    ring: {lab: ">= 0.95", hall: "<= 0.05"}
+  - name: sixty people in the lab
+    events: badges.jsonl
+    windows:
+      - start: 2025-03-03T10:00
+        counts: {lab: 60}
+        ring: {lab: ">= 0.95"}
+  - name: some in the hall
+    events:
+      - {repeat: 3, person: "p{i}", room: hall, floor: 1, ts: "2025-03-03T09:00:00Z"}
+      - {person: p1, room: attic, floor: 1, ts: "2025-03-03T09:00:00Z"}
+    dropped: {out_of_domain: 1}
+    windows:
+      - start: 2025-03-03T10:00
+        counts: {hall: 3}
+        left_out: {beyond_events: 0}
+"""
+"""Tests of the good configuration that pass."""
 
 
 @dataclass(frozen=True)

@@ -19,15 +19,9 @@ import pytest
 
 from accountant.ledger.ledger import Ledger
 from stream.kafka import reach
-from tests.support.badinputs.cases import CASES, GOOD_CASES
 from tests.support.badinputs.databases import DATABASES
 from tests.support.badinputs.files import FILES
-from tests.support.badinputs.forms import FORMS
-from tests.support.badinputs.groups import GROUPS
-from tests.support.badinputs.rows import ROWS
-from tests.support.badinputs.settings import SETTINGS
-from tests.support.badinputs.shapes import GOOD, good_folder
-from tests.support.badinputs.values import VALUES
+from tests.support.badinputs.shapes import EDITS, GOOD, GOOD_CASES, good_folder
 from tests.support.badinputs.words import WORDS
 from tests.support.commands import tocsin
 from tests.support.tree import ROOT
@@ -38,7 +32,7 @@ if TYPE_CHECKING:
 
     from tests.support.badinputs.shapes import Call, Edit
 
-EDITS = {"forms": FORMS, "values": VALUES, "settings": SETTINGS, "rows": ROWS, "groups": GROUPS}
+KINDS = [kind for kind in EDITS if kind != "cases"]
 CALLS = {"words": WORDS, "files": FILES, "databases": DATABASES}
 HANG_S = 120
 """A guard: what hangs is ended; what takes long on a busy machine is not."""
@@ -102,7 +96,7 @@ def refused(edit: Edit, folder: Path) -> str:
     return ""
 
 
-@pytest.mark.parametrize("kind", EDITS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_bad_configuration_is_refused_at_its_place(kind: str, folder: Path) -> None:
     """Exit code 2, file, line and column, what to write instead; no ledger comes to be."""
     good_folder(folder)
@@ -142,14 +136,14 @@ def test_a_bad_file_of_tests_is_refused_at_its_place(folder: Path) -> None:
     before = sorted(folder.iterdir())
     (folder / "cases.yaml").write_text(GOOD_CASES, encoding="utf-8")
     assert tocsin("test", "cases.yaml").exit_code == 0
-    wrong = [told for edit in CASES if (told := untried(edit, folder))]
+    wrong = [told for edit in EDITS["cases"] if (told := untried(edit, folder))]
     assert not wrong, "\n".join(wrong)
     assert sorted(folder.iterdir()) == sorted([*before, folder / "cases.yaml"])
 
 
 def test_the_tables_hold_hundreds_and_none_twice() -> None:
     """At least three hundred, of every kind; and the good file, unedited, is good."""
-    edits = Counter((old, new) for each in EDITS.values() for old, new, _, _ in each)
+    edits = Counter((old, new) for kind in KINDS for old, new, _, _ in EDITS[kind])
     assert edits.total() + sum(map(len, CALLS.values())) >= 300
     assert max(edits.values()) == 1
 
