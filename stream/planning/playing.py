@@ -118,7 +118,7 @@ def played(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Played:
         since_ms, until_ms = spans.span(WEEK_MS)
         overlapping = sum(query.calendar.charged for query in queries)
         most = min(_EVENT_STEPS, max(_FEWEST_STEPS, _EVENT_LOOKS // overlapping))
-        play = _Play(judge, spans.inside(since_ms, until_ms), (), since_ms, until_ms, until_ms)
+        play = _Play(judge, spans.inside(since_ms, until_ms), (), (since_ms, until_ms), until_ms)
         return play.all_granted() if fits else play.run(most)
     starts: Sequence[int] = (0,)
     table = periods_of(budget)
@@ -134,7 +134,7 @@ def played(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Played:
     last_ms = until_ms
     if table is not None:  # those that begin in the period
         last_ms += max(query.calendar.longest_ms for query in queries)
-    play = _Play(judge, series, starts, since_ms, until_ms, last_ms)
+    play = _Play(judge, series, starts, (since_ms, until_ms), last_ms)
     found = play.all_granted() if fits else play.run(MOST_STEPS)
     endless = table is None and not all(query.feed.history for query in queries)
     return replace(found, alarms={}) if endless else found
@@ -166,8 +166,8 @@ class _Play:
         series: the windows of each alarm.
         starts: starts (ms) of the periods they touch, ascending; none under unit ``event``. A
             window that starts before the first of them is not asked for: there a ledger begins.
-        since_ms: windows that end by then are played, and not counted.
-        until_ms: windows that end later are not counted.
+        counted_ms: windows that end by the first of these or after the second are played, and not
+            counted.
         last_ms: windows that end later are not asked for.
     """
 
@@ -176,15 +176,13 @@ class _Play:
         judge: BudgetFilter,
         series: Sequence[Series],
         starts: Sequence[int],
-        since_ms: int,
-        until_ms: int,
+        counted_ms: tuple[int, int],
         last_ms: int,
     ) -> None:
         self._judge = judge
         self._series = series
         self._starts = starts
-        self._since_ms = since_ms
-        self._until_ms = until_ms
+        self._since_ms, self._until_ms = counted_ms
         self._last_ms = last_ms
         self._asked = dict.fromkeys((one.query.id for one in series), 0)
         self._granted = dict(self._asked)
