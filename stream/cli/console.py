@@ -1,4 +1,4 @@
-"""What a person at a terminal sees: a replay as it runs, budgets, ledgers.
+"""What a person at a terminal sees: alarms of a replay, budgets, ledgers.
 
 Only configuration and released values are shown (promise 6), but for the losses that the custodian
 asks for by name.
@@ -6,27 +6,16 @@ asks for by name.
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from rich.console import Group
-from rich.live import Live
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.table import Table
 from rich.text import Text
 
 from accountant.loss.gaussian import Gaussian
 from accountant.units import PrivacyUnit, from_loss_units
-from stream.cli.fitting import Fitting
+from stream.cli.fitting import fitting
 from stream.custody.anchors import anchor_line
 from stream.model.losses import loss_name, rounded_loss, wall_text, worth_text
 from stream.windows.instants import from_iso_utc
@@ -34,9 +23,9 @@ from stream.windows.shown import clock_text, moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-    from typing import Self
 
-    from rich.console import Console, RenderableType
+    from rich.console import RenderableType
+    from rich.table import Table
 
     from accountant.records import LedgerStatus, ScopeStatus
     from stream.custody.losses import Losses
@@ -45,86 +34,16 @@ if TYPE_CHECKING:
     from stream.model.queries import Query
 
 __all__ = [
-    "ReplayView",
     "alarms_table",
     "budget_bars",
     "losses_table",
     "status_tables",
 ]
 
-_LAST_ALARMS = 8
 _BAR_CELLS = 24
 _LATEST = 3
 _INSTANT = 16  # columns that a minute takes
 _DEAREST = 20
-_FRAMES_PER_S = 4
-
-
-class ReplayView:
-    """A progress bar over windows and the latest alarms; a context manager.
-
-    Args:
-        console: where it is drawn.
-        windows: how many windows there are.
-        before: how many were decided before this run.
-        timezone: by whose clock windows are shown.
-    """
-
-    def __init__(self, console: Console, *, windows: int, before: int, timezone: str) -> None:
-        self._timezone = timezone
-        self._latest: deque[Alarm] = deque(maxlen=_LAST_ALARMS)
-        self._rang = 0
-        self._denied = 0
-        self._progress = Progress(
-            SpinnerColumn(),
-            TextColumn("{task.description}"),
-            BarColumn(_BAR_CELLS),
-            MofNCompleteColumn(),
-            TextColumn("windows"),
-            TimeElapsedColumn(),
-            console=console,
-        )
-        self._task = self._progress.add_task("reading", total=windows, completed=before)
-        self._live = Live(
-            console=console,
-            refresh_per_second=_FRAMES_PER_S,
-            transient=True,
-            get_renderable=self._shown,
-        )
-
-    def __enter__(self) -> Self:
-        """Begin to draw."""
-        self._live.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Draw once more and leave nothing but the text below."""
-        self._live.stop()
-
-    def decided(self, alarms: Iterable[Alarm], *, denied: bool) -> None:
-        """Show one more window.
-
-        Args:
-            alarms: its alarms.
-            denied: whether it was denied.
-        """
-        for alarm in alarms:
-            self._latest.append(alarm)
-            self._rang += 1
-        self._denied += denied
-        self._progress.update(self._task, advance=1, description="deciding")
-
-    def _shown(self) -> RenderableType:
-        title = f"latest of {self._rang} alarms" + (
-            f", {self._denied} windows denied" if self._denied else ""
-        )
-        table = Table(title=title, title_justify="left")
-        table.add_column(f"window starts ({self._timezone})", min_width=_INSTANT)
-        for heading, width in (("alarm", 20), ("predicate", 28)):
-            table.add_column(heading, max_width=width, no_wrap=True)
-        for alarm in self._latest:
-            table.add_row(_starts(alarm, self._timezone), alarm.query, _predicate(alarm))
-        return Group(self._progress, Fitting(table))
 
 
 @dataclass(slots=True)
@@ -135,7 +54,7 @@ class _Ringing:
     latest: tuple[str, ...] = ()
 
 
-def alarms_table(alarms: Iterable[Alarm], timezone: str, width: int) -> Fitting:
+def alarms_table(alarms: Iterable[Alarm], timezone: str, width: int) -> Table:
     """Return which predicates rang how often, the most frequent of each alarm first.
 
     Args:
@@ -149,15 +68,10 @@ def alarms_table(alarms: Iterable[Alarm], timezone: str, width: int) -> Fitting:
         entry = ringing[alarm.query, _predicate(alarm)]
         entry.times += 1
         entry.latest = (*entry.latest, _starts(alarm, timezone))[-shown:]
-    table = Table(title="alarms", title_justify="left")
-    table.add_column("alarm", overflow="fold")
-    table.add_column("predicate", overflow="fold")
-    table.add_column("times", justify="right", no_wrap=True)
-    table.add_column(f"latest windows (start, {timezone})", min_width=_INSTANT)
     order = sorted(ringing.items(), key=lambda item: (item[0][0], -item[1].times, item[0][1]))
-    for (query, predicate), entry in order:
-        table.add_row(query, predicate, str(entry.times), "  ".join(entry.latest))
-    return Fitting(table)
+    rows = [(*name, str(entry.times), "  ".join(entry.latest)) for name, entry in order]
+    latest = f"latest windows (start, {timezone})"
+    return fitting("alarms", ("alarm", "predicate", "times", latest), (), rows)
 
 
 def budget_bars(status: LedgerStatus) -> list[Text]:
@@ -172,23 +86,19 @@ def status_tables(status: LedgerStatus, timezone: str) -> list[RenderableType]:
         status: of the ledger.
         timezone: by whose clock windows are shown.
     """
-    table = Table(title=f"ledger {status.ledger_id}", title_justify="left")
-    for heading in ("alarm", "budget"):
-        table.add_column(heading, overflow="fold")
-    table.add_column(f"next window ({timezone})", min_width=_INSTANT)
-    for heading in ("decided", "denied", "unpublished"):
-        table.add_column(heading, overflow="fold")
-    for query in status.queries.values():
-        denied = ", ".join(f"{count} {reason}" for reason, count in sorted(query.denied.items()))
-        table.add_row(
+    rows = [
+        (
             query.query + (" (retired)" if query.retired else ""),
             query.scope,
             clock_text(query.cursor_ms, timezone),
             str(query.decided),
-            denied or "0",
+            ", ".join(f"{count} {reason}" for reason, count in sorted(query.denied.items())) or "0",
             str(query.unpublished),
         )
-    shown: list[RenderableType] = [Fitting(table)]
+        for query in status.queries.values()
+    ]
+    headings = ("alarm", "budget", f"next window ({timezone})", "decided", "denied", "unpublished")
+    shown: list[RenderableType] = [fitting(f"ledger {status.ledger_id}", headings, (), rows)]
     for bar, scope in zip(budget_bars(status), status.scopes.values(), strict=True):
         waiting = f"{scope.reservations} reserved, {scope.pending} pending"
         shown += [bar, Text(f"  {waiting}")]
@@ -196,7 +106,7 @@ def status_tables(status: LedgerStatus, timezone: str) -> list[RenderableType]:
     return shown
 
 
-def losses_table(query: Query, losses: Losses, budget: Budget, timezone: str) -> Fitting:
+def losses_table(query: Query, losses: Losses, budget: Budget, timezone: str) -> Table:
     """Return the dearest predicates of an alarm; private, unlike everything else here."""
     title = f"{query.id}: {_when(losses.since_ms, budget.unit, timezone)}"
     epsilon = loss_name(budget.gaussian)
@@ -206,20 +116,22 @@ def losses_table(query: Query, losses: Losses, budget: Budget, timezone: str) ->
         epsilon += " of what is left"
     elif not losses.exact:
         epsilon += " at most"
-    table = Table(title=title, title_justify="left", min_width=len(title))
-    table.add_column("predicate", overflow="fold")
-    table.add_column(epsilon, justify="right")
     dearest = sorted(enumerate(losses.units.tolist()), key=lambda one: (-one[1], one[0]))
-    for index, units in dearest[:_DEAREST]:
-        predicate = ", ".join(query.domain.predicate(index).values()) or "(all)"
-        table.add_row(predicate, rounded_loss(budget.gaussian, units))
+    rows = [
+        (
+            ", ".join(query.domain.predicate(index).values()) or "(all)",
+            rounded_loss(budget.gaussian, units),
+        )
+        for index, units in dearest[:_DEAREST]
+    ]
     notes = []
     if len(dearest) > _DEAREST:
         notes.append(f"and {len(dearest) - _DEAREST} more; --json shows all")
     if not losses.complete:
         notes.append("windows lie in an archive: predicates may have lost more")
-    table.caption = "\n".join(notes) or None
-    return Fitting(table)
+    table = fitting(title, ("predicate",), (epsilon,), rows, "\n".join(notes))
+    table.min_width = len(title)
+    return table
 
 
 def _bar(scope: ScopeStatus) -> Text:

@@ -23,9 +23,8 @@ from stream.cli.counts import (
     lost_lines,
     summary_rows,
     window_json,
-    write_counts,
 )
-from stream.cli.fitting import Fitting
+from stream.cli.fitting import fitting
 from stream.cli.moments import TIME, typed_ms
 from stream.cli.options import ALARMS, LIMIT, given_files
 from stream.cli.shared import FILE, chosen_alarms, echo_json, load_alarms, paths_by_feed
@@ -34,7 +33,6 @@ from stream.config.scalars import closest
 from stream.model.references import feeds_in_use
 from stream.replay.exact import count_windows, spanning
 from stream.replay.survey import survey
-from stream.simulation.outputs import check_output, private_file
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -72,14 +70,6 @@ _PRIVATE = (
 @click.option("--summary", is_flag=True, help="A line a group instead of one a group and window.")
 @click.option("--all", "every", is_flag=True, help="Show every line, however many there are.")
 @click.option("--json", "as_json", is_flag=True, help="Cells, windows and feeds, one a line.")
-@click.option(
-    "--parquet",
-    "parquet",
-    type=FILE,
-    metavar="PATH",
-    help="Write the cells here instead of showing them.",
-)
-@click.option("--force", is_flag=True, help="Replace this file where it exists.")
 def count(
     file: Path,
     replayed: tuple[str, ...],
@@ -95,8 +85,6 @@ def count(
     summary: bool,
     every: bool,
     as_json: bool,
-    parquet: Path | None,
-    force: bool,
 ) -> None:
     """Show what alarms count, exactly: every window, and what is left out of it.
 
@@ -105,12 +93,8 @@ def count(
     """
     if topic == bool(replayed or more):
         raise click.UsageError("say where the events are: --replay PATH, or --topic")
-    if as_json and parquet is not None:
-        raise click.UsageError("--json prints what --parquet writes: choose one")
-    if (summary or every) and (as_json or parquet is not None):
-        raise click.UsageError("--summary and --all are for what is shown; others hold every cell")
-    if parquet is not None:
-        check_output(parquet, force=force)
+    if as_json and (summary or every):
+        raise click.UsageError("--summary and --all are for what is shown; --json has every cell")
     alarms = chosen_alarms(load_alarms(file), names)
     since_ms, until_ms = (
         None if text is None else typed_ms(text, alarms.timezone, option)
@@ -135,10 +119,7 @@ def count(
             for window in count_windows(alarms, files, limit=limit)
             for query in (alarms.queries[window.key.query],)
         )
-        if parquet is not None:
-            with private_file(parquet, force=force) as opened:
-                write_counts(opened, counted)
-        elif as_json:
+        if as_json:
             for record in chain(
                 chain.from_iterable(map(window_json, counted)), map(feed_json, read)
             ):
@@ -179,7 +160,7 @@ def _show(alarms: Alarms, counted: Iterable[Counted], *, summary: bool, every: b
             summary_rows(query, windows) if summary else count_rows(query, windows, zone)
         )
         title = name if summary else f"{name} (times: {zone})"
-        Console().print(Fitting.of(title, left, right, lines[:most]))
+        Console().print(fitting(title, left, right, lines[:most]))
         if more := len(lines) - len(lines[:most]):
             click.echo(f"{more} more lines with {_MORE}")
         for line in lost_lines(windows, zone):

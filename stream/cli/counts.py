@@ -1,17 +1,14 @@
-"""Exact counts as a table, as JSON lines and as Parquet: for the custodian alone."""
+"""Exact counts as a table and as JSON lines: for the custodian alone."""
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
 from dataclasses import asdict, dataclass, replace
-from itertools import chain, islice
+from itertools import chain
 from statistics import median_low
-from typing import IO, TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
 from operators.conditions.formula import atom_of
 from stream.model.headings import heading
@@ -21,7 +18,7 @@ from stream.windows.instants import iso_utc
 from stream.windows.shown import clock_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from stream.model.queries import AggregateSpec, Query
     from stream.replay.exact import CountedWindow
@@ -35,26 +32,11 @@ __all__ = [
     "lost_lines",
     "summary_rows",
     "window_json",
-    "write_counts",
 ]
 
 Rows: TypeAlias = tuple[list[str], list[str], list[list[str]]]
 """Headings to the left, headings to the right, and the lines below them."""
 
-_SCHEMA: Final = pa.schema(
-    [
-        pa.field("alarm", pa.string(), nullable=False),
-        pa.field("window_start", pa.timestamp("ms", "UTC"), nullable=False),
-        pa.field("window_end", pa.timestamp("ms", "UTC"), nullable=False),
-        pa.field("predicate", pa.string(), nullable=False),
-        pa.field("statistics", pa.list_(pa.int64()), nullable=False),
-        pa.field("thresholds", pa.list_(pa.int64()), nullable=False),
-        pa.field("reference", pa.int64()),
-        pa.field("true", pa.bool_()),
-        pa.field("complete", pa.bool_(), nullable=False),
-    ]
-)
-_ROWS: Final = 65_536
 _CAPS: Final = {
     "repeats": "as repeats",
     "beyond_predicates": "beyond max_groups_per_window",
@@ -186,25 +168,6 @@ def feed_json(found: FeedSurvey) -> dict[str, Any]:
         "dropped": {reason: asdict(finding) for reason, finding in found.dropped.items()},
         "passed_by": {reason: asdict(finding) for reason, finding in found.passed_by.items()},
     }
-
-
-def write_counts(file: IO[bytes], counted: Iterable[Counted]) -> None:
-    """Write windows to Parquet, a row a cell."""
-    rows = (
-        {
-            **asdict(cell),
-            "alarm": query.id,
-            "window_start": window.key.start_ms,
-            "window_end": window.key.end_ms,
-            "predicate": json.dumps(cell.predicate, ensure_ascii=False),
-            "complete": window.complete,
-        }
-        for query, window, cells in counted
-        for cell in cells
-    )
-    with pq.ParquetWriter(file, _SCHEMA, compression="zstd") as writer:
-        while several := list(islice(rows, _ROWS)):
-            writer.write_table(pa.Table.from_pylist(several, _SCHEMA))
 
 
 def _tests(query: Query, cell: Cell) -> str:

@@ -14,7 +14,8 @@ from rich.console import Console
 
 from accountant.errors import ConfigError
 from stream.build import open_ledger
-from stream.cli.console import ReplayView, alarms_table, budget_bars
+from stream.cli.bars import bar
+from stream.cli.console import alarms_table, budget_bars
 from stream.cli.options import given_files
 from stream.cli.shared import FILE, load_alarms, paths_by_feed, refuse_objected
 from stream.cli.surveying import refuse_unusable, say_read
@@ -229,19 +230,10 @@ def _show_replay(alarms: Alarms, replaying: Replay) -> None:
     rang: list[Alarm] = []
     for decision in replaying.earlier(_EARLIER_SHOWN):
         rang += alarm_records(alarms.running[decision.key.query], decision)
-    with (
-        ReplayView(
-            console,
-            windows=replaying.windows,
-            before=replaying.before,
-            timezone=alarms.timezone,
-        ) as view,
-        closing(replaying.run()) as decisions,
-    ):
-        for decision in decisions:
-            fresh = list(alarm_records(alarms.running[decision.key.query], decision))
-            rang += fresh
-            view.decided(fresh, denied=decision.reason is not None)
+    with bar("deciding") as shown, closing(replaying.run()) as decisions:
+        for decided, decision in enumerate(decisions, replaying.before + 1):
+            rang += alarm_records(alarms.running[decision.key.query], decision)
+            shown(decided, replaying.windows)
     console.print(alarms_table(rang, alarms.timezone, console.width))
     console.print(_sentence(replaying.summary()))
 

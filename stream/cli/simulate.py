@@ -28,7 +28,7 @@ from stream.simulation.shown import html_page, terminal
 from stream.simulation.variants import BASELINES, KNOWN, variants_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from fractions import Fraction
     from pathlib import Path
 
@@ -38,46 +38,44 @@ if TYPE_CHECKING:
 __all__ = ["simulate"]
 
 
-class _Numbers(click.ParamType):
-    """Positive decimals, separated by commas; exact."""
+class _Listed(click.ParamType):
+    """Values separated by commas, each once.
 
-    name = "numbers"
+    Args:
+        name: what help calls them.
+        what: they are, for an error.
+        read: one of them from its text; ``None`` of what is none.
+    """
 
-    def __init__(self, what: str, *, below: int | None = None) -> None:
+    def __init__(self, name: str, what: str, read: Callable[[str], Any]) -> None:
+        self.name = name
         self._what = what
-        self._below = below
+        self._read = read
 
     def convert(
         self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[Fraction, ...]:
-        """Return the numbers, each once."""
+    ) -> tuple[Any, ...]:
+        """Return the values."""
         if not isinstance(value, str):
             return tuple(value)
-        numbers = []
-        for each in value.split(","):
-            found = number(each)
-            if found is None or found <= 0 or (self._below and found >= self._below):
-                self.fail(f"{value!r}: write {self._what}", param, ctx)
-            numbers.append(found)
-        return tuple(dict.fromkeys(numbers))
+        found = [self._read(each.strip()) for each in value.split(",")]
+        if None in found:
+            self.fail(f"{value!r}: write {self._what}", param, ctx)
+        return tuple(dict.fromkeys(found))
 
 
-class _Mechanisms(click.ParamType):
-    """Names of mechanisms, separated by commas."""
+def _factor(text: str) -> Fraction | None:
+    found = number(text)
+    return found if found is not None and found > 0 else None
 
-    name = "names"
 
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[str, ...]:
-        """Return the names, each once."""
-        if not isinstance(value, str):
-            return tuple(value)
-        names = tuple(dict.fromkeys(each.strip() for each in value.split(",")))
-        for name in names:
-            if name not in KNOWN:
-                self.fail(f"{name!r}: write one or more of {', '.join(KNOWN)}", param, ctx)
-        return names
+def _rate(text: str) -> Fraction | None:
+    found = _factor(text)
+    return found if found is not None and found < 1 else None
+
+
+def _mechanism(text: str) -> str | None:
+    return text if text in KNOWN else None
 
 
 @click.command()
@@ -87,21 +85,21 @@ class _Mechanisms(click.ParamType):
 @click.option("--runs", type=click.IntRange(1), default=100, show_default=True)
 @click.option(
     "--mechanisms",
-    type=_Mechanisms(),
+    type=_Listed("names", f"one or more of {', '.join(KNOWN)}", _mechanism),
     default=(),
     help=f"Also with these instead: {','.join(KNOWN)}. {','.join(BASELINES)} is a baseline.",
 )
 @click.option(
     "--tolerance-factors",
     "factors",
-    type=_Numbers("numbers above 0, as 0.5,1,2"),
+    type=_Listed("numbers", "numbers above 0, as 0.5,1,2", _factor),
     default=(),
     help="Also with these multiples of the tolerances.",
 )
 @click.option(
     "--max-fnr",
     "rates",
-    type=_Numbers("numbers between 0 and 1, as 0.01,0.05", below=1),
+    type=_Listed("numbers", "numbers between 0 and 1, as 0.01,0.05", _rate),
     default=(),
     help="Also with these miss rates.",
 )

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import stat
 from pathlib import Path
 
-import pyarrow.parquet as pq
 import pytest
 
 from tests.support.commands import HOUR_MS, configuration, events, json_lines, tocsin
@@ -84,25 +82,6 @@ def test_a_file_that_a_run_refuses_is_counted(tmp_path: Path) -> None:
     }
 
 
-def test_parquet_holds_the_cells_for_their_owner_only(tmp_path: Path) -> None:
-    """Mode 0600; the rows are the cells of --json; an existing file stays without --force."""
-    path, file = _lobby(tmp_path)
-    out = tmp_path / "counts.parquet"
-    command = ("count", path, "--replay", file)
-    assert tocsin(*command, "--parquet", str(out)).stdout == ""
-    assert stat.S_IMODE(out.stat().st_mode) == 0o600
-    (row,) = pq.read_table(out).to_pylist()
-    (cell,) = [line for line in json_lines(tocsin(*command, "--json")) if "predicate" in line]
-    assert json.loads(row.pop("predicate")) == cell["predicate"]
-    assert row["window_start"].isoformat() == "1970-01-01T05:00:00+00:00"
-    assert {name: cell[name] for name in ("statistics", "thresholds", "reference", "true")} == {
-        name: row[name] for name in ("statistics", "thresholds", "reference", "true")
-    }
-    refused = tocsin(*command, "--parquet", str(out))
-    assert (refused.exit_code, "exists" in refused.stderr) == (2, True)
-    assert tocsin(*command, "--parquet", str(out), "--force").exit_code == 0
-
-
 def test_windows_can_be_chosen(tmp_path: Path) -> None:
     """--since, --until, --limit and --alarm leave windows and alarms out."""
     path, file = configuration(tmp_path), events(tmp_path)
@@ -127,10 +106,8 @@ def test_windows_can_be_chosen(tmp_path: Path) -> None:
         (("--replay", "FILE", "--since", "yesterday"), "write 2025-03-03"),
         (("--replay", "FILE", "--since", "1970-01-02", "--until", "1970-01-01"), "lies behind"),
         (("--replay", "FILE", "--since", "1970-01-01T23:30Z"), "no window of alarm 'crowd' lies"),
-        (("--replay", "FILE", "--json", "--parquet", "x.parquet"), "choose one"),
         (("--replay", "FILE", "--json", "--summary"), "for what is shown"),
         (("--replay", "FILE", "--group", "labs"), "did you mean `lab`?"),
-        (("--replay", "FILE", "--parquet", "FILE"), "exists"),
         (("--replay", "nowhere.jsonl"), "no such file"),
     ],
 )
