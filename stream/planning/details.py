@@ -35,7 +35,7 @@ def detail_lines(alarms: Alarms) -> Iterator[str]:
     for query in alarms.queries.values():
         worth = worth_of(query, budget)
         if worth.ringing is not None:
-            yield from _curve_lines(worth.ringing)
+            yield from _curve_lines(query.id, worth.ringing)
         if worth.false is not None and worth.false.varying is not None:
             varying = f"{worth.false.varying:.3g} false alarms a week"
             yield f"{query.id}: {varying} if counts vary about it (Poisson)"
@@ -51,12 +51,12 @@ def detail_lines(alarms: Alarms) -> Iterator[str]:
         yield from _sharing_lines(plan, budget)
 
 
-def _curve_lines(ringing: Ringing) -> Iterator[str]:
+def _curve_lines(alarm: str, ringing: Ringing) -> Iterator[str]:
     for curve in ringing.curves:
         pairs = zip(curve.counts, curve.chances, strict=True)
         points = ", ".join(f"{decimal(count)}: {chance:.2f}" for count, chance in pairs)
         what = "score" if ringing.steps is not None else f"threshold {decimal(curve.threshold)}"
-        named = f"{ringing.query} {curve.severity}".rstrip()
+        named = f"{alarm} {curve.severity}".rstrip()
         yield f"{named}: detection curve, {what}: {points} ({ringing.basis})"
 
 

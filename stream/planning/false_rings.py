@@ -43,8 +43,6 @@ class FalseRings:
     """What an alarm rings where nothing is to be rung for.
 
     Args:
-        least: the smallest ``usual`` of any predicate, in the aggregate's own unit.
-        most: the largest.
         chance: the highest probability of any predicate to ring in a window that is as usual.
         windows: in the fullest week of the schedule.
         week: false rings expected in it where every window is exactly as usual.
@@ -53,18 +51,11 @@ class FalseRings:
         alike: how many predicates are alike, and how likely each rings falsely where all is usual.
     """
 
-    least: float
-    most: float
     chance: float
     windows: int
     week: float
     varying: float | None
     alike: tuple[tuple[int, float], ...]
-
-    @property
-    def day(self) -> float:
-        """False rings a day, averaged over the week."""
-        return self.week / 7
 
 
 def false_rings(law: RingLaw, budget: Budget) -> FalseRings | None:
@@ -99,8 +90,6 @@ def false_rings(law: RingLaw, budget: Budget) -> FalseRings | None:
     windows = windows_in_a_week(query.calendar)
     most = _most_rings(query, budget, windows)
     return FalseRings(
-        least=float(query.usual.min()),
-        most=float(query.usual.max()),
         chance=chance,
         windows=windows,
         week=min(most, windows * sum(size * falsely for size, falsely in found)),

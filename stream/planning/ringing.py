@@ -81,17 +81,13 @@ class Ringing:
     """How likely an alarm rings.
 
     Args:
-        query: the alarm.
         basis: what is computed, in words.
         curves: at its one threshold, or at the smallest, the median and the largest.
-        relative: whether counts are distances from a reference that another feed says.
         steps: of the condition's score, where counts are scores.
     """
 
-    query: str
     basis: str
     curves: tuple[Curve, ...]
-    relative: bool = False
     steps: int | None = None
 
 
@@ -365,12 +361,12 @@ def curve_of(law: RingLaw, budget: Budget) -> Ringing | None:
         if chances is None:
             return None
         curves.append(Curve(threshold, reference, tuple(counts), chances, severity))
-    basis, members, relative = _basis(query, budget), query.members, query.reference is not None
+    basis, members = _basis(query, budget), query.members
     if members.fields and law.steps is None:
         at, of = query.condition.least, f"{len(members)} by {', '.join(members.fields)}"
         group = f"the count is of group number {at} of {of}, the one furthest beyond first"
         basis = group if basis == _EVERY else f"{group}; {basis}"
-    return Ringing(query.id, basis, tuple(curves), relative, law.steps)
+    return Ringing(basis, tuple(curves), law.steps)
 
 
 def _basis(query: Query, budget: Budget) -> str:
