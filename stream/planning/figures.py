@@ -23,8 +23,6 @@ from stream.planning.lifecycles import steadied
 from stream.planning.playing import played
 from stream.planning.runs import run_outlook
 from stream.planning.search import smallest
-from stream.planning.solver.case import case_of
-from stream.planning.solver.search import as_written
 from stream.planning.solver.solver import solve
 from stream.planning.totals import totals
 from stream.planning.worth import worth_of
@@ -34,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accountant.budget.plan import AlarmPlan, ScopePlan
-    from stream.model.alarms import Alarms
+    from stream.model.alarms import Alarms, Budget
     from stream.model.queries import Query
     from stream.planning.playing import Played
     from stream.planning.ringing import RingLaw
@@ -275,21 +273,19 @@ def _alarm(
         bounded_error="fnr" if query.aim.promise == "misses" else "fpr",
         miss_rate_given_no_alarm=silent if silent is not None and silent > _TWICE * rate else None,
         delay_s=query.delay_ms / 1000,
-        episodes=_episodes(query, alarms),
+        episodes=_episodes(query, budget, solved),
         alarms=query.aim.alarms if in_runs(query) else None,
         after_lifecycle=None if steady is None else (steady.fired_week, steady.missed),
         changes=() if solved is None or solved.found else tuple(c.text for c in solved.changes),
     )
 
 
-def _episodes(query: Query, alarms: Alarms) -> int | None:
+def _episodes(query: Query, budget: Budget, solved: Solved | None) -> int | None:
     """Return how many episodes a period carries; ``None`` where all windows are decided."""
-    if not in_runs(query) or alarms.budget.unit is PrivacyUnit.EVENT:
+    if not in_runs(query) or budget.unit is PrivacyUnit.EVENT:
         return None
-    case = case_of(query, alarms)
-    found = None if isinstance(case, str) else as_written(case)
-    known = None if found is None else found.episodes
-    carried = query.aim.alarms if known is None else known
+    found = None if solved is None else solved.found or solved.written
+    carried = query.aim.alarms if found is None or found.episodes is None else found.episodes
     # Without a hold an episode takes an alarm for every window that it lies in.
     return carried if query.hold_ms else carried // query.calendar.overlap
 

@@ -10,6 +10,7 @@ import math
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from accountant.budget.plan import epsilon_needed
@@ -53,6 +54,13 @@ class ChangeKind(StrEnum):
     CAP = "max_windows_per_period"
 
 
+_BOUNDS: Final = {
+    ChangeKind.GROUPS: "predicates_per_window",
+    ChangeKind.EVENTS: "events_per_cell",
+}
+"""Contribution bounds, by what they are called in the model."""
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """One change after which all that is wanted can be had.
@@ -78,9 +86,11 @@ def changes_of(case: Case) -> list[Change]:
     """
     kinds = (
         *(_epsilon, _tolerance, _false_alarms, _max_fnr, _episodes),
-        *(_window, _active, _threshold, _groups, _events, _cap),
+        *(_window, _active, _threshold, _cap),
     )
-    return [one for kind in kinds for one in kind(case) if _stands(one.candidate)]
+    bounds = (_bounded(case, *each) for each in _BOUNDS.items())
+    found = chain(*(kind(case) for kind in kinds), *bounds)
+    return [one for one in found if _stands(one.candidate)]
 
 
 def _stands(found: Candidate) -> bool:
@@ -217,14 +227,6 @@ def _threshold(case: Case) -> Iterator[Change]:
     for found, kept in _first(case.with_threshold, 0, least * (_MOST_THRESHOLDS - 1), near=True):
         value = decimal((least + found) * case.per_unit)
         yield Change(ChangeKind.THRESHOLD, value, f"a threshold just below {value}", kept)
-
-
-def _groups(case: Case) -> Iterator[Change]:
-    yield from _bounded(case, ChangeKind.GROUPS, "predicates_per_window")
-
-
-def _events(case: Case) -> Iterator[Change]:
-    yield from _bounded(case, ChangeKind.EVENTS, "events_per_cell")
 
 
 def _bounded(case: Case, kind: ChangeKind, name: str) -> Iterator[Change]:

@@ -59,27 +59,23 @@ def best_of(case: Case) -> Candidate | None:
     alone = [one for one in _by_windows(case) if one.keeps]
     if alone:
         return min(alone, key=lambda one: one.worst_units or 0)
-    ways_of = [each for each in _tried(case) if _runs(*each)]
-    if case.query.episodes:
-        return next(filter(None, (_carrying(way, each) for way, each in ways_of)), None)
-    for way, mechanism in ways_of:
-        known: dict[int, Candidate] = {}
+    carry = _carrying if case.query.episodes else _carrying_most
+    found = (carry(*each) for each in _tried(case) if _runs(*each))
+    return next(filter(None, found), None)
 
-        def carries(
-            episodes: int,
-            way: Case = way,
-            mechanism: Mechanism = mechanism,
-            known: dict[int, Candidate] = known,
-        ) -> bool:
-            query = replace(way.query, episodes=episodes)
-            found = _carrying(replace(way, query=query), mechanism)
-            if found is not None:
-                known[episodes] = replace(found, query=replace(found.query, episodes=None))
-            return found is not None
 
-        if most := largest(carries, 0, _numbers(way).stop - 1):
-            return known[most]
-    return None
+def _carrying_most(case: Case, mechanism: Mechanism) -> Candidate | None:
+    """Return the runs that carry most episodes within the budget."""
+    known: dict[int, Candidate] = {}
+
+    def carries(episodes: int) -> bool:
+        query = replace(case.query, episodes=episodes)
+        found = _carrying(replace(case, query=query), mechanism)
+        if found is not None:
+            known[episodes] = replace(found, query=replace(found.query, episodes=None))
+        return found is not None
+
+    return known.get(largest(carries, 0, _numbers(case).stop - 1))
 
 
 def _carrying(case: Case, mechanism: Mechanism) -> Candidate | None:

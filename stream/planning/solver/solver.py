@@ -33,6 +33,7 @@ class Solved:
     Args:
         query: the alarm as it was asked for.
         found: what keeps all that is wanted; ``None`` where nothing does.
+        written: what an alarm does that says how it is run, whether or not it keeps that.
         changes: the smallest changes after which something does, where nothing does.
         why: why nothing can be said, where that is so.
     """
@@ -41,6 +42,7 @@ class Solved:
     found: Candidate | None
     changes: tuple[Change, ...] = ()
     why: str = ""
+    written: Candidate | None = None
 
 
 def solve(alarms: Alarms) -> tuple[Solved, ...]:
@@ -81,9 +83,10 @@ def _solved(query: Query, standing: Alarms, *, fits: bool) -> Solved:
     if isinstance(case, str):
         return Solved(query, None, why=case)
     found = best_of(case) if query.open else as_written(case)
+    written = None if query.open else found
     if found is not None and found.keeps:
-        return Solved(query, found)
-    return Solved(query, None, tuple(changes_of(case)))
+        return Solved(query, found, written=written)
+    return Solved(query, None, tuple(changes_of(case)), written=written)
 
 
 def _with_cheapest(alarms: Alarms) -> Alarms:

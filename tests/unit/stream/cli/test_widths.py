@@ -104,7 +104,7 @@ COMMANDS = {
 @pytest.mark.parametrize("name", COMMANDS)
 @pytest.mark.parametrize("width", WIDTHS)
 def test_tables_fit(folder: Path, name: str, width: int) -> None:
-    """Every row of every table has both its edges within the terminal, and its words whole by column."""
+    """Every row has both its edges within the terminal, and every column its words whole."""
     command, number = COMMANDS[name]
     printed = _told(folder, width, *command)
     tables = list(_tables(printed))
