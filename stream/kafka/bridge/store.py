@@ -51,7 +51,7 @@ class Store:
     def __post_init__(self) -> None:
         """Begin: nothing has come yet."""
         self.full = False
-        """Whether nothing is taken, since the self.buffer or its disk is full."""
+        """Whether nothing is taken, since the buffer or its disk is full."""
         self._turn = asyncio.Lock()
         self._filled = asyncio.Event()
         self._emptied = asyncio.Event()
