@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from stream.model.holds import in_runs
 from stream.model.losses import told_loss
-from stream.model.numbers import decimal
 from stream.planning.budget import budget_plan
-from stream.planning.holds import hold_texts, holds_of
+from stream.planning.holds import hold_texts
 from stream.planning.panes import pane_shares
 from stream.planning.prices import price_setter
 from stream.planning.runs import run_outlook
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
     from accountant.budget.plan import ScopePlan
     from stream.model.alarms import Alarms, Budget
-    from stream.planning.ringing import Ringing
     from stream.planning.runs import RunOutlook
 
 __all__ = ["detail_lines"]
@@ -34,8 +32,6 @@ def detail_lines(alarms: Alarms) -> Iterator[str]:
     budget = alarms.budget
     for query in alarms.queries.values():
         worth = worth_of(query, budget)
-        if worth.ringing is not None:
-            yield from _curve_lines(query.id, worth.ringing)
         if worth.false is not None and worth.false.varying is not None:
             varying = f"{worth.false.varying:.3g} false alarms a week"
             yield f"{query.id}: {varying} if counts vary about it (Poisson)"
@@ -43,21 +39,12 @@ def detail_lines(alarms: Alarms) -> Iterator[str]:
             yield _run_line(run_outlook(query, budget), budget)
         if (price := price_setter(query, budget.gaussian)) is not None:
             yield price.text
-    yield from hold_texts(holds_of(alarms))
+    yield from hold_texts(alarms)
     for plan in budget_plan(alarms).scopes:
         queries = [alarms.running[alarm.query] for alarm in plan.alarms]
         yield from (share.text for share in pane_shares(queries, budget))
         yield from _cap_lines(plan, budget)
         yield from _sharing_lines(plan, budget)
-
-
-def _curve_lines(alarm: str, ringing: Ringing) -> Iterator[str]:
-    for curve in ringing.curves:
-        pairs = zip(curve.counts, curve.chances, strict=True)
-        points = ", ".join(f"{decimal(count)}: {chance:.2f}" for count, chance in pairs)
-        what = "score" if ringing.steps is not None else f"threshold {decimal(curve.threshold)}"
-        named = f"{alarm} {curve.severity}".rstrip()
-        yield f"{named}: detection curve, {what}: {points} ({ringing.basis})"
 
 
 def _run_line(run: RunOutlook, budget: Budget) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from stream.model.numbers import decimal
-from stream.planning.ringing import threshold_edge, whole
+from stream.planning.ringing import whole
 
 if TYPE_CHECKING:
     from stream.planning.worth import Worth
@@ -31,14 +31,12 @@ class Drawing(NamedTuple):
         name: what it shows.
         points: of the curve, as SVG writes them.
         lines: thresholds and the baseline: where across, what to write, and which it is.
-        shades: from and to where the tolerance leaves it open whether it fires.
         ends: what the left and the right edge stand for.
     """
 
     name: str
     points: str
     lines: tuple[tuple[float, str, str], ...]
-    shades: tuple[tuple[float, float], ...]
     ends: tuple[str, str]
 
 
@@ -55,13 +53,13 @@ def curve_drawing(worth: Worth) -> Drawing:
     if law is None:
         raise ValueError("only a law that is known is drawn")
     cell = law.median_cell
-    edge = threshold_edge(law, cell)
-    word = "threshold" if len(edge.marks) == 1 else "edge"
-    lines = [(float(mark), f"{word} {decimal(mark)}", "mark") for mark in edge.marks]
+    marks = law.marks(cell)
+    word = "threshold" if len(marks) == 1 else "edge"
+    lines = [(float(mark), f"{word} {decimal(mark)}", "mark") for mark in marks]
     if law.query.usual is not None:
         usual = float(law.query.usual[cell])
         lines.append((usual, f"baseline {usual:g}", "baseline"))
-    least, most = _span([at for at, _, _ in lines], around=edge.around)
+    least, most = _span([at for at, _, _ in lines], around=law.query.band is not None)
     if law.steps is not None:
         least, most = -2 * law.steps, law.steps
     first, last = (whole(Fraction(each) / law.unit) for each in (least, most))
@@ -85,7 +83,6 @@ def curve_drawing(worth: Worth) -> Drawing:
         f"probability that {worth.query.id} fires, against the {against}",
         " ".join(f"{x},{HEIGHT * (1 - chance):.1f}" for x, chance in pairs),
         tuple((across(at), text, kind) for at, text, kind in lines),
-        tuple((across(float(low)), across(float(high))) for low, high in edge.either),
         (f"{counts[0]:.12g}", f"{counts[-1]:.12g}"),
     )
 

@@ -19,6 +19,7 @@ from stream.model.holds import in_runs
 from stream.planning.budget import REFERENCE_MS
 from stream.planning.occupancy import ActiveWindows
 from stream.planning.ringing import whole
+from stream.planning.series import WEEK_MS
 from stream.windows.cumulative import whole_windows
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FalseRings", "false_rings", "windows_in_a_week"]
 
-_WEEK_MS: Final = 7 * 86_400_000
 _WEEKS: Final = 54
 _COUNTS: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS})
 _MOST_GROUPS: Final = 2_000
@@ -104,7 +104,7 @@ def windows_in_a_week(calendar: Calendar) -> int:
     Windows that are looked at in steps are one each.
     """
     calendar = whole_windows(calendar)
-    edges = [REFERENCE_MS + week * _WEEK_MS for week in range(_WEEKS)]
+    edges = [REFERENCE_MS + week * WEEK_MS for week in range(_WEEKS)]
     active = ActiveWindows(calendar, edges[0], edges[-1])
     numbers = [calendar.first_starting_at(edge) for edge in edges]
     return int(np.diff(active.before(np.array(numbers, np.int64))).max())

@@ -34,7 +34,7 @@ def plan_page(alarms: Alarms, budgets: Sequence[BudgetFigures]) -> str:
             {
                 "name": one.query.id,
                 "sql": one.query.sql.strip(),
-                "drawing": None if one.ringing is None else curve_drawing(one),
+                "drawing": None if one.law is None else curve_drawing(one),
                 "why_not": one.why_not,
             }
             for one in worths(alarms)

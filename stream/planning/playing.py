@@ -16,7 +16,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from dataclasses import dataclass, replace
 from heapq import heapify, heappop, heapreplace
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -199,8 +199,8 @@ class _Play:
 
     def run(self, most: int) -> Played:
         """Ask for windows until there are no more, or until so many were asked for."""
-        following = [
-            _Next(key, at, index)
+        following = [  # ordered as windows are
+            (key, at, index)
             for at, one in enumerate(self._series)
             if (key := one.key_of(index := self._first(one))).end_ms <= self._last_ms
         ]
@@ -215,8 +215,8 @@ class _Play:
             if after is None or after.end_ms > self._last_ms:
                 heappop(following)
             else:
-                heapreplace(following, _Next(after, at, index))
-        played_ms = following[0].key.end_ms - 1 if following else self._until_ms
+                heapreplace(following, (after, at, index))
+        played_ms = following[0][0].end_ms - 1 if following else self._until_ms
         until_ms = min(played_ms, self._until_ms)
         return self._played(until_ms, whole=not following)
 
@@ -264,20 +264,6 @@ class _Play:
             name: AlarmWindows(asked, self._granted[name]) for name, asked in self._asked.items()
         }
         return Played(self._since_ms, until_ms, whole, alarms, self._refused)
-
-
-class _Next(NamedTuple):
-    """The next window of an alarm; ordered as windows are.
-
-    Args:
-        key: its place in the order.
-        at: position of the alarm.
-        number: of the window.
-    """
-
-    key: WindowKey
-    at: int
-    number: int
 
 
 def _period_starts(calendar: Calendar, begins_ms: int, since_ms: int) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -31,64 +31,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Decider, Operator
-    from stream.model.alarms import Budget
     from stream.model.queries import Query
 
-__all__ = [
-    "PERCENTS",
-    "SCORES",
-    "Curve",
-    "Edge",
-    "RingLaw",
-    "Ringing",
-    "curve_of",
-    "threshold_edge",
-    "whole",
-    "why_not",
-]
-
-PERCENTS: Final = (0, 25, 50, 75, 90, 100, 110)
-"""Where a curve is looked at, in per cent of the threshold (of a band: of its half-width)."""
-
-SCORES: Final = tuple(Fraction(part, 4) for part in (-8, -4, -2, -1, 0, 1, 2))
-"""Where the curve of a score is looked at, in its steps: 0 just holds, -1 is beyond tolerances."""
-
-_EVERY: Final = "every predicate"
-
-
-@dataclass(frozen=True, slots=True)
-class Curve:
-    """How likely the cells of one threshold ring.
-
-    Args:
-        threshold: as written, in the aggregate's own unit; of a band, its half-width.
-        reference: what a band lies around; 0 for other alarms, and where a feed says it.
-        counts: aggregates, rising with ``PERCENTS``: the nearest whole granules; or scores, with
-            ``SCORES``.
-        chances: probability to ring at each.
-        severity: the level that it is about, and the higher ones; empty for an alarm without.
-    """
-
-    threshold: Fraction
-    reference: Fraction
-    counts: tuple[Fraction, ...]
-    chances: tuple[float, ...]
-    severity: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Ringing:
-    """How likely an alarm rings.
-
-    Args:
-        basis: what is computed, in words.
-        curves: at its one threshold, or at the smallest, the median and the largest.
-        steps: of the condition's score, where counts are scores.
-    """
-
-    basis: str
-    curves: tuple[Curve, ...]
-    steps: int | None = None
+__all__ = ["RingLaw", "whole", "why_not"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -256,53 +201,23 @@ class RingLaw:
         shown = (order[0], order[(order.size - 1) // 2], order[-1])
         return tuple({int(self.thresholds[cell]): int(cell) for cell in shown}.values())
 
+    def marks(self, cell: int) -> tuple[Fraction, ...]:
+        """Return where a cell's condition changes, in the aggregate's own unit: as written."""
+        query, band = self.query, self.query.band
+        if band is not None:
+            around, tau = int(band.references[cell]), int(self.thresholds[cell])
+            return (around - tau) * self.unit, (around + tau) * self.unit
+        cuts = (
+            int(query.condition.atoms[name].thresholds[cell]) - _is_after(text)
+            for name, text in zip(query.condition.formula.atoms, query.texts, strict=True)
+        )
+        return tuple(dict.fromkeys(cut * self.unit for cut in cuts))
+
     @property
     def median_cell(self) -> int:
         """A cell of the median threshold."""
         order = np.argsort(self.thresholds, kind="stable")
         return int(order[(order.size - 1) // 2])
-
-
-@dataclass(frozen=True, slots=True)
-class Edge:
-    """Where a cell's condition changes, in the aggregate's own unit.
-
-    Args:
-        marks: thresholds as written, or the two ends of a band.
-        either: from and to where the tolerance leaves it open whether it rings.
-        around: whether these are the ends of a band.
-    """
-
-    marks: tuple[Fraction, ...]
-    either: tuple[tuple[Fraction, Fraction], ...] = ()
-    around: bool = False
-
-
-def threshold_edge(law: RingLaw, cell: int) -> Edge:
-    """Return where a cell's condition changes, and what its tolerance leaves open.
-
-    Args:
-        law: of the alarm.
-        cell: which one.
-    """
-    query, band, unit = law.query, law.query.band, law.unit
-    if band is not None:
-        around, tau = int(band.references[cell]), int(law.thresholds[cell])
-        return Edge(((around - tau) * unit, (around + tau) * unit), around=True)
-    formula, marks, either = query.condition.formula, [], []
-    pairs = zip(formula.atoms, query.texts, query.aim.tolerances, strict=True)
-    for name, text, tolerance in pairs:
-        mark = (int(query.condition.atoms[name].thresholds[cell]) - _is_after(text)) * unit
-        open_to = 2 * tolerance * unit
-        marks.append(mark)
-        below, above = (mark - open_to, mark), (mark, mark + open_to)
-        if query.aim.promise != "misses":
-            below, above = above, below
-        if name in formula.literals:
-            either.append(below)
-        if name not in formula.literals or len(formula.literals) > len(formula.atoms):
-            either.append(above)
-    return Edge(tuple(dict.fromkeys(marks)), tuple(either))
 
 
 def why_not(query: Query) -> str | None:
@@ -335,49 +250,6 @@ def _why_not_of(decider: Decider, query: Query) -> str | None:
     if len(decider.statistics) > 1 or query.aggregates[0].kind not in ADDED_UP:
         return f"{decider.name} looks at more than one number"
     return None
-
-
-def curve_of(law: RingLaw, budget: Budget) -> Ringing | None:
-    """Return how likely an alarm rings at ``PERCENTS`` of its thresholds, or by its ``SCORES``.
-
-    Args:
-        law: of the alarm.
-        budget: the wall it lives under.
-    """
-    query, curves = law.query, []
-    laws = ((name, each, cell) for name, each in law.severities() for cell in each.cells())
-    for severity, each, cell in laws:
-        threshold, reference = (
-            int(each.thresholds[cell]) * law.unit,
-            int(law.references[cell]) * law.unit,
-        )
-        counts = [
-            reference + whole(threshold * percent / 100 / law.unit) * law.unit
-            for percent in PERCENTS
-        ]
-        if law.steps is not None:
-            counts = [Fraction(whole(law.steps * part)) for part in SCORES]
-        chances = each.at(cell, counts)
-        if chances is None:
-            return None
-        curves.append(Curve(threshold, reference, tuple(counts), chances, severity))
-    basis, members = _basis(query, budget), query.members
-    if members.fields and law.steps is None:
-        at, of = query.condition.least, f"{len(members)} by {', '.join(members.fields)}"
-        group = f"the count is of group number {at} of {of}, the one furthest beyond first"
-        basis = group if basis == _EVERY else f"{group}; {basis}"
-    return Ringing(basis, tuple(curves), law.steps)
-
-
-def _basis(query: Query, budget: Budget) -> str:
-    """Return what :meth:`RingLaw.at` is the probability of."""
-    mechanism = mechanism_of(query.mechanism)
-    if query.aim.looks > 1:
-        return "by the window's end, if the count stands there from the first step on"
-    if mechanism.run is not None:
-        run = "a fresh run" if budget.periods is not None else "a window, each a run of its own"
-        return f"the first ring of {run}, all other predicates far from their thresholds"
-    return "a predicate alone in its window" if mechanism.collective else _EVERY
 
 
 def _is_after(text: str) -> bool:

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from stream.planning.false_rings import false_rings
-from stream.planning.ringing import RingLaw, curve_of, why_not
+from stream.planning.ringing import RingLaw, why_not
 
 if TYPE_CHECKING:
     from stream.model.alarms import Alarms, Budget
     from stream.model.queries import Query
     from stream.planning.false_rings import FalseRings
-    from stream.planning.ringing import Ringing
 
 __all__ = ["Worth", "worth_of", "worths"]
 
@@ -23,14 +23,12 @@ class Worth:
 
     Args:
         query: the alarm.
-        ringing: how likely it rings; ``None`` where that is not known.
         why_not: why it is not.
         false: how often it rings for nothing; ``None`` where it does not say what is usual.
-        law: to ask at other counts.
+        law: how likely it fires; ``None`` where that is not known.
     """
 
     query: Query
-    ringing: Ringing | None = None
     why_not: str | None = None
     false: FalseRings | None = None
     law: RingLaw | None = None
@@ -55,7 +53,6 @@ def worth_of(query: Query, budget: Budget) -> Worth:
     if reason is not None:
         return Worth(query, why_not=reason)
     law = RingLaw.of(query)
-    ringing = curve_of(law, budget)
-    if ringing is None:
+    if law.at(law.median_cell, [Fraction(0)]) is None:
         return Worth(query, why_not="its condition has too many outcomes to add up")
-    return Worth(query, ringing, false=false_rings(law, budget), law=law)
+    return Worth(query, false=false_rings(law, budget), law=law)

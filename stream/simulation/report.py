@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from operators.registry import OFFERED
 from stream.config.alarms.tolerances import tolerance_text
 from stream.model.alarms import scope_of
-from stream.model.losses import shown_entropy
 from stream.simulation.results import AUDIENCE, CAVEAT, CONFIDENCE
 from stream.simulation.shown import delay_ms, delay_steps
 from stream.windows.instants import iso_utc
@@ -88,7 +87,6 @@ def _tried(one: Tried) -> dict[str, Any]:
             ],
         },
         "epsilon_dearest_cells": _losses(one.dearest),
-        "min_entropy_normalised": None if len(query.domain) == 1 else shown_entropy(one.entropy),
         "charged_windows": one.charged,
         **_delays(one),
     }

@@ -1,4 +1,4 @@
-"""What trials measured: error rates with their confidence, losses, min-entropy.
+"""What trials measured: error rates with their confidence, losses.
 
 Everything here is private but the plans: it is computed from exact statistics.
 """
@@ -206,11 +206,6 @@ class Tried:
     def dearest(self) -> Losses:
         """Realised loss of the highest-cost cells that one privacy unit reaches in a window."""
         return Losses.of(self.tally.dearest)
-
-    @property
-    def entropy(self) -> float:
-        """Mean over the windows of the normalised min-entropy of their losses."""
-        return self.tally.entropy / self.tally.windows
 
     @property
     def keeps(self) -> bool:

@@ -36,9 +36,6 @@ LOCK: Final = "alarms.lock"
 SAMPLE: Final = "sample.jsonl"
 
 _PLAIN: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*", re.ASCII)
-_ASIDE: Final = "\x1f"
-"""Stands before a comment at the end of a line: no answer holds it."""
-_ASIDE_AT: Final = 33
 _WORDS_OF_YAML: Final = frozenset({"y", "n", "yes", "no", "on", "off", "true", "false", "null"})
 _DURATION: Final = re.compile(r"([1-9][0-9]{0,5})([smhdw])", re.ASCII)
 _UNITS: Final = {"s": "SECOND", "m": "MINUTE", "h": "HOUR", "d": "DAY", "w": "WEEK"}
@@ -61,16 +58,14 @@ def configuration(answers: Answers, until: str) -> str:
     for name in (*names, answers.unit, *answers.group_by, answers.amount, answers.active):
         if not name.isprintable():
             raise ConfigError(f"{name!r} holds what cannot be printed", hint="write it on one line")
-    text = _TEXTS.get_template("alarms.yaml.j2").render(
+    return _TEXTS.get_template("alarms.yaml.j2").render(
         a=answers,
-        aside=_ASIDE,
         amount=answers.measured is Measured.AMOUNT,
         groups=" and ".join(answers.group_by),
         sentence=sentence(answers),
         sql=_sql(answers),
         until=until,
     )
-    return "".join(map(_aligned, text.splitlines(keepends=True)))
 
 
 def sentence(answers: Answers) -> str:
@@ -170,12 +165,6 @@ def _interval(window: str) -> str:
         )
     count, unit = match.groups()
     return f"INTERVAL '{count}' {_UNITS[unit]}"
-
-
-def _aligned(line: str) -> str:
-    """Put the comment at the end of a line where the others are."""
-    said, aside, comment = line.partition(_ASIDE)
-    return f"{said.rstrip():<{_ASIDE_AT}} # {comment}" if aside else line
 
 
 def _key(text: str) -> str:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from functools import lru_cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.costs.minentropy import min_entropy_levels
-from accountant.units import UNITS_PER_EPSILON
 from stream.simulation.draws.adding import Adding
 from stream.simulation.draws.delays import Delays
 from stream.simulation.draws.spread import Spread
@@ -22,8 +19,6 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Aim, Condition
 
 __all__ = ["Tally"]
-
-_NODES: Final = 1_000  # of the min-entropy search: the bracket is closed to a few per cent anyway
 
 
 @dataclass(slots=True)
@@ -47,7 +42,6 @@ class Tally(Adding):
         uncertain_rings: those that rang.
         losses: cells by realised loss, in loss units.
         dearest: windows by the loss of the dearest cells one unit reaches, in loss units.
-        entropy: sum over the windows of the normalised min-entropy of their losses.
         missed_spread: of misses over runs, where windows share any.
         false_spread: of false rings, likewise.
         delays: of early alarms, how long after their condition first held they rang.
@@ -66,7 +60,6 @@ class Tally(Adding):
     uncertain_rings: int = 0
     losses: Counter[int] = field(default_factory=Counter)
     dearest: Counter[int] = field(default_factory=Counter)
-    entropy: float = 0.0
     missed_spread: Spread = field(default_factory=Spread)
     false_spread: Spread = field(default_factory=Spread)
     delays: Delays = field(default_factory=Delays)
@@ -151,33 +144,19 @@ class Tally(Adding):
             units: shape (windows, cells), in loss units.
             reached: cells that one privacy unit reaches.
         """
-        windows, cells = units.shape
+        cells = units.shape[1]
         reached = min(reached, cells)
         dearest = np.partition(units, cells - reached, axis=1)[:, cells - reached :].sum(axis=1)
         self.dearest.update(dearest.tolist())
-        levels, at = np.unique(units, return_inverse=True)
-        entries = np.arange(windows)[:, np.newaxis] * levels.size + at.reshape(units.shape)
-        counts = np.bincount(entries.reshape(-1), minlength=windows * levels.size)
-        counts = counts.reshape(windows, levels.size)
-        self.losses.update(dict(zip(levels.tolist(), counts.sum(axis=0).tolist(), strict=True)))
-        for row, times in Counter(map(tuple, counts.tolist())).items():
-            used = [entry for entry, cells in enumerate(row) if cells]
-            on = tuple(levels[used].tolist()), tuple(row[entry] for entry in used)
-            self.entropy += times * _normalised_entropy(*on)
+        levels, counts = np.unique(units, return_counts=True)
+        self.losses.update(dict(zip(levels.tolist(), counts.tolist(), strict=True)))
 
     def charge_shared(self, *units: int) -> None:
         """Count losses that all windows and cells of this tally's one draw share."""
         self.losses.update(units)
         self.dearest.update(units)
-        self.entropy = float(self.windows)  # all cells lose the same
 
     def spread(self) -> None:
         """Count how misses and false alarms spread: what this tally holds is one draw of all."""
         self.missed_spread.count(self.missed, self.true)
         self.false_spread.count(self.false_rings, self.false)
-
-
-@lru_cache(maxsize=65_536)
-def _normalised_entropy(levels: tuple[int, ...], counts: tuple[int, ...]) -> float:
-    epsilons = [units / UNITS_PER_EPSILON for units in levels]
-    return min_entropy_levels(epsilons, counts, node_limit=_NODES).normalised

@@ -1,4 +1,4 @@
-"""Rates with their intervals, losses and min-entropy, from what trials counted."""
+"""Rates with their intervals, losses, from what trials counted."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from accountant.costs.minentropy import min_entropy
 from accountant.units import to_loss_units
 from stream.simulation.report import report
 from stream.simulation.results import Losses, Rate
@@ -51,15 +50,13 @@ def test_losses_are_summed_up_as_numpy_does() -> None:
             assert losses.quantile(share) == pytest.approx(expected)
 
 
-def test_uniform_losses_are_the_plan_and_its_min_entropy() -> None:
+def test_uniform_losses_are_the_plan() -> None:
     """TSLM loses its plan in every cell; two dearest cells lose it twice."""
     (results,) = simulated(alarm(7), near_the_threshold(3, 7), runs=5).results
     (one,) = results.tried
     units = to_loss_units(one.plan.epsilon)
     assert one.tally.losses == {units: 7 * 15}
     assert one.tally.dearest == {2 * units: 15}
-    expected = min_entropy([float(one.plan.epsilon)] * 7).normalised
-    assert one.entropy == pytest.approx(expected, rel=0.01)
 
 
 def test_windows_that_are_denied_lose_nothing() -> None:

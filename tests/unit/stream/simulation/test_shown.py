@@ -128,9 +128,3 @@ def test_what_could_not_be_had_is_said_with_its_reason() -> None:
     bare = replace(found, results=(replace(results, refused=("it cannot",)),))
     for text in (html_page(bare), shown(bare), json.dumps(report(bare))):
         assert "it cannot" in text
-
-
-def test_of_one_cell_there_is_no_min_entropy() -> None:
-    """With one group there is nothing to guess: ``null`` in JSON."""
-    (one,) = report(simulated(alarm(1), near_the_threshold(4, 1)))["alarms"]
-    assert [each["min_entropy_normalised"] for each in one["settings"]] == [None]

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from stream.config.loading import examine
-from stream.planning.holds import Held, holds_of
+from stream.model.holds import held_windows, shown_falsely
 from tests.support.commands import configuration, tocsin
+
+if TYPE_CHECKING:
+    from stream.model.queries import Query
 
 TUMBLE = "TUMBLE(ts, INTERVAL '1' HOUR)"
 HOP = "HOP(ts, INTERVAL '1' HOUR, INTERVAL '3' HOUR)"
@@ -59,18 +63,20 @@ def test_a_plan_says_what_an_episode_takes(tmp_path: Path) -> None:
     """A run carries so many episodes; its windows share noise, so what is shown is a bound."""
     lines = "    hold: 2h\n    mechanism: {svt: {max_fpr: 0.15, max_alarms: 7}}\n"
     path = written(tmp_path, lines, unit="user")
-    (line,) = held_by(path)
-    assert (line.windows, line.episodes, line.false) == (2, 7, 0.15)
-    assert (line.shown, line.shown_most) == pytest.approx((0.45, 0.45))
-    said = "an episode of up to 3 windows takes one of the 7 alarms of a run"
-    assert said in tocsin("plan", path, "--details").stdout
+    query = held_by(path)
+    assert held_windows(query) == 2
+    assert shown_falsely(query) == pytest.approx((0.45, 0.45))
+    told = tocsin("plan", path, "--details").stdout
+    assert "an episode of up to 3 windows takes one of the 7 alarms of a run" in told
+    assert "0.15 fire by mistake where they are asked, and 0.45 are shown as firing" in told
 
 
-def held_by(path: str) -> list[Held]:
-    """Return the holds of a file."""
+def held_by(path: str) -> Query:
+    """Return the alarm of a file."""
     alarms = examine(Path(path), environ={}).alarms
     assert alarms is not None
-    return holds_of(alarms)
+    (query,) = alarms.queries.values()
+    return query
 
 
 def shown_over(windows: int, false: float, held: int) -> list[float]:
@@ -97,6 +103,4 @@ def test_quiet_windows_are_shown_as_firing_as_often_as_is_said(
     assert law[-1] == pytest.approx(long_run, abs=0.005)
     assert max(law) == pytest.approx(worst, abs=0.005)
     if held:
-        (line,) = held_by(path)
-        assert line.shown == pytest.approx(law[-1])
-        assert line.shown_most == pytest.approx(max(law))
+        assert shown_falsely(held_by(path)) == pytest.approx((law[-1], max(law)))
