@@ -9,7 +9,7 @@ import pytest
 from accountant.errors import ConfigError
 from stream.planning.drafts.answers import TEMPLATES
 from stream.planning.drafts.draft import drafted
-from stream.planning.drafts.texts import configuration, values_text
+from stream.planning.drafts.texts import values_text
 
 OFFICE = TEMPLATES["office"]
 
@@ -36,15 +36,6 @@ def test_no_name_of_a_field_leaves_the_folder(per: str) -> None:
     """The file of values is called after the field where that is a plain word."""
     assert replace(OFFICE, group_by=(per,)).values_file(per) == "values-1.txt"
     assert OFFICE.values_file("room") == "rooms.txt"
-
-
-def test_comments_stand_in_one_column() -> None:
-    """Where what they say something of is short enough, and behind it where it is not."""
-    text = configuration(OFFICE, "2025-03-04")
-    asides = [line.index(" # ") for line in text.splitlines() if " # " in line]
-    assert len(asides) > 10
-    assert min(asides) == 33
-    assert asides.count(33) > len(asides) - 3
 
 
 @pytest.mark.parametrize("value", ["", " lobby", "lob\nby", "lob\x85by"])
