@@ -31,7 +31,9 @@ def bar(description: str, *, lasting: bool = False) -> Iterator[Callable[[int, i
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=not lasting) as progress:
+    console = Console(stderr=True)
+    nobody = not lasting and not console.is_terminal
+    with Progress(*columns, console=console, transient=not lasting, disable=nobody) as progress:
         task = progress.add_task(description, total=None)
 
         def update(done: int, total: int) -> None:

@@ -7,7 +7,6 @@ asks for by name.
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -46,14 +45,6 @@ _INSTANT = 16  # columns that a minute takes
 _DEAREST = 20
 
 
-@dataclass(slots=True)
-class _Ringing:
-    """How often one predicate of one alarm rang, and when last."""
-
-    times: int = 0
-    latest: tuple[str, ...] = ()
-
-
 def alarms_table(alarms: Iterable[Alarm], timezone: str, width: int) -> Table:
     """Return which predicates rang how often, the most frequent of each alarm first.
 
@@ -63,15 +54,15 @@ def alarms_table(alarms: Iterable[Alarm], timezone: str, width: int) -> Table:
         width: columns of the terminal: a narrow one has room for fewer of the latest windows.
     """
     shown = max(1, min(_LATEST, width // _INSTANT - 3))
-    ringing: defaultdict[tuple[str, str], _Ringing] = defaultdict(_Ringing)
+    firing: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for alarm in alarms:
-        entry = ringing[alarm.query, _predicate(alarm)]
-        entry.times += 1
-        entry.latest = (*entry.latest, _starts(alarm, timezone))[-shown:]
-    order = sorted(ringing.items(), key=lambda item: (item[0][0], -item[1].times, item[0][1]))
-    rows = [(*name, str(entry.times), "  ".join(entry.latest)) for name, entry in order]
+        firing[alarm.query, _predicate(alarm)].append(_starts(alarm, timezone))
+    order = sorted(firing.items(), key=lambda item: (item[0][0], -len(item[1]), item[0][1]))
+    rows = [(*name, str(len(starts)), "  ".join(starts[-shown:])) for name, starts in order]
     latest = f"latest windows (start, {timezone})"
-    return fitting("alarms", ("alarm", "predicate", "times", latest), (), rows)
+    table = fitting("alarms", ("alarm", "predicate", "times", latest), (), rows)
+    table.columns[2].justify = "right"
+    return table
 
 
 def budget_bars(status: LedgerStatus) -> list[Text]:

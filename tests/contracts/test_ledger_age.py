@@ -143,7 +143,7 @@ def test_a_start_takes_as_long_as_ever(
             took.append(start(ledger))
         monkeypatch.setattr(door, "_IMAGE_EVERY", 10**9)
         move_all(ledger, 10 * past)
-        moved.append(start(ledger))
+        moved.append(min(start(ledger) for _ in range(3)))  # a server now and then reads more
     assert whole[1] > 4 * whole[0]
     assert since[1] < 2 * whole[0]
     assert moved[1] < 1.2 * moved[0] + 2
