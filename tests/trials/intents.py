@@ -174,7 +174,7 @@ def _ways_of(name: str) -> Iterator[tuple[str, Intent]]:
     yield "people, false alarms a month", Intent(replace(person, false_alarms="1 per month"))
     yield "events, sliding", Intent(replace(event, slide=sliding))
     if name in {"office", "sensors"}:
-        yield "nine episodes", Intent(replace(held, epsilon="1", episodes=9), possible=False)
+        yield "nine episodes", Intent(replace(held, epsilon="0.3", episodes=9), possible=False)
     else:
         yield "people, sliding, held", Intent(held)
     yield "events, while windows fill", Intent(event, steps=5)

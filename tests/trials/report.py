@@ -30,6 +30,8 @@ def tried(name: str, intent: Intent, folder: Path) -> tuple[float, str, str]:
     resolved = resolve(path)
     took = time.process_time() - since
     (one,) = resolved.solved
+    if intent.possible is not None and intent.possible is not (one.found is not None):
+        return took, "", f"possible is not {intent.possible}"
     if one.found is None:
         assert resolved.report.alarms is not None, name
         ways = [each.keeps for each in all_ways(resolved.report.alarms)]
