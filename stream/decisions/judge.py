@@ -301,13 +301,8 @@ class Judge:
 
     def _run_before(self, query: Query, index: int) -> StoredRun | None:
         """Return the run that a window goes on with, as the ledger has it; ``None`` to open one."""
-        periods = self._periods(*query.calendar.bounds(index))
+        periods = self._alarms.budget.touched(*query.calendar.bounds(index))
         return self._ledger.run(query.id, periods, query.fingerprint)
-
-    def _periods(self, start_ms: int, end_ms: int) -> tuple[int, ...]:
-        """Return the budget periods that a window touches."""
-        periods = self._alarms.budget.periods
-        return periods.touched(start_ms, end_ms) if periods else ()
 
     def _partitions(self, query: Query, key: WindowKey) -> dict[str, int] | None:
         """Return over how many partitions a window's events are routed, by feed.

@@ -69,12 +69,12 @@ def charge_of(query: Query, budget: Budget, key: WindowKey, units: int) -> Charg
         key: of the window.
         units: loss of one of its cells at worst, in loss units.
     """
-    few, periods = windows_cap(query, budget), budget.periods
+    few = windows_cap(query, budget)
     return Charge(
         key=key,
         cost=UniformCost(units=units, cells=len(query.domain)),
         cells_per_unit=cells_per_unit(query, budget),
-        periods=periods.touched(key.start_ms, key.end_ms) if periods else (),
+        periods=budget.touched(key.start_ms, key.end_ms),
         cap=None if few is None else PeriodCap(few, query.id, query.fingerprint),
     )
 

@@ -197,7 +197,7 @@ def decision_record(query: Query, alarms: Alarms, decision: StoredDecision) -> D
         sequence=decision.sequence,
         fingerprint=decision.fingerprint,
         budget=scope_of(query, alarms),
-        periods_ms=budget.periods.touched(key.start_ms, key.end_ms) if budget.periods else (),
+        periods_ms=budget.touched(key.start_ms, key.end_ms),
         next_start_ms=calendar.bounds(following)[0],
         window=window_around(query, key),
         draw=decision.draw,

@@ -88,6 +88,10 @@ class Budget:
             return floor_loss_units(epsilon)
         return self.gaussian.units_of(epsilon)
 
+    def touched(self, start_ms: int, end_ms: int) -> tuple[int, ...]:
+        """Return the starts of the periods that ``[start_ms, end_ms)`` touches; none without."""
+        return self.periods.touched(start_ms, end_ms) if self.periods else ()
+
     def share_units(self, share: Fraction) -> int:
         """Return a part of the wall in loss units, rounded down."""
         if self.gaussian is None:

@@ -1,4 +1,4 @@
-"""What ``tocsin plan --details`` adds: curves, runs, prices, panes, holds, rows that are shared."""
+"""What ``tocsin plan --details`` adds: runs, prices, panes, holds, rows that are shared."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ class Worth:
 
     Args:
         query: the alarm.
-        why_not: why it is not.
+        why_not: why it is not known how likely it fires.
         false: how often it rings for nothing; ``None`` where it does not say what is usual.
         law: how likely it fires; ``None`` where that is not known.
     """
