@@ -138,13 +138,16 @@ def _least_units(
     terms: int, width: int, alpha: Fraction, beta: Fraction, sensitivity: int, *, early: bool
 ) -> int:
     middle = (width + 1) // 2
+    last_units, last_missed = 1, 1  # misses move with the width of the noise
 
     def kept(units: int, within: _Within) -> bool:
+        nonlocal last_units, last_missed
         rate = from_loss_units(units) / sensitivity
         law = LaplaceSum(rate, terms)
         if alpha == beta and not early:  # of all places for the threshold the middle one is best
             return within(law, beta)(middle)
-        missed = least(within(law, beta), 0, middle)
+        missed = least(within(law, beta), 0, max(last_missed * last_units // units, 1))
+        last_units, last_missed = units, missed
         rises = LaplaceWalk(rate, terms) if early else law
         return missed <= width and within(rises, alpha)(width + 1 - missed)
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from stream.model.holds import in_runs
+from stream.model.holds import held_windows, in_runs, shown_falsely
 from stream.model.losses import told_loss
 from stream.planning.budget import budget_plan
-from stream.planning.holds import hold_texts
 from stream.planning.panes import pane_shares
 from stream.planning.prices import price_setter
 from stream.planning.runs import run_outlook
 from stream.planning.worth import worth_of
+from stream.windows.calendars import duration_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from accountant.budget.plan import ScopePlan
     from stream.model.alarms import Alarms, Budget
+    from stream.model.queries import Query
     from stream.planning.runs import RunOutlook
 
 __all__ = ["detail_lines"]
@@ -36,10 +37,11 @@ def detail_lines(alarms: Alarms) -> Iterator[str]:
             varying = f"{worth.false.varying:.3g} false alarms a week"
             yield f"{query.id}: {varying} if counts vary about it (Poisson)"
         if in_runs(query):
-            yield _run_line(run_outlook(query, budget), budget)
+            yield f"{query.id}: {_run_line(run_outlook(query, budget), budget)}"
         if (price := price_setter(query, budget.gaussian)) is not None:
-            yield price.text
-    yield from hold_texts(alarms)
+            yield f"{query.id}: {price.text}"
+        if query.hold_ms:
+            yield f"{query.id}: {_hold_line(query)}"
     for plan in budget_plan(alarms).scopes:
         queries = [alarms.running[alarm.query] for alarm in plan.alarms]
         yield from (share.text for share in pane_shares(queries, budget))
@@ -49,7 +51,7 @@ def detail_lines(alarms: Alarms) -> Iterator[str]:
 
 def _run_line(run: RunOutlook, budget: Budget) -> str:
     found = (
-        f"{run.query}: an SVT run of {run.alarms} alarms: threshold noise"
+        f"an SVT run of {run.alarms} alarms: threshold noise"
         f" {run.threshold_scale:.4g}, query noise {run.question_scale:.4g}, correction"
         f" {run.correction:.6g}"
     )
@@ -58,6 +60,20 @@ def _run_line(run: RunOutlook, budget: Budget) -> str:
     if run.windows_units is not None:
         found += f"; window by window it would be {told_loss(budget.gaussian, run.windows_units)}"
     return found
+
+
+def _hold_line(query: Query) -> str:
+    """Of an SVT run each alarm is an episode of so many windows, or as many of a longer one."""
+    false = float(query.aim.max_fpr or query.aim.max_fnr)
+    shown, shown_most = shown_falsely(query)
+    takes = "costs its predicate the first window alone"
+    if in_runs(query):
+        takes = f"takes one of the {query.aim.alarms} alarms of a run"
+    return (
+        f"hold {duration_words(query.hold_ms)}: an episode of up to {held_windows(query) + 1}"
+        f" windows {takes}; of quiet windows, {false:.2g} fire by mistake where they are asked, and"
+        f" {shown:.2g} are shown as firing ({shown_most:.2g} in the worst of them)"
+    )
 
 
 def _cap_lines(plan: ScopePlan, budget: Budget) -> Iterator[str]:

@@ -59,7 +59,7 @@ def curve_drawing(worth: Worth) -> Drawing:
     if law.query.usual is not None:
         usual = float(law.query.usual[cell])
         lines.append((usual, f"baseline {usual:g}", "baseline"))
-    least, most = _span([at for at, _, _ in lines], around=law.query.band is not None)
+    least, most = _span([at for at, _, _ in lines], around=len(marks) > 1)
     if law.steps is not None:
         least, most = -2 * law.steps, law.steps
     first, last = (whole(Fraction(each) / law.unit) for each in (least, most))

@@ -23,6 +23,8 @@ from stream.planning.series import WEEK_MS
 from stream.windows.cumulative import whole_windows
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from stream.model.alarms import Budget
     from stream.model.queries import Query
     from stream.planning.ringing import RingLaw
@@ -43,7 +45,6 @@ class FalseRings:
     """What an alarm rings where nothing is to be rung for.
 
     Args:
-        chance: the highest probability of any predicate to ring in a window that is as usual.
         windows: in the fullest week of the schedule.
         week: false rings expected in it where every window is exactly as usual.
         varying: the same where counts vary about it as independent arrivals do (Poisson); ``None``
@@ -51,7 +52,6 @@ class FalseRings:
         alike: how many predicates are alike, and how likely each rings falsely where all is usual.
     """
 
-    chance: float
     windows: int
     week: float
     varying: float | None
@@ -72,10 +72,10 @@ def false_rings(law: RingLaw, budget: Budget) -> FalseRings | None:
         ``None`` where the alarm does not say what is usual, where no exact law is known, or where
         predicates differ in more ways than are added up.
     """
-    query, alike = law.query, _alike(law)
-    if query.usual is None or alike is None:
+    query = law.query
+    if query.usual is None or (alike := _alike(law, query.usual)) is None:
         return None
-    chance, found = 0.0, []
+    found: list[tuple[int, float]] = []
     varying: float | None = 0.0
     for cell, size in alike:
         usual = float(query.usual[cell])
@@ -83,14 +83,12 @@ def false_rings(law: RingLaw, budget: Budget) -> FalseRings | None:
         here = law.chances(cell, granules)
         if here is None:
             return None
-        chance = max(chance, float(here[0]))
         found.append((size, 0.0 if law.due(cell, granules)[0] else float(here[0])))
         spread = _spread(law, cell, usual)
         varying = None if varying is None or spread is None else varying + size * spread
     windows = windows_in_a_week(query.calendar)
     most = _most_rings(query, budget, windows)
     return FalseRings(
-        chance=chance,
         windows=windows,
         week=min(most, windows * sum(size * falsely for size, falsely in found)),
         varying=None if varying is None else min(most, windows * varying),
@@ -110,19 +108,17 @@ def windows_in_a_week(calendar: Calendar) -> int:
     return int(np.diff(active.before(np.array(numbers, np.int64))).max())
 
 
-def _alike(law: RingLaw) -> list[tuple[int, int]] | None:
+def _alike(law: RingLaw, usual: NDArray[np.float64]) -> list[tuple[int, int]] | None:
     """Return a predicate of each kind that rings alike, with how many there are of it.
 
-    ``None`` where there are too many kinds, or nothing is said to be usual.
+    ``None`` where there are too many kinds.
     """
-    if law.query.usual is None:
-        return None
     groups, cells, sizes = np.unique(
         np.stack(
             [
                 law.thresholds.astype(np.float64),
                 law.references,
-                law.query.usual,
+                usual,
                 *(level.distances for level in law.query.aim.severities),
             ]
         ),

@@ -299,10 +299,10 @@ def _detection(severity: str, law: RingLaw) -> Detection:
     cell, unit = law.median_cell, float(law.unit)
     threshold = int(law.thresholds[cell])
     written = 0.0 if law.steps is not None else threshold * unit
-    query = law.query
-    if query.band is not None or len(query.condition.atoms) > 1:
+    if len(law.marks(cell)) > 1:
         return Detection(written, None, None, law.steps, severity)
-    above = -1 if query.condition.formula.literals[0] not in query.condition.atoms else 1
+    condition = law.query.condition
+    above = -1 if condition.formula.literals[0] not in condition.atoms else 1
 
     def chance(further: int) -> float:
         granules = np.array([threshold + above * further], np.int64)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.budget.standings import Standing
-from accountant.costs.charges import Charge, UniformCost, WindowKey
+from accountant.costs.charges import UniformCost, WindowKey
 from accountant.loss.overlap import Held
 from accountant.records import Answer
 from accountant.units import PrivacyUnit, to_loss_units
@@ -232,7 +232,7 @@ class _Play:
         in_run = one.openers is not None
         paid = in_run and self._runs.get(key.query) == periods
         cost = UniformCost(0, one.charge.cost.cells) if paid else one.charge.cost
-        charge = Charge(key, cost, one.charge.cells_per_unit, periods, one.charge.cap)
+        charge = replace(one.charge, key=key, cost=cost, periods=periods)
         counted = self._since_ms < key.end_ms <= self._until_ms
         self._asked[key.query] += counted
         if self._judge.answer(charge, one.shape) is Answer.RESERVED:

@@ -32,7 +32,6 @@ class PriceSetter:
     """The comparisons whose tolerances set what a condition costs.
 
     Args:
-        query: name of the alarm.
         comparisons: as written.
         tolerances: their own, in the aggregates' units.
         wider: tolerances with which the comparison that is next would set the price; none where
@@ -41,7 +40,6 @@ class PriceSetter:
         gaussian: of the budget.
     """
 
-    query: str
     comparisons: tuple[str, ...]
     tolerances: tuple[Fraction, ...]
     wider: tuple[Fraction, ...]
@@ -56,7 +54,7 @@ class PriceSetter:
         wider = " and ".join(map(decimal, self.wider))
         if (many := len(self.comparisons)) > _MOST_NAMED:
             named, wider = f"{many} comparisons", "wider tolerances of all of them"
-        told = f"{self.query}: {named} {'alone sets' if many == 1 else 'together set'} the price"
+        told = f"{named} {'alone sets' if many == 1 else 'together set'} the price"
         if self.epsilon is None:
             return told
         loss = told_loss(self.gaussian, to_loss_units(self.epsilon))
@@ -126,7 +124,6 @@ def _told(
         if found.epsilon < price_of(query).epsilon:
             epsilon = as_charged(query, found).epsilon
     return PriceSetter(
-        query=query.id,
         comparisons=tuple(query.texts[at] for at in places),
         tolerances=written(query.aim.tolerances),
         wider=() if wider is None or epsilon is None else written(wider),

@@ -34,7 +34,6 @@ class RunOutlook:
     run's noise; both noises are geometric, never below 0.
 
     Args:
-        query: the alarm.
         alarms: after how many a run is spent.
         threshold_scale: of the run's noise: 1 / rate.
         question_scale: of a query's noise: 1 / rate.
@@ -54,7 +53,6 @@ class RunOutlook:
     Source: SVT-Exp, Definition 3; MIDE, Algorithm 1 (tslm).
     """
 
-    query: str
     alarms: int
     threshold_scale: float
     question_scale: float
@@ -86,7 +84,6 @@ def run_outlook(query: Query, budget: Budget) -> RunOutlook:
     per_window = cells_per_unit(replace(query, mechanism=DEFAULT.name), budget)
     each = per_window * to_loss_units(alone.epsilon)
     found = RunOutlook(
-        query=query.id,
         alarms=looked.alarms,
         threshold_scale=float(step * looked.threshold_scale),
         question_scale=float(step * looked.question_scale),

@@ -8,14 +8,14 @@ statistics.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, cast
 
 import numpy as np
 
-from accountant.costs.charges import Charge, UniformCost
+from accountant.costs.charges import UniformCost
 from accountant.costs.levels import LevelCosts
 from accountant.units import to_loss_units
 from operators.registry import create
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from accountant.costs.charges import CellCosts, WindowKey
+    from accountant.costs.charges import CellCosts, Charge, WindowKey
     from operators.base import Operator, RunOperator
     from operators.noise.source import NoiseSource
     from operators.single.looks import EarlyAlarms
@@ -205,7 +205,7 @@ class _Runs(_Windows):
         if run is None or not self.asking.in_runs:
             return whole
         cost = UniformCost(run.left * run.alarm_units, whole.cost.cells)
-        return Charge(whole.key, cost, whole.cells_per_unit, whole.periods, whole.cap)
+        return replace(whole, cost=cost)
 
     def decide(self, at: int) -> CellCosts:
         """Ask the window's cells."""

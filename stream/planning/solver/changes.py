@@ -1,6 +1,6 @@
 """The smallest changes of what is asked after which an alarm can be had.
 
-Each is looked for by itself with :func:`stream.planning.solver.search.cheapest`, and planned in its
+Each is looked for by itself with :func:`stream.planning.solver.search.best_of`, and planned in its
 whole file before it is shown. The baseline is taken to stay as it is.
 """
 
@@ -20,7 +20,7 @@ from stream.model.numbers import decimal
 from stream.model.wanted import FalseRings
 from stream.planning.budget import budget_plan, periods_of
 from stream.planning.search import rounded, rounded_index, smallest
-from stream.planning.solver.search import MOST_RATE, cheapest
+from stream.planning.solver.search import MOST_RATE, as_written, best_of, cheapest
 from stream.planning.stretching import covered_share, longest_stretch, stretched, window_text
 from stream.windows.calendars import LocalCalendar
 from stream.windows.schedule import Schedule
@@ -99,7 +99,11 @@ def _stands(found: Candidate) -> bool:
 
 
 def _keeping(case: Case) -> Candidate | None:
-    found = cheapest(case) if case.span_windows else None
+    """Return something that keeps all, where anything does: one episode where none is written."""
+    if not case.span_windows:
+        return None
+    query = replace(case.query, episodes=case.query.episodes or 1)
+    found = best_of(replace(case, query=query)) if query.open else as_written(case)
     return found if found is not None and found.keeps else None
 
 

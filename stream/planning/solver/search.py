@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -56,7 +57,7 @@ def best_of(case: Case) -> Candidate | None:
     many episodes as can be where it is not said how many: a spent run does not fire until the
     period ends.
     """
-    alone = [one for one in _by_windows(case) if one.keeps]
+    alone = [one for one in _by_windows(case, fitting=True) if one.keeps]
     if alone:
         return min(alone, key=lambda one: one.worst_units or 0)
     carry = _carrying if case.query.episodes else _carrying_most
@@ -115,8 +116,9 @@ def cheapest(case: Case) -> Candidate | None:
     found = list(_by_windows(case))
     for way, mechanism in _tried(case):
         if _runs(way, mechanism):
-            each = (_run_of(way, mechanism, alarms) for alarms in _numbers(case))
-            found += [one for one in [next(filter(None, each), None)] if one is not None]
+            runs = (_run_of(way, mechanism, alarms) for alarms in _numbers(case))
+            wanted = (one for one in runs if one is not None and one.wanted)
+            found += islice(wanted, 1)
     kept = [one for one in found if one.wanted and one.worst_units is not None]
     return min(kept, key=lambda one: one.worst_units or 0, default=None)
 
@@ -207,28 +209,32 @@ def _rates(case: Case) -> range:
     return range(rounded_index(_LEAST_RATE), index_within(most) + 1)
 
 
-def _by_windows(case: Case) -> Iterator[Candidate]:
-    """Yield, for each mechanism of single windows, the cheapest way."""
+def _by_windows(case: Case, *, fitting: bool = False) -> Iterator[Candidate]:
+    """Yield, for each mechanism of single windows, the cheapest way.
+
+    Args:
+        case: what is asked.
+        fitting: whether what the budget does not carry may be left out.
+    """
     for way, mechanism in _tried(case):
         tolerance = None if _runs(way, mechanism) else _tolerance(way)
         if tolerance is None:
             continue
         aim_at, rates = _aims(way, mechanism, tolerance), _rates(way)
-
-        def quiet(
-            index: int,
-            way: Case = way,
-            name: str = mechanism.name,
-            aim_at: Callable[[int], Aim] = aim_at,
-        ) -> bool:
-            false = _false_alarms(way, create(name, way.query.condition, aim_at(index)))
-            return false is not None and false <= way.tolerated
-
         try:
-            found = largest(quiet, rates.start - 1, rates.stop - 1)
+            if fitting and not _judged(way, mechanism.name, aim_at(rates.stop - 1)).fits:
+                continue  # and a smaller rate costs no less
+            found = largest(
+                partial(_quiet, way, mechanism.name, aim_at), rates.start - 1, rates.stop - 1
+            )
             yield _judged(way, mechanism.name, aim_at(max(found, rates.start)))
         except ConfigError:
             continue
+
+
+def _quiet(case: Case, mechanism: str, aim_at: Callable[[int], Aim], index: int) -> bool:
+    false = _false_alarms(case, create(mechanism, case.query.condition, aim_at(index)))
+    return false is not None and false <= case.tolerated
 
 
 def _judged(case: Case, mechanism: str, aim: Aim) -> Candidate:
@@ -272,13 +278,14 @@ def _run_of(case: Case, mechanism: Mechanism, alarms: int) -> Candidate | None:
             # A smaller rate costs no less than the largest: most parts end here.
             if best is not None and _run_units(case, mechanism, asked(rates.stop - 1)) >= best[0]:
                 continue
-            found = largest(
-                partial(_lasts, case, mechanism, asked), rates.start - 1, rates.stop - 1
-            )
-            units = _run_units(case, mechanism, asked(max(found, rates.start)))
+            lasts = partial(_lasts, case, mechanism, asked)
+            if not lasts(rates.start):
+                continue
+            found = largest(lasts, rates.start, rates.stop - 1)
+            units = _run_units(case, mechanism, asked(found))
         except ConfigError:
             continue
-        if found >= rates.start and (best is None or units < best[0]):
+        if best is None or units < best[0]:
             best = units, asked(found)
     if best is None:
         return None

@@ -74,7 +74,7 @@ def test_lifecycles_and_weeks_count_windows_and_not_steps(tmp_path: Path) -> Non
     assert found.missed == pytest.approx(1 - 0.95**2)
     assert worth.false is not None
     assert worth.false.windows == 168
-    assert worth.false.week == pytest.approx(168 * 2 * worth.false.chance)
+    assert worth.false.week == pytest.approx(168 * 2 * worth.false.alike[0][1])
 
 
 @pytest.mark.parametrize(

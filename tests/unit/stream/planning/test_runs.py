@@ -294,10 +294,10 @@ def test_what_is_said_of_a_run_is_what_the_operator_has(tmp_path: Path) -> None:
     """Noise and correction in the field's unit, queries counted, and tslm's price."""
     config = Config(MIXES["with others"])
     alarms = config.load(tmp_path)
-    shown = {run.query: run for run in config.look(tmp_path).runs}
-    assert list(shown) == ["a", "c"]
-    for name, windows, step in (("a", 24 * 6 + 5, 1), ("c", 24, 5)):
-        query, run = alarms.queries[name], shown[name]
+    shown = config.look(tmp_path).runs
+    said = (("a", 24 * 6 + 5, 1), ("c", 24, 5))
+    for run, (name, windows, step) in zip(shown, said, strict=True):
+        query = alarms.queries[name]
         terms = Svt.planned(query.condition, query.aim).terms
         assert run.alarms == 10
         assert run.threshold_scale == step * UNITS_PER_EPSILON / terms.open_units
