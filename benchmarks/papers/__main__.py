@@ -33,8 +33,6 @@ from benchmarks.papers.regime import study as regime
 from benchmarks.papers.svt import data as svt_data
 from benchmarks.papers.svt import report as svt_report
 from benchmarks.papers.svt import study as svt
-from benchmarks.papers.svt import tolerance as svt_tolerance
-from benchmarks.papers.svt import transform as svt_transform
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -102,14 +100,7 @@ def _regime(source: Path, runs: int, folder: Path) -> Iterator[str]:
 
 def _svt(source: Path, runs: int, folder: Path) -> Iterator[str]:
     data, rng = svt_data.load(source), np.random.default_rng()
-    found = svt_report.Found(
-        svt.measured(data, runs, rng, monotone=True),
-        svt.measured(data, runs, rng, monotone=False),
-        svt_tolerance.tolerated(data["binary"], runs, rng),
-        svt_transform.timed(),
-        svt.million_questions_s(),
-    )
-    return svt_report.lines_of(data, found, folder)
+    return svt_report.lines_of(data, svt.measured(data, runs, rng), folder)
 
 
 _REPORTS: Mapping[
@@ -120,7 +111,7 @@ _REPORTS: Mapping[
     "onenoise": ("One noise for a whole condition, beside ProBE by name", _onenoise, {}),
     "averages": ("ProBE, Figure 10", _averages, LOADERS),
     "regime": ("MIDE and ProBE at the papers' scale", _regime, LOADERS),
-    "svt": ("SVT-Exp, Table 5 and Figures 3 to 5, 7, 8, 10, 11, 16 and 17", _svt, svt_data.LOADERS),
+    "svt": ("SVT-Exp, Table 5 and Figures 3 to 5, 7 and 8", _svt, svt_data.LOADERS),
     "pqd": ("DP-PQD, Figures 5 to 10 and Table 3", pqd_run.reproduced, pqd_data.LOADERS),
 }
 NAMES = tuple(_REPORTS)

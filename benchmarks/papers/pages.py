@@ -46,7 +46,7 @@ LABELS = {
 }
 """What is measured, in words, by its key in ``trials.Measured.value``."""
 
-_MARKERS = "osD^vPX*"
+_MARKERS = "osD^vPX*d"
 _DPI = 80
 _COLOURS = 256  # of a plot's palette, for half of the size
 
@@ -169,6 +169,7 @@ def lines(
     panels: Sequence[Sequence[Panel]],
     *,
     across: str = "",
+    log: bool = False,
 ) -> None:
     """Write a plot with a curve per series.
 
@@ -176,8 +177,9 @@ def lines(
         path: of the PNG.
         x: positions, the same in all panels.
         label: of the positions.
-        panels: rows of panels, all of one length.
+        panels: rows of panels, none longer than the first.
         across: label of the values, where it is the same for all panels.
+        log: whether the positions' axis is logarithmic.
     """
     from matplotlib import figure as plots  # noqa: PLC0415  # as above
 
@@ -185,12 +187,16 @@ def lines(
     figure = plots.Figure(figsize=size, layout="constrained")
     every = figure.subplots(len(panels), len(panels[0]), squeeze=False)
     for row, shown in zip(every, panels, strict=True):
-        for axes, panel in zip(row, shown, strict=True):
+        for axes in row[len(shown) :]:
+            axes.set_visible(False)
+        for axes, panel in zip(row, shown, strict=False):
             for at, (name, curve) in enumerate(panel.series.items()):
                 axes.plot(x, curve, marker=_MARKERS[at], ms=4, lw=1, color=f"C{at}", label=name)
             _dress(axes, panel, along="y")
             axes.set_title(panel.title, fontsize=9)
-            axes.set_xticks(x)
+            if log:
+                axes.set_xscale("log")
+            axes.set_xticks(x, [f"{each:g}" for each in x], minor=False)
             axes.tick_params(labelsize=8)
     for axes in every[-1]:
         axes.set_xlabel(label)
