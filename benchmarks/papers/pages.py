@@ -179,7 +179,7 @@ def lines(
         label: of the positions.
         panels: rows of panels, none longer than the first.
         across: label of the values, where it is the same for all panels.
-        log: whether the positions' axis is logarithmic.
+        log: whether the positions' axis is logarithmic; values are shares then.
     """
     from matplotlib import figure as plots  # noqa: PLC0415  # as above
 
@@ -196,7 +196,8 @@ def lines(
             axes.set_title(panel.title, fontsize=9)
             if log:
                 axes.set_xscale("log")
-            axes.set_xticks(x, [f"{each:g}" for each in x], minor=False)
+                axes.set_ylim(-0.03, 1.03)
+            axes.set_xticks(x, [f"{each:g}" for each in x])
             axes.tick_params(labelsize=8)
     for axes in every[-1]:
         axes.set_xlabel(label)

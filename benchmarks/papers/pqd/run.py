@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from benchmarks.papers.pqd.costs import corrected, timed
 from benchmarks.papers.pqd.data import FILE, load
 from benchmarks.papers.pqd.report import lines_of
 from benchmarks.papers.pqd.study import COPIES, measured
@@ -38,6 +37,4 @@ def reproduced(source: Path, runs: int, folder: Path) -> Iterator[str]:
         copies: synthetic(table, KeyedNoise(_KEY), _SEED) for copies, table in rows.items()
     }
     found = measured(private, synthesised, runs)
-    most = max(COPIES)
-    timings = timed(rows[most], synthesised[most])
-    yield from lines_of(found, timings, corrected(), runs, folder)
+    yield from lines_of(found, runs, folder)

@@ -30,7 +30,6 @@ __all__ = [
     "real_noise",
     "rising",
     "shortfall",
-    "steady",
 ]
 
 _LEAST_EXPECTED = 10.0
@@ -175,8 +174,3 @@ def chosen(found: Results) -> Counter[str]:
         for curve in curves.values()
         for point in (*curve.by_tau, *curve.by_epsilon)
     )
-
-
-def steady(difference: float) -> str:
-    """Return a relative difference, or that it is lost in rounding."""
-    return "1e-12" if difference < 1e-12 else f"{difference:.0e}"
