@@ -49,8 +49,7 @@ def _mide(source: Path, runs: int, folder: Path) -> Iterator[str]:
     data = load(source)
     found = mide.by_query(data, runs)
     varied = mide.by_tolerance(data["taxi"], runs) if "taxi" in data else {}
-    betas = mide.by_beta(data["taxi"], runs) if "taxi" in data else {}
-    return mide_report.lines_of(data, found, varied, betas, folder)
+    return mide_report.lines_of(data, found, varied, folder)
 
 
 def _probe(source: Path, runs: int, folder: Path) -> Iterator[str]:
@@ -90,10 +89,7 @@ def _regime(source: Path, runs: int, folder: Path) -> Iterator[str]:
         cases,
         regime.by_query(cases, runs),
         regime.by_tolerance(last, runs),
-        regime.by_first(last, runs),
-        regime.by_rounds(last, runs),
         regime.by_last_tolerance(data, runs),
-        regime.by_split(data["taxi"], runs) if "taxi" in data else {},
     )
     return regime_report.lines_of(found, folder)
 

@@ -11,7 +11,6 @@ from benchmarks.papers.averages.study import (
     DEVIATIONS,
     MECHANISMS,
     TIMES,
-    TWO_NOISES,
     naive_epsilon,
     one_event_epsilon,
 )
@@ -46,8 +45,6 @@ so is how ProBE's last tolerance is chosen. What is not:
   that is its whole range, by which an event moves the average of a cell of one, then one average
   costs naive ln(1/(2 beta)) D/u = {whole:.1f} at u = {naive}% and {wide:.1f} at {first}%, beyond
   epsilon_max = {epsilon}: its Figure 10 rests on something else, which is not said.
-- *Sum and count* is the other reading: Laplace noise for the sum and for the count, half of epsilon
-  each, as wide as misses at most beta allow; otherwise *naive, printed*.
 - A tolerance is of the sum. A range is that of the average times the median number of events of a
   cell, over cells that have any, in an earlier span.
 - A threshold is the mean and {deviations} standard deviation of that span's averages: at three, as
@@ -159,7 +156,6 @@ def _figure_10(measured: Mapping[str, Results], folder: Path) -> Iterator[str]:
     )
     kept = {name: _kept(measured, name) for name in MECHANISMS}
     beyond = {name: float(np.nanmax(of["far_fpr"][name])) for name in MECHANISMS}
-    dear = of["worst"][TWO_NOISES] / of["worst"]["naive"]
     large = [each for name in measured if _large(name) for each in measured[name].values()]
     tops = {
         name: max((each[name].value("fpr") for each in large), default=float("nan"))
@@ -180,11 +176,7 @@ With {TIMES} times as many events it is {tops["ProBE"]:.3f} at most with ProBE,
 {beyond["ProBE"]:.3f} at most with ProBE, {beyond["ProBE-Ent"]:.3f} with ProBE-Ent. Naive has more
 min-entropy than ProBE-Ent in
 {int(np.count_nonzero(of["entropy"]["naive"] > of["entropy"]["ProBE-Ent"]))} of {len(flat)} cases,
-at an FPR of up to {np.nanmax(of["fpr"]["naive"]):.2f}.
-
-**Two noises.** To miss as seldom, a noise for the sum and one for the count cost
-{dear.min():.1f} to {dear.max():.1f} times as much as the centred sum: the sum alone moves by the
-whole clip, and each has half of epsilon. The centred sum is one statistic, and so is paid once.""")
+at an FPR of up to {np.nanmax(of["fpr"]["naive"]):.2f}.""")
     yield ""
     for measure in MEASURES:
         yield from folded(flat, measure, "setting")
