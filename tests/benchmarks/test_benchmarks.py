@@ -107,7 +107,7 @@ def test_the_report_of_aims_says_what_is_reached(monkeypatch: pytest.MonkeyPatch
     }
     spent = {
         f"{kind}_{count}_alarms_{figure}": [2.0 * count, 3.0]
-        for kind in aims.BUDGETS
+        for kind in one_budget.KINDS
         for count in aims.ON_A_BUDGET
         for figure in one_budget.FIGURES
     }
@@ -135,7 +135,7 @@ def test_the_report_of_aims_says_what_is_reached(monkeypatch: pytest.MonkeyPatch
     assert "2.22 times as fast here" in text
     assert "1.60 times as fast with cores to spare" in text
     assert "| thresholds | user | abc | 10 | 10 | 10 | 1.00 |" in text
-    assert text.count("200.00; the aim is at most 1.5: **missed**.") == len(aims.BUDGETS)
+    assert text.count("200.00; the aim is at most 1.5: **missed**.") == len(one_budget.KINDS)
 
 
 def test_an_earlier_commit_is_lent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

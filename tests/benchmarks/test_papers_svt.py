@@ -28,7 +28,6 @@ from benchmarks.papers.svt.methods import (
     plan_of,
     rdp_scale,
     rdp_share,
-    shares,
     tail,
 )
 from benchmarks.papers.svt.study import PRINTED_MEAN, Duel, duels, needed_negatives, table_5
@@ -153,28 +152,6 @@ def test_tails_are_those_of_the_laws(law: Law, scale: float) -> None:
     weights /= weights.sum()
     expected = [weights[grid >= each].sum() for each in at]
     assert tail(law, scale, at) == pytest.approx(expected, rel=1e-9, abs=1e-12)
-
-
-@pytest.mark.parametrize("monotone", [True, False])
-def test_splits_minimise_the_variance(monotone: bool) -> None:
-    """No other share of epsilon makes v - rho vary less, and the shares add up."""
-    variances: dict[Law, tuple[float, float]] = {
-        "exp": (1, 2),
-        "lap": (2, 2),
-        "gum": (math.pi**2 / 6, 2),
-        "gau": (1, 1),
-    }
-    for law, (query, threshold) in variances.items():
-        first, second = shares(law, 50, 0.7, monotone=monotone)
-        assert first + second == pytest.approx(0.7)
-        uses = 50 if monotone else 100
-
-        def variance(
-            one: float, query: float = query, threshold: float = threshold, uses: int = uses
-        ) -> float:
-            return threshold / one**2 + query * (uses / (0.7 - one)) ** 2
-
-        assert variance(first) < min(variance(first * 1.01), variance(first * 0.99))
 
 
 def test_methods_differ_as_table_3_says() -> None:
