@@ -10,7 +10,6 @@ import tarfile
 import tomllib
 import zipfile
 from dataclasses import dataclass
-from email.parser import Parser
 from typing import TYPE_CHECKING
 
 import pytest
@@ -112,16 +111,6 @@ def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Install
     return Installed(python, tmp_path_factory.mktemp("empty"))
 
 
-def test_every_file_of_a_package_is_installed() -> None:
-    """Schemas, templates and type markers are package data; nothing else lies beside the code."""
-    data = PROJECT["tool"]["setuptools"]["package-data"]
-    for package in PACKAGES:
-        folder = ROOT / package
-        installed = {path for pattern in data[package] for path in folder.glob(pattern)}
-        lying = {path for path in folder.rglob("*") if path.is_file() and path.suffix != ".py"}
-        assert {path for path in lying if path.parent.name != "__pycache__"} == installed
-
-
 @pytest.mark.long
 def test_a_wheel_holds_the_packages_and_nothing_else(built: Built) -> None:
     """Every file below the packages, schemas too, the command's file, licences."""
@@ -135,23 +124,6 @@ def test_a_wheel_holds_the_packages_and_nothing_else(built: Built) -> None:
         "licenses/NOTICE",
         "entry_points.txt",
     }
-
-
-@pytest.mark.long
-def test_a_wheel_says_what_it_is(built: Built) -> None:
-    """Licence, readme, words to find it by; and no host but what the tree's own text names."""
-    with zipfile.ZipFile(built.wheel) as wheel:
-        (name,) = (each for each in wheel.namelist() if each.endswith(".dist-info/METADATA"))
-        told = Parser().parsestr(wheel.read(name).decode())
-    assert told["Name"] == "tocsin"
-    assert told["License-Expression"] == "Apache-2.0"
-    assert told.get_all("License-File") == ["LICENSE", "NOTICE"]
-    assert told["Requires-Python"] == ">=3.11"
-    assert told["Author"] == "the Tocsin authors"
-    assert "differential privacy" in told["Keywords"]
-    assert "Typing :: Typed" in (told.get_all("Classifier") or ())
-    assert told["Description-Content-Type"] == "text/markdown"
-    assert told.get_payload() == text_of("README.md")
 
 
 @pytest.mark.long
