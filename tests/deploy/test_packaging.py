@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.tree import ROOT, text_of
+from tests.support.tree import ROOT, text_of, tracked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,29 +22,6 @@ if TYPE_CHECKING:
 PACKAGES = ("accountant", "operators", "stream")
 PROJECT = tomllib.loads(text_of("pyproject.toml"))
 BUILD = "import sys; from setuptools import build_meta as b; b.build_wheel({0}); b.build_sdist({0})"
-LEFT_BEHIND = {"__pycache__", ".venv", ".git", "build", ".tocsin"}
-
-
-def tracked() -> set[str]:
-    """Return the files of the tree, relative to its root: git's, or all but what runs leave."""
-    if (ROOT / ".git").exists() and shutil.which("git"):
-        listed = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-            cwd=ROOT,
-            capture_output=True,
-            check=True,
-            text=True,
-        )
-        return {name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()}
-    paths = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
-    return {
-        str(path)
-        for path in paths
-        if not LEFT_BEHIND & set(path.parts)
-        and not any(part.endswith((".egg-info", "_cache")) for part in path.parts)
-        and not path.name.endswith((".pyc", ".db", ".db-wal", ".db-shm", ".db.heads"))
-        and path.parts[0] not in (".cache", ".hypothesis")
-    }
 
 
 @dataclass(frozen=True)
@@ -60,7 +37,7 @@ class Built:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """A wheel and a source distribution of the tree as it is; the tree is not written to."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
-    files = tracked()
+    files = tracked(ROOT)
     for name in files:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, source / name)
