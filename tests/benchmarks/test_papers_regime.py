@@ -59,13 +59,15 @@ def test_the_report_counts_what_was_cheaper(tmp_path: Path) -> None:
     cases = list(study.scenes(data))
     assert [each.how for each in cases] == ["repeated"] * 3 + ["resampled"] * 3
     assert all(set(each.cells.distances % 3) == {0} for each in cases[:2:2])
-    found = report.Found(
-        cases,
-        study.by_query(cases[-2:], 2) | study.by_query(cases[:1], 2),
-        study.by_tolerance(cases[-1], 1, (1, 4)),
-        [_trial(1, below=True), _trial(1, below=False), _trial(12, below=True)],
+    text = "\n".join(
+        report.lines_of(
+            cases,
+            study.by_query(cases[-2:], 2) | study.by_query(cases[:1], 2),
+            study.by_tolerance(cases[-1], 1, (1, 4)),
+            [_trial(1, below=True), _trial(1, below=False), _trial(12, below=True)],
+            tmp_path,
+        )
     )
-    text = "\n".join(report.lines_of(found, tmp_path))
     assert "| 1% | ProBE | 1 of 2 |" in text
     assert "| 12% | ProBE | 1 of 1 | 0.50 | 1 of 1 | 0 of 0 |" in text
     assert (tmp_path / "tolerance.png").is_file()

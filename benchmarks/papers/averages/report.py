@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.papers.averages import study
 from benchmarks.papers.averages.study import (
     AVERAGES,
     DEVIATIONS,
@@ -14,6 +15,7 @@ from benchmarks.papers.averages.study import (
     naive_epsilon,
     one_event_epsilon,
 )
+from benchmarks.papers.data import load
 from benchmarks.papers.pages import LABELS, Panel, averages, folded, lines, prose, table, values
 from benchmarks.papers.probe import study as probe
 from benchmarks.papers.workloads import SUBQUERIES
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from benchmarks.papers.data import Events
     from benchmarks.papers.probe.study import Results
 
-__all__ = ["MEASURES", "lines_of"]
+__all__ = ["MEASURES", "lines_of", "reproduced"]
 
 MEASURES = ("worst", "mean", "entropy", "fnr", "fpr", "far_fpr")
 """What is shown of every setting."""
@@ -53,6 +55,19 @@ so is how ProBE's last tolerance is chosen. What is not:
 
 *FPR* is the paper's, over all negatives; *beyond the tolerance* is over those that miss a threshold
 by more than twice ProBE's last tolerance: only for them can alpha be promised."""
+
+
+def reproduced(source: Path, runs: int, folder: Path) -> Iterator[str]:
+    """Yield the report's lines, and write its plots.
+
+    Args:
+        source: where the data are.
+        runs: of each mechanism.
+        folder: where the plots go.
+    """
+    data = load(source)
+    found = study.scenes(data)
+    yield from lines_of(data, found, study.by_size(found, runs), folder)
 
 
 def lines_of(

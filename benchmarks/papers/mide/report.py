@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.papers.data import load
+from benchmarks.papers.mide import study
 from benchmarks.papers.mide.study import BETA, FACTORS, FIRST, MECHANISMS, ROUNDS
 from benchmarks.papers.pages import (
     LABELS,
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
     from benchmarks.papers.data import Events
     from benchmarks.papers.mide.study import Results
 
-__all__ = ["lines_of"]
+__all__ = ["lines_of", "reproduced"]
 
 _RULES = """\
 Everything is as in the paper's section 6 where it can be: beta = 0.05, u = 1 (the paper's alpha),
@@ -55,6 +57,20 @@ NLM, TSLM, PPWLM and DPPWLM are this library's: exact on integers, with boundari
 levels in place of beta/m per step. *Full walk* reads every level of DPPWLM's grid, one after the
 other. *Printed* are the paper's algorithms as it prints them: continuous noise, ln(1/(2 beta))
 D/u, beta/m per step and, for DPPWLM, shares of skipped steps handed on (which has no proof)."""
+
+
+def reproduced(source: Path, runs: int, folder: Path) -> Iterator[str]:
+    """Yield the report's lines, and write its plots.
+
+    Args:
+        source: where the data are.
+        runs: of each mechanism.
+        folder: where the plots go.
+    """
+    data = load(source)
+    found = study.by_query(data, runs)
+    varied = study.by_tolerance(data["taxi"], runs) if "taxi" in data else {}
+    yield from lines_of(data, found, varied, folder)
 
 
 def lines_of(

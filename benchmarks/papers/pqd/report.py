@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from benchmarks.papers.pages import Panel, lines, number, prose, table
+from benchmarks.papers.pqd.data import FILE, load
 from benchmarks.papers.pqd.printed import laplace_threshold, race_threshold
 from benchmarks.papers.pqd.study import (
     COPIES,
@@ -17,8 +18,10 @@ from benchmarks.papers.pqd.study import (
     PRINTED,
     SHARE,
     SHARES,
+    measured,
     thresholds,
 )
+from benchmarks.papers.pqd.synthetic import synthetic
 from benchmarks.papers.pqd.words import (
     better,
     chosen,
@@ -32,6 +35,7 @@ from benchmarks.papers.pqd.words import (
     shortfall,
 )
 from operators.deciders import Count, LaplaceBand, Sum, exponential_threshold, levels_of
+from operators.noise.source import KeyedNoise
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -40,13 +44,16 @@ if TYPE_CHECKING:
     from benchmarks.papers.pqd.data import Kind
     from benchmarks.papers.pqd.study import Curve, Results
 
-__all__ = ["folded", "lines_of", "means"]
+__all__ = ["folded", "lines_of", "means", "reproduced"]
 
 _FIGURES: Final[dict[Kind, str]] = {
     "count": "Figures 5 and 6: COUNT",
     "sum": "Figures 7 and 8: SUM",
     "median": "Figures 9 and 10: MEDIAN",
 }
+_KEY: Final = b"tocsin"
+_SEED: Final = 1
+
 _RULES: Final = f"""Parameters are those of the paper's section 7: tau is 0.2% to 51.2% of q(D_s),
 epsilon 0.0625 to 1, with {float(SHARE):.1%} and {float(EPSILON):g} where the other one varies;
 R2T's error probability is 0.05, SVT's share of rows 0.95. *Error* is the share of runs with the
@@ -74,6 +81,26 @@ wrong answer (standard error at most 0.05 with 100 runs). What cannot be as ther
 
 A decider is effective from some tau on, at delta = {float(DELTA):g}: wrong with at most that
 probability if q(D) = q(D_s), or if they are 2 tau apart or more."""
+
+
+def reproduced(source: Path, runs: int, folder: Path) -> Iterator[str]:
+    """Yield the report's lines, and write its plots.
+
+    Args:
+        source: where the data are; without Adult there is nothing to report.
+        runs: of each decider at each point.
+        folder: where the plots go.
+    """
+    if not (source / FILE).is_file():
+        yield "Adult is absent: nothing was measured."
+        return
+    private = load(source)
+    rows = {copies: private.times(copies) for copies in COPIES}
+    synthesised = {
+        copies: synthetic(table, KeyedNoise(_KEY), _SEED) for copies, table in rows.items()
+    }
+    found = measured(private, synthesised, runs)
+    yield from lines_of(found, runs, folder)
 
 
 def lines_of(

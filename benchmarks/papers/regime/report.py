@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.papers.data import load
 from benchmarks.papers.mide.study import MECHANISMS
 from benchmarks.papers.pages import LABELS, Panel, folded, lines, number, prose, table, values
+from benchmarks.papers.regime import study
 from benchmarks.papers.regime.study import PROBES, TIMES
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from benchmarks.papers.regime.study import Results, Scene, Trial
 
-__all__ = ["Found", "lines_of"]
+__all__ = ["lines_of", "reproduced"]
 
 _RULES = f"""\
 The data of the other reports are small: a month of green taxis has 60,000 pickups, the papers'
@@ -32,36 +33,48 @@ _QUANTILES = (0.01, 0.05, 0.25, 0.5)
 _SHOWN = ("worst", "mean", "entropy", "fnr", "fpr")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """What was measured.
+def reproduced(source: Path, runs: int, folder: Path) -> Iterator[str]:
+    """Yield the report's lines, and write its plots.
+
+    Args:
+        source: where the data are.
+        runs: of each mechanism.
+        folder: where the plots go.
+    """
+    data = load(source)
+    crowds = study.grown({name: data[name] for name in data if name != "retail"})
+    cases = list(study.scenes(crowds))
+    yield from lines_of(
+        cases,
+        study.by_query(cases, runs),
+        study.by_tolerance(cases[-1], runs),
+        study.by_last_tolerance(data, runs),
+        folder,
+    )
+
+
+def lines_of(
+    cases: Sequence[Scene],
+    by_query: Results,
+    by_tolerance: Results,
+    trials: Sequence[Trial],
+    folder: Path,
+) -> Iterator[str]:
+    """Yield the report's lines, and write its plot.
 
     Args:
         cases: MIDE's queries.
         by_query: Figure 6, by name and way of growing.
         by_tolerance: Figure 8, on the last of the cases.
         trials: ProBE beside naive.
-    """
-
-    cases: Sequence[Scene]
-    by_query: Results
-    by_tolerance: Results
-    trials: Sequence[Trial]
-
-
-def lines_of(found: Found, folder: Path) -> Iterator[str]:
-    """Yield the report's lines, and write its plot.
-
-    Args:
-        found: what was measured.
         folder: where the plot goes.
     """
     yield _RULES
     yield ""
-    yield from _distances(found.cases)
-    yield from _cost(found.by_query)
-    yield from _tolerance(found.cases[-1], found.by_tolerance, folder)
-    yield from _probe(found.trials)
+    yield from _distances(cases)
+    yield from _cost(by_query)
+    yield from _tolerance(cases[-1], by_tolerance, folder)
+    yield from _probe(trials)
 
 
 def _distances(cases: Sequence[Scene]) -> Iterator[str]:

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from benchmarks.papers.pages import number, prose, table
+from benchmarks.papers.svt import study
+from benchmarks.papers.svt.data import load
 from benchmarks.papers.svt.figures import figure_7, figure_8
 from benchmarks.papers.svt.methods import NAMES, methods
 from benchmarks.papers.svt.study import PRINTED_MEAN, PRINTED_OPTIMAL, needed_negatives, table_5
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from benchmarks.papers.svt.data import Scores
     from benchmarks.papers.svt.study import Results
 
-__all__ = ["lines_of"]
+__all__ = ["lines_of", "reproduced"]
 
 _NEGATIVES: Final = 200  # floor(m / c) of 10,000 items
 _KOSARAK: Final = 41_270 // 50
@@ -66,6 +68,18 @@ items below T give none. What differs, or had to be settled:
 - *Ranking* returns the c highest noisy scores, with exponential noise: 1 / epsilon_2 is the paper's
   upper bound, as printed, which pays for one answer and returns c; c / epsilon_2 is what SVT-Exp's
   own noise would give if all noisy values could be ranked."""
+
+
+def reproduced(source: Path, runs: int, folder: Path) -> Iterator[str]:
+    """Yield the report's lines, and write its plots.
+
+    Args:
+        source: where the data are.
+        runs: of each mechanism.
+        folder: where the plots go.
+    """
+    data = load(source)
+    yield from lines_of(data, study.measured(data, runs, np.random.default_rng()), folder)
 
 
 def lines_of(data: Mapping[str, Scores], found: Results, folder: Path) -> Iterator[str]:
