@@ -104,18 +104,10 @@ bench: system $(DEV)  ## rates and delays on this machine, and the aims for spee
 	$(BIN)/python -m benchmarks.aims
 
 .PHONY: bench-accountant
-bench-accountant: $(DEV)  ## the ledger at scale, grants, maximum overlap, min-entropy; writes their reports
+bench-accountant: $(DEV)  ## the ledger at scale and by age, maximum overlap; writes their reports
 	$(BIN)/python -m benchmarks.ledger_scale --write
 	$(BIN)/python -m benchmarks.ledger_age --write
-	$(BIN)/python -m benchmarks.filter_grants --write
 	$(BIN)/python -m benchmarks.overlap --write
-	$(BIN)/python -m benchmarks.overlap_sets --write
-	$(BIN)/python -m benchmarks.overlap_domains --write
-	$(BIN)/python -m benchmarks.minentropy --write
-
-.PHONY: bench-utility
-bench-utility: $(DEV)  ## what panes, early alarms and caps buy on real data (DATA=folder); writes its report
-	$(BIN)/python -m benchmarks.utility --write $(if $(DATA),--data $(DATA))
 
 .PHONY: papers
 papers: $(DEV)  ## the figures of the papers on other data (DATA=folder); writes their reports

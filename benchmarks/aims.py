@@ -28,7 +28,6 @@ COMMIT: Final = "4bf3e4d"
 
 ROUNDS: Final = 3
 ON_A_BUDGET: Final = (1, 200)
-BUDGETS: Final = ("user", "event", "apart")
 SLICES_OF_ONE: Final = 2  # of a round: counting from Kafka is measured in short ones
 SEEN_ONCE: Final = ("statistics", "filters")  # they have no aim
 
@@ -73,10 +72,10 @@ def many_alarms(commit: str, rounds: int) -> Iterator[str]:
 def on_a_budget(commit: str, rounds: int) -> Iterator[str]:
     """Yield what decisions and starts cost for 1 and 200 alarms on a budget."""
     with checkout(commit) as old:
-        found = one_budget.beside([ROOT, old], rounds=rounds, kinds=BUDGETS, numbers=ON_A_BUDGET)
-    yield from one_budget.lines(found, ["now", commit], BUDGETS, ON_A_BUDGET)
+        found = one_budget.beside([ROOT, old], rounds=rounds, numbers=ON_A_BUDGET)
+    yield from one_budget.lines(found, ["now", commit], ON_A_BUDGET)
     yield ""
-    for kind in BUDGETS:
+    for kind in one_budget.KINDS:
         one, most = (found[f"{kind}_{count}_alarms_decision_ms"][0] for count in ON_A_BUDGET)
         yield _aim(f"a decision of 200 alarms to one of 1, `{kind}`", most / one, most=1.5)
 

@@ -1,6 +1,6 @@
-"""Tables and plots of ``docs/guide/choosing.md``: ``python -m benchmarks.choosing``.
+"""Tables and a plot of ``docs/guide/choosing.md``: ``python -m benchmarks.choosing``.
 
-``--write`` puts the tables into the page, between their marks, and the plots into ``docs/images``.
+``--write`` puts the tables into the page, between their marks, and the plot into ``docs/images``.
 Prices are the operators' own, exact to a loss unit, and so is TSLM's law; what a progressive
 mechanism realises is sampled from the operator. No data is read: the cells are made up, and a
 cell's distance is how far its statistic lies above its threshold, ``s - c`` for ``s > c``.
@@ -29,9 +29,8 @@ from operators.registry import create, price
 from operators.single.tslm import Tslm
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
-    from matplotlib.axes import Axes
     from numpy.typing import NDArray
 
     from operators.base import Plan
@@ -60,9 +59,8 @@ TOLERANCE: Final = 9
 TOLERANCES: Final = (0, 1, 5, 10, 20, 50)
 PROGRESSIVE: Final = ("ppwlm", "dppwlm")
 FOR_FORMULAS: Final = ("tslm", "dppwlm", "probe", "probe-ent")
-COLOURS: Final = {"tslm": "#1f77b4", "ppwlm": "#ff7f0e", "dppwlm": "#2ca02c"}
 WINDOW: Final = 100
-"""Cells of a window where a table or plot does not say otherwise."""
+"""Cells of a window where a table does not say otherwise."""
 
 COMPANY: Final[Mapping[str, tuple[int, ...]]] = {
     "100, all at 180 below": (-180,) * 100,
@@ -209,9 +207,9 @@ def sampled_tables(noise: NoiseSource, *, draws: int = 400) -> dict[str, list[st
 
 
 def main() -> None:
-    """Print the tables, and write page and plots where asked."""
-    parser = argparse.ArgumentParser(description="Tables and plots of docs/guide/choosing.md.")
-    parser.add_argument("--write", action="store_true", help="write the page's tables and plots")
+    """Print the tables, and write page and plot where asked."""
+    parser = argparse.ArgumentParser(description="Tables and a plot of docs/guide/choosing.md.")
+    parser.add_argument("--write", action="store_true", help="write the page's tables and its plot")
     options = parser.parse_args()
     noise = NoiseSource()
     tables = exact_tables() | sampled_tables(noise)
@@ -219,7 +217,7 @@ def main() -> None:
         print(f"{name}\n", *lines, "", sep="\n")
     if options.write:
         PAGE.write_text(_replaced(PAGE.read_text(encoding="utf-8"), tables), encoding="utf-8")
-        _write_plots(noise)
+        _write_plot(noise)
 
 
 def _test(cells: int, sensitivity: int = 1) -> IntegerTest:
@@ -281,7 +279,9 @@ def _empty_table(noise: NoiseSource, draws: int) -> list[str]:
             many = max(1, draws // 2)
             found = realised(each, window, draws=many, noise=noise, max_fpr=rate)
             rings.append(f"{found.rang:.2g}")
-        worst = [float(plan(each, TOLERANCE, max_fpr=rate).epsilon) for each in COLOURS]
+        worst = [
+            float(plan(each, TOLERANCE, max_fpr=rate).epsilon) for each in ("tslm", *PROGRESSIVE)
+        ]
         pairs = zip(worst, rings, strict=True)
         cells = " | ".join(f"{cost:.3f} | {ring}" for cost, ring in pairs)
         lines.append(f"| {float(rate):g} | {cells} |")
@@ -300,131 +300,35 @@ def _replaced(text: str, tables: Mapping[str, Sequence[str]]) -> str:
     return text
 
 
-def _write_plots(noise: NoiseSource) -> None:
-    """Draw all plots of the page."""
-    IMAGES.mkdir(exist_ok=True)
-    _draw("choosing-tolerance.png", [_plot_tolerance, _plot_ratio])
-    _draw("choosing-formulas.png", [_plot_formulas])
-    far = np.unique(np.geomspace(1, 5000, 26).round().astype(np.int64))
-    distances = np.concatenate((-far[::-1], [0], far))
-    found = {
-        name: [realised(name, np.full(WINDOW, each), draws=60, noise=noise) for each in distances]
-        for name in PROGRESSIVE
-    }
-    means = {name: [each.mean for each in every] for name, every in found.items()}
-    dearest = {name: [each.dearest for each in every] for name, every in found.items()}
-    _draw(
-        "choosing-distance.png",
-        [
-            _plot_losses("mean of 100 cells, all at that distance", distances, means),
-            _plot_losses("dearest of the 100", distances, dearest),
-        ],
-    )
-    below = np.unique(np.geomspace(1, 2000, 30).round().astype(np.int64))
-    _draw(
-        "choosing-errors.png",
-        [_plot_false_alarms(below, noise), _plot_misses(below, noise)],
-    )
-
-
-def _draw(name: str, panels: Sequence[Callable[[Axes], None]]) -> None:
+def _write_plot(noise: NoiseSource) -> None:
+    """Draw what a cell realises by its distance."""
     from matplotlib.figure import Figure  # noqa: PLC0415  # only a written page needs it
 
+    IMAGES.mkdir(exist_ok=True)
+    far = np.unique(np.geomspace(1, 5000, 26).round().astype(np.int64))
+    distances = np.concatenate((-far[::-1], [0], far))
     figure = Figure(figsize=(10, 4), layout="constrained")
-    for axes, panel in zip(figure.subplots(1, len(panels), squeeze=False)[0], panels, strict=True):
-        panel(axes)
-        axes.grid(visible=True, alpha=0.3)
-        axes.legend(fontsize="small")
-    figure.savefig(IMAGES / name, dpi=90)
-
-
-def _plot_tolerance(axes: Axes) -> None:
-    at = np.unique(np.geomspace(1, 100, 24).round().astype(int))
-    for rate, colour in zip(RATES, COLOURS.values(), strict=True):
-        plans = [plan("tslm", int(each), rate) for each in at]
-        ours, limits = [float(each.epsilon) for each in plans], [each.limit for each in plans]
-        papers = [papers_epsilon(int(each), rate) for each in at]
-        axes.plot(at, ours, color=colour, label=f"tslm, max_fnr {float(rate):g}")
-        axes.plot(at, limits, ".", color="black", markersize=3)
-        axes.plot(at, papers, "--", color=colour)
-    axes.plot([], [], ".", color="black", markersize=3, label="least of any mechanism")
-    axes.plot([], [], "--", color="grey", label="papers' formula")
-    axes.set(xscale="log", yscale="log", xlabel="tolerance (sensitivity 1)", ylabel="epsilon")
-
-
-def _plot_ratio(axes: Axes) -> None:
-    at = np.arange(1, 31)
-    for rate, colour in zip(RATES, COLOURS.values(), strict=True):
-        ratios = [
-            papers_epsilon(int(u), rate) / float(plan("tslm", int(u), rate).epsilon) for u in at
-        ]
-        axes.plot(at, ratios, color=colour, label=f"max_fnr {float(rate):g}")
-    axes.set(xlabel="tolerance (sensitivity 1)", ylabel="papers' formula / tslm")
-
-
-def _plot_formulas(axes: Axes) -> None:
-    sizes = range(1, 9)
-    for mechanism, style in zip(FOR_FORMULAS, ("-", "--", ":", "-."), strict=True):
-        losses = [formula_epsilon(mechanism, size) for size in sizes]
-        axes.plot(sizes, losses, style, marker="o", markersize=3, label=mechanism)
-    tolerances = ", ".join(map(str, MIXED))
-    axes.set(xlabel=f"comparisons (tolerances {tolerances} in turns)", ylabel="epsilon")
-    axes.set(title="AND, or OR")
-
-
-def _plot_losses(
-    title: str, distances: NDArray[np.int64], found: Mapping[str, list[float]]
-) -> Callable[[Axes], None]:
-    def plot(axes: Axes) -> None:
-        fixed = float(plan("tslm", TOLERANCE).epsilon)
-        axes.axhline(fixed, color=COLOURS["tslm"], label="tslm: always")
-        for name, losses in found.items():
-            axes.plot(distances, losses, color=COLOURS[name], label=name)
-        worst = float(plan("dppwlm", TOLERANCE).epsilon)
+    panels = figure.subplots(1, 2)
+    for name in PROGRESSIVE:
+        found = [realised(name, np.full(WINDOW, at), draws=60, noise=noise) for at in distances]
+        for axes, losses in zip(
+            panels,
+            ([one.mean for one in found], [one.dearest for one in found]),
+            strict=True,
+        ):
+            axes.plot(distances, losses, label=name)
+    titles = "mean of 100 cells, all at that distance", "dearest of the 100"
+    for axes, title in zip(panels, titles, strict=True):
+        fixed, worst = (float(plan(name, TOLERANCE).epsilon) for name in ("tslm", "dppwlm"))
+        axes.axhline(fixed, color="C3", label="tslm: always")
         axes.axhline(worst, color="grey", ls="--", label="reserved by ppwlm and dppwlm")
         axes.axvspan(-2 * TOLERANCE, 0, color="grey", alpha=0.2, label="either answer is right")
         axes.set_xscale("symlog", linthresh=2 * TOLERANCE)
         axes.set(ylim=(0, None), title=title, ylabel="realised epsilon")
         axes.set(xlabel=f"distance from the threshold (tolerance {TOLERANCE})")
-
-    return plot
-
-
-def _plot_false_alarms(distances: NDArray[np.int64], noise: NoiseSource) -> Callable[[Axes], None]:
-    def plot(axes: Axes) -> None:
-        for rate, style in ((FNR, "-"), (Fraction(1, 1000), "--")):
-            law = ring_law([-int(each) for each in distances], max_fpr=rate)
-            label = f", max_fpr {float(rate):g}"
-            axes.plot(
-                distances, [*map(float, law)], style, color=COLOURS["tslm"], label="tslm" + label
-            )
-            for name in PROGRESSIVE:
-                rings = [_rings(name, -int(each), noise, rate) for each in distances]
-                axes.plot(distances, rings, style, color=COLOURS[name], label=name + label)
-        axes.axvspan(0.9, 2 * TOLERANCE, color="grey", alpha=0.2)
-        axes.set(xscale="log", yscale="log", ylim=(1e-5, 1.2), ylabel="probability of ringing")
-        axes.set(xlabel=f"distance below the threshold (tolerance {TOLERANCE})")
-
-    return plot
-
-
-def _plot_misses(distances: NDArray[np.int64], noise: NoiseSource) -> Callable[[Axes], None]:
-    def plot(axes: Axes) -> None:
-        missed = [1 - each for each in ring_law([int(each) for each in distances])]
-        axes.plot(distances, [*map(float, missed)], color=COLOURS["tslm"], label="tslm")
-        for name in PROGRESSIVE:
-            silent = [1 - _rings(name, int(each), noise, None) for each in distances]
-            axes.plot(distances, silent, color=COLOURS[name], label=name)
-        axes.axhline(float(FNR), color="grey", ls="--", label="max_fnr")
-        axes.set(xscale="log", yscale="log", ylim=(1e-5, 1.2), ylabel="probability of a miss")
-        axes.set(xlabel=f"distance above the threshold (tolerance {TOLERANCE})")
-
-    return plot
-
-
-def _rings(mechanism: str, distance: int, noise: NoiseSource, max_fpr: Fraction | None) -> float:
-    window = np.full(200_000, distance)
-    return realised(mechanism, window, draws=1, noise=noise, max_fpr=max_fpr).rang
+        axes.grid(visible=True, alpha=0.3)
+        axes.legend(fontsize="small")
+    figure.savefig(IMAGES / "choosing-distance.png", dpi=90)
 
 
 if __name__ == "__main__":

@@ -1,16 +1,16 @@
 """Admission and settlement in a ledger that is already full: ``python -m benchmarks.ledger_scale``.
 
-``--write`` puts the tables into ``reports/ledger-scale.md`` and the curve beside it.
+``--write`` puts the table into ``reports/ledger-scale.md``.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import statistics
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,9 +19,13 @@ from accountant.costs.levels import LevelCosts
 from accountant.ledger.ledger import Ledger
 from accountant.records import Answer
 from accountant.units import PrivacyUnit
-from benchmarks import report
+from benchmarks.papers.pages import table
+from benchmarks.report import written
 from tests.support.aged import age
 from tests.support.ledgers import Series, set_up
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 PERIODS = (1, 1_000, 100_000)
@@ -29,7 +33,6 @@ ADMISSIONS = 101
 CELLS, LEVELS = 100_000, 12
 WALL = 10**15
 REPORT = Path(__file__).parent / "reports" / "ledger-scale.md"
-PLOT = Path(__file__).parent / "reports" / "ledger-scale.png"
 
 __all__ = ["main", "run"]
 
@@ -101,56 +104,23 @@ def _ledger(directory: str) -> Ledger:
     return Ledger.open(url, clock_ms=lambda: time.time_ns() // 10**6, entropy=os.urandom)
 
 
-def _write(results: dict[str, float], note: str) -> None:
-    from matplotlib.figure import Figure  # noqa: PLC0415  # only a written report needs it
-
-    lines = [
-        "# The ledger at scale",
-        "",
-        note,
-        "",
-        "`python -m benchmarks.ledger_scale --write` fills a SQLite ledger with settled charges,",
-        f"admits {ADMISSIONS} more windows one by one, each with its commit on the disk, and takes",
-        "the median. The last lines change the number of past periods, not of charges; and settle",
-        f"windows of {CELLS:,} predicates whose costs lie on {LEVELS} levels at random. Where the",
-        "disk takes its time over a commit, so does an admission, whatever the size of the ledger.",
-        "How much the filter grants, before and after it told all rows apart, and what an",
-        "admission takes on those shapes, stands in [what the filter grants](filter-grants.md);",
-        "brackets before and after swaps in [min-entropy](minentropy.md); what a year of windows",
-        "costs a start, verification, status and archiving stands in",
-        "[what age costs a ledger](ledger-age.md).",
-        "",
-        "| what | measured |",
-        "|---|--:|",
-        *(f"| `{name}` | {value:,.2f} |" for name, value in results.items()),
-        "",
-        f"![time of one more admission by charges in the ledger]({PLOT.name})",
-        "",
-    ]
-    REPORT.write_text("\n".join(lines), encoding="utf-8")
-    figure = Figure(figsize=(6, 3.5), layout="constrained")
-    axes = figure.add_subplot()
-    for unit in PrivacyUnit:
-        values = [results[f"{unit.value}_{size}_charges_admit_ms"] for size in SIZES]
-        axes.plot(SIZES, values, marker="o", label=f"unit {unit.value}")
-    axes.set(xscale="log", xlabel="charges in the ledger", ylabel="one more admission, median (ms)")
-    axes.set_ylim(bottom=0)
-    axes.axhline(5, color="grey", linestyle=":", label="aim")
-    axes.legend()
-    figure.savefig(PLOT, dpi=110)
+def _lines() -> Iterator[str]:
+    yield f"""\
+`python -m benchmarks.ledger_scale --write` fills a SQLite ledger with settled charges, admits
+{ADMISSIONS} more windows one by one, each with its commit on the disk, and takes the median; the
+aim is 5 ms. The last lines change the number of past periods, not of charges; and settle windows of
+{CELLS:,} predicates whose costs lie on {LEVELS} levels at random. Where the disk takes its time
+over a commit, so does an admission, whatever the size of the ledger. What a year of windows costs a
+start, verification, status and archiving stands in [what age costs a ledger](ledger-age.md).
+"""
+    yield from table(
+        ("what", "measured"), ((f"`{name}`", f"{value:,.2f}") for name, value in run().items())
+    )
 
 
 def main() -> None:
     """Measure, print, and write the report where asked."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--write", action="store_true", help=f"write {REPORT.name} and {PLOT.name}")
-    options = parser.parse_args()
-    note = report.machine()
-    results = run()
-    for name, value in results.items():
-        print(f"{name:50} {value:10.3f}")
-    if options.write:
-        _write(results, note)
+    written(REPORT, "The ledger at scale", _lines)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,6 @@
 """What another alarm on the same budget costs: processor time by number of alarms.
 
-``python -m benchmarks.one_budget`` measures this tree. ``python -m benchmarks.one_budget COMMIT``
-measures an earlier commit beside it, in turns, from a checkout that is removed at the end; with
-``--write`` the tables go into ``reports/one-budget.md``.
+Measured by ``benchmarks.aims``, an earlier commit beside this tree.
 
 Everything is replayed over a SQLite ledger: a worker's decisions take the same way. One process
 measures one number of alarms; its time is that of the processor, so other work on the machine
@@ -11,7 +9,6 @@ hardly counts.
 
 from __future__ import annotations
 
-import argparse
 import gc
 import json
 import os
@@ -20,7 +17,6 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,13 +24,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 ROOT = Path(__file__).resolve().parents[1]
-REPORT = Path(__file__).parent / "reports" / "one-budget.md"
 
-ALARMS = (1, 10, 50, 200)
 KINDS = ("user", "event", "apart")
 DECISIONS = 200
 LEAST_WINDOWS = 2
-ROUNDS = 3
 POLLS = 3
 ROOMS = 4
 
@@ -83,29 +76,22 @@ _BUDGETS = {
 }
 
 
-def run() -> dict[str, float]:
-    """Return milliseconds of processor time by figure, kind of budget and number of alarms."""
-    return {name: took for name, (took,) in beside([ROOT], rounds=1).items()}
-
-
 def beside(
     trees: Sequence[Path],
     *,
-    rounds: int = ROUNDS,
-    kinds: Sequence[str] = KINDS,
-    numbers: Sequence[int] = ALARMS,
+    rounds: int,
+    numbers: Sequence[int],
 ) -> dict[str, list[float]]:
     """Return by figure the milliseconds of each tree, measured in turns; the median of rounds.
 
     Args:
         trees: checkouts.
         rounds: how often each is measured.
-        kinds: of budgets.
         numbers: of alarms.
     """
     taken: dict[str, list[list[float]]] = {}
     for _ in range(rounds):
-        for kind in kinds:
+        for kind in KINDS:
             for alarms in numbers:
                 for at, tree in enumerate(trees):
                     figures = _measured(tree, kind, alarms)
@@ -119,7 +105,7 @@ def beside(
 def _measured(tree: Path, kind: str, alarms: int) -> dict[str, float]:
     with tempfile.TemporaryDirectory() as folder:
         found = subprocess.run(
-            [sys.executable, __file__, "--inside", folder, kind, str(alarms)],
+            [sys.executable, __file__, folder, kind, str(alarms)],
             cwd=tree,
             env={**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"},
             stdout=subprocess.PIPE,
@@ -207,7 +193,6 @@ def _write(folder: Path, kind: str, alarms: int, windows: int) -> Path:
 def lines(
     found: Mapping[str, Sequence[float]],
     names: Sequence[str],
-    kinds: Sequence[str],
     numbers: Sequence[int],
 ) -> Iterable[str]:
     """Yield the tables: one a kind of budget."""
@@ -216,7 +201,7 @@ def lines(
         "event": "Unit `event`, all alarms on the same rows",
         "apart": "Unit `event`, every alarm on rows of its own",
     }
-    for kind in kinds:
+    for kind in KINDS:
         yield from ("", f"## {titles[kind]}", "")
         heads = [f"{alarms}, {name}" for alarms in numbers for name in names]
         yield f"| processor time in ms, by alarms | {' | '.join(heads)} |"
@@ -230,35 +215,6 @@ def lines(
             yield f"| {what} | {' | '.join(cells)} |"
 
 
-def main() -> None:
-    """Measure this tree and the commit that the command line names."""
-    if sys.argv[1:2] == ["--inside"]:
-        folder, kind, alarms = sys.argv[2:]
-        print(json.dumps(_inside(Path(folder), kind, int(alarms))))
-        return
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("commit", nargs="?", help="an earlier commit, measured beside this tree")
-    parser.add_argument("--write", action="store_true", help=f"write {REPORT.name}")
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
-    parser.add_argument("--kinds", nargs="+", choices=KINDS, default=list(KINDS))
-    parser.add_argument("--alarms", nargs="+", type=int, default=list(ALARMS), metavar="NUMBER")
-    options = parser.parse_args()
-    # Not there for the inner process.
-    from benchmarks.checkouts import checkout  # noqa: PLC0415
-    from benchmarks.report import machine  # noqa: PLC0415
-
-    note, names = machine(), ["now"]
-    with ExitStack() as stack:
-        trees = [ROOT]
-        if options.commit:
-            trees.append(stack.enter_context(checkout(options.commit)))
-            names.append(options.commit)
-        found = beside(trees, rounds=options.rounds, kinds=options.kinds, numbers=options.alarms)
-    text = "\n".join(lines(found, names, options.kinds, options.alarms))
-    print(text)
-    if options.write:
-        REPORT.write_text(f"# Alarms on one budget\n\n{note}\n{text}\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    where, which, many = sys.argv[1:]
+    print(json.dumps(_inside(Path(where), which, int(many))))

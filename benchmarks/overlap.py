@@ -1,7 +1,7 @@
-"""Maximum overlap beside DSatur and the plain sum: ``python -m benchmarks.overlap``.
+"""Maximum overlap of random queries, as in Parallel Composition: ``python -m benchmarks.overlap``.
 
-``--write`` puts the table into ``reports/overlap.md`` and the plot beside it. The queries are
-those of Parallel Composition, sections 7.1 and 7.2, drawn from fixed seeds:
+``--write`` puts the tables into ``reports/overlap.md``. The queries are those of the paper's
+sections 7.1 and 7.2, drawn from fixed seeds:
 
 - *census*: income in (0, i) for one of 5,000 ends i; age (5 values), marital status (4), race (7)
   and gender (2) each one value or all, all choices equally likely. The paper's own workload.
@@ -11,73 +11,44 @@ those of Parallel Composition, sections 7.1 and 7.2, drawn from fixed seeds:
   number and choice equally likely. The paper has attributes of 10 to 10**6 values; here 10, 100 or
   1,000, since each query lists its values. *uniform, ranges* has neighbouring values instead, of
   10 to 10**6.
-
-DSatur is that of ``networkx``, as in the paper, on the graph of regions that share a row; with
-weights, a colour costs as much as the dearest region in it. It runs in a process of its own, which
-is stopped at the paper's limit of 60 s; our own colouring then stands in for its bound.
+- *other distributions*: as *uniform*, of 10 or 100 values, where one of four quantities is
+  exponential or normal. The paper doesn't say the scales: an eighth, a quarter and a half of the
+  range stand in.
 """
 
 from __future__ import annotations
 
-import argparse
-import multiprocessing
 import time
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from accountant.loss.maxoverlap import maximum_overlap, utility_gain
-from accountant.loss.maxoverlap.classes import Classes
+from accountant.loss.maxoverlap import average_l1_error, maximum_overlap, utility_gain
 from accountant.loss.maxoverlap.colouring import colouring_bound
 from accountant.regions.regions import Region
-from benchmarks import report
+from benchmarks.papers.pages import table
+from benchmarks.report import written
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from multiprocessing.connection import Connection
+    from collections.abc import Callable, Iterator, Sequence
 
-    from networkx import Graph
     from numpy.random import Generator
 
-__all__ = ["census", "graph_of", "main", "run", "uniform"]
+__all__ = ["Spread", "bounds", "census", "distributions", "drawn", "gains", "main", "uniform"]
 
 INCOMES, INCOME_STEP = 5_000, 150
 CENSUS = {"age": 5, "marital": 4, "race": 7, "gender": 2}
 ATTRIBUTES = 10
 WORK_LIMIT = 2_000_000_000
-DSATUR_LIMIT_S = 60.0
+SETS, SIZES = 30, (25, 100, 500, 1_000, 2_000)
+DRAWS, FEW, FEW_STEPS = 3, (50, 100, 1_000), 50_000_000
+QUANTITIES = ("predicates", "attributes", "values", "which values")
+SCALES = (1 / 8, 1 / 4, 1 / 2)
 REPORT = Path(__file__).parent / "reports" / "overlap.md"
-PLOT = Path(__file__).parent / "reports" / "overlap.png"
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """One workload, bounded three ways.
-
-    Args:
-        name: of the workload.
-        queries: how many.
-        plain: sum of all weights.
-        dsatur: the bound of networkx's colouring, or of ours where that one was stopped.
-        dsatur_s: the time of networkx, with the graph.
-        value: the loss of the worst row found.
-        upper: our bound.
-        upper_s: our time.
-        gain: our utility gain.
-    """
-
-    name: str
-    queries: int
-    plain: float
-    dsatur: float
-    dsatur_s: float
-    value: float
-    upper: float
-    upper_s: float
-    gain: float
 
 
 def census(rng: Generator, queries: int, *, ranges: bool = False) -> list[Region]:
@@ -98,14 +69,12 @@ def census(rng: Generator, queries: int, *, ranges: bool = False) -> list[Region
     return regions
 
 
-def uniform(
-    rng: Generator, queries: int, *, ranges: bool = False, attributes: int = ATTRIBUTES
-) -> list[Region]:
+def uniform(rng: Generator, queries: int, *, ranges: bool = False) -> list[Region]:
     """Return the paper's uniform queries, over ten attributes; with ranges, of neighbours."""
-    sizes = 10 ** rng.integers(1, 7 if ranges else 4, attributes)
+    sizes = 10 ** rng.integers(1, 7 if ranges else 4, ATTRIBUTES)
     regions = []
     for _ in range(queries):
-        chosen = rng.choice(attributes, rng.integers(1, attributes + 1), replace=False)
+        chosen = rng.choice(ATTRIBUTES, rng.integers(1, ATTRIBUTES + 1), replace=False)
         conditions: dict[str, object] = {}
         for at in chosen.tolist():
             count = int(rng.integers(1, sizes[at] + 1))
@@ -118,162 +87,159 @@ def uniform(
     return regions
 
 
-def run(work_limit: int = WORK_LIMIT) -> dict[str, float]:
-    """Return bounds, seconds and gains by workload."""
-    results: dict[str, float] = {}
-    for each in _measured(work_limit):
-        label = f"{each.name}_{each.queries}".replace(", ", "_").replace(" ", "_")
-        for key in ("dsatur", "dsatur_s", "value", "upper", "upper_s", "gain"):
-            results[f"{label}.{key}"] = getattr(each, key)
-    return results
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Which of the four quantities is not uniform.
+
+    Args:
+        quantity: one of ``QUANTITIES``, exponential if it is a number and normal if a choice;
+            empty if all are uniform.
+        scale: of its law, as a share of the range.
+    """
+
+    quantity: str = ""
+    scale: float = 0.0
+
+    @property
+    def name(self) -> str:
+        """As tables call it."""
+        if not self.quantity:
+            return "all uniform"
+        shape = "normal" if self.quantity in QUANTITIES[1::2] else "exponential"
+        return f"{self.quantity}: {shape}, {self.scale:g}"
+
+    def number(self, rng: Generator, most: int, quantity: str) -> int:
+        """Draw a number from 1 to ``most``."""
+        if quantity != self.quantity:
+            return int(rng.integers(1, most + 1))
+        return 1 + min(most - 1, int(rng.exponential(self.scale * most)))
+
+    def choice(self, rng: Generator, of: int, many: int, quantity: str) -> list[int]:
+        """Draw that many of the first so many numbers, those in the middle likelier or not."""
+        weights = None
+        if quantity == self.quantity:
+            weights = np.exp(-(((np.arange(of) - (of - 1) / 2) / (self.scale * of)) ** 2) / 2)
+            weights /= weights.sum()
+        return [int(each) for each in rng.choice(of, many, replace=False, p=weights)]
 
 
-def _measured(work_limit: int) -> Iterator[Measured]:
-    workloads: list[tuple[str, Callable[[Generator, int], list[Region]], tuple[int, ...]]] = [
-        ("census", census, (100, 500, 1_000, 2_000)),
-        ("census, ranges", lambda rng, many: census(rng, many, ranges=True), (500, 2_000)),
-        ("census, ranges, weights", lambda rng, many: census(rng, many, ranges=True), (500, 2_000)),
-        ("uniform", uniform, (100, 350, 1_000)),
-        ("uniform, ranges", lambda rng, many: uniform(rng, many, ranges=True), (100, 350, 1_000)),
-    ]
-    for name, draw, sizes in workloads:
+def drawn(rng: Generator, queries: int, spread: Spread) -> list[Region]:
+    """Return random queries over ten attributes."""
+    sizes = 10 ** rng.integers(1, 3, ATTRIBUTES)
+    regions = []
+    for _ in range(queries):
+        many = spread.number(rng, ATTRIBUTES, "predicates")
+        conditions: dict[str, object] = {}
+        for at in spread.choice(rng, ATTRIBUTES, many, "attributes"):
+            values = spread.number(rng, int(sizes[at]), "values")
+            conditions[f"a{at}"] = spread.choice(rng, int(sizes[at]), values, "which values")
+        regions.append(Region.of(conditions))
+    return regions
+
+
+WORKLOADS: Sequence[tuple[str, Callable[[Generator, int], list[Region]], Sequence[int]]] = (
+    ("census", census, (100, 500, 1_000, 2_000)),
+    ("census, ranges", partial(census, ranges=True), (500, 2_000)),
+    ("census, ranges, weights", partial(census, ranges=True), (500, 2_000)),
+    ("uniform", uniform, (100, 350, 1_000)),
+    ("uniform, ranges", partial(uniform, ranges=True), (100, 350, 1_000)),
+)
+
+
+def bounds() -> Iterator[tuple[str, ...]]:
+    """Yield a row for each workload and size: the plain sum, colours, our bound and its gain."""
+    for name, draw, sizes in WORKLOADS:
         for size in sizes:
             rng = np.random.default_rng(size)
-            regions = draw(rng, size)
-            weights = [Fraction(1)] * size
+            regions, tenths = draw(rng, size), [10] * size
             if name.endswith("weights"):
-                weights = [Fraction(int(each), 10) for each in rng.integers(1, 11, size)]
-            dsatur, dsatur_s = _dsatur_in_time(regions, weights)
+                tenths = rng.integers(1, 11, size).tolist()
+            colours = colouring_bound(regions, tenths) / 10
             began_s = time.perf_counter()
-            found = maximum_overlap(regions, weights, work_limit=work_limit)
-            upper_s = time.perf_counter() - began_s
-            yield Measured(
-                name,
-                size,
-                float(found.plain),
-                float(dsatur),
-                dsatur_s,
-                float(found.value),
-                float(found.upper_bound),
-                upper_s,
-                float(utility_gain(found)),
-            )
+            weights = [Fraction(each, 10) for each in tenths]
+            found = maximum_overlap(regions, weights, work_limit=WORK_LIMIT)
+            took_s = time.perf_counter() - began_s
+            plain, bound = float(found.plain), float(found.upper_bound)
+            worst = "exact" if found.exact else f"{float(found.value):g}"
+            gain = f"{float(utility_gain(found)):.1%}"
+            sums = f"{plain:g}", f"{colours:g}", f"{bound:g}", worst
+            yield name, f"{size:,}", *sums, f"{took_s:.1f}", f"{1 - colours / plain:.1%}", gain
 
 
-def _dsatur_in_time(regions: list[Region], weights: list[Fraction]) -> tuple[Fraction, float]:
-    """Return the bound of networkx and its seconds, or ours and the limit."""
-    began_s = time.perf_counter()
-    ours, theirs = multiprocessing.Pipe(duplex=False)
-    process = multiprocessing.Process(target=_dsatur, args=(regions, weights, theirs))
-    process.start()
-    if ours.poll(DSATUR_LIMIT_S):
-        bound: Fraction = ours.recv()
-        process.join()
-        return bound, time.perf_counter() - began_s
-    process.kill()
-    process.join()
-    tenths = [int(10 * weight) for weight in weights]
-    return Fraction(colouring_bound(regions, tenths), 10), DSATUR_LIMIT_S
+def gains(sets: int = SETS, sizes: Sequence[int] = SIZES) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each size of the census: gains over many sets, and what they took."""
+    for size in sizes:
+        found, saved, seconds, exact = [], [], [], 0
+        for number in range(sets):
+            regions = census(np.random.default_rng([size, number]), size)
+            began_s = time.perf_counter()
+            one = maximum_overlap(regions)
+            seconds.append(time.perf_counter() - began_s)
+            found.append(float(utility_gain(one)))
+            exact += one.exact
+            squared = maximum_overlap(regions, composition="gdp")
+            saved.append(average_l1_error(squared, size, 1, noise="gaussian").saved)
+        shares = (np.mean(found), min(found), max(found), np.mean(saved))
+        times = (np.mean(seconds), max(seconds))
+        yield (
+            *(f"{size:,}", str(sets), str(exact)),
+            *(f"{share:.1%}" for share in shares),
+            *(f"{each:.2f}" for each in times),
+        )
 
 
-def graph_of(regions: list[Region]) -> Graph[int]:
-    """Return the graph of regions that share a row."""
-    from networkx import Graph  # noqa: PLC0415  # only the comparisons need it
-
-    graph: Graph[int] = Graph()
-    graph.add_nodes_from(range(len(regions)))
-    for at, others in enumerate(Classes(regions).neighbours):
-        graph.add_edges_from((at, each) for each in others.nonzero()[0].tolist() if each != at)
-    return graph
-
-
-def _dsatur(regions: list[Region], weights: list[Fraction], answer: Connection) -> None:
-    from networkx import greedy_color  # noqa: PLC0415  # as above
-
-    dearest: dict[int, Fraction] = {}
-    for at, colour in greedy_color(graph_of(regions), strategy="DSATUR").items():
-        dearest[colour] = max(dearest.get(colour, Fraction(0)), weights[at])
-    answer.send(sum(dearest.values(), Fraction(0)))
+def distributions(sets: int = DRAWS, sizes: Sequence[int] = FEW) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each quantity that is not uniform: by size, its gain within some steps."""
+    for spread in (Spread(), *(Spread(each, scale) for each in QUANTITIES for scale in SCALES)):
+        cells = [spread.name]
+        for size in sizes:
+            found = [
+                maximum_overlap(
+                    drawn(np.random.default_rng([size, number]), size, spread),
+                    work_limit=FEW_STEPS,
+                )
+                for number in range(sets)
+            ]
+            certain = np.mean([float(utility_gain(one)) for one in found])
+            attained = np.mean([1 - float(one.value) / size for one in found])
+            cells += [f"{certain:.1%}", f"{attained:.1%}", str(sum(one.exact for one in found))]
+        yield tuple(cells)
 
 
-def _row(each: Measured) -> str:
-    stopped = each.dsatur_s >= DSATUR_LIMIT_S
-    exact = "exact" if each.value == each.upper else f"{each.value:g}"
-    return (
-        f"| {each.name} | {each.queries:,} | {each.plain:g} | {each.dsatur:g}{' *' * stopped} | "
-        f"{'stopped' if stopped else f'{each.dsatur_s:.1f}'} | {each.upper:g} | {exact} | "
-        f"{each.upper_s:.1f} | "
-        f"{1 - each.dsatur / each.plain:.1%} | {each.gain:.1%} |"
-    )
+def _lines() -> Iterator[str]:
+    yield f"""\
+`python -m benchmarks.overlap --write`; the module's docstring has the queries. Bounds and rows are
+the same on every machine, as work is limited and not time. The gain is the share of noise that
+parallel composition saves (Parallel Composition, section 3.3): one minus bound over plain sum.
 
+## Bounds
 
-_HEADER = """\
-| workload | queries | plain sum | DSatur | s | bound | worst row | s | gain, DSatur | gain |
-|---|--:|--:|--:|--:|--:|--:|--:|--:|--:|"""
+What the worst row loses, within {WORK_LIMIT:,} steps each, beside our own colouring of the queries
+and the plain sum.
+"""
+    heads = ("workload", "queries", "plain sum", "colours", "bound", "worst row", "s")
+    yield from table((*heads, "gain, colours", "gain"), bounds())
+    yield """
+## Figures 4 to 6: census queries
 
+Gains over all sets (Equation 6), and what Gaussian noise shrinks by (from Equation 7).
+"""
+    heads = ("queries", "sets", "exact", "mean gain", "least", "most", "l1 saved")
+    yield from table((*heads, "mean s", "longest s"), gains())
+    yield f"""
+## Figures 7, 9 and 10: other distributions
 
-def _write(measured: list[Measured], note: str, work_limit: int) -> None:
-    from matplotlib.figure import Figure  # noqa: PLC0415  # only a written report needs it
-
-    lines = [
-        "# Maximum overlap",
-        "",
-        note,
-        "",
-        "`python -m benchmarks.overlap --write` bounds what the worst row loses to random queries,",
-        f"within {work_limit:,} steps each, beside DSatur (networkx) and the plain sum. Bounds and",
-        "rows are the same on every machine, as work is limited and not time. The docstring of the",
-        "module describes the queries. The gain is the share of noise that parallel composition",
-        "saves (Parallel Composition, section 3.3): one minus bound over plain sum.",
-        "",
-        _HEADER,
-        *map(_row, measured),
-        "",
-        f"\\* networkx was stopped after {DSATUR_LIMIT_S:g} s; the bound is our own colouring's.",
-        "",
-        f"![bounds as shares of the plain sum, and times]({PLOT.name})",
-        "",
-    ]
-    REPORT.write_text("\n".join(lines), encoding="utf-8")
-    figure = Figure(figsize=(10, 5), layout="constrained")
-    bounds, times = figure.subplots(1, 2, sharey=True)
-    places = np.arange(len(measured))
-    for offset, label, share, seconds in (
-        (-0.2, "DSatur", [each.dsatur / each.plain for each in measured], "dsatur_s"),
-        (0.2, "this library", [each.upper / each.plain for each in measured], "upper_s"),
-    ):
-        bounds.barh(places + offset, share, 0.4, label=label)
-        times.barh(places + offset, [getattr(each, seconds) for each in measured], 0.4)
-    bounds.scatter(
-        [each.value / each.plain for each in measured],
-        places + 0.2,
-        marker="|",
-        color="black",
-        label="worst row found",
-        zorder=3,
-    )
-    bounds.set_yticks(places, [f"{each.name}: {each.queries:,}" for each in measured])
-    bounds.invert_yaxis()
-    bounds.set(xlabel="bound / plain sum (gain: one minus this)")
-    bounds.legend(loc="lower right")
-    times.set(xscale="log", xlabel="seconds")
-    figure.savefig(PLOT, dpi=110)
+Means of {DRAWS} sets within {FEW_STEPS:,} steps each: the gain that is certain, and the largest
+that there can be, as a row was found that loses the rest; and how many sets were exact. In the
+paper uniform is the largest of *predicates*, the least of *values*.
+"""
+    sizes = (head for size in FEW for head in (f"gain, {size:,}", "at most", "exact"))
+    yield from table(("what is not uniform", *sizes), distributions())
 
 
 def main() -> None:
     """Measure, print, and write the report where asked."""
-    parser = argparse.ArgumentParser(description="Maximum overlap beside DSatur and the plain sum.")
-    parser.add_argument("--write", action="store_true", help=f"write {REPORT.name} and {PLOT.name}")
-    parser.add_argument("--work-limit", type=int, default=WORK_LIMIT, metavar="STEPS")
-    options = parser.parse_args()
-    note = report.machine()
-    print(_HEADER)
-    measured = []
-    for each in _measured(options.work_limit):
-        measured.append(each)
-        print(_row(each), flush=True)
-    if options.write:
-        _write(measured, note, options.work_limit)
+    written(REPORT, "Maximum overlap", _lines)
 
 
 if __name__ == "__main__":

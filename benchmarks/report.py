@@ -1,7 +1,8 @@
-"""What the benchmarks measured, as a table to read and as the figures of ``README.md``."""
+"""What the benchmarks measured: the figures of ``README.md``, and reports of their own."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import platform
 import sqlite3
@@ -16,9 +17,9 @@ from rich.table import Table
 from deploy.kafka.runtime import default_version
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["README", "figures", "machine", "markdown", "replaced", "tables"]
+__all__ = ["README", "figures", "machine", "markdown", "replaced", "tables", "written"]
 
 README = Path(__file__).resolve().parent / "README.md"
 
@@ -139,6 +140,25 @@ def machine() -> str:
         f"load average {load:.1f} at the start. Python {platform.python_version()}, "
         f"Kafka {default_version()}, SQLite {sqlite3.sqlite_version}, {packages}."
     )
+
+
+def written(path: Path, title: str, measured: Callable[[], Iterable[str]]) -> None:
+    """Print a report as it is measured, and write it where the command line asks for it.
+
+    Args:
+        path: of the report.
+        title: of it.
+        measured: yields its lines.
+    """
+    parser = argparse.ArgumentParser(description=title)
+    parser.add_argument("--write", action="store_true", help=f"write {path.name}")
+    options = parser.parse_args()
+    lines = [f"# {title}\n\n{machine()}\n"]
+    for line in measured():
+        print(line, flush=True)
+        lines.append(line)
+    if options.write:
+        path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
 def replaced(text: str, section: str) -> str:

@@ -4,7 +4,7 @@ Workers read two partitions of JSON events from a real broker on the same machin
 PostgreSQL. They are stopped while the topic is filled, and timed by the clock on the wall from when
 they go on until their pages say that every event was read. All events lie in one open window.
 
-``python -m benchmarks.workers``; the machine is to have nothing else to do.
+``python -m benchmarks.aims workers``; the machine is to have nothing else to do.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-ROUNDS = 3
 FILLS = 2  # of a million events each
 PATIENCE_S = 300.0
 TAKERS = ("workers", "broker", "database", "who asks them")
@@ -63,18 +62,7 @@ class Reading:
     processor_ns: Mapping[str, float]
 
 
-def run() -> dict[str, float]:
-    """Return events per second of one worker and of two, medians of some rounds, and the ratio."""
-    one, two = (_median(found) for found in beside().values())
-    rates = one.events_per_s, two.events_per_s
-    return {
-        "one_events_per_s": rates[0],
-        "two_events_per_s": rates[1],
-        "two_to_one": rates[1] / rates[0],
-    }
-
-
-def beside(*, rounds: int = ROUNDS) -> dict[int, list[Reading]]:
+def beside(*, rounds: int) -> dict[int, list[Reading]]:
     """Return by the number of workers what was measured in each round.
 
     Args:
@@ -232,8 +220,3 @@ def _read(custodian_port: int) -> int:
     except OSError:
         return 0
     return next((int(float(line.split()[-1])) for line in lines if line.startswith(READ)), 0)
-
-
-if __name__ == "__main__":
-    for what, value in run().items():
-        print(f"{what:20} {value:,.2f}")

@@ -26,7 +26,6 @@ __all__ = [
     "LABELS",
     "Panel",
     "averages",
-    "dots",
     "folded",
     "lines",
     "number",
@@ -46,7 +45,7 @@ LABELS = {
 }
 """What is measured, in words, by its key in ``trials.Measured.value``."""
 
-_MARKERS = "osD^vPX*"
+_MARKERS = "osD^vPX*d"
 _DPI = 80
 _COLOURS = 256  # of a plot's palette, for half of the size
 
@@ -132,36 +131,6 @@ def folded(results: Results, measure: str, of: str, summary: str = "") -> Iterat
     yield ""
 
 
-def dots(path: Path, rows: Sequence[str], panels: Sequence[Panel]) -> None:
-    """Write a plot with a line per row and a marker per series.
-
-    Args:
-        path: of the PNG.
-        rows: labels, from the top.
-        panels: side by side, over the same rows.
-    """
-    from matplotlib import figure as plots  # noqa: PLC0415  # only a written report needs it
-
-    size = (4.0 * len(panels) + 1.5, 0.26 * len(rows) + 1.6)
-    figure = plots.Figure(figsize=size, layout="constrained")
-    places = np.arange(len(rows))
-    every = figure.subplots(1, len(panels), sharey=True, squeeze=False)[0]
-    for axes, panel in zip(every, panels, strict=True):
-        for at, (name, marks) in enumerate(panel.series.items()):
-            shift = 0.6 * (at / max(1, len(panel.series) - 1) - 0.5)
-            axes.scatter(
-                marks, places + shift, s=16, marker=_MARKERS[at], color=f"C{at}", label=name
-            )
-        _dress(axes, panel, along="x")
-        axes.set_xlabel(panel.title)
-        axes.hlines(places[1:] - 0.5, *axes.get_xlim(), color="0.9", lw=0.6, zorder=0)
-    every[0].set_yticks(places, rows)
-    every[0].set_ylim(len(rows) - 0.5, -0.5)
-    handles, names = every[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside upper center", ncols=len(names))
-    save(figure, path)
-
-
 def lines(
     path: Path,
     x: Sequence[float],
@@ -169,6 +138,7 @@ def lines(
     panels: Sequence[Sequence[Panel]],
     *,
     across: str = "",
+    log: bool = False,
 ) -> None:
     """Write a plot with a curve per series.
 
@@ -176,8 +146,9 @@ def lines(
         path: of the PNG.
         x: positions, the same in all panels.
         label: of the positions.
-        panels: rows of panels, all of one length.
+        panels: rows of panels, none longer than the first.
         across: label of the values, where it is the same for all panels.
+        log: whether the positions' axis is logarithmic; values are shares then.
     """
     from matplotlib import figure as plots  # noqa: PLC0415  # as above
 
@@ -185,12 +156,17 @@ def lines(
     figure = plots.Figure(figsize=size, layout="constrained")
     every = figure.subplots(len(panels), len(panels[0]), squeeze=False)
     for row, shown in zip(every, panels, strict=True):
-        for axes, panel in zip(row, shown, strict=True):
+        for axes in row[len(shown) :]:
+            axes.set_visible(False)
+        for axes, panel in zip(row, shown, strict=False):
             for at, (name, curve) in enumerate(panel.series.items()):
                 axes.plot(x, curve, marker=_MARKERS[at], ms=4, lw=1, color=f"C{at}", label=name)
-            _dress(axes, panel, along="y")
+            _dress(axes, panel)
             axes.set_title(panel.title, fontsize=9)
-            axes.set_xticks(x)
+            if log:
+                axes.set_xscale("log")
+                axes.set_ylim(-0.03, 1.03)
+            axes.set_xticks(x, [f"{each:g}" for each in x])
             axes.tick_params(labelsize=8)
     for axes in every[-1]:
         axes.set_xlabel(label)
@@ -210,16 +186,15 @@ def save(figure: Figure, path: Path) -> None:
     Image.open(drawn).convert("RGB").quantize(_COLOURS).save(path, optimize=True)
 
 
-def _dress(axes: Axes, panel: Panel, *, along: str) -> None:
+def _dress(axes: Axes, panel: Panel) -> None:
     from matplotlib.ticker import LogLocator, NullLocator  # noqa: PLC0415  # as above
 
     if panel.log:
-        axes.set(**{f"{along}scale": "log"})
-        axis = axes.xaxis if along == "x" else axes.yaxis
-        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-        axis.set_minor_locator(NullLocator())
-        axis.set_major_formatter("{x:g}")
+        axes.set_yscale("log")
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_minor_locator(NullLocator())
+        axes.yaxis.set_major_formatter("{x:g}")
     if panel.bound is not None:
-        (axes.axvline if along == "x" else axes.axhline)(panel.bound, color="0.4", ls=":", lw=1)
-    axes.grid(visible=True, axis="x" if along == "x" else "y", color="0.9", lw=0.6)
+        axes.axhline(panel.bound, color="0.4", ls=":", lw=1)
+    axes.grid(visible=True, axis="y", color="0.9", lw=0.6)
     axes.set_axisbelow(True)

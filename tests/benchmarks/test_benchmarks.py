@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 from contextlib import nullcontext
-from dataclasses import replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -16,25 +15,18 @@ from benchmarks import (
     aims,
     alarms,
     checkouts,
-    filter_grants,
     kafka_ingest,
     ledger_age,
     ledger_scale,
     one_budget,
-    overlap_domains,
-    overlap_sets,
+    overlap,
     report,
     workers,
 )
 from benchmarks.__main__ import NAMES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
-
-    from numpy.random import Generator
-
-WALL = 12 * filter_grants.UNIT
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -100,19 +92,6 @@ def test_a_large_charge_is_stored_small() -> None:
     assert ledger_scale.run((), ())["stored_100000_cells_on_12_levels_kb"] < 100
 
 
-@pytest.mark.parametrize("draw", [filter_grants.city_or_age, filter_grants.many_classes])
-def test_the_filter_grants_what_keeping_every_row_grants(
-    draw: Callable[[Generator], list[filter_grants.Alarm]],
-) -> None:
-    """On the shapes of the report every answer is that of the exact filter, which refuses some."""
-    rng = np.random.default_rng(5)
-    asked = filter_grants.histories(draw(rng), rng, 5)
-    exact = filter_grants.Exact(WALL, filter_grants.HOUR_MS)
-    wanted = [exact.grants(one) for one in asked]
-    assert filter_grants.play(asked, WALL)[0] == wanted
-    assert 0 < wanted.count(False) < len(wanted)
-
-
 def test_the_report_of_aims_says_what_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every part has its table and an aim a line, reached or missed."""
     of_readers = {"now": (300.0, 330.0), "abc": (100.0, 100.0), "aiokafka alone": (600.0, 600.0)}
@@ -128,7 +107,7 @@ def test_the_report_of_aims_says_what_is_reached(monkeypatch: pytest.MonkeyPatch
     }
     spent = {
         f"{kind}_{count}_alarms_{figure}": [2.0 * count, 3.0]
-        for kind in aims.BUDGETS
+        for kind in one_budget.KINDS
         for count in aims.ON_A_BUDGET
         for figure in one_budget.FIGURES
     }
@@ -156,7 +135,7 @@ def test_the_report_of_aims_says_what_is_reached(monkeypatch: pytest.MonkeyPatch
     assert "2.22 times as fast here" in text
     assert "1.60 times as fast with cores to spare" in text
     assert "| thresholds | user | abc | 10 | 10 | 10 | 1.00 |" in text
-    assert text.count("200.00; the aim is at most 1.5: **missed**.") == len(aims.BUDGETS)
+    assert text.count("200.00; the aim is at most 1.5: **missed**.") == len(one_budget.KINDS)
 
 
 def test_an_earlier_commit_is_lent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -180,7 +159,7 @@ def test_an_earlier_commit_is_lent(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_quantities_that_are_not_uniform_have_their_own_law() -> None:
     """Exponential numbers are small, normal choices lie in the middle, all others stay uniform."""
     rng = np.random.default_rng(1)
-    few, middle = overlap_sets.Spread("values", 1 / 8), overlap_sets.Spread("which values", 1 / 8)
+    few, middle = overlap.Spread("values", 1 / 8), overlap.Spread("which values", 1 / 8)
     numbers = {
         spread: [spread.number(rng, 100, "values") for _ in range(400)] for spread in (few, middle)
     }
@@ -198,31 +177,6 @@ def test_quantities_that_are_not_uniform_have_their_own_law() -> None:
 
 def test_sets_of_queries_make_a_row_per_size() -> None:
     """Small sets of the census are solved exactly, and every spread has its row."""
-    (row,) = overlap_sets.run(sets=2, sizes=(25,))
-    assert row.startswith("| 25 | 2 | 2 |")
-    assert len(overlap_sets.distributions(sets=1, sizes=(4,))) == 13
-
-
-def test_queries_are_bounded_until_the_time_is_over() -> None:
-    """Exact ways agree, colourings are no lower, and a way without time stops the others not."""
-    parts = list(overlap_domains.measured("ranges", 10, sizes=(8, 16), limit_s=20.0))
-    assert [each.queries for each in parts] == [8, 16]
-    for part in parts:
-        clique, overlap, theirs, ours = (part.answers[way] for way in overlap_domains.WAYS)
-        assert clique.exact
-        assert overlap.exact
-        assert clique.bound == overlap.bound  # ranges that meet pairwise share a row
-        assert min(theirs.bound or 0, ours.bound or 0) >= (overlap.bound or 0) > 0
-    way = "overlap (this library)"
-    assert overlap_domains.most(parts, way) == 16
-    over = overlap_domains.bounded(way, overlap_domains.queries_of("lists", 10, 300), 0.01)
-    assert (over.bound, over.exact) == (None, False)
-    (row,) = overlap_domains.frontier(parts)
-    assert row.count("16+") == len(overlap_domains.WAYS)
-    assert len(list(overlap_domains.every(parts))) == 2
-    name = "values: exponential, 0.125"
-    fewer, uniform = (str(overlap_domains.queries_of(kind, 10, 20)) for kind in (name, "lists"))
-    assert len(fewer) < len(uniform) / 2
-    others = [replace(each, kind=name) for each in parts]
-    text = "\n".join(overlap_domains.lines_of(parts, others, 20.0))
-    assert text.count(f"| {name} |") == 1
+    (row,) = overlap.gains(sets=2, sizes=(25,))
+    assert row[:3] == ("25", "2", "2")
+    assert len(list(overlap.distributions(sets=1, sizes=(4,)))) == 13

@@ -1,4 +1,4 @@
-"""ProBE's averages in short: what is counted, what two noises miss, and that a report comes out."""
+"""ProBE's averages in short: what is counted, and that a report comes out."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.averages import report, study
-from benchmarks.papers.originals import two_laplace_cdf
 from benchmarks.papers.probe import study as probe
 from benchmarks.papers.workloads import SUBQUERIES
 from tests.support.papers import made_up
@@ -42,22 +41,6 @@ def test_a_centred_sum_is_positive_where_the_average_is_above() -> None:
             seen += above
         assert one.moved == max(one.threshold, one.clip - one.threshold)
     assert seen > 10
-
-
-def test_two_noises_miss_as_seldom_as_they_may() -> None:
-    """At the threshold the law misses with beta exactly, and with less epsilon more often."""
-    two = study.TwoNoises(clip=100, mean=40, tolerance=500.0, beta=0.02)
-
-    def missed(epsilon: float) -> float:
-        at = np.array([-two.tolerance])
-        return float(two_laplace_cdf(at, epsilon / (2 * two.clip), epsilon / (2 * two.mean))[0])
-
-    assert missed(two.epsilon) == pytest.approx(two.beta, rel=1e-6)
-    assert missed(0.9 * two.epsilon) > 1.1 * two.beta
-    rng = np.random.default_rng(4)
-    fired, lost = two.decide(np.zeros(40_000, dtype=np.int64), rng)
-    assert np.mean(~fired) == pytest.approx(two.beta, abs=0.004)
-    assert set(lost.tolist()) == {two.epsilon}
 
 
 def test_an_average_of_one_event_is_beyond_every_budget() -> None:

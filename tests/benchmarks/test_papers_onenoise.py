@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import pytest
 
-from benchmarks.papers.onenoise import study
+from benchmarks.papers.onenoise import report as study
 from operators.conditions.condition import Aim
 from operators.registry import price
 from tests.support.formulas import condition

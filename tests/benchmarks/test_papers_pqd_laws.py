@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
@@ -11,14 +10,11 @@ import pytest
 
 from benchmarks.papers.pqd import laws, study
 from benchmarks.papers.pqd.data import Query
-from benchmarks.papers.pqd.originals import Band, Truncated, race, sparse
 from benchmarks.papers.pqd.study import Case
 from operators.deciders import Quantile, planned
 from operators.noise.source import KeyedNoise
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     Vector = NDArray[np.float64]
@@ -81,21 +77,6 @@ def test_a_threshold_of_its_own_for_either_pass_is_caught(monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize(
-    ("draw", "law"), [(race, laws.printed_race), (sparse, laws.printed_sparse)]
-)
-def test_printed_sums_have_their_laws(
-    draw: Callable[..., NDArray[np.bool_]], law: Callable[[Truncated, Band], float]
-) -> None:
-    """Draws of R2T and SVT as printed agree with the probabilities that are computed."""
-    read = Truncated.of(sums(0).values, 377, 1)
-    for epsilon in (0.25, 4.0):
-        for away in (0, 300, 900):
-            band = Band(sums(0).answer + away, 800, epsilon)
-            drawn = draw(read, band, DRAWS, np.random.default_rng(2))
-            assert off(law(read, band), drawn) < FIVE_ERRORS
-
-
-@pytest.mark.parametrize(
     ("share", "rows"), [(Fraction(1, 2), (9, 3, 4)), (Fraction(9, 10), (20, 17, 1))]
 )
 def test_hist_is_its_enumeration(share: Fraction, rows: tuple[int, int, int]) -> None:
@@ -116,18 +97,3 @@ def test_hist_is_its_enumeration(share: Fraction, rows: tuple[int, int, int]) ->
     found = laws.within(decider, np.array([rows]).T, np.array([10]), 0)
     assert found == pytest.approx(enumerated(0), abs=1e-9)
     assert found != pytest.approx(enumerated(-b), abs=1e-3)
-
-
-def test_a_decider_without_a_law_is_refused() -> None:
-    """There is no guess: what has no law here raises."""
-    with pytest.raises(TypeError, match="no law of object"):
-        laws.within(object(), np.zeros((1, 1), dtype=np.int64), np.array([1]), 0)  # type: ignore[arg-type]
-
-
-def test_a_bound_of_several_events_is_refused() -> None:
-    """Rows and noise of a bound come apart for one event of a unit only."""
-    kind = replace(sums(1).kind, events=2)
-    decider = planned("svt", kind, Fraction(1), 5)
-    column = np.ones((len(decider.statistics), 1), dtype=np.int64)
-    with pytest.raises(ValueError, match="one event"):
-        laws.within(decider, column, np.array([9]), 0)

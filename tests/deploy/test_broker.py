@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deploy.kafka.runtime import class_archive, fetch_jars, missing_for_java
 from tests.support.tree import ROOT
 from tests.support.waiting import wait_until
 
@@ -41,40 +40,6 @@ def test_a_killed_broker_comes_back_with_its_log_and_its_address(own_broker: Bro
     assert len(topic["partitions"]) == 3
     assert (own_broker.bootstrap, own_broker.cluster_id) == before[:2]
     assert own_broker.pid != before[2]
-
-
-@pytest.mark.integration
-def test_a_broker_starts_with_the_classes_of_an_earlier_one(broker: Broker) -> None:
-    """It has them mapped from the file beside its jars; on Docker there is none."""
-    if not missing_for_java():
-        archive = class_archive(fetch_jars(broker.version))
-        assert archive is not None
-        assert str(archive) in Path(f"/proc/{broker.pid}/maps").read_text(encoding="utf-8")
-
-
-def test_an_archive_is_left_once_and_only_whole_ones_are_used(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Whoever was killed while it wrote leaves none, and nobody tries again."""
-    (tmp_path / "bin").mkdir()
-    (tmp_path / "bin" / "java").touch()
-    monkeypatch.setenv("JAVA_HOME", str(tmp_path))
-    tried: list[Path] = []
-
-    def cut_short(path: Path) -> bool:
-        tried.append(path)
-        path.write_bytes(b"half of it")
-        return False
-
-    for libs in (tmp_path / "broken" / "libs", tmp_path / "whole" / "libs"):
-        libs.mkdir(parents=True)
-    assert class_archive(tmp_path / "broken" / "libs") is None
-    assert class_archive(tmp_path / "broken" / "libs", cut_short) is None
-    assert class_archive(tmp_path / "broken" / "libs", cut_short) is None
-    assert len(tried) == 1
-    found = class_archive(tmp_path / "whole" / "libs", lambda path: bool(path.write_bytes(b"all")))
-    assert found is not None
-    assert found.read_bytes() == b"all"
 
 
 @pytest.mark.integration

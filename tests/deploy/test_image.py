@@ -8,11 +8,8 @@ import sys
 import sysconfig
 from pathlib import Path
 
-import pytest
-
 from deploy.image.bill import bill
-from deploy.image.root import LEFT, NAMED, installed, needed, put
-from deploy.image.slim import link, removed, slim
+from deploy.image.slim import removed, slim
 from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S
 
@@ -118,62 +115,6 @@ def test_the_bill_names_every_package_of_the_lock() -> None:
     assert always <= {url.replace(".", "-", url.split("@")[0].count(".")) for url in urls} | set(
         urls
     )
-
-
-def test_libraries_of_two_wheels_are_one_file(tmp_path: Path) -> None:
-    """Where name and bytes are the same; what differs in either stays."""
-    for name, holds in (
-        ("numpy.libs/a.so.1", b"a"),
-        ("scipy.libs/a.so.1", b"a"),
-        ("scipy.libs/b.so.1", b"a"),
-        ("third.libs/a.so.1", b"b"),
-    ):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_bytes(holds)
-    link(tmp_path)
-    linked = [path for path in tmp_path.rglob("*") if path.is_symlink()]
-    assert linked == [tmp_path / "scipy.libs/a.so.1"]
-    assert linked[0].resolve() == tmp_path / "numpy.libs/a.so.1"
-    assert (tmp_path / "third.libs/a.so.1").read_bytes() == b"b"
-
-
-def test_whole_packages_are_found_by_one_of_their_files(tmp_path: Path) -> None:
-    """A library is its package's by either way to its folder; what nobody brought is an error."""
-    (tmp_path / "usr/lib").mkdir(parents=True)
-    (tmp_path / "lib").symlink_to("usr/lib")
-    lists = tmp_path / "info"
-    lists.mkdir()
-    (lists / "libz1:amd64.list").write_text(f"/.\n{tmp_path}/lib/libz.so.1\n", "utf-8")
-    (lists / "other.list").write_text(f"/.\n{tmp_path}/usr/lib/other.so\n", "utf-8")
-    owners = installed(lists)
-    for way in ("lib", "usr/lib"):
-        assert needed([tmp_path / way / "libz.so.1"], owners) == {"libz1", *NAMED}
-    with pytest.raises(KeyError):
-        needed([tmp_path / "lib/own.so"], owners)
-
-
-def test_what_is_put_into_the_root_keeps_links_and_modes(tmp_path: Path) -> None:
-    """Files and links as they are; folders come with what is in them."""
-    source = tmp_path / "source"
-    source.mkdir()
-    (source / "sh").write_text("#", "utf-8")
-    (source / "sh").chmod(0o755)
-    (source / "link").symlink_to("sh")
-    put([source, *source.iterdir()], tmp_path / "root")
-    found = tmp_path / "root" / str(source)[1:]
-    assert (found / "link").readlink() == Path("sh")
-    assert (found / "sh").stat().st_mode & 0o777 == 0o755
-    left = ["usr/share/man/man1/sh.1.gz", "usr/share/doc/dash/changelog.gz", "usr/lib/gconv/x.so"]
-    kept = ["usr/share/doc/dash/copyright", "usr/bin/dash", "etc/passwd"]
-    assert [name for name in (*left, *kept) if LEFT.search(name)] == left
-
-
-def test_the_bill_names_packages_of_debian(tmp_path: Path) -> None:
-    """With the version and the architecture that their control files have."""
-    stanza = "Package: libz1\nArchitecture: amd64\nVersion: 1:1.2-3\nDescription: zip\n more\n"
-    (tmp_path / "libz1").write_text(stanza, "utf-8")
-    urls = [each["purl"] for each in bill(tmp_path, tmp_path)["components"]]
-    assert urls == ["pkg:deb/debian/libz1@1:1.2-3?arch=amd64"]
 
 
 def test_the_image_begins_with_nothing() -> None:

@@ -10,12 +10,11 @@ import tarfile
 import tomllib
 import zipfile
 from dataclasses import dataclass
-from email.parser import Parser
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.support.tree import ROOT, text_of
+from tests.support.tree import ROOT, text_of, tracked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -23,29 +22,6 @@ if TYPE_CHECKING:
 PACKAGES = ("accountant", "operators", "stream")
 PROJECT = tomllib.loads(text_of("pyproject.toml"))
 BUILD = "import sys; from setuptools import build_meta as b; b.build_wheel({0}); b.build_sdist({0})"
-LEFT_BEHIND = {"__pycache__", ".venv", ".git", "build", ".tocsin"}
-
-
-def tracked() -> set[str]:
-    """Return the files of the tree, relative to its root: git's, or all but what runs leave."""
-    if (ROOT / ".git").exists() and shutil.which("git"):
-        listed = subprocess.run(
-            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-            cwd=ROOT,
-            capture_output=True,
-            check=True,
-            text=True,
-        )
-        return {name for name in listed.stdout.split("\0") if name and (ROOT / name).is_file()}
-    paths = (path.relative_to(ROOT) for path in ROOT.rglob("*") if path.is_file())
-    return {
-        str(path)
-        for path in paths
-        if not LEFT_BEHIND & set(path.parts)
-        and not any(part.endswith((".egg-info", "_cache")) for part in path.parts)
-        and not path.name.endswith((".pyc", ".db", ".db-wal", ".db-shm", ".db.heads"))
-        and path.parts[0] not in (".cache", ".hypothesis")
-    }
 
 
 @dataclass(frozen=True)
@@ -61,7 +37,7 @@ class Built:
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """A wheel and a source distribution of the tree as it is; the tree is not written to."""
     source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
-    files = tracked()
+    files = tracked(ROOT)
     for name in files:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, source / name)
@@ -112,16 +88,6 @@ def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Install
     return Installed(python, tmp_path_factory.mktemp("empty"))
 
 
-def test_every_file_of_a_package_is_installed() -> None:
-    """Schemas, templates and type markers are package data; nothing else lies beside the code."""
-    data = PROJECT["tool"]["setuptools"]["package-data"]
-    for package in PACKAGES:
-        folder = ROOT / package
-        installed = {path for pattern in data[package] for path in folder.glob(pattern)}
-        lying = {path for path in folder.rglob("*") if path.is_file() and path.suffix != ".py"}
-        assert {path for path in lying if path.parent.name != "__pycache__"} == installed
-
-
 @pytest.mark.long
 def test_a_wheel_holds_the_packages_and_nothing_else(built: Built) -> None:
     """Every file below the packages, schemas too, the command's file, licences."""
@@ -135,23 +101,6 @@ def test_a_wheel_holds_the_packages_and_nothing_else(built: Built) -> None:
         "licenses/NOTICE",
         "entry_points.txt",
     }
-
-
-@pytest.mark.long
-def test_a_wheel_says_what_it_is(built: Built) -> None:
-    """Licence, readme, words to find it by; and no host but what the tree's own text names."""
-    with zipfile.ZipFile(built.wheel) as wheel:
-        (name,) = (each for each in wheel.namelist() if each.endswith(".dist-info/METADATA"))
-        told = Parser().parsestr(wheel.read(name).decode())
-    assert told["Name"] == "tocsin"
-    assert told["License-Expression"] == "Apache-2.0"
-    assert told.get_all("License-File") == ["LICENSE", "NOTICE"]
-    assert told["Requires-Python"] == ">=3.11"
-    assert told["Author"] == "the Tocsin authors"
-    assert "differential privacy" in told["Keywords"]
-    assert "Typing :: Typed" in (told.get_all("Classifier") or ())
-    assert told["Description-Content-Type"] == "text/markdown"
-    assert told.get_payload() == text_of("README.md")
 
 
 @pytest.mark.long

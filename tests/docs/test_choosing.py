@@ -211,11 +211,8 @@ def test_one_noise_costs_what_the_tightest_comparison_does() -> None:
     )
 
 
-def test_plots_can_be_drawn_again() -> None:
-    """Each plot that the page shows is there, and the page has a place for every table."""
-    shown = re.findall(r"\]\(../images/([^)]+)\)", TEXT)
-    assert len(shown) == 4
-    assert all((choosing.IMAGES / name).stat().st_size > 10_000 for name in shown)
+def test_every_table_has_its_place() -> None:
+    """Writing the page's own tables changes nothing, and a page without places is refused."""
     tables = {name: table(name) for name in ("tolerance", "formulas", "company", "empty")}
     assert choosing._replaced(TEXT, tables) == TEXT
     with pytest.raises(ValueError, match="no place"):

@@ -9,7 +9,6 @@ new.
 from __future__ import annotations
 
 import hashlib
-import subprocess
 import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -20,7 +19,7 @@ from detect_secrets.plugins.high_entropy_strings import HighEntropyStringsPlugin
 from detect_secrets.plugins.keyword import KeywordDetector
 from detect_secrets.settings import default_settings
 
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, tracked
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
 
     from detect_secrets.plugins.base import BasePlugin
 
-__all__ = ["KNOWN", "Leak", "leaks", "tracked"]
+__all__ = ["KNOWN", "Leak", "leaks"]
 
 KNOWN: Final = ROOT / "tests" / "house" / "leaks.txt"
 _NOT_ASKED: Final = frozenset(
@@ -68,23 +67,6 @@ class Leak:
     def known(self) -> str:
         """The line of ``leaks.txt`` that allows it."""
         return f"{self.digest}  {self.path}  {self.kind}"
-
-
-def tracked(root: Path) -> list[str]:
-    """Return the files that git has or would add, from the root; all of them without git."""
-    listed = subprocess.run(
-        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=root,
-        capture_output=True,
-        check=False,
-    )
-    if listed.returncode == 0:
-        return sorted(name for name in listed.stdout.decode().split("\0") if name)
-    return sorted(
-        str(path.relative_to(root))
-        for path in root.rglob("*")
-        if not any(part.startswith(".") for part in path.relative_to(root).parts)
-    )
 
 
 def leaks(root: Path, paths: Iterable[str]) -> Iterator[Leak]:
@@ -132,7 +114,7 @@ def _found(detector: BasePlugin, path: str, text: str) -> Iterator[tuple[str, st
 
 def main(arguments: Sequence[str]) -> int:
     """Print what is not known, and what is known and gone; 1 if there is any."""
-    found = sorted(leaks(ROOT, tracked(ROOT)))
+    found = sorted(leaks(ROOT, sorted(tracked(ROOT))))
     if "--write" in arguments:
         lines = sorted({leak.known for leak in found})
         KNOWN.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.house.leaks import KNOWN, leaks, tracked
-from tests.support.tree import ROOT
+from tests.house.leaks import KNOWN, leaks
+from tests.support.tree import ROOT, tracked
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,7 +64,7 @@ def test_a_known_secret_is_known_in_its_file_alone(tmp_path: Path) -> None:
 def test_the_files_are_those_of_the_tree() -> None:
     """What is committed, or will be; nothing that runs leave."""
     paths = tracked(ROOT)
-    assert {"README.md", "tests/house/leaks.py"} <= set(paths)
+    assert {"README.md", "tests/house/leaks.py"} <= paths
     assert not any(path.startswith((".venv", ".cache")) for path in paths)
     told = {line.split("  ")[1] for line in KNOWN.read_text(encoding="utf-8").splitlines()}
-    assert told <= set(paths)
+    assert told <= paths

@@ -1,68 +1,14 @@
-"""How tests are shared out to processes: by file, the longest first, as `make test` asks for it."""
+"""How tests are shared out to processes: the longest file first."""
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
-from collections import Counter
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from tests.support import sharing
-from tests.support.tree import ROOT, text_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-FILE = """\
-import os, time
-from pathlib import Path
-import pytest
-
-@pytest.fixture(scope="module")
-def dear():
-    with Path(__file__).with_suffix(".made").open("a") as made:
-        made.write(f"{os.getpid()}\\n")
-
-@pytest.mark.parametrize("number", range(6))
-def test_it(dear, number):
-    time.sleep(0.05)  # nobody is done before the others begin
-"""
-FILES = ("test_one", "test_two", "test_three")
-
-
-def asked() -> str:
-    """Return how `make test` shares tests out."""
-    recipe = text_of("Makefile").partition("\ntested:")[2]
-    return re.findall(r"--dist=\w+", recipe)[0]
-
-
-def made(folder: Path, how: str) -> Counter[str]:
-    """Run three files by two processes; return how often each made what its tests share."""
-    for name in FILES:
-        (folder / f"{name}.py").write_text(FILE)
-    (folder / "pytest.ini").write_text("[pytest]\n")
-    words = ["-q", "-n2", how, "--no-loadscope-reorder", "-pno:cacheprovider"]
-    subprocess.run(
-        [sys.executable, "-m", "pytest", *words, "-pno:hypothesispytest"],
-        cwd=folder,
-        check=True,
-        capture_output=True,
-    )
-    return Counter({name: len((folder / f"{name}.made").read_text().split()) for name in FILES})
-
-
-def test_what_the_tests_of_a_file_share_is_made_once(tmp_path: Path) -> None:
-    """With the pytest and the pytest-xdist of the lock file, and with what `make test` asks for."""
-    assert made(tmp_path, asked()) == dict.fromkeys(FILES, 1)
-
-
-def test_shared_out_test_by_test_it_would_be_made_again(tmp_path: Path) -> None:
-    """The test above sees it."""
-    assert made(tmp_path, "--dist=load").total() > len(FILES)
+from tests.support.tree import ROOT
 
 
 def item(path: str, *fixtures: str) -> Any:

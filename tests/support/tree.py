@@ -1,15 +1,39 @@
-"""Where the source tree begins."""
+"""Where the source tree begins, and which files are of it."""
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 from typing import Final
 
-__all__ = ["ROOT", "text_of"]
+__all__ = ["ROOT", "text_of", "tracked"]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
+_LEFT_BEHIND: Final = {"__pycache__", ".venv", ".git", "build", ".tocsin", ".cache", ".hypothesis"}
 
 
 def text_of(path: str) -> str:
     """Return a file of the checkout as text."""
     return (ROOT / path).read_text(encoding="utf-8")
+
+
+def tracked(root: Path) -> set[str]:
+    """Return the files of a tree, from its root: git's, or all but what runs leave."""
+    try:
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=root,
+            capture_output=True,
+            check=True,
+            text=True,
+        )
+    except (FileNotFoundError, subprocess.CalledProcessError):
+        paths = (path.relative_to(root) for path in root.rglob("*") if path.is_file())
+        return {
+            str(path)
+            for path in paths
+            if not _LEFT_BEHIND & set(path.parts)
+            and not any(part.endswith((".egg-info", "_cache")) for part in path.parts)
+            and not path.name.endswith((".pyc", ".db", ".db-wal", ".db-shm", ".db.heads"))
+        }
+    return {name for name in listed.stdout.split("\0") if name and (root / name).is_file()}

@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.papers.averages import study
 from benchmarks.papers.averages.study import (
     AVERAGES,
     DEVIATIONS,
     MECHANISMS,
     TIMES,
-    TWO_NOISES,
     naive_epsilon,
     one_event_epsilon,
 )
+from benchmarks.papers.data import load
 from benchmarks.papers.pages import LABELS, Panel, averages, folded, lines, prose, table, values
 from benchmarks.papers.probe import study as probe
 from benchmarks.papers.workloads import SUBQUERIES
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from benchmarks.papers.data import Events
     from benchmarks.papers.probe.study import Results
 
-__all__ = ["MEASURES", "lines_of"]
+__all__ = ["MEASURES", "lines_of", "reproduced"]
 
 MEASURES = ("worst", "mean", "entropy", "fnr", "fpr", "far_fpr")
 """What is shown of every setting."""
@@ -46,8 +47,6 @@ so is how ProBE's last tolerance is chosen. What is not:
   that is its whole range, by which an event moves the average of a cell of one, then one average
   costs naive ln(1/(2 beta)) D/u = {whole:.1f} at u = {naive}% and {wide:.1f} at {first}%, beyond
   epsilon_max = {epsilon}: its Figure 10 rests on something else, which is not said.
-- *Sum and count* is the other reading: Laplace noise for the sum and for the count, half of epsilon
-  each, as wide as misses at most beta allow; otherwise *naive, printed*.
 - A tolerance is of the sum. A range is that of the average times the median number of events of a
   cell, over cells that have any, in an earlier span.
 - A threshold is the mean and {deviations} standard deviation of that span's averages: at three, as
@@ -56,6 +55,19 @@ so is how ProBE's last tolerance is chosen. What is not:
 
 *FPR* is the paper's, over all negatives; *beyond the tolerance* is over those that miss a threshold
 by more than twice ProBE's last tolerance: only for them can alpha be promised."""
+
+
+def reproduced(source: Path, runs: int, folder: Path) -> Iterator[str]:
+    """Yield the report's lines, and write its plots.
+
+    Args:
+        source: where the data are.
+        runs: of each mechanism.
+        folder: where the plots go.
+    """
+    data = load(source)
+    found = study.scenes(data)
+    yield from lines_of(data, found, study.by_size(found, runs), folder)
 
 
 def lines_of(
@@ -159,7 +171,6 @@ def _figure_10(measured: Mapping[str, Results], folder: Path) -> Iterator[str]:
     )
     kept = {name: _kept(measured, name) for name in MECHANISMS}
     beyond = {name: float(np.nanmax(of["far_fpr"][name])) for name in MECHANISMS}
-    dear = of["worst"][TWO_NOISES] / of["worst"]["naive"]
     large = [each for name in measured if _large(name) for each in measured[name].values()]
     tops = {
         name: max((each[name].value("fpr") for each in large), default=float("nan"))
@@ -180,11 +191,7 @@ With {TIMES} times as many events it is {tops["ProBE"]:.3f} at most with ProBE,
 {beyond["ProBE"]:.3f} at most with ProBE, {beyond["ProBE-Ent"]:.3f} with ProBE-Ent. Naive has more
 min-entropy than ProBE-Ent in
 {int(np.count_nonzero(of["entropy"]["naive"] > of["entropy"]["ProBE-Ent"]))} of {len(flat)} cases,
-at an FPR of up to {np.nanmax(of["fpr"]["naive"]):.2f}.
-
-**Two noises.** To miss as seldom, a noise for the sum and one for the count cost
-{dear.min():.1f} to {dear.max():.1f} times as much as the centred sum: the sum alone moves by the
-whole clip, and each has half of epsilon. The centred sum is one statistic, and so is paid once.""")
+at an FPR of up to {np.nanmax(of["fpr"]["naive"]):.2f}.""")
     yield ""
     for measure in MEASURES:
         yield from folded(flat, measure, "setting")

@@ -1,9 +1,8 @@
 """ProBE's Figure 10: conjunctions of averages, mechanism by mechanism.
 
 ``AVG(x) > c`` is decided as the sum of ``x - c``, the reduction of ``stream.config.alarms``: the
-larger distance from c to an end of the clip is what one event moves it by. The paper says neither
-what an average's sensitivity is nor whether sum and count get a noise each; both readings stand
-beside it.
+larger distance from c to an end of the clip is what one event moves it by. The paper does not say
+what an average's sensitivity is.
 """
 
 from __future__ import annotations
@@ -11,17 +10,16 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from benchmarks.papers.originals import two_laplace_cdf
 from benchmarks.papers.probe import study as probe
 from benchmarks.papers.probe.study import Case
 from benchmarks.papers.regime.crowds import resampled
 from benchmarks.papers.regime.study import TIMES
 from benchmarks.papers.tally import Aggregate, busiest, tally
-from benchmarks.papers.trials import Outcome, measure
+from benchmarks.papers.trials import measure
 from benchmarks.papers.workloads import SUBQUERIES, Columns, round_range
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim
@@ -29,7 +27,7 @@ from operators.registry import price
 from stream.config.alarms import reduction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -42,11 +40,9 @@ __all__ = [
     "DEVIATIONS",
     "MECHANISMS",
     "TIMES",
-    "TWO_NOISES",
     "Averaged",
     "Averages",
     "Mean",
-    "TwoNoises",
     "averages_of",
     "by_size",
     "naive_epsilon",
@@ -56,7 +52,6 @@ __all__ = [
 
 DEVIATIONS: Final = 1
 """Thresholds are the mean and this many standard deviations of the cells' averages, before."""
-TWO_NOISES: Final = "sum and count"
 MECHANISMS: Final = (
     "naive",
     "score",
@@ -64,12 +59,9 @@ MECHANISMS: Final = (
     "ProBE, fresh",
     "ProBE-Ent",
     "naive, printed",
-    TWO_NOISES,
 )
-"""The paper's three, one noise for the whole condition, ProBE closest to its own algorithm, naive
-as printed, and naive with a noise for the sum and one for the count."""
-
-_Floats: TypeAlias = "NDArray[np.float64]"
+"""The paper's three, one noise for the whole condition, ProBE closest to its own algorithm, and
+naive as printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,47 +151,6 @@ class Averages:
 
     columns: Columns
     every: tuple[Averaged, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class TwoNoises:
-    """Fire iff ``S + X - c (N + Y) > -u``: Laplace noise for a sum and for a count, half each.
-
-    Missing at most beta at ``S = c N`` takes the least epsilon at which the two noises together
-    fall below -u with that probability.
-
-    Args:
-        clip: what one event adds to the sum at most, in granules.
-        mean: c, in granules.
-        tolerance: u > 0, of the centred sum.
-        beta: bound on misses, below 1/2.
-    """
-
-    clip: int
-    mean: int
-    tolerance: float
-    beta: float
-
-    @property
-    def epsilon(self) -> float:
-        """Loss of every cell."""
-        low, high = 0.0, 1e6
-        for _ in range(200):
-            middle = (low + high) / 2
-            missed = two_laplace_cdf(
-                np.array([-self.tolerance]), middle / (2 * self.clip), middle / (2 * self.mean)
-            )[0]
-            low, high = (middle, high) if missed > self.beta else (low, middle)
-        return high
-
-    def decide(
-        self, centred: NDArray[np.int64], rng: np.random.Generator
-    ) -> tuple[NDArray[np.bool_], _Floats]:
-        """Return which cells fire and what each loses, both of shape (cells,)."""
-        epsilon = self.epsilon
-        noise = rng.laplace(0, 2 * self.clip / epsilon, centred.size)
-        noise -= self.mean * rng.laplace(0, 2 / epsilon, centred.size)
-        return centred + noise > -self.tolerance, np.full(centred.size, epsilon)
 
 
 def averages_of(name: str, events: Events) -> Averages:
@@ -308,28 +259,7 @@ def _measured(found: Averages, size: int, runs: int) -> dict[str, Measured]:
     far = np.logical_or.reduce(
         [each <= -width for each, width in zip(statistics[:size], widths, strict=True)]
     )
-    makers = {
-        name: _two_noises(found, case) if name == TWO_NOISES else probe.MECHANISMS[name](case)
-        for name in MECHANISMS
-    }
+    makers = {name: probe.MECHANISMS[name](case) for name in MECHANISMS}
     return {
         name: measure(decide, truth, runs, far=np.asarray(far)) for name, decide in makers.items()
     }
-
-
-def _two_noises(found: Averages, case: Case) -> Callable[[], Outcome]:
-    """Every average by itself, beta in equal parts, results combined: *naive* with two noises."""
-    tolerances = case.tolerances(case.naive_percent)
-    beta = float(case.max_fnr) / len(tolerances)
-    rng = np.random.default_rng()
-    deciders = [
-        (TwoNoises(each.clip, each.threshold, tolerance, beta), each.centred)
-        for each, tolerance in zip(found.every[: len(tolerances)], tolerances, strict=True)
-    ]
-
-    def run() -> Outcome:
-        decided = [decider.decide(centred, rng) for decider, centred in deciders]
-        fired = np.logical_and.reduce([each for each, _ in decided])
-        return Outcome.of(fired, np.sum([lost for _, lost in decided], axis=0))
-
-    return run

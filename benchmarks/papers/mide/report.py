@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.papers.data import load
+from benchmarks.papers.mide import study
 from benchmarks.papers.mide.study import BETA, FACTORS, FIRST, MECHANISMS, ROUNDS
 from benchmarks.papers.pages import (
     LABELS,
     Panel,
     averages,
-    dots,
     folded,
     lines,
     prose,
@@ -29,9 +30,8 @@ if TYPE_CHECKING:
 
     from benchmarks.papers.data import Events
     from benchmarks.papers.mide.study import Results
-    from benchmarks.papers.trials import Measured
 
-__all__ = ["lines_of"]
+__all__ = ["lines_of", "reproduced"]
 
 _RULES = """\
 Everything is as in the paper's section 6 where it can be: beta = 0.05, u = 1 (the paper's alpha),
@@ -59,31 +59,41 @@ other. *Printed* are the paper's algorithms as it prints them: continuous noise,
 D/u, beta/m per step and, for DPPWLM, shares of skipped steps handed on (which has no proof)."""
 
 
+def reproduced(source: Path, runs: int, folder: Path) -> Iterator[str]:
+    """Yield the report's lines, and write its plots.
+
+    Args:
+        source: where the data are.
+        runs: of each mechanism.
+        folder: where the plots go.
+    """
+    data = load(source)
+    found = study.by_query(data, runs)
+    varied = study.by_tolerance(data["taxi"], runs) if "taxi" in data else {}
+    yield from lines_of(data, found, varied, folder)
+
+
 def lines_of(
     data: Mapping[str, Events],
     found: Results,
     varied: Results,
-    betas: Mapping[tuple[int, float], Mapping[str, Measured]],
     folder: Path,
 ) -> Iterator[str]:
-    """Yield the report's lines, and write its plots.
+    """Yield the report's lines, and write its plot.
 
     Args:
         data: the data sets there were.
         found: Figures 6 and 7.
         varied: Figure 8; empty without its data.
-        betas: the same by u and beta; empty without its data.
-        folder: where the plots go.
+        folder: where the plot goes.
     """
     yield _RULES
     yield ""
     yield from _queries(data)
-    yield from _figure_6(found, folder)
-    yield from _figure_7(found, folder)
+    yield from _figure_6(found)
+    yield from _figure_7(found)
     if varied:
         yield from _figure_8(varied, folder)
-    if betas:
-        yield from _other_betas(betas)
 
 
 def _queries(data: Mapping[str, Events]) -> Iterator[str]:
@@ -103,11 +113,8 @@ def _queries(data: Mapping[str, Events]) -> Iterator[str]:
     yield ""
 
 
-def _figure_6(found: Results, folder: Path) -> Iterator[str]:
-    _plot(found, ("worst", "mean", "entropy"), folder / "privacy.png")
+def _figure_6(found: Results) -> Iterator[str]:
     yield "## Figure 6: what it costs"
-    yield ""
-    yield "![ex-post epsilon and min-entropy by query and threshold](privacy.png)"
     yield ""
     yield f"Averages over the {len(found)} cases (rates: over those with such cells):"
     yield ""
@@ -158,11 +165,8 @@ def _printed_highest(entropy: Mapping[str, NDArray[np.float64]]) -> str:
     return str(np.count_nonzero(ours > np.max(others, axis=0)))
 
 
-def _figure_7(found: Results, folder: Path) -> Iterator[str]:
-    _plot(found, ("fnr", "fpr", "far_fpr"), folder / "accuracy.png")
+def _figure_7(found: Results) -> Iterator[str]:
     yield "## Figure 7: what it gets wrong"
-    yield ""
-    yield "![false negatives and false positives by query and threshold](accuracy.png)"
     yield ""
     fnr = {name: values(found, "fnr", name) for name in MECHANISMS}
     fpr = {name: float(np.nanmean(values(found, "fpr", name))) for name in MECHANISMS}
@@ -241,49 +245,6 @@ TSLM {1 - mean["TSLM"][0] / printed:.0%} cheaper.""")
     yield ""
     for measure in LABELS:
         yield from folded(varied, measure, "u")
-
-
-def _other_betas(found: Mapping[tuple[int, float], Mapping[str, Measured]]) -> Iterator[str]:
-    yield "## Section 6.2: other betas"
-    yield ""
-    yield "The same query and thresholds; *misses* is the FNR."
-    yield ""
-    shown = ("TSLM", "PPWLM", "DPPWLM")
-    rows, kept, broken = [], 0, 0
-    for (u, beta), each in found.items():
-        most = max(each[name].value("fnr") for name in each if name != "NLM")
-        kept += most <= beta
-        broken += each["NLM"].value("fnr") > beta
-        rates = each["NLM"].value("fnr"), most
-        means = (each[name].value("mean") for name in shown)
-        entropies = (each[name].value("entropy") for name in shown)
-        cells = (f"{value:.3g}" for value in (*rates, *means, *entropies))
-        rows.append((str(u), f"{beta:g}", *cells))
-    head = (
-        "u",
-        "beta",
-        "misses, NLM",
-        "misses, most of the others",
-        *(f"mean epsilon, {name}" for name in shown),
-        *(f"min-entropy, {name}" for name in shown),
-    )
-    yield from table(head, rows)
-    yield ""
-    below = {
-        name: sum(
-            each["DPPWLM"].value("mean") < each[name].value("mean") for each in found.values()
-        )
-        for name in ("TSLM", "PPWLM")
-    }
-    yield prose(f"""The paper has no plot, and says that results are like those of Figure 8.
-They are: NLM misses more than beta in {broken} of {len(found)} cases, while all others keep it in
-{kept}; costs fall as beta grows; and DPPWLM's mean is below PPWLM's in {below["PPWLM"]} of
-{len(found)} cases. It is below TSLM's in {below["TSLM"]}, and not where u and beta are both
-large.""")
-
-
-def _plot(found: Results, measures: tuple[str, ...], path: Path) -> None:
-    dots(path, list(found), [_panel(found, measure) for measure in measures])
 
 
 def _panel(found: Results, measure: str, *, log: bool = False) -> Panel:

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BETA",
-    "BETAS",
     "FACTORS",
     "FIRST",
     "MECHANISMS",
@@ -38,7 +37,6 @@ __all__ = [
     "TOLERANCES",
     "Planner",
     "Results",
-    "by_beta",
     "by_query",
     "by_tolerance",
     "measured",
@@ -52,7 +50,6 @@ ROUNDS, PARTS = 4, 3
 RUNS = 100
 FACTORS = {"H": Fraction(1), "M": Fraction(4, 5), "L": Fraction(3, 5)}
 TOLERANCES = (1, 2, 5, 10, 15, 20, 25, 30)
-BETAS = tuple(Fraction(percent, 100) for percent in (1, 2, 5, 7, 10))
 
 Results: TypeAlias = "dict[str, dict[str, Measured]]"
 """What was measured, by setting and mechanism."""
@@ -80,22 +77,6 @@ def by_tolerance(
     """Return what Figure 8 shows, on taxis by busy zone with low thresholds: by u, by mechanism."""
     cells = _varied(events)
     return {str(tolerance): measured(cells, tolerance, runs) for tolerance in tolerances}
-
-
-def by_beta(
-    events: Events,
-    runs: int = RUNS,
-    *,
-    betas: Sequence[Fraction] = BETAS,
-    tolerances: Sequence[int] = (1, 10),
-) -> dict[tuple[int, float], dict[str, Measured]]:
-    """Return the same by u and beta: the paper has no plot, and says that results are similar."""
-    cells = _varied(events)
-    return {
-        (tolerance, float(beta)): measured(cells, tolerance, runs, mechanisms(beta))
-        for tolerance in tolerances
-        for beta in betas
-    }
 
 
 def measured(

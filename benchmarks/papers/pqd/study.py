@@ -51,7 +51,6 @@ __all__ = [
     "Point",
     "Results",
     "exact",
-    "least_budget",
     "measured",
     "point",
     "thresholds",
@@ -285,15 +284,6 @@ def thresholds(case: Case, epsilon: Fraction) -> dict[str, float]:
     largest = max(1, case.largest)
     names = (name for name in DECIDERS[case.query.kind] if name in _KNOWN)
     return {name: tau_min(name, kind, epsilon, DELTA, largest=largest) for name in names}
-
-
-def least_budget(case: Case, name: str, tau: int) -> float:
-    """Return from which epsilon on a decider is effective, on a grid; NaN where it never is."""
-    for sixteenth in range(4 * 16, -1, -1):
-        epsilon = Fraction(2 ** (-sixteenth / 16)).limit_denominator(10_000)
-        if thresholds(case, epsilon).get(name, math.inf) <= tau:
-            return float(epsilon)
-    return math.nan
 
 
 def _printed(name: str, case: Case, band: Band, draws: Draws) -> NDArray[np.bool_]:

@@ -30,7 +30,6 @@ __all__ = [
     "real_noise",
     "rising",
     "shortfall",
-    "steady",
 ]
 
 _LEAST_EXPECTED = 10.0
@@ -40,13 +39,17 @@ _SHARE = 0.95
 
 
 def points_of(
-    found: Results, kind: Kind, *, copies: int | None = None, inside: bool | None = None
+    found: Results,
+    kind: Kind | None = None,
+    *,
+    copies: int | None = None,
+    inside: bool | None = None,
 ) -> list[Point]:
-    """Return the points of a kind of queries.
+    """Return the points of some queries.
 
     Args:
         found: what was measured.
-        kind: of the queries.
+        kind: of the queries; all by default.
         copies: of which table; both by default.
         inside: whether q(D) lies within the band; either by default.
     """
@@ -55,7 +58,7 @@ def points_of(
         for times, curves in found.items()
         for curve in curves.values()
         for point in (*curve.by_tau, *curve.by_epsilon)
-        if curve.case.query.kind == kind
+        if kind in {None, curve.case.query.kind}
         and copies in {None, times}
         and inside in {None, point.inside}
     ]
@@ -87,9 +90,7 @@ def effective_errors(found: Results) -> tuple[int, float]:
     """Return in how many cases Definition 3.4 promises something, and the largest error there."""
     errors = [
         point.law[name]
-        for curves in found.values()
-        for curve in curves.values()
-        for point in (*curve.by_tau, *curve.by_epsilon)
+        for point in points_of(found)
         for name, least in point.effective.items()
         if point.tau >= least and (not point.distance or point.distance >= 2 * point.tau)
     ]
@@ -104,9 +105,7 @@ def near_ends(found: Results) -> tuple[int, int]:
     """
     errors = [
         point.law[name]
-        for curves in found.values()
-        for curve in curves.values()
-        for point in (*curve.by_tau, *curve.by_epsilon)
+        for point in points_of(found)
         for name, least in point.effective.items()
         if point.tau >= least
     ]
@@ -133,13 +132,11 @@ def far_from_law(found: Results, runs: int) -> tuple[int, int, float]:
         many standard errors the farthest one does.
     """
     scores = []
-    for curves in found.values():
-        for curve in curves.values():
-            for point in (*curve.by_tau, *curve.by_epsilon):
-                for name, law in point.law.items():
-                    if not math.isnan(law) and runs * min(law, 1 - law) >= _LEAST_EXPECTED:
-                        error = math.sqrt(law * (1 - law) / runs)
-                        scores.append(abs(point.wrong[name] - law) / error)
+    for point in points_of(found):
+        for name, law in point.law.items():
+            if not math.isnan(law) and runs * min(law, 1 - law) >= _LEAST_EXPECTED:
+                error = math.sqrt(law * (1 - law) / runs)
+                scores.append(abs(point.wrong[name] - law) / error)
     return len(scores), sum(score > 2 for score in scores), max(scores, default=0.0)
 
 
@@ -175,8 +172,3 @@ def chosen(found: Results) -> Counter[str]:
         for curve in curves.values()
         for point in (*curve.by_tau, *curve.by_epsilon)
     )
-
-
-def steady(difference: float) -> str:
-    """Return a relative difference, or that it is lost in rounding."""
-    return "1e-12" if difference < 1e-12 else f"{difference:.0e}"

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.papers.data import load
 from benchmarks.papers.pages import (
     LABELS,
     Panel,
@@ -17,6 +19,7 @@ from benchmarks.papers.pages import (
     table,
     values,
 )
+from benchmarks.papers.probe import study
 from benchmarks.papers.probe.study import (
     FORMULAS,
     MAX_FNR,
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
     from benchmarks.papers.data import Events
     from benchmarks.papers.probe.study import Results
 
-__all__ = ["MEASURES", "lines_of"]
+__all__ = ["MEASURES", "lines_of", "reproduced"]
 
 MEASURES = ("worst", "mean", "entropy", "fnr", "fpr")
 """What is shown of every setting."""
@@ -72,6 +75,30 @@ of its own](../averages/README.md)."""
 
 _PHASED = ("ProBE", "ProBE, fresh", "ProBE-Ent")
 """The paper's."""
+
+
+def reproduced(source: Path, runs: int, folder: Path) -> Iterator[str]:
+    """Yield the report's lines, and write its plots.
+
+    Args:
+        source: where the data are.
+        runs: of each mechanism.
+        folder: where the plots go.
+    """
+    data = load(source)
+    workers = os.cpu_count() or 1
+    retail: tuple[Results, Results] = ({}, {})
+    taxi: tuple[Results, Results] = ({}, {})
+    if "retail" in data:
+        shop = data["retail"]
+        retail = (
+            study.by_naive_tolerance(shop, runs, workers=workers),
+            study.by_tree(shop, runs, workers=workers),
+        )
+    if "taxi" in data:
+        taxi = study.by_bound(data["taxi"], runs, workers=workers)
+    sizes = study.by_size(data, runs, workers=workers)
+    yield from lines_of(data, sizes, retail, taxi, folder)
 
 
 def lines_of(

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from benchmarks.papers.data import load
 from benchmarks.papers.mide.study import MECHANISMS
 from benchmarks.papers.pages import LABELS, Panel, folded, lines, number, prose, table, values
+from benchmarks.papers.regime import study
 from benchmarks.papers.regime.study import PROBES, TIMES
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from benchmarks.papers.regime.study import Results, Scene, Trial
-    from benchmarks.papers.trials import Measured
 
-__all__ = ["Found", "lines_of"]
+__all__ = ["lines_of", "reproduced"]
 
 _RULES = f"""\
 The data of the other reports are small: a month of green taxis has 60,000 pickups, the papers'
@@ -33,45 +33,48 @@ _QUANTILES = (0.01, 0.05, 0.25, 0.5)
 _SHOWN = ("worst", "mean", "entropy", "fnr", "fpr")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Found:
-    """What was measured.
+def reproduced(source: Path, runs: int, folder: Path) -> Iterator[str]:
+    """Yield the report's lines, and write its plots.
+
+    Args:
+        source: where the data are.
+        runs: of each mechanism.
+        folder: where the plots go.
+    """
+    data = load(source)
+    crowds = study.grown({name: data[name] for name in data if name != "retail"})
+    cases = list(study.scenes(crowds))
+    yield from lines_of(
+        cases,
+        study.by_query(cases, runs),
+        study.by_tolerance(cases[-1], runs),
+        study.by_last_tolerance(data, runs),
+        folder,
+    )
+
+
+def lines_of(
+    cases: Sequence[Scene],
+    by_query: Results,
+    by_tolerance: Results,
+    trials: Sequence[Trial],
+    folder: Path,
+) -> Iterator[str]:
+    """Yield the report's lines, and write its plot.
 
     Args:
         cases: MIDE's queries.
         by_query: Figure 6, by name and way of growing.
         by_tolerance: Figure 8, on the last of the cases.
-        by_first: by epsilon_1, on the same.
-        by_rounds: by m, on the same.
         trials: ProBE beside naive.
-        by_split: Table 3, by beta and by phase one's part; empty without its data.
-    """
-
-    cases: Sequence[Scene]
-    by_query: Results
-    by_tolerance: Results
-    by_first: Results
-    by_rounds: Results
-    trials: Sequence[Trial]
-    by_split: Mapping[str, Results]
-
-
-def lines_of(found: Found, folder: Path) -> Iterator[str]:
-    """Yield the report's lines, and write its plot.
-
-    Args:
-        found: what was measured.
         folder: where the plot goes.
     """
     yield _RULES
     yield ""
-    yield from _distances(found.cases)
-    yield from _cost(found.by_query)
-    yield from _tolerance(found.cases[-1], found.by_tolerance, folder)
-    yield from _parameters(found.cases[-1], found.by_first, found.by_rounds)
-    yield from _probe(found.trials)
-    if found.by_split:
-        yield from _split(found.by_split)
+    yield from _distances(cases)
+    yield from _cost(by_query)
+    yield from _tolerance(cases[-1], by_tolerance, folder)
+    yield from _probe(trials)
 
 
 def _distances(cases: Sequence[Scene]) -> Iterator[str]:
@@ -177,35 +180,6 @@ FNR goes from {fnr[0]:.4f} to {fnr[-1]:.3f}.""")
         yield from folded(found, measure, "u", f"{LABELS[measure]}, by u")
 
 
-def _parameters(scene: Scene, firsts: Results, rounds: Results) -> Iterator[str]:
-    yield "## MIDE, section 6.2: other epsilon_1 and m"
-    yield ""
-    yield f"*{scene.name}*, {scene.how}, u = 1."
-    yield ""
-    for title, found in (("epsilon_1", firsts), ("m", rounds)):
-        names = tuple(next(iter(found.values())))
-        for measure in ("worst", "mean", "entropy"):
-            yield f"{LABELS[measure].capitalize()}, by {title}:"
-            yield ""
-            yield from table(
-                (title, *names),
-                (
-                    (setting, *(number(each[name].value(measure)) for name in names))
-                    for setting, each in found.items()
-                ),
-            )
-            yield ""
-    first = {name: values(firsts, "mean", name) for name in ("DPPWLM", "DPPWLM, printed")}
-    last = {name: values(rounds, "worst", name) for name in ("DPPWLM", "DPPWLM, printed")}
-    yield prose(f"""The paper says that a larger epsilon_1 loses more: DPPWLM's mean goes from
-{number(first["DPPWLM"][0])} to {number(first["DPPWLM"][-1])} here, as printed from
-{number(first["DPPWLM, printed"][0])} to {number(first["DPPWLM, printed"][-1])}. And that more than
-four steps make the last one dearer: the dearest cell goes from {number(last["DPPWLM"][0])} at
-m = {next(iter(rounds))} to {number(last["DPPWLM"][-1])} at {next(reversed(rounds))}, as printed
-from {number(last["DPPWLM, printed"][0])} to {number(last["DPPWLM, printed"][-1])}.""")
-    yield ""
-
-
 def _probe(trials: Sequence[Trial]) -> Iterator[str]:
     yield "## ProBE, Figure 6: cheaper than naive?"
     yield ""
@@ -274,49 +248,6 @@ is promised.""")
     yield ""
     yield "</details>"
     yield ""
-
-
-def _split(found: Mapping[str, Results]) -> Iterator[str]:
-    yield "## ProBE, Table 3: beta split unevenly over the phases"
-    yield ""
-    yield "The disjunction of two on taxis as they are, a last tolerance of 6%; mean epsilon of the"
-    yield "cells, and FPR, by the part of both rates that phase one may use."
-    yield ""
-    parts = list(next(iter(found.values())))
-    (name,) = next(iter(found.values()))[parts[0]]
-    shown = {
-        beta: {part: each[name] for part, each in results.items()}
-        for beta, results in found.items()
-    }
-    yield from table(
-        ("beta", *parts),
-        (
-            (
-                beta,
-                *(f"{number(each[part].value('mean'))} ({each[part].fpr:.3f})" for part in parts),
-            )
-            for beta, each in shown.items()
-        ),
-    )
-    yield ""
-    least = [_cheapest(each) for each in shown.values()]
-    spread = max(
-        max(each[part].value("mean") for part in parts)
-        / min(each[part].value("mean") for part in parts)
-        for each in shown.values()
-    )
-    means = [each[parts[0]].value("mean") for each in shown.values()]
-    most = max(each.fpr for results in shown.values() for each in results.values())
-    yield prose(f"""The paper finds no split that is best throughout, and the least loss with 90%
-for phase one. Here the least mean is at {", ".join(least)} from the largest beta to the smallest,
-and the dearest split costs {spread:.2f} times the cheapest at most. A smaller beta costs more: from
-{number(means[0])} to {number(means[-1])} at {parts[0]}. The highest rate of false alarms is
-{most:.3f}.""")
-    yield ""
-
-
-def _cheapest(found: Mapping[str, Measured]) -> str:
-    return min(found, key=lambda part: found[part].value("mean"))
 
 
 def _row(percent: int, name: str, trials: Sequence[Trial]) -> tuple[str, ...]:

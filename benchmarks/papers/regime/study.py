@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 import numpy as np
@@ -13,7 +12,6 @@ from benchmarks.papers.probe import study as probe
 from benchmarks.papers.regime.crowds import repeated, resampled, spanned
 from benchmarks.papers.trials import measure
 from benchmarks.papers.workloads import QUERIES, SUBQUERIES
-from operators.formulas.probe import Probe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -23,21 +21,14 @@ if TYPE_CHECKING:
     from benchmarks.papers.workloads import Cells
 
 __all__ = [
-    "FIRSTS",
     "LAST_PERCENTS",
     "PROBES",
-    "ROUNDS",
-    "SMALLEST",
-    "SPLITS",
     "TIMES",
     "TOLERANCES",
     "Scene",
     "Trial",
-    "by_first",
     "by_last_tolerance",
     "by_query",
-    "by_rounds",
-    "by_split",
     "by_tolerance",
     "grown",
     "scenes",
@@ -46,15 +37,8 @@ __all__ = [
 TIMES = 64
 """A month of green taxis has 60,000 pickups; the papers' yellow taxis some four million."""
 TOLERANCES = (1, 10, 20, 50, 100, 150, 200)
-FIRSTS = tuple(Fraction(1, 10**power) for power in (5, 4, 3, 2, 1))
-ROUNDS = (2, 4, 6, 8, 10, 12)
 LAST_PERCENTS = (1, 3, 6, 12)
 SIZES: Final = (2, 4, 6)
-SPLITS = tuple(Fraction(tenths, 10) for tenths in (1, 4, 5, 6, 9))
-"""Table 3's parts of beta for phase one."""
-SMALLEST = tuple(Fraction(5, 10**power) for power in (2, 3, 4, 5, 6))
-"""Table 3's betas."""
-_SPLIT_PERCENT: Final = 6
 _NAIVE_PERCENTS: Final = (30, 25, 20, 15, 12, 10, 6, 3)
 _QUERIES: Final = ("badges Tue", "badges Sat", "taxi 34")
 
@@ -139,22 +123,6 @@ def by_tolerance(scene: Scene, runs: int, tolerances: Sequence[int] = TOLERANCES
     return {str(each): mide.measured(scene.cells, each, runs) for each in tolerances}
 
 
-def by_first(scene: Scene, runs: int, firsts: Sequence[Fraction] = FIRSTS) -> Results:
-    """Return the mechanisms of several steps by epsilon_1 (section 6.2)."""
-    return {
-        f"{float(each):g}": mide.measured(scene.cells, 1, runs, mide.progressive(each, mide.ROUNDS))
-        for each in firsts
-    }
-
-
-def by_rounds(scene: Scene, runs: int, rounds: Sequence[int] = ROUNDS) -> Results:
-    """Return the mechanisms of several steps by m (section 6.2)."""
-    return {
-        str(each): mide.measured(scene.cells, 1, runs, mide.progressive(mide.FIRST, each))
-        for each in rounds
-    }
-
-
 def by_last_tolerance(
     data: Mapping[str, Events],
     runs: int,
@@ -187,35 +155,6 @@ def by_last_tolerance(
                     case = probe.Case(columns, formulas[size - 1])
                     about = (workload.data, kind, size, many)
                     found += _trials(about, case, runs, percents)
-    return found
-
-
-def by_split(
-    events: Events,
-    runs: int,
-    *,
-    betas: Sequence[Fraction] = SMALLEST,
-    splits: Sequence[Fraction] = SPLITS,
-) -> dict[str, Results]:
-    """Return what Table 3 shows, a disjunction of two on taxis: by beta, then by phase one's part.
-
-    The last tolerance is 6% of the ranges; both phases have noise of their own, as in the paper.
-    """
-    workload = next(each for each in SUBQUERIES if each.data == "taxi")
-    columns = workload.columns(events)
-    found: dict[str, Results] = {}
-    for beta in betas:
-        case = probe.Case(columns, probe.FORMULAS["disjunction"][1], max_fnr=beta)
-        aim = case.aim(_SPLIT_PERCENT)
-        truth = case.condition.truth(columns.statistics)
-        found[f"{float(beta):g}"] = {
-            f"{float(part):.0%}": {
-                "ProBE, fresh": measure(
-                    probe.running(case, Probe.planned(case.condition, aim, fresh=part)), truth, runs
-                )
-            }
-            for part in splits
-        }
     return found
 
 

@@ -63,23 +63,6 @@ class Pair:
         """Mean of v, which is the mean correction."""
         return _mean(self.query)
 
-    def density(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return the density of Z = v - rho, for exponential v and Laplace rho.
-
-        Args:
-            x: where, of any shape.
-
-        Raises:
-            TypeError: another pair of noises.
-        """
-        if not isinstance(self.query, Exponential) or not isinstance(self.threshold, Laplace):
-            raise TypeError("a closed form is there for exponential and Laplace noise")
-        s, b = self.query.scale, self.threshold.scale
-        low = np.exp(np.minimum(x, 0) / b) / (2 * (s + b))
-        high = np.exp(-np.maximum(x, 0) / s) * s / (s * s - b * b)
-        high = high - np.exp(-np.maximum(x, 0) / b) / (2 * (s - b))
-        return np.where(x < 0, low, high)
-
     def below(self, x: float) -> float:
         """Return Gamma(x) = P[v - rho < x]."""
         return 1 - self._mean(lambda rho: self.query.survival(x + rho), [-x])

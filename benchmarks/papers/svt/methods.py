@@ -32,7 +32,6 @@ __all__ = [
     "NAMES",
     "Law",
     "Method",
-    "by_renyi",
     "gaussian_scale",
     "methods",
     "plan_of",
@@ -97,85 +96,51 @@ def shares(law: Law, alarms: int, epsilon: float, *, monotone: bool) -> tuple[fl
     return first, epsilon - first
 
 
-def methods(data: Scores, epsilon: float, *, monotone: bool) -> Mapping[str, Method]:
-    """Return every technique at one epsilon, by name in the order of ``NAMES``."""
-    found: dict[str, Method] = {}
-    uses = data.alarms * (1 if monotone else 2)
+def methods(data: Scores, epsilon: float) -> Mapping[str, Method]:
+    """Return every technique at one epsilon, by name in the order of ``NAMES``.
+
+    Noise is that of monotone queries. The last two are accounted for as in the paper's appendix I:
+    epsilon_2 is what c positives come to by Renyi accounting, each of a pure loss or, for SVT-Gau,
+    of Gaussian noise. No proof of that is known; see the report.
+    """
+    uses = data.alarms
     exp, lap, gum = (
         Method(law, uses / second, "lap", 1 / first)
         for law in ("exp", "lap", "gum")
-        for first, second in [shares(law, data.alarms, epsilon, monotone=monotone)]
+        for first, second in [shares(law, uses, epsilon, monotone=True)]
     )
     mean = 1 / math.expm1(1 / exp.query_scale)  # of the geometric
-    plan = plan_of(data, epsilon, monotone=monotone)
-    found[BEST] = Method(
-        "exp",
-        1 / float(plan.query_rate),
-        "lap",
-        1 / float(plan.threshold_rate),
-        plan.correction,
+    plan = plan_of(data, epsilon)
+    rates = 1 / float(plan.query_rate), 1 / float(plan.threshold_rate)
+    first, second = shares("gau", uses, epsilon, monotone=True)
+    by_use = uses * gaussian_scale(second, data.delta), gaussian_scale(first, data.delta)
+    half = data.delta / 2
+    by_renyi = rdp_scale(second, half, uses), rdp_scale(first, half)
+    scale = 1 / rdp_share(epsilon - 1 / exp.threshold_scale, data.delta, uses)
+    right = svt_correction(Exponential(scale), Laplace(exp.threshold_scale), data.negatives)
+    every = (
+        Method("exp", rates[0], "lap", rates[1], plan.correction),
+        replace(exp, correction=round(mean)),
+        exp,
+        lap,
+        replace(gum, correction=round(np.euler_gamma * gum.query_scale)),
+        Method("gau", by_use[0], "gau", by_use[1]),
+        replace(exp, query_scale=scale, correction=round(right)),
+        Method("gau", by_renyi[0], "gau", by_renyi[1]),
     )
-    found["SVT-Exp, mean"] = replace(exp, correction=round(mean))
-    found["SVT-Exp, none"] = exp
-    found["SVT-Lap"] = lap
-    found["SVT-Gum"] = replace(gum, correction=round(np.euler_gamma * gum.query_scale))
-    first, second = shares("gau", data.alarms, epsilon, monotone=monotone)
-    found["SVT-Gau"] = Method(
-        "gau",
-        uses * gaussian_scale(second, data.delta),
-        "gau",
-        gaussian_scale(first, data.delta),
-    )
-    accounted = by_renyi(data, epsilon, monotone=monotone)
-    found[f"{BEST}, RDP"] = accounted[BEST]
-    found["SVT-Gau, RDP"] = accounted["SVT-Gau"]
-    return found
+    return dict(zip(NAMES, every, strict=True))
 
 
-def by_renyi(data: Scores, epsilon: float, *, monotone: bool) -> Mapping[str, Method]:
-    """Return the techniques of Table 3 as the paper's appendix I accounts for them, by name.
-
-    The splits are those of ``shares``; epsilon_2 is what c positives come to by Renyi accounting,
-    each of a pure loss or, for SVT-Gau, of Gaussian noise. No proof of that is known; see the
-    report.
-    """
-    found: dict[str, Method] = {}
-    sensitivity = 1 if monotone else 2
-    for law in ("exp", "lap", "gum"):
-        first, second = shares(law, data.alarms, epsilon, monotone=monotone)
-        scale = sensitivity / rdp_share(second, data.delta, data.alarms)
-        bare = Method(law, scale, "lap", 1 / first)
-        if law == "exp":
-            best = svt_correction(Exponential(scale), Laplace(1 / first), data.negatives)
-            mean = 1 / math.expm1(1 / scale)  # of the geometric
-            found[BEST] = replace(bare, correction=round(best))
-            found["SVT-Exp, mean"] = replace(bare, correction=round(mean))
-            found["SVT-Exp, none"] = bare
-        elif law == "lap":
-            found["SVT-Lap"] = bare
-        else:
-            found["SVT-Gum"] = replace(bare, correction=round(np.euler_gamma * scale))
-    first, second = shares("gau", data.alarms, epsilon, monotone=monotone)
-    found["SVT-Gau"] = Method(
-        "gau",
-        sensitivity * rdp_scale(second, data.delta / 2, data.alarms),
-        "gau",
-        rdp_scale(first, data.delta / 2),
-    )
-    return found
-
-
-def plan_of(data: Scores, epsilon: float, *, monotone: bool, questions: int = 1) -> SvtPlan:
+def plan_of(data: Scores, epsilon: float, *, questions: int = 1) -> SvtPlan:
     """Return this library's terms for one run, with the correction that is most often right.
 
     Args:
         data: what to select from.
         epsilon: of the run.
-        monotone: whether counts move together.
         questions: asks per item in all.
     """
     units = int(epsilon * UNITS_PER_EPSILON)
-    plan = SvtPlan.of_budget(units, data.alarms, monotone=monotone, questions=questions)
+    plan = SvtPlan.of_budget(units, data.alarms, monotone=True, questions=questions)
     return replace(plan, correction=integer_correction(plan, data.negatives))
 
 

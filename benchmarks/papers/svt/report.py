@@ -3,32 +3,28 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
 from benchmarks.papers.pages import number, prose, table
-from benchmarks.papers.svt.figures import doubled_scale, figure_7, figure_10
+from benchmarks.papers.svt import study
+from benchmarks.papers.svt.data import load
+from benchmarks.papers.svt.figures import figure_7, figure_8
 from benchmarks.papers.svt.methods import NAMES, methods
 from benchmarks.papers.svt.study import PRINTED_MEAN, PRINTED_OPTIMAL, needed_negatives, table_5
 from benchmarks.papers.svt.theory import figure_3, figure_4, figure_5
-from benchmarks.papers.svt.tolerance import figure_16
-from benchmarks.papers.svt.transform import figure_17
-from benchmarks.papers.svt.traversals import figure_8, figure_11
 from operators import svt_correction
 from operators.svt import Exponential, Laplace
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from benchmarks.papers.svt.data import Scores
     from benchmarks.papers.svt.study import Results
-    from benchmarks.papers.svt.tolerance import Tolerated
-    from benchmarks.papers.svt.transform import Transformed
 
-__all__ = ["Found", "lines_of"]
+__all__ = ["lines_of", "reproduced"]
 
 _NEGATIVES: Final = 200  # floor(m / c) of 10,000 items
 _KOSARAK: Final = 41_270 // 50
@@ -38,11 +34,11 @@ Items are asked in random order whether as many records as the threshold T have 
 yes; the c highest scores should. As in the paper: epsilon from 0.01 to 2, c = 50 (5 for Adult),
 alpha = 0, k = floor(m / c), one threshold noise a run, a negative goes back to the end of the queue
 (APPEND), 100 runs; NCR gives the top item c points, the next c - 1, and so on, over c (c + 1) / 2;
-items below T give none. F1 is against the c highest scores. What differs, or had to be settled:
+items below T give none. What differs, or had to be settled:
 
 - *The scale is the monotone one for all methods*: the scores are counts, and adding a record moves
   none of them down, so noise has the scale c / epsilon_2 and the splits are those of the paper's
-  Table 6. Its Algorithm 2 and Table 4 (2c / epsilon_2) come last.
+  Table 6, in place of its Algorithm 2 and Table 4 (2c / epsilon_2).
 - *A run ends after 100 traversals* of the queue, or with the c-th positive; the paper says k_max
   and no number. Figure 8 has other caps; beyond 100 next to nothing changes. *Without append*
   is one traversal.
@@ -63,7 +59,7 @@ items below T give none. F1 is against the c highest scores. What differs, or ha
   not for all of them together, and favours it. Theorem 2 does not cover it: ln(1 - F) of a Gaussian
   is not Lipschitz.
 - *Figures 3 to 5* are computed from the paper's continuous noises and its scale 2c / epsilon_2;
-  nothing in them is sampled. Figure 16 has 400 runs.
+  nothing in them is sampled.
 - *RDP* is appendix I's way: Renyi accounting of the c positives, epsilon_1 + epsilon_2 and w as
   ever. For SVT-Gau by `dp-accounting`, delta / 2 for the threshold and for the positives; for
   SVT-Exp with min(e, a e^2 / 2) for a positive of pure loss e, all delta for the positives. We know
@@ -74,53 +70,35 @@ items below T give none. F1 is against the c highest scores. What differs, or ha
   own noise would give if all noisy values could be ranked."""
 
 
-@dataclass(frozen=True, slots=True)
-class Found:
-    """All that was measured.
+def reproduced(source: Path, runs: int, folder: Path) -> Iterator[str]:
+    """Yield the report's lines, and write its plots.
 
     Args:
-        monotone: Figures 7, 8, 10 and 11 with the noise of monotone queries.
-        doubled: the same with the noise of the paper's Algorithm 2.
-        tolerated: Figure 16.
-        transformed: Figure 17: seconds of the closed form, and every bucket size.
-        spent_s: seconds in which the library asks a million questions.
+        source: where the data are.
+        runs: of each mechanism.
+        folder: where the plots go.
     """
-
-    monotone: Results
-    doubled: Results
-    tolerated: Tolerated
-    transformed: tuple[float, Sequence[Transformed]]
-    spent_s: float
+    data = load(source)
+    yield from lines_of(data, study.measured(data, runs, np.random.default_rng()), folder)
 
 
-def lines_of(data: Mapping[str, Scores], found: Found, folder: Path) -> Iterator[str]:
+def lines_of(data: Mapping[str, Scores], found: Results, folder: Path) -> Iterator[str]:
     """Yield the report's lines, and write its plots.
 
     Args:
         data: the data sets there were.
-        found: what was measured.
+        found: NCR.
         folder: where the plots go.
     """
     yield _RULES
     yield ""
     yield from _data(data)
-    yield from figure_3(folder)
+    yield from figure_3()
     yield from figure_4()
-    yield from figure_5(folder)
+    yield from figure_5()
     yield from _corrections()
-    yield from figure_7(found.monotone, folder)
-    yield from figure_8(found.monotone, folder)
-    yield from figure_10(found.monotone, folder)
-    yield from figure_11(found.monotone, folder)
-    yield from figure_16(found.tolerated, folder)
-    yield from figure_17(*found.transformed, folder)
-    yield from doubled_scale(found.monotone, found.doubled)
-    yield "## Speed"
-    yield ""
-    yield prose(
-        f"""The library asks 1,000,000 cells once, none ringing, in {found.spent_s:.3f} s on one
-        core (best of five; wanted: under 0.5 s)."""
-    )
+    yield from figure_7(found, folder)
+    yield from figure_8(found, folder)
 
 
 def _data(data: Mapping[str, Scores]) -> Iterator[str]:
@@ -155,7 +133,7 @@ def _data(data: Mapping[str, Scores]) -> Iterator[str]:
     yield ""
     yield "Noise at epsilon = 1, in records:"
     yield ""
-    settled = {name: methods(each, 1.0, monotone=True) for name, each in data.items()}
+    settled = {name: methods(each, 1.0) for name, each in data.items()}
     names = ("binary", "retail") if "retail" in data else ("binary",)
     head = ("method", *(f"{name}: {what}" for name in names for what in ("query", "rho", "r")))
     rows_of = []

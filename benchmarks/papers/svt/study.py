@@ -1,4 +1,4 @@
-"""The SVT-Exp paper's Figures 7, 8, 10, 11 and Table 5: how well the top c of a list are found.
+"""The SVT-Exp paper's Figures 7 and 8 and Table 5: how well the top c of a list are found.
 
 Parameters are the paper's: epsilon from 0.01 to 2, c = 50 (5 for Adult), alpha = 0, k = floor(m /
 c), one threshold noise a run (no resampling), 100 runs. What it leaves open, the traversals of the
@@ -9,22 +9,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import exp
-from time import perf_counter
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 import numpy as np
 
-from accountant.units import UNITS_PER_EPSILON
 from benchmarks.papers.svt.methods import BEST, methods, shares
 from benchmarks.papers.svt.trials import CAPS, best_possible, run
-from operators import NoiseSource, SvtPlan
-from operators.svt import ask, open_run
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from benchmarks.papers.svt.data import Scores
-    from benchmarks.papers.svt.trials import Scored
 
 __all__ = [
     "ADDED",
@@ -37,7 +34,6 @@ __all__ = [
     "SCALED_BOUND",
     "TRAVERSALS",
     "Duel",
-    "Measure",
     "Results",
     "ahead",
     "average",
@@ -46,7 +42,6 @@ __all__ = [
     "duels",
     "higher",
     "measured",
-    "million_questions_s",
     "needed_negatives",
     "table_5",
 ]
@@ -66,16 +61,13 @@ PRINTED_MEAN: Final = {0.01: 5332.08, 0.05: 1046.42, 0.1: 523.21, 1.0: 52.32, 2.
 RIVALS: Final = ("SVT-Lap", "SVT-Gau", "SVT-Exp, none")
 """Whom SVT-Exp with the optimal correction and appending is to beat."""
 
-Measure: TypeAlias = Literal["ncr", "f1"]
-"""Normalised cumulative rank, or F1 against the top c."""
-
-Results: TypeAlias = "dict[tuple[str, float], dict[str, Scored]]"
-"""What was measured, by data set and epsilon, then by method."""
+Results: TypeAlias = "dict[tuple[str, float], dict[str, NDArray[np.float64]]]"
+"""NCR, shape (runs, caps), by data set and epsilon, then by method."""
 
 
 @dataclass(frozen=True, slots=True)
 class Duel:
-    """One method, SVT-Exp with the optimal correction, against another: NCR or F1.
+    """One method, SVT-Exp with the optimal correction, against another.
 
     Args:
         data: name of the data set.
@@ -109,7 +101,6 @@ def measured(
     runs: int,
     rng: np.random.Generator,
     *,
-    monotone: bool,
     epsilons: Sequence[float] = EPSILONS,
 ) -> Results:
     """Run every method on every data set at every epsilon.
@@ -118,15 +109,14 @@ def measured(
         data: by name.
         runs: of each.
         rng: of noise and order.
-        monotone: the scales and splits for queries that move together, as counts do.
         epsilons: of a whole run.
     """
     found: Results = {}
     for name, scores in data.items():
         for epsilon in epsilons:
-            every = methods(scores, epsilon, monotone=monotone)
+            every = methods(scores, epsilon)
             one = {each: run(scores, method, runs, rng) for each, method in every.items()}
-            _, second = shares("exp", scores.alarms, epsilon, monotone=monotone)
+            _, second = shares("exp", scores.alarms, epsilon, monotone=True)
             one[BOUND] = best_possible(scores, 1 / second, runs, rng)
             one[SCALED_BOUND] = best_possible(scores, scores.alarms / second, runs, rng)
             found[name, epsilon] = one
@@ -138,7 +128,6 @@ def duels(
     rivals: Sequence[str],
     cap: int,
     *,
-    measure: Measure = "ncr",
     ours: str = BEST,
 ) -> list[Duel]:
     """Compare one method with others in every case.
@@ -147,25 +136,24 @@ def duels(
         found: the runs.
         rivals: names of the others.
         cap: traversals, of ``CAPS``.
-        measure: NCR or F1.
         ours: name of the one.
     """
     at = CAPS.index(cap)
     result = []
     for (name, epsilon), every in found.items():
-        mine = getattr(every[ours], measure)[:, at]
+        mine = every[ours][:, at]
         for rival in rivals:
-            theirs = getattr(every[rival], measure)[:, at]
+            theirs = every[rival][:, at]
             error = np.sqrt(mine.var() / mine.size + theirs.var() / theirs.size)
             means = float(mine.mean()), float(theirs.mean())
             result.append(Duel(name, epsilon, rival, *means, float(error)))
     return result
 
 
-def average(found: Results, name: str, cap: int = TRAVERSALS, measure: Measure = "ncr") -> float:
-    """Return the mean of one measure of one method over all cases, after so many traversals."""
+def average(found: Results, name: str, cap: int = TRAVERSALS) -> float:
+    """Return the mean NCR of one method over all cases, after so many traversals."""
     at = CAPS.index(cap)
-    return float(np.mean([getattr(each[name], measure)[:, at].mean() for each in found.values()]))
+    return float(np.mean([each[name][:, at].mean() for each in found.values()]))
 
 
 def counted(found: Results) -> Results:
@@ -214,16 +202,3 @@ def needed_negatives(correction: float, query_scale: float, threshold_scale: flo
     r, s, b = correction, query_scale, threshold_scale
     above = exp(-r / s) * s * s / (s * s - b * b) - exp(-r / b) * b / (2 * (s - b))
     return 1 / above - 1
-
-
-def million_questions_s(rounds: int = 5) -> float:
-    """Return the seconds in which the library asks a million cells once; the best of so many."""
-    noise = NoiseSource()
-    plan = SvtPlan.of_budget(UNITS_PER_EPSILON, 50, monotone=True)
-    steps = np.full(1_000_000, -100_000, dtype=np.int64)
-    spent = []
-    for _ in range(rounds):
-        state, began = open_run(plan, noise), perf_counter()
-        ask(plan, state, steps, noise)
-        spent.append(perf_counter() - began)
-    return min(spent)

@@ -11,14 +11,12 @@ from scipy.optimize import brentq
 
 from benchmarks.papers.pages import number, prose, table
 from benchmarks.papers.svt.exact import pairs
-from benchmarks.papers.svt.plots import Curve, Panel, drawn
 from benchmarks.papers.svt.study import EPSILONS, needed_negatives
 from operators import SvtPlan, svt_correction
 from operators.svt import Exponential, Laplace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Sequence
 
     from benchmarks.papers.svt.exact import Pair
 
@@ -29,21 +27,16 @@ _MEAN: Final = "SVT-Gum"
 _NEGATIVES: Final = 50  # of Figure 3
 _BETA: Final = 0.05
 _SETTINGS: Final = {"c = 1": (1, True, 60.0), "c = 50": (50, False, 2_500.0)}
-"""Alarms, whether epsilon is halved as in Theorem 4, and how far the plot goes."""
+"""Alarms, whether epsilon is halved as in Theorem 4, and the largest alpha looked at."""
 _POINTS: Final = 61
-_FINE: Final = 701  # of Figure 5, where peaks are narrow
 _SEEN: Final = 1e-9  # a beta below is what floats are off by
 
 
-def figure_3(folder: Path) -> Iterator[str]:
-    """Yield the section on the accuracy of four noises, and write its plot with Figure 4's."""
+def figure_3() -> Iterator[str]:
+    """Yield the section on the accuracy of four noises."""
     yield "## Figure 3: accuracy of four noises"
     yield ""
-    yield "![beta by alpha for four noises, and their variances](noises.png)"
-    yield ""
     settled = {name: pairs(c, 1.0, halved=half) for name, (c, half, _) in _SETTINGS.items()}
-    panels = [_accuracy_panel(name, every, _SETTINGS[name][2]) for name, every in settled.items()]
-    drawn(folder / "noises.png", [*panels, _variance_panel()], 3)
     rows, least = [], {}
     for setting, every in settled.items():
         for name, pair in every.items():
@@ -68,7 +61,7 @@ def figure_3(folder: Path) -> Iterator[str]:
     shared = max(abs(far[1] / far[0] - 1) for far in least.values())
     own = {name: f"{least['c = 50', name][2]:.0f}" for name in settled["c = 50"]}
     yield prose(f"""**Agrees.** The beta of SVT-Exp with the optimal correction is the lowest of
-the four at {ahead} of {len(seen)} alphas looked at: all points of both plots above 0 where it is
+the four at {ahead} of {len(seen)} alphas looked at: {_POINTS - 1} in either setting, where it is
 not below {_SEEN:g}. The others come in the paper's order, SVT-Lap, SVT-Gum, SVT-Gau. Theorem 4's
 bound is {bound:.1f} at c = 1; the exact alpha is {least["c = 1", _BEST][1]:.1f}.
 
@@ -78,14 +71,14 @@ over SVT-Gum go ({own["SVT-Exp"]}, {own["SVT-Lap"]}, {own["SVT-Gum"]} and {own["
 c = 50); SVT-Exp stays ahead, and SVT-Gum then comes before SVT-Lap. At alpha = 0, the paper's
 default, the noise makes no difference at all: Equation 8 is then g^k (1 - g) with g = Gamma(r), and
 its highest value k^k / (k + 1)^(k + 1) = {_peak(_NEGATIVES):.4f} is reached by every continuous
-noise. And Equation 8 lets every question have a rho of its own, where a run has one (dashed); that
+noise. And Equation 8 lets every question have a rho of its own, where a run has one; that
 matters little here: it changes no alpha of the table's first two columns by more than
 {shared:.1%}.""")
     yield ""
 
 
 def figure_4() -> Iterator[str]:
-    """Yield the section on variances; its plot is in that of Figure 3."""
+    """Yield the section on variances."""
     yield "## Figure 4: variance of four noises"
     yield ""
     every = pairs(50, 1.0)
@@ -103,7 +96,7 @@ def figure_4() -> Iterator[str]:
     rows.append(("the same, one-sided rho", *_by_epsilon(lambda e: _lattice_variances(e)[1]), ""))
     yield from table(("V of v - rho", *(f"{each:g}" for each in EPSILONS), "over SVT-Exp's"), rows)
     yield ""
-    yield prose(f"""c = 50, each with its own split; the plot is the right panel above. With the
+    yield prose(f"""c = 50, each with its own split. With the
 best split of 2 / epsilon_1^2 + V (2c / epsilon_2)^2 the variance is (2^(1/3) + (V (2c)^2)^(1/3))^3
 / epsilon^2 for the three with Laplace noise on the threshold: no ratio depends on epsilon.
 
@@ -120,11 +113,9 @@ runs have it, takes another {1 - one / two:.1%} off for the same loss, at this s
     yield ""
 
 
-def figure_5(folder: Path) -> Iterator[str]:
-    """Yield the section on the success probability, and write its plot."""
+def figure_5() -> Iterator[str]:
+    """Yield the section on the success probability."""
     yield "## Figure 5: the success probability"
-    yield ""
-    yield "![the density of v - rho, and p(r) by k, alpha and epsilon](success.png)"
     yield ""
     tenth = pairs(1, 0.1, halved=True)[_BEST]
     by_k = {f"k = {k}": (tenth, k, 0.0) for k in (1, 5, 10, 20, 50)}
@@ -133,14 +124,6 @@ def figure_5(folder: Path) -> Iterator[str]:
         f"epsilon = {each:g}": (pairs(1, each, halved=True)[_BEST], 10, 0.0)
         for each in (0.05, 0.1, 0.2, 0.5, 1.0)
     }
-    titles = ("by k, alpha = 0, epsilon = 0.1", "by alpha, k = 10, epsilon = 0.1")
-    panels = [
-        _density_panel(by_epsilon),
-        _success_panel(titles[0], by_k, 300.0),
-        _success_panel(titles[1], by_alpha, 300.0),
-        _success_panel("by epsilon, k = 10, alpha = 0", by_epsilon, 400.0),
-    ]
-    drawn(folder / "success.png", panels, 2)
     rows = [
         row
         for of in (by_k, by_alpha, by_epsilon)
@@ -159,12 +142,10 @@ def figure_5(folder: Path) -> Iterator[str]:
     lost = 1 - tenth.together(_r(tenth, 10, 0), 10) / tenth.together(
         tenth.best(lambda r: tenth.together(r, 10)), 10
     )
-    yield prose(f"""Dashed lines in the plot are the means of v; its first panel has the density of
-Z = v - rho, which the caption of the paper's has with the two noises changed over.
-
-**Agrees.** The correction rises with k: at alpha = 0 Gamma(r) = k / (k + 1). It falls with epsilon:
-Equation 8 has no scale of its own, r epsilon is a constant. A tolerance raises the success
-probability at any r. The correction is larger than the mean from k = {math.ceil(mean_k)} on here.
+    yield prose(f"""**Agrees.** The correction rises with k: at alpha = 0 Gamma(r) = k / (k + 1).
+It falls with epsilon: Equation 8 has no scale of its own, r epsilon is a constant. A tolerance
+raises the success probability at any r. The correction is larger than the mean from
+k = {math.ceil(mean_k)} on here.
 
 **Does not.** A larger tolerance lowers the correction at first only: here from {turned[0]:.0f} to
 {turned[1]:.0f} at alpha = 50, and at 100 it is {turned[2]:.0f}. Once no negative is likely to ring,
@@ -214,49 +195,6 @@ def _alpha(pair: Pair, name: str, *, shared: bool, own: bool) -> float:
         lambda alpha: _beta(pair, name, alpha, shared=shared, own=own) - _BETA, 0.0, far, xtol=1e-3
     )
     return float(found)
-
-
-def _accuracy_panel(setting: str, every: Mapping[str, Pair], far: float) -> Panel:
-    x = np.linspace(0, far, _POINTS)
-    of = {
-        # matplotlib lists no name that begins so
-        f"{'_' if shared else ''}{name}": Curve(
-            x.tolist(),
-            [max(_beta(pair, name, a, shared=shared), 1e-12) for a in x.tolist()],
-            at,
-            int(shared),
-        )
-        for shared in (False, True)
-        for at, (name, pair) in enumerate(every.items())
-    }
-    return Panel(f"Figure 3: {setting} (dashed: one rho)", "alpha", "beta", of, "y", (1e-4, 1.5))
-
-
-def _variance_panel() -> Panel:
-    x = np.geomspace(EPSILONS[0], EPSILONS[-1], 20).tolist()
-    of = {
-        name: Curve(x, [pair.variance / each**2 for each in x], at)
-        for at, (name, pair) in enumerate(pairs(50, 1.0).items())
-    }
-    return Panel("Figure 4: c = 50", "epsilon", "variance of v - rho", of, "xy")
-
-
-def _density_panel(cases: Mapping[str, tuple[Pair, int, float]]) -> Panel:
-    x = np.linspace(-100, 300, 401)
-    of = {
-        name: Curve(x.tolist(), pair.density(x).tolist(), at)
-        for at, (name, (pair, _, _)) in enumerate(cases.items())
-    }
-    return Panel("density of v - rho", "v - rho", "density", of, "y", (1e-6, 1.0))
-
-
-def _success_panel(title: str, cases: Mapping[str, tuple[Pair, int, float]], far: float) -> Panel:
-    x = np.linspace(-50, far, _FINE).tolist()
-    of = {
-        name: Curve(x, [pair.apart(r, k, alpha) for r in x], at, mark=pair.mean)
-        for at, (name, (pair, k, alpha)) in enumerate(cases.items())
-    }
-    return Panel(title, "r", "p(r), Equation 8", of)
 
 
 def _success_row(name: str, pair: Pair, k: int, alpha: float) -> tuple[str, ...]:

@@ -9,7 +9,6 @@ The law is that of asking one by one, which a test compares, at a cost that no c
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -22,26 +21,13 @@ if TYPE_CHECKING:
     from benchmarks.papers.svt.data import Scores
     from benchmarks.papers.svt.methods import Method
 
-__all__ = ["CAPS", "Scored", "best_possible", "firsts", "run", "selected"]
+__all__ = ["CAPS", "best_possible", "firsts", "run", "selected"]
 
 CAPS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Traversals after which a run ends."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Scored:
-    """Many runs of one method on one data set.
-
-    Args:
-        ncr: normalised cumulative rank, shape (runs, caps).
-        f1: F1 score against the top c, shape (runs, caps).
-    """
-
-    ncr: NDArray[np.float64]
-    f1: NDArray[np.float64]
-
-
-def run(data: Scores, method: Method, runs: int, rng: np.random.Generator) -> Scored:
+def run(data: Scores, method: Method, runs: int, rng: np.random.Generator) -> NDArray[np.float64]:
     """Run a method many times.
 
     Args:
@@ -51,7 +37,7 @@ def run(data: Scores, method: Method, runs: int, rng: np.random.Generator) -> Sc
         rng: of the noise and of the order.
 
     Returns:
-        Its scores at each of ``CAPS``.
+        NCR, the normalised cumulative rank, at each of ``CAPS``, shape (runs, caps).
     """
     places = np.zeros((runs, data.alarms), dtype=np.int64)
     rounds = np.full((runs, data.alarms), np.inf)
@@ -61,7 +47,9 @@ def run(data: Scores, method: Method, runs: int, rng: np.random.Generator) -> Sc
     return _scored(data, places, np.stack([rounds <= cap for cap in CAPS]))
 
 
-def best_possible(data: Scores, scale: float, runs: int, rng: np.random.Generator) -> Scored:
+def best_possible(
+    data: Scores, scale: float, runs: int, rng: np.random.Generator
+) -> NDArray[np.float64]:
     """Rank all items by their scores with exponential noise, and return the first c.
 
     Args:
@@ -108,14 +96,15 @@ def selected(
     return np.asarray(ever[order[:alarms]], dtype=np.int64)
 
 
-def _scored(data: Scores, places: NDArray[np.int64], rang: NDArray[np.bool_]) -> Scored:
+def _scored(
+    data: Scores, places: NDArray[np.int64], rang: NDArray[np.bool_]
+) -> NDArray[np.float64]:
     """Score selections: ``places`` (runs, c), ``rang`` (caps, runs, c) says which of them count."""
     c = data.alarms
     worth = np.zeros(data.items)
     worth[:c] = np.arange(c, 0, -1) * (data.scores[:c] >= data.threshold)
     ranks = (worth[places] * rang).sum(axis=2) / (c * (c + 1) / 2)
-    right = ((places < c) & rang).sum(axis=2)
-    return Scored(ncr=ranks.T, f1=(2 * right / (rang.sum(axis=2) + c)).T)
+    return np.asarray(ranks.T)
 
 
 def _threshold_noise(method: Method, runs: int, rng: np.random.Generator) -> NDArray[np.float64]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["MECHANISMS", "SIZES", "Found", "lines_of", "measured"]
+__all__ = ["MECHANISMS", "SIZES", "Found", "lines_of", "measured", "reproduced"]
 
 MECHANISMS: Final = ("tslm", "dppwlm", "probe", "probe-ent")
 SIZES: Final = tuple(range(1, 7))
@@ -154,6 +154,11 @@ def measured(
             cells=_WINDOWS * rooms,
         )
     return found
+
+
+def reproduced(_source: Path, _runs: int, _folder: Path) -> Iterator[str]:
+    """Yield the report's lines; events are made up, and replayed once."""
+    yield from lines_of(measured())
 
 
 def lines_of(found: Mapping[tuple[str, int], Mapping[str, Found]]) -> Iterator[str]:
