@@ -10,11 +10,11 @@ apart; with more than so many rows, only whether a sum over all windows fits is 
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_right, insort
 from collections import defaultdict
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from accountant.costs.levels import LevelCosts
 from accountant.log.entries import (
@@ -45,6 +45,7 @@ __all__ = ["Sums"]
 Place: TypeAlias = tuple[int, str, int]
 """A window, so that they sort in the fixed order: its end, its query, its start."""
 
+_PENDING, _RESERVED = Answer.PENDING, Answer.RESERVED
 _MOST_ROWS: Final = 20_000
 _RECENT: Final = 8_192
 
@@ -84,9 +85,9 @@ class Sums:
         if isinstance(entry, Admitted | Answered):
             for one in entry.windows:
                 asked = one if isinstance(one, Asked) else self._pending.pop(_place(one))
-                if one.answer is Answer.PENDING:
+                if one.answer is _PENDING:
                     self._pending[_place(asked)] = asked
-                elif one.answer is Answer.RESERVED:
+                elif one.answer is _RESERVED:
                     yield from self._grant(state.budgets[entry.scope], asked, one.held_units)
         if isinstance(entry, Changed | Retired | Recovered):
             for scope, budget in state.budgets.items():
@@ -125,10 +126,12 @@ class Sums:
     def _end(self, entry: Ended, scope: str) -> None:
         place, mine = _place(entry), self._sums[scope]
         self._pending.pop(place, None)
-        known, held = mine.held.get(place), None
-        if known is not None and entry.settled_units is not None:
-            held = _Held(known.asked, entry.loss_units, entry.costs, False)
-        mine.put(place, held)
+        known = mine.at(place)
+        if known is not None:
+            became = None
+            if entry.settled_units is not None:
+                became = _Held(known.asked, entry.loss_units, entry.costs, False)
+            mine.put(place, became)
         mine.forget(entry.start_ms)
 
 
@@ -136,46 +139,48 @@ class _Sum:
     """What the windows of one budget hold."""
 
     def __init__(self) -> None:
-        self.held: dict[Place, _Held] = {}
-        self._order: list[Place] = []
+        self._held: dict[int, dict[Place, _Held]] = {}
+        """By end of windows."""
+        self._ends: list[int] = []
         self._totals: defaultdict[int, int] = defaultdict(int)
         """Of windows without a cap, by period."""
         self._few: defaultdict[int, dict[Place, _Held]] = defaultdict(dict)
         """Windows with one, by period."""
-        self._spans: dict[tuple[int, int], int] = {}
+        self._spans: defaultdict[int, dict[int, int]] = defaultdict(dict)
         """Unit ``event``: of windows of one end and start."""
-        self._ends: list[tuple[int, int]] = []
         self._kept = 0
+        self._new = 0
+
+    def at(self, place: Place) -> _Held | None:
+        """Return what a window holds."""
+        there = self._held.get(place[0])
+        return None if there is None else there.get(place)
 
     def put(self, place: Place, held: _Held | None) -> None:
         """Count what a window holds, in place of what it held; ``None`` for nothing."""
-        before = self.held.get(place)
-        if held is not None:
-            self.held[place] = held
-            if before is None:
-                insort(self._order, place)
-        elif before is not None:
-            del self.held[place], self._order[bisect_left(self._order, place)]
-        if before is not None and held is not None and before.asked is held.asked:
-            self._count(place, held, held.units - before.units)
-            return
-        if before is not None:
+        there = self._held.get(place[0])
+        if there is None:
+            there = self._held[place[0]] = {}
+            insort(self._ends, place[0])
+        before = there.pop(place, None)
+        if before is None:
+            self._new += 1
+        else:
             self._count(place, before, -before.units)
         if held is not None:
+            there[place] = held
             self._count(place, held, held.units)
 
     def _count(self, place: Place, held: _Held, units: int) -> None:
         """Add to what a window is part of; less than nothing takes it out."""
         asked = held.asked
         if not asked.periods:
-            span = place[0], place[2]
-            if span not in self._spans:
-                insort(self._ends, span)
-            self._spans[span] = self._spans.get(span, 0) + units
+            starts = self._spans[place[0]]
+            starts[place[2]] = starts.get(place[2], 0) + units
         for period in asked.periods:
             if asked.windows_per_period is None:
                 self._totals[period] += units
-            elif self.held.get(place) is held:
+            elif self.at(place) is held:
                 self._few[period][place] = held
             else:
                 self._few[period].pop(place, None)
@@ -194,47 +199,64 @@ class _Sum:
             if budget.recovered:
                 total += sum(one.loss_units for one in budget.recovered if period in one.periods)
             if total > limit:
-                order = self._order
-                later = (self.held[key] for key in order[bisect_right(order, place) :])
-                plain = (one for one in later if one.asked.windows_per_period is None)
-                total -= sum(one.units for one in plain if period in one.asked.periods)
+                there = (
+                    one
+                    for end_ms in self._after(place[0] - 1)
+                    for one in self._held[end_ms].items()
+                )
+                later = (
+                    one
+                    for key, one in there
+                    if key > place and one.asked.windows_per_period is None
+                )
+                total -= sum(one.units for one in later if period in one.asked.periods)
             if total > found:  # noqa: PLR1730  # a third of the time that `max` takes
                 found = total
         return found
 
     def beside(self, asked: Asked) -> int:
         """Return what all windows hold that overlap one, itself and later ones included."""
-        first = bisect_right(self._ends, asked.start_ms, key=_first)
-        return sum(self._spans[one] for one in self._ends[first:] if one[1] < asked.end_ms)
+        total, until_ms = 0, asked.end_ms
+        for end_ms in self._after(asked.start_ms):
+            for start_ms, units in self._spans[end_ms].items():
+                if start_ms < until_ms:
+                    total += units
+        return total
 
     def near(self, asked: Asked) -> list[_Held]:
         """Return what holds of those that overlap a window, up to it in their order."""
-        order = self._order
-        first = bisect_right(order, asked.start_ms, key=_first)
-        held = (self.held[key] for key in order[first : bisect_right(order, _place(asked))])
-        return [one for one in held if one.asked.start_ms < asked.end_ms]
+        place = _place(asked)
+        there = (
+            one for end_ms in self._after(asked.start_ms) for one in self._held[end_ms].items()
+        )
+        return [one for key, one in there if key <= place and one.asked.start_ms < asked.end_ms]
+
+    def _after(self, end_ms: int) -> list[int]:
+        """Return the ends of windows that come after an instant."""
+        return self._ends[bisect_right(self._ends, end_ms) :]
 
     def forget(self, start_ms: int) -> None:
         """Drop what no window can overlap that follows on one which starts then.
 
         None starts before it by more than a length, but for those of alarms that come late.
         """
-        order = self._order
-        if len(order) <= _RECENT + 2 * self._kept:
+        if self._new <= _RECENT + self._kept:
             return
-        until_ms = start_ms - max(end_ms - start_ms for end_ms, _, start_ms in order)
-        for key in order:
-            if key[0] < until_ms and not self.held[key].is_open:
-                del self.held[key]
-        self._order = [one for one in order if one in self.held]
-        self._kept = len(self._order)
-        there = {(end_ms, start_ms) for end_ms, _, start_ms in self._order}
-        self._ends = [one for one in self._ends if one in there]
-        self._spans = {one: self._spans[one] for one in self._ends}
+        each = [key for there in self._held.values() for key in there]
+        until_ms = start_ms - max((end_ms - start_ms for end_ms, _, start_ms in each), default=0)
+        for key in each:
+            if key[0] < until_ms and not self._held[key[0]][key].is_open:
+                del self._held[key[0]][key]
+        self._held = {end_ms: there for end_ms, there in self._held.items() if there}
+        self._ends = [one for one in self._ends if one in self._held]
+        for end_ms in self._spans.keys() - self._held.keys():
+            del self._spans[end_ms]
+        self._kept, self._new = sum(map(len, self._held.values())), 0
 
     def let_go(self, budget: Budget) -> None:
         """Take out what was given back without a decision."""
-        for place, held in list(self.held.items()):
+        each = [one for there in self._held.values() for one in there.items()]
+        for place, held in each:
             if held.is_open and held.asked.window not in budget.charges:
                 self.put(place, None)
 
@@ -255,10 +277,6 @@ def _worst_row(near: Sequence[_Held], asked: Asked, shapes: Mapping[tuple[str, s
 
 def _place(window: Asked | Given | Ended) -> Place:
     return window.end_ms, window.query, window.start_ms
-
-
-def _first(place: tuple[int, *tuple[Any, ...]]) -> int:
-    return place[0]
 
 
 def _of(asked: Asked) -> tuple[str, str]:

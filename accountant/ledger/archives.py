@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from accountant.ledger.door import Door, Writing
     from accountant.log.state import Query, State
-    from accountant.records import SeenDecision, StoredDecision
+    from accountant.records import SeenDecision
     from accountant.store.entry_rows import EntryRow
     from accountant.store.transaction import Transaction
 
@@ -81,7 +81,7 @@ class Archives:
             until = _movable_until(tx, state, before_ms)
             for query in state.queries.values():
                 last = min(last, _first_after(tx, query, until, last + 1) - 1)
-        ended = any(row.kind == Ended.kind for row in self.entries(first, last))
+            ended = any(row.kind == Ended.kind for row in tx.log.since(first, last))
         return first, last if ended else first - 1
 
     def entries(self, first: int, last: int) -> Iterator[EntryRow]:
@@ -124,7 +124,7 @@ class Archives:
             if isinstance(entry, Ended):
                 begin, mine = marks.setdefault(entry.query, (entry.sequence, bytearray()))
                 mine.extend(bytes((entry.sequence - begin) * _MARK_BYTES - len(mine)))
-                mine.extend(_mark(entry.decision(mine_id, published=True)))
+                mine.extend(_mark(entry, mine_id))
                 latest_ms = max(latest_ms, entry.end_ms)
         same = end is not None and head == (end.seq, end.hash)
         return Copy(first, head, marks, latest_ms) if same else None
@@ -172,7 +172,7 @@ def knows(tx: Transaction, seen: SeenDecision) -> bool:
     for row in tx.kept.each(name=_KNOWN + seen.query):
         at = (seen.sequence - row.number) * _MARK_BYTES
         if 0 <= at < len(row.body):
-            return bool(row.body[at : at + _MARK_BYTES] == _mark(seen))
+            return bool(row.body[at : at + _MARK_BYTES] == _mark(seen, seen.ledger_id))
     return False
 
 
@@ -232,5 +232,6 @@ def _first_after(tx: Transaction, query: Query, until_ms: int, other: int) -> in
     return other
 
 
-def _mark(decision: StoredDecision | SeenDecision) -> bytes:
-    return blake2b(repr(released(decision)).encode(), digest_size=_MARK_BYTES).digest()
+def _mark(decision: Ended | SeenDecision, ledger_id: str) -> bytes:
+    said = released(decision, ledger_id).encode()
+    return blake2b(said, digest_size=_MARK_BYTES).digest()

@@ -120,9 +120,9 @@ def _missing(tx: Transaction, state: State, seen: Sequence[SeenDecision]) -> Ite
             continue
         starts = [one.start_ms for one in mine]
         ended = tx.log.ended(query, min(starts), max(starts))
-        ours = {released(one.decision(state.ledger_id, published=True)) for one in ended}
+        ours = {released(one, state.ledger_id) for one in ended}
         for one in mine:
-            if released(one) not in ours and not (
+            if released(one, one.ledger_id) not in ours and not (
                 one.ledger_id == state.ledger_id and knows(tx, one)
             ):
                 yield one

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from accountant.costs.runs import StoredRun
 from accountant.log import entries
-from accountant.log.state import OPEN, Budget, ChargeState, Query, Reservation, State, Tally
+from accountant.log.state import OPEN, STATES, Budget, ChargeState, Query, Reservation, State, Tally
 from accountant.records import Answer
 
 if TYPE_CHECKING:
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["apply"]
 
+_RESERVED: Final = ChargeState.RESERVED
 _LOST: Final = "the entries of the ledger do not follow from one another"
 
 
@@ -115,12 +116,11 @@ def _retired(entry: entries.Retired, state: State) -> None:
 def _admitted(entry: entries.Admitted, state: State) -> None:
     budget = state.budgets[entry.scope]
     for asked in entry.windows:
-        if asked.answer is Answer.PENDING:
-            budget.put(Reservation(asked, ChargeState.PENDING))
-        elif asked.answer is Answer.RESERVED:
-            budget.put(Reservation(asked, ChargeState.RESERVED))
-        else:
+        stands = STATES.get(asked.answer)
+        if stands is None:
             budget.refused[asked.window] = asked.answer
+        else:
+            budget.put(Reservation(asked, stands))
     budget.frontier = entry.last.window
 
 
@@ -140,9 +140,9 @@ def _ended(entry: entries.Ended, state: State) -> None:
     before = budget.charges.get(window)
     settled = Reservation.settled(entry)
     if settled is not None:
-        if before is None or before.state is not ChargeState.RESERVED:
+        if before is None or before.state is not _RESERVED or before.asked != settled.asked:
             raise LookupError(_LOST)
-        budget.put(settled)
+        budget.put(settled, window)
         query.settled_ms = entry.start_ms
     elif before is not None and before.state in OPEN:
         budget.answer(before, Answer.MISSED)

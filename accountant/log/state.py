@@ -7,7 +7,7 @@ that a state grows with what overlaps and with budget periods, not with what was
 
 from __future__ import annotations
 
-from bisect import bisect_right, insort
+from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = [
     "FINAL",
     "OPEN",
+    "STATES",
     "Budget",
     "ChargeState",
     "PeriodTotal",
@@ -55,10 +56,13 @@ class ChargeState(StrEnum):
     RELEASED = "released"
 
 
-OPEN: Final = frozenset({ChargeState.PENDING, ChargeState.RESERVED})
+# As names of this module: those of an enumeration take ten times as long to look up.
+_PENDING, _RESERVED, _SETTLED, _SPENT, _RELEASED = ChargeState
+
+OPEN: Final = frozenset({_PENDING, _RESERVED})
 """States of a reservation that may still end cheaper, down to nothing."""
 
-FINAL: Final = frozenset({ChargeState.SETTLED, ChargeState.SPENT})
+FINAL: Final = frozenset({_SETTLED, _SPENT})
 """States of a loss that is never taken back."""
 
 _SPARE: Final = 512
@@ -109,7 +113,7 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
         asked, units = ended.asked, ended.settled_units
         if asked is None or units is None:
             return None
-        return cls(asked, ChargeState.SETTLED, units, ended.loss_units, ended.costs)
+        return cls(asked, _SETTLED, units, ended.loss_units, ended.costs)
 
     @property
     def window(self) -> WindowKey:
@@ -139,15 +143,20 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
     @property
     def final_units(self) -> int:
         """Loss of one privacy unit that is never taken back."""
-        return self.worst_units if self.state is ChargeState.SPENT else self.realised_units
+        return self.worst_units if self.state is _SPENT else self.realised_units
+
+    @property
+    def parts(self) -> tuple[int, int]:
+        """What it adds to every period it touches, where it has no cap over a period."""
+        if self.state is _RESERVED:
+            return self.worst_units, 0
+        units = self.final_units
+        return units, units
 
     @property
     def total(self) -> PeriodTotal:
-        """What it adds to every period it touches, where it has no cap over a period."""
-        if self.state is ChargeState.RESERVED:
-            return PeriodTotal(self.worst_units, 0)
-        units = self.final_units
-        return PeriodTotal(units, units)
+        """The same, by name."""
+        return PeriodTotal(*self.parts)
 
     @property
     def cap(self) -> PeriodCap | None:
@@ -169,15 +178,15 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
         """What the alarms that it left its run may cost; ``None`` where it drew nothing."""
         if not self.asked.in_run:
             return None
-        if self.state is ChargeState.SETTLED:
+        if self.state is _SETTLED:
             return self.worst_units - self.final_units
         # The recovery that took it as spent ended the run.
-        return 0 if self.state is ChargeState.SPENT else None
+        return 0 if self.state is _SPENT else None
 
     def answered(self, given: Answer, held_units: int | None = None) -> Reservation:
         """Return it with an answer: reserved, still pending, or released."""
         asked = msgspec.structs.replace(self.asked, answer=given, held_units=held_units)
-        return Reservation(asked, _STATES.get(given, ChargeState.RELEASED))
+        return Reservation(asked, STATES.get(given, _RELEASED))
 
     def as_given(self) -> Given:
         """Return its answer as an entry says it."""
@@ -186,7 +195,8 @@ class Reservation(msgspec.Struct, frozen=True, gc=False):
         return Given(*window, asked.answer, asked.held_units)
 
 
-_STATES: Final = {Answer.PENDING: ChargeState.PENDING, Answer.RESERVED: ChargeState.RESERVED}
+STATES: Final = {Answer.PENDING: _PENDING, Answer.RESERVED: _RESERVED}
+"""Where a reservation stands by its answer; by any other, it was released."""
 
 
 @dataclass(slots=True)
@@ -257,7 +267,9 @@ class Budget:
         self.totals: dict[int, PeriodTotal] = {}
         """Unit ``user``: what periods hold, by their starts (ms)."""
         self.final: list[Standing] = []
-        """Unit ``event``: what counts for good, by end of windows."""
+        """Unit ``event``: what counts for good, by end of windows, as far as it was asked for."""
+        self.settled: list[Reservation] = []
+        """Unit ``event``: what counts for good and nobody has asked for yet."""
         self.recovered: list[SeenDecision] = []
         self.spent: list[Reservation] = []
         """Reservations that a recovery took as spent."""
@@ -280,31 +292,36 @@ class Budget:
         found = [one for one in self.charges.values() if one.state in OPEN]
         return sorted(found, key=lambda one: one.window)
 
-    def put(self, charge: Reservation) -> None:
-        """Store what became of a window's reservation, in every sum that it is in."""
-        asked = charge.asked
-        window = asked.window
+    def put(self, charge: Reservation, window: WindowKey | None = None) -> None:
+        """Store what became of a window's reservation, in every sum that it is in.
+
+        Args:
+            charge: as it stands.
+            window: its window, where it was made already.
+        """
+        asked, state = charge.asked, charge.state
+        window = window or asked.window
         before = self.charges.pop(window, None)
-        if charge.state is not ChargeState.RELEASED:
+        if state is not _RELEASED:
             self.charges[window] = charge
         if self.by_user:
-            held, final = charge.total
+            held, final = charge.parts
             if before is not None:
-                was = before.total
+                was = before.parts
                 held, final = held - was[0], final - was[1]
             capped = asked.windows_per_period is not None
             for period in asked.periods:
                 if capped:
                     held, final = self._growth(period, window, charge)
                 self._add(period, asked.query, held, final)
-        elif charge.state in FINAL:
-            self.hold(charge)
+        elif state in FINAL:
+            self.settled.append(charge)
 
     def answer(self, charge: Reservation, given: Answer, held_units: int | None = None) -> None:
         """Store the answer of a window: released unless it is reserved."""
         after = charge.answered(given, held_units)
         self.put(after)
-        if after.state is ChargeState.RELEASED:
+        if after.state is _RELEASED:
             self.refused[after.window] = given
 
     def add_recovered(self, seen: SeenDecision) -> None:
@@ -312,12 +329,6 @@ class Budget:
         self.recovered.append(seen)
         for period in seen.periods:
             self._add(period, seen.query, seen.loss_units, seen.loss_units)
-
-    def hold(self, charge: Reservation) -> None:
-        """Count a charge of unit ``event`` for good."""
-        standing = self.standing(charge)
-        if standing is not None:
-            insort(self.final, standing, key=_end)
 
     def standing(self, charge: Reservation) -> Standing | None:
         """Return what a charge holds or may come to hold; ``None`` when it was released."""
@@ -346,6 +357,10 @@ class Budget:
 
     def final_after(self, end_ms: int) -> list[Standing]:
         """Return what counts for good of windows that end after an instant; unit ``event``."""
+        if self.settled:
+            self.final += filter(None, map(self.standing, self.settled))
+            self.final.sort(key=_end)
+            self.settled.clear()
         return self.final[bisect_right(self.final, end_ms, key=_end) :]
 
     def recovered_after(self, end_ms: int, first: int = 0) -> list[Standing]:
@@ -365,7 +380,7 @@ class Budget:
         """Return the last window of each query that was decided in a run, before a window."""
         found: dict[str, Reservation] = {}
         for window, one in self.charges.items():
-            if one.asked.in_run and one.state is ChargeState.SETTLED:
+            if one.asked.in_run and one.state is _SETTLED:
                 last = found.get(window.query)
                 later = last is None or window > last.window
                 if later and (before is None or window < before):
@@ -393,7 +408,7 @@ class Budget:
         Kept are the last window of each query that was decided in a run, which tells what the run
         may still cost, and windows with a cap until every period that they touch is over.
         """
-        if len(self.charges) + len(self.final) < 2 * self._kept + _SPARE:
+        if self._size() < 2 * self._kept + _SPARE:
             return
         horizon_ms = self.horizon_ms()
         begun_ms = max((one for one in self.totals if one <= horizon_ms), default=_BEGINNING_MS)
@@ -413,9 +428,13 @@ class Budget:
         for period, cap in list(self._capped):
             if period < begun_ms:
                 del self._capped[period, cap]
+        self.settled = [one for one in self.settled if one.asked.end_ms > horizon_ms]
         self.final = self.final_after(horizon_ms)
         self.forgotten_ms = max(self.forgotten_ms, horizon_ms)
-        self._kept = len(self.charges) + len(self.final)
+        self._kept = self._size()
+
+    def _size(self) -> int:
+        return len(self.charges) + len(self.final) + len(self.settled)
 
     def _growth(self, period: int, window: WindowKey, after: Reservation) -> PeriodTotal:
         """Return how much more a period holds, once a reservation with a cap has changed."""

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from accountant.errors import LedgerError
 from accountant.log.entries import OfWindow, Recovered
+from accountant.records import Outcome
 from accountant.rules.admission import LARGEST_LOSS_UNITS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accountant.costs.charges import WindowKey
+    from accountant.log.entries import Ended
     from accountant.log.state import State
-    from accountant.records import SeenDecision, StoredDecision
+    from accountant.records import SeenDecision
 
 __all__ = ["recovered", "released"]
+
+_SAID: Final = {one: repr(one) for one in Outcome}
 
 
 def recovered(
@@ -56,9 +60,14 @@ def recovered(
     return Recovered(tuple(fresh), now_ms, tuple(own))
 
 
-def released(decision: StoredDecision | SeenDecision) -> tuple[object, ...]:
-    """Return what left with a decision, to compare it with another."""
-    return (
-        *(decision.ledger_id, decision.sequence, decision.key),
-        *(decision.outcome, decision.epsilon_units, decision.alarm_count, decision.draw),
-    )
+def released(decision: Ended | SeenDecision, ledger_id: str) -> str:
+    """Return what left with a decision, to compare it with another: the same text for ever.
+
+    Args:
+        decision: as it was stored, or seen.
+        ledger_id: the ledger that decided it.
+    """
+    one = decision
+    window = f"WindowKey(end_ms={one.end_ms}, query={one.query!r}, start_ms={one.start_ms})"
+    cost = f"{one.epsilon_units}, {one.alarm_count}, {one.draw!r}"
+    return f"({ledger_id!r}, {one.sequence}, {window}, {_SAID[one.outcome]}, {cost})"

@@ -13,18 +13,21 @@ import pytest
 import sqlalchemy as sa
 
 from accountant.budget.filter import EventFilter, UserFilter, WithRoom
+from accountant.costs.charges import UniformCost
 from accountant.costs.noisy import Noisy
 from accountant.errors import LedgerCorruptError, LedgerError
 from accountant.ledger import door
 from accountant.log import images
-from accountant.log.entries import Ended, Snapshot, Worst, decode
+from accountant.log.entries import Asked, Ended, Snapshot, Worst, decode
 from accountant.log.state import PeriodTotal
 from accountant.records import Answer, Stand
 from accountant.regions.regions import Region
 from accountant.regions.shapes import Shape
+from accountant.rules import admission
 from accountant.store.tables import ENTRIES, WORKING
 from tests.support.archived import moved
 from tests.support.ledgers import (
+    CELLS,
     EVENT,
     USER,
     Opens,
@@ -169,7 +172,7 @@ def test_an_alarm_that_comes_late_meets_what_was_forgotten(
         budget = writing.state.budgets["s"]
         budget._kept = -1_000  # as after many more windows
         budget.forget()
-        assert budget.final == []
+        assert budget.final == budget.settled == []
     ledger.pins.register_query(registration(replace(LONG, units=3)))
     ledger.pins.register_query(registration(replace(LONG, query="over", units=1)))
     late = [replace(LONG, units=3), replace(LONG, query="over", units=1)]
@@ -256,6 +259,36 @@ def test_a_log_without_its_beginning_is_refused(opened: Opens) -> None:
         connection.execute(ENTRIES.delete().where(ENTRIES.c.seq < 3))
     with pytest.raises(LedgerCorruptError, match="beginning"):
         opened()
+
+
+@pytest.mark.parametrize("other", [{"start_ms": 1}, {"units": 3}, {"periods": (100,)}])
+def test_what_ended_is_what_was_granted(
+    opened: Opens, monkeypatch: pytest.MonkeyPatch, other: dict[str, Any]
+) -> None:
+    """No entry settles a window under the name of another, or at another's worst."""
+    ledger, series = opened(), replace(LAB, period=100)
+    set_up(ledger, USER, 9, [series])
+    admit(ledger, 10, series)
+    settled = ended(ledger, series)
+    wrong = msgspec.structs.replace(settled, asked=msgspec.structs.replace(settled.asked, **other))
+    with pytest.raises(LookupError), ledger._door.write() as writing:
+        writing.append(wrong)
+    must_verify(ledger)
+    # Broken twin: takes every window for the one that was granted.
+    with monkeypatch.context() as twin:
+        twin.setattr(Asked, "__ne__", lambda *_: False)
+        with ledger._door.write() as writing:
+            writing.append(wrong)
+    assert any("do not follow" in line for line in ledger.reports.verify())
+
+
+def ended(ledger: Ledger, series: Series) -> Ended:
+    """Return how the first window of a series would end."""
+    with ledger._door.read() as (_, state):
+        key, cost = series.key(0), UniformCost(series.units, CELLS)
+        charge = admission.reserved(state.budgets["s"], key, series.fingerprint, cost)
+        rest = {"alarms": b"[]", "alarm_count": 0, "next_start_ms": key.end_ms, "now_ms": 20}
+        return admission.settled(1, charge, cost, release_ms=20, run=None, left=None, **rest)
 
 
 ROOM = {room: Region.where(room=room) for room in ("lab", "hall")}
