@@ -92,9 +92,7 @@ def _reading(reader: Any = None, position: int = 0, **runtime: Any) -> ingest.In
         runtime: what matters of it; ``rung`` takes the bells.
     """
     rung: list[str] = runtime.pop("rung", [])
-    silent = dict.fromkeys(
-        ("appended", "held", "lag", "partial_stored", "shared_out"), lambda *_: None
-    )
+    silent = dict.fromkeys(("appended", "held", "lag", "shared_out"), lambda *_: None)
     runtime["metrics"] = SimpleNamespace(**{**silent, **runtime.get("metrics", {})})
     alarms = SimpleNamespace(feeds={}, queries={}, kafka=object(), file="")
     counts = SimpleNamespace(put_places=lambda *_: None)
