@@ -45,25 +45,6 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"`(\w+)`")
 _DOCS = ROOT / "docs" / "custodian" / "metrics.md"
-_NAMES = {
-    "public": """
-        alarms_total budget_delta budget_epsilon_max build_info decisions_total
-        noisy_value_standard_deviation plan_epsilon predicate_noisy_value
-        predicate_rang_timestamp_seconds window_end_timestamp_seconds
-    """,
-    "custodian": """
-        budget_period_spent_epsilon budget_spent_epsilon cut_to_alarm_seconds
-        denied_timestamp_seconds events_dropped_total events_total expost_complete
-        expost_epsilon_max ingest_lag_records ingest_state last_event_timestamp_seconds
-        min_entropy_normalised predicate_epsilon ready refused_timestamp_seconds run_alarms_left
-        starts_total stopping_timestamp_seconds unpublished_decisions
-        window_due_timestamp_seconds window_people_beyond_cap_total window_people_total
-    """,
-    "bridge": """
-        bridge_away_seconds bridge_dropped_total bridge_full bridge_messages_total
-        bridge_session_lost_timestamp_seconds
-    """,
-}
 
 
 def _documented() -> set[tuple[str, str, str, tuple[str, ...]]]:
@@ -98,15 +79,6 @@ def _registered(metrics: Metrics) -> set[tuple[str, str, str, tuple[str, ...]]]:
 def test_the_documented_table_is_what_is_registered() -> None:
     """The page on metrics has every metric with its audience, type and labels, and no other."""
     assert _documented() == _registered(fresh_metrics())
-
-
-def test_the_exact_names_are_kept() -> None:
-    """Dashboards and the scrape rules depend on these names."""
-    registered = _registered(fresh_metrics())
-    for audience, names in _NAMES.items():
-        found = {name for name, seen_by, _, _ in registered if seen_by == audience}
-        assert found == {f"tocsin_{name}" for name in names.split()}
-    assert {seen_by for _, seen_by, _, _ in registered} == set(_NAMES)
 
 
 def test_nothing_but_tocsin_series_is_shown() -> None:
