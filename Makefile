@@ -139,7 +139,6 @@ simulate-faults: $(DEV)  ## the real code on one thread with seeded faults (SEED
 .PHONY: soak
 soak: system $(DEV)  ## forty minutes of kills, an outage and wrong clocks under load; writes its report
 	$(PYTEST) tests/soak/test_soak.py --full --timeout=7200 --capture=no
-	$(BIN)/python -m tests.soak.kills --write
 
 .PHONY: deliveries
 deliveries: system $(DEV)  ## nine minutes in which all that deliver and bridge need die in turn; writes its report

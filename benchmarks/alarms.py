@@ -27,7 +27,6 @@ from stream.events.decoder import Record
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
-    from stream.counting.sharing import OnTaken
     from stream.model.alarms import Alarms
 
 EVENTS = 200_000
@@ -179,15 +178,13 @@ alarms:
 
 def _seconds(alarms: Alarms, records: list[Record]) -> float:
     # What an earlier commit's reader has to tell of is not the same. What it may be asked for
-    # besides costs more, and is not what is compared; but for what a worker always asks for.
+    # besides costs more, and is not what is compared.
     asked = signature(PartitionReader).parameters
     told: dict[str, Any] = {
         name: lambda *_: None
         for name, one in asked.items()
         if name.startswith("on_") and one.default is Parameter.empty
     }
-    if "on_taken" in asked:
-        told["on_taken"] = _custodians_figures(alarms)
     reader = PartitionReader(
         feed=alarms.feeds["badges"],
         partition=0,
@@ -205,16 +202,6 @@ def _seconds(alarms: Alarms, records: list[Record]) -> float:
         for _ in reader.partials():
             pass
     return time.process_time() - before_s
-
-
-def _custodians_figures(alarms: Alarms) -> OnTaken:
-    """Return what takes note of predicates and ids as a worker does."""
-    from stream.metrics.seen import SeenFamilies  # noqa: PLC0415  # earlier commits have none
-
-    seen = SeenFamilies(alarms)
-    return lambda queries, cell, time_ms, unit: seen.taken(
-        "badges", queries, cell=cell, time_ms=time_ms, unit=unit
-    )
 
 
 if __name__ == "__main__":

@@ -89,7 +89,6 @@ class Runtime:
             public=feed.name in public_feeds(self.alarms),
             on_read=partial(metrics.events_read, feed.name),
             on_drops=partial(metrics.events_dropped, feed.name),
-            on_taken=partial(metrics.rows_taken, feed.name),
             on_people=metrics.people_counted,
         )
 

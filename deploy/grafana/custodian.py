@@ -48,14 +48,13 @@ PARTS = (
     ),
     Panel(
         "timeseries",
-        "Epsilon: spent, reserved and the wall",
+        "Epsilon: spent and the wall",
         (
-            "Spent includes reserved; the ledger never lets it pass the wall. Every epsilon holds "
+            "Reservations included; the ledger never lets it pass the wall. Every epsilon holds "
             "at the delta beside."
         ),
         (
             ("max by (scope) (tocsin_budget_spent_epsilon)", "spent {{scope}}"),
-            ("max by (scope) (tocsin_budget_reserved_epsilon)", "reserved {{scope}}"),
             ("max(tocsin_budget_epsilon_max)", "epsilon_max"),
         ),
         width=8,
@@ -104,18 +103,6 @@ PARTS = (
     Row("Health (custodian)"),
     Panel(
         "timeseries",
-        "Windows denied per hour",
-        "By reason; docs/custodian/operations.md says what each asks for.",
-        (
-            (
-                'sum by (query, reason) (increase(tocsin_denied_total{query=~"$alarm"}[1h]))',
-                "{{query}}: {{reason}}",
-            ),
-        ),
-        width=8,
-    ),
-    Panel(
-        "timeseries",
         "From cut to alarm",
         "Time from a window's cut to its release, live feeds only.",
         (
@@ -130,29 +117,6 @@ PARTS = (
                 (
                     "histogram_quantile(0.99, sum by (le) "
                     "(rate(tocsin_cut_to_alarm_seconds_bucket[$__rate_interval])))"
-                ),
-                "99 %",
-            ),
-        ),
-        width=8,
-        unit="s",
-    ),
-    Panel(
-        "timeseries",
-        "Time to decide a window",
-        "Reserve, draw and store.",
-        (
-            (
-                (
-                    "histogram_quantile(0.5, sum by (le) "
-                    "(rate(tocsin_decision_seconds_bucket[$__rate_interval])))"
-                ),
-                "median",
-            ),
-            (
-                (
-                    "histogram_quantile(0.99, sum by (le) "
-                    "(rate(tocsin_decision_seconds_bucket[$__rate_interval])))"
                 ),
                 "99 %",
             ),
@@ -185,7 +149,15 @@ PARTS = (
         "timeseries",
         "Share of events dropped",
         "Of the last 15 minutes; above a half, an alert. Exact: not for analysts.",
-        (("max by (feed) (tocsin_events_dropped_share)", "{{feed}}"),),
+        (
+            (
+                (
+                    "sum by (feed) (rate(tocsin_events_dropped_total[15m])) / "
+                    "(sum by (feed) (rate(tocsin_events_total[15m])) > 0)"
+                ),
+                "{{feed}}",
+            ),
+        ),
         width=6,
         unit="percentunit",
         most=1,
@@ -199,31 +171,9 @@ PARTS = (
     ),
     Panel(
         "timeseries",
-        "Partial counts stored per hour",
-        "One per partition and window; a conflict denies the window.",
-        (
-            (
-                (
-                    "sum by (query, status) "
-                    '(increase(tocsin_partials_stored_total{query=~"$alarm"}[1h]))'
-                ),
-                "{{query}}: {{status}}",
-            ),
-        ),
-        width=5,
-    ),
-    Panel(
-        "timeseries",
         "Decisions waiting to leave",
         "Stored and not yet published.",
         (('max by (query) (tocsin_unpublished_decisions{query=~"$alarm"})', "{{query}}"),),
-        width=5,
-    ),
-    Panel(
-        "stat",
-        "Ledger sequence",
-        "Number of each alarm's last decision in the ledger.",
-        (('max by (query) (tocsin_ledger_sequence{query=~"$alarm"})', "{{query}}"),),
         width=5,
     ),
     Panel(
@@ -276,19 +226,6 @@ PARTS = (
     ),
     Panel(
         "stat",
-        "Since the last decided window",
-        "When the ledger last decided a window of the alarm, by whichever worker.",
-        (
-            (
-                'time() - (max by (query) (tocsin_decided_timestamp_seconds{query=~"$alarm"}) > 0)',
-                "{{query}}",
-            ),
-        ),
-        width=6,
-        unit="s",
-    ),
-    Panel(
-        "stat",
         "Oldest window overdue by",
         "Since when the oldest undecided window should have left; 0 where none is late.",
         (
@@ -329,41 +266,10 @@ PARTS = (
     ),
     Panel(
         "timeseries",
-        "Starts and refusals",
-        "Totals of all workers that ever used this ledger: steps say when.",
-        (
-            ("max(tocsin_starts_total)", "starts"),
-            ("max by (kind) (tocsin_refusals_total) > 0", "{{kind}}"),
-        ),
+        "Starts",
+        "Total of all workers that ever used this ledger: steps say when.",
+        (("max(tocsin_starts_total)", "starts"),),
         width=6,
-    ),
-    Panel(
-        "timeseries",
-        "Predicates unseen",
-        (
-            "Share of an alarm's predicates without an event in the latest eight windows that"
-            " hold any, and since the worker's start."
-        ),
-        (
-            (
-                (
-                    'min by (feed, query, since) (tocsin_predicates_unseen{query=~"$alarm"}) / on '
-                    "(feed, query) group_left max by (feed, query) "
-                    '(tocsin_predicates{query=~"$alarm"})'
-                ),
-                "{{feed}}/{{query}}, since {{since}}",
-            ),
-        ),
-        width=12,
-        unit="percentunit",
-        most=1,
-    ),
-    Panel(
-        "timeseries",
-        "Ids in one window",
-        "Different ids in the fullest of the latest eight windows, over all workers.",
-        (('sum by (feed, query) (tocsin_window_ids{query=~"$alarm"})', "{{feed}}/{{query}}"),),
-        width=12,
     ),
     Panel(
         "timeseries",
@@ -429,42 +335,6 @@ PARTS = (
         ),
         width=8,
         instant=True,
-    ),
-    Panel(
-        "bargauge",
-        "Predicates by realised loss",
-        "How many predicates lost at most so much epsilon, all queries together.",
-        (
-            (
-                (
-                    "sort(sum by (at_most) (max by (query, at_most) "
-                    '(tocsin_predicates_by_epsilon{query=~"$alarm"})))'
-                ),
-                "{{at_most}}",
-            ),
-        ),
-        width=8,
-        instant=True,
-    ),
-    Panel(
-        "timeseries",
-        "Windows waiting for an answer",
-        "Whether they fit depends on what earlier windows turn out to cost.",
-        (("max by (scope) (tocsin_budget_pending_windows)", "{{scope}}"),),
-        width=5,
-    ),
-    Panel(
-        "timeseries",
-        "Min-entropy in nats",
-        "And the width of the bracket that it is known to lie in.",
-        (
-            ('min by (query) (tocsin_min_entropy_nats{query=~"$alarm"})', "{{query}}"),
-            (
-                'max by (query) (tocsin_min_entropy_bracket_nats{query=~"$alarm"})',
-                "{{query}}: width of the bracket",
-            ),
-        ),
-        width=6,
     ),
     Panel(
         "stat",

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import click
 
 from stream.build import open_ledger, wall_clock_ms
-from stream.cli.moments import TIME, typed_ms
 from stream.cli.options import YES
 from stream.cli.shared import FILE, load_alarms, require_ledger_file
 from stream.cli.suggestions import feed_names
@@ -39,12 +38,6 @@ _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000}
     help="Of the feed's topic afterwards, those that it has among them.",
 )
 @click.option(
-    "--at",
-    metavar=TIME,
-    help="Make them no earlier than this, by the clocks of `timezone` without an offset. "
-    "Default: at once.",
-)
-@click.option(
     "--settle",
     metavar="DURATION",
     default=f"{SETTLE_MS // 60_000}m",
@@ -52,14 +45,13 @@ _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000}
     help="How long sensors may take to learn of new partitions, and what they sent to arrive.",
 )
 @YES
-def grow(file: Path, feed: str, *, partitions: int, at: str | None, settle: str, yes: bool) -> None:
+def grow(file: Path, feed: str, *, partitions: int, settle: str, yes: bool) -> None:
     """Give FEED more partitions, under the same ledger and budget.
 
     Windows that may have events of before and after are denied as repartitioned, uncharged; all
     others are decided. Workers may run. Stopped at any point, it goes on when it is run again.
     """
     alarms = load_alarms(file, quiet=True)
-    at_ms = None if at is None else typed_ms(at, alarms.timezone, "--at")
     settle_ms = _duration(settle)
     require_ledger_file(alarms)
     with open_ledger(alarms) as opened:
@@ -77,7 +69,6 @@ def grow(file: Path, feed: str, *, partitions: int, at: str | None, settle: str,
             opened,
             feed,
             partitions,
-            at_ms=at_ms,
             settle_ms=settle_ms,
             clock_ms=wall_clock_ms,
             agree=agree,

@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from accountant.layouts import Growth
     from accountant.records import Used
     from stream.counting.bounding import Capped
-    from stream.counting.sharing import OnTaken
     from stream.events.decoder import Batch, Record
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed
@@ -71,7 +70,6 @@ class Told(TypedDict, total=False):
             the rows, and shape (rows,).
         on_capped: told of every partial, before it is yielded, what caps left out of it; ``None``
             saves the memory that this takes.
-        on_taken: told of the rows that windows take, as :class:`FeedCounters` has it.
         on_people: told of every partial under a cap over a period, before it is yielded, how many
             people are in its window, and how many of them do not count.
         on_events: likewise told how many events its window takes, and how many of them are of
@@ -82,7 +80,6 @@ class Told(TypedDict, total=False):
     on_drops: Callable[[Mapping[str, int]], None]
     on_counted: Callable[[int, Batch, NDArray[np.uint8]], None]
     on_capped: Callable[[WindowKey, Capped], None] | None
-    on_taken: OnTaken | None
     on_people: Callable[[WindowKey, int, int], None]
     on_events: Callable[[WindowKey, int, int], None] | None
 
@@ -131,7 +128,7 @@ class PartitionReader:
         self.hash_key = hash_key
         self._told = told
         whole = bool(told.get("on_capped") or told.get("on_events"))
-        self._counters = FeedCounters(queries, budget, whole=whole, on_taken=told.get("on_taken"))
+        self._counters = FeedCounters(queries, budget, whole=whole)
         self._states = {
             query.id: QueryProgress(query, self._counters.of(query.id), budget) for query in queries
         }

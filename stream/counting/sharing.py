@@ -26,7 +26,7 @@ from stream.counting.usage import Usage
 from stream.model.alarms import windows_cap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Sequence
+    from collections.abc import Hashable, Sequence
 
     from numpy.typing import NDArray
 
@@ -34,11 +34,9 @@ if TYPE_CHECKING:
     from stream.counting.counter import CellVector
     from stream.counting.projection import Rows
     from stream.events.decoder import Batch
-    from stream.events.units import Units
     from stream.model.alarms import Budget
     from stream.model.queries import Query
 
-    OnTaken = Callable[[Sequence[str], NDArray[np.int64], NDArray[np.int64], Units], None]
 
 __all__ = ["FeedCounters", "SharedCounter"]
 
@@ -147,9 +145,6 @@ class FeedCounters:
         queries: the feed's queries.
         budget: unit, caps and periods.
         whole: as there.
-        on_taken: told, batch by batch, of rows that windows take, once for all queries that count
-            them alike: these queries' ids, cells and event times, shape (rows,) each, and privacy
-            units; at least one row (custodian only).
 
     Raises:
         ValueError: as ``WindowCounter``, or the queries read different feeds.
@@ -161,7 +156,6 @@ class FeedCounters:
         budget: Budget,
         *,
         whole: bool = False,
-        on_taken: OnTaken | None = None,
     ) -> None:
         """Find out which queries count the same."""
         if len({query.feed.name for query in queries}) > 1:
@@ -170,7 +164,6 @@ class FeedCounters:
         alike = defaultdict(lambda: defaultdict(list))
         for query in queries:
             alike[selection_key(query)][counting_key(query)].append(query)
-        self._on_taken = on_taken
         self._of: dict[str, SharedCounter] = {}
         self._selections: list[tuple[Query, list[SharedCounter]]] = []
         for countings in alike.values():
@@ -197,23 +190,12 @@ class FeedCounters:
         farthest = np.full(len(batch), Fate.UNASKED, np.uint8)
         for query, counters in self._selections:
             rows, fates = project(query, columns)
-            taken = self._add(counters[0], rows)
+            taken = counters[0].add(rows)
             for counter in counters[1:]:
-                np.maximum(taken, self._add(counter, rows), out=taken)
+                np.maximum(taken, counter.add(rows), out=taken)
             if len(rows) == len(batch):
                 fates = taken
             else:
                 fates[fates == Fate.USED] = taken
             np.maximum(farthest, fates, out=farthest)
         return farthest
-
-    def _add(self, counter: SharedCounter, rows: Rows) -> NDArray[np.uint8]:
-        fates = counter.add(rows)
-        if self._on_taken is not None and len(fates):
-            if int(fates.min()) == Fate.USED:
-                self._on_taken(counter.queries, rows.cell, rows.time_ms, rows.unit)
-            elif len(used := np.flatnonzero(fates == Fate.USED)):
-                self._on_taken(
-                    counter.queries, rows.cell[used], rows.time_ms[used], rows.unit[used]
-                )
-        return fates

@@ -24,7 +24,6 @@ from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock
 from stream.model.references import counted_on, feeds_in_use
 from stream.model.routing import counted_from, first_start_after
-from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -70,7 +69,6 @@ def grow(
     name: str,
     partitions: int,
     *,
-    at_ms: int | None = None,
     settle_ms: int = SETTLE_MS,
     clock_ms: Callable[[], int],
     agree: Callable[[Growth], None],
@@ -83,7 +81,6 @@ def grow(
         ledger: of its workers, open.
         name: of the feed.
         partitions: of its topic afterwards.
-        at_ms: no partition is made before this instant; ``None`` for as soon as may be.
         settle_ms: for how long sensors may go on without knowing of new partitions.
         clock_ms: wall clock.
         agree: told what is about to be announced, with the instants as they will be within a few
@@ -94,7 +91,7 @@ def grow(
         How it grew; ``None`` where the log was registered with as many.
 
     Raises:
-        ConfigError: there is no such feed, its partitions cannot change, or the instant has passed.
+        ConfigError: there is no such feed, or its partitions cannot change.
         LogChangedError: its topic is another than the ledger's.
         LedgerError: the ledger refuses, see :meth:`accountant.ledger.growths.Growths.announce`.
         DependencyError: Kafka or the ledger cannot be reached, or Kafka refuses.
@@ -102,7 +99,7 @@ def grow(
     feed = _growing(alarms, name)
     with admin_client(require_kafka(alarms)) as client:
         work = _Work(alarms, ledger, feed, client, clock_ms, settle_ms)
-        growth = work.announced(partitions, at_ms, agree)
+        growth = work.announced(partitions, agree)
         if growth is None or growth.until_ms is not None:
             return growth
         say(
@@ -171,9 +168,7 @@ class _Work:
         """Return by when all records follow partitions that were there at an instant."""
         return made_ms + self.settle_ms + self.margin_ms
 
-    def announced(
-        self, partitions: int, at_ms: int | None, agree: Callable[[Growth], None]
-    ) -> Growth | None:
+    def announced(self, partitions: int, agree: Callable[[Growth], None]) -> Growth | None:
         """Tell the ledger, unless it knows; ``None`` where the log always had as many.
 
         As late as may be: until then, whoever stops the command has changed nothing.
@@ -199,7 +194,10 @@ class _Work:
             )
         # What Kafka would refuse is not announced: windows would be denied for nothing.
         self.client.create_partitions({self.feed.topic: partitions}, validate_only=True)
-        from_ms = self._begin(planned, at_ms, agree)
+        from_ms = now_ms + self.margin_ms
+        until_ms = self.over_ms(from_ms + self.margin_ms)
+        agree(replace(planned, from_ms=from_ms, until_ms=until_ms))
+        from_ms = self.clock_ms() + self.margin_ms
         first_starts = {
             query.id: first_start_after(query, from_ms)
             for query in counted_on(self.feed, self.alarms)[0]
@@ -223,22 +221,6 @@ class _Work:
                     hint="check the brokers, and run this again",
                 )
             time.sleep(_LOOK_S)
-
-    def _begin(self, planned: Growth, at_ms: int | None, agree: Callable[[Growth], None]) -> int:
-        """Return when the growth begins, now that it is agreed and time to announce it."""
-        from_ms = self.clock_ms() + self.margin_ms
-        if at_ms is not None and at_ms < from_ms:
-            moment = moment_text(at_ms, self.alarms.timezone)
-            raise ConfigError(
-                f"{moment} is too early to tell the workers before",
-                hint=f"choose an instant at least {self.margin_ms} ms ahead, or leave it out",
-            )
-        from_ms = at_ms or from_ms
-        until_ms = self.over_ms(from_ms + self.margin_ms)
-        agree(replace(planned, from_ms=from_ms, until_ms=until_ms))
-        if at_ms is not None:
-            self._wait(at_ms - 2 * self.margin_ms)
-        return max(at_ms or 0, self.clock_ms() + self.margin_ms)
 
     def _facts(self) -> TopicFacts:
         facts = describe(self.client, [self.feed.topic]).get(self.feed.topic)

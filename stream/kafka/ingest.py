@@ -386,7 +386,6 @@ class Ingest:
             runtime.step(Step.BEFORE_PARTIAL, counted.key)
             status = await self._in_thread(partial(runtime.ledger.counts.put_partial, counted))
             runtime.step(Step.AFTER_PARTIAL, counted.key)
-            runtime.metrics.partial_stored(counted.key.query, status.value)
             if status is PartialStatus.STALE:
                 self.assigned.pop(partition, None)  # opened again, it will know
                 return

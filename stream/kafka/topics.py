@@ -26,7 +26,6 @@ __all__ = [
     "TopicFacts",
     "TopicPlan",
     "admin_client",
-    "cautions",
     "check",
     "create",
     "describe",
@@ -35,11 +34,6 @@ __all__ = [
     "problems",
 ]
 
-_UNTOLD = (
-    "how long a transaction may stay open and hold a feed back is not known: this user may not ask "
-    "the brokers (DescribeConfigs on the cluster)"
-)
-_OPEN_TRANSACTIONS = "transaction.max.timeout.ms"
 _RETENTION_MARGIN_MS = 24 * 3600 * 1000
 _NO_ERROR, _NO_SUCH_TOPIC = 0, 3
 
@@ -118,34 +112,6 @@ def check(alarms: Alarms, *, apply: bool, partitions: int) -> list[str]:
                     create(client, topic)
             facts = describe(client, names)
     return [line for topic in wanted for line in problems(topic, facts.get(topic.name))]
-
-
-def cautions(alarms: Alarms) -> list[str]:
-    """Return what about the brokers may deny windows, though the topics are as they must be.
-
-    Raises:
-        ConfigError: the configuration has no ``kafka`` section.
-        DependencyError: Kafka cannot be reached.
-    """
-    live = [q for q in alarms.running.values() if q.feed.clock is Clock.APPEND_TIME]
-    if not live:
-        return []
-    hasty = min(live, key=lambda query: query.decide_timeout_ms)
-    with admin_client(require_kafka(alarms)) as client:
-        broker = str(client.describe_cluster()["brokers"][0]["broker_id"])
-        resource = ConfigResource(ConfigResourceType.BROKER, broker)
-        settings = client.describe_configs([resource], config_filter="all")["broker"][broker]
-    if _OPEN_TRANSACTIONS not in settings:
-        return [_UNTOLD]
-    open_ms = int(_value(settings[_OPEN_TRANSACTIONS]))
-    if open_ms <= hasty.decide_timeout_ms:
-        return []
-    caution = (
-        f"a transaction may stay open for {open_ms} ms and hold a feed back: windows of "
-        f"{hasty.id!r} are denied after {hasty.decide_timeout_ms} ms; let no sensor open one "
-        f"(docs/custodian/privacy.md, ACLs), or set the brokers' {_OPEN_TRANSACTIONS} to less"
-    )
-    return [caution]
 
 
 def feed_of(alarms: Alarms, name: str) -> Feed:

@@ -48,9 +48,6 @@ class JournalFamilies(Collector):
         starts = CounterMetricFamily("tocsin_starts", "Starts of workers that reached the ledger.")
         starts.add_metric([], shown[START].times if START in shown else 0)
         yield starts
-        refusals = CounterMetricFamily(
-            "tocsin_refusals", "Errors that stopped a worker, by kind.", labels=["kind"]
-        )
         refused_at = GaugeMetricFamily(
             "tocsin_refused_timestamp_seconds",
             "When a worker was last stopped, seconds since the Unix epoch; 0 for never.",
@@ -58,7 +55,5 @@ class JournalFamilies(Collector):
         )
         for kind in KINDS:
             entry = shown.get(kind)
-            refusals.add_metric([kind], entry.times if entry else 0)
             refused_at.add_metric([kind], entry.last_ms / 1000 if entry else 0)
-        yield refusals
         yield refused_at

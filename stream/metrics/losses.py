@@ -7,7 +7,6 @@ has at most ``MOST_PREDICATES`` series of its own predicates and a fixed number 
 
 from __future__ import annotations
 
-from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -30,15 +29,6 @@ __all__ = ["MOST_PREDICATES", "LossFamilies", "dearest", "label_of", "predicate_
 MOST_PREDICATES: Final = 20
 """Predicates of one query that have a series of their own."""
 
-_SHARES: Final = tuple(
-    Fraction(*parts)
-    for parts in (
-        *((0, 1), (1, 1000), (1, 500), (1, 200), (1, 100), (1, 50)),
-        *((1, 20), (1, 10), (1, 5), (1, 2), (1, 1)),
-    )
-)  # of epsilon_max
-
-
 _FAMILIES: Final = (
     (
         "tocsin_expost_epsilon_max",
@@ -49,20 +39,10 @@ _FAMILIES: Final = (
         "1 if nothing is missing from the query's realised losses, else 0.",
     ),
     (
-        "tocsin_min_entropy_nats",
-        "Least uncertainty left about a predicate, by the query's realised losses.",
-    ),
-    ("tocsin_min_entropy_normalised", "The same as a share of the most there can be."),
-    (
-        "tocsin_min_entropy_bracket_nats",
-        "Width of the bracket that the min-entropy is known to lie in.",
+        "tocsin_min_entropy_normalised",
+        "Share of the uncertainty about a predicate that realised losses leave at least.",
     ),
     ("tocsin_predicate_epsilon", "Realised loss of the query's dearest predicates.", "predicate"),
-    (
-        "tocsin_predicates_by_epsilon",
-        "Predicates of the query whose realised loss is at most `at_most`.",
-        "at_most",
-    ),
 )
 
 
@@ -80,8 +60,6 @@ class LossFamilies(Collector):
     def __init__(self, domains: Mapping[str, Domain], budget: Budget) -> None:
         self._domains = domains
         self._gaussian = budget.gaussian
-        walls = (share * budget.epsilon_max for share in _SHARES)
-        self._buckets = {repr(float(wall)): budget.units_of(wall) for wall in walls}
         self._shown = self._families(())
 
     def show(self, losses: Iterable[Realised]) -> None:
@@ -94,7 +72,7 @@ class LossFamilies(Collector):
         yield from self._shown
 
     def _families(self, losses: Iterable[Realised]) -> tuple[GaugeMetricFamily, ...]:
-        worst, complete, nats, normalised, bracket, predicates, within = (
+        worst, complete, normalised, predicates = (
             GaugeMetricFamily(name, text, labels=["query", *label])
             for name, text, *label in _FAMILIES
         )
@@ -102,21 +80,15 @@ class LossFamilies(Collector):
             query, costs, entropy = loss.query, loss.costs, loss.min_entropy
             worst.add_metric([query], shown_epsilon(self._gaussian, loss.worst_units))
             complete.add_metric([query], float(loss.complete))
-            nats.add_metric([query], shown_entropy(entropy.value))
             normalised.add_metric([query], shown_entropy(entropy.normalised))
-            bracket.add_metric([query], shown_entropy(entropy.upper - entropy.lower, 3))
             for cell in dearest(costs):
                 label = predicate_label(self._domains[query], cell)
                 predicates.add_metric(
                     [query, label], shown_epsilon(self._gaussian, int(costs[cell]))
                 )
-            at_most = np.searchsorted(np.sort(costs), list(self._buckets.values()), side="right")
-            for wall, cells in zip(self._buckets, at_most.tolist(), strict=True):
-                within.add_metric([query, wall], cells)
-            within.add_metric([query, "+Inf"], len(costs))
         if self._gaussian is not None:  # pure losses bound uncertainty: of Gaussian ones none is
-            return worst, complete, predicates, within
-        return worst, complete, nats, normalised, bracket, predicates, within
+            return worst, complete, predicates
+        return worst, complete, normalised, predicates
 
 
 def dearest(costs: NDArray[np.int64], most: int = MOST_PREDICATES) -> list[int]:

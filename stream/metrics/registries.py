@@ -21,10 +21,8 @@ from stream.model.losses import shown_epsilon
 from stream.windows.localtime import load_zone
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
-    import numpy as np
-    from numpy.typing import NDArray
     from prometheus_client import CollectorRegistry
 
     from accountant.audit.realised import Realised
@@ -32,7 +30,6 @@ if TYPE_CHECKING:
     from accountant.ledger.journal import Happened
     from accountant.records import LedgerStatus, QueryStatus, ScopeStatus, StoredDecision
     from operators.base import Plan
-    from stream.metrics.people import Units
     from stream.model.alarms import Alarms
 
 __all__ = ["Metrics"]
@@ -95,21 +92,6 @@ class Metrics:
     def events_read(self, feed: str, count: int) -> None:
         """Add events read from a feed, those read again after a restart included."""
         self._custodian.events.labels(feed).inc(count)
-        self._custodian.shares[feed].add(read=count)
-
-    def rows_taken(
-        self,
-        feed: str,
-        queries: Sequence[str],
-        cell: NDArray[np.int64],
-        time_ms: NDArray[np.int64],
-        unit: Units,
-    ) -> None:
-        """Take note of the predicates and ids of rows that windows take.
-
-        Args: those of :meth:`stream.metrics.seen.SeenFamilies.taken`.
-        """
-        self._custodian.seen.taken(feed, queries, cell=cell, time_ms=time_ms, unit=unit)
 
     def people_counted(self, key: WindowKey, met: int, beyond: int) -> None:
         """Add people of a window of one partition; windows counted again count again.
@@ -142,7 +124,6 @@ class Metrics:
         """Add events that no alarm of the feed can use, each once, by reason."""
         for reason, count in drops.items():
             self._custodian.dropped.labels(feed, reason).inc(count)
-        self._custodian.shares[feed].add(dropped=sum(drops.values()))
 
     def lag(self, feed: str, partition: int, records: int) -> None:
         """Say how many records of an assigned partition are still to be read, every second or so.
@@ -174,21 +155,6 @@ class Metrics:
     def unassigned(self, feed: str, partition: int) -> None:
         """Remove the series of a partition that this worker does not read any more; idempotent."""
         self._custodian.partitions.unassigned(feed, partition)
-
-    def partial_stored(self, query: str, status: str) -> None:
-        """Count a partial that was handed to the ledger, by what became of it."""
-        self._custodian.partials.labels(query, status).inc()
-
-    def decided(self, decision: StoredDecision, seconds: float) -> None:
-        """Take note of a stored decision, which has not left yet.
-
-        Args:
-            decision: as stored.
-            seconds: how long deciding took; depends on data, as does when it happened.
-        """
-        self._custodian.decision_seconds.observe(seconds)
-        if decision.reason is not None:
-            self._custodian.denied.labels(decision.key.query, decision.reason).inc()
 
     def published(
         self,
@@ -261,8 +227,6 @@ class Metrics:
     def _show_query(self, status: QueryStatus) -> None:
         name, shown = status.query, self._custodian
         shown.unpublished.labels(name).set(status.unpublished)
-        shown.sequence.labels(name).set(status.sequence)
-        shown.decided_at.labels(name).set(status.decided_at_ms / 1000)
         for reason, at_ms in status.denied_at_ms.items():
             shown.denied_at.labels(name, reason).set(at_ms / 1000)
         if status.alarms_left is not None:
@@ -279,8 +243,6 @@ class Metrics:
             return  # of an earlier file: one delta cannot stand beside losses of two kinds
         name, shown = status.scope, self._custodian
         shown.spent.labels(name).set(shown_epsilon(self._gaussian, status.spent_units))
-        shown.reserved.labels(name).set(shown_epsilon(self._gaussian, status.reserved_units))
-        shown.pending.labels(name).set(status.pending)
         if self._periods is not None:
             now_ms = int(self._clock_s() * 1000)
             (period,) = self._periods.touched(now_ms, now_ms + 1)

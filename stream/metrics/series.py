@@ -13,15 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-from accountant.records import Outcome, PartialStatus
+from accountant.records import Outcome
 from accountant.units import to_loss_units
 from stream.metrics.counts import CountFamilies
 from stream.metrics.journal import JournalFamilies
 from stream.metrics.losses import LossFamilies
 from stream.metrics.partitions import PartitionFamilies
 from stream.metrics.rang import RangFamilies
-from stream.metrics.seen import SeenFamilies
-from stream.metrics.shares import RecentShare
 from stream.model.losses import shown_epsilon
 from stream.model.reasons import DENIALS, DROPS
 
@@ -35,7 +33,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Custodian", "Public", "Registry"]
 
-_DECISION_BUCKETS_S: Final = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0)
 _CUT_TO_ALARM_BUCKETS_S: Final = (
     *(0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 900.0),
 )
@@ -111,7 +108,6 @@ class Custodian:
         self, registry: CollectorRegistry, alarms: Alarms, monotonic_s: Callable[[], float]
     ) -> None:
         counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
-        histogram = partial(Histogram, registry=registry)
         self.partitions = PartitionFamilies(monotonic_s)
         registry.register(self.partitions)
         self.journal = JournalFamilies()
@@ -135,21 +131,9 @@ class Custodian:
             "The same for the budget period that it is now; unit user only.",
             ["scope"],
         )
-        self.reserved = gauge(
-            "tocsin_budget_reserved_epsilon",
-            "Loss of the worst-off privacy unit if nothing but open reservations counted.",
-            ["scope"],
-        )
-        self.pending = gauge(
-            "tocsin_budget_pending_windows",
-            "Windows whose answer waits for the end of earlier ones.",
-            ["scope"],
-        )
         domains = {query.id: query.domain for query in alarms.running.values()}
         self.losses = LossFamilies(domains, alarms.budget)
         registry.register(self.losses)
-        self.seen = SeenFamilies(alarms)
-        registry.register(self.seen)
         self.people = counter(
             "tocsin_window_people",
             "People with events in a window, over windows, by local hour of its start.",
@@ -170,40 +154,21 @@ class Custodian:
             "Events that no alarm can use, by what is wrong with them.",
             ["feed", "reason"],
         )
-        self.dropped_share = gauge(
-            "tocsin_events_dropped_share",
-            "Share of the events read within the last 15 minutes that no alarm can use.",
-            ["feed"],
-        )
-        self.shares = {feed: RecentShare(monotonic_s) for feed in alarms.feeds}
         self.last_event = gauge(
             "tocsin_last_event_timestamp_seconds",
             "Append time of the newest record read, seconds since the Unix epoch; 0 before it.",
             ["feed"],
         )
-        self.decision_seconds = histogram(
-            "tocsin_decision_seconds", "Time to decide one window.", buckets=_DECISION_BUCKETS_S
-        )
-        self.cut_to_alarm_seconds = histogram(
+        self.cut_to_alarm_seconds = Histogram(
             "tocsin_cut_to_alarm_seconds",
             "Time from a window's cut to its release.",
             buckets=_CUT_TO_ALARM_BUCKETS_S,
+            registry=registry,
         )
-        self.partials = counter(
-            "tocsin_partials_stored_total",
-            "Partials handed to the ledger, by what became of them.",
-            ["query", "status"],
-        )
-        self.denied = counter("tocsin_denied_total", "Windows denied.", ["query", "reason"])
         self.denied_at = gauge(
             "tocsin_denied_timestamp_seconds",
             "When the ledger last denied a window, seconds since the Unix epoch; 0 for never.",
             ["query", "reason"],
-        )
-        self.decided_at = gauge(
-            "tocsin_decided_timestamp_seconds",
-            "When the ledger last decided a window, seconds since the Unix epoch; 0 for never.",
-            ["query"],
         )
         self.window_due = gauge(
             "tocsin_window_due_timestamp_seconds",
@@ -218,25 +183,14 @@ class Custodian:
             "Alarms that the newest run of windows can still give.",
             ["query"],
         )
-        self.sequence = gauge(
-            "tocsin_ledger_sequence",
-            "Number of the query's last decision in the ledger.",
-            ["query"],
-        )
         for feed in alarms.feeds:
             self.events.labels(feed)
-            self.dropped_share.labels(feed).set_function(self.shares[feed].value)
             self.last_event.labels(feed)
             for reason in DROPS:
                 self.dropped.labels(feed, reason)
         for query in alarms.running:
             self.unpublished.labels(query)
-            self.sequence.labels(query)
-            self.decided_at.labels(query)
-            for status in PartialStatus:
-                self.partials.labels(query, str(status))
             for reason in DENIALS:
-                self.denied.labels(query, reason)
                 self.denied_at.labels(query, reason)
 
 

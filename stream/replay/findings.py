@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from stream.metrics.people import People
+    from stream.replay.people import People
 
 __all__ = [
     "OUTSIDE_HISTORY",

@@ -11,7 +11,6 @@ that was killed goes on where it stopped.
 
 from __future__ import annotations
 
-import time
 from collections import Counter, defaultdict
 from dataclasses import dataclass
 from functools import partial
@@ -168,13 +167,10 @@ class Replay:
                 read_until(key, lanes[feed.name], arrived)
             for counted in arrived.pop(key, ()):
                 self.runtime.step(Step.BEFORE_PARTIAL, key)
-                status = self._ledger.counts.put_partial(counted)
+                self._ledger.counts.put_partial(counted)
                 self.runtime.step(Step.AFTER_PARTIAL, key)
-                self.runtime.metrics.partial_stored(key.query, str(status))
             self._now_ms = max(self._now_ms, key.end_ms + query.grace_ms)
-            started_s = time.monotonic()
             for decision in self.runtime.judge.decide_due(key.query):
-                self.runtime.metrics.decided(decision, time.monotonic() - started_s)
                 self._ended[decision.reason] += 1
                 yield decision
             if self._ledger.cursor(key.query) <= key.start_ms:

@@ -11,7 +11,6 @@ import numpy as np
 from stream.counting.alike import selection_key
 from stream.counting.fates import Fate
 from stream.counting.projection import Columns, project
-from stream.metrics.people import PeoplePerWindow
 from stream.model.references import counted_on
 from stream.replay.faults import passed_by, why
 from stream.replay.findings import (
@@ -22,6 +21,7 @@ from stream.replay.findings import (
     FeedSurvey,
     Finding,
 )
+from stream.replay.people import PeoplePerWindow
 from stream.replay.spans import Spans
 from stream.windows.instants import TIME_END_MS
 

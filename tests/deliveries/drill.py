@@ -134,14 +134,7 @@ class _Drill:
             Way(
                 "notices to a web server",
                 notices,
-                [
-                    (
-                        f"{told['status']} {told['predicate'].get('room', told['window_start'])}",
-                        at_s,
-                    )
-                    for path, at_s, told in letters
-                    if path == "/desk"
-                ],
+                [(_notice(told), at_s) for path, at_s, told in letters if path == "/desk"],
             ),
             Way(
                 "notices to Alertmanager",

@@ -110,9 +110,6 @@ def test_a_case_is_about_what_its_alert_reads(case: dict[str, Any]) -> None:
         ("TocsinBudgetNearlySpent", "period_spent", "spent"),  # yesterday
         ("TocsinSensorsSilent", "[1d]", "[1m]"),  # forgotten with a restart
         ("TocsinMostlyDropped", "> 0.5 * ", "> 0.1 * "),  # somebody always has a broken sensor
-        ("TocsinPredicatesUnseen", '{since="windows"}', '{since="start"}'),
-        ("TocsinPredicatesUnseen", " and max by (feed, query) (tocsin_window_ids) > 0", ""),
-        ("TocsinPredicatesUnseen", "> 0.5 * ", "> 0.4 * "),
         ("TocsinBehind", "> 100000", "> 10"),
     ],
 )

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 import yaml
 
 from deploy.grafana.build import FOLDER, texts
 from tests.deploy.metric_names import documented, grouped_by, public, used_in
-from tests.deploy.promtool import promtool
 from tests.support.tree import ROOT, text_of
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 GRAFANA = ROOT / "deploy" / "grafana"
 DASHBOARDS: dict[str, dict[str, Any]] = {path: json.loads(text) for path, text in texts().items()}
@@ -86,53 +82,6 @@ def test_every_metric_is_shown() -> None:
         bucket.removesuffix("_bucket") + end for bucket in buckets for end in ("_sum", "_count")
     }
     assert set(documented()) - parts <= shown
-
-
-@every_dashboard
-def test_every_expression_parses(path: str, tmp_path: Path) -> None:
-    """Promtool reads each expression, as a recording rule with Grafana's variables filled in."""
-    marks = [each["expr"] for each in DASHBOARDS[path]["annotations"]["list"]]
-    rules = [
-        {"record": f"panel:{number}", "expr": filled_in(expression)}
-        for number, expression in enumerate([t["expr"] for t in targets(path)] + marks)
-    ]
-    file = tmp_path / "rules.yml"
-    file.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}), "utf-8")
-    assert promtool("check", "rules", str(file)) == ""
-
-
-@every_dashboard
-def test_panels_have_their_own_place_and_number(path: str) -> None:
-    """No two panels share an id or a cell of the grid, and each says what it shows."""
-    dashboard = DASHBOARDS[path]
-    cells: set[tuple[int, int]] = set()
-    for panel in dashboard["panels"]:
-        place = panel["gridPos"]
-        own = {
-            (x, y)
-            for x in range(place["x"], place["x"] + place["w"])
-            for y in range(place["y"], place["y"] + place["h"])
-        }
-        assert not own & cells
-        assert max(x for x, _ in own) < 24
-        cells |= own
-        assert panel["type"] == "row" or panel["description"]
-    ids = [panel["id"] for panel in dashboard["panels"]]
-    assert len(set(ids)) == len(ids)
-
-
-@every_dashboard
-def test_the_data_source_is_a_choice(path: str) -> None:
-    """No panel names one Prometheus: the same file serves wherever it is put."""
-    dashboard = DASHBOARDS[path]
-    names = [each["name"] for each in dashboard["templating"]["list"]]
-    assert names == ["datasource", "alarm", "predicate"]
-    asked = [
-        *targets(path),
-        *dashboard["annotations"]["list"],
-        *dashboard["templating"]["list"][1:],
-    ]
-    assert {each["datasource"]["uid"] for each in asked} == {"${datasource}"}
 
 
 @pytest.mark.parametrize(

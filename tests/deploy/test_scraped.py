@@ -122,17 +122,12 @@ def _live(metrics: Metrics, times: int) -> None:
     metrics.lag("badges", 0, 0)
     metrics.held("badges", 1, "reading" if times == 1 else "unreachable", 5)
     metrics.answered(KAFKA)
-    metrics.partial_stored("crowd", "stored")
     metrics.people_counted(decided().key, 10 * times, times)
-    metrics.decided(decided(), 0.01)
-    metrics.decided(denied(reason="budget"), 0.01)
     today = HOUR // 24
     status = ledger_status(
         spent=MICRO * times,
-        reserved=MICRO,
         cursor_ms=(HOUR - 1) * HOUR_MS,
         periods={today: MICRO},
-        decided_at_ms=HOUR * HOUR_MS,
         denied_at_ms={"budget": HOUR * HOUR_MS},
     )
     crowd = replace(status.queries["crowd"], alarms_left=4)
@@ -255,7 +250,7 @@ def test_a_page_has_no_lint(page: str) -> None:
     _live(metrics, 1)
     text = generate_latest(getattr(metrics, page))
     assert _linted(text) == ""
-    broken = text.replace(b'{at_most="', b'{le="').replace(b"# HELP tocsin_build_info", b"# HELP x")
+    broken = text.replace(b'{check="', b'{le="').replace(b"# HELP tocsin_build_info", b"# HELP x")
     assert _linted(broken) != ""
 
 

@@ -4,21 +4,9 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-import jsonschema
-import pytest
-
-from accountant.units import to_loss_units
-from stream.build import open_ledger
-from stream.config.loading import load
-from stream.decisions.records import schema
-from tests.support.commands import HOUR_MS, configuration, json_lines, ledger_must_verify, tocsin
+from tests.support.commands import HOUR_MS, configuration, tocsin
 from tests.support.keys import nested
-from tests.support.ledgers import must_verify
-
-if TYPE_CHECKING:
-    from tests.support.postgres import Postgres
 
 
 def banded(folder: Path, aggregate: str, keys: str, *, unit: str = "event") -> str:
@@ -54,78 +42,10 @@ HOURS = [
     {"hall": [4] * 100, "lab": [9] * 100},  # the lab's values are too high
     {"hall": [1] * 40, "lab": [1] * 100},  # the hall's are too low, and few
 ]
-ALL = [(hour, room) for hour in range(3) for room in ("hall", "lab")]
 
 
 SUM = "ABS(SUM(n) - REFERENCE) >= 300"
 COUNT = "NOT (ABS(REFERENCE - COUNT(n)) < 50)"
-MEDIAN = "ABS(MEDIAN(n) - REFERENCE) >= 3"
-AVERAGE = "ABS(AVG(n) - REFERENCE) >= 2.5"
-SHARE = "ABS(SUM(n) - REFERENCE) >= 0.75 * REFERENCE"  # of 400 and of 100
-MIDDLE = "ABS(MEDIAN(n) - REFERENCE) >= 0.9 * ABS(REFERENCE)"
-REFERENCES = {
-    SUM: "usual[room]",
-    COUNT: "100",
-    MEDIAN: "3",
-    AVERAGE: "3.25",
-    SHARE: "usual[room]",
-    MIDDLE: "4",
-}
-RINGS = {
-    SUM: {(1, "lab"), (2, "hall")},
-    COUNT: {(2, "hall")},
-    MEDIAN: {(1, "lab")},
-    AVERAGE: {(1, "lab")},
-    SHARE: {(1, "lab"), (2, "hall")},
-    MIDDLE: {(1, "lab")},
-}
-
-
-@pytest.mark.parametrize(
-    ("aggregate", "decider", "unit", "bound"),
-    [
-        (SUM, "svt", "event", '{theta: 0.9, epsilon: "20"}'),
-        (SUM, "auto", "event", ""),
-        (SUM, "lm", "user", ""),
-        (SUM, "r2t", "event", ""),
-        (SUM, "svt", "user", ""),
-        (COUNT, "auto", "user", ""),
-        (COUNT, "em", "event", ""),
-        (MEDIAN, "auto", "event", ""),
-        (MEDIAN, "hist", "user", ""),
-        (MEDIAN, "em", "event", ""),
-        (AVERAGE, "auto", "event", ""),
-        (AVERAGE, "lm", "user", ""),
-        (SHARE, "auto", "user", ""),
-        (SHARE, "r2t", "event", ""),
-        (MIDDLE, "auto", "event", ""),
-    ],
-)
-def test_a_band_rings_where_it_is_left(
-    tmp_path: Path, aggregate: str, decider: str, unit: str, bound: str
-) -> None:
-    """With a large epsilon no hour with events is wrong, and each costs what is written."""
-    keys = f'    decider: {decider}\n    epsilon: "50"\n    reference: {REFERENCES[aggregate]}\n'
-    if bound:
-        keys += f"    bound: {bound}\n"
-    path = banded(tmp_path, aggregate, keys, unit=unit)
-    lines = json_lines(tocsin("run", path, "--replay", sales(tmp_path, HOURS), "--json"))
-    alarms = [line for line in lines if "predicate" in line]
-    rang = {(int(line["window_start"][11:13]), line["predicate"]["room"]) for line in alarms}
-    assert {cell for cell in rang if cell in ALL} == RINGS[aggregate]
-    for line in alarms:
-        jsonschema.validate(line, schema("alarm"))
-        assert (line["mechanism"], line["tolerance"], line["epsilon"]) == ("decider", "0", "50")
-    decisions = [line for line in lines if "outcome" in line]
-    for line in decisions:
-        jsonschema.validate(line, schema("decision"))
-    assert {line["epsilon_units"] for line in decisions} == {to_loss_units(50)}
-    alarm = load(Path(path), environ={})
-    with open_ledger(alarm) as ledger:
-        must_verify(ledger)
-        (scope,) = ledger.reports.status().scopes.values()
-        windows = ledger.reports.status().queries["crowd"].decided
-        assert scope.spent_units == to_loss_units(50) * (windows if unit == "user" else 1)
 
 
 def test_check_says_what_auto_took(tmp_path: Path) -> None:
@@ -159,25 +79,3 @@ def test_simulate_leaves_bands_out_and_says_so(tmp_path: Path) -> None:
     both = tocsin("simulate", path, "--replay", events, "--runs", "1", "--workers", "1")
     assert both.exit_code == 0, both.stderr
     assert "left out: crowd" in both.stderr
-
-
-@pytest.mark.integration
-def test_bands_of_every_kind_ring_alike_on_postgresql(postgres: Postgres, tmp_path: Path) -> None:
-    """Several alarms in one ledger there: each rings, and is charged, as on SQLite."""
-    path = Path(banded(tmp_path, AVERAGE, '    epsilon: "50"\n    reference: 3.25\n'))
-    text = path.read_text()
-    start = text.index("  crowd:\n")
-    for name, aggregate in (("share", SHARE), ("middle", MIDDLE)):
-        more = text[start:].replace("crowd", name).replace(AVERAGE, aggregate)
-        path.write_text(path.read_text() + more.replace("3.25", f"'{REFERENCES[aggregate]}'"))
-    ledger = f"ledger: {postgres.new_database()}\n"
-    path.write_text(ledger + path.read_text())
-    lines = json_lines(tocsin("run", str(path), "--replay", sales(tmp_path, HOURS), "--json"))
-    for name, aggregate in (("crowd", AVERAGE), ("share", SHARE), ("middle", MIDDLE)):
-        rang = {
-            (int(line["window_start"][11:13]), line["predicate"]["room"])
-            for line in lines
-            if "predicate" in line and line["query"] == name
-        }
-        assert {cell for cell in rang if cell in ALL} == RINGS[aggregate]
-    ledger_must_verify(load(path, environ={}))

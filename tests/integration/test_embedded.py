@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -24,11 +22,12 @@ from stream.decisions.steps import Step
 from stream.events.decoder import Record
 from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
 from stream.replay.replay import Replay, windows_of
-from tests.support.examples import BADGES, EXAMPLES, SALES, copied
+from tests.support.examples import BADGES, EXAMPLES, copied
 from tests.support.ledgers import must_verify
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial, PartialStatus, StoredDecision
@@ -170,34 +169,6 @@ def test_office_readings_are_what_the_simulator_writes(tmp_path: Path) -> None:
     main(str(tmp_path / "badges.jsonl"))
     committed = BADGES.read_bytes()
     assert (tmp_path / "badges.jsonl").read_bytes() == committed
-
-
-def test_what_the_demo_left_is_not_copied(tmp_path: Path) -> None:
-    """An example that was replayed where it stands is copied as it was before."""
-    played = copied("office", tmp_path / "played")
-    replayed(load(played, environ={}), {"badges": [played.with_name(BADGES.name)]})
-    assert (played.parent / ".tocsin").is_dir()
-    copy = copied("office", tmp_path / "again", examples=tmp_path / "played")
-    made = {path.relative_to(copy.parent) for path in copy.parent.rglob("*")}
-    files = {path.relative_to(played.parent) for path in played.parent.iterdir()}
-    assert made == files - {Path(".tocsin")}
-
-
-def test_retail_rings_for_the_season(tmp_path: Path) -> None:
-    """The weeks before Christmas ring, the holidays are quiet, and the wall holds."""
-    alarms = example("retail", tmp_path)
-    decisions = replayed(alarms, {"sales": [tmp_path / "retail" / SALES.name]})
-    assert Counter(d.key.query for d in decisions) == {
-        "busy-week": 52,
-        "big-week": 52,
-        "quiet-day": 268,
-    }
-    assert {d.outcome for d in decisions} == {Outcome.DECIDED}
-    rang = set(ringing(alarms, decisions))
-    assert ("busy-week", "United Kingdom", "2011-11-14T00:00:00.000Z") in rang
-    holidays = [f"2010-12-{day}T00:00:00.000Z" for day in (24, 27, 28, 29, 30, 31)]
-    assert any(("quiet-day", "", day) in rang for day in holidays)
-    assert len(rang) < 120
 
 
 def test_decisions_come_in_the_order_of_requests(tmp_path: Path) -> None:
@@ -394,11 +365,3 @@ def test_two_replays_do_not_share_a_ledger_at_once(tmp_path: Path) -> None:
         with pytest.raises(LedgerError, match="another process"):
             list(Replay(alarms, ledger, files).run())
     assert len(replayed(alarms, files)) >= 1
-
-
-def test_alarms_are_kept_by_name(tmp_path: Path) -> None:
-    """The ledger keeps which predicates fired by name, so that a later run can show them."""
-    alarms = configured(tmp_path)
-    decisions = replayed(alarms, people(tmp_path))
-    fired = [msgspec.json.decode(d.alarms) for d in decisions if d.key.query == "crowd"]
-    assert {room["room"] for window in fired for room in window} <= {"hall", "lab"}

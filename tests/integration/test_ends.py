@@ -200,19 +200,6 @@ def hostile() -> Iterator[tuple[str | None, bytes]]:
         yield None, value.encode() + b"\xff\xfe"
 
 
-def test_following_ends_with_ctrl_c(
-    scenario: Scenario, tmp_path: Path, started: list[Command]
-) -> None:
-    """That is how it is ended: exit code 0, and nothing on standard error."""
-    watching = Command.start(tmp_path / "err", "watch", scenario.config, "--from-beginning")
-    started.append(watching)
-    wait_until("it is connected", lambda: watching.sockets() > 0)
-    before = watching.text()
-    watching.tell(signal.SIGINT)
-    assert (watching.ended(), watching.text()) == (0, before)
-    assert "Traceback" not in before
-
-
 def test_a_worker_without_a_broker_gives_up(hopeless: Command) -> None:
     """After half a minute, with exit code 4, a few lines of its clients and one that says why."""
     assert hopeless.ended() == 4, hopeless.text()

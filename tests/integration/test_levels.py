@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -15,9 +14,6 @@ from stream.config.loading import examine, load
 from stream.decisions.mechanisms import operator_of, price_of
 from stream.model.fingerprints import definition
 from tests.support.commands import configuration, events, json_lines, ledger_must_verify, tocsin
-
-if TYPE_CHECKING:
-    from tests.support.postgres import Postgres
 
 LEVELS = '{first: "0.02", rounds: 2, refinement: 2, finest_share: 0.75}'
 ASKED = Grid(Fraction(1, 50), rounds=2, refinement=2, finest_share=Fraction(3, 4))
@@ -78,12 +74,3 @@ def test_levels_that_make_no_grid_are_refused(tmp_path: Path) -> None:
         errors = examine(written(tmp_path, mechanism, levels), environ={}).errors
         assert len(errors) == 1, [str(error) for error in errors]
         assert message in errors[0].message
-
-
-@pytest.mark.integration
-def test_written_levels_are_read_on_postgresql(postgres: Postgres, tmp_path: Path) -> None:
-    """A condition of two comparisons under the third mechanism, in a ledger there."""
-    path = written(tmp_path, "probe-ent", LEVELS, "COUNT(*) > 30 AND COUNT(n) > 20")
-    path.write_text(f"ledger: {postgres.new_database()}\n{path.read_text()}")
-    query = load(path, environ={}).queries["crowd"]
-    assert max(run(path)) <= to_loss_units(price_of(query).epsilon)

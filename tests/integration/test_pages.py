@@ -94,9 +94,9 @@ def test_pages_tell_what_is_so_before_during_and_after_a_freeze(
         newest = "tocsin_last_event_timestamp_seconds"
         wait_until("the events are read", lambda: pages.sample(newest) == appended_s)
         wait_until("nothing is left", lambda: pages.sample("tocsin_ingest_lag_records") == 0)
-        decided = "tocsin_decided_timestamp_seconds"
-        wait_until("a window is decided", lambda: (pages.sample(decided) or 0) > appended_s)
-        assert (pages.sample("tocsin_window_due_timestamp_seconds") or 0) > appended_s
+        due = "tocsin_window_due_timestamp_seconds"
+        before_s = max(pages.sample(due) or 0, appended_s)
+        wait_until("a window is decided", lambda: (pages.sample(due) or 0) > before_s)
 
         own_broker.pause()
         wait_until("it is not ready", lambda: pages.public("/readyz")[0] == 503)
@@ -145,8 +145,7 @@ def test_a_refusal_is_seen_after_the_worker_that_it_ended(
         )
         assert pages.public("/healthz") == (200, "alive\n")
         assert pages.public("/readyz") == (503, "not ready: kafka, partitions\n")
-        assert pages.sample("tocsin_refusals_total", kind=kind) == 1
-        assert pages.sample("tocsin_refusals_total", kind="DependencyError") == 0
+        assert pages.sample(refused, kind="DependencyError") == 0
         assert pages.sample("tocsin_starts_total") == 3
     finally:
         own_broker.resume()

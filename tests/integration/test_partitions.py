@@ -7,7 +7,6 @@ import json
 import time
 from collections import Counter
 from contextlib import contextmanager
-from dataclasses import replace
 from threading import Event, Thread
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,6 @@ from kafka.partitioner.default import murmur2
 from accountant.units import to_loss_units
 from stream.build import open_ledger
 from stream.decisions.mechanisms import plans_of
-from stream.kafka.topics import cautions
 from stream.windows.instants import from_iso_utc
 from tests.support.hostile import WINDOW_MS, flowing
 from tests.support.ledgers import must_verify
@@ -129,19 +127,6 @@ def test_idle_partitions_empty_windows_and_a_late_joiner(running: Mapping[str, S
     partials = scenario.done("partial")
     assert all(partial["complete"] for partial in partials)
     assert any(p["partition"] == 0 and p["value"] for p in partials if not _other(p, partials))
-
-
-def test_topics_says_that_transactions_may_outlast_the_timeout(
-    running: Mapping[str, Scenario],
-) -> None:
-    """Kafka's own bound is 15 minutes: noted where an alarm waits for less."""
-    notes = {name: cautions(scenario.alarms()) for name, scenario in running.items()}
-    (note,) = notes["hanging"]
-    assert "900000 ms" in note
-    assert "denied after 6000 ms" in note
-    patient = running["hanging"].alarms()
-    query = replace(patient.queries["crowd"], decide_timeout_ms=900_000)
-    assert cautions(replace(patient, queries={"crowd": query})) == []
 
 
 def _other(partial: Mapping[str, object], partials: Sequence[Mapping[str, object]]) -> bool:

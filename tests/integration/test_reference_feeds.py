@@ -104,53 +104,6 @@ def test_a_forecast_in_a_file_decides_like_the_same_numbers_in_a_table(
     ledger_must_verify(load(Path(path), environ={}))
 
 
-MEANS = [{"hall": [4, 4, 4, 5], "lab": [1, 1]}, {"hall": [0, 9], "lab": [8]}, {"hall": [8]}]
-"""Means 4.25 and 1; 4.5 and 8; 8. Medians 4 and 1; 0 and 8; 8. The lab's last reference is 0."""
-FROM_FEED = {
-    "ABS(AVG(n) - REFERENCE) >= 2": {(2, "hall")},
-    "ABS(AVG(n) - REFERENCE) >= 0.9 * REFERENCE": {(2, "lab")},
-    "ABS(MEDIAN(n) - REFERENCE) >= 3": {(1, "hall"), (2, "hall")},
-    "ABS(QUANTILE(n, 0.9) - REFERENCE) >= 0.5 * REFERENCE": {
-        *((1, "hall"), (2, "hall")),
-        (2, "lab"),
-    },
-}
-
-
-@pytest.mark.parametrize(
-    ("aggregate", "decider"),
-    [
-        *((aggregate, "auto") for aggregate in FROM_FEED),
-        ("ABS(AVG(n) - REFERENCE) >= 2", "lm"),
-        ("ABS(MEDIAN(n) - REFERENCE) >= 3", "hist"),
-        ("ABS(MEDIAN(n) - REFERENCE) >= 3", "em"),
-    ],
-)
-def test_means_and_quantiles_of_a_feed_decide(tmp_path: Path, aggregate: str, decider: str) -> None:
-    """Each window lies around the feed's own mean or quantile; none is denied."""
-    path = Path(watching_a_feed(tmp_path, aggregate, unit="event"))
-    text = path.read_text().replace("clip: [0, 1000]", "clip: [0, 200]")
-    text = text.replace("line: integer", "line: string")
-    path.write_text(text.replace("{epsilon:", f"{{decider: {decider}, epsilon:"))
-    lines = [
-        json.dumps({"line": f"{hour}{room}{at}", "room": room, "n": n, "ts": hour * HOUR_MS + 1})
-        for hour, rooms in enumerate(MEANS)
-        for room, values in rooms.items()
-        for at, n in enumerate(values)
-    ]
-    other = tmp_path / "forecast.jsonl"
-    other.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    found = replayed(str(path), sales(tmp_path, HOURS), str(other))
-    rang = {
-        (int(line["window_start"][11:13]), line["predicate"]["room"])
-        for line in found
-        if "predicate" in line
-    }
-    assert {cell for cell in rang if cell[0] < 3} == FROM_FEED[aggregate]
-    assert {line["outcome"] for line in found if "outcome" in line} == {"decided"}
-    ledger_must_verify(load(path, environ={}))
-
-
 def test_an_event_of_the_protected_feed_changes_no_reference(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

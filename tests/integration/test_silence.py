@@ -15,7 +15,6 @@ from tests.support.commands import configuration, events, json_lines, ledger_mus
 
 if TYPE_CHECKING:
     from stream.planning.runs import RunOutlook
-    from tests.support.postgres import Postgres
 
 LIMIT = 0.06
 
@@ -86,11 +85,3 @@ def test_with_and_without_a_bound_are_two_registrations(tmp_path: Path) -> None:
         for limit in (None, 0.06, 0.07)
     }
     assert len(prints) == 3
-
-
-@pytest.mark.integration
-def test_a_bound_is_charged_on_postgresql(postgres: Postgres, tmp_path: Path) -> None:
-    """The same in a ledger there."""
-    path = written(tmp_path)
-    path.write_text(f"ledger: {postgres.new_database()}\n{path.read_text()}")
-    check(path)

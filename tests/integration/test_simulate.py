@@ -131,16 +131,6 @@ def test_windows_and_counts_are_those_of_a_run(
     assert same_counts(alarms, found, counted) > 100
 
 
-def test_every_alarm_of_the_shop_is_counted() -> None:
-    """Several alarms of one feed are counted in one pass, each with its own windows and cells."""
-    alarms = load(examples.EXAMPLES / "retail" / "alarms.yaml", environ={})
-    counted = count_history(alarms, {"sales": [examples.SALES]})
-    sizes = {name: (each.windows, each.cells) for name, each in counted.items()}
-    assert sizes == {"busy-week": (52, 36), "quiet-day": (268, 1), "big-week": (52, 1)}
-    totals = {name: int(each.value.sum()) for name, each in counted.items()}
-    assert all(totals.values())
-
-
 def dump(folder: Path, *, first_offset: int = 0) -> Path:
     """Write a dump of two partitions; a first offset above 0 says that older records are gone."""
     random = np.random.default_rng(1)
@@ -371,16 +361,8 @@ def test_bad_options_are_refused(
     assert result.stdout == ""
 
 
-def test_history_is_asked_for(tmp_path: Path) -> None:
-    """Without files there is nothing to simulate."""
-    result = tocsin(office(tmp_path))
-    assert result.exit_code == 2
-    assert "--replay" in result.stderr
-
-
-@pytest.mark.parametrize("after_s", [0.0, 2.0])
-def test_ctrl_c_ends_every_process(tmp_path: Path, after_s: float) -> None:
-    """Ctrl-C while processes start or work ends all of them; no traceback, no file is left."""
+def test_ctrl_c_ends_every_process(tmp_path: Path) -> None:
+    """Ctrl-C while processes work ends all of them; no traceback, no file is left."""
     running = subprocess.Popen(
         [
             sys.executable, "-c", PROGRAM, "simulate", office(tmp_path), "--replay", BADGES,
@@ -396,7 +378,7 @@ def test_ctrl_c_ends_every_process(tmp_path: Path, after_s: float) -> None:
         wait_until(
             "a worker starts", lambda: b"spawn_main" in commands_of(running.pid), every_s=0.02
         )
-        time.sleep(after_s)
+        time.sleep(2)
         assert running.poll() is None
         os.killpg(running.pid, signal.SIGINT)  # as a terminal does: to everybody
         out, err = running.communicate(timeout=PATIENCE_S)

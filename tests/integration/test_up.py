@@ -36,7 +36,6 @@ WITHOUT = {
     "tocsin_run_alarms_left",
     "tocsin_denied_timestamp_seconds",
     "tocsin_refused_timestamp_seconds",
-    "tocsin_refusals_total",
     "tocsin_window_people_beyond_cap_total",
     "tocsin_predicate_noisy_value",
     "tocsin_noisy_value_standard_deviation",

@@ -5,11 +5,11 @@ Everything else follows the wall clock and this page, so the two differ in these
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
-__all__ = ["KILLS", "LONG", "PACES", "SHORT", "Fault", "Pace", "Planned"]
+__all__ = ["LONG", "PACES", "SHORT", "Fault", "Pace", "Planned"]
 
 
 class Fault(StrEnum):
@@ -161,15 +161,4 @@ LONG: Final = Pace(
     around_s=60,
 )
 
-KILLS: Final = replace(
-    LONG,
-    name="kills",
-    load_s=690,
-    events_per_s=500,
-    away_s=3,
-    faults=tuple(Planned(60 + 30 * turn, Fault.BROKER) for turn in range(20)),
-    judges_growth=False,
-)
-"""One fault again and again under the same workers: what it leaves behind has to end."""
-
-PACES: Final = {pace.name: pace for pace in (SHORT, LONG, KILLS)}
+PACES: Final = {pace.name: pace for pace in (SHORT, LONG)}

@@ -134,11 +134,9 @@ def _ended(query: str, hour: int, alarms: int, reason: str | None) -> StoredDeci
 def ledger_status(
     *,
     spent: int = 0,
-    reserved: int = 0,
     unpublished: int = 3,
     cursor_ms: int = 0,
     periods: dict[int, int] | None = None,
-    decided_at_ms: int = 0,
     denied_at_ms: dict[str, int] | None = None,
 ) -> LedgerStatus:
     """Return what a ledger of one budget says."""
@@ -152,7 +150,7 @@ def ledger_status(
                 epsilon_max_units=4 * UNITS_PER_EPSILON,
                 spent_units=spent,
                 periods=periods or {},
-                reserved_units=reserved,
+                reserved_units=0,
                 reservations=2,
                 pending=7,
             )
@@ -164,7 +162,7 @@ def ledger_status(
                 cursor_ms=cursor_ms,
                 decided=1,
                 denied={},
-                decided_at_ms=decided_at_ms,
+                decided_at_ms=0,
                 denied_at_ms=denied_at_ms or {},
                 unpublished=unpublished,
                 sequence=17,

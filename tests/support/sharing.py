@@ -28,7 +28,7 @@ _MINUTES: Final = (
     "integration/test_up.py",
     "integration/test_workers.py",
     "integration/test_crash_matrix.py",
-    "integration/test_outages.py",
+    "integration/test_growth.py",
     "integration/test_reference_feeds.py",
     "integration/test_restore_drill.py",
     "integration/test_acls.py",

@@ -74,17 +74,6 @@ def _lost(folder: Path, text: str) -> str:
     return _utc(from_iso_utc(json_lines(tocsin(*command))[0]["at"]))
 
 
-def _grown(folder: Path, text: str) -> str:
-    seen: list[int] = []
-    with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(
-            "stream.cli.grow.more_partitions", lambda *_, at_ms, **__: seen.append(at_ms)
-        )
-        arguments = ("grow", str(folder / "alarms.yaml"), "badges", "--partitions", "4")
-        assert tocsin(*arguments, "--at", text).exit_code == 0
-    return _utc(*seen)
-
-
 def _logged(folder: Path, text: str) -> str:
     """Return when the first window ends, in UTC, that the log shows since a time."""
     result = tocsin("ledger", str(folder / "alarms.yaml"), "log", "--since", text)
@@ -101,7 +90,6 @@ READ = {
         folder, "archive", str(folder / "old"), "--before", text
     ),
     ("ledger log", "--since"): _logged,
-    ("grow", "--at"): _grown,
 }
 
 

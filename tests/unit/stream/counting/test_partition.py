@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -221,25 +220,3 @@ def test_too_much_before_the_first_mark_makes_its_windows_incomplete(
     partials = list(reader.partials())
     assert [partial.complete for partial in partials] == [False, False, True]
     assert counts(partials) == [(0, 0), (_MINUTE_MS, 1), (2 * _MINUTE_MS, 0)]
-
-
-def test_rows_that_windows_take_are_told_once_for_alarms_that_count_alike(alarms: Alarms) -> None:
-    """The attic counts, the cellar is no predicate, and what comes too late is no window's."""
-    (query,) = alarms.queries.values()
-    other, longer = replace(query, id="other"), replace(query, id="longer", grace_ms=0)
-    told: list[tuple[tuple[str, ...], list[int], list[int], int]] = []
-    reader = reader_for(
-        alarms,
-        queries=[query, other, longer],
-        on_taken=lambda queries, cell, time_ms, unit: told.append(
-            (tuple(queries), cell.tolist(), time_ms.tolist(), len({*map(tuple, unit.hashes())}))
-        ),
-    )
-    reader.begin(dict.fromkeys(("crowd", "other", "longer"), 0), ReadStart(whole=True))
-    cellar = json.dumps({"person": "p", "room": "cellar", "ts": 3}).encode()
-    late = _MINUTE_MS + _GRACE_MS // 2
-    reader.read([event(0, 1, 1), event(1, 2, 2), Record(2, 3, True, cellar), event(3, 4, late)])
-    assert told == [
-        (("crowd", "other"), [0, 0, 0], [1, 2, 4], 3),
-        (("longer",), [0, 0], [1, 2], 2),
-    ]

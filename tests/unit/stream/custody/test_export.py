@@ -214,18 +214,6 @@ def test_every_entry_can_be_followed_from_the_file_alone(tmp_path: Path) -> None
         assert entries.decode(row["kind"], payload).key == row["key"]
 
 
-def test_an_empty_file_has_the_same_columns(tmp_path: Path) -> None:
-    """Without an entry, too; only the owner may read it."""
-    one, none = tmp_path / "one.parquet", tmp_path / "none.parquet"
-    with open_ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
-        assert write_entries(ledger.reports.entries(), one) == 1
-    assert write_entries([], none) == 0
-    assert pq.read_schema(one).equals(pq.read_schema(none))
-    assert pq.read_schema(one).names == list(EntryRow._fields)
-    for path in (one, none):
-        assert path.stat().st_mode & 0o077 == 0
-
-
 def test_a_former_export_is_replaced_and_nothing_else(tmp_path: Path) -> None:
     """An export over an export is fine, as is one that was cut off; any other file stays."""
     _, table, _ = exported(tmp_path)
@@ -275,12 +263,3 @@ def test_many_entries_are_written_in_batches(tmp_path: Path) -> None:
     file = pq.ParquetFile(tmp_path / "many.parquet")
     assert file.num_row_groups == 3
     assert np.array_equal(file.read().column("seq"), np.arange(20_000))
-
-
-def test_a_place_that_cannot_be_written_to_is_bad_input(tmp_path: Path) -> None:
-    """A file below a file ends with exit code 2 and a hint."""
-    path, url = placed(tmp_path)
-    open_ledger(url).close()
-    result = tocsin("ledger", path, "export", "--parquet", f"{path}/out")
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "hint:" in result.stderr

@@ -183,18 +183,6 @@ def test_a_killed_command_goes_on_where_it_was(
     assert topic.partitions == 5
 
 
-def test_nothing_is_said_before_an_instant_that_was_chosen(
-    grow: Callable[..., Growth], topic: Topic
-) -> None:
-    """Whoever stops the command while it waits has changed nothing."""
-    at_ms = NOW_MS + HOUR_MS
-    done = grow(at_ms=at_ms)
-    assert done.from_ms == at_ms
-    assert at_ms - 2 * MARGIN_MS <= done.announced_ms <= at_ms - MARGIN_MS
-    with pytest.raises(ConfigError, match="too early"):
-        grow(partitions=6, at_ms=topic.now_ms + MARGIN_MS - 1)
-
-
 def test_nothing_is_done_that_was_not_agreed(
     grow: Callable[..., Growth], topic: Topic, ledger: Ledger
 ) -> None:

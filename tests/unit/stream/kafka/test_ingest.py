@@ -92,9 +92,7 @@ def _reading(reader: Any = None, position: int = 0, **runtime: Any) -> ingest.In
         runtime: what matters of it; ``rung`` takes the bells.
     """
     rung: list[str] = runtime.pop("rung", [])
-    silent = dict.fromkeys(
-        ("appended", "held", "lag", "partial_stored", "shared_out"), lambda *_: None
-    )
+    silent = dict.fromkeys(("appended", "held", "lag", "shared_out"), lambda *_: None)
     runtime["metrics"] = SimpleNamespace(**{**silent, **runtime.get("metrics", {})})
     alarms = SimpleNamespace(feeds={}, queries={}, kafka=object(), file="")
     counts = SimpleNamespace(put_places=lambda *_: None)
@@ -209,43 +207,6 @@ def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
 
     asyncio.run(run())
     assert [why for why, _ in groupby(told)] == ["corrupt", "reading"]
-
-
-@pytest.mark.parametrize(("size", "waits"), [(10, True), (1 << 16, False)])
-def test_after_few_events_more_are_waited_for(
-    monkeypatch: pytest.MonkeyPatch, size: int, *, waits: bool
-) -> None:
-    """To fetch every event by itself costs more than to count it; a backlog is read at once.
-
-    What has come is counted before: who waits is the next event.
-    """
-    steps: list[float | str] = []
-    sleep = asyncio.sleep
-
-    async def note(delay_s: float) -> None:
-        steps.append(delay_s)
-        await sleep(0)
-
-    async def look(*_: Any) -> None:
-        done.set()
-
-    done = asyncio.Event()
-
-    async def run() -> None:
-        reading = _reading(_Reader(lambda: steps.append("counted")))
-        monkeypatch.setattr(reading, "_look", look)
-        consumer = _Consumer()
-        consumer.records = [Records.of([Record(0, 0, log_append=True, value=bytes(size))])]
-        monkeypatch.setattr(asyncio, "sleep", note)
-        task = asyncio.create_task(reading._loop(consumer, None, None))  # type: ignore[arg-type]
-        await asyncio.wait_for(done.wait(), PATIENCE_S)
-        task.cancel()
-        await asyncio.wait({task})
-
-    asyncio.run(run())
-    counted = steps.index("counted")
-    assert ingest._GATHER_S not in steps[:counted]
-    assert (ingest._GATHER_S in steps[counted:]) is waits
 
 
 def test_a_fetcher_that_died_is_noticed() -> None:

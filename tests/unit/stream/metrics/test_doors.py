@@ -11,15 +11,12 @@ from urllib.request import urlopen
 
 from stream.kafka.board.server import Screen, serving
 from stream.metrics import doors
-from stream.metrics.doors import Doors
 from stream.metrics.server import serve
 from stream.model.boards import Board
 from tests.support.measured import addresses, fresh_metrics
 from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import pytest
 
 
@@ -64,7 +61,7 @@ def test_a_thousand_silent_connections_cost_no_thread_and_no_probe() -> None:
 
 def test_nobody_takes_for_ever_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
     """A byte now and then is no question; who has asked is answered all the same."""
-    monkeypatch.setattr(Doors.__init__, "__kwdefaults__", {**_defaults(), "patience_s": 0.5})
+    monkeypatch.setattr(doors, "_PATIENCE_S", 0.5)
     with serve(fresh_metrics(), addresses()) as at, ExitStack() as stack:
         (slow,) = held(at.public, 1, stack)
 
@@ -81,7 +78,7 @@ def test_nobody_takes_for_ever_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_board_lets_nobody_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same doors: who asks nothing is shut out, and readers are not."""
-    monkeypatch.setattr(Doors.__init__, "__kwdefaults__", {**_defaults(), "patience_s": 0.5})
+    monkeypatch.setattr(doors, "_PATIENCE_S", 0.5)
 
     async def work() -> None:
         async with serving(Screen(), Board(("127.0.0.1", 0), "")) as address:
@@ -98,8 +95,3 @@ def test_the_board_lets_nobody_wait_for_ever(monkeypatch: pytest.MonkeyPatch) ->
                 each.close()
 
     asyncio.run(asyncio.wait_for(work(), PATIENCE_S))
-
-
-def _defaults() -> dict[str, object]:
-    found: Callable[..., None] = doors.Doors.__init__
-    return dict(found.__kwdefaults__ or {})

@@ -25,10 +25,9 @@ def test_every_error_of_the_tree_has_series_before_it_happens() -> None:
 
     tree = set(kinds(TocsinError))
     assert kind_of(ArgumentError("a call of the library")) == "unexpected"  # nobody's input
-    assert sample_value(registry, "tocsin_refusals_total", kind="ArgumentError") is None
+    assert sample_value(registry, "tocsin_refused_timestamp_seconds", kind="ArgumentError") is None
     assert sorted(KINDS) == sorted({*tree - {"ArgumentError"}, "unexpected"})
     for kind in KINDS:
-        assert sample_value(registry, "tocsin_refusals_total", kind=kind) == 0
         assert sample_value(registry, "tocsin_refused_timestamp_seconds", kind=kind) == 0
     assert sample_value(registry, "tocsin_starts_total") == 0
 
@@ -39,9 +38,7 @@ def test_a_journal_is_shown_as_it_stands() -> None:
     families.show({START: Happened(3, 1_000), "ClockError": Happened(2, 61_500)})
     registry = _shown(families)
     assert sample_value(registry, "tocsin_starts_total") == 3
-    assert sample_value(registry, "tocsin_refusals_total", kind="ClockError") == 2
     assert sample_value(registry, "tocsin_refused_timestamp_seconds", kind="ClockError") == 61.5
-    assert sample_value(registry, "tocsin_refusals_total", kind="DataError") == 0
 
 
 def test_an_error_is_named_by_its_class_alone() -> None:

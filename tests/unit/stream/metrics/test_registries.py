@@ -7,7 +7,6 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, cast
 
-import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -16,9 +15,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 
 from accountant.ledger.journal import START, Happened
 from accountant.loss.gaussian import Gaussian
-from accountant.records import PartialStatus
 from stream.events.columns import Drop
-from stream.events.units import Units
 from stream.kafka.bridge.page import BridgeMetrics
 from stream.metrics.journal import KINDS
 from stream.metrics.readiness import CHECKS, FRESH_S, KAFKA, LEDGER, PARTITIONS
@@ -48,29 +45,6 @@ if TYPE_CHECKING:
 
 _WORD = re.compile(r"`(\w+)`")
 _DOCS = ROOT / "docs" / "custodian" / "metrics.md"
-_NAMES = {
-    "public": """
-        alarms_total budget_delta budget_epsilon_max build_info decisions_total
-        noisy_value_standard_deviation plan_epsilon predicate_noisy_value
-        predicate_rang_timestamp_seconds window_end_timestamp_seconds
-    """,
-    "custodian": """
-        budget_pending_windows budget_period_spent_epsilon budget_reserved_epsilon
-        budget_spent_epsilon cut_to_alarm_seconds decided_timestamp_seconds decision_seconds
-        denied_timestamp_seconds denied_total events_dropped_share events_dropped_total
-        events_total expost_complete expost_epsilon_max ingest_lag_records ingest_state
-        last_event_timestamp_seconds ledger_sequence min_entropy_bracket_nats min_entropy_nats
-        min_entropy_normalised partials_stored_total predicate_epsilon predicates
-        predicates_by_epsilon predicates_unseen ready refusals_total refused_timestamp_seconds
-        run_alarms_left starts_total stopping_timestamp_seconds unpublished_decisions
-        window_due_timestamp_seconds window_ids window_people_beyond_cap_total
-        window_people_total
-    """,
-    "bridge": """
-        bridge_away_seconds bridge_dropped_total bridge_full bridge_messages_total
-        bridge_session_lost_timestamp_seconds
-    """,
-}
 
 
 def _documented() -> set[tuple[str, str, str, tuple[str, ...]]]:
@@ -107,15 +81,6 @@ def test_the_documented_table_is_what_is_registered() -> None:
     assert _documented() == _registered(fresh_metrics())
 
 
-def test_the_exact_names_are_kept() -> None:
-    """Dashboards and the scrape rules depend on these names."""
-    registered = _registered(fresh_metrics())
-    for audience, names in _NAMES.items():
-        found = {name for name, seen_by, _, _ in registered if seen_by == audience}
-        assert found == {f"tocsin_{name}" for name in names.split()}
-    assert {seen_by for _, seen_by, _, _ in registered} == set(_NAMES)
-
-
 def test_nothing_but_tocsin_series_is_shown() -> None:
     """No process, platform or creation-time series reaches either page."""
     metrics = fresh_metrics()
@@ -132,28 +97,16 @@ def test_nothing_but_tocsin_series_is_shown() -> None:
 _RELEASED = [decided(), decided("quiet", 1, 0), denied(hour=2), decided(hour=3, alarms=1)]
 
 
-def _take(metrics: Metrics, *, cell: int, hour: int) -> None:
-    """Let the windows of an hour take one row."""
-    one = np.array([1])
-    unit = Units.of(np.array([[1, 0]], np.uint64))
-    metrics.rows_taken("badges", ["crowd"], one * cell, one * hour * HOUR_MS, unit)
-
-
 def _run(
     metrics: Metrics, *, reads: list[int], drops: dict[str, int], seconds: list[float]
 ) -> None:
     """Go through one input's private life, then publish the same decisions as every other."""
     for count in reads:
         metrics.events_read("badges", count)
-        _take(metrics, cell=min(count % 4, 2), hour=1)
         metrics.lag("badges", count % 4, count)
         metrics.held("badges", count % 4, "reading" if count else "end")
-        metrics.partial_stored("crowd", "stored")
     metrics.events_dropped("badges", drops)
-    for second in seconds:
-        metrics.decided(decided(), second)
-        metrics.decided(denied(reason="conflict"), second)
-    metrics.ledger(ledger_status(spent=len(reads) * MICRO, reserved=len(seconds)))
+    metrics.ledger(ledger_status(spent=len(reads) * MICRO))
     metrics.realised(PredicateLosses(crowd=[len(reads), sum(reads) + 1, 0], quiet=[len(drops)] * 3))
     metrics.appended("badges", sum(reads))
     metrics.journal({"ClockError": Happened(len(reads), sum(reads))})
@@ -209,20 +162,11 @@ class _Leaky(Metrics):
 
 
 class _Places(Metrics):
-    """Broken twin: a public gauge of who was seen where."""
+    """Broken twin: lags and places of partitions are public."""
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)
-        self.public.register(self._custodian.seen)
-
-
-class _Ahead(Metrics):
-    """Broken twin: a predicate is shown to ring as soon as somebody is there."""
-
-    def rows_taken(self, *args: Any, **kwargs: Any) -> None:
-        super().rows_taken(*args, **kwargs)
-        (cell,) = kwargs["cell"] if kwargs else args[2]
-        self._public.rang.rang("crowd", {"room": f"r{cell + 1}"}, 9 * HOUR_MS)
+        self.public.register(self._custodian.partitions)
 
 
 class _Exact(Metrics):
@@ -261,7 +205,7 @@ class _Behind(Metrics):
             self.answered(KAFKA)
 
 
-@pytest.mark.parametrize("twin", [_Leaky, _Places, _Ahead, _Exact, _LateSeries, _Behind])
+@pytest.mark.parametrize("twin", [_Leaky, _Places, _Exact, _LateSeries, _Behind])
 def test_a_public_page_that_depends_on_events_is_caught(twin: type[Metrics]) -> None:
     """Likewise a public counter of events, a series that appears late, readiness that counts."""
     with pytest.raises(AssertionError):
@@ -271,14 +215,11 @@ def test_a_public_page_that_depends_on_events_is_caught(twin: type[Metrics]) -> 
 _PRIVATE_CALLS: dict[str, Callable[[Metrics], None]] = {
     "events_read": lambda m: m.events_read("badges", 5),
     "events_dropped": lambda m: m.events_dropped("badges", {"late": 1}),
-    "rows_taken": lambda m: _take(m, cell=0, hour=1),
     "people_counted": lambda m: m.people_counted(decided().key, 3, 1),
     "lag": lambda m: m.lag("badges", 0, 7),
     "held": lambda m: m.held("badges", 0, "transaction"),
     "shared_out": lambda m: m.shared_out(),
-    "partial_stored": lambda m: m.partial_stored("crowd", "conflict"),
-    "decided": lambda m: m.decided(decided(), 0.2),
-    "ledger": lambda m: m.ledger(ledger_status(spent=5, reserved=1)),
+    "ledger": lambda m: m.ledger(ledger_status(spent=5)),
     "realised": lambda m: m.realised(PredicateLosses()),
     "appended": lambda m: m.appended("badges", 1_000),
     "answered": lambda m: m.answered(KAFKA),
@@ -329,36 +270,25 @@ def test_public_values_follow_from_configuration_and_decisions() -> None:
 
 
 def test_custodian_values_are_exact() -> None:
-    """What the custodian reads is what was told, by feed, reason, status and partition."""
+    """What the custodian reads is what was told, by feed, reason and partition."""
     metrics = fresh_metrics()
     metrics.events_read("badges", 41)
     metrics.events_read("badges", 1)
     metrics.events_dropped("badges", {"late": 2, "misrouted": 1})
     metrics.lag("badges", 3, 12)
     metrics.lag("badges", 3, 5)
-    metrics.partial_stored("crowd", "duplicate")
-    metrics.decided(denied(reason="budget"), 0.5)
     custodian = metrics.custodian
     assert sample_value(custodian, "tocsin_events_total", feed="badges") == 42
     assert sample_value(custodian, "tocsin_events_dropped_total", feed="badges", reason="late") == 2
     assert sample_value(custodian, "tocsin_ingest_lag_records", feed="badges", partition="3") == 5
-    assert (
-        sample_value(custodian, "tocsin_partials_stored_total", query="crowd", status="duplicate")
-        == 1
-    )
-    assert sample_value(custodian, "tocsin_denied_total", query="crowd", reason="budget") == 1
-    assert sample_value(custodian, "tocsin_decision_seconds_count") == 1
 
 
 def test_the_ledger_is_shown_in_epsilon() -> None:
-    """Loss units become epsilon; what is reserved is what the ledger says."""
+    """Loss units become epsilon."""
     metrics = fresh_metrics()
-    metrics.ledger(ledger_status(spent=3_500_000 * MICRO, reserved=1_250_000 * MICRO))
+    metrics.ledger(ledger_status(spent=3_500_000 * MICRO))
     custodian = metrics.custodian
     assert sample_value(custodian, "tocsin_budget_spent_epsilon", scope="user") == 3.5
-    assert sample_value(custodian, "tocsin_budget_reserved_epsilon", scope="user") == 1.25
-    assert sample_value(custodian, "tocsin_budget_pending_windows", scope="user") == 7
-    assert sample_value(custodian, "tocsin_ledger_sequence", query="quiet") == 17
     assert sample_value(custodian, "tocsin_unpublished_decisions", query="quiet") == 3
 
 
@@ -375,7 +305,7 @@ def test_a_budget_of_another_promise_is_not_shown() -> None:
 
 
 def test_what_the_ledger_says_of_windows_is_shown_as_timestamps() -> None:
-    """When windows were decided and denied last, by reason, and when the oldest open one is due."""
+    """When windows were denied last, by reason, and when the oldest open one is due."""
     metrics = fresh_metrics()
     custodian = metrics.custodian
     for reason in DENIALS:
@@ -384,13 +314,11 @@ def test_what_the_ledger_says_of_windows_is_shown_as_timestamps() -> None:
     metrics.ledger(
         ledger_status(
             cursor_ms=5 * HOUR_MS,
-            decided_at_ms=18_000_500,
             denied_at_ms={"budget": 14_400_250},
         )
     )
     labels = {"query": "crowd", "reason": "budget"}
     assert sample_value(custodian, "tocsin_denied_timestamp_seconds", **labels) == 14_400.25
-    assert sample_value(custodian, "tocsin_decided_timestamp_seconds", query="crowd") == 18_000.5
     assert sample_value(custodian, "tocsin_window_due_timestamp_seconds", query="crowd") == 21_600
 
 
@@ -442,12 +370,6 @@ def test_every_label_of_the_custodian_is_there_from_the_start() -> None:
     before = series_of(metrics.custodian)
     metrics.events_read("badges", 1)
     metrics.events_dropped("badges", dict.fromkeys(DROPS, 1))
-    for query in ("crowd", "quiet"):
-        metrics.decided(decided(query), 0.1)
-        for reason in DENIALS:
-            metrics.decided(denied(query, reason=reason), 0.1)
-        for status in PartialStatus:
-            metrics.partial_stored(query, str(status))
     metrics.journal(dict.fromkeys([START, *KINDS], Happened(1, 1)))
     assert series_of(metrics.custodian) == before
 

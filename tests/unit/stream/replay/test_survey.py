@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from stream.events.records import Record
-from stream.metrics.people import PeoplePerWindow
 from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
+from stream.replay.people import PeoplePerWindow
 from tests.support.commands import tocsin
 
 if TYPE_CHECKING:

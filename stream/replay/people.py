@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -17,38 +17,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["LATEST", "LatestPeople", "People", "PeoplePerWindow", "Roster", "Units"]
-
-LATEST: Final = 8
-"""How many windows of a live feed are held, which is enough to tell a usual one from an odd one."""
+__all__ = ["People", "PeoplePerWindow"]
 
 _KEPT: Final = 1_024
 _WINDOWS: Final = 8_192  # 64 MiB of hashes
 _HASHES: Final = 1 << 64
-_SHARE_OF_ROSTER: Final = 4  # fewer rows than such a share are looked at one by one
-
-
-class Roster(Protocol):
-    """Different units. It may grow at its end; what is in it stays as it is."""
-
-    @property
-    def hashed(self) -> NDArray[np.uint64]:
-        """Hashes, shape (d, 2); the first word is what is held here."""
-        ...
-
-
-class Units(Protocol):
-    """The units of rows."""
-
-    @property
-    def number(self) -> NDArray[np.int64]:
-        """Place of each row's unit in the roster, shape (n,)."""
-        ...
-
-    @property
-    def roster(self) -> Roster:
-        """Different units."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,52 +72,6 @@ class PeoplePerWindow:
         sizes = sorted(map(_size, self._least.values()))
         full = any(len(least) == _KEPT for least in self._least.values())
         return People(sizes[-1], sizes[len(sizes) // 2], exact=not full)
-
-
-class LatestPeople:
-    """Counts the different units of the newest ``LATEST`` windows that hold any.
-
-    Rows may come twice and in any order; those of windows that are older still are not looked at.
-
-    Args:
-        overlap: most windows that contain one instant.
-    """
-
-    def __init__(self, *, overlap: int) -> None:
-        self._every = max(overlap, 1)
-        self._least: dict[int, NDArray[np.uint64]] = {}
-
-    def add(self, first: NDArray[np.int64], last: NDArray[np.int64], unit: Units) -> None:
-        """Add rows.
-
-        Args:
-            first: shape (n,): first window that contains each row; shape (1,) where all share it.
-            last: likewise, last such window.
-            unit: of n rows, at least one.
-        """
-        for index, rows in _looked_at(first, last, self._every):
-            if self.oldest is None or index >= self.oldest:
-                self._add(index, unit.number[rows], unit.roster)
-                if len(self._least) > LATEST:
-                    del self._least[min(self._least)]
-
-    def _add(self, index: int, number: NDArray[np.int64], roster: Roster) -> None:
-        hashed = roster.hashed[:, 0]
-        if len(number) >= len(hashed) // _SHARE_OF_ROSTER:
-            met = np.zeros(len(hashed), np.bool_)  # each unit once, sooner than by sorting rows
-            met[number] = True
-            number = np.flatnonzero(met)
-        self._least[index] = _least(self._least.get(index), hashed[number])
-
-    @property
-    def oldest(self) -> int | None:
-        """The oldest window that is held; ``None`` while all are that ever came."""
-        return min(self._least) if len(self._least) == LATEST else None
-
-    @property
-    def largest(self) -> int:
-        """How many are in the fullest window that is held; 0 where none is."""
-        return max(map(_size, self._least.values()), default=0)
 
 
 def _looked_at(
