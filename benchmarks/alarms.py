@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from inspect import Parameter, signature
+from inspect import Parameter, get_annotations, signature
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from stream.config.loading import load
+from stream.counting import partition
 from stream.counting.partition import PartitionReader, ReadStart
 from stream.events.decoder import Record
 
@@ -181,12 +182,13 @@ def _seconds(alarms: Alarms, records: list[Record]) -> float:
     # What an earlier commit's reader has to tell of is not the same. What it may be asked for
     # besides costs more, and is not what is compared; but for what a worker always asks for.
     asked = signature(PartitionReader).parameters
+    told_of = get_annotations(getattr(partition, "Told", object)) or asked
     told: dict[str, Any] = {
         name: lambda *_: None
         for name, one in asked.items()
         if name.startswith("on_") and one.default is Parameter.empty
     }
-    if "on_taken" in asked:
+    if "on_taken" in told_of:
         told["on_taken"] = _custodians_figures(alarms)
     reader = PartitionReader(
         feed=alarms.feeds["badges"],
@@ -212,9 +214,12 @@ def _custodians_figures(alarms: Alarms) -> OnTaken:
     from stream.metrics.seen import SeenFamilies  # noqa: PLC0415  # earlier commits have none
 
     seen = SeenFamilies(alarms)
-    return lambda queries, cell, time_ms, unit: seen.taken(
-        "badges", queries, cell=cell, time_ms=time_ms, unit=unit
-    )
+
+    def taken(queries: Any, cell: Any, time_ms: Any, unit: Any, *takers: Any) -> None:
+        more = dict(zip(("takers",), takers, strict=False))
+        seen.taken("badges", queries, cell=cell, time_ms=time_ms, unit=unit, **more)
+
+    return taken
 
 
 if __name__ == "__main__":

@@ -2,7 +2,9 @@
 
 Alarms on one feed differ mostly in their thresholds, and counting knows nothing of those. Queries
 of one ``Selection`` count the same rows; where windows and grace are the same too, they share a
-counter::
+counter. Those that differ in WHERE besides share one too, which adds up rows once for all filters
+(:mod:`stream.counting.filters`), unless a cap over a period or the steps of a window make who
+counts depend on what the alarm counted before::
 
     batch ─▶ filters, cells, values ─▶ rows of a selection ─▶ counter of its windows and grace
              once each                  once                   once; a window is cut once for all
@@ -18,9 +20,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stream.counting.alike import counting_key, selection_key
+from stream.counting.alike import counting_key, selection_key, statistics_key
 from stream.counting.counter import WindowCounter
 from stream.counting.fates import Fate
+from stream.counting.filters import kinds
 from stream.counting.projection import Columns, project
 from stream.counting.usage import Usage
 from stream.model.alarms import windows_cap
@@ -38,16 +41,25 @@ if TYPE_CHECKING:
     from stream.model.alarms import Budget
     from stream.model.queries import Query
 
-    OnTaken = Callable[[Sequence[str], NDArray[np.int64], NDArray[np.int64], Units], None]
+    OnTaken = Callable[
+        [
+            Sequence[Sequence[str]],
+            NDArray[np.int64],
+            NDArray[np.int64],
+            Units,
+            tuple[NDArray[np.int64], NDArray[np.bool_]] | None,
+        ],
+        None,
+    ]
 
 __all__ = ["FeedCounters", "SharedCounter"]
 
 
 class SharedCounter:
-    """One counter, for queries that count the same.
+    """One counter, for queries that count the same but for their filters.
 
     Args:
-        queries: at least one; any of them says what is counted.
+        queries: at least one; any of them says what is counted of which its filter is true.
         budget: unit, caps and periods.
         whole: as there.
 
@@ -57,10 +69,15 @@ class SharedCounter:
 
     def __init__(self, queries: Sequence[Query], budget: Budget, *, whole: bool = False) -> None:
         """Start with nothing counted."""
-        self._counter = WindowCounter(queries[0], budget, whole=whole)
+        self.wheres = tuple(dict.fromkeys(query.where for query in queries))
+        self._filter = {query.id: self.wheres.index(query.where) for query in queries}
+        self._counter = WindowCounter(queries[0], budget, whole=whole, filters=len(self.wheres))
         self.queries = tuple(query.id for query in queries)
+        self.by_filter = tuple(
+            tuple(query.id for query in queries if query.where == where) for where in self.wheres
+        )
         self._needs: dict[str, int] = {}
-        self._cuts: dict[int, CellVector] = {}
+        self._cuts: dict[int, Sequence[CellVector]] = {}
         self._calendar, self._periods = queries[0].calendar, budget.periods
         self._most = windows_cap(queries[0], budget)
         self._next = 0
@@ -82,22 +99,19 @@ class SharedCounter:
         """Count rows as ``WindowCounter.add`` does, once for all queries."""
         return self._counter.add(rows)
 
-    def cut(self, index: int) -> CellVector:
-        """Return the statistics of a window that no further row may join, worked out once.
+    def cut(self, index: int, query: str) -> CellVector:
+        """Return a query's statistics of a window that no further row may join, worked out once.
 
         Raises:
             ValueError: every query has said that it needs no window so early.
         """
-        found = self._cuts.get(index)
-        if found is not None:
-            return found
-        if self._most is None:
-            found = self._cuts[index] = self._counter.cut(index)
-            return found
-        # Whoever counts here follows from the windows before: none is passed over.
-        while self._next <= index:
-            self._cut_next()
-        return self._cuts[index]
+        if self._most is not None:
+            # Whoever counts here follows from the windows before: none is passed over.
+            while self._next <= index:
+                self._cut_next()
+        elif index not in self._cuts:
+            self._cuts[index] = self._counter.cuts(index)
+        return self._cuts[index][self._filter[query]]
 
     def usage(self, index: int) -> Usage | None:
         """Return what people used up through a window that was cut, and how many were in it.
@@ -133,7 +147,7 @@ class SharedCounter:
         at = self._next
         self._before[at] = self._usage.copy()
         self._usage.forget_last()
-        self._cuts[at] = self._counter.cut(at, self._usage)
+        self._cuts[at] = self._counter.cuts(at, self._usage)
         self._next = self._calendar.next_active(at + 1)
         if self._periods is not None:
             self._usage.forget_before(self._periods.touched(*self._calendar.bounds(self._next))[0])
@@ -148,8 +162,9 @@ class FeedCounters:
         budget: unit, caps and periods.
         whole: as there.
         on_taken: told, batch by batch, of rows that windows take, once for all queries that count
-            them alike: these queries' ids, cells and event times, shape (rows,) each, and privacy
-            units; at least one row (custodian only).
+            them alike but for filters: these queries' ids by filter, cells and event times, shape
+            (rows,) each, privacy units, and where there are many filters what ``filters.kinds``
+            returns; at least one row (custodian only).
 
     Raises:
         ValueError: as ``WindowCounter``, or the queries read different feeds.
@@ -166,19 +181,22 @@ class FeedCounters:
         """Find out which queries count the same."""
         if len({query.feed.name for query in queries}) > 1:
             raise ValueError("only queries of one feed are counted together")
-        alike: defaultdict[Hashable, defaultdict[Hashable, list[Query]]]
-        alike = defaultdict(lambda: defaultdict(list))
+        alike: defaultdict[Hashable, list[Query]] = defaultdict(list)
         for query in queries:
-            alike[selection_key(query)][counting_key(query)].append(query)
+            alone = whole or query.firsts or windows_cap(query, budget) is not None
+            selected = selection_key(query) if alone else statistics_key(query)
+            alike[alone, selected, counting_key(query)].append(query)
         self._on_taken = on_taken
         self._of: dict[str, SharedCounter] = {}
-        self._selections: list[tuple[Query, list[SharedCounter]]] = []
-        for countings in alike.values():
-            counters = []
-            for members in countings.values():
-                counters.append(SharedCounter(members, budget, whole=whole))
-                self._of |= dict.fromkeys((query.id for query in members), counters[-1])
-            self._selections.append((members[0], counters))
+        selections: defaultdict[Hashable, list[tuple[Query, SharedCounter]]] = defaultdict(list)
+        for members in alike.values():
+            counter = SharedCounter(members, budget, whole=whole)
+            self._of |= dict.fromkeys(counter.queries, counter)
+            of_rows = statistics_key(members[0]), counter.wheres
+            selections[of_rows].append((members[0], counter))
+        self._selections = [
+            (found[0][0], [counter for _, counter in found]) for found in selections.values()
+        ]
 
     def of(self, query: str) -> SharedCounter:
         """Return the counter of a query, by its id."""
@@ -196,7 +214,8 @@ class FeedCounters:
         columns = Columns(batch)
         farthest = np.full(len(batch), Fate.UNASKED, np.uint8)
         for query, counters in self._selections:
-            rows, fates = project(query, columns)
+            wheres = counters[0].wheres
+            rows, fates = project(query, columns, wheres if len(wheres) > 1 else ())
             taken = self._add(counters[0], rows)
             for counter in counters[1:]:
                 np.maximum(taken, self._add(counter, rows), out=taken)
@@ -210,10 +229,11 @@ class FeedCounters:
     def _add(self, counter: SharedCounter, rows: Rows) -> NDArray[np.uint8]:
         fates = counter.add(rows)
         if self._on_taken is not None and len(fates):
-            if int(fates.min()) == Fate.USED:
-                self._on_taken(counter.queries, rows.cell, rows.time_ms, rows.unit)
-            elif len(used := np.flatnonzero(fates == Fate.USED)):
-                self._on_taken(
-                    counter.queries, rows.cell[used], rows.time_ms[used], rows.unit[used]
-                )
+            if int(fates.min()) < Fate.USED:
+                rows = rows.take(fates == Fate.USED)
+            if len(rows):
+                takers = None
+                if rows.asked is not None:
+                    takers = kinds(rows.asked, len(counter.wheres))
+                self._on_taken(counter.by_filter, rows.cell, rows.time_ms, rows.unit, takers)
         return fates

@@ -13,11 +13,19 @@ from typing import TYPE_CHECKING, Final, Protocol
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
-__all__ = ["LATEST", "LatestPeople", "People", "PeoplePerWindow", "Roster", "Units"]
+__all__ = [
+    "LATEST",
+    "LatestPeople",
+    "People",
+    "PeoplePerWindow",
+    "Roster",
+    "Units",
+    "add_people_of_each",
+]
 
 LATEST: Final = 8
 """How many windows of a live feed are held, which is enough to tell a usual one from an odd one."""
@@ -111,7 +119,7 @@ class LatestPeople:
     """
 
     def __init__(self, *, overlap: int) -> None:
-        self._every = max(overlap, 1)
+        self.every = max(overlap, 1)
         self._least: dict[int, NDArray[np.uint64]] = {}
 
     def add(self, first: NDArray[np.int64], last: NDArray[np.int64], unit: Units) -> None:
@@ -122,7 +130,7 @@ class LatestPeople:
             last: likewise, last such window.
             unit: of n rows, at least one.
         """
-        for index, rows in _looked_at(first, last, self._every):
+        for index, rows in _looked_at(first, last, self.every):
             if self.oldest is None or index >= self.oldest:
                 self._add(index, unit.number[rows], unit.roster)
                 if len(self._least) > LATEST:
@@ -136,6 +144,35 @@ class LatestPeople:
             number = np.flatnonzero(met)
         self._least[index] = _least(self._least.get(index), hashed[number])
 
+    def add_ordered(
+        self,
+        index: int,
+        hashed: NDArray[np.uint64],
+        taken: NDArray[np.bool_],
+        kind: NDArray[np.int64],
+    ) -> None:
+        """Add those rows of one window that are taken.
+
+        Args:
+            index: the window.
+            hashed: shape (n,): hash of each row's unit, ascending.
+            taken: by kind, whether its rows are.
+            kind: shape (n,): of each row.
+        """
+        if self.oldest is not None and index < self.oldest:
+            return
+        before = self._least.get(index)
+        if before is not None and len(before) == _KEPT:
+            hashed = hashed[: np.searchsorted(hashed, before[-1])]
+        for stop in (_KEPT + _KEPT // 4, len(hashed)):
+            own = hashed[:stop][taken[kind[:stop][: len(hashed)]]]
+            if stop >= len(hashed) or np.count_nonzero(own[1:] != own[:-1]) >= _KEPT:
+                break
+        if len(own):
+            self._least[index] = _least(before, own)
+            if len(self._least) > LATEST:
+                del self._least[min(self._least)]
+
     @property
     def oldest(self) -> int | None:
         """The oldest window that is held; ``None`` while all are that ever came."""
@@ -145,6 +182,33 @@ class LatestPeople:
     def largest(self) -> int:
         """How many are in the fullest window that is held; 0 where none is."""
         return max(map(_size, self._least.values()), default=0)
+
+
+def add_people_of_each(
+    held: Sequence[LatestPeople],
+    first: NDArray[np.int64],
+    last: NDArray[np.int64],
+    unit: Units,
+    takers: tuple[NDArray[np.int64], NDArray[np.bool_]],
+) -> None:
+    """Add rows for every filter as ``LatestPeople.add`` would, of those that it takes.
+
+    Hashes are ordered once, and of a crowd only the least are looked at.
+
+    Args:
+        held: by filter, of one overlap.
+        first: as there.
+        last: as there.
+        unit: as there.
+        takers: the kind of each row, shape (n,), and which filters take it: shape (kinds, filters).
+    """
+    kind, taken = takers
+    for index, rows in _looked_at(first, last, held[0].every):
+        hashed = unit.roster.hashed[unit.number[rows], 0]
+        order = np.argsort(hashed)
+        hashed, alike = hashed[order], kind[rows][order]
+        for at, people in enumerate(held):
+            people.add_ordered(index, hashed, taken[:, at], alike)
 
 
 def _looked_at(

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from accountant.records import LedgerStatus, QueryStatus, ScopeStatus, StoredDecision
     from operators.base import Plan
     from stream.metrics.people import Units
+    from stream.metrics.seen import Takers
     from stream.model.alarms import Alarms
 
 __all__ = ["Metrics"]
@@ -97,19 +98,22 @@ class Metrics:
         self._custodian.events.labels(feed).inc(count)
         self._custodian.shares[feed].add(read=count)
 
-    def rows_taken(
+    def rows_taken(  # noqa: PLR0917  # what counting hands over, after the feed
         self,
         feed: str,
-        queries: Sequence[str],
+        queries: Sequence[Sequence[str]],
         cell: NDArray[np.int64],
         time_ms: NDArray[np.int64],
         unit: Units,
+        takers: Takers | None = None,
     ) -> None:
         """Take note of the predicates and ids of rows that windows take.
 
         Args: those of :meth:`stream.metrics.seen.SeenFamilies.taken`.
         """
-        self._custodian.seen.taken(feed, queries, cell=cell, time_ms=time_ms, unit=unit)
+        self._custodian.seen.taken(
+            feed, queries, cell=cell, time_ms=time_ms, unit=unit, takers=takers
+        )
 
     def people_counted(self, key: WindowKey, met: int, beyond: int) -> None:
         """Add people of a window of one partition; windows counted again count again.

@@ -231,8 +231,8 @@ def test_rows_that_windows_take_are_told_once_for_alarms_that_count_alike(alarms
     reader = reader_for(
         alarms,
         queries=[query, other, longer],
-        on_taken=lambda queries, cell, time_ms, unit: told.append(
-            (tuple(queries), cell.tolist(), time_ms.tolist(), len({*map(tuple, unit.hashes())}))
+        on_taken=lambda queries, cell, time_ms, unit, _: told.append(
+            (queries[0], cell.tolist(), time_ms.tolist(), len({*map(tuple, unit.hashes())}))
         ),
     )
     reader.begin(dict.fromkeys(("crowd", "other", "longer"), 0), ReadStart(whole=True))

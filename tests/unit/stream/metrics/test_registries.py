@@ -136,7 +136,7 @@ def _take(metrics: Metrics, *, cell: int, hour: int) -> None:
     """Let the windows of an hour take one row."""
     one = np.array([1])
     unit = Units.of(np.array([[1, 0]], np.uint64))
-    metrics.rows_taken("badges", ["crowd"], one * cell, one * hour * HOUR_MS, unit)
+    metrics.rows_taken("badges", [["crowd"]], one * cell, one * hour * HOUR_MS, unit)
 
 
 def _run(

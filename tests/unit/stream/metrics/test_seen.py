@@ -12,7 +12,7 @@ from stream.events.units import Roster, Units
 from stream.metrics import people
 from stream.metrics.people import LATEST, LatestPeople
 from stream.metrics.registries import Metrics
-from stream.metrics.seen import SINCE
+from stream.metrics.seen import SINCE, SeenFamilies
 from stream.windows.calendars import FixedCalendar
 from tests.support.measured import (
     HOUR_MS,
@@ -38,7 +38,7 @@ def _take(
 ) -> None:
     """Let windows take rows, each an hour, a cell and a person."""
     hour, cell, person = np.array(rows, np.int64).T
-    metrics.rows_taken("badges", queries, cell, hour * HOUR_MS, _units(person.astype(np.uint64)))
+    metrics.rows_taken("badges", [queries], cell, hour * HOUR_MS, _units(person.astype(np.uint64)))
 
 
 def _units(hashed: NDArray[np.uint64]) -> Units:
@@ -165,7 +165,7 @@ def _wrong_figures(seed: int) -> bool:
         hour = turn // 2 - rng.integers(0, int(rng.integers(1, 4)), rows) + 20
         hour = np.sort(hour) if rng.random() < 1 / 2 else hour
         cell = rng.integers(0, int(rng.integers(1, 4)), rows)
-        metrics.rows_taken("badges", ["crowd"], cell, hour * HOUR_MS, Units(number, roster))
+        metrics.rows_taken("badges", [["crowd"]], cell, hour * HOUR_MS, Units(number, roster))
         for at, where, who in zip(
             hour.tolist(), cell.tolist(), roster.hashed[number, 0].tolist(), strict=True
         ):
@@ -214,3 +214,33 @@ def test_leaving_too_much_out_is_caught(mistake: str, monkeypatch: pytest.Monkey
         monkeypatch.setattr(people, "_least", lower)
     monkeypatch.setattr(LatestPeople, "_add", added)
     assert any(_wrong_figures(seed) for seed in range(6))
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("twin", [False, True])
+def test_figures_of_many_filters_are_those_of_each(seed: int, twin: bool) -> None:
+    """Rows that are handed over once for all filters; a twin that takes another's is caught."""
+    rng = np.random.default_rng(seed)
+    alarms = two_alarms()
+    together, apart = SeenFamilies(alarms), SeenFamilies(alarms)
+    for turn in range(24):
+        size = int(rng.integers(1, (20, 12_000)[turn % 2]))
+        kind, taken = rng.integers(0, 4, size), rng.random((4, 2)) < 1 / 2
+        taken[3] = True
+        taken[:2] = [(True, False), (False, True)]
+        hour = turn // 2 - rng.integers(0, 3, size) + 20
+        cell, unit = rng.integers(0, 3, size), _units(rng.integers(0, 2**64, size, np.uint64))
+        together.taken(
+            "badges",
+            [[query] for query in _BOTH],
+            cell=cell,
+            time_ms=hour * HOUR_MS,
+            unit=unit,
+            takers=(kind, taken[:, ::-1] if twin else taken),
+        )
+        for at, query in enumerate(_BOTH):
+            if len(own := np.flatnonzero(taken[kind, at])):
+                rows = {"cell": cell[own], "time_ms": hour[own] * HOUR_MS, "unit": unit[own]}
+                apart.taken("badges", [[query]], **rows)
+    found, expected = ([family.samples for family in seen.collect()] for seen in (together, apart))
+    assert (found != expected) == twin
