@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from stream.model.queries import AggregateSpec
     from stream.windows.calendars import Calendar
 
-__all__ = ["Counting", "Selection", "counting_key", "selection_key"]
+__all__ = ["Counting", "Selection", "counting_key", "selection_key", "statistics_key"]
 
 
 class Selection(Protocol):
@@ -78,11 +78,16 @@ class Counting(Selection, Protocol):
 
 def selection_key(query: Selection) -> Hashable:
     """Return what queries share iff the same rows of their feed count for them, and alike."""
+    return query.where, statistics_key(query)
+
+
+def statistics_key(query: Selection) -> Hashable:
+    """Return what queries share iff they count alike whatever passes their filters."""
     specs = (
         tuple(_by_value(getattr(spec, each.name)) for each in fields(spec))
         for spec in query.aggregates
     )
-    return query.where, query.domain, query.members, tuple(specs)
+    return query.domain, query.members, tuple(specs)
 
 
 def counting_key(query: Counting) -> Hashable:

@@ -37,6 +37,7 @@ import numpy as np
 
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
+from stream.counting.filters import of_filter
 from stream.counting.projection import in_some
 from stream.events.grouping import firsts, grouped, occurrence
 from stream.events.units import Units
@@ -91,6 +92,7 @@ class Contributions:
         weight: shape (statistics, n), int64: what the event adds to each statistic of the cell.
         counts: shape (statistics, n), bool: which statistics it may count in, at least one.
         event_id: shape (n, 2), uint64: keyed hash of the event's id; ``None`` for feeds without.
+        asked: as :class:`stream.counting.projection.Rows` has it.
     """
 
     sequence: NDArray[np.int64]
@@ -100,6 +102,7 @@ class Contributions:
     weight: NDArray[np.int64]
     counts: NDArray[np.bool_]
     event_id: NDArray[np.uint64] | None
+    asked: NDArray[np.uint64] | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -116,6 +119,7 @@ class Contributions:
             self.weight.take(rows, axis=1),
             self.counts.take(rows, axis=1),
             None if self.event_id is None else self.event_id[rows],
+            None if self.asked is None else self.asked[rows],
         )
 
     def of_statistic(self, statistic: int) -> Contributions:
@@ -139,6 +143,7 @@ class Contributions:
             joined = parts[0]
         else:
             ids = [part.event_id for part in parts if part.event_id is not None]
+            asked = [part.asked for part in parts if part.asked is not None]
             joined = Contributions(
                 np.concatenate([part.sequence for part in parts]),
                 np.concatenate([part.period for part in parts]),
@@ -147,6 +152,7 @@ class Contributions:
                 np.concatenate([part.weight for part in parts], axis=1),
                 np.concatenate([part.counts for part in parts], axis=1),
                 np.concatenate(ids) if ids else None,
+                np.concatenate(asked) if asked else None,
             )
         if bool((joined.sequence[1:] > joined.sequence[:-1]).all()):
             return joined
@@ -199,7 +205,7 @@ class Bounds:
         events = self.events_per_cell if self.per_user else None
         return tuple(1 if distinct else events for distinct in self.distinct)
 
-    def compact(self, rows: Contributions) -> Contributions:
+    def compact(self, rows: Contributions, filters: int = 1) -> Contributions:
         """Drop what no window can count, whichever windows the rows belong to.
 
         Rows that share a set of windows may be compacted apart from other rows and more than once:
@@ -209,14 +215,30 @@ class Bounds:
         order in which a unit reaches its cells stays: the first row of a (unit, period, cell)
         counts in some statistic, is the first there too, and so is kept.
 
+        Rows that say which filters are true of them stand behind those of which the same are.
+        Where that leaves more than twice what filters by themselves would keep, it is what those
+        keep.
+
         Args:
             rows: in log order, all in the same windows.
+            filters: how many there are.
 
         Returns:
             The rows left, in log order: for every statistic at most ``events_per_cell`` per (unit,
             period, cell), or one per duplicate key under unit ``event``.
         """
-        return self._narrowed(rows, self._first)
+        left = self._narrowed(rows, self._first)
+        if left.asked is None or not self.per_user or not len(left):
+            return left
+        _, fresh = grouped(left.unit.number, left.period, left.cell)
+        few = filters * int(fresh.sum()) * self.events_per_cell * len(self.distinct)
+        if len(left) <= 2 * few:
+            return left
+        kept, alone = np.zeros(len(left), np.bool_), replace(left, asked=None)
+        for at in range(filters):
+            own = self._narrowed(alone.take(of_filter(left.asked, at)), self._first)
+            kept[np.searchsorted(left.sequence, own.sequence)] = True
+        return left.take(kept)
 
     def apply(self, rows: Contributions) -> Contributions:
         """Return the rows that one window counts, and in which statistics.
@@ -272,6 +294,8 @@ class Bounds:
         place: tuple[NDArray[np.int64], ...] = (rows.unit.number, rows.cell)
         if self.per_user:
             place = (*place, rows.period)
+        if rows.asked is not None:
+            place = (*place, *rows.asked.T)
         if distinct or (self.per_user and self.events_per_cell == 1):
             return firsts(*place)  # whose first event is nobody's duplicate
         first = np.ones(len(rows), np.bool_)

@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -28,15 +29,16 @@ import numpy as np
 from accountant.units import PrivacyUnit
 from stream.counting.bounding import Bounds, Capped, Contributions, left_out_of_period
 from stream.counting.fates import Fate
+from stream.counting.filters import NO_OFFSET, ends, of_filter, spread
 from stream.counting.firsts import in_turn
 from stream.counting.full import Full
 from stream.counting.projection import ONE_EACH, Rows, check_weights
-from stream.counting.sums import Sums
-from stream.events.grouping import alike
+from stream.counting.sums import SUM_LIMIT, Sums
+from stream.events.grouping import alike, grouped
 from stream.windows.localtime import TIME_LIMIT_MS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -49,6 +51,7 @@ __all__ = ["CellVector", "Rows", "WindowCounter"]
 _COMPACT_ROWS: Final = 16_384
 _CHUNK_ROWS: Final = 65_536
 _SHARE_OF_ROSTER: Final = 4
+_NARROW: Final = 2**20
 _EVERY: Final = slice(None)
 
 
@@ -77,20 +80,25 @@ class WindowCounter:
         query: calendar, grace, domain and aggregates; its feed's skew and id.
         budget: privacy unit, caps and periods.
         whole: keep rows that can count no more, for ``capped``: memory grows with events then.
+        filters: how many take the place of the query's own; if more than one, rows say which of
+            them are true, and there is neither ``whole`` nor a cap over a period.
 
     Raises:
         ValueError: unit ``user`` without budget periods, or a statistic whose weights would not
             be exact (see ``check_weights``).
     """
 
-    def __init__(self, query: Counting, budget: Budget, *, whole: bool = False) -> None:
+    def __init__(
+        self, query: Counting, budget: Budget, *, whole: bool = False, filters: int = 1
+    ) -> None:
         """Start with nothing counted."""
-        self._whole = whole
+        self._whole, self._filters = whole, filters
         self._calendar = query.calendar
         self._grace_ms = query.grace_ms
         self._firsts = query.firsts
         self._skew_ms = min(query.feed.allowed_skew_ms, TIME_LIMIT_MS)
         self._cells, self._statistics = len(query.counted), len(query.aggregates)
+        self._size = self._statistics * self._cells
         for spec in query.aggregates:
             check_weights(spec, self._cells)
         self._one_each = [spec.kind in ONE_EACH for spec in query.aggregates]
@@ -138,7 +146,11 @@ class WindowCounter:
         return fates
 
     def cut(self, index: int, usage: Usage | None = None) -> CellVector:
-        """Return the exact statistics of window ``index`` from the rows added so far.
+        """Return what ``cuts`` does, of the first filter."""
+        return self.cuts(index, usage)[0]
+
+    def cuts(self, index: int, usage: Usage | None = None) -> Sequence[CellVector]:
+        """Return the exact statistics of window ``index``, filter by filter, from the rows so far.
 
         Changes nothing but ``usage``, which a cap over a period needs: that goes on from the window
         before. It may be called again, in any order, and between calls of ``add``.
@@ -157,18 +169,57 @@ class WindowCounter:
             taken[first if self._firsts else index].extend(group.parts)
         if (found := in_turn(taken, index)) is not None:
             rows, before = found
-            counted = self._bounds.apply(rows if usage is None else usage.take(rows))
-            if before:
-                counted = counted.take(counted.sequence >= before)
-            for statistic in range(self._statistics):
-                self._add_up(sums, statistic, counted)
+            if rows.asked is not None:
+                self._count_each(rows, rows.asked, sums)
+            else:
+                counted = self._bounds.apply(rows if usage is None else usage.take(rows))
+                if before:
+                    counted = counted.take(counted.sequence >= before)
+                for statistic in range(self._statistics):
+                    self._add_up(sums, statistic, counted)
         places, values = sums.nonzero()
-        return CellVector(
-            places,
-            values,
-            min((group.first_offset for _, group in groups), default=-1),
-            max((group.last_offset for _, group in groups), default=-1),
-        )
+        starts = np.searchsorted(places, np.arange(self._filters + 1) * self._size).tolist()
+        least, most = self._no_offsets()
+        for _, group in groups:
+            np.minimum(least, group.first_offset, out=least)
+            np.maximum(most, group.last_offset, out=most)
+        least[least == NO_OFFSET] = -1
+        return [
+            CellVector(
+                places[start:stop] - at * self._size,
+                values[start:stop],
+                int(least[at]),
+                int(most[at]),
+            )
+            for at, (start, stop) in enumerate(pairwise(starts))
+        ]
+
+    def _count_each(self, rows: Contributions, asked: NDArray[np.uint64], sums: Sums) -> None:
+        """Add up what every filter counts of the rows of a window.
+
+        Caps look at one person's rows alone, so all filters that are true of every row of somebody
+        count the same of them. What is left are people of whom a filter takes some rows and not
+        others.
+        """
+        order, fresh = grouped(rows.unit.number)
+        starts, person = np.flatnonzero(fresh), np.empty(len(rows), np.intp)
+        person[order] = np.cumsum(fresh) - 1
+        always = np.bitwise_and.reduceat(asked[order], starts, axis=0)[person]
+        rows = replace(rows, asked=None)
+        common = np.flatnonzero(always.any(axis=1))
+        counted = self._bounds.apply(rows.take(common))
+        counted = replace(counted, asked=always[np.searchsorted(rows.sequence, counted.sequence)])
+        for statistic in range(self._statistics):
+            self._add_up(sums, statistic, counted)
+        sometimes = asked & ~always
+        apart = np.flatnonzero(sometimes.any(axis=1))
+        rows, sometimes = rows.take(apart), sometimes[apart]
+        for at in range(self._filters):
+            own = of_filter(sometimes, at)
+            if own.any():
+                counted = self._bounds.apply(rows.take(own))
+                for statistic in range(self._statistics):
+                    self._add_up(sums, statistic, counted, filter_at=at)
 
     def capped(self, index: int, usage: Usage | None = None) -> Capped:
         """Return what caps leave out of a window (where all is kept); ``usage`` as in ``cut``."""
@@ -275,13 +326,17 @@ class WindowCounter:
         if active is None:
             return False
         offsets = rows.offset[where]
-        first_offset, last_offset = int(offsets[0]), int(offsets[-1])
+        first, last = self._no_offsets()
+        if rows.asked is None:
+            first[:], last[:] = offsets[0], offsets[-1]
+        else:
+            first, last = ends(rows.asked[where], self._filters, offsets)
         groups = self._panes.setdefault(pane, {})
         group = groups.get(active)
         if group is None:
-            group = groups[active] = _Group(windows[-1], first_offset, last_offset)
-        group.first_offset = min(group.first_offset, first_offset)
-        group.last_offset = max(group.last_offset, last_offset)
+            group = groups[active] = _Group(windows[-1], first, last)
+        np.minimum(group.first_offset, first, out=group.first_offset)
+        np.maximum(group.last_offset, last, out=group.last_offset)
         if self._unbounded:
             if group.sums is None:
                 group.sums = self._no_sums()
@@ -298,6 +353,7 @@ class WindowCounter:
             rows.weight,
             rows.counts,
             rows.event_id if self._bounds.deduplicate else None,
+            rows.asked,
         )
         if self._unbounded:
             counts = rows.counts.copy()
@@ -306,7 +362,7 @@ class WindowCounter:
         if self._whole:
             group.parts.append(kept)
         else:
-            group.keep(kept, self._bounds, self._cells)
+            group.keep(kept, self._bounds, self._cells, self._filters)
         return True
 
     def _add_up(
@@ -315,19 +371,47 @@ class WindowCounter:
         statistic: int,
         rows: Rows | Contributions,
         where: slice | NDArray[np.intp] = _EVERY,
+        *,
+        filter_at: int = 0,
     ) -> None:
-        """Add the rows at ``where`` that count in a statistic to the sums of its cells."""
+        """Add the rows at ``where`` that count in a statistic to the sums of its cells.
+
+        Rows that say which filters are true of them are added to those of each, others to those of
+        one filter.
+        """
         place = rows.cell[where]
         weight = None if self._one_each[statistic] else rows.weight[statistic][where]
+        asked = None if rows.asked is None else rows.asked[where]
         if self._statistics > 1:
             counts = rows.counts[statistic][where]
             place = place[counts] + statistic * self._cells
             weight = None if weight is None else weight[counts]
-        sums.add(place, weight)
+            asked = None if asked is None else asked[counts]
+        if asked is None:
+            sums.add(place + filter_at * self._size if filter_at else place, weight)
+        elif self._largest <= _NARROW or weight is None:
+            spread(
+                sums,
+                asked,
+                filters=self._filters,
+                place=place,
+                weight=weight,
+                size=self._size,
+            )
+        else:  # sums of many such weights are more than a number holds
+            for at in range(self._filters):
+                own = of_filter(asked, at)
+                sums.add(place[own] + at * self._size, weight[own])
 
     def _no_sums(self) -> Sums:
-        """Return sums of every statistic of every cell, nothing added yet."""
-        return Sums(self._statistics * self._cells, self._largest)
+        """Return sums of every statistic of every cell and filter, nothing added yet."""
+        # Of many filters what is added are sums of many weights.
+        largest = self._largest if self._filters == 1 else SUM_LIMIT
+        return Sums(self._filters * self._size, largest)
+
+    def _no_offsets(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the first and the last offset of every filter where there is none."""
+        return np.full(self._filters, NO_OFFSET), np.full(self._filters, -1)
 
     def _groups_of(self, index: int) -> Iterator[tuple[int, _Group]]:
         """Yield the groups of rows that window ``index`` counts, each with the first that does."""
@@ -349,15 +433,15 @@ class _Group:
     """Rows of one pane that share all the windows that count them."""
 
     last: int
-    first_offset: int
-    last_offset: int
+    first_offset: NDArray[np.int64]
+    last_offset: NDArray[np.int64]
     sums: Sums | None = None
     parts: list[Contributions] = field(default_factory=list)
     full: Full | None = None
     compacted: int = 0
     pending: int = 0
 
-    def keep(self, rows: Contributions, bounds: Bounds, cells: int) -> None:
+    def keep(self, rows: Contributions, bounds: Bounds, cells: int, filters: int) -> None:
         """Remember rows, and compact when as many are new as were left the last time."""
         if self.full is not None:
             rows = self.full.narrowed(rows)
@@ -368,9 +452,10 @@ class _Group:
         self.parts.append(rows)
         self.pending += len(rows)
         if self.pending > max(_COMPACT_ROWS, self.compacted):
-            self.parts = [_without_others(bounds.compact(Contributions.join(self.parts)))]
+            left = bounds.compact(Contributions.join(self.parts), filters)
+            self.parts = [_without_others(left)]
             self.compacted, self.pending = len(self.parts[0]), 0
-            if any(cap is not None for cap in bounds.caps):
+            if rows.asked is None and any(cap is not None for cap in bounds.caps):
                 self.full = Full(self.parts[0], bounds.caps, cells)
 
 

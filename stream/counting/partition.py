@@ -256,7 +256,7 @@ class PartitionReader:
         return partitions is not None and self.partition < partitions
 
     def _partial(self, state: QueryProgress) -> Partial:
-        vector = state.counter.cut(state.index)
+        vector = state.counter.cut(state.index, state.query.id)
         key = WindowKey(end_ms=state.end_ms, query=state.query.id, start_ms=state.start_ms)
         usage, told = state.counter.usage(state.index), self._told
         if usage is not None and (tell := told.get("on_people")):

@@ -17,6 +17,7 @@ import pyarrow as pa
 from operators.conditions.weights import Weight
 from stream.counting.fates import Fate
 from stream.counting.filtering import passing
+from stream.counting.filters import asked
 from stream.events.texts import SHORT_BYTES, Lexicon, Texts
 
 if TYPE_CHECKING:
@@ -66,6 +67,8 @@ class Rows:
         counts: shape (statistics, n), bool: which statistics it counts in, at least one.
         unit: of n rows.
         event_id: shape (n, 2), uint64: keyed hash of the event's id; ``None`` for feeds without.
+        asked: shape (n, words), uint64: which of many filters are true of each row, as
+            :mod:`stream.counting.filters` packs them; ``None`` where there is one filter.
     """
 
     time_ms: NDArray[np.int64]
@@ -76,6 +79,7 @@ class Rows:
     counts: NDArray[np.bool_]
     unit: Units
     event_id: NDArray[np.uint64] | None
+    asked: NDArray[np.uint64] | None = None
 
     def __len__(self) -> int:
         """Return the number of rows."""
@@ -97,10 +101,13 @@ class Rows:
             counts,
             self.unit[rows],
             None if self.event_id is None else self.event_id[rows],
+            None if self.asked is None else self.asked[rows],
         )
 
 
-def project(query: Selection, columns: Columns) -> tuple[Rows, NDArray[np.uint8]]:
+def project(
+    query: Selection, columns: Columns, wheres: Sequence[Where | None] = ()
+) -> tuple[Rows, NDArray[np.uint8]]:
     """Filter a batch and give each row left its cell and its weights.
 
     A row counts in a statistic iff the statistic's own filter is true of it and it has a (finite)
@@ -110,6 +117,8 @@ def project(query: Selection, columns: Columns) -> tuple[Rows, NDArray[np.uint8]
     Args:
         query: whose WHERE, domain and aggregates to apply; these passed ``check_weights``.
         columns: of a batch.
+        wheres: filters that take the place of the query's WHERE; a row is asked for if one of them
+            is true of it. None for the query's own.
 
     Returns:
         The rows left, in log order, and the fate of every row of the batch, shape (n,): ``USED``
@@ -121,7 +130,10 @@ def project(query: Selection, columns: Columns) -> tuple[Rows, NDArray[np.uint8]
     batch = columns.batch
     count = len(batch)
     asked = np.ones(count, np.bool_)
-    if query.where is not None:
+    filters = columns.asked(tuple(wheres)) if wheres else None
+    if filters is not None:
+        asked &= filters.any(axis=1)
+    elif query.where is not None:
         asked &= columns.passing(query.where)
     counts = np.empty((len(query.aggregates), count), np.bool_)
     for statistic, spec in enumerate(query.aggregates):
@@ -151,6 +163,7 @@ def project(query: Selection, columns: Columns) -> tuple[Rows, NDArray[np.uint8]
         counts,
         batch.unit,
         batch.event_id,
+        filters,
     )
     fates = np.full(count, Fate.USED, np.uint8)
     if keep.all():
@@ -220,6 +233,7 @@ class Columns:
         self._rows = batch.rows
         self._cells: list[tuple[Domain, tuple[NDArray[np.int64], _Mask]]] = []
         self._passing: dict[Where, _Mask] = {}
+        self._asked: dict[tuple[Where | None, ...], NDArray[np.uint64]] = {}
         self._present: dict[str, _Mask] = {}
         self._granules: dict[tuple[str, Fraction, int, int], NDArray[np.int64]] = {}
 
@@ -250,6 +264,12 @@ class Columns:
         if where not in self._passing:
             self._passing[where] = passing(where, self._rows)
         return self._passing[where]
+
+    def asked(self, wheres: tuple[Where | None, ...]) -> NDArray[np.uint64]:
+        """Return which of some filters are true of each row, packed, shape (n, words)."""
+        if wheres not in self._asked:
+            self._asked[wheres] = asked(wheres, self._rows)
+        return self._asked[wheres]
 
     def filtered(self, spec: AggregateSpec) -> _Mask:
         """Return for which rows a statistic's own filter is true: all, without one."""

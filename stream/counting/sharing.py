@@ -2,7 +2,9 @@
 
 Alarms on one feed differ mostly in their thresholds, and counting knows nothing of those. Queries
 of one ``Selection`` count the same rows; where windows and grace are the same too, they share a
-counter::
+counter. Those that differ in WHERE besides share one too, which adds up rows once for all filters
+(:mod:`stream.counting.filters`), unless a cap over a period or the steps of a window make who
+counts depend on what the alarm counted before::
 
     batch ─▶ filters, cells, values ─▶ rows of a selection ─▶ counter of its windows and grace
              once each                  once                   once; a window is cut once for all
@@ -18,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from stream.counting.alike import counting_key, selection_key
+from stream.counting.alike import counting_key, selection_key, statistics_key
 from stream.counting.counter import WindowCounter
 from stream.counting.fates import Fate
 from stream.counting.projection import Columns, project
@@ -42,10 +44,10 @@ __all__ = ["FeedCounters", "SharedCounter"]
 
 
 class SharedCounter:
-    """One counter, for queries that count the same.
+    """One counter, for queries that count the same but for their filters.
 
     Args:
-        queries: at least one; any of them says what is counted.
+        queries: at least one; any of them says what is counted of which its filter is true.
         budget: unit, caps and periods.
         whole: as there.
 
@@ -55,10 +57,12 @@ class SharedCounter:
 
     def __init__(self, queries: Sequence[Query], budget: Budget, *, whole: bool = False) -> None:
         """Start with nothing counted."""
-        self._counter = WindowCounter(queries[0], budget, whole=whole)
+        self.wheres = tuple(dict.fromkeys(query.where for query in queries))
+        self._filter = {query.id: self.wheres.index(query.where) for query in queries}
+        self._counter = WindowCounter(queries[0], budget, whole=whole, filters=len(self.wheres))
         self.queries = tuple(query.id for query in queries)
         self._needs: dict[str, int] = {}
-        self._cuts: dict[int, CellVector] = {}
+        self._cuts: dict[int, Sequence[CellVector]] = {}
         self._calendar, self._periods = queries[0].calendar, budget.periods
         self._most = windows_cap(queries[0], budget)
         self._next = 0
@@ -80,22 +84,19 @@ class SharedCounter:
         """Count rows as ``WindowCounter.add`` does, once for all queries."""
         return self._counter.add(rows)
 
-    def cut(self, index: int) -> CellVector:
-        """Return the statistics of a window that no further row may join, worked out once.
+    def cut(self, index: int, query: str) -> CellVector:
+        """Return a query's statistics of a window that no further row may join, worked out once.
 
         Raises:
             ValueError: every query has said that it needs no window so early.
         """
-        found = self._cuts.get(index)
-        if found is not None:
-            return found
-        if self._most is None:
-            found = self._cuts[index] = self._counter.cut(index)
-            return found
-        # Whoever counts here follows from the windows before: none is passed over.
-        while self._next <= index:
-            self._cut_next()
-        return self._cuts[index]
+        if self._most is not None:
+            # Whoever counts here follows from the windows before: none is passed over.
+            while self._next <= index:
+                self._cut_next()
+        elif index not in self._cuts:
+            self._cuts[index] = self._counter.cuts(index)
+        return self._cuts[index][self._filter[query]]
 
     def usage(self, index: int) -> Usage | None:
         """Return what people used up through a window that was cut, and how many were in it.
@@ -131,7 +132,7 @@ class SharedCounter:
         at = self._next
         self._before[at] = self._usage.copy()
         self._usage.forget_last()
-        self._cuts[at] = self._counter.cut(at, self._usage)
+        self._cuts[at] = self._counter.cuts(at, self._usage)
         self._next = self._calendar.next_active(at + 1)
         if self._periods is not None:
             self._usage.forget_before(self._periods.touched(*self._calendar.bounds(self._next))[0])
@@ -160,18 +161,21 @@ class FeedCounters:
         """Find out which queries count the same."""
         if len({query.feed.name for query in queries}) > 1:
             raise ValueError("only queries of one feed are counted together")
-        alike: defaultdict[Hashable, defaultdict[Hashable, list[Query]]]
-        alike = defaultdict(lambda: defaultdict(list))
+        alike: defaultdict[Hashable, list[Query]] = defaultdict(list)
         for query in queries:
-            alike[selection_key(query)][counting_key(query)].append(query)
+            alone = whole or query.firsts or windows_cap(query, budget) is not None
+            selected = selection_key(query) if alone else statistics_key(query)
+            alike[alone, selected, counting_key(query)].append(query)
         self._of: dict[str, SharedCounter] = {}
-        self._selections: list[tuple[Query, list[SharedCounter]]] = []
-        for countings in alike.values():
-            counters = []
-            for members in countings.values():
-                counters.append(SharedCounter(members, budget, whole=whole))
-                self._of |= dict.fromkeys((query.id for query in members), counters[-1])
-            self._selections.append((members[0], counters))
+        selections: defaultdict[Hashable, list[tuple[Query, SharedCounter]]] = defaultdict(list)
+        for members in alike.values():
+            counter = SharedCounter(members, budget, whole=whole)
+            self._of |= dict.fromkeys(counter.queries, counter)
+            of_rows = statistics_key(members[0]), counter.wheres
+            selections[of_rows].append((members[0], counter))
+        self._selections = [
+            (found[0][0], [counter for _, counter in found]) for found in selections.values()
+        ]
 
     def of(self, query: str) -> SharedCounter:
         """Return the counter of a query, by its id."""
@@ -189,7 +193,8 @@ class FeedCounters:
         columns = Columns(batch)
         farthest = np.full(len(batch), Fate.UNASKED, np.uint8)
         for query, counters in self._selections:
-            rows, fates = project(query, columns)
+            wheres = counters[0].wheres
+            rows, fates = project(query, columns, wheres if len(wheres) > 1 else ())
             taken = counters[0].add(rows)
             for counter in counters[1:]:
                 np.maximum(taken, counter.add(rows), out=taken)

@@ -107,8 +107,7 @@ def test_a_query_counts_the_same_whatever_stands_beside_it(setup: Setup) -> None
 @pytest.mark.parametrize(
     ("name", "key"),
     [
-        ("selection_key", lambda query: (query.domain, *map(_kind, query.aggregates))),
-        ("selection_key", lambda query: (query.where, query.domain, len(query.aggregates))),
+        ("statistics_key", lambda query: (query.domain, len(query.aggregates))),
         ("counting_key", lambda query: query.calendar),
         ("counting_key", lambda query: query.grace_ms),
     ],
@@ -149,7 +148,7 @@ def test_alarms_that_count_the_same_cost_what_one_costs(
         monkeypatch.setattr(of, name, call)
 
     counted(WindowCounter, "add")
-    counted(WindowCounter, "cut")
+    counted(WindowCounter, "cuts")
     counted(Columns, "cells")
     setup = _SETUPS[0]
     alarms = alarms_of(setup.codec, setup.unit, setup.ids)
@@ -165,7 +164,7 @@ def test_alarms_that_count_the_same_cost_what_one_costs(
     windows = {partial.key.start_ms for partial in partials}
     assert len(partials) == alarms_alike * len(windows)
     assert {partial.fingerprint for partial in partials} == {q.fingerprint for q in queries}
-    assert calls == {"add": 2, "cells": 2, "cut": len(windows)}
+    assert calls == {"add": 2, "cells": 2, "cuts": len(windows)}
 
 
 def test_queries_of_two_feeds_are_not_counted_together() -> None:

@@ -263,7 +263,7 @@ def test_the_definition_by_enumeration() -> None:
         counter.keep_from(query.id, index)
         counter.add(rows_of(events))
         # A window that is asked for takes those before it with it.
-        found = {at: counter.cut(index + at).value.sum() for at in (1, 2, 0)}
+        found = {at: counter.cut(index + at, query.id).value.sum() for at in (1, 2, 0)}
         wanted = first_windows(events, most)
         assert all(found[at] == sum(minute == at for _, minute in wanted) for at in found), events
 

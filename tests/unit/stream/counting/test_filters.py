@@ -1,0 +1,155 @@
+"""Alarms with many filters are counted together, and each counts what it would alone.
+
+A reader of one alarm knows nothing of other filters; ``test_counter.py`` holds it to brute force.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from accountant.units import PrivacyUnit
+from operators.conditions.comparison import Comparison
+from stream.counting import counter, filters
+from stream.counting.bounding import Bounds
+from stream.model.feeds import Codec, FieldType
+from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
+from tests.support.contributions import random_rows
+from tests.support.neighbours import record_of
+from tests.support.random_logs import MINUTE_MS, MINUTES, START_MS, Setup, alarms_of, random_log
+from tests.unit.stream.counting.test_sharing import digests, reader_of
+
+if TYPE_CHECKING:
+    from stream.counting.bounding import Contributions
+    from stream.model.filters import Where
+
+_SETUPS = [
+    Setup(Codec.JSON, unit, ids, partitions=1) for unit in PrivacyUnit for ids in (False, True)
+]
+_MANY = 70  # more than a word has bits
+_WIDTHS = {"narrow": 2**20, "wide": 0}
+
+
+def _some_filter(rng: random.Random, depth: int = 2) -> Where:
+    """Return a random filter over fields that events leave out, spell wrongly or repeat."""
+    if depth and rng.random() < 0.5:
+        parts = tuple(_some_filter(rng, depth - 1) for _ in range(2))
+        return rng.choice((Not(parts[0]), And(parts), Or(parts)))
+    comparison = rng.choice(tuple(Comparison))
+    amount = rng.choice((-0.5, 0.0, -0.0, 1.0, 2.0))
+    return rng.choice(
+        (
+            IsNull(rng.choice(("amount", "open", "event"))),
+            IsIn("amount", FieldType.FLOAT, (amount, 2.0)),
+            IsIn("event", FieldType.STRING, ("e1", "é")),
+            Compare("amount", FieldType.FLOAT, comparison, amount),
+            Compare("event", FieldType.STRING, comparison, "e2"),
+            Compare("open", FieldType.BOOLEAN, Comparison.EQ, rng.random() < 0.5),
+        )
+    )
+
+
+def _counts_otherwise(setup: Setup, rng: random.Random) -> bool:
+    """Tell whether one of many alarms counts otherwise beside the others than alone."""
+    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
+    wheres = [None, *(_some_filter(rng) for _ in range(_MANY))]
+    queries = [
+        replace(query, id=f"{query.id} {at}", where=where)
+        for query in alarms.queries.values()
+        for at, where in enumerate(wheres if query.id == "count" else wheres[: rng.randrange(5)])
+    ]
+    cursors = {q.id: START_MS + rng.randrange(-2, MINUTES) * MINUTE_MS for q in queries}
+    (log,) = random_log(setup, rng, size=60)
+    records = [record_of(setup, message) for message in log]
+    pieces = [records[:30], records[30:40], records[40:]]
+    together = digests(reader_of(alarms, queries, cursors), pieces)
+    alone = {}
+    for query in queries:
+        alone |= digests(reader_of(alarms, [query], cursors), pieces)
+    return together != alone
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("width", _WIDTHS)
+@pytest.mark.parametrize("setup", _SETUPS, ids=str)
+def test_filters_that_are_counted_together_count_what_they_do_alone(
+    setup: Setup, width: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Sums, offsets and all, with duplicates, late rows, nulls and caps, compacted at every row."""
+    monkeypatch.setattr(counter, "_COMPACT_ROWS", 0)
+    monkeypatch.setattr(counter, "_CHUNK_ROWS", 7)
+    monkeypatch.setattr(counter, "_NARROW", _WIDTHS[width])
+    monkeypatch.setattr(filters, "_TABLE", 3 * _MANY)
+    assert not _counts_otherwise(setup, random.Random(f"filters {setup} {width}"))
+
+
+@pytest.mark.parametrize("mistake", ["bits", "parts", "offsets", "distinct"])
+def test_broken_twins_are_caught(mistake: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Filters or offsets taken for those of others, or people left out.
+
+    ``bits``: every filter takes what any does. ``parts``: people of whom a filter takes some rows
+    are left out. ``offsets``: those of all rows. ``distinct``: rows alike in a first field are
+    taken for alike.
+    """
+    monkeypatch.setattr(counter, "_COMPACT_ROWS", 0)
+    spread, ends, grouped = counter.spread, counter.ends, filters.grouped
+
+    def everywhere(sums: Any, asked: Any, **rest: Any) -> None:
+        spread(sums, ~np.zeros_like(asked), **rest)
+
+    def of_all(asked: Any, count: int, offset: Any) -> Any:
+        return ends(~np.zeros_like(asked), count, offset)
+
+    if mistake == "bits":
+        monkeypatch.setattr(counter, "spread", everywhere)
+    elif mistake == "parts":
+        monkeypatch.setattr(counter, "of_filter", lambda asked, _: np.zeros(len(asked), np.bool_))
+    elif mistake == "offsets":
+        monkeypatch.setattr(counter, "ends", of_all)
+    else:
+        monkeypatch.setattr(filters, "grouped", lambda *key: grouped(key[0]))
+    caught = [_counts_otherwise(setup, random.Random(f"{mistake} {setup}")) for setup in _SETUPS]
+    assert any(caught)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_what_many_filters_keep_is_bounded(seed: int) -> None:
+    """Whatever rows come: no more than twice what filters keep by themselves, and what they need.
+
+    Ten filters are true of rows in up to 1,024 ways, of which each could keep rows of its own. A
+    twin that drops rows behind those of other filters loses some that are needed.
+    """
+    count, rng = 10, np.random.default_rng(seed)
+    rules = Bounds(
+        per_user=True,
+        distinct=(False, True)[: 1 + seed % 2],
+        deduplicate=bool(seed % 3),
+        predicates_per_window=2,
+        events_per_cell=1 + seed % 3,
+    )
+    rows = random_rows(rng, 4_000, rules)
+    rows = replace(rows, asked=rng.integers(1, 1 << count, (len(rows), 1)).astype(np.uint64))
+    left = rules.compact(rows, count)
+    places = {
+        *zip(rows.unit.number.tolist(), rows.period.tolist(), rows.cell.tolist(), strict=True)
+    }
+    assert len(left) <= 2 * count * len(places) * rules.events_per_cell * len(rules.distinct)
+    behind_any = rules.compact(replace(rows, asked=None))
+    twin = rows.take(np.isin(rows.sequence, behind_any.sequence))
+    assert all(_same(rules, left, rows, at) for at in range(count))
+    assert not all(_same(rules, twin, rows, at) for at in range(count))
+
+
+def _same(rules: Bounds, some: Contributions, rows: Contributions, at: int) -> bool:
+    """Tell whether a filter counts the same of some rows as of all."""
+    kept, whole = (
+        rules.apply(replace(each, asked=None).take(filters.of_filter(each.asked, at)))
+        for each in (some, rows)
+    )
+    return np.array_equal(kept.sequence, whole.sequence) and np.array_equal(
+        kept.counts, whole.counts
+    )
