@@ -44,7 +44,6 @@ def tell_caps(
     for message, hint in (
         *_left_out(query, budget),
         *_counted_once(query, budget),
-        *_unreachable(query, budget),
     ):
         findings.warn(at, message, hint)
 
@@ -140,34 +139,4 @@ def _counted_once(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
             yield (
                 f"max_events_per_group is 1: {what} adds up the first event of each {unit} only",
                 "write a larger max_events_per_group, which costs as many times as much",
-            )
-
-
-def _unreachable(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
-    """Yield comparisons that hold in no cell even if all declared units add all they may."""
-    units = query.feed.fields[query.feed.unit].domain
-    if units is None or query.band or _of_panes(query):
-        return
-    condition, most = query.condition, budget.contribution.events_per_cell
-    for text, name in zip(query.texts, condition.formula.atoms, strict=True):
-        atom = condition.atoms[name]
-        if name not in condition.formula.literals:
-            continue
-        spec = query.aggregates[atom.statistic]
-        match spec.kind:
-            case Weight.DISTINCT_UNITS:
-                each = 1
-            case Weight.COUNT:
-                each = most
-            case Weight.SUM | Weight.LINEAR:
-                each = most * max(spec.hi, 0)
-            case _:
-                continue
-        if int(atom.thresholds.min()) > len(units) * each:
-            yield (
-                (
-                    f"{text} can never hold: {len(units)} {plural(query.feed.unit)} are declared,"
-                    " and the caps let them add up to less"
-                ),
-                "lower the threshold, or raise max_events_per_group or the clip",
             )

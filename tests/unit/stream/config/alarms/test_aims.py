@@ -167,12 +167,7 @@ def test_tolerances_are_in_units_of_the_statistics(
         ("QUANTILE(load, 0.9) > 5 AND COUNT(*) > 7", ("tolerance: ⟦1",), "in several", "QUANTILE"),
         (FLAGSHIP, ('tolerance: {⟦"COUNT(load)": 5}',), "no comparison `COUNT(load)`", "AVG(load)"),
         (FLAGSHIP, ('tolerance: {⟦"COUNT(*) > 51": 5}',), "no comparison", "COUNT(*) > 50"),
-        (FLAGSHIP, ("tolerance: {⟦nonsense: 5}",), "no comparison `nonsense`", "AVG(load) > 6.5"),
-        (FLAGSHIP, ('tolerance: {"COUNT(*)": ⟦many}',), "not a number", "0.05"),
-        (FLAGSHIP, ('tolerance: {"COUNT(*)": ⟦-1}',), "0 or more", "tolerance: 0"),
-        (FLAGSHIP, ('tolerance: {"COUNT(*)": ⟦1.5}',), "whole number", "1 or 2"),
         (FLAGSHIP, ('tolerance: {"AVG(load)": ⟦1.3}',), "multiple of 0.5", "1 or 1.5"),
-        ("COUNT(*) > 50", ("⟦tolerance: [5]",), "single value", "write one value"),
         ("COUNT(*) > 50", ("tolerance: ⟦51",), "larger than the threshold, 50", "write 25"),
         ("COUNT(*) > 50", ("tolerance: ⟦9223372036854775808",), "62 bits", "smaller"),
         ("COUNT(*) > capacity[room]", ("tolerance: ⟦31",), "threshold, 30 where", "write 15"),
@@ -200,29 +195,20 @@ def test_tolerances_are_in_units_of_the_statistics(
             "larger than the threshold, 0",
             "write 0",
         ),
-        ("COUNT(*) > 50", ("⟦first_tolerance: 5",), "is gone", "remove"),
-        ("COUNT(*) > 50", ("mechanism: probe", "⟦refine: fresh"), "is gone", "remove"),
-        ("COUNT(*) > 50", ("⟦apportion: equal",), "one noise decides a condition", "remove"),
-        ("COUNT(*) > 50", ("mechanism: probe", "⟦first_share: 0.5"), "is gone", "remove"),
         (FLAGSHIP, ("mechanism: ⟦panes",), "comes to 3 tests", "tslm"),
         ("AVG(load) > ⟦10", (), "never > 10", "write a threshold from -1.5 on, but below 10; or"),
-        ("AVG(load) < ⟦11", (), "always < 11", "above -1.5, up to 10; or widen the clip"),
         ("MAX(load) >= -⟦1.5", (), "always >= -1.5", "leave this comparison out, or write a thre"),
-        ("MEDIAN(load) = ⟦12", (), "never >= 12", "up to 10"),
-        ("NOT MIN(load) < -⟦7", (), "always >= -7", "above -1.5"),
         ("AVG(load) BETWEEN -⟦5 AND 5", (), "always >= -5", "leave this comparison out"),
-        ("COUNT(*) >= ⟦0", (), "COUNT(*) >= 0 is always true", "charged for nothing"),
+        ("COUNT(*) >= ⟦0", (), "all data meet COUNT(*) >= 0", "charged for nothing"),
         (
             "COUNT(*) < ⟦0",
             (),
-            "counts are never below 0: COUNT(*) < 0 is never true",
-            "leave it out",
+            "no data can meet COUNT(*) < 0",
+            "charged for nothing",
         ),
-        ("COUNT(*) >= ⟦0 AND AVG(load) > 1", (), "always true", "leave it out"),
-        ("COUNT(*) > -⟦1 OR COUNT(*) > 5", (), "COUNT(*) > -1 is always true", "threshold"),
-        ("COUNT(*) BETWEEN -⟦1 AND 5", (), "COUNT(*) >= -1 is always true", "leave it out"),
-        ("SUM(owed) > ⟦0", (), "such sums are never above 0: SUM(owed) > 0 is never", "leave"),
-        ("SUM(tall) < ⟦0", (), "such sums are never below 0", "leave"),
+        ("COUNT(*) > -⟦1 OR COUNT(*) > 5", (), "all data meet COUNT(*) > -1", "threshold"),
+        ("COUNT(*) BETWEEN -⟦1 AND 5", (), "all data meet COUNT(*) >= -1", "thresholds"),
+        ("SUM(owed) > ⟦0", (), "no data can meet SUM(owed) > 0", "thresholds"),
         (
             "COUNT(*) > 50 AND MAX(load) > 5",
             ("mechanism: probe", "tolerance: ⟦4"),
@@ -254,17 +240,8 @@ def test_tolerances_are_in_units_of_the_statistics(
             "no comparison `((((",
             "COUNT(*) > 50",
         ),
-        ("COUNT(*) > 50", ("tolerance: ⟦" + "9" * 5000,), "not a number", "300 characters"),
-        ("COUNT(*) > ⟦" + "9" * 5000, (), "at most 300 characters", "shorter"),
-        (
-            "COUNT(*) > 50",
-            ("timing: {grace: ⟦" + "9" * 5000 + "h}",),
-            "longer than ten years",
-            "shorter",
-        ),
         ("⟦MEDIAN(load) = 4.3", (), "no data can meet this condition", "AND against OR"),
-        ("⟦COUNT(*) > 5 AND COUNT(*) < 6", (), "contradict each other", "check"),
-        ("⟦COUNT(*) > 5 OR COUNT(*) < 6", (), "ring in every window", "check"),
+        ("⟦COUNT(*) > 5 AND COUNT(*) < 6", (), "no data can meet this condition", "check"),
         (
             "⟦COUNT(*) > capacity[room] AND COUNT(*) < 81",
             (),
@@ -284,10 +261,6 @@ def test_tolerances_are_in_units_of_the_statistics(
             "check",
         ),
         ("AVG(load) > ⟦1.000000123", (), "split a granule", "fewer decimals"),
-        ("AVG(⟦free) > 1", (), "AVG(free) needs a clip", "granule"),
-        ("MEDIAN(⟦room) > 1", (), "`room` is a string", "COUNT(*)"),
-        ("QUANTILE(load, ⟦1) > 1", (), "between 0 and 1", "MAX(field)"),
-        ("COUNT(*) FILTER (WHERE ⟦flor = 1) > 1", (), "not a field", "`floor`"),
     ],
 )
 def test_promises_that_cannot_be_kept_are_named_where_they_stand(
@@ -342,16 +315,12 @@ def test_what_is_odd_about_a_condition_is_said(
     assert_named(report.warnings[:1], text, message, hint)
 
 
-def test_a_table_may_make_some_comparisons_constant(tmp_path: Path) -> None:
-    """A count that is always at one room's threshold is odd; where it is at every room's, wrong."""
+def test_a_table_may_make_comparisons_constant(tmp_path: Path) -> None:
+    """A count that is always at one room's threshold is wrong, and the room is named."""
     text = alarm("COUNT(*) >= ⟦capacity[room]", "tolerance: 0")
     some = write(tmp_path, text, capacity="room,seats\nlobby,120\nlab,0\nattic,-3\n")
-    report = examine(some, environ={})
-    assert report.alarms is not None, report.errors
-    message = "COUNT(*) >= capacity[room] has one outcome (as for room = lab)"
-    assert_named(report.warnings[:1], text, message)
-    every = write(tmp_path, text, capacity="room,seats\nlobby,-1\nlab,0\nattic,-3\n")
-    assert_named(check(every, environ={}), text, "always true")
+    message = "all data meet COUNT(*) >= capacity[room] (as for room = lab)"
+    assert_named(check(some, environ={}), text, message)
 
 
 def test_thresholds_of_a_table_at_the_clip_are_answered(tmp_path: Path) -> None:

@@ -258,17 +258,6 @@ def test_caps_on_a_person_are_those_of_panes(tmp_path: Path) -> None:
     assert not [each for each in report.warnings if "COUNT(DISTINCT" in (each.hint or "")]
 
 
-def test_a_cap_that_no_pane_exceeds_is_refused(tmp_path: Path) -> None:
-    """A day has 288 panes of five minutes, and 24 windows of the alarm beside them."""
-    both = over("one", SLIDING), alarm("two", HOUR, "COUNT(*) > 9", tolerance="5", mechanism="tslm")
-    configured(tmp_path, *both, until="02:00", unit=CAPPED.format(few=288))
-    with pytest.raises(ConfigError, match="no period holds more than 288 windows or panes") as told:
-        configured(tmp_path, *both, until="02:00", unit=CAPPED.format(few=289))
-    assert "max_windows_per_period: 287" in (told.value.hint or "")
-    with pytest.raises(ConfigError, match="no period holds more than 24 windows of any alarm"):
-        configured(tmp_path, both[1], until="02:00", unit=CAPPED.format(few=25))
-
-
 @pytest.mark.parametrize(
     ("unit", "says", "apart"),
     [
