@@ -248,7 +248,7 @@ class BandReader:
         return Fraction(steps), "", ""
 
     def _is_constant(self, tau: HalfWidth, references: NDArray[np.int64]) -> bool:
-        """Report bands that hold all values, or none; those of every cell are errors."""
+        """Report bands that hold all values of a cell, or none."""
         least, most = span_of(self.asked.measure, self.parsed.feed)
         widths = half_widths(tau, references)
         never = np.zeros(references.shape, dtype=np.bool_)
@@ -259,22 +259,15 @@ class BandReader:
             always |= references + widths <= least
         if most is not None:
             always |= references - widths >= most
-        found = False
-        cases = ((never, "within", "rings for no value"), (always, "outside", "always rings"))
-        for cells, where, outcome in cases:
-            if not cells.any():
-                continue
-            of = self.asked.measure.text
-            message = f"{of} is always {where} this band: the alarm {outcome}"
-            if cells.all():
+        for cells, where in ((never, "within"), (always, "outside")):
+            if cells.any():
+                cell = self.tables.domain.predicate(int(np.flatnonzero(cells)[0]))
+                named = ", ".join(f"{name} = {value}" for name, value in cell.items())
+                message = f"{self.asked.measure.text} is always {where} this band"
+                message += f" (as for {named})" if named else ""
                 hint = "write another reference, or another half-width"
                 self.findings.at_sql(message, hint, self.asked.offset)
-                found = True
-                continue
-            cell = self.tables.domain.predicate(int(np.flatnonzero(cells)[0]))
-            message += f", as for {', '.join(f'{name} = {value}' for name, value in cell.items())}"
-            self.findings.warn(_REFERENCE, message, "check the table")
-        return found
+        return bool((never | always).any())
 
     def _decider(self, kind: Kind, tau: HalfWidth) -> Decider | None:
         """Return the decider, chosen where that is asked for."""

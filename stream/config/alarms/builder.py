@@ -20,7 +20,7 @@ from stream.config.alarms.contradictions import constant_condition
 from stream.config.alarms.early import check_early, is_steady, looks_of
 from stream.config.alarms.hold import hold_of, tell_hold
 from stream.config.alarms.reduction import Tree
-from stream.config.alarms.severities import levels_of, read_levels, tell_levels
+from stream.config.alarms.severities import levels_of, read_levels
 from stream.config.alarms.silence import with_silence
 from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
@@ -349,7 +349,7 @@ class QueryBuilder:
 
     def _warn(self, query: Query) -> None:
         feed = query.feed
-        for tell in (tell_cheaper, tell_hold, tell_empty, tell_levels):
+        for tell in (tell_cheaper, tell_hold, tell_empty):
             tell(query, self.budget, self.findings)
         waited_ms = feed.idle_margin_ms + _IDLE_SLACK_MS
         if feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:

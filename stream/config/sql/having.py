@@ -16,7 +16,7 @@ from sqlglot import exp
 from operators.conditions.comparison import Comparison
 from stream.config.alarms.reduction import LARGEST_SCALE, Function, Tree
 from stream.config.scalars import closest
-from stream.config.sql.comparisons import Asked, Key, Measure, Threshold
+from stream.config.sql.comparisons import Asked, Measure, Threshold
 from stream.config.sql.linear import Linear, is_linear, linear_measure, linear_of
 from stream.config.sql.nodes import (
     COMPARISONS,
@@ -106,32 +106,20 @@ class HavingReader:
         """
         return self._read(node, negate=False, depth=0)
 
-    def read_key(self, text: str) -> Key:
-        """Return what a text such as ``COUNT(*)`` or ``AVG(age) > 65`` names.
+    def read_key(self, text: str) -> tuple[Asked, ...]:
+        """Return the comparisons that a text such as ``AVG(age) > 65`` makes.
 
         Raises:
-            SqlProblem: it is neither an aggregate nor one comparison (the offset says nothing).
+            SqlProblem: it makes none (the offset says nothing).
         """
         try:
-            return self._key(select_of(f"SELECT 1 HAVING {text}"))
+            select = select_of(f"SELECT 1 HAVING {text}")
+            clause = select.args.get("having")
+            if clause is None or first_extra(select, "expressions", "having") is not None:
+                raise SqlProblem("not one comparison", "", 0)
+            return tuple(self.read(clause.this).leaves())
         except RecursionError:
             raise SqlProblem("nested too deeply", "write it flatter", 0) from None
-
-    def _key(self, select: exp.Select) -> Key:
-        clause = select.args.get("having")
-        if clause is None or first_extra(select, "expressions", "having") is not None:
-            raise SqlProblem("not one comparison", "", 0)
-        node = unwrapped(clause.this)
-        if is_aggregate(node):
-            return Key(self.measure_of(node))
-        if is_linear(node):
-            whole = linear_of(node, self.measure_of)
-            if not whole.number:
-                return Key(self._summed(whole, node, turned=True)[0])
-        if not isinstance(node, exp.Between) and type(node) not in COMPARISONS:
-            raise SqlProblem("not one comparison", "", 0)
-        asked = tuple(self.read(node).leaves())
-        return Key(asked[0].measure, asked)
 
     def _read(self, node: exp.Expr, *, negate: bool, depth: int) -> Tree[Asked]:
         node = unwrapped(node)

@@ -137,10 +137,8 @@ def parse_sql(
     try:
         select = select_of(sql)
         inner = inner_of(select)
-        reader = _Reader(sql, inner or select, feeds, tables, timezone)
+        reader = _Reader(inner or select, feeds, tables, timezone)
         return reader.read() if inner is None else reader.read_within(select)
-    except SqlProblem as problem:
-        raise problem.moved(sql) from None
     except RecursionError:  # conditions nest as deeply as their parentheses
         raise SqlProblem("the SQL is nested too deeply", "write it flatter", 0) from None
 
@@ -149,7 +147,6 @@ def parse_sql(
 class _Reader:
     """Reads one SELECT."""
 
-    sql: str
     select: exp.Select
     feeds: Mapping[str, Feed]
     tables: Sequence[str]
@@ -165,10 +162,7 @@ class _Reader:
         if extra is not None:
             name, node = extra
             clause = _CLAUSES.get(name, name.upper().replace("_", " "))
-            word, at = clause.split()[0], start(node) if node else 0
-            if name == "locks":  # has no name or literal in it, and stands last
-                at = len(self.sql)
-            raise SqlProblem(f"{clause} is not supported", SHAPE, at, word)
+            raise SqlProblem(f"{clause} is not supported", SHAPE, start(node or select))
         group, (step, size), window_offset = self._group()
         self._check_selected(select, group)
         where = select.args.get("where")
@@ -239,7 +233,7 @@ class _Reader:
         extra = first_extra(clause, "expressions")
         if extra is not None:
             message = f"GROUP BY {extra[0].upper()} is not supported"
-            raise SqlProblem(message, hint, len(self.sql), "GROUP BY")
+            raise SqlProblem(message, hint, clause)
         fields: list[str] = []
         windows: list[tuple[Duration, Duration]] = []
         offset = 0

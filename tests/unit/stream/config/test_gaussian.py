@@ -125,15 +125,6 @@ def test_formulas_are_paid_with_both_rates(tmp_path: Path, first: str) -> None:
         assert operator.plan.ratio == pytest.approx(1, abs=1e-3)
 
 
-def test_a_promise_without_its_rate_is_not_spoken_of(tmp_path: Path) -> None:
-    """Where ``max_fpr`` lacks it is asked for; no note says what would be promised."""
-    report = examined(
-        tmp_path, written(keys="tolerance: 9\n    mechanism: {tslm: {bounded_error: fpr}}")
-    )
-    assert ["needs max_fpr" in each.message for each in report.errors] == [True]
-    assert not [each for each in report.notes if "are bounded" in each.message]
-
-
 @pytest.mark.parametrize("having", ["COUNT(*) > 30", "COUNT(*) < 30"])
 def test_false_alarms_promised_first_are_paid(tmp_path: Path, having: str) -> None:
     """The mirrored decision keeps both rates exactly, and its neighbours are mu-GDP at its rho."""

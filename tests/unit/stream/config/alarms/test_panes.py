@@ -14,7 +14,6 @@ from stream.config.alarms.panes import shared_anew
 from stream.config.loading import examine
 from stream.decisions import mechanisms
 from stream.decisions.mechanisms import plans_of
-from stream.model.panes import is_panes
 from stream.planning.panes import pane_shares
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar
@@ -294,14 +293,6 @@ def test_no_alarm_is_called_as_panes_are(tmp_path: Path, mechanism: str) -> None
     line = head.count("\n") + 1
     assert told.pop("panes-0123abcd") == [(line, "rename the alarm")]
     assert list(told.values()) == [[], [], []]
-
-
-def test_names_of_panes_are_reserved(tmp_path: Path) -> None:
-    """Those that configurations get are what readers leave out."""
-    alarms = configured(tmp_path, over("a", SLIDING), over("b", HOUR, "9"), until="02:00")
-    assert alarms.panes
-    assert all(map(is_panes, alarms.panes))
-    assert not any(map(is_panes, alarms.queries))
 
 
 def test_the_plan_says_who_shares_and_what_to_do_where_it_does_not_fit(tmp_path: Path) -> None:

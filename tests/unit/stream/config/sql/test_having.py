@@ -14,8 +14,6 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from operators.conditions.comparison import Comparison
 from operators.conditions.weights import Weight
@@ -486,7 +484,6 @@ def test_a_condition_called_constant_is() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "COUNT(*)",
         "COUNT(DISTINCT person) > 3",
         "MEDIAN(age) <= 3.5",
         "QUANTILE(age, 0.9) > 3",
@@ -498,17 +495,11 @@ def test_a_condition_called_constant_is() -> None:
 )
 def test_texts_of_comparisons_can_be_read_back(text: str) -> None:
     """What alarms and plans print for a comparison names it in the configuration."""
-    having = text if ">" in text or "<" in text else f"{text} > 3"
-    parsed = parse(having)
+    parsed = parse(text)
     (asked,) = parsed.having.leaves()
-    key = parsed.reader.read_key(text)
-    assert key.measure == asked.measure
-    assert not key.asked or key.among({asked}) == {asked}
-    again = parsed.reader.read_key(asked.text)
-    assert again.among({asked}) == {asked}
-    assert again.among({asked.negated}) == {asked.negated}
     guard = Asked(asked.measure.counted, Comparison.GT, asked.threshold)
-    assert parsed.reader.read_key(guard.text).among({guard}) == {guard}
+    for each in (asked, asked.negated, guard):
+        assert parsed.reader.read_key(each.text) == (each,)
 
 
 @pytest.mark.parametrize(
@@ -516,7 +507,6 @@ def test_texts_of_comparisons_can_be_read_back(text: str) -> None:
     [
         "",
         "room",
-        "COUNT(*) > 3 AND COUNT(*) < 5",
         "COUNT(*) > 3 ORDER BY room",
         "(",
         "1; DROP",
@@ -530,28 +520,3 @@ def test_other_texts_name_no_comparison(text: str) -> None:
     """A key is one aggregate or one comparison."""
     with pytest.raises(SqlProblem):
         parse("COUNT(*) > 3").reader.read_key(text)
-
-
-WORDS = [
-    *["COUNT(*)", ">", "3", "AND", "NOT", "(", "AVG(age)", "BETWEEN", "1", ")", "OR", "="],
-    *["MEDIAN(age)", "FILTER (WHERE"],
-    *["size = 1)", "seats[room]", "QUANTILE(age, 0.5)", "WITHIN GROUP", "DISTINCT", "NULL", "*"],
-]
-
-
-def problem_of(having: str) -> SqlProblem | None:
-    """Return what is wrong with a text, if anything is."""
-    try:
-        parse(having)
-    except SqlProblem as problem:
-        return problem
-    return None
-
-
-@pytest.mark.long
-@settings(max_examples=150, deadline=None)
-@given(st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join))
-def test_no_text_fails_otherwise(having: str) -> None:
-    """Any text is a condition or a SqlProblem; nothing else is raised."""
-    problem = problem_of(having)
-    assert problem is None or problem.message

@@ -80,8 +80,8 @@ BAD = [
         "the inner query alone",
     ),
     # around the inner query
-    (around(rest="⟦WHERE room = 'lab'"), "WHERE around the inner query", "into the inner query"),
-    (around("COUNT(*) >= 3 ⟦ORDER BY 1"), "ORDER BY around the inner query", "remove"),
+    (around(rest="WHERE ⟦room = 'lab'"), "WHERE around the inner query", "into the inner query"),
+    (around("COUNT(*) >= 3 ORDER BY ⟦1"), "ORDER BY around the inner query", "remove"),
     (around(rest="AS ⟦t"), "without an alias", "remove"),
     (
         around(inner=f"({INNER.replace('room', '⟦room', 1)})"),
@@ -100,8 +100,8 @@ BAD = [
         "the inner query alone",
     ),
     (
-        around(inner=around().replace("(", "⟦(", 1)),
-        "FROM takes a feed, not a subquery",
+        around(inner=around().replace("room", "⟦room", 1)),
+        "FROM takes a feed, not SUBQUERY",
         "SELECT",
     ),
 ]
