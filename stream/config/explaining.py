@@ -86,7 +86,7 @@ class _Errors:
         return detail["type"] == "missing" and any(
             other["type"] == "extra_forbidden"
             and other["loc"][:-1] == loc[:-1]
-            and f"`{loc[-1]}`" in (of_place(other["loc"]) or (self._nearest(other["loc"]),))[0]
+            and f"`{loc[-1]}`" in self._nearest(other["loc"])
             for other in self.details
         )
 

@@ -8,7 +8,7 @@ means with its neighbours (fields that exist, thresholds that fit) is checked by
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 
 from pydantic import (
     AfterValidator,
@@ -119,10 +119,14 @@ Amounts = Annotated[
 class SecurityModel(_Model):
     """How Kafka's clients prove who they are; what is left out is left to them."""
 
-    security_protocol: Text | None = None
-    """PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL"""
-    sasl_mechanism: Text | None = None
-    """as PLAIN or SCRAM-SHA-512"""
+    security_protocol: (
+        Annotated[Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], WORD] | None
+    ) = None
+    """what the listeners speak"""
+    sasl_mechanism: Annotated[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], WORD] | None = (
+        None
+    )
+    """how the clients prove it"""
     sasl_username: Text | None = None
     """who the clients are"""
     sasl_password: Text | None = None

@@ -1,4 +1,4 @@
-"""What is said of keys that have another name, stand elsewhere, or belong to another mechanism."""
+"""What is said of keys that stand elsewhere, or belong to another mechanism."""
 
 from __future__ import annotations
 
@@ -11,37 +11,13 @@ from stream.config.delivery.keys import LifecycleModel
 from stream.config.keys import TimingModel
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from stream.config.findings import Problem
     from stream.config.keys import AlarmModel
     from stream.config.yamlfile import Loc
 
 __all__ = ["misplaced_keys", "of_place"]
-
-_RENAMED: Final[Mapping[str, Mapping[str, str]]] = {
-    "budget": {
-        "unit": "privacy_unit",
-        "promise": "privacy",
-        "on_overrun": "on_shortfall",
-        "predicates_per_window": "max_groups_per_window",
-        "events_per_cell": "max_events_per_group",
-        "windows_per_period": "max_windows_per_period",
-    },
-    "alarms": {
-        "usual": "baseline",
-        "false_rings": "false_alarms",
-        "max_fnr_in_silence": "max_fnr_given_no_alarm",
-        "promise": "bounded_error",
-        "alarms_per_period": "max_alarms",
-        "append": "repeat",
-        "append_to": "repeat_in",
-    },
-}
-"""By the section of a file, then by the name before."""
-
-_GONE: Final = frozenset({"apportion", "refine", "first_share", "first_tolerance"})
-"""Keys of alarms that nothing reads any more: ProBE has its paper's rule, others need none."""
 
 _PLACES: Final = {
     **{
@@ -74,15 +50,9 @@ def of_place(loc: Loc) -> tuple[str, str] | None:
     Returns:
         ``None`` where it belongs nowhere.
     """
-    section, key, now = str(loc[0]), str(loc[-1]), _RENAMED.get(str(loc[0]), {}).get(str(loc[-1]))
-    message = f"`{key}` is `{now}` now" if now else f"`{key}` is not a key of an alarm itself"
     match loc:
-        case ("alarms", _, _) if key in _GONE:
-            return f"`{key}` is gone: one noise decides a condition of any comparisons", "remove it"
-        case ("alarms", _, _) if (now or key) in _PLACES:
-            return message, f"write it under {_PLACES[now or key]}"
-        case ("alarms", _, "mechanism", name, *_):
-            said = refusal(now or key, str(name))
-            return (message, said[1]) if said and now else said
-    plain = section == "budget" or len(loc) == len(("alarms", "name", "key"))
-    return (message, f"write {now}: ...") if now and plain else None
+        case ("alarms", _, key) if key in _PLACES:
+            return f"`{key}` is not a key of an alarm itself", f"write it under {_PLACES[str(key)]}"
+        case ("alarms", _, "mechanism", name, key):
+            return refusal(str(key), str(name))
+    return None

@@ -254,31 +254,16 @@ def whole_of(value: Any) -> int:
     return int(found)
 
 
-def _probability(value: Any) -> Fraction:
-    found = _exact(value)
-    if not 0 < found < 1:
-        raise wrong(f"{shown(value)} is not a probability", "write a number between 0 and 1")
-    if not Fraction(1, 10**12) <= found <= 1 - Fraction(1, 10**12):
-        raise wrong(f"{shown(value)} is too close to 0 or 1", "stay 1e-12 away from both")
-    return found
+def _within(least: Fraction, most: Fraction, what: str, hint: str) -> PlainValidator:
+    """Return a reader of numbers in a range, both ends included."""
 
+    def read(value: Any) -> Fraction:
+        found = _exact(value)
+        if not least <= found <= most:
+            raise wrong(f"{shown(value)} is {what}", hint)
+        return found
 
-def _delta(value: Any) -> Fraction:
-    _, found = _number(value)
-    if found is None or not Fraction(1, 10**18) <= found <= Fraction(1, 1000):
-        raise wrong(
-            f"{shown(value)} is no delta: a number from 1e-18 to 0.001, far below one in as many"
-            " as there are people",
-            'write delta: "1e-6"',
-        )
-    return found
-
-
-def _share(value: Any) -> Fraction:
-    found = _exact(value)
-    if not 0 < found <= 1:
-        raise wrong(f"{shown(value)} is no part of a budget", "write a number up to 1, as 0.3")
-    return found
+    return PlainValidator(read)
 
 
 def _epsilon(value: Any, info: ValidationInfo) -> Fraction:
@@ -348,17 +333,35 @@ Exact = Annotated[Fraction, PlainValidator(_exact), WithJsonSchema(shapes.EXACT)
 """A number, read exactly."""
 Whole = Annotated[int, PlainValidator(whole_of), WithJsonSchema(shapes.WHOLE)]
 """A whole number."""
-Probability = Annotated[Fraction, PlainValidator(_probability), WithJsonSchema(shapes.EXACT)]
+_LEAST = Fraction(1, 10**12)
+Probability = Annotated[
+    Fraction,
+    _within(_LEAST, 1 - _LEAST, "not a probability", "write a number between 0 and 1"),
+    WithJsonSchema(shapes.EXACT),
+]
 """A number strictly between 0 and 1."""
 Epsilon = Annotated[Fraction, PlainValidator(_epsilon), WithJsonSchema(shapes.QUOTED)]
 """A privacy loss: a quoted number, a fraction, or a whole number."""
-Delta = Annotated[Fraction, PlainValidator(_delta), WithJsonSchema(shapes.EXACT)]
+Delta = Annotated[
+    Fraction,
+    _within(
+        Fraction(1, 10**18),
+        Fraction(1, 1000),
+        "no delta: a number from 1e-18 to 0.001, far below one in as many as there are people",
+        'write delta: "1e-6"',
+    ),
+    WithJsonSchema(shapes.EXACT),
+]
 """How likely a Gaussian promise may fail: from 1e-18 to 0.001."""
 FalseRingsText = Annotated[
     FalseRings, PlainValidator(_false_rings), WithJsonSchema(shapes.FALSE_RINGS)
 ]
 """How many false rings an alarm may have: ``1 per week``."""
-Share = Annotated[Fraction, PlainValidator(_share), WithJsonSchema(shapes.EXACT)]
+Share = Annotated[
+    Fraction,
+    _within(_LEAST, Fraction(1), "no part of a budget", "write a number up to 1, as 0.3"),
+    WithJsonSchema(shapes.EXACT),
+]
 """A part of a budget: above 0, at most 1."""
 DurationMs = Annotated[int, PlainValidator(_duration_ms), WithJsonSchema(shapes.DURATION)]
 """A duration in milliseconds, a day taken as 24 hours."""

@@ -148,5 +148,5 @@ def test_keys_of_others_are_refused_beside_it(copy: Path) -> None:
     """A key that its descriptor does not name is told where it belongs."""
     text = ALARMS.replace("mechanism: shift", "mechanism: {shift: {repeat: 2}}")
     (copy / "refined.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(AssertionError, match="shift has no runs of windows"):
+    with pytest.raises(AssertionError, match="shift does not read it"):
         tocsin(copy, ("check", "refined.yaml"))

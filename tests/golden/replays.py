@@ -163,22 +163,26 @@ def _band(number: int, aggregate: str, tau: str, *lines: str) -> str:
 _NIGHT = 'active: "Mon-Sun 02:00-05:00"'
 _CROWD = "COUNT(*) > 45"
 _PAIR = "COUNT(*) > 45 AND SUM(paid) > 700"
+_BOTH = "tolerance: {COUNT(*) > 45: 5, SUM(paid) > 700: 90}"
 _FORMULA = "(COUNT(*) > 40 AND AVG(age) > 40) OR COUNT(DISTINCT person) FILTER (WHERE open) > 30"
 _AMOUNTS = (
-    "tolerance: {COUNT(*): 5, AVG(age): 90, COUNT(DISTINCT person) FILTER (WHERE open): 6}",
+    "tolerance:",
+    "  COUNT(*) > 40: 5",
+    "  AVG(age) > 40: 90",
+    "  COUNT(DISTINCT person) FILTER (WHERE open) > 30: 6",
 )
 
 _ONE: Mapping[str, tuple[str, tuple[str, ...], str]] = {
     "tslm": (_CROWD, ("tolerance: 5",), "5"),
     "tslm-formula": (_FORMULA, _AMOUNTS, "15"),
     "tslm-quantile": (
-        "QUANTILE(age, 9/10) > 60 OR AVG(paid) < 20",
-        ('tolerance: {"QUANTILE(age, 0.9)": 40, AVG(paid): 90}',),
+        "QUANTILE(age, 0.9) > 60 OR AVG(paid) < 20",
+        ('tolerance: {"QUANTILE(age, 0.9) > 60": 40, AVG(paid) < 20: 90}',),
         "9",
     ),
     "ppwlm": (_CROWD, ("tolerance: 5", "mechanism: ppwlm"), "6"),
     "dppwlm": (_CROWD, ("tolerance: 5", "mechanism: dppwlm"), "6"),
-    "probe": (_PAIR, ("tolerance: {COUNT(*): 5, SUM(paid): 90}", "mechanism: probe"), "15"),
+    "probe": (_PAIR, (_BOTH, "mechanism: probe"), "15"),
     "probe-ent": (_FORMULA, ("mechanism: probe-ent", *_AMOUNTS), "20"),
     "svt": (_CROWD, ("tolerance: 9", "mechanism: {svt: {max_alarms: 4}}"), "5"),
     "svt-append-window": (
@@ -279,7 +283,7 @@ REPLAYS: tuple[Replay, ...] = (
     ),
     Replay(
         "csv",
-        alarm("crowd", _PAIR, "tolerance: {COUNT(*): 5, SUM(paid): 90}"),
+        alarm("crowd", _PAIR, _BOTH),
         EVENT.replace("MAX", "15"),
         files=(("badges.csv", events_csv),),
     ),
@@ -287,7 +291,7 @@ REPLAYS: tuple[Replay, ...] = (
         "refunds let later windows in",
         alarm("crowd", _CROWD, "tolerance: 5", "mechanism: ppwlm")
         + alarm("rare", "COUNT(*) > 300", "tolerance: 9", "mechanism: dppwlm")
-        + alarm("pair", _PAIR, "tolerance: {COUNT(*): 9, SUM(paid): 90}", "mechanism: probe"),
+        + alarm("pair", _PAIR, _BOTH.replace("5,", "9,"), "mechanism: probe"),
         USER.replace("MAX", "12"),
         more=(*_LEDGER, ("ledger", "alarms.yaml", "losses", "pair")),
     ),

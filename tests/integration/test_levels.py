@@ -69,7 +69,7 @@ def test_levels_that_make_no_grid_are_refused(tmp_path: Path) -> None:
     for mechanism, levels, message in (
         ("ppwlm", "{rounds: 66}", "between 1 and 64 levels"),
         ("ppwlm", "{refinement: 0}", "between 1 and 64 levels"),
-        ("tslm", "{rounds: 2}", "tslm decides at one level"),
+        ("tslm", "{rounds: 2}", "tslm does not read it"),
     ):
         errors = examine(written(tmp_path, mechanism, levels), environ={}).errors
         assert len(errors) == 1, [str(error) for error in errors]

@@ -96,13 +96,14 @@ class Alarm:
 ALARMS = {
     "or": Alarm(
         "COUNT(*) FILTER (WHERE kind = 'a') > 4 OR SUM(x) FILTER (WHERE kind = 'b') > 18",
-        """{"COUNT(*) FILTER (WHERE kind = 'a')": 1, "SUM(x) FILTER (WHERE kind = 'b')": 8}""",
+        """{"COUNT(*) FILTER (WHERE kind = 'a') > 4": 1,"""
+        """ "SUM(x) FILTER (WHERE kind = 'b') > 18": 8}""",
         lambda rows, g: number(rows, "a") > 4 - g or total(rows, "b") > 18 - 8 * g,
         "ab",
     ),
     "and": Alarm(
         "COUNT(*) > 5 AND SUM(x) > 10",
-        "{COUNT(*): 1, SUM(x): 4}",
+        "{COUNT(*) > 5: 1, SUM(x) > 10: 4}",
         lambda rows, g: number(rows) > 5 - g and total(rows) > 10 - 4 * g,
     ),
     "shared": Alarm(
@@ -112,8 +113,8 @@ ALARMS = {
     ),
     "negation": Alarm(
         "NOT COUNT(*) FILTER (WHERE kind = 'a') > 2 AND SUM(x) FILTER (WHERE kind <> 'c') > 8",
-        """{"COUNT(*) FILTER (WHERE kind = 'a')": 1,"""
-        """ "SUM(x) FILTER (WHERE kind <> 'c')": 3}""",
+        """{"COUNT(*) FILTER (WHERE kind = 'a') > 2": 1,"""
+        """ "SUM(x) FILTER (WHERE kind <> 'c') > 8": 3}""",
         lambda rows, g: number(rows, "a") <= 2 + g and total(rows, "ab") > 8 - 3 * g,
         "ab",
     ),
@@ -131,18 +132,18 @@ ALARMS = {
     ),
     "median of many": Alarm(
         "MEDIAN(x) > 2 AND COUNT(*) FILTER (WHERE kind = 'a') > 3",
-        """{MEDIAN(x): 1, "COUNT(*) FILTER (WHERE kind = 'a')": 1}""",
+        """{MEDIAN(x) > 2: 1, "COUNT(*) FILTER (WHERE kind = 'a') > 3": 1}""",
         lambda rows, g: 2 * above(rows, 2) > len(rows) - g and number(rows, "a") > 3 - g,
     ),
     "largest": Alarm(
         "MAX(x) > 3 AND SUM(x) > 8",
-        "{MAX(x): 1, SUM(x): 4}",
+        "{MAX(x) > 3: 1, SUM(x) > 8: 4}",
         lambda rows, g: above(rows, 3) > 0 and total(rows) > 8 - 4 * g,
         enough=lambda rows: above(rows, 3) > 2,
     ),
     "average of many": Alarm(
         "AVG(x) >= 3 OR COUNT(*) > 9",
-        "{AVG(x): 2, COUNT(*): 2}",
+        "{AVG(x) >= 3: 2, COUNT(*) > 9: 2}",
         lambda rows, g: (
             (rows != [] and total(rows) - 3 * len(rows) >= -2 * g) or number(rows) > 9 - 2 * g
         ),

@@ -1,7 +1,7 @@
 """What an alarm promises: tolerances and rates, from the configuration to units of the statistics.
 
 A tolerance is one number, for alarms whose comparisons count in one unit, or a mapping from the SQL
-of aggregates and comparisons to numbers. Guards, which keep an aggregate of nothing from ringing,
+of comparisons to numbers. Guards, which keep an aggregate of nothing from ringing,
 have no room for one.
 """
 
@@ -113,22 +113,14 @@ class AimReader:
             message = "one tolerance does for comparisons that count in one unit; these count in"
             self.findings.wrong("tolerance", f"{message} several", self._one_each(whole))
             return given, places
-        exactly: set[int] = set()
         for text, value in written.items():
             at: Loc = ("tolerance", text) if whole is None else ("tolerance",)
-            named, precise = self._named(text, at) if whole is None else (self._compared, False)
-            for atom in named:
-                if atom in exactly and not precise:
-                    continue
+            for atom in self._named(text, at) if whole is None else self._compared:
                 if self._amount_is_wrong(value, atom, at):
                     break
-                amount = int(value / self.counting.spec_of(atom).per_unit)
-                known = given[atom] if precise is (atom in exactly) else None
+                amount, known = int(value / self.counting.spec_of(atom).per_unit), given[atom]
                 given[atom] = amount if known is None else min(known, amount)
-                if atom not in exactly:
-                    places[atom] = at
-            if precise:
-                exactly.update(named)
+                places[atom] = at
         return given, places
 
     @property
@@ -136,31 +128,21 @@ class AimReader:
         """Atoms that are more than guards."""
         return [atom for atom, counted in enumerate(self.counting.atoms) if not counted.guard]
 
-    def _named(self, text: str, at: Loc) -> tuple[list[int], bool]:
-        """Return the atoms that an entry names, and whether it names a comparison."""
-        found, precise = self._meant(text)
-        if not found:
-            known = "; ".join(atom.text for atom in self.counting.atoms)
-            shown = " ".join(text.split())[:60]
-            message = f"HAVING has no aggregate and no comparison `{shown}`"
-            self.findings.wrong(at, message, f"write one of: {known}", key=True)
-        return found, precise
-
-    def _meant(self, text: str) -> tuple[list[int], bool]:
-        """Return the atoms that a key is about, none for an unknown one; whether of comparisons."""
+    def _named(self, text: str, at: Loc) -> list[int]:
+        """Return the atoms that a comparison, or its negation, makes."""
         atoms = self.counting.atoms
         try:
-            key = self.reader.read_key(text)
+            asked = self.reader.read_key(text)
         except SqlProblem:
-            return [], False
-        if key.asked:
-            meant = key.among({asked for atom in atoms for asked in atom.asked})
-            return [at for at, atom in enumerate(atoms) if meant.intersection(atom.asked)], True
-        return [
-            at
-            for at in self._compared
-            if any(each.measure == key.measure for each in atoms[at].asked)
-        ], False
+            asked = ()
+        known = {part: number for number, atom in enumerate(atoms) for part in atom.asked}
+        for meant in (asked, tuple(part.negated for part in asked)):
+            if meant and known.keys() >= set(meant):
+                return [known[part] for part in meant]
+        shown, written = " ".join(text.split())[:60], "; ".join(atom.text for atom in atoms)
+        message = f"HAVING has no comparison `{shown}`"
+        self.findings.wrong(at, message, f"write one of: {written}", key=True)
+        return []
 
     def _measured_in(self) -> set[tuple[object, ...]]:
         """Return the units that the comparisons' tolerances have."""

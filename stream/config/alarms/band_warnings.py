@@ -11,7 +11,6 @@ from operators.deciders import (
     ExponentialBand,
     LaplaceBand,
     Quantile,
-    TightBand,
     effective_from,
     kept_from,
 )
@@ -79,27 +78,22 @@ class BandWarnings:
             return
         least = effective_from(decider, kind, self.model.max_fnr)
         if least is not None and tau < least:
-            self._warn_of_width(decider, tau, least)
+            self._warn_of_width(decider, least)
 
-    def _warn_of_width(self, decider: Decider, tau: int, least: int) -> None:
+    def _warn_of_width(self, decider: Decider, least: int) -> None:
         """Say from what half-width, or reference, on cells that meet it seldom ring."""
-        now = ""
-        if isinstance(decider, TightBand | LaplaceBand | ExponentialBand):
-            now = f"; it rings there with probability {decider.error(0, tau):.3g}"
-        distance = decimal(least * self.unit)
+        distance, hint = decimal(least * self.unit), "write a larger band, or a larger epsilon"
         reached = f"from {distance} on, its effectiveness threshold"
-        hint = f"write >= {distance}, or a larger epsilon"
         if isinstance(decider.tau, Relative):
-            from_reference = decimal(decider.tau.reached_from(least) * self.unit)
-            reached = f"from a reference of {from_reference} on"
-            hint = "write a larger share, or a larger epsilon"
+            reached = (
+                f"from a reference of {decimal(decider.tau.reached_from(least) * self.unit)} on"
+            )
         if least >= _FARTHEST:
             reached, hint = "from no half-width on", "write a larger epsilon"
         self.findings.warn(
             "sql",
             f"the band is narrow for this epsilon: {decider.name} is right with probability"
-            f" {float(1 - self.model.max_fnr):g} about a cell that meets its reference {reached}"
-            f"{now}",
+            f" {float(1 - self.model.max_fnr):g} about a cell that meets its reference {reached}",
             hint,
             offset=self.asked.tau_offset,
         )

@@ -116,7 +116,7 @@ class BandReader:
         self._check_keys()
         feed_reference = self._feed_reference()
         references = self._references()
-        tau = None if references is None else self._tau(references)
+        tau = None if references is None else self._tau()
         if tau is None or references is None or len(self.findings.errors) > before:
             return None
         if 2 * self.model.max_fnr >= 1:  # reported with the other rates
@@ -191,14 +191,9 @@ class BandReader:
             message = "a reference is a number, a public table's value, or counted on a public feed"
             self.findings.wrong(_REFERENCE, message, hint)
 
-    def _tau(self, references: NDArray[np.int64]) -> HalfWidth | None:
+    def _tau(self) -> HalfWidth | None:
         """Return the half-width in units of the aggregate, or which share of a reference it is."""
         if self.asked.relative:
-            if self.asked.signed and self._may_be_negative(references):
-                message = "a share of a reference below 0 is no half-width"
-                hint = f"write >= {decimal(self.asked.tau)} * ABS(REFERENCE)"
-                self.findings.at_sql(message, hint, self.asked.tau_offset)
-                return None
             return Relative(self.asked.tau)
         steps, message, hint = self._in_granules(self.asked.tau, "half-width of the band")
         if message:
@@ -252,17 +247,8 @@ class BandReader:
             return Fraction(0), f"the {what} is beyond 60 bits", "write a smaller number"
         return Fraction(steps), "", ""
 
-    def _may_be_negative(self, references: NDArray[np.int64]) -> bool:
-        """Tell whether some reference is below 0, or may be where it is counted."""
-        name = self.model.mechanism.reference_feed
-        if name is None:
-            return bool((references < 0).any())
-        feed = self.feeds.feeds.get(name)
-        field = None if feed is None else feed.fields.get(self.asked.measure.field or "")
-        return self._of_values and field is not None and (field.lo or 0) < 0
-
     def _is_constant(self, tau: HalfWidth, references: NDArray[np.int64]) -> bool:
-        """Report bands that hold all values, or none; those of every cell are errors."""
+        """Report bands that hold all values of a cell, or none."""
         least, most = span_of(self.asked.measure, self.parsed.feed)
         widths = half_widths(tau, references)
         never = np.zeros(references.shape, dtype=np.bool_)
@@ -273,22 +259,15 @@ class BandReader:
             always |= references + widths <= least
         if most is not None:
             always |= references - widths >= most
-        found = False
-        cases = ((never, "within", "rings for no value"), (always, "outside", "always rings"))
-        for cells, where, outcome in cases:
-            if not cells.any():
-                continue
-            of = self.asked.measure.text
-            message = f"{of} is always {where} this band: the alarm {outcome}"
-            if cells.all():
+        for cells, where in ((never, "within"), (always, "outside")):
+            if cells.any():
+                cell = self.tables.domain.predicate(int(np.flatnonzero(cells)[0]))
+                named = ", ".join(f"{name} = {value}" for name, value in cell.items())
+                message = f"{self.asked.measure.text} is always {where} this band"
+                message += f" (as for {named})" if named else ""
                 hint = "write another reference, or another half-width"
                 self.findings.at_sql(message, hint, self.asked.offset)
-                found = True
-                continue
-            cell = self.tables.domain.predicate(int(np.flatnonzero(cells)[0]))
-            message += f", as for {', '.join(f'{name} = {value}' for name, value in cell.items())}"
-            self.findings.warn(_REFERENCE, message, "check the table")
-        return found
+        return bool((never | always).any())
 
     def _decider(self, kind: Kind, tau: HalfWidth) -> Decider | None:
         """Return the decider, chosen where that is asked for."""

@@ -16,11 +16,11 @@ from stream.config.alarms.bands import BandReader, ReadAlarm
 from stream.config.alarms.baseline import baseline_of
 from stream.config.alarms.caps import tell_caps
 from stream.config.alarms.cheaper import tell_cheaper
-from stream.config.alarms.contradictions import constant_comparisons, constant_condition
+from stream.config.alarms.contradictions import constant_condition
 from stream.config.alarms.early import check_early, is_steady, looks_of
 from stream.config.alarms.hold import hold_of, tell_hold
-from stream.config.alarms.reduction import COUNTS
-from stream.config.alarms.severities import levels_of, read_levels, tell_levels
+from stream.config.alarms.reduction import Tree
+from stream.config.alarms.severities import levels_of, read_levels
 from stream.config.alarms.silence import with_silence
 from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
@@ -321,38 +321,24 @@ class QueryBuilder:
         profiles: Profiles,
         domain: Domain,
     ) -> bool:
-        """Report comparisons and conditions with one outcome; conditions are errors."""
-        measures = {asked.measure for asked in levels}
-        aggregates = {measure: measure.on(parsed.feed) for measure in measures}
+        """Report comparisons with one outcome; where there is none, a condition with one."""
+        aggregates = {asked.measure: asked.measure.on(parsed.feed) for asked in levels}
+        comparisons = [
+            (Tree(asked), {asked: levels[asked]}, asked.text, asked.threshold.offset)
+            for asked in levels
+        ]
+        whole = (parsed.having, levels, "this condition", parsed.having_offset)
         before = len(self.findings.errors)
-        for asked, found in constant_comparisons(levels, aggregates, profiles).items():
-            aggregate = aggregates[asked.measure]
-            summed = aggregate.function not in COUNTS
-            side = "above" if summed and aggregate.lo < 0 else "below"
-            what = "such sums" if summed else "counts"
-            message = f"{what} are never {side} 0: {asked.text}"
-            offset = asked.threshold.offset
-            if found.everywhere:
-                message += f" is {'always' if found.outcome else 'never'} true"
-                hint = "check its threshold, or leave it out: it would be charged for nothing"
-                self.findings.at_sql(message, hint, offset)
-            else:
-                message += f" has one outcome{self._as_for(domain, profiles, found.profile)}"
-                self.findings.warn("sql", message, "check the table", offset=offset)
-        if len(self.findings.errors) > before:
-            return True
-        if len(levels) == 1:
-            return False
-        constant = constant_condition(parsed.having, levels, aggregates, profiles)
-        if constant is None:
-            return False
-        where = self._as_for(domain, profiles, constant.profile)
-        message = f"no data can meet this condition{where}: its bounds contradict each other"
-        if constant.outcome:
-            message = f"all data meet this condition{where}: it would ring in every window"
-        hint = "check comparisons and thresholds, and AND against OR"
-        self.findings.at_sql(message, hint, parsed.having_offset)
-        return True
+        for tree, read, text, offset in (*comparisons, whole):
+            mine = {asked.measure: aggregates[asked.measure] for asked in read}
+            constant = constant_condition(tree, read, mine, profiles)
+            if constant is None or (read is levels and len(self.findings.errors) > before):
+                continue
+            where = self._as_for(domain, profiles, constant.profile)
+            data = "all data" if constant.outcome else "no data can"
+            hint = "check thresholds, and AND against OR: it would be charged for nothing"
+            self.findings.at_sql(f"{data} meet {text}{where}", hint, offset)
+        return len(self.findings.errors) > before
 
     def _as_for(self, domain: Domain, profiles: Profiles, profile: int) -> str:
         """Return where cells are such as those of a profile; "" where all cells are."""
@@ -363,7 +349,7 @@ class QueryBuilder:
 
     def _warn(self, query: Query) -> None:
         feed = query.feed
-        for tell in (tell_cheaper, tell_hold, tell_empty, tell_levels):
+        for tell in (tell_cheaper, tell_hold, tell_empty):
             tell(query, self.budget, self.findings)
         waited_ms = feed.idle_margin_ms + _IDLE_SLACK_MS
         if feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:

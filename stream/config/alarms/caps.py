@@ -44,7 +44,6 @@ def tell_caps(
     for message, hint in (
         *_left_out(query, budget),
         *_counted_once(query, budget),
-        *_unreachable(query, budget),
     ):
         findings.warn(at, message, hint)
 
@@ -79,13 +78,12 @@ def _left_out(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
     several = any(len(query.feed.fields[name].domain or ()) > 1 for name in moving)
     if budget.contribution.predicates_per_window > 1 or not several:
         return
-    first, then = (_named(query, index) for index in _two_apart(query, moving))
     window = "pane" if _of_panes(query) else window_noun(query.calendar)
     fields = " and ".join(moving)
     yield (
         (
-            f"max_groups_per_window is 1: whoever is in {first} first is not counted in {then} in"
-            f" the same {window}"
+            f"max_groups_per_window is 1: whoever moves is counted in the first {fields} of the"
+            f" {window} only"
         ),
         (
             "write max_groups_per_window: 2 or more, which costs as many times as much; or, if"
@@ -97,22 +95,6 @@ def _left_out(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
 def _of_panes(query: Query) -> bool:
     """Tell whether caps are those of panes, which windows add up."""
     return mechanism_of(query.mechanism).panes is not None
-
-
-def _two_apart(query: Query, moving: list[str]) -> tuple[int, int]:
-    """Return two predicates that differ in a field whose values change, and in no other one."""
-    apart = 1
-    for name, values in zip(
-        reversed(query.domain.fields), reversed(query.domain.values), strict=True
-    ):
-        if name in moving and len(values) > 1:
-            return 0, apart
-        apart *= len(values)
-    raise ValueError("no field changes")
-
-
-def _named(query: Query, index: int) -> str:
-    return ", ".join(f"`{value}`" for value in query.domain.predicate(index).values())
 
 
 def _counted_once(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
@@ -140,34 +122,4 @@ def _counted_once(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
             yield (
                 f"max_events_per_group is 1: {what} adds up the first event of each {unit} only",
                 "write a larger max_events_per_group, which costs as many times as much",
-            )
-
-
-def _unreachable(query: Query, budget: Budget) -> Iterator[tuple[str, str]]:
-    """Yield comparisons that hold in no cell even if all declared units add all they may."""
-    units = query.feed.fields[query.feed.unit].domain
-    if units is None or query.band or _of_panes(query):
-        return
-    condition, most = query.condition, budget.contribution.events_per_cell
-    for text, name in zip(query.texts, condition.formula.atoms, strict=True):
-        atom = condition.atoms[name]
-        if name not in condition.formula.literals:
-            continue
-        spec = query.aggregates[atom.statistic]
-        match spec.kind:
-            case Weight.DISTINCT_UNITS:
-                each = 1
-            case Weight.COUNT:
-                each = most
-            case Weight.SUM | Weight.LINEAR:
-                each = most * max(spec.hi, 0)
-            case _:
-                continue
-        if int(atom.thresholds.min()) > len(units) * each:
-            yield (
-                (
-                    f"{text} can never hold: {len(units)} {plural(query.feed.unit)} are declared,"
-                    " and the caps let them add up to less"
-                ),
-                "lower the threshold, or raise max_events_per_group or the clip",
             )

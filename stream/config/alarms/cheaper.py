@@ -43,27 +43,11 @@ def tell_cheaper(query: Query, budget: Budget, findings: Findings) -> None:
     if once.epsilon >= own.epsilon:
         return
     often = query.calendar.charged if per_event else 1
-    costs = [to_loss_units(often * one.epsilon) for one in (own, once)]
-    here, there = (rounded_loss(budget.gaussian, units) for units in costs)
-    if per_event:
-        kind = "" if budget.gaussian is None else f"{loss_name(budget.gaussian)} "
-        findings.warn(
-            "mechanism",
-            f"an event is charged for a whole run in every window it lies in ({often}):"
-            f" {kind}{here}; {usual} takes {there}",
-            f"write mechanism: {usual}; {name} pays under privacy_unit: user",
-        )
-    elif not at_worst:
-        times = float(own.epsilon / once.epsilon)
-        findings.note(
-            "mechanism",
-            f"{name} adds up a loss for every comparison: {here}, {times:.1f} times the {there} of"
-            f" {usual}, which decides the whole condition by one noise, as dppwlm does",
-        )
+    here, there = (
+        rounded_loss(budget.gaussian, to_loss_units(often * one.epsilon)) for one in (own, once)
+    )
+    message = f"{name} charges {loss_name(budget.gaussian)} {here} in all; {usual} takes {there}"
+    if per_event or at_worst:
+        findings.warn("mechanism", message, f"write mechanism: {usual}")
     else:
-        findings.warn(
-            "mechanism",
-            f"privacy: gdp: every cell is charged what {name} loses at worst, and nothing is given"
-            f" back: rho {here}; {usual} takes {there}",
-            f"write mechanism: {usual}",
-        )
+        findings.note("mechanism", message)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stream.config.alarms.thresholds import Levels, Profiles
     from stream.config.sql.comparisons import Asked, Measure
 
-__all__ = ["Constant", "constant_comparisons", "constant_condition"]
+__all__ = ["Constant", "constant_condition"]
 
 MOST_COMBINATIONS: Final = 1 << 16
 """Conditions with more combinations of regions are not tried."""
@@ -44,35 +44,10 @@ class Constant:
     Args:
         outcome: which.
         profile: where it has it, the first such one.
-        everywhere: whether it has it in all profiles; not looked at for conditions.
     """
 
     outcome: bool
     profile: int
-    everywhere: bool = False
-
-
-def constant_comparisons(
-    levels: Mapping[Asked, Levels], aggregates: Mapping[Measure, Aggregate], profiles: Profiles
-) -> dict[Asked, Constant]:
-    """Return the comparisons of counts and sums that have one outcome whatever the data.
-
-    Args:
-        levels: thresholds of every comparison.
-        aggregates: per measure its function and clips.
-        profiles: groups of cells with the same thresholds.
-    """
-    found: dict[Asked, Constant] = {}
-    for measure, aggregate in aggregates.items():
-        if aggregate.nullable:
-            continue
-        mine, truth = _truth(measure, aggregate, levels, profiles)
-        for at, asked in enumerate(mine):
-            for outcome in (asked.comparison.upward, not asked.comparison.upward):
-                where = (truth[:, at] == outcome).all(axis=0)
-                if where.any():
-                    found[asked] = Constant(outcome, int(where.argmax()), bool(where.all()))
-    return found
 
 
 def constant_condition(

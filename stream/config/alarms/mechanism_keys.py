@@ -156,18 +156,6 @@ OWN_KEYS: Final = {
 }
 """Which keys stand under the name of each mechanism."""
 
-_LACKING: Final = {
-    "max_alarms": "; {mechanism} has no runs of windows",
-    "release": "; {mechanism} has no noisy counts to release",
-    "hold": "; {mechanism} asks all predicates of a window, or none",
-    "levels": "; {mechanism} decides at one level",
-    "repeat": "; {mechanism} has no runs of windows",
-    "bounded_error": "; {mechanism} bounds misses, and no false alarms, up to the threshold",
-    "repeat_in": "; {mechanism} has no runs of windows",
-    "max_fnr_given_no_alarm": "; {mechanism} has no runs: its windows tell nothing of each other",
-}
-"""What is said of a mechanism that does not read a key, where more can be said than that."""
-
 
 def refusal(key: str, mechanism: str) -> tuple[str, str] | None:
     """Return why a mechanism does not read a key, and a hint; ``None`` where no mechanism does."""
@@ -176,10 +164,8 @@ def refusal(key: str, mechanism: str) -> tuple[str, str] | None:
     readers = [name for name, one in OFFERED.items() if key in one.keys]
     if not readers:
         return None
-    named = " or ".join(readers)
-    lacking = _LACKING.get(key, "; {mechanism} reads none").format(mechanism=mechanism)
-    hint = f"remove it, or write mechanism: {named}" if key == "release" else ""
-    return f"{key} is for mechanism: {named}{lacking}", hint or "remove it, or change mechanism"
+    message = f"{key} is for mechanism: {' or '.join(readers)}; {mechanism} does not read it"
+    return message, "remove it, or change mechanism"
 
 
 class _Mechanisms(Closed):

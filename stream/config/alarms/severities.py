@@ -11,15 +11,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from accountant.errors import ConfigError
-from accountant.units import to_loss_units
 from operators.conditions.condition import Severity
 from operators.descriptors import SEVERITY_HINT
-from operators.registry import mechanism_of, price
+from operators.registry import mechanism_of
 from stream.config.alarms.reduction import COUNTS, Function, Tree
 from stream.config.alarms.wanted import WRITTEN_HINT, is_searched
 from stream.config.sql.bands import reference_of
 from stream.config.sql.nodes import SqlProblem
-from stream.model.losses import loss_name, rounded_loss
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -29,10 +27,8 @@ if TYPE_CHECKING:
     from stream.config.keys import AlarmModel
     from stream.config.sql.select import ParsedQuery
     from stream.config.yamlfile import Loc
-    from stream.model.alarms import Budget
-    from stream.model.queries import Query
 
-__all__ = ["Level", "levels_of", "read_levels", "tell_levels"]
+__all__ = ["Level", "levels_of", "read_levels"]
 
 _SHAPE: Final = "write HAVING COUNT(*) > SEVERITY and severity: {warning: 80, critical: 100}"
 _ADDED_UP: Final = COUNTS | {Function.SUM}
@@ -132,28 +128,6 @@ def read_levels(
         findings.wrong("severity", error.message, error.hint)
         return None
     return replace(first, aim=aim)
-
-
-def tell_levels(query: Query, budget: Budget, findings: Findings) -> None:
-    """Say what an alarm's levels cost together, and what each would by itself.
-
-    Args:
-        query: the alarm; of one without levels, there is nothing to say.
-        budget: which promise pays.
-        findings: receives the note.
-    """
-    names = [level.name for level in query.aim.severities]
-    if not names:
-        return
-    whole, *alone = (
-        rounded_loss(
-            budget.gaussian, to_loss_units(price(one.mechanism, one.condition, one.aim).epsilon)
-        )
-        for one in (query, *map(query.at_severity, names))
-    )
-    each = ", ".join(f"{name} {loss}" for name, loss in zip(names, alone, strict=True))
-    message = f"one draw for all levels: {loss_name(budget.gaussian)} {whole}; by itself, {each}"
-    findings.note("severity", message)
 
 
 def _severities(levels: Sequence[Level], read: Sequence[ReadAlarm]) -> tuple[Severity, ...]:

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from operators.conditions.comparison import Comparison
 from stream.config.alarms.reduction import (
     COUNTS,
     LARGEST_STATISTIC,
@@ -208,12 +207,10 @@ class ThresholdReader:
         """Return a threshold in granules, or what is wrong with it and a hint."""
         granule = asked.measure.unit_on(self.feed)
         value = number / granule
-        if asked.measure.function not in ZERO_WHEN_EMPTY:
-            return value, *self._outside_clip(value, number, asked)
-        message = ""
+        message = hint = ""
         # Where the steps of a sum of aggregates lie is no affair of who writes its threshold.
-        linear = asked.measure.function is Function.LINEAR
-        _, hint = (0, "") if linear else whole_steps(number, granule)
+        if asked.measure.function in ZERO_WHEN_EMPTY - {Function.LINEAR}:
+            _, hint = whole_steps(number, granule)
         if hint and asked.measure.function in COUNTS:
             message = f"the threshold of a count is a whole number, not {decimal(number)}"
         elif hint:
@@ -222,29 +219,3 @@ class ThresholdReader:
         elif abs(value) >= LARGEST_STATISTIC - 1:
             message, hint = "the threshold is beyond 62 bits", "write a smaller number"
         return value, message, hint
-
-    def _outside_clip(self, value: Fraction, number: Fraction, asked: Asked) -> tuple[str, str]:
-        """Return why a comparison has one outcome for all values within the clip, and a hint."""
-        field = self.feed.fields[asked.measure.field or ""]
-        lo, hi = field.lo or Fraction(0), field.hi or Fraction(0)
-        always, never = {
-            Comparison.GT: (number < lo, number >= hi),
-            Comparison.GE: (number <= lo, number > hi),
-            Comparison.LT: (number > hi, number <= lo),
-            Comparison.LE: (number >= hi, number < lo),
-        }[asked.comparison]
-        if not always and not never:
-            if abs(value) >= LARGEST_STATISTIC - 1:
-                return "the threshold is beyond 62 bits", "write a smaller number"
-            return "", ""
-        clip = f"[{decimal(lo)}, {decimal(hi)}]"
-        aggregate, end = asked.measure.text, f"{asked.comparison.value} {decimal(number)}"
-        outcome = "always" if always else "never"
-        inside = f"from {decimal(lo)} on, but below {decimal(hi)}"
-        if asked.comparison in {Comparison.GE, Comparison.LT}:
-            inside = f"above {decimal(lo)}, up to {decimal(hi)}"
-        alone = "leave this comparison out, or " if always and not asked.threshold.table else ""
-        return (
-            f"{aggregate} is {outcome} {end}: values of `{field.name}` are clipped to {clip}",
-            f"{alone}write a threshold {inside}; or widen the clip",
-        )

@@ -58,7 +58,6 @@ class BandAsked:
         tau: half-width, above 0: in the field's own unit, or a share of the reference, at most 1.
         tau_text: tau as SQL, without blanks.
         relative: whether tau is a share.
-        signed: whether the share is of the reference, not of its magnitude.
         offset: where the band stands.
         tau_offset: where tau stands.
     """
@@ -67,7 +66,6 @@ class BandAsked:
     tau: Fraction
     tau_text: str
     relative: bool
-    signed: bool
     offset: int
     tau_offset: int
 
@@ -101,13 +99,12 @@ def band_of(node: exp.Expr, reader: HavingReader) -> BandAsked | None:
         raise SqlProblem("REFERENCE belongs into a band", BAND_SHAPE, offset)
     measure = _measure(left, reader)
     share = _share(right)
-    tau, signed = (_tau(right), False) if share is None else share
-    word = _WORD if signed else f"ABS({_WORD})"
-    tau_text = decimal(tau) if share is None else f"{decimal(tau)}*{word}"
+    tau = _tau(right) if share is None else share
+    tau_text = decimal(tau) if share is None else f"{decimal(tau)}*{_WORD}"
     comparison = comparison.negated if negated else comparison
     _check_comparison(comparison, tau_text, measure, start(node))
     at, tau_at = start(left), start(right)
-    return BandAsked(measure, tau, tau_text, share is not None, signed, at, tau_at)
+    return BandAsked(measure, tau, tau_text, share is not None, at, tau_at)
 
 
 def reference_of(text: str, reader: HavingReader, called: str = "a reference") -> Threshold:
@@ -163,11 +160,8 @@ def _measure(band: exp.Abs, reader: HavingReader) -> Measure:
     return measure
 
 
-def _share(node: exp.Expr) -> tuple[Fraction, bool] | None:
-    """Return which share of REFERENCE a half-width is, and whether of its sign, too.
-
-    ``None`` where it is none.
-    """
+def _share(node: exp.Expr) -> Fraction | None:
+    """Return which share of REFERENCE's magnitude a half-width is, ``None`` where it is none."""
     if not any(_words(node)):
         return None
     of, share = node, Fraction(1)
@@ -177,15 +171,12 @@ def _share(node: exp.Expr) -> tuple[Fraction, bool] | None:
         if values.count(None) == 1:
             of = sides[values.index(None)]
             share = next(value for value in values if value is not None)
-    signed = is_word(of, _WORD)
-    if isinstance(of, exp.Abs) and first_extra(of, "this") is None:
-        of = unwrapped(of.this)
     if not is_word(of, _WORD):
         raise SqlProblem("a half-width is a number, or a share of REFERENCE", _SHARE, node)
     if not 0 < share <= 1 or share.denominator > _FINEST_SHARE:
         message = "the share of a half-width is above 0 and at most 1, in steps of a millionth"
         raise SqlProblem(f"{message}, not {decimal(share)}", _SHARE, node)
-    return share, signed
+    return share
 
 
 def _tau(node: exp.Expr) -> Fraction:

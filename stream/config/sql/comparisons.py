@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from stream.model.filters import Where
     from stream.model.queries import Term
 
-__all__ = ["Asked", "Key", "Measure", "Threshold"]
+__all__ = ["Asked", "Measure", "Threshold"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,28 +146,3 @@ class Asked:
     def text(self) -> str:
         """The comparison as SQL."""
         return f"{self.measure.text} {self.comparison.value} {self.threshold.text}"
-
-
-@dataclass(frozen=True, slots=True)
-class Key:
-    """What an entry of a mapping by comparison is about.
-
-    Args:
-        measure: the aggregate.
-        asked: the comparison, ``=``, ``<>`` and BETWEEN as two; empty for every comparison of the
-            aggregate.
-    """
-
-    measure: Measure
-    asked: tuple[Asked, ...] = ()
-
-    def among(self, known: set[Asked]) -> set[Asked]:
-        """Return which of some comparisons it is, or is the negation of.
-
-        None where only one of its two halves is known: then it is not what was written.
-        """
-        found: set[Asked] = set()
-        for parts in (self.asked, tuple(part.negated for part in self.asked)):
-            if known.issuperset(parts):
-                found.update(parts)
-        return found

@@ -16,7 +16,7 @@ from sqlglot import exp
 from operators.conditions.comparison import Comparison
 from stream.config.alarms.reduction import LARGEST_SCALE, Function, Tree
 from stream.config.scalars import closest
-from stream.config.sql.comparisons import Asked, Key, Measure, Threshold
+from stream.config.sql.comparisons import Asked, Measure, Threshold
 from stream.config.sql.linear import Linear, is_linear, linear_measure, linear_of
 from stream.config.sql.nodes import (
     COMPARISONS,
@@ -68,7 +68,7 @@ _OF_A_FIELD: Final[dict[type[exp.Expr], tuple[str, Function]]] = {
 }
 _INSTEAD: Final[dict[type[exp.Expr], str]] = {
     exp.ApproxQuantile: "write QUANTILE(field, 0.9): what is compared is exact before the noise",
-    exp.PercentileCont: "write PERCENTILE_DISC or QUANTILE(field, 0.9): a value that occurs",
+    exp.WithinGroup: "write QUANTILE(field, 0.9): a value that occurs",
     exp.CountIf: "write COUNT(*) FILTER (WHERE ...)",
     exp.Abs: "write ABS(COUNT(*) - REFERENCE) >= 50, with mechanism: decider and its reference",
 }
@@ -106,32 +106,20 @@ class HavingReader:
         """
         return self._read(node, negate=False, depth=0)
 
-    def read_key(self, text: str) -> Key:
-        """Return what a text such as ``COUNT(*)`` or ``AVG(age) > 65`` names.
+    def read_key(self, text: str) -> tuple[Asked, ...]:
+        """Return the comparisons that a text such as ``AVG(age) > 65`` makes.
 
         Raises:
-            SqlProblem: it is neither an aggregate nor one comparison (the offset says nothing).
+            SqlProblem: it makes none (the offset says nothing).
         """
         try:
-            return self._key(select_of(f"SELECT 1 HAVING {text}"))
+            select = select_of(f"SELECT 1 HAVING {text}")
+            clause = select.args.get("having")
+            if clause is None or first_extra(select, "expressions", "having") is not None:
+                raise SqlProblem("not one comparison", "", 0)
+            return tuple(self.read(clause.this).leaves())
         except RecursionError:
             raise SqlProblem("nested too deeply", "write it flatter", 0) from None
-
-    def _key(self, select: exp.Select) -> Key:
-        clause = select.args.get("having")
-        if clause is None or first_extra(select, "expressions", "having") is not None:
-            raise SqlProblem("not one comparison", "", 0)
-        node = unwrapped(clause.this)
-        if is_aggregate(node):
-            return Key(self.measure_of(node))
-        if is_linear(node):
-            whole = linear_of(node, self.measure_of)
-            if not whole.number:
-                return Key(self._summed(whole, node, turned=True)[0])
-        if not isinstance(node, exp.Between) and type(node) not in COMPARISONS:
-            raise SqlProblem("not one comparison", "", 0)
-        asked = tuple(self.read(node).leaves())
-        return Key(asked[0].measure, asked)
 
     def _read(self, node: exp.Expr, *, negate: bool, depth: int) -> Tree[Asked]:
         node = unwrapped(node)
@@ -273,8 +261,6 @@ class HavingReader:
             if isinstance(counted, exp.Column):
                 name = column(counted, self.feed.fields, "COUNT takes").name
                 return Measure(Function.COUNT, name)
-        if isinstance(node, exp.WithinGroup):
-            return self._within_group(node)
         of_a_field = _OF_A_FIELD.get(type(node))
         if of_a_field is not None and first_extra(node, "this", "quantile") is None:
             name, function = of_a_field
@@ -285,7 +271,8 @@ class HavingReader:
         hint = _INSTEAD.get(type(node), f"supported: {self._supported}")
         if is_aggregate(node):
             inner = " in this form" if isinstance(node, (exp.Count, *_OF_A_FIELD)) else ""
-            raise SqlProblem(f"{named(node)} is not available{inner}", hint, node)
+            called = named(node.this if isinstance(node, exp.WithinGroup) else node)
+            raise SqlProblem(f"{called} is not available{inner}", hint, node)
         raise self._no_aggregate(node, hint)
 
     def _no_aggregate(self, node: exp.Expr, hint: str) -> SqlProblem:
@@ -306,20 +293,6 @@ class HavingReader:
             f"write COUNT(DISTINCT {unit})",
             node,
         )
-
-    def _within_group(self, node: exp.WithinGroup) -> Measure:
-        """Read PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY field)."""
-        call, order = node.this, node.expression
-        hint = "write PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY field), or QUANTILE(field, 0.9)"
-        if not isinstance(call, exp.PercentileDisc) or first_extra(call, "this") is not None:
-            message = f"{named(call)} WITHIN GROUP is not available"
-            raise SqlProblem(message, _INSTEAD.get(type(call), hint), node)
-        keys = order.expressions if isinstance(order, exp.Order) else []
-        if len(keys) != 1 or first_extra(keys[0], "this", "nulls_first") is not None:
-            message = "WITHIN GROUP takes ORDER BY and one field, ascending"
-            raise SqlProblem(message, hint, order or node)
-        read = self._field(keys[0].this, "PERCENTILE_DISC")
-        return Measure(Function.QUANTILE, read, quantile=_quantile(call.this, node))
 
     def _field(self, node: exp.Expr, function: str) -> str:
         """Return the name of a number with clip and granule."""
@@ -387,10 +360,6 @@ def _missing(read: Field, function: str) -> str:
 def _quantile(node: exp.Expr | None, call: exp.Expr) -> Fraction:
     """Return the fraction that a quantile is of."""
     value = None if node is None else numeric(node)
-    plain = None if node is None else unwrapped(node)
-    if isinstance(plain, exp.Div):
-        above, below = numeric(plain.this), numeric(plain.expression)
-        value = above / below if above is not None and below else None
     if value is None or not 0 < value < 1 or value.denominator > LARGEST_SCALE:
         raise SqlProblem(
             "a quantile is a number between 0 and 1, of at most six decimals",

@@ -28,7 +28,6 @@ __all__ = [
     "has_aggregate",
     "is_aggregate",
     "is_word",
-    "keyword",
     "named",
     "numeric",
     "operands",
@@ -46,48 +45,6 @@ COMPARISONS: Final[dict[type[exp.Expr], Comparison]] = {
 }
 """Comparisons as sqlglot reads them."""
 
-_NAMES: Final[dict[type[exp.Expr], str]] = {
-    exp.Case: "CASE",
-    exp.Window: "a window function (OVER)",
-    exp.Like: "LIKE",
-    exp.ILike: "ILIKE",
-    exp.SimilarTo: "SIMILAR TO",
-    exp.RegexpLike: "a regular expression",
-    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
-    exp.NullSafeNEQ: "IS DISTINCT FROM",
-    exp.Any: "ANY",
-    exp.All: "ALL",
-    exp.Tuple: "a list",
-    exp.Interval: "an INTERVAL",
-    exp.Placeholder: "a placeholder",
-    exp.Parameter: "a placeholder",
-    exp.Rollup: "ROLLUP",
-    exp.Cube: "CUBE",
-    exp.GroupingSets: "GROUPING SETS",
-    exp.Values: "VALUES",
-    exp.Subquery: "a subquery",
-    exp.Select: "a subquery",
-    exp.Exists: "a subquery",
-    exp.SetOperation: "a subquery",
-    exp.Star: "*",
-}
-_KEYWORDS: Final[dict[type[exp.Expr], str]] = {
-    exp.Case: "CASE",
-    exp.Cast: "CAST",
-    exp.Extract: "EXTRACT",
-    exp.Exists: "EXISTS",
-    exp.Select: "SELECT",
-    exp.Subquery: "(",
-    exp.Interval: "INTERVAL",
-    exp.Rollup: "ROLLUP",
-    exp.Cube: "CUBE",
-    exp.GroupingSets: "GROUPING SETS",
-    exp.Values: "VALUES",
-    exp.Tuple: "(",
-    exp.CurrentTimestamp: "CURRENT_TIMESTAMP",
-    exp.Boolean: "TRUE",
-}
-
 # Set by sqlglot itself on every COUNT; says nothing about the query.
 _INTERNAL = frozenset({"big_int"})
 
@@ -99,24 +56,14 @@ class SqlProblem(Exception):  # noqa: N818 -- becomes a ConfigError once its pos
         message: what is wrong.
         hint: what to write instead.
         at: where: a node, or in characters from the start of the SQL.
-        word: the keyword it begins with, where no node says it: sqlglot gives places to names and
-            literals only.
     """
 
-    def __init__(self, message: str, hint: str, at: exp.Expr | int, word: str = "") -> None:
+    def __init__(self, message: str, hint: str, at: exp.Expr | int) -> None:
         """Keep the parts."""
         super().__init__(message)
         self.message = message
         self.hint = hint
         self.offset = at if isinstance(at, int) else start(at)
-        self.word = word if isinstance(at, int) else word or keyword(at)
-
-    def moved(self, sql: str) -> SqlProblem:
-        """Return it at the keyword it begins with: the last before its place, or the first."""
-        upper = sql.upper()
-        at = upper.rfind(self.word, 0, self.offset)
-        at = at if at >= 0 else upper.find(self.word)
-        return SqlProblem(self.message, self.hint, at) if self.word and at >= 0 else self
 
 
 def start(node: exp.Expr) -> int:
@@ -233,27 +180,13 @@ def numeric(node: exp.Expr) -> Fraction | None:
     return None
 
 
-def keyword(node: exp.Expr) -> str:
-    """Return the keyword that a node begins with, "" where it begins with a name or a literal."""
-    return next((word for kind, word in _KEYWORDS.items() if isinstance(node, kind)), "")
-
-
 def named(node: exp.Expr) -> str:
     """Return a short name of a construct for an error text."""
-    name = next((name for kind, name in _NAMES.items() if isinstance(node, kind)), "")
-    if name:
-        return name
-    name = "this"
-    if isinstance(node, exp.In) and node.args.get("query") is not None:
-        name = "a subquery"
-    elif isinstance(node, exp.Literal):
-        name = "a string" if node.is_string else "a number"
-    elif isinstance(node, exp.Boolean):
-        name = "TRUE" if node.this else "FALSE"
-    elif isinstance(node, exp.Anonymous):
-        name = f"{node.name.upper()}()"
-    elif isinstance(node, exp.Func) and not isinstance(node, exp.Connector):
-        name = f"{node.sql_name()}()"
-    elif isinstance(node, exp.Binary | exp.Neg) and not isinstance(node, exp.Predicate):
-        name = "an expression"
-    return name
+    if isinstance(node, exp.Literal):
+        return "a string" if node.is_string else "a number"
+    if isinstance(node, exp.Anonymous):
+        return f"{node.name.upper()}()"
+    if isinstance(node, exp.Func) and not isinstance(node, exp.Connector):
+        return f"{node.sql_name()}()"
+    arithmetic = isinstance(node, exp.Binary | exp.Neg) and not isinstance(node, exp.Predicate)
+    return "an expression" if arithmetic else node.key.upper()

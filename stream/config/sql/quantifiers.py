@@ -79,7 +79,7 @@ def inner_of(select: exp.Select) -> exp.Select | None:
         name = _INSIDE.get(extra[0], extra[0].upper().rstrip("_"))
         at = start(extra[1]) if extra[1] is not None else 0
         hint = "write it into the inner query" if name == "WHERE" else "remove it"
-        raise SqlProblem(f"{name} around the inner query is not supported", hint, at, name)
+        raise SqlProblem(f"{name} around the inner query is not supported", hint, at)
     return inner
 
 
@@ -117,7 +117,7 @@ def _outer(
     extra = first_extra(clause, "expressions")
     if extra is not None:
         message = f"GROUP BY {extra[0].upper()} is not supported"
-        raise SqlProblem(message, "write names of fields", clause, "GROUP BY")
+        raise SqlProblem(message, "write names of fields", clause)
     selected = {node.name for node in inner.expressions if isinstance(node, exp.Column)}
     for node in clause.expressions:
         ends = isinstance(node, exp.Column) and node.name.startswith("window_")

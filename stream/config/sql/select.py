@@ -9,7 +9,6 @@
          | ABS(<aggregate> - REFERENCE) >= <number>         (``stream.config.sql.bands``)
 
 A SELECT may stand around it that counts its groups (``stream.config.sql.quantifiers``).
-Windows may also stand in FROM, as Flink has them (``stream.config.sql.tablefunctions``).
 The whole tree is accounted for: a construct outside the grammar is refused where it stands and
 never ignored, since what is ignored could change who is protected.
 """
@@ -36,7 +35,6 @@ from stream.config.sql.nodes import (
 )
 from stream.config.sql.quantifiers import inner_of, quantifier_of
 from stream.config.sql.spans import check_steps, span_of
-from stream.config.sql.tablefunctions import window_of, without_ends, without_table
 from stream.config.sql.text import SHAPE, select_of
 from stream.config.sql.where import WhereReader
 from stream.model.feeds import required_fields
@@ -137,15 +135,10 @@ def parse_sql(
         SqlProblem: it is not in the grammar, or contradicts the declarations.
     """
     try:
-        plain = without_table(sql)
-        select = select_of(plain)
+        select = select_of(sql)
         inner = inner_of(select)
-        read = inner or select
-        window = None if plain == sql else window_of(read)
-        reader = _Reader(plain, read, window, feeds, tables, timezone)
+        reader = _Reader(inner or select, feeds, tables, timezone)
         return reader.read() if inner is None else reader.read_within(select)
-    except SqlProblem as problem:
-        raise problem.moved(sql) from None
     except RecursionError:  # conditions nest as deeply as their parentheses
         raise SqlProblem("the SQL is nested too deeply", "write it flatter", 0) from None
 
@@ -154,9 +147,7 @@ def parse_sql(
 class _Reader:
     """Reads one SELECT."""
 
-    sql: str
     select: exp.Select
-    table_window: exp.Anonymous | None
     feeds: Mapping[str, Feed]
     tables: Sequence[str]
     timezone: ZoneInfo
@@ -171,10 +162,7 @@ class _Reader:
         if extra is not None:
             name, node = extra
             clause = _CLAUSES.get(name, name.upper().replace("_", " "))
-            word, at = clause.split()[0], start(node) if node else 0
-            if name == "locks":  # has no name or literal in it, and stands last
-                at = len(self.sql)
-            raise SqlProblem(f"{clause} is not supported", SHAPE, at, word)
+            raise SqlProblem(f"{clause} is not supported", SHAPE, start(node or select))
         group, (step, size), window_offset = self._group()
         self._check_selected(select, group)
         where = select.args.get("where")
@@ -245,16 +233,11 @@ class _Reader:
         extra = first_extra(clause, "expressions")
         if extra is not None:
             message = f"GROUP BY {extra[0].upper()} is not supported"
-            raise SqlProblem(message, hint, len(self.sql), "GROUP BY")
+            raise SqlProblem(message, hint, clause)
         fields: list[str] = []
         windows: list[tuple[Duration, Duration]] = []
         offset = 0
-        grouped = clause.expressions
-        if self.table_window is not None:
-            windows.append(self._window(self.table_window))
-            offset = start(self.table_window)
-            grouped = without_ends(clause)
-        for node in grouped:
+        for node in clause.expressions:
             if isinstance(node, exp.Anonymous):
                 if windows:
                     raise SqlProblem("GROUP BY takes one window", "remove this one", node)

@@ -122,20 +122,11 @@ def _offset(sql: str, line: int, column_: int) -> int:
 
 
 def _open_quote(sql: str) -> int:
-    """Return where the quote or comment begins that is never closed."""
-    closers = {"'": "'", '"': '"', "`": "`", "/*": "*/"}
-    at, suspect = 0, -1
-    while at < len(sql):
-        if sql.startswith("--", at):
-            at = sql.find("\n", at) % (len(sql) + 1)
-        opener = next((mark for mark in closers if sql.startswith(mark, at)), None)
-        if opener is None:
-            at += 1
-            continue
-        end = sql.find(closers[opener], at + len(opener))
-        if end < 0:
-            return at if suspect < 0 else suspect
-        if suspect < 0 and opener != "/*" and "\n" in sql[at:end]:
-            suspect = at  # names and literals seldom span lines: the quote before is the open one
-        at = end + len(closers[opener])
-    return 0
+    """Return where the quote begins that its line does not close, or the comment."""
+    at = 0
+    for line in sql.splitlines(keepends=True):
+        for mark in "'\"`":
+            if line.count(mark) % 2:
+                return at + line.rindex(mark)
+        at += len(line)
+    return max(sql.find("/*"), 0)

@@ -50,7 +50,7 @@ alarms:
       SELECT room FROM badges GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
       HAVING SUM(amount) > 12345.67 AND COUNT(*) FILTER (WHERE amount > 5) > 77
     max_fnr: 0.05
-    tolerance: {{SUM(amount): 500, "COUNT(*) FILTER (WHERE amount > 5)": 9}}
+    tolerance: {{SUM(amount) > 12345.67: 500, "COUNT(*) FILTER (WHERE amount > 5) > 77": 9}}
 """  # noqa: S608  # the language under test
 START_MS = 1_741_003_200_000  # 2025-03-03T12:00Z
 

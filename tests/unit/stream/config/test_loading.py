@@ -5,7 +5,6 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from accountant.units import Contribution, PrivacyUnit
@@ -13,10 +12,9 @@ from operators.conditions.condition import Aim
 from operators.conditions.weights import Weight
 from stream.config.loading import check, load
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
-from stream.model.filters import And
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
-from tests.support.configurations import DESIGN, GOOD, HAVING, SELECT, edited, write
+from tests.support.configurations import DESIGN, HAVING, SELECT, edited, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -234,12 +232,3 @@ def test_ledger_urls_keep_absolute_paths_and_name_the_driver(tmp_path: Path) -> 
     text = edited("tables: ", "ledger: oracle://u:hunter2@h/d\ntables: ")
     (error,) = check(write(tmp_path, text), environ={})
     assert "hunter2" not in str(error)
-
-
-def test_frozen_thresholds_are_int64(tmp_path: Path) -> None:
-    """Thresholds are 64-bit integers, one per predicate."""
-    query = load(write(tmp_path, GOOD), environ={}).queries["fire-code"]
-    (atom,) = query.condition.atoms.values()
-    assert atom.thresholds.dtype == np.int64
-    assert atom.thresholds.shape == (len(query.domain),)
-    assert not isinstance(query.where, And)

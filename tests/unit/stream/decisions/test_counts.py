@@ -152,7 +152,7 @@ def test_the_key_points_at_itself_where_there_are_no_panes(tmp_path: Path) -> No
     line = text.splitlines().index("    mechanism: {tslm: {release: counts}}") + 1
     assert (error.line, error.column) == (line, 33)
     assert error.message.startswith("release is for mechanism: panes")
-    assert error.hint == "remove it, or write mechanism: panes"
+    assert error.hint == "remove it, or change mechanism"
 
 
 def test_more_counts_than_a_row_holds_are_refused(

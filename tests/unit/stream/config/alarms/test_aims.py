@@ -69,11 +69,11 @@ FLAGSHIP = "(COUNT(*) > 50 AND AVG(load) > 6.5) OR COUNT(DISTINCT person) > 80"
 
 
 def test_a_tree_of_conditions_becomes_statistics_atoms_and_an_aim(tmp_path: Path) -> None:
-    """Three aggregates arrive whole, with tolerances by aggregate and by comparison."""
+    """Three aggregates arrive whole, with tolerances by comparison."""
     text = alarm(
         FLAGSHIP,
         "mechanism: probe",
-        'tolerance: {"count(*)": 5, "AVG(load) > 6.50": 20, "80 < COUNT(DISTINCT person)": 8}',
+        'tolerance: {"count(*) > 50": 5, "AVG(load) > 6.50": 20, "80 < COUNT(DISTINCT person)": 8}',
     )
     report = examine(write(tmp_path, text), environ={})
     assert report.alarms is not None, report.errors
@@ -104,35 +104,11 @@ def test_a_tree_of_conditions_becomes_statistics_atoms_and_an_aim(tmp_path: Path
         ("COUNT(*) = 50", ('tolerance: {"COUNT(*) > 50": 3, "COUNT(*) >= 50": 4}',), (4, 3), ()),
         ("NOT COUNT(*) = 50", ('tolerance: {"COUNT(*) = 50": 4}',), (4, 4), ()),
         ("AVG(load) BETWEEN -1.5 AND 5", ("tolerance: 2",), (4, 0), ()),
-        (
-            "NOT COUNT(*) BETWEEN 20 AND 50",
-            ('tolerance: {"COUNT(*) BETWEEN 20 AND 50": 4, "COUNT(*) > 50": 3}',),
-            (4, 3),
-            (),
-        ),
-        (
-            "COUNT(*) > 50 OR COUNT(*) < 9",
-            ('tolerance: {"COUNT(*) > 50": 3, "COUNT(*)": 2}',),
-            (3, 2),
-            (),
-        ),
-        (
-            "COUNT(*) > 50 AND COUNT(person) < 90",
-            ('tolerance: {"COUNT(*)": 3, "COUNT(person)": 2}',),
-            (2, 2),
-            (),
-        ),
         ("SUM(load) > 9 OR AVG(load) > 5", ("tolerance: 4.5",), (9, 9), ()),
         ("AVG(load) > 5.25", ("tolerance: 0.25",), (1,), ()),
         ("MEDIAN(load) > 5 AND COUNT(*) > 20", ("tolerance: 2",), (2, 2), ()),
         ("AVG(load) <= 5", ("tolerance: 2",), (4, 0), ()),
-        ("AVG(load) <= 5", ('tolerance: {"AVG(load)": 2, "COUNT(load) > 0": 0}',), (4, 0), ()),
-        (
-            "AVG(load) <= 5 AND COUNT(load) > 30",
-            ('tolerance: {"AVG(load)": 2, "COUNT(load)": 3}',),
-            (4, 3),
-            (),
-        ),
+        ("AVG(load) <= 5", ('tolerance: {"AVG(load) <= 5": 2, "COUNT(load) > 0": 0}',), (4, 0), ()),
         ("COUNT(*) > 50", ("tolerance: 20", "mechanism: probe-ent"), (20,), (20,)),
         ("COUNT(*) > 50", ("mechanism: probe",), (0,), (15,)),
         ("COUNT(*) <= 50", ("mechanism: probe",), (0,), (15,)),
@@ -165,20 +141,11 @@ def test_tolerances_are_in_units_of_the_statistics(
             'tolerance: {"COUNT(*) > 50": 5, "AVG(load) > 6.5": 5, "COUNT(DISTINCT',
         ),
         ("QUANTILE(load, 0.9) > 5 AND COUNT(*) > 7", ("tolerance: ⟦1",), "in several", "QUANTILE"),
-        (FLAGSHIP, ('tolerance: {⟦"COUNT(load)": 5}',), "no comparison `COUNT(load)`", "AVG(load)"),
         (FLAGSHIP, ('tolerance: {⟦"COUNT(*) > 51": 5}',), "no comparison", "COUNT(*) > 50"),
-        (FLAGSHIP, ("tolerance: {⟦nonsense: 5}",), "no comparison `nonsense`", "AVG(load) > 6.5"),
-        (FLAGSHIP, ('tolerance: {"COUNT(*)": ⟦many}',), "not a number", "0.05"),
-        (FLAGSHIP, ('tolerance: {"COUNT(*)": ⟦-1}',), "0 or more", "tolerance: 0"),
-        (FLAGSHIP, ('tolerance: {"COUNT(*)": ⟦1.5}',), "whole number", "1 or 2"),
-        (FLAGSHIP, ('tolerance: {"AVG(load)": ⟦1.3}',), "multiple of 0.5", "1 or 1.5"),
-        ("COUNT(*) > 50", ("⟦tolerance: [5]",), "single value", "write one value"),
-        ("COUNT(*) > 50", ("tolerance: ⟦51",), "larger than the threshold, 50", "write 25"),
-        ("COUNT(*) > 50", ("tolerance: ⟦9223372036854775808",), "62 bits", "smaller"),
         ("COUNT(*) > capacity[room]", ("tolerance: ⟦31",), "threshold, 30 where", "write 15"),
         (
             "COUNT(*) > 9 OR COUNT(DISTINCT person) > 90",
-            ('tolerance: {"COUNT(DISTINCT person)": 10, "COUNT(*)": ⟦10}',),
+            ('tolerance: {"COUNT(DISTINCT person) > 90": 10, "COUNT(*) > 9": ⟦10}',),
             "tolerance of COUNT(*) > 9 is larger than the threshold, 9",
             "write 4",
         ),
@@ -200,40 +167,20 @@ def test_tolerances_are_in_units_of_the_statistics(
             "larger than the threshold, 0",
             "write 0",
         ),
-        ("COUNT(*) > 50", ("⟦first_tolerance: 5",), "is gone", "remove"),
-        ("COUNT(*) > 50", ("mechanism: probe", "⟦refine: fresh"), "is gone", "remove"),
-        ("COUNT(*) > 50", ("⟦apportion: equal",), "one noise decides a condition", "remove"),
-        ("COUNT(*) > 50", ("mechanism: probe", "⟦first_share: 0.5"), "is gone", "remove"),
         (FLAGSHIP, ("mechanism: ⟦panes",), "comes to 3 tests", "tslm"),
-        ("AVG(load) > ⟦10", (), "never > 10", "write a threshold from -1.5 on, but below 10; or"),
-        ("AVG(load) < ⟦11", (), "always < 11", "above -1.5, up to 10; or widen the clip"),
-        ("MAX(load) >= -⟦1.5", (), "always >= -1.5", "leave this comparison out, or write a thre"),
-        ("MEDIAN(load) = ⟦12", (), "never >= 12", "up to 10"),
-        ("NOT MIN(load) < -⟦7", (), "always >= -7", "above -1.5"),
-        ("AVG(load) BETWEEN -⟦5 AND 5", (), "always >= -5", "leave this comparison out"),
-        ("COUNT(*) >= ⟦0", (), "COUNT(*) >= 0 is always true", "charged for nothing"),
+        ("COUNT(*) >= ⟦0", (), "all data meet COUNT(*) >= 0", "charged for nothing"),
         (
             "COUNT(*) < ⟦0",
             (),
-            "counts are never below 0: COUNT(*) < 0 is never true",
-            "leave it out",
+            "no data can meet COUNT(*) < 0",
+            "charged for nothing",
         ),
-        ("COUNT(*) >= ⟦0 AND AVG(load) > 1", (), "always true", "leave it out"),
-        ("COUNT(*) > -⟦1 OR COUNT(*) > 5", (), "COUNT(*) > -1 is always true", "threshold"),
-        ("COUNT(*) BETWEEN -⟦1 AND 5", (), "COUNT(*) >= -1 is always true", "leave it out"),
-        ("SUM(owed) > ⟦0", (), "such sums are never above 0: SUM(owed) > 0 is never", "leave"),
-        ("SUM(tall) < ⟦0", (), "such sums are never below 0", "leave"),
+        ("SUM(owed) > ⟦0", (), "no data can meet SUM(owed) > 0", "thresholds"),
         (
             "COUNT(*) > 50 AND MAX(load) > 5",
             ("mechanism: probe", "tolerance: ⟦4"),
             "tolerance of MAX(load) > 5 is larger than the threshold, 0",
             'write one each: tolerance: {"COUNT(*) > 50": 4, "MAX(load) > 5": 0}',
-        ),
-        (
-            FLAGSHIP,
-            ("tolerance: ⟦40.25",),
-            "count in several",
-            '{"COUNT(*) > 50": 25, "AVG(load) > 6.5": 40, "COUNT(DISTINCT person) > 80": 40}',
         ),
         (
             "COUNT(*) FILTER (WHERE \"person\" = 'a\\b') > 50 OR SUM(load) > 9",
@@ -248,23 +195,7 @@ def test_tolerances_are_in_units_of_the_statistics(
             "no comparison",
             "COUNT(*) >= 20",
         ),
-        (
-            "COUNT(*) > 50",
-            ('tolerance: {⟦"' + "(" * 200 + "COUNT(*)" + ")" * 200 + '": 1}',),
-            "no comparison `((((",
-            "COUNT(*) > 50",
-        ),
-        ("COUNT(*) > 50", ("tolerance: ⟦" + "9" * 5000,), "not a number", "300 characters"),
-        ("COUNT(*) > ⟦" + "9" * 5000, (), "at most 300 characters", "shorter"),
-        (
-            "COUNT(*) > 50",
-            ("timing: {grace: ⟦" + "9" * 5000 + "h}",),
-            "longer than ten years",
-            "shorter",
-        ),
-        ("⟦MEDIAN(load) = 4.3", (), "no data can meet this condition", "AND against OR"),
-        ("⟦COUNT(*) > 5 AND COUNT(*) < 6", (), "contradict each other", "check"),
-        ("⟦COUNT(*) > 5 OR COUNT(*) < 6", (), "ring in every window", "check"),
+        ("⟦COUNT(*) > 5 AND COUNT(*) < 6", (), "no data can meet this condition", "check"),
         (
             "⟦COUNT(*) > capacity[room] AND COUNT(*) < 81",
             (),
@@ -277,17 +208,7 @@ def test_tolerances_are_in_units_of_the_statistics(
             "17 distinct tests and may have 16",
             "several alarms",
         ),
-        (
-            "⟦MIN(load) >= 5 AND COUNT(load) < 1",
-            (),
-            "same outcome whatever the data",
-            "check",
-        ),
         ("AVG(load) > ⟦1.000000123", (), "split a granule", "fewer decimals"),
-        ("AVG(⟦free) > 1", (), "AVG(free) needs a clip", "granule"),
-        ("MEDIAN(⟦room) > 1", (), "`room` is a string", "COUNT(*)"),
-        ("QUANTILE(load, ⟦1) > 1", (), "between 0 and 1", "MAX(field)"),
-        ("COUNT(*) FILTER (WHERE ⟦flor = 1) > 1", (), "not a field", "`floor`"),
     ],
 )
 def test_promises_that_cannot_be_kept_are_named_where_they_stand(
@@ -315,20 +236,24 @@ def test_too_many_tests_are_refused(tmp_path: Path) -> None:
     assert_named(check(write(tmp_path, text), environ={}), text, "tests and may have 64")
 
 
-def test_thresholds_of_a_table_are_checked_where_they_stand(tmp_path: Path) -> None:
-    """A table's value outside the clip is pointed at in the table."""
-    capacity = "room,seats\nlobby,5\nlab,⟦12\nattic,3\n"
-    path = write(tmp_path, alarm("AVG(load) > capacity[room]"), capacity=capacity)
-    errors = check(path, environ={})
-    assert_named(errors, capacity, "never > 12")
-    assert errors[0].file.endswith("capacity.csv")
+def test_thresholds_of_a_table_are_checked(tmp_path: Path) -> None:
+    """A table's value outside the clip is named by its row."""
+    capacity = "room,seats\nlobby,5\nlab,12\nattic,3\n"
+    text = alarm("AVG(load) > ⟦capacity[room]")
+    errors = check(write(tmp_path, text, capacity=capacity), environ={})
+    assert_named(errors, text, "no data can meet AVG(load) > capacity[room] (as for room = lab)")
 
 
 @pytest.mark.parametrize(
     ("having", "lines", "message", "hint"),
     [
         ("COUNT(*) > 50", ("tolerance: ⟦26",), "an empty cell may ring", "write 25 or less"),
-        (FLAGSHIP, ('tolerance: ⟦{"COUNT(*)": 5}',), "0 for AVG(load) > 6.5, COUNT(D", "tolerance"),
+        (
+            FLAGSHIP,
+            ('tolerance: ⟦{"COUNT(*) > 50": 5}',),
+            "0 for AVG(load) > 6.5, COUNT(D",
+            "tolerance",
+        ),
         ("COUNT(*) FILTER (WHERE room = ⟦'loby') > 9", ("tolerance: 2",), "`loby`", "`lobby`"),
     ],
 )
@@ -342,26 +267,12 @@ def test_what_is_odd_about_a_condition_is_said(
     assert_named(report.warnings[:1], text, message, hint)
 
 
-def test_a_table_may_make_some_comparisons_constant(tmp_path: Path) -> None:
-    """A count that is always at one room's threshold is odd; where it is at every room's, wrong."""
+def test_a_table_may_make_comparisons_constant(tmp_path: Path) -> None:
+    """A count that is always at one room's threshold is wrong, and the room is named."""
     text = alarm("COUNT(*) >= ⟦capacity[room]", "tolerance: 0")
     some = write(tmp_path, text, capacity="room,seats\nlobby,120\nlab,0\nattic,-3\n")
-    report = examine(some, environ={})
-    assert report.alarms is not None, report.errors
-    message = "COUNT(*) >= capacity[room] has one outcome (as for room = lab)"
-    assert_named(report.warnings[:1], text, message)
-    every = write(tmp_path, text, capacity="room,seats\nlobby,-1\nlab,0\nattic,-3\n")
-    assert_named(check(every, environ={}), text, "always true")
-
-
-def test_thresholds_of_a_table_at_the_clip_are_answered(tmp_path: Path) -> None:
-    """What a table may hold is said where it holds an end of the clip."""
-    capacity = "room,seats\nlobby,5\nlab,⟦10\nattic,3\n"
-    path = write(tmp_path, alarm("AVG(load) = capacity[room]"), capacity=capacity)
-    hint = "write a threshold from -1.5 on, but below 10; or widen the clip"
-    errors = check(path, environ={})
-    assert_named(errors, capacity, "", hint)
-    assert errors[0].hint == hint
+    message = "all data meet COUNT(*) >= capacity[room] (as for room = lab)"
+    assert_named(check(some, environ={}), text, message)
 
 
 def test_long_numbers_of_a_table_are_refused(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ from stream.config.alarms.panes import shared_anew
 from stream.config.loading import examine
 from stream.decisions import mechanisms
 from stream.decisions.mechanisms import plans_of
-from stream.model.panes import is_panes
 from stream.planning.panes import pane_shares
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar
@@ -258,17 +257,6 @@ def test_caps_on_a_person_are_those_of_panes(tmp_path: Path) -> None:
     assert not [each for each in report.warnings if "COUNT(DISTINCT" in (each.hint or "")]
 
 
-def test_a_cap_that_no_pane_exceeds_is_refused(tmp_path: Path) -> None:
-    """A day has 288 panes of five minutes, and 24 windows of the alarm beside them."""
-    both = over("one", SLIDING), alarm("two", HOUR, "COUNT(*) > 9", tolerance="5", mechanism="tslm")
-    configured(tmp_path, *both, until="02:00", unit=CAPPED.format(few=288))
-    with pytest.raises(ConfigError, match="no period holds more than 288 windows or panes") as told:
-        configured(tmp_path, *both, until="02:00", unit=CAPPED.format(few=289))
-    assert "max_windows_per_period: 287" in (told.value.hint or "")
-    with pytest.raises(ConfigError, match="no period holds more than 24 windows of any alarm"):
-        configured(tmp_path, both[1], until="02:00", unit=CAPPED.format(few=25))
-
-
 @pytest.mark.parametrize(
     ("unit", "says", "apart"),
     [
@@ -305,14 +293,6 @@ def test_no_alarm_is_called_as_panes_are(tmp_path: Path, mechanism: str) -> None
     line = head.count("\n") + 1
     assert told.pop("panes-0123abcd") == [(line, "rename the alarm")]
     assert list(told.values()) == [[], [], []]
-
-
-def test_names_of_panes_are_reserved(tmp_path: Path) -> None:
-    """Those that configurations get are what readers leave out."""
-    alarms = configured(tmp_path, over("a", SLIDING), over("b", HOUR, "9"), until="02:00")
-    assert alarms.panes
-    assert all(map(is_panes, alarms.panes))
-    assert not any(map(is_panes, alarms.queries))
 
 
 def test_the_plan_says_who_shares_and_what_to_do_where_it_does_not_fit(tmp_path: Path) -> None:

