@@ -1,8 +1,7 @@
 """What was published, compared with what was decided: which alarm was altered, removed or added.
 
 The ledger's log holds which predicates rang of every decision. One that another timeline stored, or
-that lies in an archive which is not given, is compared with the digest in its own record alone
-(``docs/adr/0023-records-say-which-alarms-rang.md``).
+that lies in an archive which is not given, is compared with the digest in its own record alone.
 """
 
 from __future__ import annotations

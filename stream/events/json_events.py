@@ -1,8 +1,7 @@
 """JSON events: one message is one object.
 
 Every message is parsed by itself. There is no fast parser for the whole batch with a slow one to
-fall back on: what such a pair says about one message could depend on its neighbours
-(``docs/adr/0004-one-parser-per-message.md``).
+fall back on: what such a pair says about one message could depend on its neighbours.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Most events are of people who were met before. What is remembered here only saves work: a unit's
 hash and partition are functions of its text, texts are compared exactly, and one that was forgotten
-is worked out again (``docs/adr/0005-keyed-hashes-by-siphash.md``).
+is worked out again.
 """
 
 from __future__ import annotations

@@ -3,8 +3,7 @@
 aiokafka hands out a ``ConsumerRecord`` per record, and making them costs more than everything that
 is done with them afterwards. A consumer with ``as_columns`` gets blocks instead: ``Records``, tens
 of thousands at a time. What may be read is still decided by aiokafka's own code, batch by batch:
-checksums, aborted transactions, control records, places in compacted logs, positions
-(``docs/adr/0014-fetched-batches-as-columns.md``).
+checksums, aborted transactions, control records, places in compacted logs, positions.
 
 A batch that cannot be read ends no call: what lies before it is handed out, then its place
 (``Damage``), and the partition's position stays there. aiokafka by itself raises, which also loses
