@@ -17,7 +17,7 @@ __all__ = ["Later", "Suggesting", "main"]
 
 _SECTIONS: Final = {
     "Start": {
-        "init": "Write a configuration from a few answers, with events to try it on.",
+        "init": "Write a configuration from a template, with events to try it on.",
         "lock": "Resolve what FILE leaves open, and write it to its lock.",
         "check": "Check a configuration; say every error with its place and what to write instead.",
         "plan": "Say what a configuration costs and what it is worth, before any data is read.",
@@ -26,7 +26,7 @@ _SECTIONS: Final = {
     },
     "Run": {
         "topics": "Check the topics a configuration needs, or create them.",
-        "run": "Run alarm workers on Kafka, or replay files.",
+        "run": "Run an alarm worker on Kafka, or replay files.",
         "load": "Write recorded events to a feed's topic, with marks of time, for workers to read.",
         "bridge": "Bring sensors' messages from MQTT to a feed, at least once, until told to end.",
         "deliver": (
