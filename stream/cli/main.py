@@ -43,9 +43,6 @@ _SECTIONS: Final = {
         "ledger": "Look at the ledger of a configuration, or settle what it refuses.",
         "grow": "Give FEED more partitions, under the same ledger and budget.",
         "schema": "Print the JSON Schema of configurations, for editors.",
-        "completion": (
-            "Print what makes a shell complete commands, options, files, alarms and feeds."
-        ),
     },
 }
 """The commands as help lists them: the first sentence of each, which is its own."""
@@ -88,9 +85,9 @@ class Suggesting(click.Group):
             click.UsageError: there is none of that name.
         """
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            from stream.cli.suggesting import meant  # noqa: PLC0415  # help is quicker without
+            from stream.config.scalars import closest  # noqa: PLC0415  # help is quicker without
 
-            ctx.fail(f"No such command {args[0]!r}. {meant(self, ctx, args[0], args[1:])}")
+            ctx.fail(f"No such command {args[0]!r}: {closest(args[0], self.commands)}")
         return super().resolve_command(ctx, args)
 
 

@@ -6,7 +6,6 @@ the number is exact; beyond, the largest of them says how dense hashes lie, to a
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -17,13 +16,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["LATEST", "LatestPeople", "People", "PeoplePerWindow", "Roster", "Units"]
+__all__ = ["LATEST", "LatestPeople", "Roster", "Units"]
 
 LATEST: Final = 8
 """How many windows of a live feed are held, which is enough to tell a usual one from an odd one."""
 
 _KEPT: Final = 1_024
-_WINDOWS: Final = 8_192  # 64 MiB of hashes
 _HASHES: Final = 1 << 64
 _SHARE_OF_ROSTER: Final = 4  # fewer rows than such a share are looked at one by one
 
@@ -49,56 +47,6 @@ class Units(Protocol):
     def roster(self) -> Roster:
         """Different units."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class People:
-    """How many different ids windows hold that hold any; private.
-
-    Args:
-        largest: in the fullest window.
-        median: of all windows with somebody in them.
-        exact: whether both were counted, and not estimated.
-    """
-
-    largest: int
-    median: int
-    exact: bool
-
-
-class PeoplePerWindow:
-    """Counts the different units of some windows of one calendar.
-
-    Args:
-        windows: how many indexes the calendar has between its first and its last.
-        overlap: most windows that contain one instant.
-    """
-
-    def __init__(self, *, windows: int, overlap: int) -> None:
-        # Windows that are looked at share no instant, so a row is of one of them at most.
-        self._every = max(-(-windows // _WINDOWS), overlap, 1)
-        self._least: dict[int, NDArray[np.uint64]] = {}
-
-    def add(
-        self, first: NDArray[np.int64], last: NDArray[np.int64], hashed: NDArray[np.uint64]
-    ) -> None:
-        """Add rows.
-
-        Args:
-            first: shape (n,): first window that contains each row.
-            last: shape (n,): last such window.
-            hashed: shape (n,): hash of each row's unit.
-        """
-        for index, rows in _looked_at(first, last, self._every):
-            self._least[index] = _least(self._least.get(index), hashed[rows])
-
-    def counted(self) -> People | None:
-        """Return the figures; ``None`` where no window that is looked at holds anybody."""
-        if not self._least:
-            return None
-        sizes = sorted(map(_size, self._least.values()))
-        full = any(len(least) == _KEPT for least in self._least.values())
-        return People(sizes[-1], sizes[len(sizes) // 2], exact=not full)
 
 
 class LatestPeople:

@@ -11,7 +11,6 @@ import numpy as np
 from stream.counting.alike import selection_key
 from stream.counting.fates import Fate
 from stream.counting.projection import Columns, project
-from stream.metrics.people import PeoplePerWindow
 from stream.model.references import counted_on
 from stream.replay.faults import passed_by, why
 from stream.replay.findings import (
@@ -65,7 +64,6 @@ class _Use:
         self._spans = spans
         self._seen = np.zeros(len(query.counted), np.bool_)
         self._asked = self._usable = 0
-        self._people = PeoplePerWindow(windows=spans.indexes, overlap=query.calendar.overlap)
 
     def add(
         self, columns: Columns, taken: NDArray[np.bool_] | None
@@ -91,8 +89,6 @@ class _Use:
         chosen = usable[ready]
         self._usable += int(np.count_nonzero(chosen))
         self._seen[rows.cell[chosen]] = True
-        first, last = self._spans.containing(rows.time_ms[chosen])
-        self._people.add(first, last, rows.unit[chosen].hashes()[:, 0])
         return fates, ready, usable
 
     def counted(self) -> AlarmSurvey:
@@ -110,7 +106,6 @@ class _Use:
                 for cell in unseen[:_UNSEEN_SHOWN].tolist()
             ),
             unseen_count=len(unseen),
-            people=self._people.counted(),
         )
 
 

@@ -115,14 +115,6 @@ def test_a_predicate_that_falls_silent_is_unseen_lately_and_not_since_the_start(
     assert (_unseen(metrics), _ids(metrics)) == ((0, 2), 1)
 
 
-def test_no_rows_are_of_no_window() -> None:
-    """A filter may let nothing of a batch pass."""
-    windows = people.PeoplePerWindow(windows=10, overlap=1)
-    none = np.zeros(0, np.int64)
-    windows.add(none, none, none.astype(np.uint64))
-    assert windows.counted() is None
-
-
 @pytest.mark.parametrize("overlap", [1, 24])
 def test_memory_is_bounded_whatever_comes(overlap: int) -> None:
     """So many windows are held, each with so many hashes; a crowd is estimated to a tenth."""

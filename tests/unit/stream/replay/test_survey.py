@@ -6,13 +6,11 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from stream.events.records import Record
-from stream.metrics.people import PeoplePerWindow
 from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
 from tests.support.commands import tocsin
 
@@ -199,7 +197,6 @@ def test_a_few_bad_lines_are_one_line_at_the_end(tmp_path: Path) -> None:
         "43 events read, 40 usable; not usable: 2 undecodable (first: badges.jsonl, row 41: 'nons",
         "1 out of domain (first: badges.jsonl, row 42: 'Hall' is not in rooms.txt; did you mean",
         "1 of 2 predicates of crowd never seen (lab)",
-        "ids in a window of crowd: 40 at most, 40 in the median",
     ):
         assert said in line
     for private in ("nonsense", "usable", "never seen"):
@@ -337,26 +334,6 @@ def test_a_dump_of_nothing_usable_is_refused(tmp_path: Path) -> None:
     assert "9 create time, first: partition 0, offset 0" in result.stderr
     assert "LogAppendTime" in result.stderr
     assert not (tmp_path / ".tocsin").exists()
-
-
-def test_ids_take_bounded_memory() -> None:
-    """However many windows and people there are, so many hashes are kept; the rest is estimated."""
-    windows = PeoplePerWindow(windows=10**9, overlap=1)
-    random = np.random.default_rng(3)
-    for _ in range(30):
-        index = np.sort(random.integers(0, 10**9, 4_000))
-        windows.add(index, index, random.integers(0, 2**63, 4_000).astype(np.uint64))
-    assert len(windows._least) <= 8_192
-    crowd = PeoplePerWindow(windows=1, overlap=1)
-    people = random.permutation(np.arange(60_000)).astype(np.uint64) * np.uint64(
-        11400714819323198485
-    )
-    for part in np.split(people, 6):
-        crowd.add(np.zeros(10_000, np.int64), np.zeros(10_000, np.int64), part)
-    found = crowd.counted()
-    assert found is not None
-    assert not found.exact
-    assert abs(found.largest - 60_000) < 9_000  # five times the estimate's spread
 
 
 def test_options_of_replays_are_refused_with_a_worker(tmp_path: Path) -> None:
