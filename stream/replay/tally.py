@@ -186,11 +186,6 @@ class Tally:
                 told = partial(self._why_not, reason, row, time_ms)
                 self._passed_by.add(reason, int(np.count_nonzero(mine)), told)
 
-    @property
-    def undescribed(self) -> set[str]:
-        """The reasons of drops of which no example is known."""
-        return {name for name, found in self._dropped.by_reason.items() if not found.place}
-
     def read(self, rows: int) -> None:
         """Count rows that were read, bad ones included."""
         self._rows += rows

@@ -113,7 +113,7 @@ CASES = {
     ),
     "microseconds for milliseconds": Case(
         _jsonl(ts=1_740_993_120_000_000),
-        ("40 bad time", "micro- or nanoseconds?"),
+        ("40 bad time", "not micro- or nanoseconds"),
     ),
     "another time zone": Case(
         _jsonl(ts="2025-03-03T23:12:00Z"),
@@ -286,7 +286,7 @@ def _dump(path: Path, values: list[tuple[bytes | None, int, bool]]) -> str:
 
 
 def test_a_dump_is_counted_as_a_replay_counts_it(tmp_path: Path) -> None:
-    """Late, early, misdated, unreadable: each with its offset, in the metrics' numbers."""
+    """In the metrics' numbers; what could be read has its offset beside it."""
     (command, config, _, _) = _written(tmp_path, "", "unused.jsonl", {})
     good_ms = 1_740_993_120_000
 
@@ -310,10 +310,10 @@ def test_a_dump_is_counted_as_a_replay_counts_it(tmp_path: Path) -> None:
     (line,) = [line for line in result.stderr.splitlines() if line.startswith("note: badges")]
     assert "27 events read, 20 usable" in line
     for said in (
-        "2 undecodable (first: partition 0, offset 21: 'nonsense')",
-        "1 create time (first: partition 0, offset 20: ",
+        "2 undecodable (no example)",
+        "1 create time (no example)",
         "1 out of domain (first: partition 0, offset 23: 'HALL' is not in rooms.txt",
-        "1 wrong type (first: partition 0, offset 24: `n` is 'x', declared as integer",
+        "1 wrong type (no example)",
         "1 early (first: partition 0, offset 25: ",
         "1 late (first: partition 0, offset 26: ",
     ):
@@ -331,7 +331,7 @@ def test_a_dump_of_nothing_usable_is_refused(tmp_path: Path) -> None:
     dump = _dump(tmp_path / "log.parquet", [(value, 1_740_993_120_000, False)] * 9)
     result = tocsin(command, config, "--replay", dump)
     assert result.exit_code == 2
-    assert "9 create time, first: partition 0, offset 0" in result.stderr
+    assert "9 create time, no example" in result.stderr
     assert "LogAppendTime" in result.stderr
     assert not (tmp_path / ".tocsin").exists()
 
