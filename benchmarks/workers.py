@@ -1,4 +1,4 @@
-"""What a second worker under one command brings: ``tocsin run --workers 2`` beside one worker.
+"""What a second worker on the same machine brings.
 
 Workers read two partitions of JSON events from a real broker on the same machine, with a ledger in
 PostgreSQL. They are stopped while the topic is filled, and timed by the clock on the wall from when
@@ -17,7 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,7 +36,6 @@ from stream.build import assemble, open_ledger, wall_clock_ms
 from stream.kafka.guard import check_feeds
 from stream.kafka.topics import check
 from tests.support.postgres import Postgres
-from tests.support.procs import children
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -46,6 +45,7 @@ FILLS = 2  # of a million events each
 PATIENCE_S = 300.0
 TAKERS = ("workers", "broker", "database", "who asks them")
 """Who takes processor time while events are read; the last is this process."""
+_ANY_PORT = f'custodian: "{HOST}:0"'
 READ = 'tocsin_events_total{feed="badges"}'
 
 
@@ -83,14 +83,14 @@ def table(taken: Mapping[int, Sequence[Reading]]) -> Iterator[str]:
     """Yield what ``beside`` found as tables of Markdown, a line at a time: medians of rounds."""
     one, two = (_median(found) for found in taken.values())
     ratio = two.events_per_s / one.events_per_s
-    yield "| events per second by the clock | one worker | `--workers 2` | ratio |"
+    yield "| events per second by the clock | one worker | two workers | ratio |"
     yield "|---|--:|--:|--:|"
     rates = f"{one.events_per_s:,.0f} | {two.events_per_s:,.0f} | {ratio:.2f}"
     yield f"| JSON, two partitions, ledger in PostgreSQL | {rates} |"
     yield ""
     yield f"| processor time in ns an event | {' | '.join(TAKERS)} | all |"
     yield f"|---|{'--:|' * (len(TAKERS) + 1)}"
-    for name, found in (("one worker", one), ("`--workers 2`", two)):
+    for name, found in (("one worker", one), ("two workers", two)):
         cells = " | ".join(f"{found.processor_ns[taker]:,.0f}" for taker in TAKERS)
         yield f"| {name} | {cells} | {sum(found.processor_ns.values()):,.0f} |"
     yield ""
@@ -114,17 +114,14 @@ def _median(found: Sequence[Reading]) -> Reading:
 def _reading(system: System, postgres: Postgres, count: int) -> Reading:
     """Let so many workers read a topic."""
     ledger = postgres.new_database()
-    port = free_port()
     text = system.file.read_text(encoding="utf-8")
     text = text.replace(f"sqlite:///{system.directory}/ledger.db", ledger)
-    metrics = f'{{public: "{HOST}:{port}", custodian: "{HOST}:{port + 1}"}}'
-    text = text.replace(f'{{public: "{HOST}:0", custodian: "{HOST}:0"}}', metrics)
     text = text.replace("kafka:\n", "kafka:\n  session_timeout: 300s\n")
     system.file.write_text(text, encoding="utf-8")
     check(system.alarms(), apply=True, partitions=system.partitions)  # as another ledger asks for
     _register(system)
-    pages = [port + 1 + 2 * index for index in range(count)]
-    with _workers(system, count) as pids:
+    pages = [free_port() for _ in range(count)]
+    with _workers(system, pages) as pids:
         with _producer(system) as producer:  # one event a partition, so that all are seen to read
             for partition in range(system.partitions):
                 producer.send(system.topic, b"{}", partition=partition)
@@ -181,20 +178,21 @@ def _register(system: System) -> None:
 
 
 @contextmanager
-def _workers(system: System, count: int) -> Iterator[list[int]]:
-    """Run workers under one command; yield their process ids."""
-    command = [sys.executable, "-m", "stream.cli.main", "run", str(system.file)]
-    with (system.directory / "workers.log").open("wb") as log:
-        parent = subprocess.Popen(
-            [*command, "--workers", str(count)], cwd=ROOT, stdout=log, stderr=log
-        )
-    try:
-        if count > 1:
-            wait_until("workers start", lambda: len(children(parent.pid)) == count)
-        yield children(parent.pid) if count > 1 else [parent.pid]
-    finally:
-        parent.terminate()
-        parent.wait()
+def _workers(system: System, pages: Sequence[int]) -> Iterator[list[int]]:
+    """Run a worker for each port of a custodian's page; yield their process ids."""
+    command = [sys.executable, "-m", "stream.cli.main", "run"]
+    text = system.file.read_text(encoding="utf-8")
+    with ExitStack() as stack:
+        log = stack.enter_context((system.directory / "workers.log").open("wb"))
+        started = []
+        for page in pages:
+            own = system.directory / f"{page}.yaml"
+            own.write_text(text.replace(_ANY_PORT, f'custodian: "{HOST}:{page}"'), encoding="utf-8")
+            worker = subprocess.Popen([*command, str(own)], cwd=ROOT, stdout=log, stderr=log)
+            stack.callback(worker.wait)
+            stack.callback(worker.terminate)
+            started.append(worker.pid)
+        yield started
 
 
 @contextmanager

@@ -6,14 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.progress import (
-    BarColumn,
-    Progress,
-    TaskProgressColumn,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,16 +17,9 @@ __all__ = ["bar"]
 @contextmanager
 def bar(description: str, *, lasting: bool = False) -> Iterator[Callable[[int, int], None]]:
     """Show a progress bar on standard error, there when all is done or not; yield what moves it."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TaskProgressColumn(),
-        TimeElapsedColumn(),
-        TimeRemainingColumn(),
-    )
     console = Console(stderr=True)
     nobody = not lasting and not console.is_terminal
-    with Progress(*columns, console=console, transient=not lasting, disable=nobody) as progress:
+    with Progress(console=console, transient=not lasting, disable=nobody) as progress:
         task = progress.add_task(description, total=None)
 
         def update(done: int, total: int) -> None:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
-from contextlib import contextmanager, nullcontext
 from itertools import chain
-from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING
 
 import click
@@ -30,12 +26,12 @@ from stream.cli.options import ALARMS, LIMIT, given_files
 from stream.cli.shared import FILE, chosen_alarms, echo_json, load_alarms, paths_by_feed
 from stream.cli.surveying import say_read
 from stream.config.scalars import closest
-from stream.model.references import feeds_in_use
 from stream.replay.exact import count_windows, spanning
 from stream.replay.survey import survey
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
+    from pathlib import Path
 
     from stream.cli.counts import Cell
     from stream.model.alarms import Alarms
@@ -53,8 +49,7 @@ _PRIVATE = (
 
 @click.command()
 @click.argument("file", type=FILE)
-@given_files("Count Parquet, CSV or JSON lines, or a dump of a topic.")
-@click.option("--topic", is_flag=True, help="Count what the feeds' topics hold now.")
+@given_files("Count Parquet, CSV or JSON lines, or a dump of a topic.", required=True)
 @ALARMS
 @click.option(
     "--since",
@@ -76,7 +71,6 @@ def count(
     more: tuple[str, ...],
     names: tuple[str, ...],
     *,
-    topic: bool,
     since: str | None,
     until: str | None,
     limit: int | None,
@@ -88,11 +82,9 @@ def count(
 ) -> None:
     """Show what alarms count, exactly: every window, and what is left out of it.
 
-    Reads the files or the topics, opens no ledger, charges and releases nothing. What it prints and
+    Reads the files, opens no ledger, charges and releases nothing. What it prints and
     writes is private data: for the custodian only.
     """
-    if topic == bool(replayed or more):
-        raise click.UsageError("say where the events are: --replay PATH, or --topic")
     if as_json and (summary or every):
         raise click.UsageError("--summary and --all are for what is shown; --json has every cell")
     alarms = chosen_alarms(load_alarms(file), names)
@@ -100,32 +92,26 @@ def count(
         None if text is None else typed_ms(text, alarms.timezone, option)
         for text, option in ((since, "--since"), (until, "--until"))
     )
-    live = any(query.feed.history is None for query in alarms.queries.values())
-    if topic and live and until_ms is None:
-        until_ms = time.time_ns() // 1_000_000
     alarms = spanning(alarms, since_ms, until_ms)
     _refuse_unknown(alarms, groups, true_only=true_only)
     click.echo(f"note: {_PRIVATE}", err=True)
-    given = nullcontext(paths_by_feed(alarms, (*replayed, *more)))
+    files = paths_by_feed(alarms, (*replayed, *more))
 
     def kept(cell: Cell) -> bool:
         named = not groups or not set(groups).isdisjoint(cell.predicate.values())
         return named and (bool(cell.true) or not true_only)
 
-    with _dumped(alarms) if topic else given as files:
-        read = survey(alarms, files)
-        counted = (
-            Counted(query, window, [cell for cell in cells_of(query, window) if kept(cell)])
-            for window in count_windows(alarms, files, limit=limit)
-            for query in (alarms.queries[window.key.query],)
-        )
-        if as_json:
-            for record in chain(
-                chain.from_iterable(map(window_json, counted)), map(feed_json, read)
-            ):
-                echo_json(record)
-        else:
-            _show(alarms, counted, summary=summary, every=every)
+    read = survey(alarms, files)
+    counted = (
+        Counted(query, window, [cell for cell in cells_of(query, window) if kept(cell)])
+        for window in count_windows(alarms, files, limit=limit)
+        for query in (alarms.queries[window.key.query],)
+    )
+    if as_json:
+        for record in chain(chain.from_iterable(map(window_json, counted)), map(feed_json, read)):
+            echo_json(record)
+    else:
+        _show(alarms, counted, summary=summary, every=every)
     say_read(read)
 
 
@@ -165,18 +151,3 @@ def _show(alarms: Alarms, counted: Iterable[Counted], *, summary: bool, every: b
             click.echo(f"{more} more lines with {_MORE}")
         for line in lost_lines(windows, zone):
             click.echo(line)
-
-
-@contextmanager
-def _dumped(alarms: Alarms) -> Iterator[dict[str, list[Path]]]:
-    """Copy what the topics hold now to files that only this user may read, for a while."""
-    from stream.kafka.dump import dump  # noqa: PLC0415  # imports a client of Kafka
-
-    with TemporaryDirectory(prefix="tocsin-count-") as folder:
-        files = {}
-        for number, feed in enumerate(feeds_in_use(alarms)):
-            path = Path(folder) / f"{number}.parquet"
-            with path.open("wb") as opened:
-                dump(alarms, feed.name, opened)
-            files[feed.name] = [path]
-        yield files

@@ -8,7 +8,6 @@ import click
 
 from stream.cli.bars import bar
 from stream.cli.shared import FILE, load_alarms
-from stream.cli.suggestions import feed_names
 from stream.kafka.dump import dump as write_dump
 from stream.simulation.outputs import check_output, private_file
 
@@ -20,7 +19,7 @@ __all__ = ["dump"]
 
 @click.command()
 @click.argument("file", type=FILE)
-@click.argument("feed", shell_complete=feed_names)
+@click.argument("feed")
 @click.argument("path", type=FILE)
 @click.option("--force", is_flag=True, help="Replace PATH where it exists.")
 def dump(file: Path, feed: str, path: Path, *, force: bool) -> None:

@@ -10,7 +10,6 @@ import click
 from stream.build import open_ledger, wall_clock_ms
 from stream.cli.options import YES
 from stream.cli.shared import FILE, load_alarms, require_ledger_file
-from stream.cli.suggestions import feed_names
 from stream.kafka.growth import SETTLE_MS, denied_by
 from stream.kafka.growth import grow as more_partitions
 from stream.windows.shown import moment_text
@@ -30,7 +29,7 @@ _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000}
 
 @click.command()
 @click.argument("file", type=FILE)
-@click.argument("feed", shell_complete=feed_names)
+@click.argument("feed")
 @click.option(
     "--partitions",
     type=click.IntRange(2),

@@ -1,8 +1,8 @@
-"""``tocsin init``: from a few answers to a configuration, its files and the next commands.
+"""``tocsin init``: from a few options to a configuration, its files and the next commands.
 
-Questions go to standard error. Every answer may be given as an option instead, and ``--yes`` takes
-what is left from the template. A sample of events is looked at by the custodian only; nothing of it
-but names and types goes into the files, unless its values are said to be public knowledge.
+The template answers what no option does. A sample of events is looked at by the custodian only;
+nothing of it but names and types goes into the files, unless its values are said to be public
+knowledge.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from accountant.errors import ConfigError
-from stream.cli.asking import Asking
+from stream.cli.answering import answered, values_path
 from stream.cli.shared import FILE, load_alarms
 from stream.config.lock import read_lock
 from stream.planning.drafts.answers import TEMPLATES
@@ -45,7 +45,13 @@ _WHOLE: Final = click.IntRange(min=1)
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False), default=Path())
 @click.option("--from", "existing", type=FILE, help="Write a dry run on Kafka of this file.")
-@click.option("--template", type=click.Choice(list(TEMPLATES)), help="What is watched.")
+@click.option(
+    "--template",
+    type=click.Choice(list(TEMPLATES)),
+    default="office",
+    help="What is watched: people per room (office), sales per shop (shop), what sensors without"
+    " ids count (sensors), requests per endpoint (web).",
+)
 @click.option("--sample", type=FILE, help="Look at these events: .jsonl, .csv or .parquet.")
 @click.option("--from-topic", metavar="TOPIC", help="Look at the last events of this topic.")
 @click.option("--bootstrap", metavar="HOST:PORT", help="Where Kafka is.")
@@ -82,12 +88,12 @@ _WHOLE: Final = click.IntRange(min=1)
 @click.option("--episodes", type=_WHOLE, help="How many a budget period has to carry.")
 @click.option("--since", metavar="DAY", help="First day that a replay decides (2025-03-03).")
 @click.option("--until", metavar="DAY", help="The day after the last one of a replay.")
-@click.option("--yes", "-y", is_flag=True, help="Ask nothing: the template answers the rest.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask whether to write it.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 def init(
     directory: Path,
     existing: Path | None,
-    template: str | None,
+    template: str,
     sample: Path | None,
     from_topic: str | None,
     *,
@@ -95,10 +101,10 @@ def init(
     force: bool,
     **given: Any,
 ) -> None:
-    """Write a configuration from a few answers, with events to try it on.
+    """Write a configuration from a template, with events to try it on.
 
     DIRECTORY gets alarms.yaml with its lock, the values that are watched, made-up events, and tests
-    of the alarm. Whatever no option answers is asked.
+    of the alarm. Options say what is otherwise than in the template.
     """
     if existing is not None:
         _write_dry_run(existing, force=force)
@@ -106,29 +112,22 @@ def init(
     if sample and from_topic:
         raise click.UsageError("--sample or --from-topic: one of them is looked at")
     _refuse_to_replace(directory, (CONFIGURATION, LOCK, SAMPLE, CASES), force=force)
-    if not (template or yes):
-        template = click.prompt(
-            "What is watched: people per room (office), sales per shop (shop), what sensors"
-            " without ids count (sensors), requests per endpoint (web)",
-            type=click.Choice(list(TEMPLATES)),
-            default="office",
-            err=True,
-        )
     looked = _looked(sample, from_topic, given["bootstrap"])
     if from_topic:
         given["topic"] = given["topic"] or from_topic
-    asking = Asking(TEMPLATES[template or "office"], given, looked, silent=yes)
-    answers = asking.answers()
-    draft = asking.fitting(answers, drafted)
+    draft = drafted(answered(TEMPLATES[template], given, looked))
     events = made_up(draft)
     texts = _texts(draft, events)
-    for field, own in asking.values_files.items():
-        name = draft.answers.values_file(field)
-        if own.resolve() == (directory / name).resolve():
+    for field in draft.answers.group_by:
+        name, own = draft.answers.values_file(field), values_path(field, given)
+        if own is not None and own.resolve() == (directory / name).resolve():
             del texts[name]
     _refuse_to_replace(directory, texts, force=force)
+    _tell_alarm(draft)
+    if not yes:
+        click.confirm(f"write this to {directory}?", abort=True, default=True, err=True)
     _write(directory, texts)
-    _tell(directory, draft, events)
+    _tell_files(directory, draft, events)
 
 
 def _write_dry_run(file: Path, *, force: bool) -> None:
@@ -200,10 +199,9 @@ def _write(directory: Path, texts: Mapping[str, str]) -> None:
         ) from error
 
 
-def _tell(directory: Path, draft: Draft, events: MadeUp) -> None:
-    """Say what was written, what it does, and how to go on."""
+def _tell_alarm(draft: Draft) -> None:
+    """Say what the alarm does and what it promises."""
     answers = draft.answers
-    file, sample = directory / CONFIGURATION, directory / SAMPLE
     click.echo(sentence(answers))
     click.echo(
         f"Above {answers.threshold:,} it is missed with probability {answers.max_fnr} at most; at"
@@ -225,6 +223,12 @@ def _tell(directory: Path, draft: Draft, events: MadeUp) -> None:
             f"One event moves the odds of what is published by exp({answers.epsilon}) at most. Who"
             " makes many events is protected less: people are, where events carry their ids."
         )
+
+
+def _tell_files(directory: Path, draft: Draft, events: MadeUp) -> None:
+    """Say what was written, and how to go on."""
+    answers = draft.answers
+    file, sample = directory / CONFIGURATION, directory / SAMPLE
     due = moment_text(events.since_ms, answers.timezone)
     written = {
         CONFIGURATION: "what is wanted of the alarm, with comments",

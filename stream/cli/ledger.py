@@ -21,14 +21,11 @@ from stream.cli.options import JSON_LINES, YES, published
 from stream.cli.past import archive, opened_ledger, refuse_other_budgets, warn_of_orphans
 from stream.cli.restore import claim, mark_spent, set_clock
 from stream.cli.shared import BAD_INPUT, FILE, echo_json, load_alarms
-from stream.cli.suggestions import alarm_names
 from stream.custody.anchors import anchor_line, read_anchor, read_anchors
 from stream.custody.archive import (
     archived_in,
     decisions_in,
     missing_in,
-    refuse_other_file,
-    write_entries,
 )
 from stream.custody.changes import accept_changes
 from stream.custody.history import entry_fields, log_lines
@@ -53,21 +50,7 @@ __all__ = ["ledger"]
 _CONNECT_S = 30.0
 
 
-class _Ledger(Suggesting):
-    """Its commands, which stand behind FILE."""
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read FILE.
-
-        Raises:
-            click.UsageError: it is left out, too.
-        """
-        if len(args) == 1 and args[0] in self.commands:
-            ctx.fail(f"FILE comes first: {ctx.command_path} FILE {args[0]}")
-        return super().parse_args(ctx, args)
-
-
-@click.group(cls=_Ledger)
+@click.group(cls=Suggesting)
 @click.argument("file", type=FILE)
 @click.pass_context
 def ledger(ctx: click.Context, file: Path) -> None:
@@ -193,7 +176,7 @@ def verify(
 
 
 @ledger.command()
-@click.argument("alarm", shell_complete=alarm_names)
+@click.argument("alarm")
 @click.option(
     "--at",
     metavar=TIME,
@@ -242,22 +225,10 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
 
 
 @ledger.command()
-@click.option(
-    "--parquet",
-    "path",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="PATH",
-    help="Write a Parquet file, one row an entry, instead of JSON lines; a former one is replaced.",
-)
 @click.pass_obj
-def export(load: Callable[[], Alarms], path: Path | None) -> None:
-    """Write every entry, as JSON lines or as a Parquet file: no raw count, no hash key is in it."""
-    if path is not None:
-        refuse_other_file(path)
+def export(load: Callable[[], Alarms]) -> None:
+    """Print every entry, one JSON object a line: no raw count, no hash key is in it."""
     with opened_ledger(load()) as opened:
-        if path is not None:
-            click.echo(f"{write_entries(opened.reports.entries(), path)} entries in {path}")
-            return
         for row in opened.reports.entries():
             echo_json(entry_fields(row))
 

@@ -8,7 +8,6 @@ import click
 
 from stream.cli.bars import bar
 from stream.cli.shared import FILE, load_alarms, paths_by_feed
-from stream.cli.suggestions import event_files
 from stream.kafka.history import replay as write_history
 
 if TYPE_CHECKING:
@@ -19,9 +18,7 @@ __all__ = ["load"]
 
 @click.command()
 @click.argument("file", type=FILE)
-@click.argument(
-    "paths", nargs=-1, required=True, metavar="[FEED=]PATH...", shell_complete=event_files
-)
+@click.argument("paths", nargs=-1, required=True, metavar="[FEED=]PATH...")
 def load(file: Path, paths: tuple[str, ...]) -> None:
     """Write recorded events to a feed's topic, with marks of time, for workers to read."""
     alarms = load_alarms(file)

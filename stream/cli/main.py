@@ -17,7 +17,7 @@ __all__ = ["Later", "Suggesting", "main"]
 
 _SECTIONS: Final = {
     "Start": {
-        "init": "Write a configuration from a few answers, with events to try it on.",
+        "init": "Write a configuration from a template, with events to try it on.",
         "lock": "Resolve what FILE leaves open, and write it to its lock.",
         "check": "Check a configuration; say every error with its place and what to write instead.",
         "plan": "Say what a configuration costs and what it is worth, before any data is read.",
@@ -26,7 +26,7 @@ _SECTIONS: Final = {
     },
     "Run": {
         "topics": "Check the topics a configuration needs, or create them.",
-        "run": "Run alarm workers on Kafka, or replay files.",
+        "run": "Run an alarm worker on Kafka, or replay files.",
         "load": "Write recorded events to a feed's topic, with marks of time, for workers to read.",
         "bridge": "Bring sensors' messages from MQTT to a feed, at least once, until told to end.",
         "deliver": (
@@ -43,9 +43,6 @@ _SECTIONS: Final = {
         "ledger": "Look at the ledger of a configuration, or settle what it refuses.",
         "grow": "Give FEED more partitions, under the same ledger and budget.",
         "schema": "Print the JSON Schema of configurations, for editors.",
-        "completion": (
-            "Print what makes a shell complete commands, options, files, alarms and feeds."
-        ),
     },
 }
 """The commands as help lists them: the first sentence of each, which is its own."""
@@ -88,9 +85,9 @@ class Suggesting(click.Group):
             click.UsageError: there is none of that name.
         """
         if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
-            from stream.cli.suggesting import meant  # noqa: PLC0415  # help is quicker without
+            from stream.config.scalars import closest  # noqa: PLC0415  # help is quicker without
 
-            ctx.fail(f"No such command {args[0]!r}. {meant(self, ctx, args[0], args[1:])}")
+            ctx.fail(f"No such command {args[0]!r}: {closest(args[0], self.commands)}")
         return super().resolve_command(ctx, args)
 
 

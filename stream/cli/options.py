@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from stream.cli.shared import FILE
-from stream.cli.suggestions import alarm_names, event_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,7 +22,6 @@ ALARMS: Final = click.option(
     "names",
     multiple=True,
     metavar="NAME",
-    shell_complete=alarm_names,
     help="Only this one; repeatable.",
 )
 LIMIT: Final = click.option(
@@ -39,10 +37,9 @@ def given_files(text: str, *, required: bool = False) -> Callable[[FC], FC]:
         multiple=True,
         required=required,
         metavar="[FEED=]PATH...",
-        shell_complete=event_files,
         help=text,
     )
-    more = click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]", shell_complete=event_files)
+    more = click.argument("more", nargs=-1, metavar="[[FEED=]PATH...]")
     return lambda command: replayed(more(command))
 
 

@@ -19,11 +19,10 @@ from stream.cli.console import alarms_table, budget_bars
 from stream.cli.options import given_files
 from stream.cli.shared import FILE, load_alarms, paths_by_feed, refuse_objected
 from stream.cli.surveying import refuse_unusable, say_read
-from stream.cli.workers import Place, check_workers, run_workers, worker_settings
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.records import encode
 from stream.decisions.release import alarm_records, count_records, decision_record
-from stream.logs.settings import Form, Level
+from stream.logs.settings import Form
 from stream.model.losses import wall_text
 from stream.planning.budget import budget_plan
 from stream.planning.playing import starving
@@ -82,21 +81,9 @@ _UNCLAIMED = (
     help="Replay made-up or public data: nothing is spent, no ledger and no claim is kept.",
 )
 @click.option(
-    "--workers",
-    type=click.IntRange(min=1),
-    default=1,
-    metavar="N",
-    help="Run N workers on Kafka, each a process of its own; the ledger is PostgreSQL then.",
-)
-@click.option(
-    "--log-level",
-    type=click.Choice([level.value for level in Level]),
-    help="The least that a worker's log holds, whatever the configuration says.",
-)
-@click.option(
     "--log-format",
     type=click.Choice([form.value for form in Form]),
-    help="Of a worker's log, the same.",
+    help="Of a worker's log, whatever the configuration says.",
 )
 def run(
     file: Path,
@@ -107,28 +94,22 @@ def run(
     custodian_report: Path | None,
     accept_drops: bool,
     dry: bool,
-    workers: int,
-    log_level: str | None,
     log_format: str | None,
 ) -> None:
-    """Run alarm workers on Kafka, or replay files."""
+    """Run an alarm worker on Kafka, or replay files."""
     _refuse((more and not replayed, "files are given after --replay"))
-    place = Place.taken()
-    alarms = load_alarms(file, quiet=place is not None)  # the parent has said it
+    alarms = load_alarms(file)
     planned = budget_plan(alarms, plans_of(alarms))
     refuse_objected(alarms, planned)
-    if alarms.budget.gaussian is not None and place is None:
+    if alarms.budget.gaussian is not None:
         wall = wall_text(alarms.budget.gaussian, alarms.budget.wall_units)
         click.echo(f"note: what these alarms say is bounded by {wall}", err=True)
-    if planned.suggestion and place is None:
+    if planned.suggestion:
         click.echo(f"note: {planned.suggestion}", err=True)
         for sentence in starving(alarms, planned):
             click.echo(f"note: {sentence}", err=True)
     if replayed:
-        _refuse(
-            (workers > 1, "a replay is one process; --workers is for Kafka"),
-            (log_level or log_format, "a replay has no log; a worker has one"),
-        )
+        _refuse((log_format, "a replay has no log; a worker has one"))
         files = paths_by_feed(alarms, (*replayed, *more))
         read = survey(alarms, files)
         if not accept_drops:
@@ -141,21 +122,12 @@ def run(
         (accept_drops, "--accept-drops goes with --replay; a worker has an alert instead"),
         (dry, "--dry-run goes with --replay; what a worker publishes is spent"),
     )
-    if place is None and workers > 1:
-        check_workers(alarms, file, workers)
-        click.get_current_context().exit(run_workers(workers))
-    settings = alarms.settings
-    if place is not None:
-        place.end_with_parent()
-        settings = worker_settings(settings, place.index)
     from stream.cli.worker import start  # noqa: PLC0415  # imports Faust
 
     click.get_current_context().exit(
         start(
             alarms,
             file,
-            settings=settings,
-            level=Level(log_level) if log_level else None,
             form=Form(log_format) if log_format else None,
             released=_print_record if as_json else None,
         )

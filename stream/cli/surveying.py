@@ -62,12 +62,6 @@ def _read(found: FeedSurvey, *, examples: bool = True) -> str:
     if lost:
         parts.append(f"not usable: {', '.join(lost)}")
     parts += [_unseen(alarm) for alarm in found.alarms if alarm.unseen_count]
-    people = found.alarms[0].people if found.alarms else None
-    if people is not None:
-        about = "" if people.exact else "about "
-        name = found.alarms[0].alarms[0]
-        parts.append(f"ids in a window of {name}: {about}{people.largest} at most")
-        parts[-1] += f", {about}{people.median} in the median"
     return "; ".join(parts)
 
 

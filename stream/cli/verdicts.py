@@ -1,22 +1,20 @@
-"""What came of tests: as lines, as JSON, and as JUnit's XML."""
+"""What came of tests: as lines and as JSON."""
 
 from __future__ import annotations
 
-import html
 from typing import TYPE_CHECKING, Any, Final
 
 from stream.windows.instants import iso_utc
 from stream.windows.shown import clock_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterator
 
-    from accountant.errors import TocsinError
     from stream.config.cases.ranges import Range
     from stream.simulation.cases.judging import Check, Verdict
     from stream.simulation.cases.laws import Bounds
 
-__all__ = ["chance_text", "junit", "lines_of", "summary", "verdict_json"]
+__all__ = ["chance_text", "lines_of", "summary", "verdict_json"]
 
 _DIGITS: Final = (4, 6, 9, 12, 17)
 _WORDS: Final = {
@@ -77,35 +75,6 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
     }
 
 
-def junit(files: Iterable[tuple[str, Sequence[Verdict], Sequence[TocsinError]]]) -> str:
-    """Return a report in JUnit's XML: a suite for every file.
-
-    Args:
-        files: the name, the verdicts and the errors of each.
-    """
-    lines = ['<?xml version="1.0" encoding="UTF-8"?>', "<testsuites>"]
-    for file, verdicts, errors in files:
-        failed = sum(not verdict.passed for verdict in verdicts)
-        lines.append(
-            f'  <testsuite name="{_xml(file)}" tests="{len(verdicts) + len(errors)}"'
-            f' failures="{failed}" errors="{len(errors)}">'
-        )
-        for verdict in verdicts:
-            case = verdict.case
-            named = f'classname="{_xml(case.query.id)}" name="{_xml(case.name)}"'
-            lines.append(f"    <testcase {named}>")
-            told = "\n".join(list(lines_of(verdict, verbose=False))[1:])
-            if not verdict.passed:
-                lines.append(f'      <failure message="not as expected">{_xml(told)}</failure>')
-            lines.append("    </testcase>")
-        for error in errors:
-            lines.append(f'    <testcase classname="{_xml(file)}" name="{_xml(error.sentence)}">')
-            lines.append(f'      <error message="{_xml(error.hint)}"/>')
-            lines.append("    </testcase>")
-        lines.append("  </testsuite>")
-    return "\n".join([*lines, "</testsuites>", ""])
-
-
 def chance_text(chance: float, digits: int = _DIGITS[0]) -> str:
     """Return a probability as people read it: near 1, by what it lacks."""
     rest = 1 - chance
@@ -140,8 +109,3 @@ def _beside(chance: float, taken: Range | None) -> str:
         if taken is None or taken.holds(shown) is taken.holds(chance):
             return text
     return str(chance)
-
-
-def _xml(text: str) -> str:
-    """Return a text as XML holds it: what it cannot hold is left out."""
-    return html.escape("".join(each for each in text if each == "\n" or each.isprintable()))

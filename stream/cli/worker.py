@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from accountant.errors import TocsinError
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stream.decisions.records import Record
-    from stream.logs.settings import Level
-    from stream.model.alarms import Alarms, Settings
+    from stream.model.alarms import Alarms
 
 __all__ = ["reread", "start"]
 
@@ -30,8 +28,6 @@ def start(
     alarms: Alarms,
     file: Path,
     *,
-    settings: Settings,
-    level: Level | None,
     form: Form | None,
     released: Callable[[Record], None] | None,
 ) -> int:
@@ -40,27 +36,24 @@ def start(
     Args:
         alarms: the checked configuration.
         file: where it was read, and is read again on SIGHUP.
-        settings: what this worker takes for those of the configuration: one of several has its
-            own ports.
-        level: of the log, before what the configuration says.
-        form: of the log, the same.
+        form: of the log, before what the configuration says.
         released: told every decision and alarm record that this worker published.
 
     Raises:
         TocsinError: it cannot start; where the log is JSON, that is a line of it instead.
     """
-    chosen = LogSettings(level or settings.log.level, form or settings.log.form)
+    declared = alarms.settings.log
+    chosen = LogSettings(declared.level, form or declared.form)
     log = Log(sys.stderr, chosen)
     redirect(log)
 
     def read_again() -> None:
-        reread(file, alarms, log, level)
+        reread(file, alarms, log)
 
     if chosen.form is Form.TEXT:
         say_awaited(alarms)
     try:
-        mine = replace(alarms, settings=settings)
-        return run(mine, released=released, log=log, reread=read_again)
+        return run(alarms, released=released, log=log, reread=read_again)
     except Exception as error:
         if chosen.form is Form.TEXT:
             raise
@@ -69,7 +62,7 @@ def start(
         return code
 
 
-def reread(file: Path, running: Alarms, log: Log, level: Level | None) -> None:
+def reread(file: Path, running: Alarms, log: Log) -> None:
     """Read a configuration again, and take on what may change in a running worker: the log's level.
 
     Whatever else has changed is named, by the key it stands under; it needs a restart. Variables of
@@ -79,14 +72,13 @@ def reread(file: Path, running: Alarms, log: Log, level: Level | None) -> None:
         file: where it stands.
         running: what the worker was started with.
         log: whose level is set.
-        level: the one given on the command line, which the file does not change.
     """
     report = examine(file, environ=os.environ)
     refused = (*report.errors, *report.open)
     if report.alarms is None or refused:
         log.error(Line.NOT_REREAD, error=refused[0])
         return
-    log.level = level or report.alarms.settings.log.level
+    log.level = report.alarms.settings.log.level
     now, then = _sections(report.alarms), _sections(running)
     restart = ", ".join(name for name in now if now[name] != then[name])
     fields = {"needs_restart": restart} if restart else {}

@@ -37,7 +37,6 @@ __all__ = [
     "archived_in",
     "decisions_in",
     "missing_in",
-    "refuse_other_file",
     "write_entries",
 ]
 
@@ -100,23 +99,6 @@ def write_entries(rows: Iterable[EntryRow], path: Path) -> int:
             hint="give a place that can be written to, with space; nothing else has changed",
         ) from error
     return many
-
-
-def refuse_other_file(path: Path) -> None:
-    """Refuse to replace a file that holds no entries: a configuration, a ledger, anything.
-
-    Raises:
-        ConfigError: there is one.
-    """
-    try:
-        known = not path.exists() or _is_of_entries(path)
-    except _UNREADABLE:
-        known = False
-    if not known:
-        raise ConfigError(
-            f"{path} is there, and is no export of entries",
-            hint="name another file; nothing has changed",
-        )
 
 
 def archive(ledger: Ledger, folder: Path, before_ms: int) -> Moved:

@@ -10,11 +10,10 @@ from stream.events.columns import MAX_STRING_BYTES
 from stream.events.files import misfit
 from stream.model.feeds import FieldType, required_fields
 from stream.replay.findings import OUTSIDE_WINDOWS, UNASKED
-from stream.windows.instants import TIME_END_MS
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from stream.model.feeds import Feed, Field
     from stream.model.queries import Query
@@ -43,6 +42,13 @@ REMEDIES: Final[Mapping[str, str]] = {
 """What to do about rows that are dropped, by reason."""
 
 
+_SOUND: Final[Mapping[str, Callable[[object], bool]]] = {
+    "not_finite": lambda value: not isinstance(value, float) or math.isfinite(value),
+    "too_long": lambda value: len(str(value).encode(errors="replace")) <= MAX_STRING_BYTES,
+}
+"""What a value of a row that was dropped for this is not."""
+
+
 def shown(value: object) -> str:
     """Return a value as a terminal may show it: one short line without control characters."""
     text = repr(value)
@@ -68,14 +74,12 @@ def why(
     """
     if isinstance(values, str):
         return shown(values)
-    found = {
-        "wrong_type": _wrong_types(values, feed, text=text),
-        "missing_field": _missing(values, feed),
-        "out_of_domain": _unknown(values, feed, queries),
-        "bad_time": _bad_time(values, feed),
-        "not_finite": _of_types(values, feed, FieldType.FLOAT),
-        "too_long": _of_types(values, feed, FieldType.STRING),
-    }.get(reason, ())
+    if reason == "missing_field":
+        found = _missing(values, feed)
+    elif reason == "out_of_domain":
+        found = _unknown(values, feed, queries)
+    else:
+        found = _unfit(reason, values, feed, text=text)
     return "; ".join(found) or shown(dict(values))
 
 
@@ -101,15 +105,20 @@ def passed_by(reason: str, time_ms: int, feed: Feed, timezone: str) -> str:
     return dated
 
 
-def _wrong_types(values: Mapping[str, object], feed: Feed, *, text: bool) -> Iterable[str]:
+def _unfit(reason: str, values: Mapping[str, object], feed: Feed, *, text: bool) -> Iterable[str]:
+    """Yield the fields whose own values are the reason."""
     for name, field in feed.fields.items():
         value = values.get(name)
-        if not misfit(value, field.type, text=text):
-            continue
-        told = f"`{name}` is {shown(value)}, declared as {field.type.value}"
-        if field.type is FieldType.TIMESTAMP:
-            told += "; write ISO 8601, as 2025-03-05T09:12:00Z, or whole milliseconds since 1970"
-        yield told
+        told = f"`{name}` is {shown(value)}"
+        if reason == "wrong_type" and misfit(value, field.type, text=text):
+            told += f", declared as {field.type.value}"
+            if field.type is FieldType.TIMESTAMP:
+                told += "; write ISO 8601, as 2025-03-05T09:12:00Z, or milliseconds since 1970"
+            yield told
+        elif reason == "bad_time" and name == feed.time:
+            yield f"{told}; numbers are milliseconds since 1970, not micro- or nanoseconds"
+        elif reason in _SOUND and value is not None and not _SOUND[reason](value):
+            yield told
 
 
 def _missing(values: Mapping[str, object], feed: Feed) -> Iterable[str]:
@@ -137,31 +146,6 @@ def _unknown(values: Mapping[str, object], feed: Feed, queries: Sequence[Query])
 
 def _place(field: Field) -> str:
     return field.domain_file or f"the domain of `{field.name}`"
-
-
-def _bad_time(values: Mapping[str, object], feed: Feed) -> Iterable[str]:
-    value = values.get(feed.time)
-    told = f"`{feed.time}` is {shown(value)}"
-    try:
-        beyond = int(str(value)) >= TIME_END_MS
-    except ValueError:
-        beyond = False
-    if beyond:
-        told += "; are these micro- or nanoseconds? Numbers are milliseconds since 1970"
-    yield told
-
-
-def _of_types(values: Mapping[str, object], feed: Feed, kind: FieldType) -> Iterable[str]:
-    for name, field in feed.fields.items():
-        value = values.get(name)
-        if field.type is not kind or value is None:
-            continue
-        if kind is FieldType.STRING:
-            fits = len(str(value).encode(errors="replace")) <= MAX_STRING_BYTES
-        else:
-            fits = isinstance(value, float) and math.isfinite(value)
-        if not fits:
-            yield f"`{name}` is {shown(value)}"
 
 
 def _nearest(word: str, known: Sequence[str]) -> str | None:

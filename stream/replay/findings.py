@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from stream.replay.people import People
-
 __all__ = [
     "OUTSIDE_HISTORY",
     "OUTSIDE_WINDOWS",
@@ -54,7 +52,6 @@ class AlarmSurvey:
         predicates: how many it has.
         unseen: names of some predicates that no usable row is of, in the order of the domain.
         unseen_count: how many there are.
-        people: different ids in its windows; ``None`` where nothing is usable.
     """
 
     alarms: tuple[str, ...]
@@ -64,7 +61,6 @@ class AlarmSurvey:
     predicates: int
     unseen: tuple[str, ...]
     unseen_count: int
-    people: People | None
 
 
 @dataclass(frozen=True, slots=True)

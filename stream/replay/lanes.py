@@ -39,7 +39,6 @@ __all__ = [
     "FileSource",
     "Lane",
     "Source",
-    "open_source",
     "read_until",
     "source_of",
 ]
@@ -75,16 +74,25 @@ class Lane:
         raise NotImplementedError
 
 
-def open_source(feed: Feed, paths: Sequence[Path]) -> Source:
+def source_of(feed: Feed, files: Mapping[str, Sequence[Path]], alarms: Alarms) -> Source:
     """Look at the files of a feed and say how they are read; no event is read yet.
 
     Args:
         feed: what the events are declared to be.
-        paths: files of events, or one dump of a log.
+        files: per feed name files of events, or one dump of a log.
+        alarms: the configuration, for the error.
 
     Raises:
+        ConfigError: none are given.
         DataError: a dump is given beside other files, or is of another topic or version.
     """
+    paths = files.get(feed.name)
+    if not paths:
+        raise ConfigError(
+            f"no file is given for feed {feed.name!r}",
+            file=alarms.file,
+            hint=f"add `--replay {feed.name}=PATH`",
+        )
     dumps = [path for path in paths if _is_dump(path)]
     if not dumps:
         return FileSource(feed, tuple(paths))
@@ -100,28 +108,6 @@ def open_source(feed: Feed, paths: Sequence[Path]) -> Source:
             hint=f"feed {feed.name!r} reads {feed.topic!r}; name the feed as in FEED=PATH",
         )
     return DumpSource(dumps[0], info)
-
-
-def source_of(feed: Feed, files: Mapping[str, Sequence[Path]], alarms: Alarms) -> Source:
-    """Return ``open_source`` of the files given for a feed.
-
-    Args:
-        feed: what the events are declared to be.
-        files: per feed name.
-        alarms: the configuration, for the error.
-
-    Raises:
-        ConfigError: none are given.
-        DataError: as ``open_source``.
-    """
-    paths = files.get(feed.name)
-    if not paths:
-        raise ConfigError(
-            f"no file is given for feed {feed.name!r}",
-            file=alarms.file,
-            hint=f"add `--replay {feed.name}=PATH`",
-        )
-    return open_source(feed, paths)
 
 
 def read_until(

@@ -45,11 +45,6 @@ class Spans:
                 self._highest -= 1
         self._next_active = lru_cache(_REMEMBERED)(self._active_from)
 
-    @property
-    def indexes(self) -> int:
-        """How many windows lie between the first and the last, running or not."""
-        return max(self._highest - self._lowest + 1, 0)
-
     def containing(self, times: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the first and the last window to decide, shape (n,), that contain each time."""
         first, last = self._calendar.containing(times)

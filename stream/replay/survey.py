@@ -12,21 +12,17 @@ from __future__ import annotations
 
 from collections import deque
 from functools import partial
-from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
 from operators.noise.source import NoiseSource
 from stream.events.columns import GOOD, Drop, verdict
-from stream.events.decoder import Batcher, Decoder
-from stream.events.files import json_object, read_stretches
-from stream.events.marks import claims_mark
+from stream.events.decoder import Batcher
+from stream.events.files import read_stretches
 from stream.model.alarms import each_for_itself
-from stream.model.feeds import Codec
 from stream.model.references import feeds_in_use
-from stream.replay.dumps import read_log
 from stream.replay.lanes import DumpSource, source_of
 from stream.replay.replay import windows_of
 from stream.replay.tally import Row, Tally
@@ -38,15 +34,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stream.events.decoder import Batch, Record
+    from stream.events.decoder import Batch
     from stream.events.files import Stretch
     from stream.model.alarms import Alarms
-    from stream.model.feeds import Feed
     from stream.replay.findings import FeedSurvey
 
 __all__ = ["survey"]
-
-_RECORDS: Final = 1_024
 
 
 def survey(alarms: Alarms, files: Mapping[str, Sequence[Path]]) -> list[FeedSurvey]:
@@ -125,39 +118,8 @@ def _read_dump(source: DumpSource, tally: Tally, alarms: Alarms, key: bytes) -> 
     for lane in lanes:
         while not lane.ended:
             deque(lane.advance(), maxlen=0)  # what the windows count is not asked here
-    for number in range(source.partitions):
-        _describe(source, number, tally, key)
 
 
 def _dumped_row(partition: int, batch: Batch, at: int) -> Row:
     values = batch.rows.slice(at, 1).to_pylist()[0]
     return Row(f"partition {partition}, offset {batch.offset[at]}", values)
-
-
-def _describe(source: DumpSource, partition: int, tally: Tally, key: bytes) -> None:
-    """Find the first record of every reason that decoding gave, and that has no example yet."""
-    feed = tally.feed
-    decoder = Decoder(feed, partition=partition, partitions=source.partitions, hash_key=key)
-    logged = read_log(source.path, partition=partition)
-    records = (one.record for one in logged if not claims_mark(one.record.headers))
-
-    while tally.undescribed and (some := list(islice(records, _RECORDS))):
-        if tally.undescribed & _dropped(decoder, some):
-            for record in some:
-                for reason in tally.undescribed & _dropped(decoder, [record]):
-                    place = f"partition {partition}, offset {record.offset}"
-                    tally.drop(reason, 0, partial(Row, place, _content(record, feed)))
-
-
-def _dropped(decoder: Decoder, records: Sequence[Record]) -> set[str]:
-    """Return the reasons for which records, or rows of them, cannot be read."""
-    return {reason for _, drops in decoder.batches(records) for reason in drops}
-
-
-def _content(record: Record, feed: Feed) -> Mapping[str, object] | str:
-    """Return the object that a record holds, or its bytes as text."""
-    if record.value is None:
-        return "a record without a value"
-    if feed.codec is Codec.JSON:
-        return json_object(record.value)
-    return f"a message of {len(record.value)} bytes"

@@ -21,7 +21,6 @@ from stream.replay.findings import (
     FeedSurvey,
     Finding,
 )
-from stream.replay.people import PeoplePerWindow
 from stream.replay.spans import Spans
 from stream.windows.instants import TIME_END_MS
 
@@ -65,7 +64,6 @@ class _Use:
         self._spans = spans
         self._seen = np.zeros(len(query.counted), np.bool_)
         self._asked = self._usable = 0
-        self._people = PeoplePerWindow(windows=spans.indexes, overlap=query.calendar.overlap)
 
     def add(
         self, columns: Columns, taken: NDArray[np.bool_] | None
@@ -91,8 +89,6 @@ class _Use:
         chosen = usable[ready]
         self._usable += int(np.count_nonzero(chosen))
         self._seen[rows.cell[chosen]] = True
-        first, last = self._spans.containing(rows.time_ms[chosen])
-        self._people.add(first, last, rows.unit[chosen].hashes()[:, 0])
         return fates, ready, usable
 
     def counted(self) -> AlarmSurvey:
@@ -110,7 +106,6 @@ class _Use:
                 for cell in unseen[:_UNSEEN_SHOWN].tolist()
             ),
             unseen_count=len(unseen),
-            people=self._people.counted(),
         )
 
 
@@ -190,11 +185,6 @@ class Tally:
                 row, time_ms = partial(row_at, at), int(batch.time_ms[at])
                 told = partial(self._why_not, reason, row, time_ms)
                 self._passed_by.add(reason, int(np.count_nonzero(mine)), told)
-
-    @property
-    def undescribed(self) -> set[str]:
-        """The reasons of drops of which no example is known."""
-        return {name for name, found in self._dropped.by_reason.items() if not found.place}
 
     def read(self, rows: int) -> None:
         """Count rows that were read, bad ones included."""

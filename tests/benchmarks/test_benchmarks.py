@@ -130,7 +130,7 @@ def test_the_report_of_aims_says_what_is_reached(monkeypatch: pytest.MonkeyPatch
     assert f"| aiokafka alone | {cells} | {cells} |" in text
     assert "- JSON, to abc: 3.00; the aim is at least 1.8: reached." in text
     assert "- two workers to one: 1.80; the aim is at least 1.7: reached." in text
-    assert "| `--workers 2` | 2,500 | 200 | 20 | 30 | 2,750 |" in text
+    assert "| two workers | 2,500 | 200 | 20 | 30 | 2,750 |" in text
     assert "0.90 of 2 cores busy" in text
     assert "2.22 times as fast here" in text
     assert "1.60 times as fast with cores to spare" in text

@@ -351,8 +351,6 @@ def commands() -> dict[str, str]:
             "--custodian-report",
             "report.prom",
         )
-        ask("parquet", folder, *ledger, "export", "--parquet", "out.parquet")
-        ask("parquet over a configuration", folder, *ledger, "export", "--parquet", "alarms.yaml")
         for number, arguments in enumerate(map(str.split, MISTAKES["ledger"])):
             ask(f"ledger {number:02}", folder, *ledger, *arguments)
         _changed(folder, ask)

@@ -24,7 +24,7 @@ def test_the_longest_come_first_and_then_what_waits_for_a_broker() -> None:
         item("integration/test_b.py", "broker"),
         item("integration/test_up.py"),
         item("soak/test_soak.py", "own_broker"),
-        item("unit/stream/cli/test_workers.py"),
+        item("unit/stream/cli/test_worker.py"),
         item("unit/test_c.py", "guarded"),
     ]
     shared = list(items)

@@ -26,7 +26,6 @@ _BROKERS: Final = frozenset({"broker", "own_broker", "guarded"})
 _MINUTES: Final = (
     "soak/test_soak.py",
     "integration/test_up.py",
-    "integration/test_workers.py",
     "integration/test_crash_matrix.py",
     "integration/test_growth.py",
     "integration/test_reference_feeds.py",

@@ -205,24 +205,6 @@ def test_verify_since_a_noted_link_says_what_it_did_not_read(decided: str) -> No
     assert "is not the one that was noted" in wrong.stderr
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        *("", "feed:badges", "=1:" + "0" * 32, "1", "1:", "1:0", "1" + "0" * 32),
-        *("-1:" + "0" * 32, "1:" + "g" * 32, "1:" + "0" * 33, "1.0:" + "0" * 32),
-        *("other=1:" + "0" * 32, "9" * 5000 + ":" + "0" * 32),
-    ],
-)
-def test_a_malformed_anchor_is_bad_input(tmp_path: Path, text: str) -> None:
-    """A sentence with a hint, and exit code 2."""
-    path = configuration(tmp_path)
-    with open_ledger(load(Path(path), environ={})):
-        pass
-    result = tocsin("ledger", path, "verify", "--anchor", text)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "hint:" in result.stderr
-
-
 def test_two_anchors_that_contradict_each_other_are_bad_input(decided: str) -> None:
     """One entry has one hash."""
     same = ("--anchor", "3:" + "0" * 32, "--anchor", "3:" + "1" * 32)
@@ -368,28 +350,6 @@ def test_the_current_period_is_kept_by_default(
     assert told.splitlines()[0].endswith(", before 1970-01-11 00:00 UTC")
     assert len(archived_until(path)) == 24
     assert without_anchors(status_of(path)) == without_anchors(before)
-
-
-@pytest.mark.parametrize(
-    ("before", "text"),
-    [("2999-01-01", "future"), ("yesterday", "ISO"), ("", "ISO"), ("1970-01-01T99", "ISO")],
-)
-def test_an_instant_that_makes_no_sense_is_bad_input(
-    tmp_path: Path, decided: str, before: str, text: str
-) -> None:
-    """What has not ended cannot be archived."""
-    folder = tmp_path / "archive"
-    result = tocsin("ledger", decided, "archive", str(folder), "--before", before)
-    assert (result.exit_code, result.stdout, folder.exists()) == (2, "", False)
-    assert text in result.stderr
-
-
-@pytest.mark.parametrize("at", ["2999-01-01", "soon"])
-def test_losses_name_the_option_that_makes_no_sense(decided: str, at: str) -> None:
-    """The error is about ``--at``; nothing has been lost in the future."""
-    result = tocsin("ledger", decided, "losses", "crowd", "--at", at)
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert "--at" in result.stderr
 
 
 def test_losses_of_an_alarm_that_never_ran_say_so(decided: str) -> None:

@@ -68,9 +68,8 @@ def test_a_missing_section_is_said_before_a_port_is_opened(tmp_path: Path) -> No
     [
         (("run", "FILE", "EVENTS"), "after --replay"),
         (("run", "FILE", "--json"), "--replay"),
-        (("run", "FILE", "--replay", "EVENTS", "--log-level", "debug"), "a replay has no log"),
         (("run", "FILE", "--replay", "EVENTS", "--log-format", "json"), "a replay has no log"),
-        (("run", "FILE", "--log-level", "loud"), "'debug', 'info', 'warning', 'error'"),
+        (("run", "FILE", "--log-format", "loud"), "'text', 'json'"),
         (("load", "FILE"), "Missing argument"),
         (("run", "FILE", "--replay", "nowhere.jsonl"), "no such file"),
         (("run", "FILE", "--replay", "FILE"), "suffix"),

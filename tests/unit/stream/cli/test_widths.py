@@ -129,15 +129,6 @@ def _letters(text: str) -> str:
     return "".join(letter for letter in text if letter.isalpha())
 
 
-@pytest.mark.parametrize("width", [60, 200])
-@pytest.mark.parametrize("command", [("check", "FILE"), ("ledger", "FILE", "verify")])
-def test_commands_without_tables_print_the_same_at_any_width(
-    folder: Path, command: tuple[str, ...], width: int
-) -> None:
-    """What is not a table is left to the terminal, which breaks lines without losing any."""
-    assert _told(folder, width, *command) == _told(folder, 80, *command)
-
-
 def test_alarms_and_denials_are_lines(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """`watch` prints one line each, however narrow the terminal."""
     alarm = Alarm(

@@ -5,22 +5,16 @@ from __future__ import annotations
 import io
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from accountant.errors import LedgerError
 from stream.cli import worker
-from stream.cli.workers import worker_settings
 from stream.config.loading import load
 from stream.logs.lines import Line, Log
 from stream.logs.settings import Form, Level, LogSettings
 from tests.support.commands import configuration
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from stream.model.alarms import Alarms
 
 
 class Rereading:
@@ -33,10 +27,10 @@ class Rereading:
         self.stream = io.StringIO()
         self.log = Log(self.stream, LogSettings(Level.INFO, Form.JSON))
 
-    def __call__(self, text: str, level: Level | None = None) -> dict[str, Any]:
+    def __call__(self, text: str) -> dict[str, Any]:
         """Read another text from the file; return the line that says so."""
         self.file.write_text(text, encoding="utf-8")
-        worker.reread(self.file, self.running, self.log, level)
+        worker.reread(self.file, self.running, self.log)
         line: dict[str, Any] = json.loads(self.stream.getvalue().splitlines()[-1])
         return line
 
@@ -53,13 +47,6 @@ def test_the_level_is_taken_on(reread: Rereading) -> None:
     assert (line["event"], line["log_level"]) == (Line.REREAD, "debug")
     assert "needs_restart" not in line
     assert reread.log.level is Level.DEBUG
-
-
-def test_the_level_of_the_command_line_stays(reread: Rereading) -> None:
-    """It was given for this run, whatever the file says."""
-    line = reread(f"log: {{level: debug}}\n{reread.text}", Level.INFO)
-    assert line["log_level"] == "info"
-    assert reread.log.level is Level.INFO
 
 
 @pytest.mark.parametrize(
@@ -91,32 +78,8 @@ def test_a_file_that_cannot_be_used_changes_nothing(reread: Rereading) -> None:
     assert (line["event"], line["error"]) == (Line.NOT_REREAD, "ConfigError")
     assert line["message"].startswith(f"{reread.file}:")
     reread.file.unlink()
-    worker.reread(reread.file, reread.running, reread.log, None)
+    worker.reread(reread.file, reread.running, reread.log)
     assert len(reread.stream.getvalue().splitlines()) == 2
-
-
-def test_one_of_several_workers_compares_files_and_not_its_ports(
-    reread: Rereading, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Its ports are its own; that they are not the file's is no change of the file."""
-
-    def run(alarms: Alarms, *, reread: Callable[[], None], **_others: Any) -> int:
-        assert alarms.settings.public_address[1] == 9466
-        reread()
-        return 0
-
-    monkeypatch.setattr(worker, "run", run)
-    code = worker.start(
-        reread.running,
-        reread.file,
-        settings=worker_settings(reread.running.settings, 1),
-        level=None,
-        form=Form.JSON,
-        released=None,
-    )
-    assert code == 0
-    line = json.loads(capsys.readouterr().err)
-    assert (line["event"], "needs_restart" in line) == (Line.REREAD, False)
 
 
 @pytest.mark.parametrize(
@@ -138,8 +101,6 @@ def test_what_cannot_start_is_a_line_of_a_log_in_json(
         return worker.start(
             reread.running,
             reread.file,
-            settings=reread.running.settings,
-            level=None,
             form=form,
             released=None,
         )

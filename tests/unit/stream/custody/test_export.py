@@ -1,4 +1,4 @@
-"""A ledger as JSON lines and as Parquet: the same entries, and all that its losses come from."""
+"""A ledger as JSON lines, and as an archive has it: all that its losses come from."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -119,43 +118,24 @@ def replayed(rows: Rows) -> tuple[Counter[int], int]:
     return +periods, worst_instant(spans)
 
 
-def from_parquet(path: Path) -> Rows:
-    """Return all entries of a file, in the form of JSON lines."""
-    return [
-        {
-            "record": row["kind"],
-            "seq": row["seq"],
-            **json.loads(row["payload"]),
-            "hash": row["hash"].hex(),
-        }
-        for row in pq.read_table(path).to_pylist()
-    ]
-
-
 def placed(folder: Path) -> tuple[str, str]:
     """Return the path of a configuration, and the URL of a ledger that has yet to be opened."""
     (folder / ".tocsin").mkdir()
     return configuration(folder), f"sqlite:///{folder}/.tocsin/alarms.db"
 
 
-def exported(tmp_path: Path) -> tuple[Rows, Rows, LedgerStatus]:
-    """Return a filled ledger by both commands, and its status."""
+def exported(tmp_path: Path) -> tuple[Rows, LedgerStatus]:
+    """Return the entries of a filled ledger, and its status."""
     path, url = placed(tmp_path)
     with open_ledger(url) as ledger:
         fill(ledger)
         status = ledger.reports.status()
-    lines = json_lines(tocsin("ledger", path, "export"))
-    file = tmp_path / "out" / "entries.parquet"
-    told = tocsin("ledger", path, "export", "--parquet", str(file))
-    assert told.exit_code == 0, told.output
-    assert told.stdout == f"{len(lines)} entries in {file}\n"
-    return lines, from_parquet(file), status
+    return json_lines(tocsin("ledger", path, "export")), status
 
 
-def test_both_forms_hold_the_same_entries(tmp_path: Path) -> None:
-    """Every entry, with windows of every answer, is in both; noise and the secret are in none."""
-    lines, table, status = exported(tmp_path)
-    assert lines == table
+def test_every_entry_is_written(tmp_path: Path) -> None:
+    """With windows of every answer, and without noise and the secret."""
+    lines, status = exported(tmp_path)
     assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
     assert status.anchor == f"{len(lines)}:{lines[-1]['hash']}"
     assert {line["record"] for line in lines} == {
@@ -194,45 +174,38 @@ def test_what_was_archived_says_where(tmp_path: Path) -> None:
 
 
 def test_exported_losses_add_up_to_the_live_totals(tmp_path: Path) -> None:
-    """Summed by period and over the worst instant, both forms give what status says."""
-    lines, table, status = exported(tmp_path)
-    for rows in (lines, table):
-        periods, worst = replayed(rows)
-        assert periods == status.scopes["user"].periods
-        assert max(periods.values()) == status.scopes["user"].spent_units
-        assert worst == status.scopes["event"].spent_units
+    """Summed by period and over the worst instant, they give what status says."""
+    lines, status = exported(tmp_path)
+    periods, worst = replayed(lines)
+    assert periods == status.scopes["user"].periods
+    assert max(periods.values()) == status.scopes["user"].spent_units
+    assert worst == status.scopes["event"].spent_units
 
 
 def test_every_entry_can_be_followed_from_the_file_alone(tmp_path: Path) -> None:
     """Hash by hash, and each payload is what its kind says."""
-    exported(tmp_path)
+    file = tmp_path / "entries.parquet"
+    with open_ledger(placed(tmp_path)[1]) as ledger:
+        fill(ledger)
+        write_entries(ledger.reports.entries(), file)
     head = entries.BEGINNING
-    for row in pq.read_table(tmp_path / "out" / "entries.parquet").to_pylist():
+    for row in pq.read_table(file).to_pylist():
         payload = row["payload"].encode()
         head = entries.hash_after(head, row["seq"], row["kind"], row["key"], payload)
         assert head == row["hash"]
         assert entries.decode(row["kind"], payload).key == row["key"]
 
 
-def test_a_former_export_is_replaced_and_nothing_else(tmp_path: Path) -> None:
-    """An export over an export is fine, as is one that was cut off; any other file stays."""
-    _, table, _ = exported(tmp_path)
-    path, folder = str(tmp_path / "alarms.yaml"), tmp_path / "out"
-    file = folder / "entries.parquet"
-    (folder / f".{file.name}.part").write_bytes(b"cut off")
-    assert tocsin("ledger", path, "export", "--parquet", str(file)).exit_code == 0
-    assert [one.name for one in folder.iterdir()] == [file.name]
-    assert from_parquet(file) == table
-    other = folder / "other.parquet"
-    pq.write_table(pa.table({"a": [1]}), other)
-    (folder / "text").write_text("mine")
-    database = tmp_path / ".tocsin" / "alarms.db"
-    for strange in (other, folder / "text", tmp_path / "alarms.yaml", database):
-        before = strange.read_bytes()
-        refused = tocsin("ledger", path, "export", "--parquet", str(strange))
-        assert (refused.exit_code, refused.stdout) == (2, "")
-        assert f"{strange} is there, and is no export of entries" in refused.stderr
-        assert strange.read_bytes() == before
+def test_an_empty_file_has_the_same_columns(tmp_path: Path) -> None:
+    """Without an entry, too; only the owner may read it."""
+    one, none = tmp_path / "one.parquet", tmp_path / "none.parquet"
+    with open_ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
+        assert write_entries(ledger.reports.entries(), one) == 1
+    assert write_entries([], none) == 0
+    assert pq.read_schema(one).equals(pq.read_schema(none))
+    assert pq.read_schema(one).names == list(EntryRow._fields)
+    for path in (one, none):
+        assert path.stat().st_mode & 0o077 == 0
 
 
 def test_an_export_that_fails_leaves_the_former_one(tmp_path: Path) -> None:

@@ -13,12 +13,10 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from accountant.loss.gaussian import Gaussian
-from stream.build import open_ledger
 from stream.config.loading import load
 from stream.decisions.records import schema
 from stream.planning.figures import figures
 from stream.planning.page import plan_page
-from stream.replay.replay import Replay
 from tests.support.commands import json_lines, tocsin
 from tests.support.odd_hours import on_odd_hours
 
@@ -187,18 +185,13 @@ def test_a_rho_that_is_called_an_epsilon_is_found_without_its_row(ran: Ran, tmp_
     )
 
 
-def test_what_was_published_is_charged_again(ran: Ran, tmp_path: Path, place: str) -> None:
-    """A lost ledger is put right from its records; a pure budget does not take them."""
+def test_what_was_published_is_not_taken_by_a_pure_budget(ran: Ran, tmp_path: Path) -> None:
+    """Its records say a rho; a Gaussian one takes them (``test_gaussian_kinds.py``)."""
     saved = tmp_path / "printed.jsonl"
     saved.write_text(ran.printed, encoding="utf-8")
-    path = written(tmp_path, ledger=place)
-    done = tocsin("ledger", path, "mark-spent", "--published", str(saved))
-    assert done.exit_code == 0, done.stderr
-    assert budget_of(path)["spent"] == budget_of(ran.path)["spent"]
-    assert tocsin("ledger", path, "verify").exit_code == 0
-    other = tmp_path / "pure"
-    other.mkdir()
-    refused = tocsin("ledger", written(other, PURE, "40"), "mark-spent", "--published", str(saved))
+    refused = tocsin(
+        "ledger", written(tmp_path, PURE, "40"), "mark-spent", "--published", str(saved)
+    )
     assert refused.exit_code != 0
     assert "another kind of promise" in refused.stderr
 
@@ -228,33 +221,6 @@ def test_windows_beyond_the_wall_are_refused(tmp_path: Path, budget: str, place:
     assert 0 < Fraction(status["spent"]) <= Fraction(status["rho_max"])
     assert status["spent_epsilon_at_delta"] <= float(epsilon)
     assert tocsin("ledger", path, "verify").exit_code == 0
-
-
-def test_on_postgresql_it_is_the_same(ran: Ran, tmp_path: Path, postgres: Postgres) -> None:
-    """Charges, status and verify."""
-    path = written(tmp_path, ledger=postgres.new_database())
-    printed = replayed(tmp_path, path)
-    rho = [[one["rho"] for one in each.records if "outcome" in one] for each in (printed, ran)]
-    assert rho[0] == rho[1]
-    assert budget_of(path)["spent"] == budget_of(ran.path)["spent"]
-    assert tocsin("ledger", path, "verify").exit_code == 0
-
-
-def test_a_run_that_was_cut_off_goes_on(ran: Ran, tmp_path: Path, place: str) -> None:
-    """What was stored stays drawn and charged: what is left is added, and nothing twice."""
-    path = written(tmp_path, ledger=place)
-    files = {"badges": [Path(events(tmp_path))]}
-    alarms = load(Path(path), environ={})
-    with open_ledger(alarms) as opened:
-        replay = Replay(alarms, opened, files)
-        decided = replay.all_decisions()
-        first = [next(decided) for _ in range(9)]
-        decided.close()
-    with open_ledger(alarms) as opened:
-        again = list(Replay(alarms, opened, files).all_decisions())
-    stored = {(one.key, one.sequence): one.alarms for one in again}
-    assert all(stored[one.key, one.sequence] == one.alarms for one in first)
-    assert budget_of(path)["spent"] == budget_of(ran.path)["spent"]
 
 
 def test_the_plan_says_rho_and_what_it_is_worth(tmp_path: Path) -> None:

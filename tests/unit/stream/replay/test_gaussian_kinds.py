@@ -55,12 +55,14 @@ SLIDING = "HOP(ts, INTERVAL '2' HOUR, INTERVAL '6' HOUR)"
 RUN = "mechanism: {svt: {max_alarms: 5}}\n    tolerance: 9"
 BAND = 'mechanism: {decider: {reference: 5, epsilon: "0.1"}}'
 PROBE = "mechanism: probe\n    tolerance: 12"
+FORMULA = "COUNT(DISTINCT person) BETWEEN 12 AND 60 AND COUNT(*) < 90"
 USER = (
     'privacy_unit: user, period: 1d, epsilon_max: "40"',
     {
         "crowd": (HOUR, "COUNT(DISTINCT person) > 20", "tolerance: 9"),
         "often": (HOUR, "COUNT(DISTINCT person) > 20", RUN),
         "usual": (SHIFT, "ABS(COUNT(*) - REFERENCE) >= 60", BAND),
+        "within": (HOUR, FORMULA, "mechanism: {tslm: {max_fpr: 0.1}}\n    tolerance: 9"),
         "both": (SHIFT, "COUNT(*) > 60 AND COUNT(*) < 200", PROBE),
     },
 )
@@ -144,7 +146,7 @@ def test_one_budget_pays_alarms_of_every_kind(tmp_path: Path, place: str) -> Non
     alarms = load(Path(ran.path), environ={})
     plans = plans_of(alarms)
     assert {one["outcome"] for one in ran.decisions} == {"decided"}
-    for name in ("crowd", "usual", "both"):
+    for name in ("crowd", "usual", "within", "both"):
         assert {one["rho_units"] for one in ran.of(name)} == {to_loss_units(plans[name].epsilon)}
     svt = operator_of(alarms.queries["often"])
     assert isinstance(svt, Svt)
@@ -164,6 +166,9 @@ def test_one_budget_pays_alarms_of_every_kind(tmp_path: Path, place: str) -> Non
     )
     assert spent <= Gaussian(Fraction(40), DELTA).wall_units
     assert Fraction(ran.budget["spent"]) == Fraction(spent, 10**12)
+    full = [one for one in ran.of("within") if int(one["window_start"][11:13]) % 2]
+    # Thirty people are two tolerances inside every bound.
+    assert sum(one["alarms"] for one in full) >= len(full) - 2 == 22
     again = tocsin("run", ran.path, "--replay", ran.data, "--json")
     assert again.stdout == ran.printed
     assert tocsin("ledger", ran.path, "verify").exit_code == 0

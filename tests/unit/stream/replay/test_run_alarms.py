@@ -326,29 +326,6 @@ def test_a_tampered_state_is_not_gone_on_from(tmp_path: Path, has_secret: bool) 
             one.decide(1)
 
 
-@pytest.mark.parametrize(
-    ("lines", "having", "message"),
-    [
-        (["mechanism: {svt: {max_alarms: 0}}"], "COUNT(*) > 100", "max_alarms"),
-        (["mechanism: {svt: {repeat: 0}}"], "COUNT(*) > 100", "repeat"),
-        (["mechanism: {svt: {repeat_in: day}}"], "COUNT(*) > 100", "window | run"),
-        (
-            ["levels: {rounds: 3}"],
-            "COUNT(*) > 100",
-            "levels is for mechanism: ppwlm",
-        ),
-        (["mechanism: {svt: {max_alarms: 10001}}"], "COUNT(*) > 100", "from 1 to 10,000"),
-    ],
-)
-def test_errors_say_what_to_write(
-    tmp_path: Path, lines: list[str], having: str, message: str
-) -> None:
-    """Bad settings of a run are located errors."""
-    found = examine(written(tmp_path, lines=lines, having=having), environ={})
-    assert found.alarms is None
-    assert message in "\n".join(map(str, found.errors))
-
-
 def test_a_queue_has_an_end(tmp_path: Path) -> None:
     """What would be asked again over many windows is stored in each of them: there is a most."""
     path = written(tmp_path, lines=["mechanism: {svt: {repeat: 1000, repeat_in: run}}"])

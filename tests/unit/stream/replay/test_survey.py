@@ -6,14 +6,12 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
 from stream.events.records import Record
 from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
-from stream.replay.people import PeoplePerWindow
 from tests.support.commands import tocsin
 
 if TYPE_CHECKING:
@@ -115,7 +113,7 @@ CASES = {
     ),
     "microseconds for milliseconds": Case(
         _jsonl(ts=1_740_993_120_000_000),
-        ("40 bad time", "micro- or nanoseconds?"),
+        ("40 bad time", "not micro- or nanoseconds"),
     ),
     "another time zone": Case(
         _jsonl(ts="2025-03-03T23:12:00Z"),
@@ -199,7 +197,6 @@ def test_a_few_bad_lines_are_one_line_at_the_end(tmp_path: Path) -> None:
         "43 events read, 40 usable; not usable: 2 undecodable (first: badges.jsonl, row 41: 'nons",
         "1 out of domain (first: badges.jsonl, row 42: 'Hall' is not in rooms.txt; did you mean",
         "1 of 2 predicates of crowd never seen (lab)",
-        "ids in a window of crowd: 40 at most, 40 in the median",
     ):
         assert said in line
     for private in ("nonsense", "usable", "never seen"):
@@ -289,7 +286,7 @@ def _dump(path: Path, values: list[tuple[bytes | None, int, bool]]) -> str:
 
 
 def test_a_dump_is_counted_as_a_replay_counts_it(tmp_path: Path) -> None:
-    """Late, early, misdated, unreadable: each with its offset, in the metrics' numbers."""
+    """In the metrics' numbers; what could be read has its offset beside it."""
     (command, config, _, _) = _written(tmp_path, "", "unused.jsonl", {})
     good_ms = 1_740_993_120_000
 
@@ -313,10 +310,10 @@ def test_a_dump_is_counted_as_a_replay_counts_it(tmp_path: Path) -> None:
     (line,) = [line for line in result.stderr.splitlines() if line.startswith("note: badges")]
     assert "27 events read, 20 usable" in line
     for said in (
-        "2 undecodable (first: partition 0, offset 21: 'nonsense')",
-        "1 create time (first: partition 0, offset 20: ",
+        "2 undecodable (no example)",
+        "1 create time (no example)",
         "1 out of domain (first: partition 0, offset 23: 'HALL' is not in rooms.txt",
-        "1 wrong type (first: partition 0, offset 24: `n` is 'x', declared as integer",
+        "1 wrong type (no example)",
         "1 early (first: partition 0, offset 25: ",
         "1 late (first: partition 0, offset 26: ",
     ):
@@ -334,29 +331,9 @@ def test_a_dump_of_nothing_usable_is_refused(tmp_path: Path) -> None:
     dump = _dump(tmp_path / "log.parquet", [(value, 1_740_993_120_000, False)] * 9)
     result = tocsin(command, config, "--replay", dump)
     assert result.exit_code == 2
-    assert "9 create time, first: partition 0, offset 0" in result.stderr
+    assert "9 create time, no example" in result.stderr
     assert "LogAppendTime" in result.stderr
     assert not (tmp_path / ".tocsin").exists()
-
-
-def test_ids_take_bounded_memory() -> None:
-    """However many windows and people there are, so many hashes are kept; the rest is estimated."""
-    windows = PeoplePerWindow(windows=10**9, overlap=1)
-    random = np.random.default_rng(3)
-    for _ in range(30):
-        index = np.sort(random.integers(0, 10**9, 4_000))
-        windows.add(index, index, random.integers(0, 2**63, 4_000).astype(np.uint64))
-    assert len(windows._least) <= 8_192
-    crowd = PeoplePerWindow(windows=1, overlap=1)
-    people = random.permutation(np.arange(60_000)).astype(np.uint64) * np.uint64(
-        11400714819323198485
-    )
-    for part in np.split(people, 6):
-        crowd.add(np.zeros(10_000, np.int64), np.zeros(10_000, np.int64), part)
-    found = crowd.counted()
-    assert found is not None
-    assert not found.exact
-    assert abs(found.largest - 60_000) < 9_000  # five times the estimate's spread
 
 
 def test_options_of_replays_are_refused_with_a_worker(tmp_path: Path) -> None:
