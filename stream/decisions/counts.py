@@ -18,15 +18,14 @@ import msgspec
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from numpy.typing import NDArray
 
     from operators.base import PaneOperator
-    from stream.decisions.records import CountRecord
     from stream.model.queries import Query
 
-__all__ = ["WindowCounts", "counts_of", "counts_shown", "deviation_of"]
+__all__ = ["WindowCounts", "counts_of", "deviation_of"]
 
 _DIGITS = 6  # so that it is the same wherever it is computed
 _LARGEST_EXACT = 1 << 53  # readers of JSON hold whole numbers up to here
@@ -99,25 +98,6 @@ def deviation_of(query: Query, operator: PaneOperator, panes: int) -> float:
     (aggregate,) = query.aggregates
     deviation = operator.deviation(panes) * float(aggregate.per_unit)
     return float(f"{min(deviation, sys.float_info.max):.{_DIGITS}g}")
-
-
-def counts_shown(records: Sequence[CountRecord]) -> WindowCounts | None:
-    """Return what the ledger kept of a window, from the counts that left; ``None`` without any.
-
-    Args:
-        records: each once, in the order in which they left, of one decision.
-    """
-    if not records:
-        return None
-    first = records[0]
-    return WindowCounts(
-        noisy_panes=first.noisy_panes,
-        panes=first.panes,
-        standard_deviation=first.standard_deviation,
-        fields=tuple(first.predicate),
-        values=[tuple(one.predicate.values()) for one in records],
-        counts=[one.count for one in records],
-    )
 
 
 def _number(steps: int, above: int, below: int) -> int | float:

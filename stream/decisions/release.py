@@ -39,7 +39,6 @@ __all__ = [
     "count_records",
     "decision_record",
     "encode_fired",
-    "encode_released",
     "held_until",
     "released_alarms",
     "released_counts",
@@ -98,30 +97,11 @@ def encode_fired(
         _Late(query.domain.predicate(index), *query.calendar.bounds(window))
         for window, index in late
     ]
-    return _encoded(predicates, others, unanswered, counts, severities)
-
-
-def encode_released(
-    key: WindowKey,
-    released: Sequence[tuple[WindowKey, dict[str, str]]],
-    unanswered: int,
-    counts: WindowCounts | None = None,
-    severities: Sequence[str] = (),
-) -> bytes:
-    """Return what :func:`encode_fired` returned of a window, from what left.
-
-    Args:
-        key: the window.
-        released: window and predicate of each alarm, in the order in which they left.
-        unanswered: how many predicates got no answer.
-        counts: the counts that left.
-        severities: of the alarms, where they have any.
-    """
-    own = [predicate for each, predicate in released if each == key]
-    late = [
-        _Late(predicate, each.start_ms, each.end_ms) for each, predicate in released if each != key
-    ]
-    return _encoded(own, late, unanswered, counts, severities)
+    if not others and not unanswered and counts is None and not severities:
+        return msgspec.json.encode(predicates)
+    kept = msgspec.UNSET if counts is None else counts
+    levels = list(severities) or msgspec.UNSET
+    return msgspec.json.encode(_InRun(predicates, others, unanswered, kept, levels))
 
 
 def released_ids(decision: StoredDecision) -> list[str]:
@@ -267,20 +247,6 @@ def released_severities(decision: StoredDecision) -> dict[str, str]:
         alarm_id(decision.key, predicate): name
         for predicate, name in zip(stored.fired, names, strict=False)
     }
-
-
-def _encoded(
-    fired: _Predicates,
-    late: list[_Late],
-    unanswered: int,
-    counts: WindowCounts | None,
-    severities: Sequence[str],
-) -> bytes:
-    if not late and not unanswered and counts is None and not severities:
-        return msgspec.json.encode(fired)
-    kept = msgspec.UNSET if counts is None else counts
-    levels = list(severities) or msgspec.UNSET
-    return msgspec.json.encode(_InRun(fired, late, unanswered, kept, levels))
 
 
 def _stored(decision: StoredDecision) -> _InRun:

@@ -16,8 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pyarrow as pa
     from numpy.typing import NDArray
 
@@ -69,13 +67,6 @@ class ByteStrings:
     def from_arrow(cls, array: pa.Array) -> ByteStrings:
         """Lay out a ``binary`` or ``string`` array without nulls (32-bit offsets)."""
         return cls(*spelled(array))
-
-    @classmethod
-    def from_list(cls, values: Sequence[bytes]) -> ByteStrings:
-        """Lay out a list of byte strings."""
-        length = np.fromiter(map(len, values), dtype=np.int64, count=len(values))
-        data = np.frombuffer(b"".join(values), dtype=np.uint8)
-        return cls(data, np.cumsum(length) - length, length)
 
     def __len__(self) -> int:
         """Number of strings."""

@@ -20,8 +20,6 @@ from stream.decisions.records import Alarm, DecisionRecord, alarm_id, alarms_dig
 from stream.decisions.release import (
     alarm_records,
     decision_record,
-    encode_fired,
-    encode_released,
     seen_decision,
 )
 from stream.replay.replay import Replay
@@ -30,7 +28,7 @@ from tests.support.commands import HOUR_MS, configuration
 from tests.support.published import compared
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from accountant.ledger.ledger import Ledger
     from stream.model.alarms import Alarms
@@ -264,32 +262,6 @@ def test_records_that_cannot_be_read_are_counted(
         "1 published record(s) are no alarm of this version",
         "3 published record(s) are no decision of this version",
     ]
-
-
-@pytest.mark.parametrize("unanswered", [0, 3])
-@pytest.mark.parametrize("late", [(), ((3, 1), (4, 0))])
-def test_what_left_is_what_is_stored(
-    decided: Decided,
-    late: tuple[tuple[int, int], ...],
-    unanswered: int,
-) -> None:
-    """Also of runs: alarms of earlier windows leave first, and stand for those."""
-    query = decided[0].queries["crowd"]
-    bounds: Callable[[int], tuple[int, int]] = query.calendar.bounds
-
-    def key(index: int) -> WindowKey:
-        start_ms, end_ms = bounds(index)
-        return WindowKey(end_ms, query.id, start_ms)
-
-    stored = encode_fired(query, [0, 1], late=late, unanswered=unanswered)
-    left = [(key(window), query.domain.predicate(index)) for window, index in late]
-    left += [(key(5), query.domain.predicate(index)) for index in (0, 1)]
-    assert encode_released(key(5), left, unanswered) == stored
-    assert encode_released(key(5), left[1:], unanswered) != stored
-    levels = ["critical", "warning"]
-    stored = encode_fired(query, [0, 1], late=late, unanswered=unanswered, severities=levels)
-    assert encode_released(key(5), left, unanswered, severities=levels) == stored
-    assert encode_released(key(5), left, unanswered, severities=levels[::-1]) != stored
 
 
 def test_every_retry_has_the_same_digest(

@@ -17,10 +17,10 @@ from accountant.records import Outcome
 from operators.conditions.weights import Weight
 from stream.config.alarms import panes
 from stream.config.loading import check
-from stream.decisions.counts import counts_of, counts_shown
+from stream.decisions.counts import counts_of
 from stream.decisions.mechanisms import panes_of
 from stream.decisions.records import decode_count, encode, schema
-from stream.decisions.release import count_records, encode_fired, encode_released, released_counts
+from stream.decisions.release import count_records, encode_fired, released_counts
 from stream.decisions.steps import Step
 from stream.model.feeds import Domain
 from stream.model.queries import AggregateSpec
@@ -220,22 +220,6 @@ def test_counts_are_named_as_the_domain_numbers_them(
     assert found is not None
     named = [(domain.predicate(cell), cell) for cell in range(len(domain))]
     assert list(found.by_predicate()) == named
-
-
-def test_what_was_stored_is_made_again_from_what_left(tmp_path: Path) -> None:
-    """Byte for byte, so that digests of compacted decisions can be compared."""
-    alarms = configured(tmp_path, COUNTED, rooms=ROOMS, until="00:04")
-    decisions = decided(alarms, rows(tmp_path, (4, 0, 9, 2), ROOMS))
-    for one in (each for each in decisions if each.key.query == "counted"):
-        again = counts_shown([decode_count(encode(each)) for each in count_records(one)])
-        rang = [(one.key, {"room": room}) for room in ROOMS if f'"{room}"' in fired_of(one)]
-        assert encode_released(one.key, rang, 0, again) == one.alarms
-    assert counts_shown([]) is None
-
-
-def fired_of(decision: StoredDecision) -> str:
-    """Return which predicates rang, as JSON."""
-    return json.dumps(json.loads(decision.alarms)["fired"])
 
 
 def test_others_are_stored_as_before(tmp_path: Path) -> None:
