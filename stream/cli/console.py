@@ -119,7 +119,7 @@ def losses_table(query: Query, losses: Losses, budget: Budget, timezone: str) ->
     if len(dearest) > _DEAREST:
         notes.append(f"and {len(dearest) - _DEAREST} more; --json shows all")
     if not losses.complete:
-        notes.append("windows lie in an archive: predicates may have lost more")
+        notes.append("windows lie in an archive: groups may have lost more")
     table = fitting(title, ("predicate",), (epsilon,), rows, "\n".join(notes))
     table.min_width = len(title)
     return table
@@ -140,7 +140,7 @@ def _bar(scope: ScopeStatus) -> Text:
         f"budget {scope.scope}  ",
         ("█" * full, colour),
         ("░" * (_BAR_CELLS - full), "dim"),
-        f"  {spent} of {wall} ({round(100 * share)}%), worst-off {whose}",
+        f"  {spent} of {wall} ({round(100 * share)}%), maximum per {whose}",
     )
 
 

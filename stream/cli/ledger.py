@@ -183,7 +183,7 @@ def verify(
     help="An instant, by the clocks of `timezone` without an offset. Default: that of the latest "
     "settled window.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Every predicate, one JSON object a line.")
+@click.option("--json", "as_json", is_flag=True, help="Every group, one JSON object a line.")
 @click.pass_obj
 def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: bool) -> None:
     """Show what each predicate of ALARM has really lost. PRIVATE: never show it to analysts.

@@ -21,7 +21,7 @@ _SECTIONS: Final = {
         "lock": "Resolve what FILE leaves open, and write it to its lock.",
         "check": "Check a configuration; say every error with its place and what to write instead.",
         "plan": "Say what a configuration costs and what it is worth, before any data is read.",
-        "test": "Try alarms on made-up counts or events: do they ring as expected?",
+        "test": "Try alarms on made-up counts or events: do they fire as expected?",
         "simulate": "Replay history with fresh noise: misses, false alarms, denials and losses.",
     },
     "Run": {

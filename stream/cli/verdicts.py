@@ -95,9 +95,9 @@ def _told(check: Check, verdict: Verdict) -> str:
 def _rings(bounds: Bounds, taken: Range | None) -> str:
     least, most = (_beside(chance, taken) for chance in (bounds.least, bounds.most))
     if bounds.draws is not None:
-        return f"rang in {bounds.rang} of {bounds.draws} draws (an estimate: {least} to {most})"
+        return f"fired in {bounds.rang} of {bounds.draws} draws (an estimate: {least} to {most})"
     between = least if least == most else f"{least} to {most}"
-    return f"rings with probability {between}"
+    return f"fires with probability {between}"
 
 
 def _beside(chance: float, taken: Range | None) -> str:

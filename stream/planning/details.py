@@ -66,7 +66,7 @@ def _hold_line(query: Query) -> str:
     """Of an SVT run each alarm is an episode of so many windows, or as many of a longer one."""
     false = float(query.aim.max_fpr or query.aim.max_fnr)
     shown, shown_most = shown_falsely(query)
-    takes = "costs its predicate the first window alone"
+    takes = "costs its group the first window alone"
     if in_runs(query):
         takes = f"takes one of the {query.aim.alarms} alarms of a run"
     return (

@@ -35,7 +35,7 @@ _MOST_CELLS: Final = 256
 """Predicates with a threshold or a usual aggregate of their own that are looked at."""
 
 _TOO_WIDE: Final = "write a smaller tolerance or max_fpr, or a threshold further from 0"
-_TOO_NEAR: Final = "write a smaller tolerance, or a threshold further from what is usual"
+_TOO_NEAR: Final = "write a smaller tolerance, or a threshold further from the baseline"
 _WANTED: Final = "or write on_shortfall: deny under budget, if denied windows are wanted"
 
 
@@ -100,9 +100,7 @@ def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
         yield Objection(refused.query, Objections.OVERRUN, told, hint)
     for name, windows in whole.fewer.items():
         if name not in hopeless:
-            gets = f"{windows.granted} of the {windows.asked}" if windows.granted else "none of the"
-            asked = "" if windows.granted else f" {windows.asked}"
-            told = f"{where} grants it {gets}{asked} windows that it asks for in a period"
+            told = f"{where} covers {windows.granted} of its {windows.asked} windows of a period"
             yield Objection(name, Objections.OVERRUN, f"{told}, if all end at their worst", hint)
 
 
@@ -117,7 +115,7 @@ def _useless(query: Query) -> Iterator[Objection]:
     for cell in law.cells():
         chances = law.chances(cell, nothing)
         if chances is not None and chances[0] > _MOSTLY and not law.due(cell, nothing)[0]:
-            told = f"it rings with probability {chances[0]:.2f} where nothing at all is counted"
+            told = f"it fires with probability {chances[0]:.2f} where nothing at all is counted"
             yield Objection(query.id, Objections.USELESS, told, _TOO_WIDE)
             return
     if query.usual is None:
@@ -128,7 +126,7 @@ def _useless(query: Query) -> Iterator[Objection]:
         if found is not None and found[0] > _MOSTLY:
             named = ", ".join(query.domain.predicate(cell).values())
             where = f" in {named}" if named else ""
-            told = f"it rings with probability {found[0]:.2f} at what is usual{where}, {usual:g}"
+            told = f"it fires with probability {found[0]:.2f} at the baseline{where}, {usual:g}"
             yield Objection(query.id, Objections.USELESS, told, _TOO_NEAR)
             return
 

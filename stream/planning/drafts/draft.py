@@ -89,7 +89,7 @@ def drafted(answers: Answers) -> Draft:
     if answers.threshold <= answers.baseline:
         raise ConfigError(
             f"the baseline, {answers.baseline}, is not below the threshold, {answers.threshold}",
-            hint="an alarm for what is usual says nothing: raise the threshold",
+            hint="an alarm at the baseline says nothing: raise the threshold",
         )
     with TemporaryDirectory(prefix="tocsin-init-") as name:
         file = Path(name) / CONFIGURATION

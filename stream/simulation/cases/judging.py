@@ -170,7 +170,7 @@ def _rings(
     for chance, bounds in zip(ring, found, strict=True):
         if bounds is None:
             raise chance.place.error(
-                f"how likely alarm `{case.query.id}` rings is not computed: {law.why_not}",
+                f"how likely alarm `{case.query.id}` fires is not computed: {law.why_not}",
                 f"expect the counts of events alone, {_ESTIMATE}",
             )
         taken = chance.range

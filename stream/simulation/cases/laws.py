@@ -30,7 +30,7 @@ __all__ = ["ALONE", "CONFIDENCE", "FRESH", "Bounds", "WindowLaw"]
 
 CONFIDENCE: Final = 0.999_999
 """Of estimates: chance alone fails no test."""
-ALONE: Final = "of a predicate alone in its window"
+ALONE: Final = "of a group alone in its window"
 FRESH: Final = "in the first window of a run: at least if asked last, at most if asked first"
 
 

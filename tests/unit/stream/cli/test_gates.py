@@ -33,7 +33,7 @@ def test_what_does_not_fit_ends_with_3(tmp_path: Path, command: str) -> None:
     path = overrunning(tmp_path)
     result = tocsin(command, path)
     assert result.exit_code == 3
-    assert f"{path}:14:3: crowd: budget user grants it 5 of the 24 windows" in result.stderr
+    assert f"{path}:14:3: crowd: budget user covers 5 of its 24 windows" in result.stderr
     assert "on_shortfall: deny" in result.stderr
     assert "ok" not in result.stdout.split()
 
@@ -49,7 +49,7 @@ def test_run_refuses_before_anything_is_there(tmp_path: Path) -> None:
     path = overrunning(tmp_path)
     refused = tocsin("run", path, "--replay", events(tmp_path))
     assert refused.exit_code == 3
-    assert "error: 'crowd': budget user grants it 5 of the 24 windows" in refused.stderr
+    assert "error: 'crowd': budget user covers 5 of its 24 windows" in refused.stderr
     assert "on_shortfall: deny" in refused.stderr
     assert not (tmp_path / ".tocsin").exists()
     overrunning(tmp_path, denials=True)
@@ -85,7 +85,7 @@ def test_an_alarm_that_rings_at_what_is_usual_is_useless(
     for command in (("check", path), ("plan", path)):
         result = tocsin(*command)
         assert result.exit_code == code
-        assert (f"at what is usual in lab, {usual}" in result.stderr) is (code == 3)
+        assert (f"at the baseline in lab, {usual}" in result.stderr) is (code == 3)
     if code:
         assert tocsin("run", path, "--replay", events(tmp_path)).exit_code == code
 

@@ -73,7 +73,7 @@ def test_a_line_for_every_test_and_its_place_where_it_fails(tmp_path: Path) -> N
     first, second, place, total = result.stdout.splitlines()
     assert first == "ok    a full lab"
     assert second == "FAIL  an empty one"
-    assert place.startswith(f"        {path}:4:56: lab: rings with probability ")
+    assert place.startswith(f"        {path}:4:56: lab: fires with probability ")
     assert place.endswith(", expected >= 0.95")
     assert total == "2 tests, 1 failed"
     assert tocsin("test", path, "-v").stdout.count(f"{path}:3:") == 2
@@ -89,7 +89,7 @@ def test_numbers_are_shown_in_digits_that_tell(tmp_path: Path) -> None:
     (ring,) = checks(written(tmp_path, '{name: t, counts: {lab: 33}, ring: {lab: "> 0"}}'))
     bound = f"{ring['least'] + 1e-7:.9f}"
     path = written(tmp_path, f'{{name: t, counts: {{lab: 33}}, ring: {{lab: ">= {bound}"}}}}')
-    (line,) = [line for line in tocsin("test", path).stdout.splitlines() if "rings" in line]
+    (line,) = [line for line in tocsin("test", path).stdout.splitlines() if "fires" in line]
     shown = line.partition("probability ")[2].partition(",")[0]
     assert 0 < float(bound) - eval(shown) < 2e-7  # noqa: S307  # a number, or 1 - a number
 
@@ -188,7 +188,7 @@ def test_what_has_no_law_is_refused_or_estimated(tmp_path: Path) -> None:
     test = '{name: t, counts: {lab: [90, 900]}, ring: {lab: ">= 0.9", hall: "<= 0.1"}SAMPLED}'
     refused = tocsin("test", written(tmp_path, test.replace("SAMPLED", "")))
     assert refused.exit_code == 2
-    assert "alarms_test.yaml:3:53: how likely alarm `a` rings is not computed" in refused.stderr
+    assert "alarms_test.yaml:3:53: how likely alarm `a` fires is not computed" in refused.stderr
     assert "add `sampled: 1000`" in refused.stderr
     path = written(tmp_path, test.replace("SAMPLED", ", sampled: 200"))
     lab, hall = checks(path)

@@ -196,7 +196,7 @@ def test_a_few_bad_lines_are_one_line_at_the_end(tmp_path: Path) -> None:
     for said in (
         "43 events read, 40 usable; not usable: 2 undecodable (first: badges.jsonl, row 41: 'nons",
         "1 out of domain (first: badges.jsonl, row 42: 'Hall' is not in rooms.txt; did you mean",
-        "1 of 2 predicates of crowd never seen (lab)",
+        "1 of 2 groups of crowd never seen (lab)",
     ):
         assert said in line
     for private in ("nonsense", "usable", "never seen"):
