@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.gate import FILES, examined, show, worst
+from stream.cli.gate import FILES, examined, worst
 from stream.cli.options import JSON_LINES
 from stream.cli.shared import echo_json
 
@@ -25,7 +25,7 @@ def check(files: tuple[Path, ...], *, as_json: bool) -> None:
     for path in files:
         one = examined(path, locked=True)
         found.append(one)
-        show(one, as_json=as_json)
+        one.say(warnings=True, as_json=as_json)
         if as_json:
             echo_json(one.verdict())
         elif not one.exit_code:

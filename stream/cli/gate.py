@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.planning.gates import Objection
 
-__all__ = ["FILES", "Examined", "examined", "show", "worst"]
+__all__ = ["FILES", "Examined", "examined", "worst"]
 
 FILES: Final = click.Path(path_type=Path, dir_okay=False, allow_dash=True)
 """Type of the FILE arguments: ``-`` is standard input, and relative paths in it start here."""
@@ -56,18 +56,20 @@ class Examined:
         """The configuration, where it has no error."""
         return self.report.alarms
 
-    def say(self, *, warnings: bool = False) -> None:
-        """Write every finding to standard error; of warnings how many, unless they are wanted."""
-        for level, error in self._findings():
-            if warnings or level != "warning":
-                complain(error, kind=level)
-        if not warnings:
-            say_warned(self.file, len(self.report.warnings))
+    def say(self, *, warnings: bool = False, as_json: bool = False) -> None:
+        """Write every finding: as sentences on standard error, or as lines on standard output.
 
-    def lines(self) -> Iterator[dict[str, object]]:
-        """Yield an object for every finding."""
+        Args:
+            warnings: each of them; else how many there are.
+            as_json: as lines.
+        """
         for level, error in self._findings():
-            yield finding_json(error, level)
+            if as_json:
+                echo_json(finding_json(error, level))
+            elif warnings or level != "warning":
+                complain(error, kind=level)
+        if not (warnings or as_json):
+            say_warned(self.file, len(self.report.warnings))
 
     def verdict(self) -> dict[str, object]:
         """Return one object about the whole file."""
@@ -121,12 +123,3 @@ def worst(files: list[Examined]) -> int:
     """Return the exit code of several files: a bad one says more than one that does not fit."""
     codes = {one.exit_code for one in files}
     return next((code for code in (BAD_INPUT, _DOES_NOT_FIT) if code in codes), 0)
-
-
-def show(one: Examined, *, as_json: bool) -> None:
-    """Say what was found: as lines of standard output, or as sentences on standard error."""
-    if not as_json:
-        one.say(warnings=True)
-        return
-    for line in one.lines():
-        echo_json(line)

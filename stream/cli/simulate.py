@@ -38,30 +38,21 @@ if TYPE_CHECKING:
 __all__ = ["simulate"]
 
 
-class _Listed(click.ParamType):
-    """Values separated by commas, each once.
+def _listed(what: str, read: Callable[[str], Any]) -> Callable[..., tuple[Any, ...]]:
+    """Return what reads values separated by commas, each once.
 
     Args:
-        name: what help calls them.
         what: they are, for an error.
         read: one of them from its text; ``None`` of what is none.
     """
 
-    def __init__(self, name: str, what: str, read: Callable[[str], Any]) -> None:
-        self.name = name
-        self._what = what
-        self._read = read
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> tuple[Any, ...]:
-        """Return the values."""
-        if not isinstance(value, str):
-            return tuple(value)
-        found = [self._read(each.strip()) for each in value.split(",")]
+    def values(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[Any, ...]:
+        found = [read(each.strip()) for each in text.split(",")] if text else []
         if None in found:
-            self.fail(f"{value!r}: write {self._what}", param, ctx)
+            raise click.BadParameter(f"{text!r}: write {what}")
         return tuple(dict.fromkeys(found))
+
+    return values
 
 
 def _factor(text: str) -> Fraction | None:
@@ -85,22 +76,25 @@ def _mechanism(text: str) -> str | None:
 @click.option("--runs", type=click.IntRange(1), default=100, show_default=True)
 @click.option(
     "--mechanisms",
-    type=_Listed("names", f"one or more of {', '.join(KNOWN)}", _mechanism),
-    default=(),
+    metavar="NAMES",
+    default="",
+    callback=_listed(f"one or more of {', '.join(KNOWN)}", _mechanism),
     help=f"Also with these instead: {','.join(KNOWN)}. {','.join(BASELINES)} is a baseline.",
 )
 @click.option(
     "--tolerance-factors",
     "factors",
-    type=_Listed("numbers", "numbers above 0, as 0.5,1,2", _factor),
-    default=(),
+    metavar="NUMBERS",
+    default="",
+    callback=_listed("numbers above 0, as 0.5,1,2", _factor),
     help="Also with these multiples of the tolerances.",
 )
 @click.option(
     "--max-fnr",
     "rates",
-    type=_Listed("numbers", "numbers between 0 and 1, as 0.01,0.05", _rate),
-    default=(),
+    metavar="NUMBERS",
+    default="",
+    callback=_listed("numbers between 0 and 1, as 0.01,0.05", _rate),
     help="Also with these miss rates.",
 )
 @click.option(

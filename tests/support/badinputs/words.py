@@ -32,6 +32,7 @@ WORDS: tuple[Call, ...] = (
     # run
     Call("run", "Missing argument 'FILE'"),
     Call("run badges.jsonl", "badges.jsonl:2:1"),
+    Call("run alarms.yaml --json --accept-drops", "--replay"),
     Call("run alarms.yaml badges.jsonl", "files are given after --replay"),
     Call(_RUN, "requires an argument"),
     Call("run alarms.yaml --reply badges.jsonl", "--replay"),
@@ -82,6 +83,7 @@ WORDS: tuple[Call, ...] = (
     Call("dump alarms.yaml doors out.parquet", "one of badges"),
     Call("dump alarms.yaml badges alarms.yaml", "add --force to replace it"),
     Call("dump alarms.yaml badges .", "is a directory"),
+    Call("dump alarms.yaml badges nowhere/log.parquet", "no such folder"),
     Call("grow alarms.yaml", "Missing argument 'FEED'"),
     Call("grow alarms.yaml badges", "Missing option '--partitions'"),
     Call("grow alarms.yaml badges --partitions 0", "0 is not in the range x>=2"),

@@ -1,4 +1,4 @@
-"""``tocsin deliver``: what it says where it cannot begin."""
+"""``tocsin deliver``: what it says where it cannot begin (see ``test_main.py``)."""
 
 from __future__ import annotations
 
@@ -11,35 +11,9 @@ import pytest
 from accountant.errors import DependencyError
 from stream.kafka.delivery.deliver import targets_of
 from stream.model.deliveries import Broker, Delivery
-from tests.support.commands import configuration, tocsin
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-FILE = """\
-kafka: {bootstrap: "127.0.0.1:1"}
-deliver: {alertmanagers: {main: http://localhost:9093}}
-"""
-
-
-def test_a_broker_that_is_not_there_is_a_dependency(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Exit code 4 and a hint, from a file without feeds."""
-    monkeypatch.setattr("stream.kafka.reach.PATIENCE_S", 0.0)
-    path = tmp_path / "deliver.yaml"
-    path.write_text(FILE, encoding="utf-8")
-    result = tocsin("deliver", str(path))
-    assert result.exit_code == 4
-    assert "hint:" in result.stderr
-
-
-def test_a_file_that_does_not_say_where_is_bad_input(tmp_path: Path) -> None:
-    """Exit code 2, with the line to write."""
-    path = configuration(tmp_path)
-    result = tocsin("deliver", path)
-    assert result.exit_code == 2
-    assert "kafka" in result.stderr
 
 
 def test_mqtt_without_its_client_names_the_extra(

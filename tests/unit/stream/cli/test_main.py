@@ -15,12 +15,23 @@ def test_version_is_printed() -> None:
     assert tocsin("--version").stdout.startswith("tocsin, version 0.")
 
 
-def test_unreachable_broker_is_a_dependency(tmp_path: Path) -> None:
-    """Exit code 4 and a hint when Kafka does not answer."""
+@pytest.mark.parametrize(
+    ("command", "more"),
+    [
+        ("watch", None),
+        ("board", ""),
+        ("deliver", "deliver: {alertmanagers: {main: http://localhost:9093}}\n"),
+    ],
+)
+def test_unreachable_broker_is_a_dependency(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, more: str | None
+) -> None:
+    """Exit code 4 and a hint when Kafka does not answer; analysts' files have no feeds."""
+    monkeypatch.setattr("stream.kafka.reach.PATIENCE_S", 0.0)
     path = Path(configuration(tmp_path))
-    text = path.read_text(encoding="utf-8")
+    text = path.read_text(encoding="utf-8") if more is None else more
     path.write_text(f'kafka: {{bootstrap: "127.0.0.1:1"}}\n{text}', encoding="utf-8")
-    result = tocsin("watch", str(path))
+    result = tocsin(command, str(path))
     assert result.exit_code == 4
     assert "hint:" in result.stderr
 
@@ -36,7 +47,9 @@ def test_an_error_without_a_line_names_the_file_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "command", [("run",), ("topics",), ("watch",), ("ledger", "mark-spent"), ("load",), ("dump",)]
+    "command",
+    [(each,) for each in ("run", "topics", "watch", "board", "deliver", "load", "dump")]
+    + [("ledger", "mark-spent")],
 )
 def test_kafka_commands_ask_for_a_kafka_section(tmp_path: Path, command: tuple[str, ...]) -> None:
     """Without ``kafka`` in the file these commands say so, with exit code 2."""
@@ -61,34 +74,3 @@ def test_a_missing_section_is_said_before_a_port_is_opened(tmp_path: Path) -> No
     assert result.exit_code == 2
     assert "no kafka section" in result.stderr
     assert list(tmp_path.iterdir()) == [path]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (("run", "FILE", "EVENTS"), "after --replay"),
-        (("run", "FILE", "--json"), "--replay"),
-        (("run", "FILE", "--replay", "EVENTS", "--log-format", "json"), "a replay has no log"),
-        (("run", "FILE", "--log-format", "loud"), "'text', 'json'"),
-        (("load", "FILE"), "Missing argument"),
-        (("run", "FILE", "--replay", "nowhere.jsonl"), "no such file"),
-        (("run", "FILE", "--replay", "FILE"), "suffix"),
-        (("topics", "FILE", "--partitions", "0"), "partitions"),
-        (("ledger", "FILE", "status"), "no ledger"),
-        (("frobnicate",), "No such command"),
-        (("dump", "FILE", "badges", "FILE"), "exists"),
-        (("dump", "FILE", "doors", "LOG"), "one of badges"),
-        (("dump", "FILE", "badges", "nowhere/log.parquet"), "no such folder"),
-    ],
-)
-def test_wrong_use_is_bad_input(tmp_path: Path, arguments: tuple[str, ...], text: str) -> None:
-    """Wrong arguments end with exit code 2 and a sentence on standard error."""
-    places = {
-        "FILE": configuration(tmp_path),
-        "EVENTS": events(tmp_path),
-        "LOG": str(tmp_path / "log.parquet"),
-    }
-    result = tocsin(*(places.get(word, word) for word in arguments))
-    assert (result.exit_code, result.stdout) == (2, "")
-    assert text in result.stderr
-    assert not list(tmp_path.glob("*.parquet*"))

@@ -102,25 +102,6 @@ def test_a_refusal_of_a_used_ledger_says_what_to_type(tmp_path: Path) -> None:
     assert tocsin("run", path, "--replay", file, "--dry-run").exit_code == 0
 
 
-def test_run_ends_with_alarms_budget_and_ledger(tmp_path: Path) -> None:
-    """A person sees the alarms, the budget bar and where the ledger lies."""
-    result = tocsin("run", configuration(tmp_path), "--replay", events(tmp_path))
-    assert result.exit_code == 0
-    assert "hall" in result.stdout
-    assert "1.386 of 4.000 (35%)" in result.stdout
-    assert str(tmp_path / ".tocsin" / "alarms.db") in result.stdout.replace("\n", "")
-
-
-def test_run_refuses_a_budget_that_holds_no_window(tmp_path: Path) -> None:
-    """Exit code 3 and what is needed, before a ledger is made."""
-    path = configuration(tmp_path, epsilon_max="1.38")
-    result = tocsin("run", path, "--replay", events(tmp_path))
-    assert result.exit_code == 3
-    assert "does not hold one window" in result.stderr
-    assert "hint:" in result.stderr
-    assert not (tmp_path / ".tocsin").exists()
-
-
 def test_run_denies_what_the_budget_does_not_hold(tmp_path: Path) -> None:
     """Five hours fit under the lifetime wall; the other nineteen are denied, uncharged."""
     path = configuration(tmp_path, unit="user", epsilon_max="7", denials=True)
@@ -139,17 +120,3 @@ def test_unreachable_ledger_is_a_dependency(tmp_path: Path) -> None:
     result = tocsin("run", str(path), "--replay", events(tmp_path))
     assert result.exit_code == 4
     assert "hint:" in result.stderr
-
-
-def test_custodian_report_holds_the_drops(tmp_path: Path) -> None:
-    """Exact counts go to the custodian's file, never to standard output."""
-    bad = Path(events(tmp_path))
-    bad.write_text(bad.read_text(encoding="utf-8") + "{}\nnonsense\n", encoding="utf-8")
-    report = tmp_path / "custodian.prom"
-    command = ("run", configuration(tmp_path), "--replay", str(bad), "--json")
-    result = tocsin(*command, "--custodian-report", str(report))
-    assert result.exit_code == 0
-    text = report.read_text(encoding="utf-8")
-    dropped = [line for line in text.splitlines() if line.startswith("tocsin_events_dropped_total")]
-    assert sum(float(line.split()[-1]) for line in dropped) == 2
-    assert "dropped" not in result.output

@@ -9,7 +9,6 @@ import pytest
 from click.testing import CliRunner
 
 from stream.cli.main import main
-from stream.decisions.records import Alarm
 from tests.support.commands import HOUR_MS
 
 if TYPE_CHECKING:
@@ -127,23 +126,3 @@ def _columns(tables: list[list[str]]) -> Iterator[str]:
 
 def _letters(text: str) -> str:
     return "".join(letter for letter in text if letter.isalpha())
-
-
-def test_alarms_and_denials_are_lines(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """`watch` prints one line each, however narrow the terminal."""
-    alarm = Alarm(
-        alarm_id="1",
-        query="takings",
-        predicate={"room": LAB},
-        window_start=NOON,
-        window_end=ONE,
-        mechanism="tslm",
-        max_fnr=0.05,
-        tolerance="9",
-        epsilon="1",
-        ledger="1",
-        sequence=1,
-    )
-    monkeypatch.setattr("stream.cli.watch.follow", lambda *_, **__: (one for one in (alarm,)))
-    told = _told(folder, 60, "watch", "FILE")
-    assert told == f"2025-03-03 09:00 to 2025-03-03 10:00 {ZONE}  takings  {LAB}\n"
