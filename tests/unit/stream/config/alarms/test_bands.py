@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from accountant.costs.charges import UniformCost
 from accountant.units import to_loss_units
 from operators.base import Plan
 from operators.conditions.weights import Weight
-from operators.deciders import Quantile
+from operators.deciders import Quantile, tau_min
 from operators.deciders.mechanism import DECIDER
+from operators.noise.source import NoiseSource
 from stream.config.alarms.band_statistics import MOST_STATISTICS
 from stream.config.loading import Report, examine
 from stream.counting.partition import PartitionReader, ReadStart
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from operators.deciders import Kind
     from stream.model.alarms import Budget
     from stream.model.queries import Query
 
@@ -98,6 +101,13 @@ def query_of(folder: Path, band: str = BAND, **keys: str | None) -> Query:
     return report.alarms.queries["drift"]
 
 
+def budget_of(folder: Path, budget: str) -> Budget:
+    """Return a checked budget."""
+    report = examined(folder, text_of(budget=budget))
+    assert report.alarms is not None
+    return report.alarms.budget
+
+
 # --- what a good one means
 
 
@@ -152,6 +162,15 @@ def test_sensitivities_are_those_under_the_caps(
     query = query_of(tmp_path, f"ABS({band} - REFERENCE) >= 60", budget=unit)
     assert query.condition.sensitivities == (sensitivity,)
     assert [spec.kind for spec in query.aggregates] == [kind]
+
+
+def test_tight_keeps_max_fnr_at_the_end_of_the_band(tmp_path: Path) -> None:
+    """Just outside, the probability of silence is max_fnr, rounded down if at all."""
+    decider = query_of(tmp_path).band.decider  # type: ignore[union-attr]  # it is a band
+    assert decider.boundary == Fraction(1, 20)  # type: ignore[attr-defined]  # it is tight
+    misses = [decider.error(distance) for distance in range(50, 80)]  # type: ignore[attr-defined]
+    assert misses[0] == pytest.approx(0.05, abs=1e-12)
+    assert max(misses) <= 0.05 + 1e-12
 
 
 def test_auto_says_what_it_took_and_why(tmp_path: Path) -> None:
@@ -290,6 +309,32 @@ def test_what_is_odd_is_named_where_it_stands(
     assert report.alarms is not None, report.errors
     places = {(warning.line, warning.column): warning.message for warning in report.warnings}
     assert message in places[place(text)]
+
+
+@pytest.mark.parametrize("name", ["tight", "lm", "em"])
+@pytest.mark.parametrize("aggregate", ["COUNT(*)", "SUM(paid)"])
+def test_the_distances_in_warnings_are_exact(tmp_path: Path, name: str, aggregate: str) -> None:
+    """From the threshold on nothing is warned of; what lies one granule nearer is."""
+    granule = Fraction(1, 2) if "paid" in aggregate else Fraction(1)
+    probe = query_of(tmp_path, f"ABS({aggregate} - REFERENCE) >= 900", decider=name).band
+    assert probe is not None
+    kind: Kind = probe.decider.kind  # type: ignore[attr-defined]  # all three have one
+    least = 1
+    while True:
+        band = f"ABS({aggregate} - REFERENCE) >= {float(least * granule)}"
+        report = examined(tmp_path, text_of(band, decider=name))
+        assert report.alarms is not None
+        decider: Any = report.alarms.queries["drift"].band.decider  # type: ignore[union-attr]
+        narrow = [each for each in report.warnings if "the band is narrow" in each.message]
+        right = decider.error(0) <= 0.05
+        assert bool(narrow) is not right or name != "tight"
+        if not narrow:
+            break
+        least += max(1, kind.sensitivity // 2)
+    assert right
+    if name != "tight":
+        at = tau_min(name, kind, Fraction(1, 2), Fraction(1, 20))  # type: ignore[arg-type]
+        assert least - kind.sensitivity < at <= least
 
 
 def test_em_counts_no_more_than_it_may(tmp_path: Path) -> None:
@@ -517,6 +562,42 @@ def test_an_id_that_comes_back_with_another_value(tmp_path: Path, name: str, mov
         references = query.band.references  # type: ignore[union-attr]
         broken = alone.steps(both[:3], references) - alone.steps(one[:3], references)
         assert np.abs(broken).max() == 2
+
+
+# --- what is decided
+
+
+@pytest.mark.parametrize(
+    ("aggregate", "name"),
+    [("COUNT(*)", name) for name in ("tight", "lm", "em")]
+    + [("SUM(paid)", name) for name in ("tight", "lm", "em", "r2t", "svt")]
+    + [("MEDIAN(age)", name) for name in ("tight", "hist", "em")],
+)
+def test_an_alarm_fires_where_its_band_is_left(tmp_path: Path, aggregate: str, name: str) -> None:
+    """With a large epsilon, the operator fires where the condition is true and nowhere else."""
+    band = f"ABS({aggregate} - REFERENCE) >= 12"
+    text = text_of(band, decider=name, reference="30", epsilon='"500"')
+    # What `tight` may miss it misses at the very end of the band, whatever the epsilon.
+    report = examined(tmp_path, text.replace("max_fnr: 0.05", "max_fnr: 1e-12"))
+    assert report.alarms is not None, report.errors
+    query = report.alarms.queries["drift"]
+    budget = budget_of(tmp_path, EVENT)
+    operator = operator_of(query)
+    noise = NoiseSource()
+    for low, high in ((13, 13), (29, 31), (50, 50)):
+        number = {"C": (low + high) // 2, "S": 10, "M": 41}[aggregate[0]]
+        events = [
+            Sale(str(at), "north", (low + high) / 2 / 10, 0, (low, high)[at % 2], open=True)
+            for at in range(number)
+        ]
+        statistics = counted(query, budget, events)
+        rings = query.condition.truth(statistics)
+        assert rings[1] == (not low <= 30 <= high)
+        decision = operator.decide(statistics, noise)
+        assert decision.fired[1] == rings[1]
+        if (aggregate, name) != ("MEDIAN(age)", "em"):  # a draw decides about nothing
+            assert decision.fired.tolist() == rings.tolist()
+        assert decision.cost == UniformCost(to_loss_units(Fraction(500)), 3)
 
 
 # --- what the page says

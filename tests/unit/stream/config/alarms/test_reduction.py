@@ -189,3 +189,12 @@ def test_what_does_not_fit_is_refused(aggregate: Aggregate, thresholds: list[Fra
     """Thresholds and weights beyond 62 bits, fine scales and quantiles of no rank are errors."""
     with pytest.raises(ValueError, match=r"threshold|quantile|62 bits"):
         reduce(aggregate, Comparison.GT, thresholds)
+
+
+def test_a_guard_is_what_keeps_null_from_firing() -> None:
+    """Without its guard, AVG <= c would fire for an empty cell."""
+    aggregate = Aggregate(Function.AVG, 0, 9)
+    tree = reduce(aggregate, Comparison.LE, [Fraction(4)])
+    bare = next(leaf for leaf in tree.leaves() if not leaf.guard)
+    assert decided(Tree(bare), aggregate, [], 0)
+    assert not decided(tree, aggregate, [], 0)
