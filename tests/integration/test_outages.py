@@ -1,7 +1,8 @@
-"""A PostgreSQL that never answers, and a configuration that changes."""
+"""Kafka and PostgreSQL that are away, for a while or for good, and configurations that change."""
 
 from __future__ import annotations
 
+import json
 import time
 from typing import TYPE_CHECKING
 
@@ -12,33 +13,86 @@ from deploy.kafka.runtime import free_port
 from stream.build import open_ledger
 from stream.cli.main import main
 from tests.support.commands import ledger_must_verify
-from tests.support.hostile import WINDOW_MS
+from tests.support.hostile import WINDOW_MS, flowing
+from tests.support.oracle import add_up, crowd
 from tests.support.scenario import Scenario, Worker
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from tests.support.kafka import Broker
+    from tests.support.postgres import Postgres
 
 pytestmark = pytest.mark.integration
 
 
 @pytest.fixture(scope="module", autouse=True)
-def hopeless(broker: Broker, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    """A worker whose database never answers; it gives up while other tests run."""
-    scenario = Scenario(
+def hopeless(
+    broker: Broker, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Mapping[str, Worker]]:
+    """Two workers whose broker or database never answers; they give up while other tests run."""
+    folder = tmp_path_factory.mktemp("hopeless")
+    nowhere = f"127.0.0.1:{free_port()}"
+    no_broker = Scenario(broker, folder / "broker", "no-broker", f"sqlite:///{folder}/ledger.db")
+    text = no_broker.config.read_text()
+    no_broker.config.write_text(text.replace(broker.bootstrap, nowhere))
+    no_database = Scenario(
         broker,
-        tmp_path_factory.mktemp("hopeless"),
+        folder / "database",
         f"no-database-{time.monotonic_ns()}",
-        f"postgresql://tocsin:a-secret@127.0.0.1:{free_port()}/tocsin",
+        f"postgresql://tocsin:a-secret@{nowhere}/tocsin",
     )
+    no_database.create_topics()
+    scenarios = {"broker": no_broker, "database": no_database}
+    try:
+        yield {name: scenario.start_worker() for name, scenario in scenarios.items()}
+    finally:
+        for scenario in scenarios.values():
+            scenario.stop()
+
+
+def test_broker_and_database_may_leave_and_come_back(
+    own_broker: Broker, postgres: Postgres, tmp_path: Path
+) -> None:
+    """Sessions of PostgreSQL are cut and the broker is killed under a worker: nothing is lost."""
+    ledger = postgres.new_database()
+    scenario = Scenario(own_broker, tmp_path, "outage", ledger)
     scenario.create_topics()
     try:
-        yield scenario.start_worker()
+        worker = scenario.start_worker()
+        wait_until("a worker counts", lambda: bool(scenario.done("partial")))
+        with flowing(own_broker.bootstrap, scenario.topic, seed=23):
+            for _ in range(4):
+                time.sleep(0.7)
+                postgres.drop_connections(ledger)
+            cut_ms = _window_ms()
+            wait_until("windows are decided after the cuts", lambda: cut_ms in _decided(scenario))
+        own_broker.kill()
+        time.sleep(1.5)
+        own_broker.restart()
+        with flowing(own_broker.bootstrap, scenario.topic, seed=29):
+            last_ms = _window_ms() + 2 * WINDOW_MS
+            wait_until("windows are decided after the kill", lambda: last_ms in _decided(scenario))
+        wait_until("they are published", lambda: last_ms in scenario.decided())
+        assert worker.alive
     finally:
         scenario.stop()
+
+    published = scenario.decided()
+    starts_ms = sorted(published)
+    assert starts_ms == list(range(starts_ms[0], starts_ms[-1] + 1, WINDOW_MS))
+    assert {copies[0]["outcome"] for copies in published.values()} == {"decided"}
+    assert all(
+        len({json.dumps(copy, sort_keys=True) for copy in copies}) == 1
+        for copies in published.values()
+    )
+    truth = crowd(scenario.read(scenario.topic), starts_ms, partitions=2, size_ms=WINDOW_MS)
+    counted = add_up(scenario.done("partial"))
+    assert {start: counted[start] for start in starts_ms} == truth
+    assert sum(sum(cells) > 0 for cells in truth.values()) >= 4
+    ledger_must_verify(scenario.alarms())
 
 
 def test_a_changed_configuration_is_refused_until_it_is_accepted(
@@ -81,11 +135,13 @@ def test_a_changed_configuration_is_refused_until_it_is_accepted(
     ledger_must_verify(scenario.alarms())
 
 
-def test_a_worker_gives_up_on_a_database_that_never_answers(hopeless: Worker) -> None:
+def test_a_worker_gives_up_on_what_never_answers(hopeless: Mapping[str, Worker]) -> None:
     """After backing off for half a minute it exits with 4 and names what does not answer."""
-    assert hopeless.ended() == 4, hopeless.text()
-    assert "the ledger postgresql" in hopeless.text()
-    assert "a-secret" not in hopeless.text()
+    for name, worker in hopeless.items():
+        assert worker.ended() == 4, (name, worker.text())
+    assert "Kafka does not answer at 127.0.0.1" in hopeless["broker"].text()
+    assert "the ledger postgresql" in hopeless["database"].text()
+    assert "a-secret" not in hopeless["database"].text()
 
 
 def _decided(scenario: Scenario) -> set[int]:
@@ -95,3 +151,7 @@ def _decided(scenario: Scenario) -> set[int]:
 def _cursor_ms(scenario: Scenario) -> int:
     with open_ledger(scenario.alarms()) as ledger:
         return ledger.cursor(scenario.query)
+
+
+def _window_ms() -> int:
+    return time.time_ns() // 1_000_000 // WINDOW_MS * WINDOW_MS
