@@ -15,8 +15,8 @@ import jsonschema
 import pytest
 import yaml
 
+from stream.config.keys import SecurityModel
 from stream.config.loading import load
-from stream.config.security import _MECHANISMS
 from stream.decisions.records import encode
 from stream.kafka.delivery.web import WebhookTarget
 from stream.kafka.publish import Publisher
@@ -91,7 +91,9 @@ def test_topics_are_those_that_are_made(tmp_path: Path) -> None:
 def test_ways_to_log_in_are_those_of_the_configuration() -> None:
     """SASL's mechanisms, and certificates."""
     schemes = {one["type"] for one in FILE["components"]["securitySchemes"].values()}
-    named = {"".join(re.findall(r"\w", mechanism)).lower() for mechanism in _MECHANISMS}
+    schema = SecurityModel.model_json_schema()["properties"]["sasl_mechanism"]
+    mechanisms = next(one["enum"] for one in schema["anyOf"] if "enum" in one)
+    named = {"".join(re.findall(r"\w", mechanism)).lower() for mechanism in mechanisms}
     assert {one.lower() for one in schemes} == named | {"x509"}
     listed = {one["$ref"].rpartition("/")[2] for one in FILE["servers"]["kafka"]["security"]}
     assert listed == set(FILE["components"]["securitySchemes"])

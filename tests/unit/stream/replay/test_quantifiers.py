@@ -216,7 +216,9 @@ def test_one_person_in_every_group_moves_one_step(tmp_path: Path, unit: str, cap
     score = score_of(query.condition, query.aim.tolerances)
 
     def counted(log: Sequence[Event], name: str) -> np.ndarray:
-        lines = json_lines(tocsin("count", path, written(tmp_path, log, name), "--json"))
+        lines = json_lines(
+            tocsin("count", path, "--replay", written(tmp_path, log, name), "--json")
+        )
         cells = np.zeros((24, len(query.counted)), np.int64)
         for line in lines:
             if line.get("alarm") and "predicate" in line:
