@@ -28,7 +28,7 @@ def run() -> dict[str, float]:
     """Return events per second by codec."""
     generator = np.random.default_rng(20240501)
     everyone = [f"person-{number:06d}" for number in range(PEOPLE)]
-    strings = ByteStrings.from_list([name.encode() for name in everyone])
+    strings = ByteStrings.from_arrow(pa.array(everyone))
     home = partitions_of(strings, Partitioner.MURMUR2, PARTITIONS)
     people = np.flatnonzero(home == 0)
 

@@ -256,7 +256,7 @@ async def _no_bell(_query: str) -> None:
 async def _produce(system: System) -> int:
     """Fill the topic and return the number of events."""
     everyone = [f"person-{number:06d}" for number in range(PEOPLE)]
-    strings = ByteStrings.from_list([name.encode() for name in everyone])
+    strings = ByteStrings.from_arrow(pa.array(everyone))
     home = partitions_of(strings, Partitioner.MURMUR2, system.partitions)
     generator = np.random.default_rng(20240501)
     async with AIOKafkaProducer(
