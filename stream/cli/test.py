@@ -36,7 +36,7 @@ FAILED: Final = 1
 @click.option("--verbose", "-v", is_flag=True, help="Show what came out of tests that pass, too.")
 @JSON_LINES
 def test(files: tuple[Path, ...], *, verbose: bool, as_json: bool) -> None:
-    """Try alarms on made-up counts or events: do they ring as expected?
+    """Try alarms on made-up counts or events: do they fire as expected?
 
     FILE names a configuration, what goes into its alarms, and how likely they are to ring. No
     ledger is opened and nothing is spent. What is shown holds exact counts of what went in: make

@@ -114,10 +114,17 @@ def _first(
 
     See :func:`stream.planning.search.smallest`.
     """
-    found = smallest(lambda number: _keeping(changed(number)) is not None, low, high, near=near)
-    kept = None if found is None else _keeping(changed(found))
-    if found is not None and kept is not None:
-        yield found, kept
+    known: dict[int, Candidate] = {}
+
+    def kept(number: int) -> bool:
+        one = _keeping(changed(number))
+        if one is not None:
+            known[number] = one
+        return one is not None
+
+    found = smallest(kept, low, high, near=near)
+    if found is not None:
+        yield found, known[found]
 
 
 def _epsilon(case: Case) -> Iterator[Change]:
