@@ -145,10 +145,6 @@ class WindowCounter:
             self._add_chunk(piece, fates[where], shared or self._shared(piece))
         return fates
 
-    def cut(self, index: int, usage: Usage | None = None) -> CellVector:
-        """Return what ``cuts`` does, of the first filter."""
-        return self.cuts(index, usage)[0]
-
     def cuts(self, index: int, usage: Usage | None = None) -> Sequence[CellVector]:
         """Return the exact statistics of window ``index``, filter by filter, from the rows so far.
 
@@ -222,7 +218,7 @@ class WindowCounter:
                     self._add_up(sums, statistic, counted, filter_at=at)
 
     def capped(self, index: int, usage: Usage | None = None) -> Capped:
-        """Return what caps leave out of a window (where all is kept); ``usage`` as in ``cut``."""
+        """Return what caps leave out of a window (where all is kept); ``usage`` as in ``cuts``."""
         parts = [part for _, group in self._groups_of(index) for part in group.parts]
         if self._unbounded or not parts:
             return Capped()

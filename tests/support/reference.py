@@ -344,7 +344,7 @@ def count(
 
 def cut(counter: WindowCounter, index: int) -> Counted:
     """Return one window of a real counter in the reference's form."""
-    vector = counter.cut(index)
+    vector = counter.cuts(index)[0]
     values = dict(zip(vector.index.tolist(), vector.value.tolist(), strict=True))
     return Counted(values, vector.first_offset, vector.last_offset)
 

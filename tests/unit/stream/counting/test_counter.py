@@ -89,7 +89,7 @@ def test_compaction_cuts_and_forgetting_change_nothing(case: Case, rng: random.R
         indexes = list(scene.indexes)
         rng.shuffle(indexes)
         for index in indexes:
-            counter.cut(index)
+            counter.cuts(index)
         middle = scene.indexes[len(scene.indexes) // 2]
         counter.forget_before(middle)
         counter.add(rows.take(slice(half, None)))
@@ -260,7 +260,7 @@ def test_rows_out_of_log_order_are_refused() -> None:
     for offsets in ([4], [6, 5]):
         with pytest.raises(ValueError, match="log order"):
             counter.add(_rows(offsets=offsets))
-    assert counter.cut(0).value.tolist() == [4]
+    assert counter.cuts(0)[0].value.tolist() == [4]
 
 
 def test_misuse_is_refused() -> None:
@@ -273,7 +273,7 @@ def test_misuse_is_refused() -> None:
     counter.forget_before(5)
     counter.forget_before(3)
     with pytest.raises(ValueError, match="forgotten"):
-        counter.cut(4)
+        counter.cuts(4)
     with pytest.raises(ValueError, match="periods"):
         WindowCounter(query, user)
     boundless = reference.make_query(TUMBLING, Weight.SUM, span=(0, 2**62 + 1))
@@ -297,7 +297,7 @@ def test_memory_is_bounded_by_people_and_cells() -> None:
     (groups,) = counter._panes.values()
     kept = sum(len(part) for group in groups.values() for part in group.parts)
     assert kept <= 16_384 + 3 * 4 * 2
-    assert int(counter.cut(0).value.sum()) == 3 * 2
+    assert int(counter.cuts(0)[0].value.sum()) == 3 * 2
 
 
 def test_late_rows_in_a_large_domain_stay_small() -> None:
@@ -348,7 +348,7 @@ def test_high_rates() -> None:
         fresh = [WindowCounter(query, budget) for _ in range(4)]
         last = fresh.pop()
         last.add(rows)
-        assert int(last.cut(scene.indexes[0]).value.sum()) > 900_000
+        assert int(last.cuts(scene.indexes[0])[0].value.sum()) > 900_000
         taken = steps(lambda counters=fresh: counters.pop().add(rows))
         print(f"{kind}: {taken:,.0f} steps for a million rows")
         assert taken < limit
@@ -366,7 +366,7 @@ def test_a_few_rows_do_not_hold_everybody_who_was_met() -> None:
         counter.add(reference.replace(rows, unit=Units(np.arange(count), met)))
         ((group,),) = (groups.values() for groups in counter._panes.values())
         assert [len(part.unit.roster) for part in group.parts] == [held]
-        assert int(counter.cut(0).value.sum()) == count
+        assert int(counter.cuts(0)[0].value.sum()) == count
 
 
 def _rows(offsets: list[int]) -> Rows:
