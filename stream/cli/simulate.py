@@ -46,8 +46,8 @@ def _listed(what: str, read: Callable[[str], Any]) -> Callable[..., tuple[Any, .
         read: one of them from its text; ``None`` of what is none.
     """
 
-    def values(_ctx: click.Context, _param: click.Parameter, text: str) -> tuple[Any, ...]:
-        found = [read(each.strip()) for each in text.split(",")] if text else []
+    def values(_ctx: click.Context, _param: click.Parameter, text: str | None) -> tuple[Any, ...]:
+        found = [] if text is None else [read(each.strip()) for each in text.split(",")]
         if None in found:
             raise click.BadParameter(f"{text!r}: write {what}")
         return tuple(dict.fromkeys(found))
@@ -77,7 +77,6 @@ def _mechanism(text: str) -> str | None:
 @click.option(
     "--mechanisms",
     metavar="NAMES",
-    default="",
     callback=_listed(f"one or more of {', '.join(KNOWN)}", _mechanism),
     help=f"Also with these instead: {','.join(KNOWN)}. {','.join(BASELINES)} is a baseline.",
 )
@@ -85,7 +84,6 @@ def _mechanism(text: str) -> str | None:
     "--tolerance-factors",
     "factors",
     metavar="NUMBERS",
-    default="",
     callback=_listed("numbers above 0, as 0.5,1,2", _factor),
     help="Also with these multiples of the tolerances.",
 )
@@ -93,7 +91,6 @@ def _mechanism(text: str) -> str | None:
     "--max-fnr",
     "rates",
     metavar="NUMBERS",
-    default="",
     callback=_listed("numbers between 0 and 1, as 0.01,0.05", _rate),
     help="Also with these miss rates.",
 )

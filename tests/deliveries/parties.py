@@ -20,7 +20,6 @@ from kafka import KafkaConsumer, TopicPartition
 from paho.mqtt import client as mqtt
 
 from deploy.kafka.runtime import HOST
-from stream.logs.lines import Line
 from tests.support.kafka import start_again
 from tests.support.processes import Command
 from tests.support.targets import AlertmanagerServer, Inbox, Mosquitto
@@ -203,8 +202,8 @@ class Parties:
             server.start()
         self.start("deliver")
         self.start("bridge")
-        # Messages from before the bridge's first session are nobody's.
-        wait_until("the bridge listens", lambda: self.commands["bridge"].says(Line.BRIDGING))
+        # Messages from before the bridge's first session are nobody's; it writes down that it has one.
+        wait_until("the bridge has a session", self._session)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -216,6 +215,10 @@ class Parties:
             server.kill()
         self.gate.__exit__()
         self.desk.__exit__()
+
+    def _session(self) -> bool:
+        kept = self._folder / "bridge.buffer.session"
+        return kept.exists() and "made" in kept.read_text("utf-8").split()
 
     def start(self, name: str) -> None:
         """Start a command, as whoever looks after it does."""
