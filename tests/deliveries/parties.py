@@ -202,7 +202,7 @@ class Parties:
             server.start()
         self.start("deliver")
         self.start("bridge")
-        # Messages from before the bridge's first session are nobody's; it writes down that it has one.
+        # Messages from before the bridge's first session are nobody's.
         wait_until("the bridge has a session", self._session)
         return self
 
