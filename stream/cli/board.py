@@ -23,7 +23,7 @@ __all__ = ["board"]
 @click.command()
 @click.argument("file", type=FILE)
 def board(file: Path) -> None:
-    """Show analysts what fires, on a web page, until told to end.
+    """Show analysts what fires, on a web page, until stopped.
 
     It reads the alarms and the decisions topic, as an analyst may, and nothing else. FILE has
     `kafka`; it may be the file of alarms, or one without feeds. The page is at `board.listen`,

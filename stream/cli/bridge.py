@@ -22,7 +22,7 @@ __all__ = ["bridge"]
 @click.command()
 @click.argument("file", type=FILE)
 def bridge(file: Path) -> None:
-    """Bring sensors' messages from MQTT to a feed, at least once, until told to end.
+    """Bring sensors' messages from MQTT to a feed, at least once, until stopped.
 
     It writes the feed's topic, as a sensor may, and nothing else. FILE has `bridge` and `kafka`,
     and no feeds. What Kafka does not take yet waits in a file, and what that does not hold waits

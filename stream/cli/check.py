@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.gate import FILES, examined, worst
+from stream.cli.checking import FILES, examined, worst
 from stream.cli.options import JSON_LINES
 from stream.cli.shared import echo_json
 
@@ -20,7 +20,7 @@ __all__ = ["check"]
 @click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILES)
 @JSON_LINES
 def check(files: tuple[Path, ...], *, as_json: bool) -> None:
-    """Check a configuration; say every error with its place and what to write instead."""
+    """Validate a configuration: every error with its line and what to write instead."""
     found = []
     for path in files:
         one = examined(path, locked=True)

@@ -16,7 +16,7 @@ from accountant.loss.gaussian import Gaussian
 from accountant.units import PrivacyUnit, from_loss_units
 from stream.cli.fitting import fitting
 from stream.custody.anchors import anchor_line
-from stream.model.losses import loss_name, rounded_loss, wall_text, worth_text
+from stream.model.losses import equivalent_text, loss_name, rounded_loss, wall_text
 from stream.windows.instants import from_iso_utc
 from stream.windows.shown import clock_text, moment_text
 
@@ -46,10 +46,10 @@ _DEAREST = 20
 
 
 def alarms_table(alarms: Iterable[Alarm], timezone: str, width: int) -> Table:
-    """Return which predicates rang how often, the most frequent of each alarm first.
+    """Return which groups fired how often, the most frequent of each alarm first.
 
     Args:
-        alarms: that rang.
+        alarms: that fired.
         timezone: by whose clock windows are shown.
         width: columns of the terminal: a narrow one has room for fewer of the latest windows.
     """
@@ -98,7 +98,7 @@ def status_tables(status: LedgerStatus, timezone: str) -> list[RenderableType]:
 
 
 def losses_table(query: Query, losses: Losses, budget: Budget, timezone: str) -> Table:
-    """Return the dearest predicates of an alarm; private, unlike everything else here."""
+    """Return an alarm's groups of highest realised loss; private, unlike all else here."""
     title = f"{query.id}: {_when(losses.since_ms, budget.unit, timezone)}"
     epsilon = loss_name(budget.gaussian)
     if budget.gaussian is not None:
@@ -135,7 +135,7 @@ def _bar(scope: ScopeStatus) -> Text:
     wall = f"{float(from_loss_units(scope.epsilon_max_units)):.3f}"
     if gaussian is not None:
         wall = wall_text(gaussian, scope.epsilon_max_units)
-        spent = f"rho {spent}{worth_text(gaussian, scope.spent_units)}"
+        spent = f"rho {spent}{equivalent_text(gaussian, scope.spent_units)}"
     return Text.assemble(
         f"budget {scope.scope}  ",
         ("█" * full, colour),

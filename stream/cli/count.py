@@ -21,10 +21,10 @@ from stream.cli.counts import (
     window_json,
 )
 from stream.cli.fitting import fitting
-from stream.cli.moments import TIME, typed_ms
 from stream.cli.options import ALARMS, LIMIT, given_files
 from stream.cli.shared import FILE, chosen_alarms, echo_json, load_alarms, paths_by_feed
 from stream.cli.surveying import say_read
+from stream.cli.timestamps import TIME, typed_ms
 from stream.config.scalars import closest
 from stream.replay.exact import count_windows, spanning
 from stream.replay.survey import survey

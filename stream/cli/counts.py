@@ -47,10 +47,10 @@ _CAPS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One predicate of one window, in units of its statistics.
+    """One group of one window, in units of its statistics.
 
     Args:
-        predicate: values by field.
+        predicate: the group's values by field.
         statistics: one each.
         thresholds: one for every test of the condition.
         reference: of a band; ``None`` for any other alarm.
@@ -65,7 +65,7 @@ class Cell:
 
     @property
     def group(self) -> str:
-        """Its predicate as people read it."""
+        """Its group as people read it."""
         return ", ".join(self.predicate.values()) or "(all)"
 
 
@@ -165,8 +165,8 @@ def feed_json(found: FeedSurvey) -> dict[str, Any]:
         "feed": found.feed,
         "events": found.rows,
         "usable": found.usable,
-        "dropped": {reason: asdict(finding) for reason, finding in found.dropped.items()},
-        "passed_by": {reason: asdict(finding) for reason, finding in found.passed_by.items()},
+        "dropped": {reason: asdict(diagnostic) for reason, diagnostic in found.dropped.items()},
+        "passed_by": {reason: asdict(diagnostic) for reason, diagnostic in found.passed_by.items()},
     }
 
 

@@ -28,7 +28,7 @@ __all__ = ["deliver"]
     help="A group that has delivered nothing yet begins with the oldest records kept.",
 )
 def deliver(file: Path, *, from_beginning: bool) -> None:
-    """Bring alarms to Alertmanagers, webhooks and MQTT, at least once, until told to end.
+    """Bring alarms to Alertmanagers, webhooks and MQTT, at least once, until stopped.
 
     It reads the alarms and the decisions topic, as an analyst may, and nothing else. FILE has
     `deliver` and `kafka`; it may be the file of alarms, or one without feeds.

@@ -109,7 +109,7 @@ class _Told:
         self._patience.daemon = True
 
     def __call__(self, number: int, frame: FrameType | None) -> None:
-        """Interrupt whatever is at work; told again, do nothing more."""
+        """Interrupt whatever is at work; once more, do nothing."""
         if self.so:
             return
         self.so = True

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 
 from accountant.errors import ConfigError
-from stream.cli.answering import answered, values_path
+from stream.cli.prompts import answered, values_path
 from stream.cli.shared import FILE, load_alarms
 from stream.config.lock import read_lock
 from stream.planning.drafts.answers import TEMPLATES
@@ -52,12 +52,12 @@ _WHOLE: Final = click.IntRange(min=1)
     help="What is watched: people per room (office), sales per shop (shop), what sensors without"
     " ids count (sensors), requests per endpoint (web).",
 )
-@click.option("--sample", type=FILE, help="Look at these events: .jsonl, .csv or .parquet.")
-@click.option("--from-topic", metavar="TOPIC", help="Look at the last events of this topic.")
+@click.option("--sample", type=FILE, help="Read these events: .jsonl, .csv or .parquet.")
+@click.option("--from-topic", metavar="TOPIC", help="Read the last events of this topic.")
 @click.option("--bootstrap", metavar="HOST:PORT", help="Where Kafka is.")
 @click.option("--topic", help="That the feed is read from.")
 @click.option("--time", metavar="FIELD", help="With the time of an event.")
-@click.option("--unit", metavar="FIELD", help="With the id of whom an event belongs to.")
+@click.option("--unit", metavar="FIELD", help="With the id of the person an event belongs to.")
 @click.option("--group-by", metavar="FIELD,...", help="Whose values are watched, each by itself.")
 @click.option(
     "--values",

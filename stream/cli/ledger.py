@@ -16,11 +16,11 @@ from accountant.store.store import Store
 from stream.build import wall_clock_ms
 from stream.cli.console import losses_table, status_tables
 from stream.cli.main import Suggesting
-from stream.cli.moments import TIME, past_ms
 from stream.cli.options import JSON_LINES, YES, published
-from stream.cli.past import archive, opened_ledger, refuse_other_budgets, warn_of_orphans
 from stream.cli.restore import claim, mark_spent, set_clock
+from stream.cli.retention import archive, opened_ledger, refuse_other_budgets, warn_of_orphans
 from stream.cli.shared import BAD_INPUT, FILE, echo_json, load_alarms
+from stream.cli.timestamps import TIME, past_ms
 from stream.custody.anchors import anchor_line, read_anchor, read_anchors
 from stream.custody.archive import (
     archived_in,
@@ -54,9 +54,9 @@ _CONNECT_S = 30.0
 @click.argument("file", type=FILE)
 @click.pass_context
 def ledger(ctx: click.Context, file: Path) -> None:
-    """Look at the ledger of a configuration, or settle what it refuses.
+    """Inspect the ledger of a configuration, or settle what it refuses.
 
-    FILE is the configuration; the command stands after it: tocsin ledger FILE status.
+    FILE is the configuration; the command follows: tocsin ledger FILE status.
     """
     ctx.obj = lambda: load_alarms(file, quiet=True)
 
@@ -148,7 +148,7 @@ def verify(
     dropped or inserted.
     """
     if saved and topics:
-        raise click.UsageError("--published or --topics: records of one place are compared")
+        raise click.UsageError("--published or --topics: records of one source are compared")
     if trusted and folder is not None:
         raise click.UsageError("--since or --archive: what lies in archives came before")
     noted, since = read_anchors(anchors), None if trusted is None else read_anchor(trusted)
@@ -186,7 +186,7 @@ def verify(
 @click.option("--json", "as_json", is_flag=True, help="Every group, one JSON object a line.")
 @click.pass_obj
 def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: bool) -> None:
-    """Show what each predicate of ALARM has really lost. PRIVATE: never show it to analysts.
+    """Show the realised loss of each group of ALARM. PRIVATE: never show it to analysts.
 
     Unit event: events of one instant, over all alarms of the feed. Unit user: one person within the
     budget period, over the alarm's own windows.
@@ -243,7 +243,7 @@ def export(load: Callable[[], Alarms]) -> None:
 )
 @click.pass_obj
 def log(load: Callable[[], Alarms], alarm: str | None, since: str | None) -> None:
-    """Print the ledger's history, one line an entry. PRIVATE: realised losses stand in it."""
+    """Print the ledger's history, one line an entry. PRIVATE: it has realised losses."""
     alarms = load()
     since_ms = (
         None if since is None else past_ms(since, alarms.timezone, "--since", wall_clock_ms())

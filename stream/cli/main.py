@@ -1,7 +1,7 @@
 """The command ``tocsin``.
 
 Exit codes: 0 done, 1 a test of an alarm fails, 2 bad input (also a ledger that refuses), 3 the
-budget does not hold the windows or an alarm is useless, 4 Kafka or the database cannot be reached.
+budget does not cover the windows or an alarm has low utility, 4 Kafka or the database is away.
 The file of a command is imported when it is called: help needs none of them, and only those that
 speak to Kafka import its clients.
 """
@@ -19,8 +19,8 @@ _SECTIONS: Final = {
     "Start": {
         "init": "Write a configuration from a template, with events to try it on.",
         "lock": "Resolve what FILE leaves open, and write it to its lock.",
-        "check": "Check a configuration; say every error with its place and what to write instead.",
-        "plan": "Say what a configuration costs and what it is worth, before any data is read.",
+        "check": "Validate a configuration: every error with its line and what to write instead.",
+        "plan": "Plan a configuration: its cost and its utility, before any data is read.",
         "test": "Try alarms on made-up counts or events: do they fire as expected?",
         "simulate": "Replay history with fresh noise: misses, false alarms, denials and losses.",
     },
@@ -28,19 +28,19 @@ _SECTIONS: Final = {
         "topics": "Check the topics a configuration needs, or create them.",
         "run": "Run an alarm worker on Kafka, or replay files.",
         "load": "Write recorded events to a feed's topic, with marks of time, for workers to read.",
-        "bridge": "Bring sensors' messages from MQTT to a feed, at least once, until told to end.",
+        "bridge": "Bring sensors' messages from MQTT to a feed, at least once, until stopped.",
         "deliver": (
-            "Bring alarms to Alertmanagers, webhooks and MQTT, at least once, until told to end."
+            "Bring alarms to Alertmanagers, webhooks and MQTT, at least once, until stopped."
         ),
-        "board": "Show analysts what fires, on a web page, until told to end.",
+        "board": "Show analysts what fires, on a web page, until stopped.",
     },
     "Inspect": {
-        "watch": "Follow the alarms on Kafka, and the windows that were denied, until told to end.",
+        "watch": "Follow the alarms on Kafka, and the windows that were denied, until stopped.",
         "count": "Show what alarms count, exactly: every window, and what is left out of it.",
         "dump": "Write what a feed's topic holds to a Parquet file, for replays and simulations.",
     },
     "Operate": {
-        "ledger": "Look at the ledger of a configuration, or settle what it refuses.",
+        "ledger": "Inspect the ledger of a configuration, or settle what it refuses.",
         "grow": "Give FEED more partitions, under the same ledger and budget.",
         "schema": "Print the JSON Schema of configurations, for editors.",
     },
@@ -49,7 +49,7 @@ _SECTIONS: Final = {
 
 
 class Later(click.Command):
-    """A command that stands under its own name in the file ``stream.cli.<name>``.
+    """A command with its own name in the file ``stream.cli.<name>``.
 
     Args:
         name: of the command.

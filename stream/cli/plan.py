@@ -1,4 +1,4 @@
-"""``tocsin plan``: what a configuration costs, and what it is worth."""
+"""``tocsin plan``: the cost and the utility of a configuration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accountant.errors import BudgetError
-from stream.cli.gate import FILES, examined, worst
+from stream.cli.checking import FILES, examined, worst
 from stream.cli.options import JSON_LINES
 from stream.cli.shared import FILE, echo_json
 from stream.planning.details import detail_lines
@@ -41,7 +41,7 @@ __all__ = ["plan"]
 def plan(
     files: tuple[Path, ...], *, as_json: bool, details: bool, page: Path | None, force: bool
 ) -> None:
-    """Say what a configuration costs and what it is worth, before any data is read.
+    """Plan a configuration: its cost and its utility, before any data is read.
 
     What a file leaves open, and its lock does not say, is resolved for this plan alone. Ends with 3
     where an alarm cannot be had as it is wanted.

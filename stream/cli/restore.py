@@ -44,7 +44,7 @@ _PUBLISHED = published(
 @_FORGET
 @click.pass_obj
 def mark_spent(load: Callable[[], Alarms], saved: tuple[Path, ...], *, forget: bool) -> None:
-    """Take published decisions that the ledger lacks over as spent.
+    """Charge published decisions that the ledger does not have.
 
     For a ledger that was lost, or restored from an older copy: what the decisions topic shows, or
     the saved output of replays, was released, so it is charged, and its windows are never drawn
@@ -91,7 +91,9 @@ def claim(
         if replayed:
             _claim_files(alarms, opened, replayed, saved, forget=forget, yes=yes)
         elif saved:
-            raise click.UsageError("--published goes with --replay; of topics, the topic tells")
+            raise click.UsageError(
+                "--published goes with --replay; a topic needs none"
+            )
         else:
             _claim_topics(alarms, opened, forget=forget, yes=yes)
 

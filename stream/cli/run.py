@@ -188,7 +188,7 @@ def _temporary(alarms: Alarms) -> Iterator[Ledger]:
 
 
 def _note_archives(alarms: Alarms, opened: Ledger) -> None:
-    """Say that alarms which rang are not shown any more, where that is so."""
+    """Say that alarms which fired are not shown any more, where that is so."""
     archived = [one.before_ms for one in opened.archives.kept()]
     if archived:
         before = moment_text(archived[-1], alarms.timezone)

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import click
 
 from accountant.errors import ArgumentError, BudgetError, ConfigError, LedgerError, TocsinError
-from stream.cli.given import refuse_strange, refuse_twice, unknown_feed
+from stream.cli.inputs import refuse_strange, refuse_twice, unknown_feed
 from stream.config.loading import examine
 from stream.model.references import feeds_in_use
-from stream.planning.gates import objections
+from stream.planning.checks import objections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -33,8 +33,8 @@ __all__ = [
     "chosen_alarms",
     "complain",
     "complaining",
+    "diagnostic_json",
     "echo_json",
-    "finding_json",
     "load_alarms",
     "paths_by_feed",
     "refuse_errors",
@@ -79,7 +79,7 @@ def echo_json(record: Mapping[str, Any]) -> None:
     click.echo(json.dumps(record, separators=(",", ":"), ensure_ascii=False))
 
 
-def finding_json(error: TocsinError, level: str) -> dict[str, object]:
+def diagnostic_json(error: TocsinError, level: str) -> dict[str, object]:
     """Return what is wrong, and where, as one object."""
     place = error if isinstance(error, ConfigError) else ConfigError("")
     return {
@@ -132,7 +132,7 @@ def say_warned(file: str, warnings: int) -> None:
 
 
 def say_awaited(alarms: Alarms) -> None:
-    """Say which Kafka is waited for: its clients try for half a minute, in silence."""
+    """Say which Kafka is waited for: its clients try for half a minute without a word."""
     if alarms.kafka is not None:
         click.echo(f"waiting for Kafka at {alarms.kafka.bootstrap}", err=True)
 
@@ -195,7 +195,7 @@ def refuse_objected(alarms: Alarms, plan: BudgetPlan) -> None:
 
 
 def require_ledger_file(alarms: Alarms) -> None:
-    """Refuse to look at a SQLite ledger that does not exist, instead of making an empty one.
+    """Refuse a SQLite ledger that does not exist, instead of making an empty one.
 
     Raises:
         LedgerError: there is no such file.

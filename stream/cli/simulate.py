@@ -19,9 +19,9 @@ from stream.cli.shared import FILE, chosen_alarms, load_alarms, paths_by_feed
 from stream.model.alarms import scope_of
 from stream.model.numbers import number
 from stream.replay.replay import windows_of
-from stream.simulation.crew import Bench, paying_workers, try_out
 from stream.simulation.history import count_history
 from stream.simulation.outputs import check_output, write_private
+from stream.simulation.pool import Bench, paying_workers, try_out
 from stream.simulation.report import report
 from stream.simulation.results import results_of
 from stream.simulation.shown import html_page, terminal
@@ -148,9 +148,9 @@ def simulate(
         if name not in counted and scope_of(query, alarms) in scopes
     }
     bench = Bench([each.alarms for each in variants], counted, others)
-    crew = workers or paying_workers(bench, runs, os.cpu_count() or 1)
+    pool = workers or paying_workers(bench, runs, os.cpu_count() or 1)
     with bar("replaying") as done:
-        tallies = try_out(bench, runs, workers=crew, on_runs=done)
+        tallies = try_out(bench, runs, workers=pool, on_runs=done)
     simulation = results_of(alarms, variants, counted, tallies, runs)
     Console().print(*terminal(simulation), sep="\n")
     if json_file is not None:

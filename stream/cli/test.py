@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from accountant.errors import ConfigError, TocsinError
-from stream.cli.gate import FILES
-from stream.cli.given import refuse_strange, refuse_twice
+from stream.cli.checking import FILES
+from stream.cli.inputs import refuse_strange, refuse_twice
 from stream.cli.options import JSON_LINES
-from stream.cli.shared import BAD_INPUT, complain, echo_json, finding_json
+from stream.cli.shared import BAD_INPUT, complain, diagnostic_json, echo_json
 from stream.cli.surveying import say_read
 from stream.cli.verdicts import lines_of, summary, verdict_json
 from stream.config.cases.reading import read_cases
@@ -38,7 +38,7 @@ FAILED: Final = 1
 def test(files: tuple[Path, ...], *, verbose: bool, as_json: bool) -> None:
     """Try alarms on made-up counts or events: do they fire as expected?
 
-    FILE names a configuration, what goes into its alarms, and how likely they are to ring. No
+    FILE names a configuration, what goes into its alarms, and how likely they are to fire. No
     ledger is opened and nothing is spent. What is shown holds exact counts of what went in: make
     it up. Ends with 1 where a test fails.
     """
@@ -91,7 +91,7 @@ def _refuse_strange(case: Case) -> None:
 
 
 def _placed(error: TocsinError, case: Case) -> TocsinError:
-    """Return an error at the test that it is about, where it has no place of its own."""
+    """Return an error at the test that it is about, where it has no position of its own."""
     if isinstance(error, ConfigError) and error.line:
         return error
     return case.place.error(error.message, error.hint)
@@ -99,6 +99,6 @@ def _placed(error: TocsinError, case: Case) -> TocsinError:
 
 def _complain(error: TocsinError, *, as_json: bool) -> None:
     if as_json:
-        echo_json(finding_json(error, "error"))
+        echo_json(diagnostic_json(error, "error"))
     else:
         complain(error)

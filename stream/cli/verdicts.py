@@ -30,7 +30,7 @@ def lines_of(verdict: Verdict, *, verbose: bool) -> Iterator[str]:
 
     Args:
         verdict: what came of it.
-        verbose: whether to tell what is as expected, too.
+        verbose: whether to print what is as expected, too.
     """
     shown = [check for check in verdict.checks if verbose or not check.passed]
     yield f"{'ok  ' if verdict.passed else 'FAIL'}  {verdict.case.name}"
@@ -76,7 +76,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
 
 
 def chance_text(chance: float, digits: int = _DIGITS[0]) -> str:
-    """Return a probability as people read it: near 1, by what it lacks."""
+    """Return a probability as people read it: near 1, by its distance from 1."""
     rest = 1 - chance
     return f"1 - {rest:.{digits}g}" if 0 < rest < 1e-3 else f"{chance:.{digits}g}"
 
@@ -89,13 +89,13 @@ def _told(check: Check, verdict: Verdict) -> str:
         subject = f"{subject} at {when}" if subject else f"the window at {when}"
     if check.bounds is None:
         return f"{subject}: {_WORDS[check.what]} {check.found}, expected {check.expected}"
-    return f"{subject}: {_rings(check.bounds, check.range)}, expected {check.expected}"
+    return f"{subject}: {_fires(check.bounds, check.range)}, expected {check.expected}"
 
 
-def _rings(bounds: Bounds, taken: Range | None) -> str:
+def _fires(bounds: Bounds, taken: Range | None) -> str:
     least, most = (_beside(chance, taken) for chance in (bounds.least, bounds.most))
     if bounds.draws is not None:
-        return f"fired in {bounds.rang} of {bounds.draws} draws (an estimate: {least} to {most})"
+        return f"fired in {bounds.fired} of {bounds.draws} draws (an estimate: {least} to {most})"
     between = least if least == most else f"{least} to {most}"
     return f"fires with probability {between}"
 

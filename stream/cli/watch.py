@@ -36,7 +36,7 @@ __all__ = ["watch"]
 def watch(
     ctx: click.Context, file: Path, *, as_json: bool, from_beginning: bool, group: str | None
 ) -> None:
-    """Follow the alarms on Kafka, and the windows that were denied, until told to end."""
+    """Follow the alarms on Kafka, and the windows that were denied, until stopped."""
     alarms = load_alarms(file)
     if ctx.obj is not None:  # of a process of its own
         ctx.obj.endless = True

@@ -37,7 +37,7 @@ def start(
         alarms: the checked configuration.
         file: where it was read, and is read again on SIGHUP.
         form: of the log, before what the configuration says.
-        released: told every decision and alarm record that this worker published.
+        released: called with every decision and alarm record that this worker published.
 
     Raises:
         TocsinError: it cannot start; where the log is JSON, that is a line of it instead.
@@ -65,11 +65,11 @@ def start(
 def reread(file: Path, running: Alarms, log: Log) -> None:
     """Read a configuration again, and take on what may change in a running worker: the log's level.
 
-    Whatever else has changed is named, by the key it stands under; it needs a restart. Variables of
+    Whatever else has changed is named, by its key; it needs a restart. Variables of
     the environment are those that the process was started with.
 
     Args:
-        file: where it stands.
+        file: its path.
         running: what the worker was started with.
         log: whose level is set.
     """
@@ -86,7 +86,7 @@ def reread(file: Path, running: Alarms, log: Log) -> None:
 
 
 def _sections(alarms: Alarms) -> dict[str, object]:
-    """Return what a worker keeps as it was, by the key of the file that it stands under."""
+    """Return what a worker keeps as it was, by its key in the file."""
     settings = alarms.settings
     return {
         "kafka": alarms.kafka,

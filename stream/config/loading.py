@@ -144,7 +144,7 @@ def _alarms(model: FileModel, path: Path, lock: Lock, findings: Findings) -> Ala
                 builder = replace(builder, findings=found.apart())
                 query = builder.build(name, resolved)
             if query is not None:
-                query = replace(query, wanted_fnr=alarm.max_fnr)
+                query = replace(query, required_fnr=alarm.max_fnr)
         findings.take(builder.findings)
         if query is not None:
             queries[name] = query
@@ -180,16 +180,16 @@ def _resolved(document: Document, name: str, lock: Lock) -> AlarmModel | None:
 
 def _with_open_ones_apart(alarms: Alarms, lock: Lock, findings: Findings) -> Alarms:
     """Return the configuration with alarms that cannot run yet where nothing runs them."""
-    wanted = {name: query for name, query in alarms.queries.items() if query.open}
-    for name, query in wanted.items():
+    left = {name: query for name, query in alarms.queries.items() if query.open}
+    for name, query in left.items():
         what = " and ".join(key for key in query.open if key in OPEN_WORDS)
         said = "is stale" if name in lock.entries else "does not say it"
         findings.under("alarms", name).leave_open(
             f"alarm `{name}` leaves its {what} to the lock, and {lock.path.name} {said}",
             f"run `tocsin lock {alarms.file}`",
         )
-    running = {name: query for name, query in alarms.queries.items() if name not in wanted}
-    return replace(alarms, queries=running, wanted=wanted)
+    running = {name: query for name, query in alarms.queries.items() if name not in left}
+    return replace(alarms, queries=running, open=left)
 
 
 def _refuse_watched_references(alarms: Alarms, findings: Findings) -> None:

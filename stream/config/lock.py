@@ -141,10 +141,10 @@ def digest_of(query: Query, budget: Budget) -> str:
         query: the alarm, with stand-ins for its open keys.
         budget: the one it lives under.
     """
-    wanted = query.false_rings
+    wanted = query.false_alarms
     intent = {
         "open": list(query.open),
-        "baseline": None if query.usual is None else query.usual.tolist(),
+        "baseline": None if query.baseline is None else query.baseline.tolist(),
         "false_alarms": None if wanted is None else wanted.text,
         "max_delay_ms": query.max_delay_ms,
         "episodes": query.episodes,

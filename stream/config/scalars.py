@@ -20,7 +20,7 @@ from pydantic_core import PydanticCustomError, core_schema
 from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
 from stream.model.numbers import LONGEST_NUMBER, decimal, number
-from stream.model.wanted import SPANS, FalseRings
+from stream.model.requirements import SPANS, FalseAlarmRate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -281,7 +281,7 @@ def _epsilon(value: Any, info: ValidationInfo) -> Fraction:
     return found
 
 
-def _false_rings(value: Any) -> FalseRings:
+def _false_rings(value: Any) -> FalseAlarmRate:
     match = _RINGS.fullmatch(_text(value))
     found = None if match is None else number(match[1])
     if match is None or found is None or found <= 0 or match[2] not in SPANS:
@@ -291,7 +291,7 @@ def _false_rings(value: Any) -> FalseRings:
         )
     if not Fraction(1, 10**9) <= found <= 10**9:
         raise wrong(f"{shown(value)} is out of range", "write a number from 1e-9 to 1e9")
-    return FalseRings(found, match[2])
+    return FalseAlarmRate(found, match[2])
 
 
 def _duration(value: Any) -> Duration:
@@ -354,7 +354,7 @@ Delta = Annotated[
 ]
 """How likely a Gaussian promise may fail: from 1e-18 to 0.001."""
 FalseRingsText = Annotated[
-    FalseRings, PlainValidator(_false_rings), WithJsonSchema(shapes.FALSE_RINGS)
+    FalseAlarmRate, PlainValidator(_false_rings), WithJsonSchema(shapes.FALSE_RINGS)
 ]
 """How many false rings an alarm may have: ``1 per week``."""
 Share = Annotated[

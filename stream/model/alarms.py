@@ -170,8 +170,8 @@ class Alarms:
         timezone: IANA name of the zone in which people are told times.
         panes: what no alarm is and windows of alarms are decided from, by id: each is counted,
             charged and settled as an alarm is.
-        wanted: alarms of which the file says what is wanted and not how, by id: `tocsin plan` looks
-            for a way, and nothing runs while there are any.
+        open: alarms with requirements that no lock resolves yet, by id: nothing runs while there
+            are any.
         delivery: where `tocsin deliver` brings alarms; ``None`` where the file does not say.
         board: where `tocsin board` shows them.
     """
@@ -183,7 +183,7 @@ class Alarms:
     kafka: KafkaSettings | None
     settings: Settings
     timezone: str = "UTC"
-    wanted: Mapping[str, Query] = field(default_factory=dict)
+    open: Mapping[str, Query] = field(default_factory=dict)
     delivery: Delivery | None = None
     board: Board = field(default_factory=Board)
     panes: Mapping[str, Query] = field(default_factory=dict)

@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "epsilon_fields",
+    "equivalent_text",
     "loss_name",
+    "loss_text",
     "rounded_loss",
     "shown_entropy",
     "shown_epsilon",
-    "told_loss",
     "wall_fields",
     "wall_text",
-    "worth_text",
 ]
 
 
@@ -84,12 +84,12 @@ def rounded_loss(gaussian: Gaussian | None, units: float) -> str:
     return f"{loss:.3f}" if gaussian is None else f"{loss:.4g}"
 
 
-def told_loss(gaussian: Gaussian | None, units: float) -> str:
+def loss_text(gaussian: Gaussian | None, units: float) -> str:
     """Return the same for a sentence, where rho is named."""
     return f"{'' if gaussian is None else 'rho '}{rounded_loss(gaussian, units)}"
 
 
-def worth_text(gaussian: Gaussian | None, units: int) -> str:
+def equivalent_text(gaussian: Gaussian | None, units: int) -> str:
     """Return what a sum of rho comes to, in words to put behind it; nothing of a pure loss."""
     if gaussian is None:
         return ""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from operators.deciders import Average, Quantile
     from stream.model.feeds import Feed
     from stream.model.filters import Where
-    from stream.model.wanted import FalseRings
+    from stream.model.requirements import FalseAlarmRate
     from stream.windows.calendars import Calendar
 
 __all__ = [
@@ -228,12 +228,12 @@ class Query:
         band: what is watched, where the condition says when a band is left; else ``None``.
         reference: where the references of the band are counted, window by window: those in ``band``
             are 0 then, and the condition is about the distance to them.
-        false_rings: how often it may ring for nothing; ``None`` where that is not said.
+        false_alarms: how often it may ring for nothing; ``None`` where that is not said.
         max_delay_ms: how long after its threshold was passed it may leave; ``None`` where that is
-            not said. For plans only, like ``false_rings``.
+            not said. For plans only, like ``false_alarms``.
         episodes: how many a budget period has to carry; ``None`` where that is not said. For plans
             only.
-        wanted_fnr: with what probability a true alarm may be missed, where its lock asks less of
+        required_fnr: with what probability a true alarm may be missed, where its lock asks less of
             each query of a run; ``None`` where ``aim`` says it. For plans only.
         lifecycle: when it begins and ends, read from its decisions: moves none of them, and enters
             no fingerprint.
@@ -248,7 +248,7 @@ class Query:
         hold_ms: who fired is not asked in later windows that end within this time after the end of
             that one; 0 where everybody is asked in every window.
         share: unit ``user``: the part of the budget that is its own in every period; 0 without one.
-        usual: shape (cells,), float64: the aggregate in an ordinary window, in its own unit; for
+        baseline: shape (cells,), float64: the aggregate in an ordinary window, in its own unit; for
             plans only, so that it moves no decision and enters no fingerprint.
         members: public groups within every predicate, that a quantifier counts: each has cells of
             its own that are counted, thresholds that they are compared with, and no answer.
@@ -274,11 +274,11 @@ class Query:
     band: Band | None = None
     reference: ReferenceFeed | None = None
     share: Fraction = Fraction(0)
-    usual: NDArray[np.float64] | None = field(default=None, compare=False)
-    false_rings: FalseRings | None = None
+    baseline: NDArray[np.float64] | None = field(default=None, compare=False)
+    false_alarms: FalseAlarmRate | None = None
     max_delay_ms: int | None = None
     episodes: int | None = None
-    wanted_fnr: Fraction | None = None
+    required_fnr: Fraction | None = None
     open: tuple[str, ...] = ()
     lifecycle: Lifecycle = field(default=EVERY_RING, compare=False)
     panes: str = ""

@@ -52,7 +52,7 @@ ACTIVE = "active"
 """Attribute that holds the minute of the week, for alarms with a schedule; fields have a dot."""
 
 REFERENCE_MS = 1_704_067_200_000
-"""2024-01-01T00:00Z, a Monday and the start of a leap year: plans look at what follows."""
+"""2024-01-01T00:00Z, a Monday and the start of a leap year: plans cover what follows."""
 
 _LOOKED_AT_MS = 2 * 366 * 86_400_000
 _MOST_PERIODS = 20_000
@@ -122,7 +122,7 @@ def planned_shape(query: Query) -> Shape:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PeriodTable:
-    """The periods that a plan looks at.
+    """The periods that a plan covers.
 
     Args:
         calendar: numbers all periods.

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from stream.model.holds import held_windows, in_runs, shown_falsely
-from stream.model.losses import told_loss
+from stream.model.losses import loss_text
 from stream.planning.budget import budget_plan
 from stream.planning.panes import pane_shares
 from stream.planning.prices import price_setter
 from stream.planning.runs import run_outlook
-from stream.planning.worth import worth_of
+from stream.planning.utility import utility_of
 from stream.windows.calendars import duration_words
 
 if TYPE_CHECKING:
@@ -32,9 +32,9 @@ def detail_lines(alarms: Alarms) -> Iterator[str]:
     """
     budget = alarms.budget
     for query in alarms.queries.values():
-        worth = worth_of(query, budget)
-        if worth.false is not None and worth.false.varying is not None:
-            varying = f"{worth.false.varying:.3g} false alarms a week"
+        utility = utility_of(query, budget)
+        if utility.false is not None and utility.false.varying is not None:
+            varying = f"{utility.false.varying:.3g} false alarms a week"
             yield f"{query.id}: {varying} if counts vary about it (Poisson)"
         if in_runs(query):
             yield f"{query.id}: {_run_line(run_outlook(query, budget), budget)}"
@@ -52,13 +52,13 @@ def detail_lines(alarms: Alarms) -> Iterator[str]:
 def _run_line(run: RunOutlook, budget: Budget) -> str:
     found = (
         f"an SVT run of {run.alarms} alarms: threshold noise"
-        f" {run.threshold_scale:.4g}, query noise {run.question_scale:.4g}, correction"
+        f" {run.threshold_scale:.4g}, query noise {run.query_scale:.4g}, correction"
         f" {run.correction:.6g}"
     )
-    if run.questions is not None:
-        found += f"; {run.questions} queries, {run.negatives} negative answers an alarm"
+    if run.queries is not None:
+        found += f"; {run.queries} queries, {run.negatives} negative answers an alarm"
     if run.windows_units is not None:
-        found += f"; window by window it would be {told_loss(budget.gaussian, run.windows_units)}"
+        found += f"; window by window it would be {loss_text(budget.gaussian, run.windows_units)}"
     return found
 
 
@@ -79,7 +79,7 @@ def _hold_line(query: Query) -> str:
 def _cap_lines(plan: ScopePlan, budget: Budget) -> Iterator[str]:
     for alarm in plan.alarms:
         if alarm.windows_cap is not None and alarm.uncapped_units is not None:
-            without = told_loss(budget.gaussian, alarm.uncapped_units)
+            without = loss_text(budget.gaussian, alarm.uncapped_units)
             yield (
                 f"{alarm.query}: a person counts in {alarm.windows_cap} windows of a period at"
                 f" most; without that it would be {without}"
@@ -92,11 +92,11 @@ def _sharing_lines(plan: ScopePlan, budget: Budget) -> Iterator[str]:
         return
     for pair in sharing.pairs:
         shared = "share rows" if pair.shared else f"share no row: {', '.join(pair.separated_by)}"
-        together = told_loss(budget.gaussian, pair.composed_units)
+        together = loss_text(budget.gaussian, pair.composed_units)
         yield f"{pair.left}, {pair.right}: {shared}; together {together}"
     yield (
-        f"all {len(plan.alarms)}: sum {told_loss(budget.gaussian, int(sharing.overlap.plain))},"
-        f" highest-cost row {told_loss(budget.gaussian, int(sharing.overlap.upper_bound))}:"
+        f"all {len(plan.alarms)}: sum {loss_text(budget.gaussian, int(sharing.overlap.plain))},"
+        f" highest-cost row {loss_text(budget.gaussian, int(sharing.overlap.upper_bound))}:"
         f" parallel composition saves {float(sharing.gain):.0%}; that row is in"
         f" {', '.join(sharing.worst) or 'none'}"
     )

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 
 from stream.model.numbers import decimal
-from stream.planning.ringing import whole
+from stream.planning.detection import whole
 
 if TYPE_CHECKING:
-    from stream.planning.worth import Worth
+    from stream.planning.utility import Utility
 
 __all__ = ["HEIGHT", "WIDTH", "Drawing", "curve_drawing"]
 
@@ -31,7 +31,7 @@ class Drawing(NamedTuple):
         name: what it shows.
         points: of the curve, as SVG writes them.
         lines: thresholds and the baseline: where across, what to write, and which it is.
-        ends: what the left and the right edge stand for.
+        ends: what the left and the right edge mean.
     """
 
     name: str
@@ -40,25 +40,25 @@ class Drawing(NamedTuple):
     ends: tuple[str, str]
 
 
-def curve_drawing(worth: Worth) -> Drawing:
+def curve_drawing(utility: Utility) -> Drawing:
     """Return the curve at an alarm's one or median threshold.
 
     Args:
-        worth: of an alarm whose law is known.
+        utility: of an alarm whose law is known.
 
     Raises:
         ValueError: it is not.
     """
-    law = worth.law
+    law = utility.law
     if law is None:
         raise ValueError("only a law that is known is drawn")
     cell = law.median_cell
     marks = law.marks(cell)
     word = "threshold" if len(marks) == 1 else "edge"
     lines = [(float(mark), f"{word} {decimal(mark)}", "mark") for mark in marks]
-    if law.query.usual is not None:
-        usual = float(law.query.usual[cell])
-        lines.append((usual, f"baseline {usual:g}", "baseline"))
+    if law.query.baseline is not None:
+        baseline = float(law.query.baseline[cell])
+        lines.append((baseline, f"baseline {baseline:g}", "baseline"))
     least, most = _span([at for at, _, _ in lines], around=len(marks) > 1)
     if law.steps is not None:
         least, most = -2 * law.steps, law.steps
@@ -80,7 +80,7 @@ def curve_drawing(worth: Worth) -> Drawing:
     pairs = zip(map(across, counts), chances, strict=True)
     against = "count" if law.steps is None else "score"
     return Drawing(
-        f"probability that {worth.query.id} fires, against the {against}",
+        f"probability that {utility.query.id} fires, against the {against}",
         " ".join(f"{x},{HEIGHT * (1 - chance):.1f}" for x, chance in pairs),
         tuple((across(at), text, kind) for at, text, kind in lines),
         (f"{counts[0]:.12g}", f"{counts[-1]:.12g}"),

@@ -16,7 +16,7 @@ from accountant.units import PrivacyUnit, from_loss_units
 from stream.decisions.mechanisms import plans_of
 from stream.model.alarms import scope_of
 from stream.model.holds import in_runs
-from stream.model.losses import loss_name, told_loss, wall_text, worth_text
+from stream.model.losses import equivalent_text, loss_name, loss_text, wall_text
 from stream.model.numbers import decimal
 from stream.planning.budget import budget_plan
 from stream.planning.lifecycles import steadied
@@ -25,7 +25,7 @@ from stream.planning.runs import run_outlook
 from stream.planning.search import smallest
 from stream.planning.solver.solver import solve
 from stream.planning.totals import totals
-from stream.planning.worth import worth_of
+from stream.planning.utility import utility_of
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from accountant.budget.plan import AlarmPlan, ScopePlan
     from stream.model.alarms import Alarms, Budget
     from stream.model.queries import Query
+    from stream.planning.detection import DetectionCurve
     from stream.planning.playing import Played
-    from stream.planning.ringing import RingLaw
     from stream.planning.solver.solver import Solved
 
 __all__ = [
@@ -102,7 +102,7 @@ class AlarmFigures:
         alarms: after which a period is spent; ``None`` likewise.
         after_lifecycle: false alarms a week and misses that ``for``, ``of`` and ``resolve_after``
             leave; ``None`` without them.
-        changes: after each of which all that is wanted is kept and the budget fits.
+        changes: after each of which every requirement is met and the budget fits.
     """
 
     alarm: str
@@ -166,7 +166,7 @@ class BudgetFigures:
         year: likewise.
         first_refused: where a window is.
         alarms: in the order of the file.
-        unmet: alarms that cannot be had as they are wanted, each with what would have to change.
+        unmet: alarms whose requirements cannot be met, each with what would have to change.
     """
 
     budget: str
@@ -225,7 +225,7 @@ def _budget(plan: ScopePlan, alarms: Alarms, solved: Sequence[Solved]) -> Budget
         worst=None if plan.worst_units is None else _loss(plan.worst_units),
         worst_text="no end"
         if plan.worst_units is None
-        else told_loss(gaussian, plan.worst_units) + worth_text(gaussian, plan.worst_units),
+        else loss_text(gaussian, plan.worst_units) + equivalent_text(gaussian, plan.worst_units),
         fits=plan.fits,
         needed=""
         if plan.fits or plan.worst_units is None
@@ -248,13 +248,13 @@ def _budget(plan: ScopePlan, alarms: Alarms, solved: Sequence[Solved]) -> Budget
 def _alarm(
     plan: AlarmPlan, query: Query, alarms: Alarms, whole: Played, solved: Solved | None
 ) -> AlarmFigures:
-    budget, worth = alarms.budget, worth_of(query, alarms.budget)
+    budget, utility = alarms.budget, utility_of(query, alarms.budget)
     windows = whole.alarms.get(query.id)
-    false, usual = worth.false, query.usual
+    false, baseline = utility.false, query.baseline
     paid = _loss(plan.worst_units) if plan.worst_units is not None else None
-    silent = run_outlook(query, budget).silent if in_runs(query) else None
-    rate = float(query.wanted_fnr or query.aim.max_fnr)
-    steady = steadied(worth)
+    missed = run_outlook(query, budget).missed_given_no_alarm if in_runs(query) else None
+    rate = float(query.required_fnr or query.aim.max_fnr)
+    steady = steadied(utility)
     return AlarmFigures(
         alarm=query.id,
         mechanism=query.mechanism,
@@ -265,13 +265,13 @@ def _alarm(
         charged=plan.cells,
         windows=None if windows is None else windows.asked,
         covered=None if windows is None else windows.granted,
-        detection=() if worth.law is None else _detections(worth.law),
-        not_computed=worth.why_not or "",
-        baseline=None if usual is None else (float(usual.min()), float(usual.max())),
+        detection=() if utility.law is None else _detections(utility.law),
+        not_computed=utility.why_not or "",
+        baseline=None if baseline is None else (float(baseline.min()), float(baseline.max())),
         false_alarms=None if false is None else false.week,
         miss_rate=rate,
         bounded_error="fnr" if query.aim.promise == "misses" else "fpr",
-        miss_rate_given_no_alarm=silent if silent is not None and silent > _TWICE * rate else None,
+        miss_rate_given_no_alarm=missed if missed is not None and missed > _TWICE * rate else None,
         delay_s=query.delay_ms / 1000,
         episodes=_episodes(query, budget, solved),
         alarms=query.aim.alarms if in_runs(query) else None,
@@ -290,11 +290,11 @@ def _episodes(query: Query, budget: Budget, solved: Solved | None) -> int | None
     return carried if query.hold_ms else carried // query.calendar.overlap
 
 
-def _detections(law: RingLaw) -> tuple[Detection, ...]:
+def _detections(law: DetectionCurve) -> tuple[Detection, ...]:
     return tuple(_detection(name, each) for name, each in law.severities())
 
 
-def _detection(severity: str, law: RingLaw) -> Detection:
+def _detection(severity: str, law: DetectionCurve) -> Detection:
     """Return where a curve begins and ends; nothing of both where it has more than one edge."""
     cell, unit = law.median_cell, float(law.unit)
     threshold = int(law.thresholds[cell])

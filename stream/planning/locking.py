@@ -49,7 +49,7 @@ class Resolved:
 
     @property
     def unmet(self) -> tuple[Solved, ...]:
-        """The alarms that cannot be had as they are wanted."""
+        """The alarms whose requirements cannot be met."""
         return tuple(one for one in self.solved if one.found is None)
 
 
@@ -98,20 +98,20 @@ def _resolved(path: Path, kept: Mapping[str, Locked], before: Lock) -> Resolved:
 
 def _entry(found: Candidate, alarms: Alarms) -> Locked:
     """Return the entry of an alarm: what to write, and what it costs and does then."""
-    asked = alarms.wanted[found.query.id]
+    asked = alarms.open[found.query.id]
     return Locked(digest_of(asked, alarms.budget), found.keys, version("tocsin"), _figures(found))
 
 
 def _figures(found: Candidate) -> dict[str, str]:
-    budget, wanted = found.case.budget, found.case.false_alarms
+    budget, tolerated = found.case.budget, found.case.false_alarms
     whom = "an event" if budget.unit is PrivacyUnit.EVENT else "a person and period"
     cost = float(from_loss_units(found.worst_units or 0))
     figures = {
         "costs": f"{cost:.4f} of epsilon_max {decimal(budget.epsilon_max)}, {whom}",
         "missed": f"{found.missed:.4g} of true alarms at most",
     }
-    if wanted is not None and found.false is not None:
-        figures["false_alarms"] = f"{found.false:.3g} per {wanted.span} at the baseline"
+    if tolerated is not None and found.false is not None:
+        figures["false_alarms"] = f"{found.false:.3g} per {tolerated.span} at the baseline"
     figures["episodes"] = "all"
     if found.episodes is not None:
         most = found.query.aim.alarms

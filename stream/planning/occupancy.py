@@ -165,14 +165,14 @@ def run_breaks(
         Numbers of windows, ascending.
 
     Raises:
-        ConfigError: windows touch too many periods to tell them apart.
+        ConfigError: windows touch too many periods to distinguish them.
     """
     reach_ms = calendar.longest_ms
     around = np.array([max(from_ms - reach_ms, 0), min(until_ms + reach_ms, TIME_LIMIT_MS - 1)])
     first, last = periods.containing(around)[1].tolist()
     if last - first > _MOST_EDGES:
         raise ConfigError(
-            "windows touch too many budget periods for runs of windows to be told apart",
+            "windows touch too many budget periods to distinguish runs of windows",
             hint="write a longer period, or shorter windows",
         )
     edges_ms = np.array([periods.bounds(index)[0] for index in range(first, last + 2)], np.int64)

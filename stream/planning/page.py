@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from stream.planning.drawings import HEIGHT, WIDTH, curve_drawing
 from stream.planning.pages import template_of
 from stream.planning.shown import plan_lines
-from stream.planning.worth import worths
+from stream.planning.utility import utilities
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,6 +37,6 @@ def plan_page(alarms: Alarms, budgets: Sequence[BudgetFigures]) -> str:
                 "drawing": None if one.law is None else curve_drawing(one),
                 "why_not": one.why_not,
             }
-            for one in worths(alarms)
+            for one in utilities(alarms)
         ],
     )

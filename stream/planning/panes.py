@@ -12,7 +12,7 @@ from operators.registry import DEFAULT
 from stream.decisions.counts import deviation_of
 from stream.decisions.mechanisms import as_charged, panes_of, price_of
 from stream.model.alarms import cells_per_unit
-from stream.model.losses import told_loss
+from stream.model.losses import loss_text
 from stream.planning.budget import REFERENCE_MS, PeriodTable, periods_of
 from stream.windows.calendars import FixedCalendar
 from stream.windows.cumulative import whole_windows
@@ -70,7 +70,7 @@ def _share(panes: Query, readers: Sequence[Query], budget: Budget) -> PaneShare:
     units = to_loss_units(as_charged(panes, price_of(panes)).epsilon) * _counted(panes, budget)
     apart = sum(_apart(one, budget) for one in readers)
     names = tuple(one.id for one in readers)
-    own, alone = (told_loss(budget.gaussian, each) for each in (units, apart))
+    own, alone = (loss_text(budget.gaussian, each) for each in (units, apart))
     text = (
         f"{', '.join(names)} {'share' if len(names) > 1 else 'has'} noisy panes, {panes.id}"
         f" ({panes.calendar.describe()}): {_pays(panes, budget).format(own)}; window by window,"
@@ -82,7 +82,9 @@ def _share(panes: Query, readers: Sequence[Query], budget: Budget) -> PaneShare:
 def _apart(query: Query, budget: Budget) -> int:
     """Return what a unit would lose by an alarm whose windows are each decided alone."""
     epsilon = DEFAULT.price(query.condition, query.aim).epsilon
-    calendar = whole_windows(query.calendar)  # a look at every step is priced for all of them
+    calendar = whole_windows(
+        query.calendar
+    )  # an evaluation at every step is priced for all of them
     alone = replace(query, panes="", mechanism=DEFAULT.name, calendar=calendar)
     return to_loss_units(epsilon) * _counted(alone, budget)
 
@@ -106,7 +108,7 @@ def _periods(budget: Budget) -> PeriodTable:
 
 
 def _pays(query: Query, budget: Budget) -> str:
-    """Return who pays for what, with a place for how much."""
+    """Return who pays for what, with a field for how much."""
     if budget.unit is PrivacyUnit.EVENT:
         return "an event pays {}, once"
     windows = _windows(query, budget)
@@ -115,7 +117,7 @@ def _pays(query: Query, budget: Budget) -> str:
 
 
 def _released(query: Query) -> str:
-    """Return what the noisy counts of an alarm are worth; nothing where it releases none."""
+    """Return how accurate the noisy counts of an alarm are; nothing where it releases none."""
     operator = panes_of(query)
     if operator is None or not query.releases_counts:
         return ""

@@ -12,7 +12,7 @@ from operators.conditions.score import score_of
 from operators.registry import mechanism_of
 from stream.config.alarms.tolerances import aim_with, highest_tolerance
 from stream.decisions.mechanisms import as_charged, price_of
-from stream.model.losses import told_loss
+from stream.model.losses import loss_text
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class PriceSetter:
         tolerances: their own, in the aggregates' units.
         wider: tolerances with which the comparison that is next would set the price; none where
             wider ones save nothing by themselves.
-        epsilon: what a predicate of a window would then cost; ``None`` with ``wider`` empty.
+        epsilon: what a group of a window would then cost; ``None`` with ``wider`` empty.
         gaussian: of the budget.
     """
 
@@ -54,11 +54,11 @@ class PriceSetter:
         wider = " and ".join(map(decimal, self.wider))
         if (many := len(self.comparisons)) > _MOST_NAMED:
             named, wider = f"{many} comparisons", "wider tolerances of all of them"
-        told = f"{named} {'alone sets' if many == 1 else 'together set'} the price"
+        text = f"{named} {'alone sets' if many == 1 else 'together set'} the price"
         if self.epsilon is None:
-            return told
-        loss = told_loss(self.gaussian, to_loss_units(self.epsilon))
-        return f"{told}: with {wider} it would be {loss}"
+            return text
+        loss = loss_text(self.gaussian, to_loss_units(self.epsilon))
+        return f"{text}: with {wider} it would be {loss}"
 
 
 def price_setter(query: Query, gaussian: Gaussian | None) -> PriceSetter | None:

@@ -1,4 +1,4 @@
-"""What a run of questions under one noisy threshold does: its noise, how sure its answers are.
+"""What an SVT run does: its noise, and how sure its answers are.
 
 For alarms of ``mechanism: svt``, whose windows share such runs. From configuration alone.
 """
@@ -36,36 +36,36 @@ class RunOutlook:
     Args:
         alarms: after how many a run is spent.
         threshold_scale: of the run's noise: 1 / rate.
-        question_scale: of a query's noise: 1 / rate.
+        query_scale: of a query's noise: 1 / rate.
         correction: added to the threshold; may be negative.
         windows: most windows in a period, or in the declared history of a lifetime; ``None``
             without end, and under unit ``event``.
         windows_units: what the highest-cost privacy unit would lose if each window were decided by
             itself, by tslm with the same promise, in loss units: over as many windows, or at one
             instant under unit ``event``; ``None`` without end.
-        questions: about their cells, every one asked as often as it may be; ``None`` where
+        queries: about their cells, each as often as it may be; ``None`` where
             ``windows`` is, like all that follow.
-        negatives: expected before an alarm, ``questions / alarms`` rounded up.
-        silent: probability that a cell at its threshold is missed in the last window, given that
-            every other query of the run was answered with silence and was about a cell beyond
-            the tolerance.
+        negatives: expected before an alarm, ``queries / alarms`` rounded up.
+        missed_given_no_alarm: probability that a cell at its threshold is missed in the last
+            window, given that every other query of the run did not fire and was about a cell
+            beyond the tolerance.
 
     Source: SVT-Exp, Definition 3; MIDE, Algorithm 1 (tslm).
     """
 
     alarms: int
     threshold_scale: float
-    question_scale: float
+    query_scale: float
     correction: float
     windows: int | None
     windows_units: int | None
-    questions: int | None = None
+    queries: int | None = None
     negatives: int | None = None
-    silent: float | None = None
+    missed_given_no_alarm: float | None = None
 
 
 def run_outlook(query: Query, budget: Budget) -> RunOutlook:
-    """Look at the runs of an alarm.
+    """Return what the SVT runs of an alarm do.
 
     Args:
         query: the alarm, of a mechanism with runs.
@@ -86,7 +86,7 @@ def run_outlook(query: Query, budget: Budget) -> RunOutlook:
     found = RunOutlook(
         alarms=looked.alarms,
         threshold_scale=float(step * looked.threshold_scale),
-        question_scale=float(step * looked.question_scale),
+        query_scale=float(step * looked.question_scale),
         correction=float(step * looked.correction),
         windows=windows,
         windows_units=None if reached is None else reached * each,
@@ -96,9 +96,9 @@ def run_outlook(query: Query, budget: Budget) -> RunOutlook:
     cells = windows * len(query.domain)
     return replace(
         found,
-        questions=cells * looked.questions,
+        queries=cells * looked.questions,
         negatives=-(-cells * looked.questions // looked.alarms),
-        silent=run.missed_in_silence((cells - 1) * looked.questions, beyond=True),
+        missed_given_no_alarm=run.missed_in_silence((cells - 1) * looked.questions, beyond=True),
     )
 
 

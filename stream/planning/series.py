@@ -1,4 +1,4 @@
-"""The windows of a budget's alarms over a span that a plan looks at, each with its worst cost."""
+"""The windows of a budget's alarms over a span that a plan covers, each with its worst cost."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Series:
 
     Args:
         query: the alarm.
-        charge: what each costs, or a whole run; its window is a stand-in.
+        charge: what each costs, or a whole run; its window is a placeholder.
         shape: which rows they cover.
         windows: counts them.
         first: number of the first one.
@@ -58,7 +58,7 @@ class Series:
         return self.query.calendar.bounds(self.first)[0]
 
     def key_of(self, index: int) -> WindowKey:
-        """Return a window's place in the order."""
+        """Return a window's sort key."""
         start_ms, end_ms = self.query.calendar.bounds(index)
         return WindowKey(end_ms=end_ms, query=self.query.id, start_ms=start_ms)
 

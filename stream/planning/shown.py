@@ -46,10 +46,10 @@ def _lines(budgets: Sequence[BudgetFigures]) -> Iterator[str]:
             for one in budget.alarms:
                 yield from _alarm_lines(one, budget)
         for name, changes in budget.unmet:
-            yield from _change_lines(f"{name} cannot be had as wanted; it could with", changes)
+            yield from _change_lines(f"{name} cannot meet its requirements; it could with", changes)
         for one in budget.alarms:
             if one.changes:
-                why = "does not fit" if not budget.fits else "does not keep what is wanted"
+                why = "does not fit" if not budget.fits else "does not meet its requirements"
                 yield from _change_lines(f"{one.alarm} {why}; it would with", one.changes)
     if several:
         yield from _legend(budgets)

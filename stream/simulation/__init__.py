@@ -1,4 +1,4 @@
-"""What an alarm would ring on recorded events, without spending.
+"""What an alarm would fire on recorded events, without spending.
 
 Imports replay, config, counting and what they import.
 """

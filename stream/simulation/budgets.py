@@ -42,7 +42,7 @@ class Asking:
 
     Args:
         query: the alarm.
-        alarms: the file that it stands in.
+        alarms: its file.
         keys: its windows, or steps of windows, in order.
         units: what a cell costs at worst, in loss units.
     """
@@ -102,7 +102,7 @@ class Budgets:
         }
 
     def grant(self, one: Asking, charge: Charge) -> bool:
-        """Tell whether a window is granted; those before it have ended."""
+        """Return whether a window is granted; those before it have ended."""
         return self._filters[one.scope].answer(charge, one.covers[0]) is Answer.RESERVED
 
     def settle(self, one: Asking, charge: Charge, cost: CellCosts) -> None:

@@ -50,7 +50,7 @@ class CountedAlarm:
         query: the alarm's name.
         starts_ms: start of every window, shape (windows,), int64, ascending.
         statistics: S, statistics per cell.
-        cells: predicates.
+        cells: groups.
         ends: shape (windows + 1,), int64: window w has the entries ``ends[w]:ends[w + 1]``.
         index: shape (entries,), int64: ``statistic * cells + cell``.
         value: shape (entries,), int64.
@@ -89,7 +89,7 @@ class CountedAlarm:
         return flat.reshape(last - first, self.statistics, self.cells)
 
     def looked_at(self, first: int, last: int) -> NDArray[np.int64]:
-        """Return all looks at some windows, shape (last - first, looks, statistics, cells)."""
+        """Return every step of some windows, shape (last - first, looks, statistics, cells)."""
         steps = self.stacked(first * self.looks, last * self.looks)
         return steps.reshape(-1, self.looks, *steps.shape[1:])
 
@@ -107,7 +107,8 @@ def count_history(
         alarms: the configuration; every feed with alarms declares its history.
         files: per feed name the files to read.
         limit: only the first so many windows of every alarm; ``None`` for all.
-        on_windows: told how many windows were counted, of how many; steps and panes are some.
+        on_windows: called with how many windows were counted, of how many; steps and panes
+            are windows too.
 
     Returns:
         Per alarm its statistics, in the order of the file; then those of panes that alarms share,

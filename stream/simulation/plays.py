@@ -26,7 +26,7 @@ from stream.simulation.draws.held import Holding, holds_since
 from stream.simulation.draws.panes import over_panes, tally_of_panes
 from stream.simulation.draws.runs import RunDraws
 from stream.simulation.draws.tally import Tally
-from stream.simulation.draws.truth import first_held, may_ring, must_ring
+from stream.simulation.draws.truth import first_held, may_fire, must_fire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -87,8 +87,8 @@ class _Alarm:
         for part in self.chunks():
             rows = self.counted.looked_at(part.start, part.stop).transpose(2, 0, 1, 3)
             asked = self.query.condition, self.query.aim, rows
-            first.append(first_held(must_ring(*asked)))
-            may.append(may_ring(*asked).any(axis=1))
+            first.append(first_held(must_fire(*asked)))
+            may.append(may_fire(*asked).any(axis=1))
         return np.concatenate(first), np.concatenate(may)
 
     def chunks(self) -> Iterator[slice]:
@@ -228,7 +228,7 @@ class _Runs(_Windows):
 
 
 class _Steps(_Windows):
-    """Windows that are looked at step by step: who fires at one is done for the window."""
+    """Windows that are evaluated step by step: who fires at one is done for the window."""
 
     def prepare(self) -> None:
         """Draw every window from end to end."""
@@ -237,16 +237,16 @@ class _Steps(_Windows):
             operator.first_looks(counted.looked_at(part.start, part.stop), self._noise)
             for part in self.alarm.chunks()
         ]
-        self.rang = np.concatenate(parts)
+        self.fired_at = np.concatenate(parts)
         self._paid = to_loss_units(operator.plan.epsilon)
 
     def decide(self, at: int) -> CellCosts:
-        """Look at a step: windows share no noise, so whom a hold spares may be drawn before."""
+        """Evaluate a step: windows share no noise, so whom a hold spares may be drawn before."""
         window, look = divmod(at, self.alarm.counted.looks)
         if not look:
             self.held[window] = held = self.holding.at(window)
             self.units[window] = np.where(held, 0, self._paid)
-        self.holding.fired[window] |= (self.rang[window] == look) & ~self.held[window]
+        self.holding.fired[window] |= (self.fired_at[window] == look) & ~self.held[window]
         return LevelCosts.of(np.where(self.held[window], 0, self.asking.units))
 
     def deny(self, at: int) -> None:
@@ -258,9 +258,9 @@ class _Steps(_Windows):
     def losses(self, tally: Tally, _true: NDArray[np.bool_]) -> None:
         """Tally delays, too."""
         looks = self.alarm.counted.looks
-        rang = np.where(self.holding.fired, self.rang, looks)
+        fired_at = np.where(self.holding.fired, self.fired_at, looks)
         first = np.where(self.held, looks, self.alarm.truth[0])
-        tally.delays.count(rang, first, looks)
+        tally.delays.count(fired_at, first, looks)
         super().losses(tally, _true)
 
 

@@ -86,7 +86,7 @@ def _tried(one: Tried) -> dict[str, Any]:
                 for epsilon, share in zip(one.losses.epsilons, one.losses.shares, strict=True)
             ],
         },
-        "epsilon_dearest_cells": _losses(one.dearest),
+        "epsilon_highest_cells": _losses(one.highest),
         "charged_windows": one.charged,
         **_delays(one),
     }

@@ -46,7 +46,7 @@ AUDIENCE: Final = (
 )
 """Who may see any of this."""
 CAVEAT: Final = (
-    "Figures of private data: a setting that is picked by them tells something about this history,"
+    "Figures of private data: a setting that is picked by them reveals something of this history,"
     " which no budget accounts for. Simulate a history outside the live budget (older than its"
     " first period, or of people it does not protect), or synthetic events."
 )
@@ -147,7 +147,7 @@ class Tried:
         query: the alarm, as it was replayed.
         plan: its worst case, from configuration alone.
         tally: of all replays.
-        configured: whether it stands so in the file.
+        configured: whether the file says so.
         charged: how often one event pays what a cell loses: once for each window that it lies in,
             or once for its pane.
     """
@@ -166,20 +166,20 @@ class Tried:
     @property
     def fpr(self) -> Rate:
         """Cells false beyond their tolerance that fired."""
-        return self._rate(self.tally.false_rings, self.tally.false, self.tally.false_spread)
+        return self._rate(self.tally.false_alarms, self.tally.false, self.tally.false_spread)
 
     @property
     def severities(self) -> dict[str, tuple[Rate, Rate]]:
         """Misses and false alarms of every severity level, counting higher ones as it."""
         return {
-            name: (Rate(one.missed, one.true), Rate(one.false_rings, one.false))
+            name: (Rate(one.missed, one.true), Rate(one.false_alarms, one.false))
             for name, one in self.tally.severities.items()
         }
 
     @property
     def uncertain(self) -> Rate:
         """Cells between true and false beyond tolerance that fired: either answer is right."""
-        return Rate(self.tally.uncertain_rings, self.tally.uncertain)
+        return Rate(self.tally.uncertain_fired, self.tally.uncertain)
 
     @property
     def before(self) -> Rate:
@@ -203,9 +203,9 @@ class Tried:
         return Losses.of(self.tally.losses)
 
     @property
-    def dearest(self) -> Losses:
+    def highest(self) -> Losses:
         """Realised loss of the highest-cost cells that one privacy unit reaches in a window."""
-        return Losses.of(self.tally.dearest)
+        return Losses.of(self.tally.highest)
 
     @property
     def keeps(self) -> bool:

@@ -159,14 +159,14 @@ def _delays(results: AlarmResults) -> _Figures:
     rows = []
     for one in results.tried:
         spans = [delay_ms(steps, one) for steps in delay_steps(one)]
-        told = ["-" if each is None else delay_text(each) for each in spans]
-        rows.append([_name(one, results), percent(one.before), *told])
+        texts = ["-" if each is None else delay_text(each) for each in spans]
+        rows.append([_name(one, results), percent(one.before), *texts])
     headings = ["setting", "too early %\n(false)", "median\ndelay", "95 %", "longest", "mean"]
     return _Figures(headings, rows, _DELAYS)
 
 
 def _name(one: Tried, results: AlarmResults) -> str:
-    """Return what tells a variant apart: of several comparisons the first tolerance alone."""
+    """Return what distinguishes a variant: of several comparisons the first tolerance alone."""
     aim, asked = one.query.aim, results.query.aim
     tolerance = tolerance_text(one.query, aim.tolerances)
     if len(aim.tolerances) > 1:

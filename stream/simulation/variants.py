@@ -23,7 +23,7 @@ __all__ = ["BASELINES", "KNOWN", "Variant", "variants_of"]
 BASELINES: Final = tuple(name for name in ALL if name not in OFFERED)
 """Mechanisms that do not keep ``max_fnr``; tried only by name."""
 KNOWN: Final = tuple(name for name, one in ALL.items() if one.bands is None and one.panes is None)
-"""Mechanisms that may be tried in an alarm's place."""
+"""Mechanisms that may be tried instead of an alarm's own."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -22,7 +22,7 @@ from stream.cli.main import main
 from stream.config.alarms.tolerances import aim_with
 from stream.config.loading import load
 from stream.planning.budget import budget_plan
-from stream.simulation.draws.truth import must_ring
+from stream.simulation.draws.truth import must_fire
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -145,8 +145,8 @@ def test_probe_by_name_asks_for_no_quorum(tmp_path: Path) -> None:
     (query,) = load(path, environ={}).queries.values()
     rows = np.array([[-1], [1]]).repeat(len(query.domain), axis=1)  # one, who is young
     assert query.condition.truth(rows).all()
-    assert must_ring(query.condition, query.aim, rows).all()
-    assert not must_ring(query.condition, replace(query.aim, first_tolerances=()), rows).any()
+    assert must_fire(query.condition, query.aim, rows).all()
+    assert not must_fire(query.condition, replace(query.aim, first_tolerances=()), rows).any()
 
 
 def test_progressive_reserve(tmp_path: Path) -> None:

@@ -99,11 +99,11 @@ def test_what_is_said_of_silence() -> None:
     """What the example's rate says, how long 0.1 holds anyway, and what neighbours leave."""
     quiet = Svt.planned(condition(), aim(20, Fraction(1, 100_000)))
     assert f"at 0.00001 the figure is {quiet.missed_in_silence(4_319, beyond=True):.3f}," in TEXT
-    usual = Svt.planned(condition(), aim(20, Fraction(1, 20)))
-    most = next(n for n in range(99) if usual.missed_in_silence(n, beyond=True) > 0.1) - 1
+    baseline = Svt.planned(condition(), aim(20, Fraction(1, 20)))
+    most = next(n for n in range(99) if baseline.missed_in_silence(n, beyond=True) > 0.1) - 1
     assert (most + 1, 1_440 // 8) == (3 * 8, 180)
     assert f"0.1 holds for {most + 1} such questions, eight windows" in TEXT
-    for run in (quiet, usual):
+    for run in (quiet, baseline):
         assert run.missed_in_silence(2) > 0.5
 
 

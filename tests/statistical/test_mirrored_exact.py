@@ -25,7 +25,7 @@ from operators.conditions.score import score_of
 from operators.formulas.mirrored import Mirrored, mirrored
 from operators.noise.source import NoiseSource
 from operators.registry import create, price
-from stream.simulation.draws.truth import may_ring, must_ring
+from stream.simulation.draws.truth import may_fire, must_fire
 from tests.statistical.enumeration import ints
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ def worst(make: Maker, mechanism: str, asked: Condition, aim: Aim) -> tuple[floa
     grid = ints(list(product(line, repeat=asked.statistics))).T
     rings = make(mechanism, asked, aim).chances(0, grid)
     assert rings is not None
-    may = may_ring(asked, aim, grid[:, np.newaxis, :].transpose(0, 2, 1))[:, 0]
-    must = must_ring(asked, aim, grid[:, np.newaxis, :].transpose(0, 2, 1))[:, 0]
+    may = may_fire(asked, aim, grid[:, np.newaxis, :].transpose(0, 2, 1))[:, 0]
+    must = must_fire(asked, aim, grid[:, np.newaxis, :].transpose(0, 2, 1))[:, 0]
     assert not (must & ~may).any()
     assert must.any()
     assert not may.all()

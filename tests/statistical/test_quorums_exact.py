@@ -16,7 +16,7 @@ import pytest
 
 from operators.conditions.comparison import Comparison
 from operators.registry import create
-from stream.simulation.draws.truth import may_ring
+from stream.simulation.draws.truth import may_fire
 from tests.statistical.enumeration import Floats, Ints, ints
 from tests.support.scored import scored
 
@@ -102,7 +102,7 @@ def test_an_empty_cell_fires_as_seldom_as_any_other_that_must_not(
         sure = [all(n == 0 or n >= enough for n in many) for many in MANY]
         assert law[np.array(true) & sure].min(initial=1) >= 1 - BETA - CLOSE
         granted = statistics(query)[:, np.newaxis, :]
-        may = [may_ring(condition, query.aim, granted[..., at]) for at in range(len(MANY))]
+        may = [may_fire(condition, query.aim, granted[..., at]) for at in range(len(MANY))]
         assert law[~np.array(may).ravel()].max(initial=0) <= ALPHA + CLOSE
 
 

@@ -17,8 +17,8 @@ from operators.conditions.weights import Weight
 from stream.model.alarms import Alarms, Budget, Settings
 from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
 from stream.model.queries import AggregateSpec, FirstTolerances, Query
-from stream.simulation.crew import Bench, try_out
 from stream.simulation.history import CountedAlarm
+from stream.simulation.pool import Bench, try_out
 from stream.simulation.results import results_of
 from stream.simulation.shown import terminal
 from stream.simulation.variants import variants_of

@@ -20,7 +20,7 @@ from stream.planning.drafts.texts import configuration, values_text
 from stream.planning.solver.case import case_of
 from stream.planning.solver.search import MOST_ALARMS, as_written
 from stream.planning.solver.ways import ways
-from stream.planning.worth import worths
+from stream.planning.utility import utilities
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -87,7 +87,7 @@ def all_ways(alarms: Alarms, *, every: int = 1) -> Iterator[Candidate]:
         every: how many rates of false alarms, alarms of runs and widths apart those are that are
             tried.
     """
-    (query,) = alarms.wanted.values()
+    (query,) = alarms.open.values()
     case = case_of(query, alarms)
     assert not isinstance(case, str), case
     for way, name in product(ways(case), OFFERED):
@@ -113,8 +113,8 @@ def unkept(found: Candidate, path: Path) -> Iterator[str]:
         yield "the plan does not fit"
     if query.max_delay_ms is not None and query.delay_ms > query.max_delay_ms:
         yield f"published {query.delay_ms} ms late"
-    (worth,) = worths(alarms)
-    law, most = worth.law, float(found.case.query.aim.max_fnr)
+    (utility,) = utilities(alarms)
+    law, most = utility.law, float(found.case.query.aim.max_fnr)
     assert law is not None
     due = [(int(law.thresholds[law.median_cell]) + 1) * law.unit]
     chances = law.at(law.median_cell, due)
@@ -123,12 +123,12 @@ def unkept(found: Candidate, path: Path) -> Iterator[str]:
         yield f"one more than the threshold fires with {chances[0]} alone"
     if found.missed > most + 1e-9:
         yield f"misses {found.missed}"
-    assert worth.false is not None
-    assert asked.false_rings is not None
-    span_ms = {"day": 1, "week": 7, "month": 28}[asked.false_rings.span]
+    assert utility.false is not None
+    assert asked.false_alarms is not None
+    span_ms = {"day": 1, "week": 7, "month": 28}[asked.false_alarms.span]
     # A week of the plan may be the fullest of its year: an hour more where a clock is set back.
-    if worth.false.week / 7 * span_ms > float(asked.false_rings.number) * 1.05:
-        yield f"{worth.false.week} false alarms a week"
+    if utility.false.week / 7 * span_ms > float(asked.false_alarms.number) * 1.05:
+        yield f"{utility.false.week} false alarms a week"
     if asked.episodes is not None and (found.episodes or asked.episodes) < asked.episodes:
         yield f"carries {found.episodes} episodes"
 
@@ -150,7 +150,7 @@ def _asked(case: Case, name: str, tolerance: int, rate: Fraction) -> Iterator[Qu
         return
     if mechanism.panes is not None:
         aim = replace(aim, panes=pane_count(query.calendar), pane_units=0)
-    query = replace(query, mechanism=name, open=(), wanted_fnr=wanted)
+    query = replace(query, mechanism=name, open=(), required_fnr=wanted)
     if not in_runs:
         yield replace(query, aim=aim)
         return

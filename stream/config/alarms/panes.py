@@ -55,7 +55,7 @@ def with_panes(alarms: Alarms, findings: Findings) -> Alarms:
         alarms: checked, alarm by alarm.
         findings: receives errors of alarms that cannot be decided from panes.
     """
-    every = (*alarms.queries.values(), *alarms.wanted.values())
+    every = (*alarms.queries.values(), *alarms.open.values())
     for query in every:
         if is_panes(query.id):
             message = "names like this are kept for noisy panes, whose denials readers leave out"
@@ -205,8 +205,8 @@ class _Shared:
             decide_timeout_ms=max(query.decide_timeout_ms for query in self.queries),
             max_age_ms=max(query.max_age_ms for query in self.queries),
             sql="",
-            usual=None,
-            false_rings=None,
+            baseline=None,
+            false_alarms=None,
             max_delay_ms=None,
             panes="",
             readers=tuple(query.id for query in self.queries),

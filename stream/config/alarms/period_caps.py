@@ -22,7 +22,7 @@ def check_period_caps(alarms: Alarms, findings: Findings) -> None:
     few = budget.contribution.windows_per_period
     if few is None or budget.unit is PrivacyUnit.EVENT:
         return
-    every = (*alarms.running.values(), *alarms.wanted.values())
+    every = (*alarms.running.values(), *alarms.open.values())
     for query in every:
         if mechanism_of(query.mechanism).run is not None:
             findings.wrong(

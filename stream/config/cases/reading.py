@@ -113,7 +113,7 @@ def _case(case: CaseModel, known: Mapping[str, Alarms], at: Findings) -> Case | 
     found = Case(
         name=case.name,
         query=query,
-        alarms=replace(alarms, queries={query.id: query}, wanted={}),
+        alarms=replace(alarms, queries={query.id: query}, open={}),
         place=at.place("name"),
         sampled=case.sampled,
     )

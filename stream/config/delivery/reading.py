@@ -99,7 +99,7 @@ def _of_alarms(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, Deli
         raise report.errors[0]
     kafka = require_kafka(alarms)
     lifecycles = {
-        name: query.lifecycle for name, query in {**alarms.queries, **alarms.wanted}.items()
+        name: query.lifecycle for name, query in {**alarms.queries, **alarms.open}.items()
     }
     counted = frozenset(name for name, query in alarms.running.items() if query.releases_counts)
     subscription = Subscription(kafka, alarms.timezone, lifecycles, alarms.settings.log, counted)

@@ -1,4 +1,4 @@
-"""A draft: a configuration that says what is wanted, with the lock that says how it is had.
+"""A draft: a configuration with the requirements, and the lock that says how they are met.
 
 Guarantee: nothing but the answers is looked at.
 """
@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.errors import BudgetError, ConfigError
 from stream.config.loading import examine
+from stream.planning.detection import DetectionCurve
 from stream.planning.drafts.texts import CONFIGURATION, configuration, last_day, values_text
 from stream.planning.locking import resolve
-from stream.planning.ringing import RingLaw
 from stream.planning.solver.changes import ChangeKind
 
 if TYPE_CHECKING:
@@ -64,9 +64,9 @@ class Draft:
     alarms: Alarms
 
     @cached_property
-    def law(self) -> RingLaw:
+    def law(self) -> DetectionCurve:
         """The law of its alarm."""
-        return RingLaw.of(self.alarms.queries[self.answers.alarm])
+        return DetectionCurve.of(self.alarms.queries[self.answers.alarm])
 
     def fires_at(self, figure: int) -> float:
         """Return how likely the alarm fires at a figure."""
@@ -133,8 +133,8 @@ def _with_windows(answers: Answers, file: Path) -> tuple[str, str]:
 
 
 def _has_windows(alarms: Alarms) -> bool:
-    """Whether the history holds windows enough to tell one from another."""
-    (query,) = (*alarms.queries.values(), *alarms.wanted.values())
+    """Whether the history holds enough windows to distinguish them."""
+    (query,) = (*alarms.queries.values(), *alarms.open.values())
     from_ms, until_ms = query.feed.history or (0, 0)
     index = query.calendar.first_starting_at(from_ms)
     for _ in range(_FEWEST_WINDOWS):

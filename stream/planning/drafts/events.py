@@ -1,7 +1,7 @@
 """Made-up events for a draft: ordinary days, and one window in which the alarm is due.
 
 Nothing is random and nothing comes from data: people are numbered, and every window of one group
-looks like the next. The one that fires holds so much more than the threshold that the alarm does
+resembles the next. The one that fires holds so much more than the threshold that the alarm does
 not fire with probability below one in ten million. The others hold so little, where that can be,
 that hardly a sample in a thousand has a false alarm.
 """

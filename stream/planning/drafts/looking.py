@@ -68,7 +68,7 @@ class Seen:
     Args:
         name: of the field.
         kind: its type; ``None`` where values are of several types, or nothing that is declared.
-        form: how times are written, or what looks like a time and is read as none, or why there is
+        form: how times are written, or what resembles a time and is read as none, or why there is
             no type, in words; "" where there is nothing to say.
         distinct: how many different values there are, up to a limit.
         values: the different values as texts, in order; none where there are more than the limit.
@@ -136,7 +136,7 @@ class Looked:
 
 
 def rows_of_file(path: Path) -> list[Any]:
-    """Return the first rows of a file; what is no object stands as it is.
+    """Return the first rows of a file; what is no object is returned as it is.
 
     Args:
         path: ``.parquet``, ``.csv`` or ``.jsonl``.
@@ -337,7 +337,7 @@ def _csv_lines(path: Path) -> Iterable[Any]:
         )
     for name in filter(None, header):
         if header.count(name) > 1:
-            raise DataError(f"{path}: column {name!r} stands twice", hint="rename one of them")
+            raise DataError(f"{path}: column {name!r} is there twice", hint="rename one of them")
     whole = [cells for cells in lines if len(cells) == len(header)]
     columns = {
         name: _meant([cells[at] for cells in whole]) for at, name in enumerate(header) if name

@@ -42,7 +42,7 @@ _UNITS: Final = {"s": "SECOND", "m": "MINUTE", "h": "HOUR", "d": "DAY", "w": "WE
 
 
 def configuration(answers: Answers, until: str) -> str:
-    """Return the YAML of a draft: what is wanted of its alarm, and nothing of how it is had.
+    """Return the YAML of a draft: its alarm's requirements, and nothing of how they are met.
 
     Args:
         answers: what it says.
@@ -87,13 +87,13 @@ def values_text(answers: Answers, field: str) -> str:
     """Return the file of a field's values, one a line.
 
     Raises:
-        ConfigError: a value cannot stand on a line.
+        ConfigError: a value does not fit on a line.
     """
     values = answers.values[answers.group_by.index(field)]
     for value in values:
         if not value or value != value.strip() or len(value.splitlines()) != 1:
             raise ConfigError(
-                f"{value[:40]!r} cannot be a value of {field}: it stands on a line of a file",
+                f"{value[:40]!r} cannot be a value of {field}: it is one line of a file",
                 hint="values have no spaces around them, and no line breaks",
             )
         if len(value.encode()) > MAX_STRING_BYTES:
@@ -184,7 +184,7 @@ def _text(text: str) -> str:
 
 
 def _unread(text: str) -> str:
-    """Keep what looks like a variable of the environment from being read as one: in values only."""
+    """Escape what would be read as a variable of the environment: in values only."""
     return text.replace("${", "$${")
 
 

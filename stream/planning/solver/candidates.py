@@ -33,9 +33,9 @@ class Candidate:
         query: the alarm, with mechanism and aim.
         units: loss of one cell, or of a whole run, in loss units.
         false: expected false alarms in the span; ``None`` where they cannot be computed.
-        missed: probability that a cell at its threshold does not fire, at worst, in the last of the
+        missed: probability that a cell at its threshold does not fire, at most, in the last of the
             episodes that a period has to carry.
-        episodes: how many a period carries with no more misses than wanted; ``None`` for all.
+        episodes: how many a period carries with no more misses than required; ``None`` for all.
     """
 
     case: Case
@@ -63,12 +63,12 @@ class Candidate:
 
     @property
     def sure(self) -> bool:
-        """Whether it misses no more often than is wanted."""
+        """Whether it misses no more often than required."""
         return self.missed <= float(self.case.query.aim.max_fnr) + 1e-12
 
     @property
     def prompt(self) -> bool:
-        """Whether what it fires is published no later than is wanted."""
+        """Whether what it fires is published no later than required."""
         most = self.query.max_delay_ms
         return most is None or self.query.delay_ms <= most
 
@@ -78,14 +78,14 @@ class Candidate:
         return self.episodes is None or self.episodes >= (self.query.episodes or 1)
 
     @property
-    def wanted(self) -> bool:
-        """Whether it does all that is wanted, whatever it costs."""
+    def adequate(self) -> bool:
+        """Whether it meets every requirement, whatever it costs."""
         return self.quiet and self.sure and self.prompt and self.carries
 
     @property
     def keeps(self) -> bool:
-        """Whether it does all that is wanted for what there is."""
-        return self.fits and self.wanted
+        """Whether it meets every requirement within the budget."""
+        return self.fits and self.adequate
 
     @property
     def joined(self) -> Alarms:

@@ -23,7 +23,7 @@ from stream.decisions.mechanisms import plans_of
 from stream.model.alarms import cells_per_unit, scope_of, windows_cap
 from stream.model.holds import least_hold_ms
 from stream.planning.budget import alarm_costs, period_table, periods_of
-from stream.planning.usefulness import useful_tolerance
+from stream.planning.tolerances import useful_tolerance
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.cumulative import whole_windows
 from stream.windows.periods import Periods
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from operators.conditions.condition import ThresholdAtom
     from stream.model.alarms import Alarms, Budget
     from stream.model.queries import Query
-    from stream.model.wanted import FalseRings
+    from stream.model.requirements import FalseAlarmRate
     from stream.windows.calendars import Calendar
     from stream.windows.schedule import Schedule
 
@@ -66,7 +66,7 @@ class Case:
 
     query: Query
     budget: Budget
-    false_alarms: FalseRings | None
+    false_alarms: FalseAlarmRate | None
     baseline: NDArray[np.int64] | None
     room_units: int
     span_windows: int
@@ -91,10 +91,10 @@ class Case:
 
         In units of the statistic.
         """
-        bounds, usual = self.atom.thresholds, self.baseline
-        if usual is None:
+        bounds, baseline = self.atom.thresholds, self.baseline
+        if baseline is None:
             raise ValueError("there is no baseline")
-        return int((bounds - usual if self.upward else usual - (bounds - 1)).min())
+        return int((bounds - baseline if self.upward else baseline - (bounds - 1)).min())
 
     @property
     def upward(self) -> bool:
@@ -152,7 +152,7 @@ class Case:
         return replace(self, query=replace(self.query, hold_ms=hold_ms))
 
     def with_calendar(self, calendar: Calendar) -> Case:
-        """Return the case with other windows, in which as much is usual."""
+        """Return the case with other windows, with the same baseline."""
         aim = replace(self.query.aim, looks=looks_of(calendar))
         query = replace(self.query, calendar=calendar, aim=aim, hold_ms=0)
         hold_ms = max(self.hold_ms, least_hold_ms(calendar)) if self.hold_ms else 0
@@ -172,14 +172,14 @@ class Case:
         return replace(self, room_units=_room(reader, joined)), reader
 
     def with_schedule(self, schedule: Schedule) -> Case:
-        """Return the case with windows at other times, in which as much is usual."""
+        """Return the case with windows at other times, with the same baseline."""
         calendar = self.query.calendar
         if not isinstance(calendar, FixedCalendar | LocalCalendar):
             return self
         return self.with_calendar(replace(calendar, schedule=schedule))
 
     def with_caps(self, **changed: int) -> Case:
-        """Return the case with other caps, under which as much is usual."""
+        """Return the case with other caps, with the same baseline."""
         condition, before = self.query.condition, self.budget.contribution
         caps = replace(before, **changed)
         moved = tuple(
@@ -213,11 +213,11 @@ def case_of(query: Query, alarms: Alarms) -> Case | str:
     """Return what is asked of an alarm, or why nothing can be searched for it.
 
     Args:
-        query: the alarm, whether it runs or is wanted.
+        query: the alarm, locked or open.
         alarms: all that run; what the others cost is taken from the budget.
     """
-    wanted, usual = query.false_rings, query.usual
-    if query.open and (wanted is None or usual is None):
+    tolerated, written = query.false_alarms, query.baseline
+    if query.open and (tolerated is None or written is None):
         return "it does not say its baseline and how many false alarms are tolerated"
     if mechanism_of(query.mechanism).bands is not None:
         return "a band is no comparison"
@@ -225,19 +225,21 @@ def case_of(query: Query, alarms: Alarms) -> Case | str:
     if query.open and not one:
         return "false alarms are counted for alarms of one comparison"
     baseline = None
-    if one and usual is not None and wanted is not None:
+    if one and written is not None and tolerated is not None:
         (atom,) = query.condition.atoms.values()
         per_unit = float(query.aggregates[atom.statistic].per_unit)
-        baseline = np.rint(usual / per_unit).astype(np.int64)
-    span, period = _windows(query, alarms.budget, wanted)
+        baseline = np.rint(written / per_unit).astype(np.int64)
+    span, period = _windows(query, alarms.budget, tolerated)
     queries = {name: each for name, each in alarms.queries.items() if name != query.id}
     standing = shared_anew(replace(alarms, queries=queries))
     room = _room(query, standing)
-    return Case(query, alarms.budget, wanted, baseline, room, span, period, standing, query.hold_ms)
+    return Case(
+        query, alarms.budget, tolerated, baseline, room, span, period, standing, query.hold_ms
+    )
 
 
 def _room(query: Query, alarms: Alarms) -> int:
-    """Return what the other alarms of a budget leave of it, in loss units; below 0 where it lacks.
+    """Return what the other alarms of a budget leave of it, in loss units; may be below 0.
 
     What panes take that it shares with some of them is not taken from it: it pays for all of that.
     """
@@ -254,12 +256,14 @@ def _room(query: Query, alarms: Alarms) -> int:
     return alarms.budget.wall_units - kept_of(loads_of(alarms.budget.unit, costs), costs)
 
 
-def _windows(query: Query, budget: Budget, wanted: FalseRings | None) -> tuple[int, int | None]:
+def _windows(
+    query: Query, budget: Budget, tolerated: FalseAlarmRate | None
+) -> tuple[int, int | None]:
     """Return windows of the fullest span, and of the fullest budget period.
 
     Windows that are evaluated in steps are one each.
     """
-    calendar, days = whole_windows(query.calendar), 7 if wanted is None else wanted.days
+    calendar, days = whole_windows(query.calendar), 7 if tolerated is None else tolerated.days
     schedule = calendar.schedule
     zone = "UTC" if schedule is None else schedule.timezone
     spans = period_table(Periods(LocalCalendar(days, days, zone)))

@@ -17,7 +17,7 @@ from accountant.budget.plan import epsilon_needed
 from accountant.units import PrivacyUnit
 from stream.config.alarms.tolerances import highest_tolerance, tolerance_text
 from stream.model.numbers import decimal
-from stream.model.wanted import FalseRings
+from stream.model.requirements import FalseAlarmRate
 from stream.planning.budget import budget_plan, periods_of
 from stream.planning.search import rounded, rounded_index, smallest
 from stream.planning.solver.search import MOST_RATE, as_written, best_of, cheapest
@@ -63,7 +63,7 @@ _BOUNDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change after which all that is wanted can be had.
+    """One change after which every requirement can be met.
 
     Args:
         kind: what changes.
@@ -162,16 +162,16 @@ def _tolerance(case: Case) -> Iterator[Change]:
 
 
 def _false_alarms(case: Case) -> Iterator[Change]:
-    wanted = case.false_alarms
-    if wanted is None or case.baseline is None:
+    tolerated = case.false_alarms
+    if tolerated is None or case.baseline is None:
         return
 
-    def tolerated(index: int) -> Case:
-        return replace(case, false_alarms=FalseRings(rounded(index), wanted.span))
+    def loosened(index: int) -> Case:
+        return replace(case, false_alarms=FalseAlarmRate(rounded(index), tolerated.span))
 
-    low = rounded_index(wanted.number)
-    for index, kept in _first(tolerated, low, low + 4 * 900):
-        value = FalseRings(rounded(index), wanted.span).text
+    low = rounded_index(tolerated.number)
+    for index, kept in _first(loosened, low, low + 4 * 900):
+        value = FalseAlarmRate(rounded(index), tolerated.span).text
         yield Change(ChangeKind.FALSE_ALARMS, value, f"false_alarms: {value}", kept)
 
 
@@ -189,7 +189,7 @@ def _max_fnr(case: Case) -> Iterator[Change]:
 
 
 def _episodes(case: Case) -> Iterator[Change]:
-    """Yield the most episodes that a period can carry, where more are wanted."""
+    """Yield the most episodes that a period can carry, where more are required."""
     most = case.query.episodes or 1
 
     def fewer(less: int) -> Case:

@@ -1,11 +1,11 @@
-"""The search: for every way to have an alarm, the least it takes to keep what is wanted of it.
+"""The search: for every way to have an alarm, the least it takes to keep its requirements.
 
 Of a mechanism that decides each window by itself the search is over ``max_fpr``, in numbers of
 three digits, at the widest useful tolerance that ends above the baseline. Of SVT runs it is over
 the alarms of a run, the misses of a query and ``max_fpr``: false alarms use up a run, so a query is
-asked for fewer misses than wanted, such that a cell at its threshold that is asked last of a whole
-period is still missed no more often than wanted. That is the grid: nothing else is tried, and
-nothing in it is left out but what costs more than something that is kept.
+asked for fewer misses than required, such that a cell at its threshold that is asked last of a
+whole period is still missed no more often than required. That is the grid: nothing else is tried, and
+what is left out of it costs more than something that is kept.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _PARTS: Final = tuple(Fraction(part, 100) for part in (95, 80, 60))
 
 
 def best_of(case: Case) -> Candidate | None:
-    """Return the best way that keeps all that is wanted; ``None`` where none does.
+    """Return the best way that meets every requirement; ``None`` where none does.
 
     A mechanism that decides every window by itself is best where the budget carries one, the
     cheapest of them: its windows know nothing of each other. Else it is SVT runs, which carry as
@@ -112,14 +112,14 @@ def cheapest(case: Case) -> Candidate | None:
     """
     if not case.query.open:
         written = as_written(case)
-        return written if written is not None and written.wanted else None
+        return written if written is not None and written.adequate else None
     found = list(_by_windows(case))
     for way, mechanism in _tried(case):
         if _runs(way, mechanism):
             runs = (_run_of(way, mechanism, alarms) for alarms in _numbers(case))
-            wanted = (one for one in runs if one is not None and one.wanted)
-            found += islice(wanted, 1)
-    kept = [one for one in found if one.wanted and one.worst_units is not None]
+            adequate = (one for one in runs if one is not None and one.adequate)
+            found += islice(adequate, 1)
+    kept = [one for one in found if one.adequate and one.worst_units is not None]
     return min(kept, key=lambda one: one.worst_units or 0, default=None)
 
 
@@ -127,13 +127,13 @@ def as_written(case: Case) -> Candidate | None:
     """Return what an alarm that says how it is run does; ``None`` where it cannot be.
 
     Of runs ``max_fnr`` is what a query may miss. Of a cell that is asked last as much is tolerated
-    as was wanted; where only that is written, as much as the search would have left for it.
+    as was required; where only that is written, as much as the search would have left for it.
     """
     query, mechanism = case.query, mechanism_of(case.query.mechanism)
     try:
         if not in_runs(query):
             return _judged(case, query.mechanism, query.aim)
-        most = query.wanted_fnr or query.aim.max_fnr / _PARTS[-1]
+        most = query.required_fnr or query.aim.max_fnr / _PARTS[-1]
         tolerated = replace(query.aim, max_fnr=most)
         return _judged_run(replace(case, query=replace(query, aim=tolerated)), mechanism, query.aim)
     except ConfigError:
@@ -250,7 +250,7 @@ def _false_alarms(case: Case, operator: Operator) -> float | None:
     """Return the false alarms expected of a span where all cells are at their baseline."""
     if case.baseline is None:
         return 0.0
-    pairs, window = np.stack([case.atom.thresholds, case.baseline]), _usual_window(case)
+    pairs, window = np.stack([case.atom.thresholds, case.baseline]), _baseline_window(case)
     _, firsts, cells = np.unique(pairs, axis=1, return_index=True, return_counts=True)
     total = 0.0
     for cell, alike in zip(firsts.tolist(), cells.tolist(), strict=True):
@@ -311,7 +311,7 @@ def _lasts(case: Case, mechanism: Mechanism, asked: Callable[[int], Aim], index:
     """Whether runs keep false alarms and misses at a rate, over a whole period."""
     windows = case.period_windows or 1
     sketch, taken = _sketch(case, mechanism, asked(index)), (case.query.episodes or 1) - 1
-    lasts = sketch.endurance(_usual_window(case), windows, taken)
+    lasts = sketch.endurance(_baseline_window(case), windows, taken)
     false = lasts.unlimited * case.span_windows / windows
     return false <= case.tolerated and lasts.missed <= float(case.query.aim.max_fnr)
 
@@ -330,15 +330,15 @@ def _judged_run(case: Case, mechanism: Mechanism, aim: Aim) -> Candidate:
     if windows is None or case.baseline is None:
         false = None if case.baseline is not None else 0.0
         return Candidate(case, query, units, false, float(aim.max_fnr))
-    most, usual = float(case.query.aim.max_fnr) + 1e-12, _usual_window(case)
-    lasts = [run.endurance(usual, windows, taken) for taken in range(aim.alarms)]
+    most, baseline = float(case.query.aim.max_fnr) + 1e-12, _baseline_window(case)
+    lasts = [run.endurance(baseline, windows, taken) for taken in range(aim.alarms)]
     sure = sum(each.missed <= most for each in lasts)
     false = lasts[0].unlimited * case.span_windows / windows
-    wanted = min(case.query.episodes or 1, aim.alarms)
-    return Candidate(case, query, units, false, lasts[wanted - 1].missed, sure)
+    episodes = min(case.query.episodes or 1, aim.alarms)
+    return Candidate(case, query, units, false, lasts[episodes - 1].missed, sure)
 
 
-def _usual_window(case: Case) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
+def _baseline_window(case: Case) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     """Return the statistics of a window at its baseline, shape (statistics, cells)."""
     statistics = np.zeros((case.query.condition.statistics, case.cells), np.int64)
     if case.baseline is not None:

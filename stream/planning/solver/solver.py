@@ -32,7 +32,7 @@ class Solved:
 
     Args:
         query: the alarm as it was asked for.
-        found: what keeps all that is wanted; ``None`` where nothing does.
+        found: what meets every requirement; ``None`` where nothing does.
         written: what an alarm does that says how it is run, whether or not it keeps that.
         changes: the smallest changes after which something does, where nothing does.
         why: why nothing can be said, where that is so.
@@ -48,16 +48,16 @@ class Solved:
 def solve(alarms: Alarms) -> tuple[Solved, ...]:
     """Solve every alarm that leaves something open, and check every other, in order.
 
-    Of an alarm that says how it is run nothing is searched: it keeps what is wanted of it within
+    Of an alarm that says how it is run nothing is searched: it meets its requirements within
     the budget, or it is said what would have to change.
 
     Args:
-        alarms: the configuration, alarms that are only wanted included.
+        alarms: the configuration, open alarms included.
     """
     standing = _with_cheapest(alarms)
     solved: list[Solved] = []
-    fits = not alarms.wanted and budget_plan(alarms).fits
-    for query in (*alarms.queries.values(), *alarms.wanted.values()):
+    fits = not alarms.open and budget_plan(alarms).fits
+    for query in (*alarms.queries.values(), *alarms.open.values()):
         one = _solved(query, standing, fits=fits)
         solved.append(one)
         if one.found is not None and query.open:
@@ -66,19 +66,19 @@ def solve(alarms: Alarms) -> tuple[Solved, ...]:
 
 
 def as_solved(alarms: Alarms, solved: Sequence[Solved]) -> Alarms:
-    """Return the configuration with what was found in place of what is wanted, ready to be planned.
+    """Return the configuration with what was found in place of open alarms, ready to be planned.
 
     Alarms for which nothing was found are left out.
     """
     for one in solved:
         if one.query.open and one.found is not None:
             alarms = one.found.beside(alarms)
-    return replace(alarms, wanted={})
+    return replace(alarms, open={})
 
 
 def _solved(query: Query, standing: Alarms, *, fits: bool) -> Solved:
-    if not query.open and query.false_rings is None and fits:
-        return Solved(query, None, why="nothing is wanted of it")
+    if not query.open and query.false_alarms is None and fits:
+        return Solved(query, None, why="nothing is required of it")
     case = case_of(query, standing)
     if isinstance(case, str):
         return Solved(query, None, why=case)
@@ -91,7 +91,7 @@ def _solved(query: Query, standing: Alarms, *, fits: bool) -> Solved:
 
 def _with_cheapest(alarms: Alarms) -> Alarms:
     """Return the configuration with the cheapest way of every open alarm beside the others."""
-    for query in alarms.wanted.values():
+    for query in alarms.open.values():
         case = case_of(query, alarms)
         found = None if isinstance(case, str) else cheapest(case)
         if found is not None and found.fits:

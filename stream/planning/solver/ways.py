@@ -3,7 +3,7 @@
 A threshold that is passed waits for the next evaluation. Windows that wait too long can be
 evaluated in steps, by early alarms; or be let slide, decided from panes or in SVT runs. Both watch
 as much time as before. Of the numbers of steps that are tried the fewest are taken that wait no
-longer than is wanted.
+longer than required.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _MINUTE_MS: Final = 60_000
 
 
 def ways(case: Case) -> Iterator[Case]:
-    """Yield a case as it is and, where its windows are too long for what is wanted, with others.
+    """Yield a case as it is and, where its windows are too long for its requirements, with others.
 
     Args:
         case: what is asked.

@@ -1,1 +1,1 @@
-"""Tests of alarms, tried: made-up aggregates or events in, probabilities to ring out."""
+"""Tests of alarms, tried: made-up aggregates or events in, probabilities to fire out."""

@@ -43,11 +43,11 @@ class Check:
 
     Args:
         what: ``ring``, ``counts``, ``left_out``, ``dropped`` or ``complete``.
-        about: the predicate, or the reason why rows are left out.
+        about: the group, or the reason why rows are left out.
         expected: in words.
         found: in words; of a probability empty, as ``bounds`` has it.
         passed: whether it is as expected.
-        place: where it stands in the file.
+        place: its position in the file.
         start_ms: of the window; ``None`` where it is about no window of events.
         bounds: where the probability lies, of ``ring``.
         range: what is taken, of ``ring``.
@@ -108,14 +108,14 @@ def judged(case: Case, laws: dict[str, WindowLaw]) -> Verdict:
         until_ms = max(window.end_ms for window in case.windows)
         alarms = spanning(case.alarms, since_ms, until_ms)
         read = tuple(survey(alarms, files))
-        wanted = {(window.start_ms, window.end_ms): window for window in case.windows}
+        asked = {(window.start_ms, window.end_ms): window for window in case.windows}
         counted = {}
         for found in count_windows(alarms, files):
             bounds = (found.key.start_ms, found.key.end_ms)
-            if bounds in wanted:
+            if bounds in asked:
                 counted[bounds] = found
     checks = list(_dropped(case, read))
-    for bounds, window in wanted.items():
+    for bounds, window in asked.items():
         checks += _window(case, law, window, counted[bounds])
     if not any(window.ring for window in case.windows):
         basis = ""
@@ -159,7 +159,7 @@ def _window(
 def _rings(
     case: Case, law: WindowLaw, given: Given, *, start_ms: int | None = None
 ) -> Iterator[Check]:
-    """Yield how likely predicates ring: exactly, or by draws."""
+    """Yield how likely groups fire: exactly, or by draws."""
     ring, statistics, references = given.ring, given.statistics, given.references
     asked = [(chance.cell, chance.severity) for chance in ring]
     found: list[Bounds | None]
@@ -197,7 +197,7 @@ def _dropped(case: Case, read: Sequence[FeedSurvey]) -> Iterator[Check]:
     if case.dropped is None:
         return
     (own,) = (found for found in read if found.feed == case.query.feed.name)
-    rows = {reason: finding.rows for reason, finding in own.dropped.items()}
+    rows = {reason: diagnostic.rows for reason, diagnostic in own.dropped.items()}
     for expected in case.dropped:
         _refuse_unknown(expected, REMEDIES)
         yield _of_rows("dropped", expected, rows.pop(expected.reason, 0), None)
@@ -232,19 +232,19 @@ def _of_rows(what: str, expected: Rows, found: int, start_ms: int | None) -> Che
 
 def _figures(query: Query, statistics: Sequence[int]) -> str:
     """Return aggregates in their own units, with their names where there are several."""
-    told = [
+    texts = [
         decimal(units * spec.per_unit)
         for units, spec in zip(statistics, query.aggregates, strict=True)
     ]
-    if len(told) == 1:
-        return told[0]
+    if len(texts) == 1:
+        return texts[0]
     names = [heading(spec, query.feed) for spec in query.aggregates]
-    return ", ".join(f"{name} {each}" for name, each in zip(names, told, strict=True))
+    return ", ".join(f"{name} {each}" for name, each in zip(names, texts, strict=True))
 
 
 @contextmanager
 def _files(case: Case) -> Iterator[dict[str, list[Path]]]:
-    """Yield the files of every feed; listed events stand in one for a while."""
+    """Yield the files of every feed; listed events are written to one for a while."""
     with TemporaryDirectory(prefix="tocsin-test-") as folder:
         files = {name: list(paths) for name, paths in case.paths.items()}
         for name, lines in case.lines.items():

@@ -1,4 +1,4 @@
-"""How likely the predicates of a window ring, given what all of them count.
+"""How likely the groups of a window fire, given what all of them count.
 
 Exact by the law of the alarm's own mechanism (``docs/proofs/ringing.md``), or an estimate by its
 own draws. As private as the aggregates, which of a test are made up.
@@ -15,7 +15,7 @@ from operators.noise.source import NoiseSource
 from operators.registry import mechanism_of
 from stream.decisions.mechanisms import operator_of, run_of, severity_chances
 from stream.model.references import around
-from stream.planning.ringing import why_not
+from stream.planning.detection import why_not
 from stream.simulation.results import Rate
 
 if TYPE_CHECKING:
@@ -39,16 +39,16 @@ class Bounds:
     """Where a probability lies.
 
     Args:
-        least: of an exact law the same as ``most``, unless it depends on the order of questions.
+        least: of an exact law the same as ``most``, unless it depends on the order of queries.
         most: as ``least``.
         draws: of an estimate, whose interval this is then; ``None`` for a law.
-        rang: how many of them rang.
+        fired: how many of them fired.
     """
 
     least: float
     most: float
     draws: int | None = None
-    rang: int = 0
+    fired: int = 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,7 +75,7 @@ class WindowLaw:
 
     @property
     def basis(self) -> str:
-        """What is computed, where it is not simply a predicate's probability in a window; or ""."""
+        """What is computed, where it is not simply a group's probability in a window; or ""."""
         if self._run is not None:
             return FRESH
         return ALONE if mechanism_of(self.query.mechanism).collective else ""
@@ -92,13 +92,13 @@ class WindowLaw:
         references: NDArray[np.int64] | None,
         severity: int = 0,
     ) -> Bounds | None:
-        """Return how likely a cell rings; ``None`` where no exact law is known.
+        """Return how likely a cell fires; ``None`` where no exact law is known.
 
         Args:
             cell: which one.
             statistics: shape (statistics, cells), int64, of the window.
             references: shape (cells,), int64, where a feed says them.
-            severity: number of a level: how likely that one rings, or a higher one.
+            severity: number of a level: how likely that one fires, or a higher one.
         """
         members = len(self.query.members)
         own = statistics[:, cell * members : (cell + 1) * members]
@@ -118,7 +118,7 @@ class WindowLaw:
         *,
         draws: int,
     ) -> list[Bounds]:
-        """Return how likely cells ring, by draws of whole windows from the cryptographic source.
+        """Return how likely cells fire, by draws of whole windows from the cryptographic source.
 
         Of a run, every draw is the first window of one of its own.
 
@@ -130,14 +130,14 @@ class WindowLaw:
         """
         operator, noise = self._operator(references), NoiseSource()
         cells, levels = np.array(asked, np.intp).T
-        rang = np.zeros(len(asked), dtype=np.int64)
+        fired = np.zeros(len(asked), dtype=np.int64)
         for _ in range(draws):
             found = operator.decide(statistics, noise)
             reached = found.fired if found.reached is None else found.reached
-            rang += reached[cells] > levels
+            fired += reached[cells] > levels
         return [
             Bounds(*Rate(count, draws).interval_at(CONFIDENCE), draws, count)
-            for count in rang.tolist()
+            for count in fired.tolist()
         ]
 
     def _operator(self, references: NDArray[np.int64] | None) -> Operator:

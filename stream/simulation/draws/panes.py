@@ -1,7 +1,7 @@
 """Draws of windows over noisy panes: every pane is drawn once a run, for all windows over it.
 
-So windows that share panes err together, as they do when they are released: rates are told from
-run to run (:mod:`stream.simulation.draws.spread`).
+So windows that share panes err together, as they do when they are released: rates are
+estimated from run to run (:mod:`stream.simulation.draws.spread`).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import numpy as np
 from accountant.errors import ConfigError
 from accountant.units import to_loss_units
 from stream.simulation.draws.tally import Tally
-from stream.simulation.draws.truth import may_ring, must_ring
+from stream.simulation.draws.truth import may_fire, must_fire
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -112,8 +112,8 @@ def tally_of_panes(
     for stretch in _stretches(over):
         fresh = over.counted.stacked(stretch.fresh.start, stretch.fresh.stop)
         sums = _sums(over, stretch)
-        true = must_ring(condition, aim, sums)
-        granted = may_ring(condition, aim, sums)
+        true = must_fire(condition, aim, sums)
+        granted = may_fire(condition, aim, sums)
         gone = lost[at : (at := at + len(stretch.windows))]
         for run, tally in enumerate(every):
             noisy = np.concatenate([kept[run], many.release_many(fresh, noise)])

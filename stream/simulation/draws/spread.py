@@ -36,7 +36,7 @@ class Spread(Adding):
         """Return by how much the draws count for less than independent ones: at least 1.
 
         The variance over runs of the mean, over what it would be if draws were independent. Where
-        it never happened, or always, nothing tells: then a run counts as one draw.
+        it never happened, or always, nothing is known: then a run counts as one draw.
 
         Args:
             count: sum of x.

@@ -11,7 +11,7 @@ import numpy as np
 from stream.simulation.draws.adding import Adding
 from stream.simulation.draws.delays import Delays
 from stream.simulation.draws.spread import Spread
-from stream.simulation.draws.truth import may_ring, must_ring
+from stream.simulation.draws.truth import may_fire, must_fire
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,24 +27,24 @@ class Tally(Adding):
 
     A cell counts as *true* where its condition holds, as *false* where it does not even hold with
     every literal granted twice its tolerance, else as *uncertain*: there either answer is right.
-    Of early alarms, a cell is one of a whole window, and any look at which it held makes it true.
+    Of early alarms, a cell is one of a whole window, and any step at which it held makes it true.
 
     Args:
         windows: windows of all runs.
         denied: those that a budget denied: what was true of them was missed.
         true: true cells decided.
-        missed: those that did not ring.
+        missed: those that did not fire.
         unasked: true cells of windows that were denied, or that an SVT run did not answer in full.
-        unasked_missed: those that did not ring.
+        unasked_missed: those that did not fire.
         false: false cells decided.
-        false_rings: those that rang.
+        false_alarms: those that fired.
         uncertain: uncertain cells decided.
-        uncertain_rings: those that rang.
+        uncertain_fired: those that fired.
         losses: cells by realised loss, in loss units.
-        dearest: windows by the loss of the dearest cells one unit reaches, in loss units.
+        highest: windows by the loss of the highest-cost cells one unit reaches, in loss units.
         missed_spread: of misses over runs, where windows share any.
-        false_spread: of false rings, likewise.
-        delays: of early alarms, how long after their condition first held they rang.
+        false_spread: of false alarms, likewise.
+        delays: of early alarms, how long after their condition first held they fired.
         severities: of every severity level by its name, what came of it and the higher ones.
     """
 
@@ -55,11 +55,11 @@ class Tally(Adding):
     unasked: int = 0
     unasked_missed: int = 0
     false: int = 0
-    false_rings: int = 0
+    false_alarms: int = 0
     uncertain: int = 0
-    uncertain_rings: int = 0
+    uncertain_fired: int = 0
     losses: Counter[int] = field(default_factory=Counter)
-    dearest: Counter[int] = field(default_factory=Counter)
+    highest: Counter[int] = field(default_factory=Counter)
     missed_spread: Spread = field(default_factory=Spread)
     false_spread: Spread = field(default_factory=Spread)
     delays: Delays = field(default_factory=Delays)
@@ -76,9 +76,9 @@ class Tally(Adding):
         """Count the decisions of one window, or of several.
 
         Args:
-            fired: shape (cells,) or (windows, cells), which cells rang.
+            fired: shape (cells,) or (windows, cells), which cells fired.
             true: the same shape, which cells' condition holds.
-            granted: the same shape, as ``may_ring``.
+            granted: the same shape, as ``may_fire``.
             held: the same shape, which cells were not asked: none of them counts.
         """
         asked = np.ones_like(fired) if held is None else ~held
@@ -89,9 +89,9 @@ class Tally(Adding):
         self.true += int(np.count_nonzero(true))
         self.missed += int(np.count_nonzero(true & ~fired))
         self.false += int(np.count_nonzero(false))
-        self.false_rings += int(np.count_nonzero(false & fired))
+        self.false_alarms += int(np.count_nonzero(false & fired))
         self.uncertain += int(np.count_nonzero(uncertain))
-        self.uncertain_rings += int(np.count_nonzero(uncertain & fired))
+        self.uncertain_fired += int(np.count_nonzero(uncertain & fired))
 
     def count_severities(
         self,
@@ -103,14 +103,14 @@ class Tally(Adding):
         """Count the decisions of windows level by level; nothing of an alarm without levels.
 
         Args:
-            reached: shape (windows, cells), how many levels rang.
+            reached: shape (windows, cells), how many levels fired.
             condition: of the alarm.
             aim: whose levels these are.
             statistics: shape (statistics, windows, cells), int64.
         """
         for number, level in enumerate(aim.severities):
             asked = level.condition(condition), level.aim(aim), statistics
-            true, granted = must_ring(*asked), may_ring(*asked)
+            true, granted = must_fire(*asked), may_fire(*asked)
             before = self.severities.setdefault(level.name, Tally())
             before.count(reached > number, true=true, granted=granted)
 
@@ -118,7 +118,7 @@ class Tally(Adding):
         """Count the true cells of windows, counted before, that were not all asked.
 
         Args:
-            fired: shape (cells,) or (windows, cells), which cells rang.
+            fired: shape (cells,) or (windows, cells), which cells fired.
             true: the same shape, which cells' condition holds.
         """
         self.unasked += int(np.count_nonzero(true))
@@ -131,7 +131,7 @@ class Tally(Adding):
 
         Args:
             denied: shape (windows,), which.
-            fired: shape (windows, cells), which cells rang (at an earlier step, or asked again).
+            fired: shape (windows, cells), which cells fired (at an earlier step, or asked again).
             true: the same shape, which cells' condition holds, of those that are not held.
         """
         self.denied += int(np.count_nonzero(denied))
@@ -146,17 +146,17 @@ class Tally(Adding):
         """
         cells = units.shape[1]
         reached = min(reached, cells)
-        dearest = np.partition(units, cells - reached, axis=1)[:, cells - reached :].sum(axis=1)
-        self.dearest.update(dearest.tolist())
+        highest = np.partition(units, cells - reached, axis=1)[:, cells - reached :].sum(axis=1)
+        self.highest.update(highest.tolist())
         levels, counts = np.unique(units, return_counts=True)
         self.losses.update(dict(zip(levels.tolist(), counts.tolist(), strict=True)))
 
     def charge_shared(self, *units: int) -> None:
         """Count losses that all windows and cells of this tally's one draw share."""
         self.losses.update(units)
-        self.dearest.update(units)
+        self.highest.update(units)
 
     def spread(self) -> None:
         """Count how misses and false alarms spread: what this tally holds is one draw of all."""
         self.missed_spread.count(self.missed, self.true)
-        self.false_spread.count(self.false_rings, self.false)
+        self.false_spread.count(self.false_alarms, self.false)

@@ -1,4 +1,4 @@
-"""Which cells an alarm should ring for, and for which it may, by exact statistics: private."""
+"""Which cells should fire, and which may, by exact statistics: private."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
     from operators.conditions.condition import Aim, Condition
 
-__all__ = ["first_held", "may_ring", "must_ring"]
+__all__ = ["first_held", "may_fire", "must_fire"]
 
 
-def may_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell in which cells an alarm is no false one: the condition, every literal granted 2u.
+def may_fire(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return in which cells an alarm is not false: the condition, every literal granted 2u.
 
-    As it stands, where false alarms are promised up to the threshold. Private as the statistics
-    are.
+    The condition as written, where false alarms are promised up to the threshold. As private as
+    the statistics.
 
     Args:
         condition: of the alarm.
@@ -37,8 +37,8 @@ def may_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> N
     return _holds(condition, [grant * each for each in aim.tolerances], statistics)
 
 
-def must_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Tell in which cells silence is a miss: where what is decided of the condition holds.
+def must_fire(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Return in which cells not firing is a miss: where what is decided of the condition holds.
 
     Where it holds with every literal moved against it by 2u, if false alarms are promised up to the
     threshold. Private as the statistics are.
@@ -57,7 +57,7 @@ def must_ring(condition: Condition, aim: Aim, statistics: NDArray[np.int64]) -> 
 
 
 def first_held(holds: NDArray[np.bool_]) -> NDArray[np.int64]:
-    """Return the first look at which a condition held, or as many as there are looks.
+    """Return the first step at which a condition held, or as many as there are steps.
 
     Args:
         holds: shape (windows, looks, cells).
@@ -72,7 +72,7 @@ def first_held(holds: NDArray[np.bool_]) -> NDArray[np.int64]:
 def _holds(
     condition: Condition, grants: Sequence[int], statistics: NDArray[np.int64]
 ) -> NDArray[np.bool_]:
-    """Tell where a condition holds, every literal granted that of its atom."""
+    """Return where a condition holds, every literal granted that of its atom."""
     granted = dict(zip(condition.formula.atoms, grants, strict=True))
     holds: dict[str, NDArray[np.bool_]] = {}
     for literal in condition.formula.literals:

@@ -54,7 +54,7 @@ def test_what_is_open_is_resolved_once(tmp_path: Path) -> None:
     assert invoke("check", path).exit_code == 0
     alarms = examine(path, environ={}).alarms
     assert alarms is not None
-    assert not alarms.wanted
+    assert not alarms.open
     assert alarms.queries["crowded"].mechanism == "svt"
 
 

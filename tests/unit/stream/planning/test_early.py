@@ -9,7 +9,7 @@ import pytest
 from stream.config.loading import examine
 from stream.planning.budget import budget_plan
 from stream.planning.lifecycles import steadied
-from stream.planning.worth import worths
+from stream.planning.utility import utilities
 from tests.support.commands import tocsin
 
 if TYPE_CHECKING:
@@ -68,13 +68,13 @@ def test_lifecycles_and_weeks_count_windows_and_not_steps(tmp_path: Path) -> Non
     )
     alarms = examine(path, environ={}).alarms
     assert alarms is not None
-    (worth,) = worths(alarms)
-    found = steadied(worth)
+    (utility,) = utilities(alarms)
+    found = steadied(utility)
     assert found is not None
     assert found.missed == pytest.approx(1 - 0.95**2)
-    assert worth.false is not None
-    assert worth.false.windows == 168
-    assert worth.false.week == pytest.approx(168 * 2 * worth.false.alike[0][1])
+    assert utility.false is not None
+    assert utility.false.windows == 168
+    assert utility.false.week == pytest.approx(168 * 2 * utility.false.alike[0][1])
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from stream.config.loading import examine
 from stream.decisions.lifecycle import State, step
 from stream.model.lifecycles import Lifecycle
 from stream.planning.lifecycles import firings, reaches, steadied
-from stream.planning.worth import worths
+from stream.planning.utility import utilities
 from tests.support.commands import configuration, tocsin
 from tests.support.published import alarm_of, decision_of
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stream.planning.lifecycles import Steadied
-    from stream.planning.worth import Worth
+    from stream.planning.utility import Utility
 
 LONGEST = 6
 TERMS = [
@@ -82,27 +82,27 @@ def test_reaching_is_a_binomial_tail() -> None:
     assert reaches(1, 1, 0.2) == pytest.approx(0.2)
 
 
-def found(folder: Path, lines: str, **settings: str) -> tuple[Worth, Steadied, str]:
+def found(folder: Path, lines: str, **settings: str) -> tuple[Utility, Steadied, str]:
     """Return an alarm's worth, what its lifecycle makes of it, and what a plan prints."""
     path = Path(configuration(folder, **settings))  # type: ignore[arg-type]
     path.write_text(path.read_text(encoding="utf-8") + lines, encoding="utf-8")
     alarms = examine(path, environ={}).alarms
     assert alarms is not None
-    (worth,) = worths(alarms)
-    one = steadied(worth)
+    (utility,) = utilities(alarms)
+    one = steadied(utility)
     assert one is not None
-    return worth, one, tocsin("plan", str(path)).stdout
+    return utility, one, tocsin("plan", str(path)).stdout
 
 
 def test_a_plan_says_what_for_does(tmp_path: Path) -> None:
     """Three in a row of an alarm that misses one in twenty miss 0.143; a baseline tells a week."""
-    worth, one, shown = found(
+    utility, one, shown = found(
         tmp_path, "    lifecycle: {for: 3, resolve_after: 2}\n    baseline: 20\n"
     )
     assert one.missed == pytest.approx(1 - 0.95**3)
     assert one.fired_week is not None
-    assert worth.false is not None
-    assert 0 < one.fired_week < worth.false.week
+    assert utility.false is not None
+    assert 0 < one.fired_week < utility.false.week
     assert "  lifecycle     leaves " in shown
     assert "0.14 missed" in shown
 
@@ -112,10 +112,10 @@ def test_a_plan_says_which_conditions_may_be_missed(tmp_path: Path) -> None:
     lines = "    lifecycle: {of: [2, 3], resolve_after: 2}\n"
     *_, shown = found(tmp_path, lines)
     assert "of what is above the threshold" in shown
-    worth, _, turned = found(
+    utility, _, turned = found(
         tmp_path, lines + "    mechanism: {tslm: {max_fpr: 0.01, bounded_error: fpr}}\n"
     )
-    assert worth.query.aim.promise == "false_alarms"
+    assert utility.query.aim.promise == "false_alarms"
     assert "of what is beyond twice the tolerance from it" in turned
 
 

@@ -22,7 +22,7 @@ from stream.config.loading import load
 from stream.decisions.release import released_alarms, whole_window
 from stream.replay.replay import Replay
 from stream.simulation.budgets import Budgets
-from stream.simulation.draws.truth import may_ring, must_ring
+from stream.simulation.draws.truth import may_fire, must_fire
 from stream.simulation.history import count_history
 from stream.simulation.plays import Played
 
@@ -118,7 +118,7 @@ class Came:
     def of(cls, tally: Tally) -> Came:
         """Return what a simulated replay says."""
         hits = tally.true - tally.missed
-        return cls(hits, tally.uncertain_rings, tally.false_rings, tally.denied)
+        return cls(hits, tally.uncertain_fired, tally.false_alarms, tally.denied)
 
 
 def run(folder: Path, budget: str, *alarms: str, noise: NoiseSource | None = None) -> Any:
@@ -152,8 +152,8 @@ def judged(
     came = [0, 0, 0]
     for window in range(counted.windows):
         rows = counted.looked_at(window, window + 1)[0].transpose(1, 0, 2)
-        true = must_ring(query.condition, query.aim, rows).any(axis=0)
-        may = may_ring(query.condition, query.aim, rows).any(axis=0)
+        true = must_fire(query.condition, query.aim, rows).any(axis=0)
+        may = may_fire(query.condition, query.aim, rows).any(axis=0)
         start_ms = int(counted.starts_ms[window * counted.looks])
         for cell in range(len(query.domain)):
             kind = 0 if true[cell] else 1 if may[cell] else 2

@@ -56,7 +56,7 @@ def test_uniform_losses_are_the_plan() -> None:
     (one,) = results.tried
     units = to_loss_units(one.plan.epsilon)
     assert one.tally.losses == {units: 7 * 15}
-    assert one.tally.dearest == {2 * units: 15}
+    assert one.tally.highest == {2 * units: 15}
 
 
 def test_windows_that_are_denied_lose_nothing() -> None:
@@ -81,4 +81,4 @@ def test_progressive_mechanisms_lose_no_more_than_planned() -> None:
     worst = to_loss_units(one.plan.epsilon)
     assert max(one.tally.losses) == worst
     assert min(one.tally.losses) < worst
-    assert max(one.tally.dearest) <= 2 * worst
+    assert max(one.tally.highest) <= 2 * worst

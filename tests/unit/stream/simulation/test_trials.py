@@ -18,9 +18,9 @@ from operators.noise.source import NoiseSource
 from operators.registry import create
 from operators.svt import Svt
 from stream.simulation import plays
-from stream.simulation.crew import Bench, Trier
 from stream.simulation.draws.tally import Tally
-from stream.simulation.draws.truth import may_ring, must_ring
+from stream.simulation.draws.truth import may_fire, must_fire
+from stream.simulation.pool import Bench, Trier
 from stream.simulation.results import Rate
 from stream.simulation.shown import html_page
 from tests.statistical.test_score_mechanisms_exact import run_law
@@ -54,8 +54,8 @@ def test_measured_rates_of_tslm_are_its_exact_law() -> None:
     uncertain = ~true & ~false
     for cells, rings, rate in (
         (true, False, Rate(tally.missed, tally.true)),
-        (false, True, Rate(tally.false_rings, tally.false)),
-        (uncertain, True, Rate(tally.uncertain_rings, tally.uncertain)),
+        (false, True, Rate(tally.false_alarms, tally.false)),
+        (uncertain, True, Rate(tally.uncertain_fired, tally.uncertain)),
     ):
         assert rate.of == 200 * np.count_nonzero(cells) > 10_000
         chances = probability[cells] if rings else 1 - probability[cells]
@@ -71,11 +71,11 @@ def test_every_false_alarm_is_counted_where_no_tolerance_excuses_it() -> None:
     query = alarm(4)
     values = np.array([[[THRESHOLD + 1, THRESHOLD, THRESHOLD - 17, THRESHOLD - 18]]], np.int64)
     tally = Tally()
-    granted = may_ring(query.condition, query.aim, values[0])
+    granted = may_fire(query.condition, query.aim, values[0])
     tally.count(np.ones(4, np.bool_), true=query.condition.truth(values[0]), granted=granted)
     assert (tally.true, tally.missed) == (1, 0)
-    assert (tally.uncertain, tally.uncertain_rings) == (2, 2)
-    assert (tally.false, tally.false_rings) == (1, 1)
+    assert (tally.uncertain, tally.uncertain_fired) == (2, 2)
+    assert (tally.false, tally.false_alarms) == (1, 1)
 
 
 class Mute:
@@ -150,7 +150,7 @@ def test_a_run_of_two_comparisons_has_its_exact_law() -> None:
     law = {said: run_law(run.terms, scores, said) for said in product((False, True), repeat=2)}
     for found, of, chance in (
         (tally.missed, tally.true, law[False, False] + law[True, False]),
-        (tally.uncertain_rings, tally.uncertain, law[True, False] + law[True, True]),
+        (tally.uncertain_fired, tally.uncertain, law[True, False] + law[True, True]),
     ):
         assert of == 2_000
         assert 0.02 < chance < 0.98
@@ -174,7 +174,7 @@ def test_uncertain_cells_follow_the_definition(seed: int) -> None:
     tolerances = tuple(random.integers(0, 4, len(formula.atoms)).tolist())
     condition = Condition(formula, atoms, (1, 3))
     statistics = random.integers(-12, 13, (number, cells))
-    granted = may_ring(condition, Aim(Fraction(1, 20), tolerances), statistics)
+    granted = may_fire(condition, Aim(Fraction(1, 20), tolerances), statistics)
     room = dict(zip(formula.atoms, tolerances, strict=True))
     for cell in range(cells):
         holds = {}
@@ -190,11 +190,11 @@ def test_uncertain_cells_follow_the_definition(seed: int) -> None:
         assert granted[cell] == formula.evaluate_literals(columns)[0]
     assert (condition.truth(statistics) <= granted).all()
     turned = Aim(Fraction(1, 20), tolerances, Fraction(1, 20), promise="false_alarms")
-    assert (may_ring(condition, turned, statistics) == condition.truth(statistics)).all()
+    assert (may_fire(condition, turned, statistics) == condition.truth(statistics)).all()
     plain = Aim(Fraction(1, 20), tolerances)
-    beyond = ~may_ring(condition.negated, plain, statistics)
-    assert (must_ring(condition, turned, statistics) == beyond).all()
-    assert (must_ring(condition, plain, statistics) == condition.truth(statistics)).all()
+    beyond = ~may_fire(condition.negated, plain, statistics)
+    assert (must_fire(condition, turned, statistics) == beyond).all()
+    assert (must_fire(condition, plain, statistics) == condition.truth(statistics)).all()
 
 
 def test_thresholds_at_the_ends_of_int64_do_not_wrap() -> None:
@@ -206,7 +206,7 @@ def test_thresholds_at_the_ends_of_int64_do_not_wrap() -> None:
         for tolerance in (1, 1 << 61, (1 << 62) - 1):
             for values in (bounds, bounds[::-1].copy()):
                 true = condition.truth(values[None])
-                granted = may_ring(condition, Aim(Fraction(1, 20), (tolerance,)), values[None])
+                granted = may_fire(condition, Aim(Fraction(1, 20), (tolerance,)), values[None])
                 moved = [int(bound) + (-2 if text == "a" else 2) * tolerance for bound in bounds]
                 exact = [
                     int(v) >= at if text == "a" else int(v) < at
@@ -230,4 +230,4 @@ def test_tallies_add_up() -> None:
     cells = whole.true + whole.false + whole.uncertain
     assert whole.windows == 6 * 6
     assert cells == 8 * whole.windows == whole.losses.total()
-    assert whole.dearest.total() == whole.windows
+    assert whole.highest.total() == whole.windows

@@ -16,7 +16,7 @@ import pytest
 
 from stream.planning.solver.changes import ChangeKind
 from stream.planning.solver.solver import solve
-from stream.planning.worth import worths
+from stream.planning.utility import utilities
 from stream.windows.localtime import load_zone
 from tests.support.wishes import (
     ROOMS,
@@ -141,9 +141,9 @@ def test_what_is_found_plans_to_its_figures_once_it_is_written(file: File, tmp_p
     assert kept.keys == {key: found.keys[key] for key in found.keys if key not in {"hold", "sql"}}
     assert kept.false == pytest.approx(found.false)
     assert kept.query.delay_ms == found.query.delay_ms
-    (worth,) = worths(again.alarms(tmp_path))
-    if worth.false is not None and "svt" not in str(found.keys["mechanism"]):
-        week = worth.false.week / (1 if "week" in str(file.keys["false_alarms"]) else 7)
+    (utility,) = utilities(again.alarms(tmp_path))
+    if utility.false is not None and "svt" not in str(found.keys["mechanism"]):
+        week = utility.false.week / (1 if "week" in str(file.keys["false_alarms"]) else 7)
         assert week == pytest.approx(found.false, rel=0.01)  # a week has no hour of a clock change
 
 

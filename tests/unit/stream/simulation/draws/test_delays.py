@@ -45,7 +45,7 @@ def test_rings_before_the_condition_are_false_and_the_others_have_a_delay() -> N
     true = [(one, since) for one, since in cases if since < LOOKS > one]
     assert delays.before == sum(one < since for one, since in true) == 6
     late = [one - since for one, since in true if one >= since]
-    assert delays.rang == len(late) == 10
+    assert delays.fired == len(late) == 10
     assert {step: late.count(step) for step in late} == dict(delays.steps)
     assert delays.mean == pytest.approx(np.mean(late))
     assert delays.quantile(0.5) == sorted(late)[4]
@@ -53,14 +53,14 @@ def test_rings_before_the_condition_are_false_and_the_others_have_a_delay() -> N
     twice = Delays()
     twice.add(delays)
     twice.add(delays)
-    assert (twice.before, twice.rang) == (12, 20)
+    assert (twice.before, twice.fired) == (12, 20)
 
 
 def test_nothing_that_rang_has_no_delay() -> None:
     """No median of nothing."""
     none = Delays()
     none.count(np.full((1, 3), LOOKS), np.array([[0, 1, LOOKS]]), LOOKS)
-    assert (none.before, none.rang, none.mean, none.quantile(0.5)) == (0, 0, None, None)
+    assert (none.before, none.fired, none.mean, none.quantile(0.5)) == (0, 0, None, None)
 
 
 def test_the_first_look_that_held_is_found() -> None:
@@ -88,7 +88,7 @@ def measured(mechanism: str) -> tuple[Delays, list[float], int]:
     file = Played(replace(file_of(query), budget=budget), {query.id: steps}, {})
     tally = file.replay(NoiseSource())[query.id]
     assert tally.true == runs
-    assert tally.missed + tally.delays.before + tally.delays.rang == runs
+    assert tally.missed + tally.delays.before + tally.delays.fired == runs
     operator = create(mechanism, condition(1), aim)
     assert isinstance(operator, EarlyAlarms)
     law = operator.first_rings(0, np.array(COURSE, np.int64).reshape(LOOKS, 1).T).tolist()

@@ -89,6 +89,6 @@ def test_early_alarms_forget_what_held_windows_drew() -> None:
     tally = file.replay(NoiseSource())[query.id]
     held = np.array([[False, False], [True, False], [False, True], [True, False]])
     assert tally.true == np.count_nonzero(fired & ~held) == 4
-    assert tally.missed == tally.false_rings == 0
+    assert tally.missed == tally.false_alarms == 0
     assert tally.losses[0] == np.count_nonzero(held)
     assert tally.delays.steps == {0: 4}

@@ -1,7 +1,7 @@
-"""How often an alarm would ring for nothing where every window is as usual.
+"""How often an alarm fires falsely where every window is at its baseline.
 
-From the configuration alone, and therefore public: ``usual`` is what its author says, not what was
-counted.
+From the configuration alone, and therefore public: ``baseline`` is what its author
+writes, not what was counted.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from operators.registry import mechanism_of
 from stream.model.alarms import has_runs
 from stream.model.holds import in_runs
 from stream.planning.budget import REFERENCE_MS
+from stream.planning.detection import whole
 from stream.planning.occupancy import ActiveWindows
-from stream.planning.ringing import whole
 from stream.planning.series import WEEK_MS
 from stream.windows.cumulative import whole_windows
 
@@ -27,10 +27,10 @@ if TYPE_CHECKING:
 
     from stream.model.alarms import Budget
     from stream.model.queries import Query
-    from stream.planning.ringing import RingLaw
+    from stream.planning.detection import DetectionCurve
     from stream.windows.calendars import Calendar
 
-__all__ = ["FalseRings", "false_rings", "windows_in_a_week"]
+__all__ = ["FalseAlarms", "false_alarms", "windows_in_a_week"]
 
 _WEEKS: Final = 54
 _COUNTS: Final = frozenset({Weight.COUNT, Weight.DISTINCT_UNITS})
@@ -41,15 +41,15 @@ _DEVIATIONS: Final = 7
 
 
 @dataclass(frozen=True, slots=True)
-class FalseRings:
-    """What an alarm rings where nothing is to be rung for.
+class FalseAlarms:
+    """How often an alarm fires where its condition does not hold.
 
     Args:
         windows: in the fullest week of the schedule.
-        week: false rings expected in it where every window is exactly as usual.
+        week: false alarms expected in it where every window is exactly at the baseline.
         varying: the same where counts vary about it as independent arrivals do (Poisson); ``None``
             for other aggregates, or where that takes too long to add up.
-        alike: how many predicates are alike, and how likely each rings falsely where all is usual.
+        alike: how many groups are alike, and how likely each fires falsely at the baseline.
     """
 
     windows: int
@@ -58,10 +58,10 @@ class FalseRings:
     alike: tuple[tuple[int, float], ...]
 
 
-def false_rings(law: RingLaw, budget: Budget) -> FalseRings | None:
-    """Add up the false rings of the fullest week, if all its windows are decided.
+def false_alarms(law: DetectionCurve, budget: Budget) -> FalseAlarms | None:
+    """Add up the false alarms of the fullest week, if all its windows are decided.
 
-    A ring is false where the condition is. What runs ring is bounded by what they may: see
+    An alarm is false where the condition does not hold. SVT runs bound how many there are: see
     ``docs/proofs/ringing.md``.
 
     Args:
@@ -69,26 +69,26 @@ def false_rings(law: RingLaw, budget: Budget) -> FalseRings | None:
         budget: unit and periods.
 
     Returns:
-        ``None`` where the alarm does not say what is usual, where no exact law is known, or where
-        predicates differ in more ways than are added up.
+        ``None`` where the alarm has no baseline, where no exact law is known, or where
+        groups differ in more ways than are added up.
     """
     query = law.query
-    if query.usual is None or (alike := _alike(law, query.usual)) is None:
+    if query.baseline is None or (alike := _alike(law, query.baseline)) is None:
         return None
     found: list[tuple[int, float]] = []
     varying: float | None = 0.0
     for cell, size in alike:
-        usual = float(query.usual[cell])
-        granules = np.array([whole(usual / law.unit)], np.int64)
+        baseline = float(query.baseline[cell])
+        granules = np.array([whole(baseline / law.unit)], np.int64)
         here = law.chances(cell, granules)
         if here is None:
             return None
         found.append((size, 0.0 if law.due(cell, granules)[0] else float(here[0])))
-        spread = _spread(law, cell, usual)
+        spread = _spread(law, cell, baseline)
         varying = None if varying is None or spread is None else varying + size * spread
     windows = windows_in_a_week(query.calendar)
-    most = _most_rings(query, budget, windows)
-    return FalseRings(
+    most = _most_alarms(query, budget, windows)
+    return FalseAlarms(
         windows=windows,
         week=min(most, windows * sum(size * falsely for size, falsely in found)),
         varying=None if varying is None else min(most, windows * varying),
@@ -99,7 +99,7 @@ def false_rings(law: RingLaw, budget: Budget) -> FalseRings | None:
 def windows_in_a_week(calendar: Calendar) -> int:
     """Return how many active windows begin in the fullest week of the year from 2024 on.
 
-    Windows that are looked at in steps are one each.
+    Windows that are evaluated in steps are one each.
     """
     calendar = whole_windows(calendar)
     edges = [REFERENCE_MS + week * WEEK_MS for week in range(_WEEKS)]
@@ -108,8 +108,8 @@ def windows_in_a_week(calendar: Calendar) -> int:
     return int(np.diff(active.before(np.array(numbers, np.int64))).max())
 
 
-def _alike(law: RingLaw, usual: NDArray[np.float64]) -> list[tuple[int, int]] | None:
-    """Return a predicate of each kind that rings alike, with how many there are of it.
+def _alike(law: DetectionCurve, baseline: NDArray[np.float64]) -> list[tuple[int, int]] | None:
+    """Return a group of each kind that fires alike, with how many there are of it.
 
     ``None`` where there are too many kinds.
     """
@@ -118,7 +118,7 @@ def _alike(law: RingLaw, usual: NDArray[np.float64]) -> list[tuple[int, int]] | 
             [
                 law.thresholds.astype(np.float64),
                 law.references,
-                usual,
+                baseline,
                 *(level.distances for level in law.query.aim.severities),
             ]
         ),
@@ -131,27 +131,29 @@ def _alike(law: RingLaw, usual: NDArray[np.float64]) -> list[tuple[int, int]] | 
     return list(zip(cells.tolist(), sizes.tolist(), strict=True))
 
 
-def _spread(law: RingLaw, cell: int, usual: float) -> float | None:
-    """Return how likely a cell rings falsely whose count is Poisson about what is usual."""
+def _spread(law: DetectionCurve, cell: int, baseline: float) -> float | None:
+    """Return how likely a cell fires falsely whose count is Poisson about the baseline."""
     if law.query.aggregates[0].kind not in _COUNTS or law.query.reference is not None:
         return None
-    reach = _DEVIATIONS * math.sqrt(usual) + _DEVIATIONS
-    counts = np.arange(max(0, math.floor(usual - reach)), math.ceil(usual + reach) + 1)
+    reach = _DEVIATIONS * math.sqrt(baseline) + _DEVIATIONS
+    counts = np.arange(max(0, math.floor(baseline - reach)), math.ceil(baseline + reach) + 1)
     collective = mechanism_of(law.query.mechanism).collective
     if counts.size > (_MOST_WALKED if collective else _MOST_COUNTS):
         return None
-    logs = np.array([k * math.log(usual) - math.lgamma(k + 1) if usual else -k for k in counts])
-    masses = np.exp(logs - logs.max()) if usual else (counts == 0).astype(np.float64)
+    logs = np.array(
+        [k * math.log(baseline) - math.lgamma(k + 1) if baseline else -k for k in counts]
+    )
+    masses = np.exp(logs - logs.max()) if baseline else (counts == 0).astype(np.float64)
     chances = law.chances(cell, counts)
     if chances is None:
         return None
     return float(np.where(law.due(cell, counts), 0.0, chances) @ masses / masses.sum())
 
 
-def _most_rings(query: Query, budget: Budget, windows: int) -> float:
-    """Return how many alarms the runs of a week may ring; no bound without runs.
+def _most_alarms(query: Query, budget: Budget, windows: int) -> float:
+    """Return how often the SVT runs of a week may fire; no bound without runs.
 
-    A run of early alarms is one predicate's in one window: what it may ring bounds nothing.
+    A run of early alarms is one group's in one window: it bounds nothing.
     """
     if not in_runs(query):
         return math.inf

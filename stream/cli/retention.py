@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 import click
 
 from stream.build import open_ledger, wall_clock_ms
-from stream.cli.moments import TIME, past_ms
 from stream.cli.shared import require_ledger_file
+from stream.cli.timestamps import TIME, past_ms
 from stream.custody.anchors import anchor_line
 from stream.custody.archive import archive as move_entries
 from stream.custody.changes import orphan_warning, orphans

@@ -15,8 +15,8 @@ import numpy as np
 import pytest
 
 from accountant.errors import DependencyError
-from stream.simulation.crew import Bench, paying_workers, try_out
 from stream.simulation.history import CountedAlarm
+from stream.simulation.pool import Bench, paying_workers, try_out
 from tests.support.simulated import alarm, counted_alarm, file_of, near_the_threshold
 
 
@@ -47,8 +47,8 @@ def test_results_do_not_depend_on_the_number_of_workers() -> None:
         one, other = each[query.id], also[query.id]
         for name in ("windows", "true", "false", "uncertain"):
             assert getattr(one, name) == getattr(other, name)
-        for rang, of in (("missed", "true"), ("uncertain_rings", "uncertain")):
-            counts = getattr(one, rang), getattr(other, rang)
+        for counted, of in (("missed", "true"), ("uncertain_fired", "uncertain")):
+            counts = getattr(one, counted), getattr(other, counted)
             number = getattr(one, of)
             share = sum(counts) / (2 * number)
             assert abs(counts[0] - counts[1]) < 6 * np.sqrt(2 * number * share * (1 - share))

@@ -1,4 +1,4 @@
-"""What is wanted of an alarm, beside what it promises."""
+"""What is required of an alarm, beside its bounded error."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from stream.model.numbers import decimal
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["SPANS", "FalseRings"]
+__all__ = ["SPANS", "FalseAlarmRate"]
 
 SPANS: Final[Mapping[str, int]] = {"day": 1, "week": 7, "month": 30}
-"""Spans of time in which false rings are counted, in days."""
+"""Spans of time in which false alarms are counted, in days."""
 
 
 @dataclass(frozen=True, slots=True)
-class FalseRings:
-    """How often an alarm may ring for nothing, over all its cells, where each counts what is usual.
+class FalseAlarmRate:
+    """How often an alarm may fire falsely, over all its cells, each at its baseline.
 
     Args:
-        number: expected rings, > 0.
+        number: expected false alarms, > 0.
         span: one of ``SPANS``; of all of them, the one with most windows counts.
 
     Raises:
@@ -33,9 +33,9 @@ class FalseRings:
     span: str
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be borne."""
+        """Refuse what cannot be tolerated."""
         if self.number <= Fraction(0) or self.span not in SPANS:
-            raise ValueError(f"false rings are borne above 0 per {', '.join(SPANS)}")
+            raise ValueError(f"false alarms are tolerated above 0 per {', '.join(SPANS)}")
 
     @property
     def days(self) -> int:

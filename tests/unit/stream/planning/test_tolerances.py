@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from stream.config.loading import load
-from stream.planning.usefulness import useful_tolerance
+from stream.planning.tolerances import useful_tolerance
 
 if TYPE_CHECKING:
     from pathlib import Path

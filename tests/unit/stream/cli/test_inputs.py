@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.errors import ConfigError, DataError
-from stream.cli.given import refuse_strange, refuse_twice
+from stream.cli.inputs import refuse_strange, refuse_twice
 
 if TYPE_CHECKING:
     from pathlib import Path

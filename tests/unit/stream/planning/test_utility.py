@@ -14,13 +14,13 @@ from click.testing import CliRunner
 
 from stream.cli.main import main
 from stream.config.loading import examine
-from stream.planning.false_rings import false_rings, windows_in_a_week
-from stream.planning.ringing import RingLaw
+from stream.planning.detection import DetectionCurve
+from stream.planning.false_alarms import false_alarms, windows_in_a_week
 from stream.planning.shown import number, rate
 from stream.windows.calendars import FixedCalendar
 from stream.windows.schedule import Schedule
+from tests.support.detection import ring_probability
 from tests.support.planned import Alarm, Config
-from tests.support.ringing import ring_probability
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -70,12 +70,12 @@ def test_fifty_rooms_ring_for_nothing_as_the_guide_says(tmp_path: Path) -> None:
     """160 a day at exactly 8 people in 50 rooms, 194 where 8 is the mean: both known by hand."""
     alarms = loaded(tmp_path, crowd=CROWD)
     query = alarms.queries["crowd"]
-    found = false_rings(RingLaw(query), alarms.budget)
+    found = false_alarms(DetectionCurve(query), alarms.budget)
     assert found is not None
     rooms = len(query.domain)
     assert found.windows == 7 * 15
     assert found.week / 7 * 50 / rooms == pytest.approx(159.8, abs=0.05)
-    law = RingLaw(query)
+    law = DetectionCurve(query)
     chances = [law.at(0, [count])[0] for count in range(21)]  # type: ignore[list-item, index]
     poisson = [exp(-8) * 8**k / factorial(k) for k in range(21)]
     by_hand = sum(p * q for p, q in zip(chances, poisson, strict=True)) * 750
@@ -90,7 +90,7 @@ def test_what_is_due_is_no_false_ring(tmp_path: Path) -> None:
     """Where the condition holds as usual every ring is right."""
     alarms = loaded(tmp_path, crowd=replace(CROWD, extra={"baseline": "25"}))
     query = alarms.queries["crowd"]
-    found = false_rings(RingLaw(query), alarms.budget)
+    found = false_alarms(DetectionCurve(query), alarms.budget)
     assert found is not None
     assert found.week == 0
     assert (ring_probability(query, 25) or 0) > 0.95
@@ -102,7 +102,7 @@ def test_runs_ring_no_more_often_than_they_may(tmp_path: Path) -> None:
     """Seven runs of two alarms are 14 rings a week, whatever the probabilities add up to."""
     busy = {"mechanism": "svt", "max_alarms": "2", "baseline": "19"}
     alarms = loaded(tmp_path, crowd=replace(CROWD, extra=busy))
-    found = false_rings(RingLaw(alarms.queries["crowd"]), alarms.budget)
+    found = false_alarms(DetectionCurve(alarms.queries["crowd"]), alarms.budget)
     assert found is not None
     assert found.week == 14
 
@@ -124,17 +124,17 @@ def test_usual_moves_no_fingerprint(tmp_path: Path) -> None:
     assert len(prints) == 1
 
 
-def test_usual_may_be_a_table(tmp_path: Path) -> None:
+def test_a_baseline_may_be_a_table(tmp_path: Path) -> None:
     """Cells of a table are each asked at their own; the largest probability is shown."""
     (tmp_path / "usual.csv").write_text("room,people\nlab,8\nhall,2\nattic,16\n")
     path = Config({"crowd": replace(CROWD, extra={"baseline": "u[room]"})}).write(tmp_path)
     path.write_text("tables: {u: usual.csv}\n" + path.read_text())
     alarms = planned(path)
     query = alarms.queries["crowd"]
-    found = false_rings(RingLaw(query), alarms.budget)
+    found = false_alarms(DetectionCurve(query), alarms.budget)
     assert found is not None
-    assert query.usual is not None
-    assert (query.usual.min(), query.usual.max()) == (2, 16)
+    assert query.baseline is not None
+    assert (query.baseline.min(), query.baseline.max()) == (2, 16)
     each = [ring_probability(query, count) or 0 for count in (8, 2, 16)]
     assert max(chance for _, chance in found.alike) == pytest.approx(max(each))
     assert found.week == pytest.approx(found.windows * sum(each))

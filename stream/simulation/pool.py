@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Bench", "Trier", "paying_workers", "try_out"]
 
-_WORTH_A_PROCESS: Final = 10_000_000  # cells: what one decides while another starts and plans
+_PAYS_A_PROCESS: Final = 10_000_000  # cells: what one decides while another starts and plans
 _PER_WINDOW: Final = 16  # cells that deciding a window takes as long as, however few it has
 _CELLS_PER_TASK: Final = 400_000
 _AHEAD: Final = 4  # tasks handed out per process: none waits for the parent
@@ -91,7 +91,7 @@ class Trier:
 
 
 def paying_workers(bench: Bench, runs: int, most: int) -> int:
-    """Return how many processes are worth their start: each reads and plans everything anew.
+    """Return how many processes are useful: each reads and plans everything anew.
 
     Args:
         bench: what is replayed.
@@ -99,7 +99,7 @@ def paying_workers(bench: Bench, runs: int, most: int) -> int:
         most: processes, >= 1.
     """
     work = runs * bench.work * len(bench.variants)
-    return max(1, min(most, work // _WORTH_A_PROCESS))
+    return max(1, min(most, work // _PAYS_A_PROCESS))
 
 
 def try_out(
@@ -115,7 +115,7 @@ def try_out(
         bench: what is replayed.
         runs: replays of each, >= 1.
         workers: processes, >= 1; one works in this process.
-        on_runs: told how many replays are done, of how many.
+        on_runs: called with how many replays are done, of how many.
 
     Returns:
         Of every variant, in order, what came of its alarms by name.

@@ -92,13 +92,13 @@ def values_path(field: str, given: Mapping[str, Any]) -> Path | None:
 def _field(role: str, template: Answers, given: str | None, looked: Looked | None) -> str:
     """Return the name of a field; with a sample, one that it has."""
     known: str | tuple[str, ...] = getattr(template, role)
-    usual = known if isinstance(known, str) else known[0]
+    baseline = known if isinstance(known, str) else known[0]
     if looked is None:
-        return given or usual
+        return given or baseline
     fields, kinds = looked.fields, _KINDS[role]
     wanted = " or ".join(kind.value for kind in kinds)
     fitting = [name for name, seen in fields.items() if seen.kind in kinds]
-    name: str | None = given or (usual if usual in fitting else getattr(looked, role))
+    name: str | None = given or (baseline if baseline in fitting else getattr(looked, role))
     if role == "unit" and not given and template.people and name == template.group_by[0]:
         name = None  # nobody watches a person
     if name is None:

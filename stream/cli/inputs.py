@@ -1,7 +1,7 @@
 """Files of events as they are given to a command, looked at before anything is opened or spent.
 
-What a reader would drop line by line, and what it could never read, look alike to it: an archive
-called ``.jsonl`` is a file of broken lines. The first bytes tell them apart.
+What a reader would drop line by line, and what it could never read, are the same to it: an archive
+called ``.jsonl`` is a file of broken lines. The first bytes distinguish them.
 """
 
 from __future__ import annotations

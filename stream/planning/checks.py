@@ -1,7 +1,7 @@
-"""What ``check`` and ``plan`` object to, and ``run`` refuses to start with.
+"""Checks: what ``check`` and ``plan`` object to, and ``run`` refuses to start with.
 
 Either the windows that a file asks for do not fit its budget, when every window ends at its worst,
-or an alarm is useless: it rings as a rule where it should be silent. All of it follows from the
+or an alarm has low utility: it usually fires where it should not. All of it follows from the
 configuration alone, so what is said may be shown to anybody.
 """
 
@@ -16,8 +16,8 @@ import numpy as np
 
 from stream.model.alarms import Overrun
 from stream.planning.budget import budget_plan
+from stream.planning.detection import DetectionCurve, why_not
 from stream.planning.playing import played
-from stream.planning.ringing import RingLaw, why_not
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,18 +32,18 @@ __all__ = ["Objection", "Objections", "objections"]
 
 _MOSTLY: Final = 0.5
 _MOST_CELLS: Final = 256
-"""Predicates with a threshold or a usual aggregate of their own that are looked at."""
+"""Groups with a threshold or a baseline of their own that are evaluated."""
 
 _TOO_WIDE: Final = "write a smaller tolerance or max_fpr, or a threshold further from 0"
 _TOO_NEAR: Final = "write a smaller tolerance, or a threshold further from the baseline"
-_WANTED: Final = "or write on_shortfall: deny under budget, if denied windows are wanted"
+_ALLOWED: Final = "or write on_shortfall: deny under budget, if denied windows are acceptable"
 
 
 class Objections(StrEnum):
     """What is objected to."""
 
     OVERRUN = "overrun"
-    USELESS = "useless"
+    LOW_UTILITY = "useless"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +72,12 @@ def objections(alarms: Alarms, planned: BudgetPlan | None = None) -> tuple[Objec
     """
     planned = planned or budget_plan(alarms)
     overruns = [one for plan in planned.scopes for one in _overruns(plan, alarms)]
-    useless = [one for query in alarms.queries.values() for one in _useless(query)]
-    return (*overruns, *useless)
+    low_utility = [one for query in alarms.queries.values() for one in _low_utility(query)]
+    return (*overruns, *low_utility)
 
 
 def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
-    """Yield the alarms that get fewer windows than they ask for, where that is not wanted.
+    """Yield the alarms that get fewer windows than they ask for, where that is not allowed.
 
     Not even a budget that may deny is any good to an alarm that gets no window by itself.
     """
@@ -85,10 +85,10 @@ def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
     if plan.fits and plan.worst_units is not None:
         return
     where = f"budget {plan.terms.scope}"
-    hint = "; ".join(filter(None, (plan.suggestion, _WANTED)))
+    hint = "; ".join(filter(None, (plan.suggestion, _ALLOWED)))
     for name in hopeless:
-        told = f"{where} does not hold one window of it"
-        yield Objection(name, Objections.OVERRUN, told, plan.suggestion)
+        text = f"{where} does not hold one window of it"
+        yield Objection(name, Objections.OVERRUN, text, plan.suggestion)
     if alarms.budget.on_overrun is Overrun.DENY:
         return
     queries = [alarms.running[alarm.query] for alarm in plan.alarms]
@@ -96,43 +96,43 @@ def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
     refused = whole.refused
     if not whole.alarms and refused is not None and refused.query not in hopeless:
         granted = sum(refused.granted.values())
-        told = f"{where} is never renewed, and refuses its windows after {granted} granted ones"
-        yield Objection(refused.query, Objections.OVERRUN, told, hint)
+        text = f"{where} is never renewed, and refuses its windows after {granted} granted ones"
+        yield Objection(refused.query, Objections.OVERRUN, text, hint)
     for name, windows in whole.fewer.items():
         if name not in hopeless:
-            told = f"{where} covers {windows.granted} of its {windows.asked} windows of a period"
-            yield Objection(name, Objections.OVERRUN, f"{told}, if all end at their worst", hint)
+            text = f"{where} covers {windows.granted} of its {windows.asked} windows of a period"
+            yield Objection(name, Objections.OVERRUN, f"{text}, if all end at their worst", hint)
 
 
-def _useless(query: Query) -> Iterator[Objection]:
-    """Yield that an alarm rings, as a rule, for nobody at all, or in ordinary windows."""
+def _low_utility(query: Query) -> Iterator[Objection]:
+    """Yield the alarms that usually fire where nothing is counted, or at the baseline."""
     if why_not(query) is not None:
         return
-    law = RingLaw.of(query)
+    law = DetectionCurve.of(query)
     if law.steps is not None:  # what counts nothing has no score of its own
         return
     nothing = np.zeros(1, dtype=np.int64)
     for cell in law.cells():
         chances = law.chances(cell, nothing)
         if chances is not None and chances[0] > _MOSTLY and not law.due(cell, nothing)[0]:
-            told = f"it fires with probability {chances[0]:.2f} where nothing at all is counted"
-            yield Objection(query.id, Objections.USELESS, told, _TOO_WIDE)
+            text = f"it fires with probability {chances[0]:.2f} where nothing at all is counted"
+            yield Objection(query.id, Objections.LOW_UTILITY, text, _TOO_WIDE)
             return
-    if query.usual is None:
+    if query.baseline is None:
         return
-    for cell in _unlike(law.thresholds, query.usual):
-        usual = float(query.usual[cell])
-        found = law.at(cell, [Fraction(usual)])
+    for cell in _unlike(law.thresholds, query.baseline):
+        baseline = float(query.baseline[cell])
+        found = law.at(cell, [Fraction(baseline)])
         if found is not None and found[0] > _MOSTLY:
             named = ", ".join(query.domain.predicate(cell).values())
             where = f" in {named}" if named else ""
-            told = f"it fires with probability {found[0]:.2f} at the baseline{where}, {usual:g}"
-            yield Objection(query.id, Objections.USELESS, told, _TOO_NEAR)
+            text = f"it fires with probability {found[0]:.2f} at the baseline{where}, {baseline:g}"
+            yield Objection(query.id, Objections.LOW_UTILITY, text, _TOO_NEAR)
             return
 
 
-def _unlike(thresholds: NDArray[np.int64], usual: NDArray[np.float64]) -> list[int]:
-    """Return a cell of every pair of threshold and usual aggregate, the first so many."""
-    pairs = np.stack([thresholds.astype(np.float64), usual])
+def _unlike(thresholds: NDArray[np.int64], baseline: NDArray[np.float64]) -> list[int]:
+    """Return a cell of every pair of threshold and baseline, the first so many."""
+    pairs = np.stack([thresholds.astype(np.float64), baseline])
     _, firsts = np.unique(pairs, axis=1, return_index=True)
     return sorted(firsts.tolist())[:_MOST_CELLS]

@@ -12,9 +12,9 @@ import pytest
 from operators.conditions.score import score_of
 from stream.config.loading import examine
 from stream.decisions.mechanisms import operator_of
-from stream.planning.ringing import RingLaw, why_not
+from stream.planning.detection import DetectionCurve, why_not
+from tests.support.detection import PERCENTS, curves, ring_probability
 from tests.support.planned import Alarm, Config
-from tests.support.ringing import PERCENTS, curves, ring_probability
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -87,7 +87,7 @@ def test_a_condition_has_one_curve_in_its_score(
     query = replace(alarms.queries["one"], fingerprint="")
     tolerances = tuple(range(5, 5 + len(query.aim.tolerances)))  # odd steps and even ones
     query = replace(query, aim=query.aim.widened(tolerances))
-    law, condition = RingLaw.of(query), query.condition
+    law, condition = DetectionCurve.of(query), query.condition
     rows = np.random.default_rng(1).integers(0, 30, (condition.statistics, 60), dtype=np.int64)
     if promise == "misses":
         score = score_of(condition, tolerances)
@@ -158,6 +158,6 @@ def test_of_a_table_the_smallest_the_median_and_the_largest_are_shown(tmp_path: 
     assert found is not None
     assert [each.threshold for each in found] == [8, 20, 120]
     assert ring_probability(query, 9, threshold=8) == pytest.approx(0.95, abs=1e-3)
-    assert ring_probability(query, 9) == RingLaw(query).at(0, [Fraction(9)])[0]  # type: ignore[index]
+    assert ring_probability(query, 9) == DetectionCurve(query).at(0, [Fraction(9)])[0]  # type: ignore[index]
     with pytest.raises(ValueError, match="threshold 9"):
         ring_probability(query, 9, threshold=9)

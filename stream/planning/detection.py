@@ -1,6 +1,6 @@
-"""At what count an alarm rings: how likely, as a function of the true bounded aggregate.
+"""Detection curves: how likely an alarm fires at a true bounded aggregate.
 
-Where one count or sum does not say all, as a function of the condition's score. Exact from the
+Where one count or sum is not enough, as a function of the condition's score. Exact from the
 configuration alone, by the law of the alarm's own mechanism, and therefore public: no data is read.
 Where no exact law is known there is no number, and :func:`why_not` says why. Proof:
 ``docs/proofs/ringing.md``.
@@ -23,7 +23,7 @@ from operators.conditions.widths import Relative
 from operators.registry import mechanism_of
 from stream.decisions.mechanisms import operator_of, severity_chances
 from stream.model.queries import ALONE, AggregateSpec
-from stream.planning.usefulness import ADDED_UP
+from stream.planning.tolerances import ADDED_UP
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -33,16 +33,16 @@ if TYPE_CHECKING:
     from operators.base import Decider, Operator
     from stream.model.queries import Query
 
-__all__ = ["RingLaw", "whole", "why_not"]
+__all__ = ["DetectionCurve", "whole", "why_not"]
 
 
 @dataclass(frozen=True, eq=False)
-class RingLaw:
+class DetectionCurve:
     """The law of one alarm, planned once and asked often.
 
     Args:
-        query: an alarm that :func:`why_not` says nothing of, and one count or sum says all of.
-        steps: of the score of another one, which this one stands for.
+        query: an alarm without a :func:`why_not`, decided by one count or sum.
+        steps: of the score of another alarm, which this one replaces.
         whole: of a severity level as an alarm of its own, the alarm whose law it has.
         number: of the level, from 0.
     """
@@ -62,17 +62,20 @@ class RingLaw:
         """
         object.__setattr__(self, "operator", operator_of(self.whole or self.query))
 
-    def severities(self) -> Iterator[tuple[str, RingLaw]]:
+    def severities(self) -> Iterator[tuple[str, DetectionCurve]]:
         """Yield the law of every severity level by its name; itself of an alarm without."""
         levels = self.query.aim.severities
         for number, level in enumerate(levels):
-            yield level.name, RingLaw(self.query.at_severity(level.name), None, self.query, number)
+            yield (
+                level.name,
+                DetectionCurve(self.query.at_severity(level.name), None, self.query, number),
+            )
         if not levels:
             yield "", self
 
     @classmethod
-    def of(cls, query: Query) -> RingLaw:
-        """Return the law of any alarm that :func:`why_not` says nothing of.
+    def of(cls, query: Query) -> DetectionCurve:
+        """Return the curve of any alarm that :func:`why_not` returns ``None`` for.
 
         Mechanisms decide a condition by its score, so where that has several aggregates, or one
         that does not say all, the law is that of a test of the score: its aggregate is the score.
@@ -95,7 +98,7 @@ class RingLaw:
             condition=test,
             aim=aim.widened((steps - 1,)),
             texts=("score >= 0",),
-            usual=None,
+            baseline=None,
             members=ALONE,
         )
         return cls(alone, steps)
@@ -134,12 +137,12 @@ class RingLaw:
 
     @property
     def references(self) -> NDArray[np.int64]:
-        """What every cell's band lies around, shape (cells,), in granules; 0 without one."""
+        """The centre of every cell's band, shape (cells,), in granules; 0 without one."""
         band = self.query.band
         return np.zeros(len(self.query.counted), np.int64) if band is None else band.references
 
     def due(self, cell: int, granules: NDArray[np.int64]) -> NDArray[np.bool_]:
-        """Return at which aggregates a cell should ring.
+        """Return at which aggregates a cell should fire.
 
         Args:
             cell: which one.
@@ -153,7 +156,7 @@ class RingLaw:
         return np.asarray(condition.formula.evaluate(holds), dtype=np.bool_)
 
     def at(self, cell: int, counts: Sequence[Fraction]) -> tuple[float, ...] | None:
-        """Return how likely a cell rings at these aggregates.
+        """Return how likely a cell fires at these aggregates.
 
         Args:
             cell: which one.
@@ -170,7 +173,7 @@ class RingLaw:
     def chances(self, cell: int, granules: NDArray[np.int64]) -> NDArray[np.float64] | None:
         """Return the same for aggregates in granules, shape (n,), int64: each is asked for once.
 
-        Cells of one comparison, or of bands of one width, ring alike at the same distance.
+        Cells of one comparison, or of bands of one width, fire alike at the same distance.
         """
         origins = self._origins
         like = cell if origins is None else 0
@@ -221,7 +224,7 @@ class RingLaw:
 
 
 def why_not(query: Query) -> str | None:
-    """Return why it is not known how likely an alarm rings; ``None`` where it is.
+    """Return why it is not known how likely an alarm fires; ``None`` where it is.
 
     Args:
         query: the alarm.
@@ -238,7 +241,7 @@ def why_not(query: Query) -> str | None:
 
 
 def _one_added(query: Query) -> bool:
-    """Tell whether an alarm is about one count or sum."""
+    """Return whether an alarm is about one count or sum."""
     used = {atom.statistic for atom in query.condition.atoms.values()}
     return len(used) == 1 and query.aggregates[used.pop()].kind in ADDED_UP
 
@@ -248,12 +251,12 @@ def _why_not_of(decider: Decider, query: Query) -> str | None:
     if query.reference is not None and isinstance(decider.tau, Relative):
         return "how wide its band is follows from a reference that is counted"
     if len(decider.statistics) > 1 or query.aggregates[0].kind not in ADDED_UP:
-        return f"{decider.name} looks at more than one number"
+        return f"{decider.name} evaluates more than one number"
     return None
 
 
 def _is_after(text: str) -> bool:
-    """Tell whether a comparison's cut lies after its threshold, as for ``>`` and ``<=``."""
+    """Return whether a comparison's cut lies after its threshold, as for ``>`` and ``<=``."""
     return text.rpartition(" ")[0].rpartition(" ")[2] in {">", "<="}
 
 

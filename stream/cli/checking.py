@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from accountant.errors import BudgetError, ConfigError
-from stream.cli.shared import BAD_INPUT, complain, echo_json, finding_json, say_warned
+from stream.cli.shared import BAD_INPUT, complain, diagnostic_json, echo_json, say_warned
 from stream.config.loading import examine
-from stream.planning.gates import objections
+from stream.planning.checks import objections
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from stream.config.loading import Report
     from stream.model.alarms import Alarms
-    from stream.planning.gates import Objection
+    from stream.planning.checks import Objection
 
 __all__ = ["FILES", "Examined", "examined", "worst"]
 
@@ -63,9 +63,9 @@ class Examined:
             warnings: each of them; else how many there are.
             as_json: as lines.
         """
-        for level, error in self._findings():
+        for level, error in self._diagnostics():
             if as_json:
-                echo_json(finding_json(error, level))
+                echo_json(diagnostic_json(error, level))
             elif warnings or level != "warning":
                 complain(error, kind=level)
         if not (warnings or as_json):
@@ -87,7 +87,7 @@ class Examined:
             ],
         }
 
-    def _findings(self) -> Iterator[tuple[str, ConfigError]]:
+    def _diagnostics(self) -> Iterator[tuple[str, ConfigError]]:
         report = self.report
         for level, errors in (
             ("warning", report.warnings),

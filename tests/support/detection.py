@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from stream.planning.ringing import RingLaw, whole, why_not
+from stream.planning.detection import DetectionCurve, whole, why_not
 
 if TYPE_CHECKING:
     from stream.model.queries import Query
@@ -28,7 +28,7 @@ def ring_probability(
     """Return how likely a cell rings at a count, or a score; that of the median threshold."""
     if why_not(query) is not None:
         return None
-    law = RingLaw.of(query)
+    law = DetectionCurve.of(query)
     cell = law.median_cell
     if threshold is not None:
         found = np.flatnonzero(law.thresholds == int(Fraction(threshold) / law.unit)).tolist()
@@ -58,7 +58,7 @@ def curves(query: Query) -> tuple[Curve, ...] | None:
     """Return a curve for the smallest, the median and the largest threshold, each once."""
     if why_not(query) is not None:
         return None
-    law, found = RingLaw.of(query), []
+    law, found = DetectionCurve.of(query), []
     for cell in law.cells():
         threshold, start = (int(each[cell]) * law.unit for each in (law.thresholds, law.references))
         counts = [

@@ -1,4 +1,4 @@
-"""``check``, ``plan`` and ``run`` object to what does not fit, and to alarms that are useless."""
+"""``check``, ``plan`` and ``run`` object to what does not fit, and to alarms that have low utility."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from stream.cli.main import main
 from stream.config.loading import load
-from stream.planning.gates import Objections, objections
+from stream.planning.checks import Objections, objections
 from tests.support.commands import configuration, events, json_lines, tocsin
 
 
@@ -19,10 +19,10 @@ def overrunning(folder: Path, *, denials: bool = False) -> str:
     return configuration(folder, unit="user", epsilon_max="7", denials=denials)
 
 
-def with_usual(folder: Path, usual: int) -> str:
-    """Write an alarm over 30 with tolerance 5, and say what is usual; return its path."""
+def with_baseline(folder: Path, baseline: int) -> str:
+    """Write an alarm over 30 with tolerance 5, and with a baseline; return its path."""
     path = Path(configuration(folder, tolerance=5))
-    text = path.read_text(encoding="utf-8") + f"    baseline: {usual}\n"
+    text = path.read_text(encoding="utf-8") + f"    baseline: {baseline}\n"
     path.write_text(text, encoding="utf-8")
     return str(path)
 
@@ -76,37 +76,37 @@ def test_not_one_window_is_never_wanted(tmp_path: Path) -> None:
     assert "does not hold one window of it" in result.stderr
 
 
-@pytest.mark.parametrize(("usual", "code"), [(8, 0), (24, 0), (27, 3), (40, 3)])
-def test_an_alarm_that_rings_at_what_is_usual_is_useless(
-    tmp_path: Path, usual: int, code: int
+@pytest.mark.parametrize(("baseline", "code"), [(8, 0), (24, 0), (27, 3), (40, 3)])
+def test_an_alarm_that_fires_at_its_baseline_has_low_utility(
+    tmp_path: Path, baseline: int, code: int
 ) -> None:
-    """Beyond a probability of one half at ``usual`` it is refused, by each of the commands."""
-    path = with_usual(tmp_path, usual)
+    """Beyond a probability of one half at ``baseline`` it is refused, by each of the commands."""
+    path = with_baseline(tmp_path, baseline)
     for command in (("check", path), ("plan", path)):
         result = tocsin(*command)
         assert result.exit_code == code
-        assert (f"at the baseline in lab, {usual}" in result.stderr) is (code == 3)
+        assert (f"at the baseline in lab, {baseline}" in result.stderr) is (code == 3)
     if code:
         assert tocsin("run", path, "--replay", events(tmp_path)).exit_code == code
 
 
 @pytest.mark.parametrize(
-    ("aggregate", "max_fpr", "useless"),
+    ("aggregate", "max_fpr", "low_utility"),
     [
         ("COUNT(*) > 4", "0.9", True),
         ("COUNT(*) > 4", "0.05", False),
         ("COUNT(*) < 4", "0.9", False),
     ],
 )
-def test_an_alarm_that_rings_for_nobody_is_useless(
-    tmp_path: Path, aggregate: str, max_fpr: str, *, useless: bool
+def test_an_alarm_that_fires_for_nobody_has_low_utility(
+    tmp_path: Path, aggregate: str, max_fpr: str, *, low_utility: bool
 ) -> None:
     """Unless an empty cell is what it is to ring for."""
     path = Path(configuration(tmp_path, aggregate=aggregate, epsilon_max="9"))
     text = path.read_text(encoding="utf-8") + f"    mechanism: {{tslm: {{max_fpr: {max_fpr}}}}}\n"
     path.write_text(text, encoding="utf-8")
     kinds = [one.kind for one in objections(load(path, environ={}))]
-    assert kinds == ([Objections.USELESS] if useless else [])
+    assert kinds == ([Objections.LOW_UTILITY] if low_utility else [])
 
 
 def test_several_files_and_the_worst_of_them(tmp_path: Path) -> None:
