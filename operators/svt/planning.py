@@ -46,8 +46,8 @@ def planned_terms(
 
     A question at ``s' >= 0`` is missed with probability at most beta, one at ``s' <= -steps`` rings
     with probability at most alpha / questions, each for itself: the threshold's noise is shared, so
-    errors of one run come together. Both are certified. That no run with one-sided noise is
-    cheaper, whatever its split and correction, rests on a search through corrections.
+    errors of one run come together. Both are certified. No run with one-sided noise is cheaper,
+    whatever its split and correction: over the correction, the loss falls and then rises.
 
     Args:
         steps: k >= 1 steps from "must fire" to "must not fire".

@@ -1,0 +1,85 @@
+"""How long the pages for researchers and developers may be, and what proofs name."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+DOCS = ROOT / "docs"
+PROOFS = sorted((DOCS / "proofs").glob("*.md"))
+MOST_ADRS = 15
+
+
+def words(*pages: Path) -> int:
+    """Return how many words pages have together."""
+    return sum(len(page.read_text().split()) for page in pages)
+
+
+@cache
+def all_tests() -> frozenset[str]:
+    """Return the name of every test of the repository."""
+    found = (ROOT / "tests").rglob("test_*.py")
+    return frozenset(
+        name for at in found for name in re.findall(r"def (test_\w+)\(", at.read_text())
+    )
+
+
+@pytest.mark.parametrize(
+    ("pages", "most"),
+    [
+        ("proofs/*.md", 31_950),
+        ("adr/*.md", 8_000),
+        ("papers.md", 6_300),
+        ("architecture.md", 3_300),
+        ("dependencies.md", 1_250),
+    ],
+)
+def test_pages_stay_within_their_words(pages: str, most: int) -> None:
+    """What a fact needs more is taken from another."""
+    assert 0 < words(*DOCS.glob(pages)) <= most
+
+
+def test_no_proof_is_longer_than_the_filters() -> None:
+    """One page a mechanism: none but the filter's passes what is read in a quarter of an hour."""
+    assert [page.name for page in PROOFS if words(page) > 3_300] == ["filter.md"]
+
+
+def test_there_are_few_decision_records() -> None:
+    """What is superseded is merged into the one that holds, of at most 700 words."""
+    records = sorted((DOCS / "adr").glob("*.md"))
+    assert 0 < len(records) <= MOST_ADRS
+    assert [page.name for page in records if words(page) > 700] == []
+
+
+@pytest.mark.parametrize("page", PROOFS, ids=lambda page: page.stem)
+def test_a_proof_names_its_tests(page: Path) -> None:
+    """Each page names tests, and files and functions that it names are there."""
+    text = page.read_text()
+    files = re.findall(r"`(tests/[\w/]+(?:\.py|/))`", text)
+    linked = re.findall(r"\]\((\.\./\.\./tests/[\w/]+\.py)\)", text)
+    assert files or linked
+    assert [name for name in files if not (ROOT / name).exists()] == []
+    assert [name for name in linked if not (page.parent / name).exists()] == []
+    assert [name for name in re.findall(r"`(test_\w+)`", text) if name not in all_tests()] == []
+
+
+@pytest.mark.parametrize("page", PROOFS, ids=lambda page: page.stem)
+def test_links_within_proofs_find_their_section(page: Path) -> None:
+    """A link from anywhere in the documents into a section of this page finds it."""
+    titles = re.findall(r"^#+ (.+)$", page.read_text(), flags=re.MULTILINE)
+    anchors = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+    asked = {
+        (at.name, anchor)
+        for at in DOCS.rglob("*.md")
+        for target, anchor in re.findall(r"\]\(([^)#\s]*)#([\w-]+)\)", at.read_text())
+        if (at.parent / target if target else at).resolve() == page
+    }
+    assert sorted((name, anchor) for name, anchor in asked if anchor not in anchors) == []
