@@ -20,7 +20,6 @@ from accountant.ledger.door import checked
 from accountant.ledger.progress import unpublished_of, waiting
 from accountant.log import entries, images
 from accountant.log.entries import BEGINNING, Archived, Ended, Head, Snapshot
-from accountant.log.fold import without_collector
 from accountant.rules.recovery import released
 from accountant.store.transaction import LEFT
 
@@ -95,7 +94,6 @@ class Archives:
                 return
             first = page[-1].seq + 1
 
-    @without_collector()
     def copied(self, rows: Iterable[EntryRow], first: int, last: int) -> Copy | None:
         """Return what was read in a file; ``None`` where it is not what the ledger has.
 
