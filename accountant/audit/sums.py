@@ -14,7 +14,9 @@ from bisect import bisect_right, insort
 from collections import defaultdict
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
+
+import msgspec
 
 from accountant.costs.levels import LevelCosts
 from accountant.log.entries import (
@@ -50,7 +52,7 @@ _MOST_ROWS: Final = 20_000
 _RECENT: Final = 8_192
 
 
-class _Held(NamedTuple):
+class _Held(msgspec.Struct, frozen=True, gc=False):  # made faster than a named tuple
     """What a window holds: of one privacy unit, and by cell where that differs."""
 
     asked: Asked

@@ -15,7 +15,7 @@ from accountant.audit.sums import Sums
 from accountant.errors import LedgerCorruptError, LedgerError
 from accountant.log import entries, images
 from accountant.log.entries import BEGINNING, Changed, Ended, Head, Retired, Snapshot
-from accountant.log.fold import apply
+from accountant.log.fold import apply, without_collector
 from accountant.log.state import State
 from accountant.loss.gaussian import Gaussian
 from accountant.store.private import NOISY, RUN
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["problems"]
 
 
+@without_collector()
 def problems(
     tx: Transaction,
     anchors: Mapping[int, bytes],

@@ -7,6 +7,8 @@ An entry says what was decided; whether it may be is asked before it is appended
 
 from __future__ import annotations
 
+import gc
+from contextlib import contextmanager
 from functools import cache, singledispatch
 from typing import TYPE_CHECKING, Final
 
@@ -18,14 +20,15 @@ from accountant.log.state import OPEN, STATES, Budget, ChargeState, Query, Reser
 from accountant.records import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from accountant.log.entries import Entry, Head
     from accountant.records import SeenDecision
 
-__all__ = ["apply"]
+__all__ = ["apply", "without_collector"]
 
 _RESERVED: Final = ChargeState.RESERVED
+_NO_WINDOWS: Final = Tally()
 _LOST: Final = "the entries of the ledger do not follow from one another"
 
 
@@ -42,6 +45,18 @@ def apply(state: State, entry: Entry, head: Head) -> None:
     """
     _of_kind(type(entry))(entry, state)
     state.head = head
+
+
+@contextmanager
+def without_collector() -> Iterator[None]:
+    """Pause the search for circles of references: entries by the million are part of none."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
 @singledispatch
@@ -155,7 +170,7 @@ def _ended(entry: entries.Ended, state: State) -> None:
     query.cursor_ms = entry.next_start_ms
     query.longest_ms = max(query.longest_ms, entry.end_ms - entry.start_ms)
     way = entry.outcome if entry.reason is None else f"{entry.outcome} {entry.reason}"
-    known = query.ended.get(way) or Tally()
+    known = query.ended.get(way) or _NO_WINDOWS
     query.ended[way] = Tally(known.windows + 1, max(known.last_ms, entry.decided_at_ms))
 
 

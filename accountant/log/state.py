@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections import defaultdict
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -69,7 +69,8 @@ _SPARE: Final = 512
 _BEGINNING_MS: Final = -(2**63)
 
 
-class PeriodTotal(NamedTuple):
+# Structs are made in a third of the time of named tuples; as arrays they are the same bytes.
+class PeriodTotal(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a period holds: reserved at worst or realised, and realised only; in loss units."""
 
     held: int = 0
@@ -83,7 +84,7 @@ class PeriodTotal(NamedTuple):
 _NOTHING: Final = PeriodTotal()
 
 
-class Tally(NamedTuple):
+class Tally(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """How many windows ended in one way, and when the last of them did."""
 
     windows: int = 0
@@ -312,7 +313,8 @@ class Budget:
             capped = asked.windows_per_period is not None
             for period in asked.periods:
                 if capped:
-                    held, final = self._growth(period, window, charge)
+                    growth = self._growth(period, window, charge)
+                    held, final = growth.held, growth.final
                 self._add(period, asked.query, held, final)
         elif state in FINAL:
             self.settled.append(charge)
@@ -449,11 +451,11 @@ class Budget:
     def _add(self, period: int, query: str, held: int, final: int) -> None:
         if held or final:
             before = self.totals.get(period, _NOTHING)
-            self.totals[period] = PeriodTotal(before[0] + held, before[1] + final)
+            self.totals[period] = PeriodTotal(before.held + held, before.final + final)
         known = self.queries.get(query)
         if known is not None and known.share_units:
             before = known.drawn.get(period, _NOTHING)
-            known.drawn[period] = PeriodTotal(before[0] + held, before[1] + final)
+            known.drawn[period] = PeriodTotal(before.held + held, before.final + final)
 
 
 @dataclass(slots=True)

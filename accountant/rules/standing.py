@@ -98,7 +98,8 @@ def _by_user(budget: Budget, periods: Collection[int], first: WindowKey | None) 
     least: Counter[int] = Counter()
     most: Counter[int] = Counter()
     for period in wanted:
-        most[period], least[period] = budget.plain_total(period)
+        total = budget.plain_total(period)
+        most[period], least[period] = total.held, total.final
     for charge in budget.charges.values():
         if charge.cap is None and charge.state is ChargeState.PENDING:
             _add(most, charge, charge.loss_units)
@@ -142,7 +143,7 @@ def _with_share(
     """Return an alarm with a share, with what it holds of it before a window."""
     least, most = Counter[int](), Counter[int]()
     for period, total in query.drawn.items():
-        most[period], least[period] = total
+        most[period], least[period] = total.held, total.final
     for charge in before:
         if charge.asked.query == query.query and charge.state is ChargeState.PENDING:
             _add(most, charge, charge.loss_units)
