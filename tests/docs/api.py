@@ -1,8 +1,7 @@
-"""The reference of the library, from its docstrings: ``python -m tests.docs.reference --write``.
+"""The Python API from its docstrings, for the site: ``deploy/site/hooks.py`` asks for its pages.
 
 One page per package that exports names, one section per name of its ``__all__``: the call, what the
-docstring says, and the same of every public method. ``make reference`` writes the pages, and a test
-compares them with the code.
+docstring says, and the same of every public method. The pages are made with the site.
 """
 
 from __future__ import annotations
@@ -11,18 +10,14 @@ import enum
 import importlib
 import inspect
 import re
-import sys
 from typing import TYPE_CHECKING, Any, Final
-
-from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from types import ModuleType
 
-__all__ = ["FOLDER", "PACKAGES", "page"]
+__all__ = ["PACKAGES", "page"]
 
-FOLDER: Final = ROOT / "docs" / "reference"
 PACKAGES: Final = (
     "operators",
     "operators.deciders",
@@ -37,7 +32,7 @@ _HEAD: Final = """\
 
 {said}
 
-Written from the docstrings by `make reference`; [From Python](../guide/library.md) has examples.
+Written from the docstrings; [From Python](../../guide/library.md) has examples.
 """
 
 
@@ -91,18 +86,3 @@ def _call(found: Any) -> str:
 
 def _text(found: object) -> str:
     return inspect.getdoc(found) or ""
-
-
-def main() -> None:
-    """Write every page, or say which are not what the code says."""
-    for name in PACKAGES:
-        path = FOLDER / f"{name}.md"
-        if "--write" in sys.argv:
-            FOLDER.mkdir(exist_ok=True)
-            path.write_text(page(name), encoding="utf-8")
-        elif path.read_text(encoding="utf-8") != page(name):
-            print(f"{path.relative_to(ROOT)} is not up to date")
-
-
-if __name__ == "__main__":
-    main()
