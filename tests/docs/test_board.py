@@ -41,8 +41,8 @@ def test_the_figures_are_those_of_the_code() -> None:
     assert f"{view._MOST_RINGS} predicates that ring at once" in PAGE
     host, port = Board().listen
     assert f"http://{host}:{port}/" in PAGE
-    reference = (GUIDE / "configuration.md").read_text(encoding="utf-8")
-    section = reference.partition("\n## `board`\n")[2].partition("\n## ")[0]
+    reference = (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8")
+    section = reference.partition("\n### `board`\n")[2].partition("\n#")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)) == set(
         BoardModel.model_fields
     )

@@ -12,7 +12,7 @@ from tests.support.tree import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-ACCOUNTING = ROOT / "docs" / "custodian" / "accounting.md"
+ACCOUNTING = ROOT / "docs" / "research" / "accounting-examples.md"
 LIBRARY = ROOT / "docs" / "guide" / "library.md"
 SECTIONS = ACCOUNTING.read_text(encoding="utf-8").split("\n### ")
 
