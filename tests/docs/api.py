@@ -32,7 +32,7 @@ _HEAD: Final = """\
 
 {said}
 
-Written from the docstrings; [From Python](../../guide/library.md) has examples.
+Written from the docstrings; [use as a library](../../how-to/use-as-a-library.md) has examples.
 """
 
 

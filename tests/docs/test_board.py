@@ -13,8 +13,7 @@ from stream.kafka.board import standing, view
 from stream.model.boards import Board
 from tests.support.tree import ROOT
 
-GUIDE = ROOT / "docs" / "guide"
-PAGE = (GUIDE / "board.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/how-to/board.md").read_text(encoding="utf-8")
 FILES = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
 
 

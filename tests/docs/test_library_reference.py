@@ -25,7 +25,7 @@ def test_every_exported_name_is_explained(name: str) -> None:
 
 def test_the_names_of_the_guide_are_in_the_reference() -> None:
     """What the guide imports from a package is on the package's page, or its room is named."""
-    guide = text_of("docs/guide/library.md")
+    guide = text_of("docs/how-to/use-as-a-library.md")
     imports = re.findall(r"^>>> from (\S+) import (.+)$", guide, flags=re.MULTILINE)
     ours = [(where, names) for where, names in imports if where in PACKAGES]
     assert len(ours) > 5

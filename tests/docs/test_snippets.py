@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 ACCOUNTING = ROOT / "docs" / "research" / "accounting-examples.md"
-LIBRARY = ROOT / "docs" / "guide" / "library.md"
+LIBRARY = ROOT / "docs" / "how-to" / "use-as-a-library.md"
 SECTIONS = ACCOUNTING.read_text(encoding="utf-8").split("\n### ")
 
 

@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 _PAGES = (
     *("research/prices.md", "reference/configuration.md"),
-    *("guide/deciders.md", "research/svt-runs.md"),
+    *("how-to/deviation-alarms.md", "research/svt-runs.md"),
 )
 __all__ = ["GROUPS", "RECORDS", "difference", "parse", "render"]
 
