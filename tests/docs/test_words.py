@@ -13,6 +13,9 @@ MOST: Final = 36_000
 """Words that a user may have to read: all pages below, code and tables included."""
 
 BUDGETS: Final = {
+    "tutorials/first-alarm.md": 600,
+    "tutorials/on-kafka.md": 500,
+    "tutorials/your-own-data.md": 700,
     "how-to/back-up-and-restore.md": 700,
     "how-to/board.md": 700,
     "how-to/choose-an-alarm.md": 1_000,
