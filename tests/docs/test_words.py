@@ -66,6 +66,14 @@ def test_a_page_keeps_its_budget(page: str) -> None:
     assert words(page) <= BUDGETS[page]
 
 
+@pytest.mark.parametrize(
+    ("page", "most"), [("../README.md", 1_300), ("../CHANGELOG.md", 1_500), ("index.md", 300)]
+)
+def test_pages_beside_them_are_short(page: str, most: int) -> None:
+    """What a newcomer reads first."""
+    assert words(page) <= most
+
+
 def test_every_page_for_users_has_a_budget() -> None:
     """And all of them together stay within what can be read in an afternoon."""
     docs = ROOT / "docs"
