@@ -154,6 +154,10 @@ image-check: system $(DEV)  ## the image from its Dockerfile: size, contents, a 
 	@deploy/prerequisites.sh podman buildah debootstrap binutils
 	TOCSIN_IMAGE_PYTHON=$(PYTHON312) $(PYTEST) -s --timeout=7200 tests/deploy/image_in_podman.py
 
+.PHONY: reference
+reference: $(DEV)  ## write what docs/reference says of commands, keys, metrics and alerts
+	$(BIN)/python -m tests.docs.reference --write
+
 .PHONY: site
 site: $(DEV)  ## the documentation as a site, in .cache/site
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file deploy/site/mkdocs.yml

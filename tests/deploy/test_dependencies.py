@@ -77,7 +77,7 @@ def test_every_dependency_is_explained_once(project: dict[str, Any]) -> None:
 
 
 def test_the_system_packages_are_known_and_documented() -> None:
-    """Each Debian package has a command that is looked for, and stands in docs/dev/dependencies.md."""
+    """Each Debian package has a command that is looked for, and its row on the page."""
     packages = text_of("deploy/apt-packages.txt").split()
     script = text_of("deploy/prerequisites.sh")
     page = text_of("docs/dev/dependencies.md")
