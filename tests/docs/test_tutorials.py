@@ -52,8 +52,8 @@ def test_own_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
-def test_on_kafka(broker: Broker, tmp_path: Path) -> None:
+def test_on_kafka(own_broker: Broker, tmp_path: Path) -> None:
     """The dry run shows the alarm; the live worker is ready and ends; each has its ledger."""
-    shown = played(tmp_path, script("on-kafka"), broker, watched=ALARM)
+    shown = played(tmp_path, script("on-kafka"), own_broker, watched=ALARM)
     assert shown.count(ALARM) == 1
     assert "live.db" in shown
