@@ -155,7 +155,7 @@ image-check: system $(DEV)  ## the image from its Dockerfile: size, contents, a 
 	TOCSIN_IMAGE_PYTHON=$(PYTHON312) $(PYTEST) -s --timeout=7200 tests/deploy/image_in_podman.py
 
 .PHONY: reference
-reference: $(DEV)  ## write the pages of docs/reference from the docstrings
+reference: $(DEV)  ## write what docs/reference says of commands, keys, metrics and alerts
 	$(BIN)/python -m tests.docs.reference --write
 
 .PHONY: site

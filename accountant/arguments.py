@@ -77,7 +77,7 @@ def sentence_of(error: Exception) -> str:
 def instance_of(*kinds: type) -> Kind:
     """Return the kind that instances of some classes are."""
     names = " or ".join(kind.__name__ for kind in kinds)
-    where = f"make a {names} first: docs/guide/library.md has examples"
+    where = f"make a {names} first: docs/how-to/use-as-a-library.md has examples"
     return Kind(f"a {names}", where, lambda value: isinstance(value, kinds))
 
 

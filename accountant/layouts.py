@@ -12,8 +12,8 @@ times that it takes records from (its *slice*). The one follows from the other:
                       [ 2 )       [none      )  [  5  )
 
 Every instant of a slice that has a number is routed by that number. ``tests/unit/accountant/
-test_layouts.py`` holds it for all small histories, and ``docs/custodian/privacy.md`` says why it is
-enough.
+test_layouts.py`` holds it for all small histories, and ``docs/explanation/
+guarantees-and-limits.md`` says why it is enough.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Tables and a plot of ``docs/guide/choosing.md``: ``python -m benchmarks.choosing``.
+"""Tables and a plot of ``docs/research/prices.md``: ``python -m benchmarks.choosing``.
 
 ``--write`` puts the tables into the page, between their marks, and the plot into ``docs/images``.
 Prices are the operators' own, exact to a loss unit, and so is TSLM's law; what a progressive
@@ -50,7 +50,7 @@ __all__ = [
 ]
 
 ROOT: Final = Path(__file__).resolve().parents[1]
-PAGE: Final = ROOT / "docs" / "guide" / "choosing.md"
+PAGE: Final = ROOT / "docs" / "research" / "prices.md"
 IMAGES: Final = ROOT / "docs" / "images"
 
 RATES: Final = (Fraction(1, 100), Fraction(1, 20), Fraction(1, 10))
@@ -208,7 +208,7 @@ def sampled_tables(noise: NoiseSource, *, draws: int = 400) -> dict[str, list[st
 
 def main() -> None:
     """Print the tables, and write page and plot where asked."""
-    parser = argparse.ArgumentParser(description="Tables and a plot of docs/guide/choosing.md.")
+    parser = argparse.ArgumentParser(description="Tables and a plot of docs/research/prices.md.")
     parser.add_argument("--write", action="store_true", help="write the page's tables and its plot")
     options = parser.parse_args()
     noise = NoiseSource()

@@ -161,7 +161,7 @@ class Store:
         if not self._sqlite:
             raise LedgerError(
                 f"the ledger {self.name} lies in PostgreSQL, which copies itself",
-                hint="run `pg_dump --format=custom`; see docs/custodian/operations.md",
+                hint="run `pg_dump --format=custom`; see docs/how-to/back-up-and-restore.md",
             )
         if path.exists():
             raise LedgerError(f"{path} is there already", hint="give a new name for every copy")

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Who may do what on the brokers: the commands of docs/custodian/privacy.md, and nothing else. Run by an
+# Who may do what on the brokers: as docs/how-to/secure.md says, and nothing else. Run by an
 # administrator (super.users); again as often as you like, with other names, feeds or both.
 set -eu
 acls() { "${KAFKA_ACLS:-kafka-acls.sh}" --bootstrap-server "$BOOTSTRAP" --command-config "${ADMIN:-admin.properties}" "$@"; }

@@ -2,13 +2,16 @@
 
 Pages are read on the repository's tree, where links lead to code, schemas and reports. mkdocs knows
 of ``docs`` alone: files that are linked come along, Markdown as pages and the rest as it is, a
-folder as a page that lists it, and links are turned to where each lies in the site.
+folder as a page that lists it, and links are turned to where each lies in the site. The pages of
+the Python API are made here, from the docstrings, and lie at ``reference/python``.
 """  # noqa: INP001  # mkdocs loads it by its path
 
 from __future__ import annotations
 
+import importlib
 import posixpath
 import re
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -26,15 +29,20 @@ __all__ = ["on_files", "on_page_markdown"]
 ROOT: Final = Path(__file__).resolve().parents[2]
 DOCS: Final = "docs/"
 BESIDE: Final = "source/"
+API: Final = "tests.docs.api"
 LISTING: Final = "index.md"
 _LINK: Final = re.compile(r"(?P<before>\]\()(?P<path>[^)#\s:]+)(?P<fragment>#[^)\s]*)?(?=\))")
 _FENCE: Final = re.compile(r"^ *(```+|~~~+)")
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add what is linked, and what that links to."""
+    """Add the pages of the Python API, what is linked, and what that links to."""
+    for uri, text in _api():
+        files.append(File.generated(config, uri, content=text))
     known = {file.src_uri for file in files}
-    waiting = [DOCS + file.src_uri for file in files if file.src_uri.endswith(".md")]
+    waiting = [
+        DOCS + uri for uri in sorted(known) if uri.endswith(".md") and (ROOT / DOCS / uri).is_file()
+    ]
     while waiting:
         page = waiting.pop()
         for path in _linked(page):
@@ -52,6 +60,16 @@ def on_page_markdown(markdown: str, page: Page, **_: Any) -> str:
     """Turn a page's links to where the site has what they lead to."""
     place, uri = _path(page.file.src_uri), page.file.src_uri
     return "".join(_turned(line, place, uri) for line in _lines(markdown))
+
+
+def _api() -> Iterator[tuple[str, str]]:
+    """Yield the address and the text of every page of the Python API, where there is one."""
+    if not (ROOT / API.replace(".", "/")).with_suffix(".py").is_file():
+        return
+    sys.path.insert(0, str(ROOT))
+    api = importlib.import_module(API)
+    for name in api.PACKAGES:
+        yield f"reference/python/{name}.md", api.page(name)
 
 
 def _file(path: str, uri: str, config: MkDocsConfig) -> File:

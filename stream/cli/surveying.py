@@ -1,7 +1,7 @@
 """What a replay's files hold, said to the custodian before anything is spent on them.
 
 All of it goes to standard error, which of a replay is the custodian's: counts are exact, and
-examples are rows of the files (``docs/custodian/privacy.md``).
+examples are rows of the files (``docs/explanation/guarantees-and-limits.md``).
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """When a window has waited long enough for a partition: time that nobody could read does not count.
 
 Looks at how far partitions are read (:class:`accountant.records.Place`) and at the clock, never at
-what was counted: why that says nothing of anybody is in ``docs/custodian/privacy.md``.
+what was counted. Why that says nothing of anybody is in ``docs/explanation/
+guarantees-and-limits.md``.
 """
 
 from __future__ import annotations

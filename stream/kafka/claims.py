@@ -73,7 +73,7 @@ class Claims:
     def take(self, value: bytes | None) -> None:
         """Read the next record; what is none of Tocsin's says nothing.
 
-        Only Tocsin may write there (see the ACLs in ``docs/custodian/privacy.md``).
+        Only Tocsin may write there (see the ACLs in ``docs/how-to/secure.md``).
         """
         with suppress(msgspec.MsgspecError, UnicodeDecodeError):
             record = _DECODER.decode(value or b"")

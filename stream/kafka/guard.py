@@ -238,7 +238,7 @@ def _since_ms(alarms: Alarms, ledger: Ledger) -> int:
 def _seen(value: bytes | None, alarms: Alarms, ledgers: Collection[str]) -> SeenDecision | None:
     """Read one record of the decisions topic; ``None`` for what says nothing of these ledgers.
 
-    Only Tocsin may write there (see the ACLs in ``docs/custodian/privacy.md``).
+    Only Tocsin may write there (see the ACLs in ``docs/how-to/secure.md``).
     """
     try:
         record = decode_decision(value or b"")

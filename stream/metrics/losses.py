@@ -1,8 +1,9 @@
 """Realised losses as metrics: for the custodian's registry only.
 
 They are functions of the data. Which predicates are dear tells where noise alone could not decide,
-so near the threshold; see ``docs/custodian/metrics.md``. However many predicates there are, a query
-has at most ``MOST_PREDICATES`` series of its own predicates and a fixed number of others.
+so near the threshold; see ``docs/reference/metrics-and-alerts.md``. However many predicates there
+are, a query has at most ``MOST_PREDICATES`` series of its own predicates and a fixed number of
+others.
 """
 
 from __future__ import annotations

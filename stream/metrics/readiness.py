@@ -1,7 +1,7 @@
 """Whether a worker can do its work, in a few fixed words that anybody may read.
 
 What they depend on (two services that answer, a log that can be read on) and why that says nothing
-of an event is argued in ``docs/custodian/privacy.md``.
+of an event is argued in ``docs/explanation/guarantees-and-limits.md``.
 """
 
 from __future__ import annotations

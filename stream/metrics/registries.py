@@ -3,7 +3,7 @@
 The public registry is written at construction, from configuration, and by
 :meth:`Metrics.published`, from decisions that have left: its text is a function of configuration
 and released values alone (promise 6), so it adds nothing to the privacy loss of the decisions.
-Everything else is the custodian's. ``docs/custodian/metrics.md`` lists every name.
+Everything else is the custodian's. ``docs/reference/metrics-and-alerts.md`` lists every name.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ DENIALS: Final = (
     "too_old",
     "transaction_open",
 )
-"""Why windows are denied; ``docs/custodian/privacy.md`` says what each depends on."""
+"""Why windows are denied; ``docs/reference/outcomes.md`` says what each depends on."""
 
 DROPS: Final = (
     "bad_time",
@@ -42,4 +42,4 @@ DROPS: Final = (
     "unmarked",
     "wrong_type",
 )
-"""Why events do not count; ``docs/custodian/metrics.md`` says what is wrong with each."""
+"""Why events do not count; ``docs/reference/outcomes.md`` says what is wrong with each."""

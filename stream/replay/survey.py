@@ -5,7 +5,7 @@ of rows, a bit a predicate and some hashes a window. Of a dump, the windows are 
 counts them, and thrown away. No ledger is opened.
 
 All of this is exact and private: it is for the terminal of the custodian, who owns the files
-(``docs/custodian/privacy.md``).
+(``docs/explanation/guarantees-and-limits.md``).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A simulation as JSON; the schema is in ``docs/guide/simulate.md``."""
+"""A simulation as JSON; the schema is in ``docs/how-to/evaluate-on-history.md``."""
 
 from __future__ import annotations
 

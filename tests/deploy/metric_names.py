@@ -1,4 +1,4 @@
-"""The metrics that docs/custodian/metrics.md documents, and those an expression uses."""
+"""The metrics that docs/reference/metrics-and-alerts.md documents, and those an expression uses."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tests.support.tree import ROOT
 
 __all__ = ["documented", "grouped_by", "public", "used_in"]
 
-_PAGE = ROOT / "docs" / "custodian" / "metrics.md"
+_PAGE = ROOT / "docs" / "reference" / "metrics-and-alerts.md"
 _ROW = re.compile(
     r"^\| `(tocsin_\w+)` \| (?:public|custodian|bridge) \| (counter|gauge|histogram) \| ([^|]*)\|",
     flags=re.MULTILINE,

@@ -124,12 +124,12 @@ def test_a_rule_that_was_broken_is_caught(
 
 
 def test_alerts_name_documented_metrics_only() -> None:
-    """Each metric of an alert stands in docs/custodian/metrics.md."""
+    """Each metric of an alert stands in docs/reference/metrics-and-alerts.md."""
     for name, rule in RULES.items():
         assert used_in(rule["expr"]) <= set(documented()), name
 
 
 def test_alerts_are_listed_where_a_custodian_looks() -> None:
     """The pages for custodians name every alert, and no other."""
-    page = text_of("docs/custodian/metrics.md")
+    page = text_of("docs/reference/metrics-and-alerts.md")
     assert set(re.findall(r"`(Tocsin[A-Z]\w+)`", page)) == set(RULES)

@@ -69,18 +69,18 @@ def test_users_install_nothing_that_only_developers_need(project: dict[str, Any]
 
 
 def test_every_dependency_is_explained_once(project: dict[str, Any]) -> None:
-    """docs/dependencies.md has one row per runtime dependency, and no other row."""
-    page = text_of("docs/dependencies.md")
+    """docs/dev/dependencies.md has one row per runtime dependency, and no other row."""
+    page = text_of("docs/dev/dependencies.md")
     table = page.split("## ", 1)[0]
     rows = re.findall(r"^\| `([A-Za-z0-9-]+)` \|", table, flags=re.MULTILINE)
     assert sorted(rows) == sorted(_name(line) for line in project["dependencies"])
 
 
 def test_the_system_packages_are_known_and_documented() -> None:
-    """Each Debian package has a command that is looked for, and stands in docs/dependencies.md."""
+    """Each Debian package has a command that is looked for, and its row on the page."""
     packages = text_of("deploy/apt-packages.txt").split()
     script = text_of("deploy/prerequisites.sh")
-    page = text_of("docs/dependencies.md")
+    page = text_of("docs/dev/dependencies.md")
     for package in packages:
         assert re.search(rf"^ +{re.escape(package)}\) ", script, flags=re.MULTILINE)
         assert f"`{package}`" in page

@@ -1,108 +1,221 @@
-"""The reference of the library, from its docstrings: ``python -m tests.docs.reference --write``.
+"""The reference of commands, keys, metrics and alerts: ``python -m tests.docs.reference --write``.
 
-One page per package that exports names, one section per name of its ``__all__``: the call, what the
-docstring says, and the same of every public method. ``make reference`` writes the pages, and a test
-compares them with the code.
+What a page says of them stands between two marks and comes from the code: the help of each
+command, the description of each key, the help text of each metric, the summary of each alert.
+Without
+``--write`` it names the pages that are not what the code says.
 """
 
 from __future__ import annotations
 
-import enum
-import importlib
-import inspect
 import re
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+import click
+import yaml
+
+from stream.cli.main import Later, main
+from stream.config.bridge.reading import BridgeModel
+from stream.config.closed import models_of
+from stream.config.keys import FileModel
+from stream.config.schema.document import _Schema
+from stream.kafka.bridge.page import BridgeMetrics
+from tests.support.measured import fresh_metrics
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from types import ModuleType
+    from collections.abc import Callable, Iterator
 
-__all__ = ["FOLDER", "PACKAGES", "page"]
+    from prometheus_client import CollectorRegistry
+
+__all__ = ["PAGES", "UndescribedError", "filled", "keys", "written"]
 
 FOLDER: Final = ROOT / "docs" / "reference"
-PACKAGES: Final = (
-    "operators",
-    "operators.deciders",
-    "operators.panes",
-    "operators.svt",
-    "accountant",
-    "accountant.errors",
-    "accountant.loss.tradeoff",
-)
-_HEAD: Final = """\
-# `{name}`
-
-{said}
-
-Written from the docstrings by `make reference`; [From Python](../guide/library.md) has examples.
-"""
+WIDTH: Final = 100
+"""Columns of a command's help."""
 
 
-def page(name: str) -> str:
-    """Return the page of a package, by its dotted name."""
-    package = importlib.import_module(name)
-    parts = [_HEAD.format(name=name, said=_text(package))]
-    parts += [part for each in package.__all__ for part in _section(package, each)]
-    return "\n".join(parts)
+ONCE: Final = {("ppwlm", "levels"), ("decider", "bound"), ("decider", "reference")}
+"""Mappings below a mechanism: of several that are the same, the first."""
 
 
-def _section(package: ModuleType, name: str) -> Iterator[str]:
-    found = getattr(package, name)
-    yield f"## `{name}`\n"
-    if not callable(found):
-        yield f"A constant: {type(found).__name__}.\n"
-    elif inspect.isclass(found):
-        yield from _class(name, found)
-    else:
-        yield _block(f"{name}{_call(found)}", _text(found))
+class UndescribedError(Exception):
+    """A key, a metric or an option says nothing of itself."""
 
 
-def _class(name: str, found: type) -> Iterator[str]:
-    if issubclass(found, enum.Enum):
-        words = ", ".join(f"{name}.{each.name}" for each in found)
-        yield _block(words, _text(found))
-        return
-    plain = getattr(found, "_is_protocol", False) or issubclass(found, Exception)
-    yield _block(name if plain else f"{name}{_call(found)}", _text(found))
-    for member, value in vars(found).items():
-        if member.startswith("_"):
-            continue
-        if isinstance(value, property):
-            yield _block(f"{name}.{member}", _text(value))
-        elif isinstance(value, classmethod | staticmethod) or inspect.isfunction(value):
-            bound = getattr(found, member)
-            yield _block(f"{name}.{member}{_call(bound)}", _text(bound))
+def commands() -> Iterator[str]:
+    """Yield the help of every command, without the option that shows it."""
+    root = click.Context(main, info_name="tocsin", max_content_width=WIDTH, terminal_width=WIDTH)
+    for name in main.list_commands(root):
+        yield from _command(main.commands[name], f"tocsin {name}", root)
 
 
-def _block(call: str, said: str) -> str:
-    return f"```text\n{call}\n\n{said}\n```\n"
+def _command(
+    found: click.Command, name: str, parent: click.Context, level: int = 2
+) -> Iterator[str]:
+    command = found.command if isinstance(found, Later) else found
+    usage = name.replace("ledger", "ledger FILE") if parent.parent else name
+    context = click.Context(command, info_name=name, max_content_width=WIDTH, terminal_width=WIDTH)
+    for one in command.params:
+        if isinstance(one, click.Option) and not one.help and one.name != "runs":
+            raise UndescribedError(f"{name} {one.opts[0]}")
+    pieces = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
+    lines = command.get_help(context).split("\n")[2:]
+    kept = [line.removeprefix("  ") for line in lines if not re.match(r" +--help ", line)]
+    text = re.sub(r"Options:\n+(?!-)", "", "\n".join(kept).strip() + "\n").strip()
+    yield f"{'#' * level} `{' '.join([usage, *pieces])}`\n\n```text\n{text}\n```\n"
+    if isinstance(command, click.Group):
+        for each in command.list_commands(context):
+            inside = click.Context(main, parent=parent)
+            yield from _command(command.commands[each], f"{name} {each}", inside, level + 1)
 
 
-def _call(found: Any) -> str:
-    """Return the arguments of a call, as every supported Python writes them."""
-    text = str(inspect.signature(found))
-    text = re.sub(r"ForwardRef\('([^']*)'\)", r"\1", text)
-    text = re.sub(r"""(: |-> )(['"])(.*?)\2""", r"\1\3", text)
-    return text.replace("(self, ", "(").replace("(self)", "()")
+def keys(model: type[Any], place: tuple[str, ...] = ()) -> Iterator[str]:
+    """Yield a table of keys for every mapping that a model reads.
+
+    Args:
+        model: of the outermost mapping.
+        place: where that is in the file.
+
+    Raises:
+        UndescribedError: a key has no description.
+    """
+    mechanisms: dict[str, list[str]] = {}
+    for at, one in models_of(model).items():
+        rows = dict(_rows(one, (*place, *at)))
+        if at[:3] == ("alarms", "*", "mechanism"):
+            for row in rows.values() if len(at) == 4 else ():
+                mechanisms.setdefault(row, []).append(at[3])
+            if at[3:] not in ONCE:
+                continue
+        name = " of ".join(f"`{word}`" for word in reversed([*place, *at]) if word != "*")
+        title = name.replace(" of `ppwlm`", "") or "Top level"
+        yield f"### {title}\n\n| key | default | meaning |\n|---|---|---|"
+        yield from rows.values()
+        yield ""
+    if mechanisms:
+        yield "### Below the name of a mechanism\n"
+        yield "| key | default | meaning | of |\n|---|---|---|---|"
+        for row, names in mechanisms.items():
+            yield f"{row} {', '.join(f'`{name}`' for name in names)} |"
+        yield ""
 
 
-def _text(found: object) -> str:
-    return inspect.getdoc(found) or ""
+def _rows(model: type[Any], place: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    found = model.model_json_schema(schema_generator=_Schema)
+    shape = found["$defs"][model.__name__] if "$ref" in found else found
+    shape = next((one for one in shape.get("anyOf", ()) if "properties" in one), shape)
+    for key, value in shape["properties"].items():
+        said = value.get("description", "")
+        if not said:
+            raise UndescribedError(".".join((*place, key)))
+        default = f"`{value['default']}`" if "default" in value else "none"
+        if key in shape.get("required", ()):
+            default = "required"
+        words = _words(value)
+        said += f" ({', '.join(f'`{word}`' for word in words)})" if words else ""
+        yield key, f"| `{key}` | {default} | {said.replace('|', chr(92) + '|')} |"
 
 
-def main() -> None:
-    """Write every page, or say which are not what the code says."""
-    for name in PACKAGES:
-        path = FOLDER / f"{name}.md"
+def _words(shape: dict[str, Any]) -> list[str]:
+    """Return the words of which a value is one."""
+    for one in (shape, *shape.get("anyOf", ())):
+        if "enum" in one:
+            return sorted({str(word).lower(): str(word) for word in one["enum"]}.values())
+    return []
+
+
+def configuration() -> Iterator[str]:
+    """Yield the tables of a whole file."""
+    yield from keys(FileModel)
+
+
+def bridge() -> Iterator[str]:
+    """Yield the tables of the section of ``tocsin bridge``."""
+    yield from keys(BridgeModel, ("bridge",))
+
+
+def metrics() -> Iterator[str]:
+    """Yield a row for every metric.
+
+    Raises:
+        UndescribedError: a metric has no help text.
+    """
+    yield "| Metric | Seen by | Type | Labels | Meaning |\n|---|---|---|---|---|"
+    held = fresh_metrics()
+    for seen_by, registry in (
+        ("public", held.public),
+        ("custodian", held.custodian),
+        ("bridge", BridgeMetrics([]).registry),
+    ):
+        for name, kind, labels, said in _families(registry):
+            if not said:
+                raise UndescribedError(name)
+            shown = ", ".join(f"`{label}`" for label in labels)
+            yield f"| `{name}` | {seen_by} | {kind} | {shown} | {said} |"
+
+
+def _families(registry: CollectorRegistry) -> Iterator[tuple[str, str, tuple[str, ...], str]]:
+    for metric in registry._collector_to_names:
+        # A collector of ours makes families; a metric of the library's is one.
+        for family in [metric] if hasattr(metric, "_type") else list(metric.collect()):
+            one: Any = family
+            kind = getattr(one, "_type", None) or one.type
+            name = getattr(one, "_name", None) or one.name
+            said = getattr(one, "_documentation", None) or one.documentation
+            suffix = "_total" if kind == "counter" else ""
+            yield name + suffix, kind, tuple(one._labelnames), said
+
+
+def alerts() -> Iterator[str]:
+    """Yield a row for every alert of ``deploy/alerts.yml``."""
+    yield "| Alert | Fires when | Do this |\n|---|---|---|"
+    groups = yaml.safe_load((ROOT / "deploy/alerts.yml").read_text(encoding="utf-8"))["groups"]
+    for rule in (rule for group in groups for rule in group["rules"]):
+        said = rule["annotations"]
+        summary = re.sub(r"\{\{ \$(?:labels\.)?(\w+).*?\}\}", r"`\1`", said["summary"])
+        yield f"| `{rule['alert']}` | {summary} | {said['action']} |"
+
+
+PAGES: Final[dict[str, dict[str, Callable[[], Iterator[str]]]]] = {
+    "cli.md": {"commands": commands},
+    "configuration.md": {"keys": configuration, "bridge": bridge},
+    "metrics-and-alerts.md": {"metrics": metrics, "alerts": alerts},
+}
+"""What each page has between which marks."""
+
+
+def filled(text: str, parts: dict[str, Callable[[], Iterator[str]]]) -> str:
+    """Return a page with what the code says between its marks."""
+    for name, lines in parts.items():
+        begin, end = f"<!-- {name} -->\n", f"<!-- /{name} -->"
+        before, _, rest = text.partition(begin)
+        _, found, after = rest.partition(end)
+        if not found:
+            raise ValueError(f"no place for {name}")
+        text = before + begin + "\n".join(lines()).strip("\n") + "\n" + end + after
+    return text
+
+
+def written(name: str) -> str:
+    """Return a page as the code has it today."""
+    return filled((FOLDER / name).read_text(encoding="utf-8"), PAGES[name])
+
+
+def run() -> None:
+    """Write every page, or name those which are not what the code says."""
+    stale = []
+    for name in PAGES:
+        path, text = FOLDER / name, written(name)
         if "--write" in sys.argv:
-            FOLDER.mkdir(exist_ok=True)
-            path.write_text(page(name), encoding="utf-8")
-        elif path.read_text(encoding="utf-8") != page(name):
-            print(f"{path.relative_to(ROOT)} is not up to date")
+            path.write_text(text, encoding="utf-8")
+        elif path.read_text(encoding="utf-8") != text:
+            stale.append(name)
+    for name in stale:
+        print(f"docs/reference/{name} is not up to date: python -m tests.docs.reference --write")
+    sys.exit(bool(stale))
 
 
 if __name__ == "__main__":
-    main()
+    run()

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 PACKAGES = ("stream", "accountant", "operators")
-ARCHITECTURE = text_of("docs/architecture.md")
+ARCHITECTURE = text_of("docs/dev/architecture.md")
 CONTRIBUTING = text_of("CONTRIBUTING.md")
 CONTRACTS = tomllib.loads(text_of("pyproject.toml"))["tool"]["importlinter"]["contracts"]
 

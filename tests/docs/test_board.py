@@ -13,8 +13,7 @@ from stream.kafka.board import standing, view
 from stream.model.boards import Board
 from tests.support.tree import ROOT
 
-GUIDE = ROOT / "docs" / "guide"
-PAGE = (GUIDE / "board.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs/how-to/board.md").read_text(encoding="utf-8")
 FILES = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
 
 
@@ -38,11 +37,11 @@ def test_the_files_are_read(tmp_path: Path, text: str) -> None:
 def test_the_figures_are_those_of_the_code() -> None:
     """Bounds, the port, and every key of the section with its default."""
     assert f"{standing._MOST_ALARMS} alarms" in PAGE
-    assert f"{view._MOST_RINGS} predicates that ring at once" in PAGE
+    assert f"{view._MOST_RINGS} groups that fire at once" in PAGE
     host, port = Board().listen
     assert f"http://{host}:{port}/" in PAGE
-    reference = (GUIDE / "configuration.md").read_text(encoding="utf-8")
-    section = reference.partition("\n## `board`\n")[2].partition("\n## ")[0]
+    reference = (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8")
+    section = reference.partition("\n### `board`\n")[2].partition("\n#")[0]
     assert set(re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)) == set(
         BoardModel.model_fields
     )

@@ -23,6 +23,7 @@ from stream.config.alarms.tolerances import aim_with
 from stream.config.loading import load
 from stream.planning.budget import budget_plan
 from stream.simulation.draws.truth import must_fire
+from tests.support.tree import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -209,6 +210,16 @@ def test_one_noise_costs_what_the_tightest_comparison_does() -> None:
         f"with 0 costs {float(price('tslm', shared, Aim(choosing.FNR, (5, 0))).epsilon):.3f}"
         in TEXT
     )
+
+
+def test_the_short_table_is_the_long_one() -> None:
+    """Prices in the page on budgets are those of the page of all prices."""
+    page = text_of("docs/how-to/size-the-budget.md")
+    shown = re.findall(r"^\| (\d+) \| ([\d.]+ \| [\d.]+ \| [\d.]+) \|$", page, re.MULTILINE)
+    exact = [line.strip("| ").split(" | ", 1) for line in choosing.exact_tables()["tolerance"][2:]]
+    full = {tolerance: " | ".join(rest.split(" | ")[:3]) for tolerance, rest in exact}
+    assert len(shown) == 5
+    assert all(full[tolerance] == prices for tolerance, prices in shown)
 
 
 def test_every_table_has_its_place() -> None:

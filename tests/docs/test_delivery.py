@@ -17,7 +17,8 @@ from tests.support.tree import text_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGE = text_of("docs/guide/delivery.md")
+PAGE = text_of("docs/how-to/notify.md")
+RECORDS = text_of("docs/reference/records.md")
 
 
 def test_the_file_without_feeds_is_read(tmp_path: Path) -> None:
@@ -47,4 +48,4 @@ def test_every_key_and_field_has_its_place() -> None:
 
 def test_consumers_leave_out_what_panes_are_called() -> None:
     """The printed pattern is the one by which names are reserved."""
-    assert f'panes = re.compile("{PATTERN}")' in PAGE
+    assert f'panes = re.compile("{PATTERN}")' in RECORDS

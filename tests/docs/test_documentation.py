@@ -53,7 +53,7 @@ def test_readme_commands_exist() -> None:
 
 def test_every_command_has_a_section() -> None:
     """The page of commands describes each of them under a heading of its own."""
-    page = text_of("docs/guide/commands.md")
+    page = text_of("docs/reference/cli.md")
     assert set(re.findall(r"^## `tocsin ([a-z]+)", page, flags=re.MULTILINE)) == set(main.commands)
 
 

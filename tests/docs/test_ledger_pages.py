@@ -17,22 +17,27 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 DOCS = ROOT / "docs"
-COMMANDS = (DOCS / "guide" / "commands.md").read_text(encoding="utf-8")
-OPERATIONS = (DOCS / "custodian" / "operations.md").read_text(encoding="utf-8")
+HOW_TO = DOCS / "how-to"
+MAINTAIN = (HOW_TO / "maintain-the-ledger.md").read_text(encoding="utf-8")
+BACK_UP = (HOW_TO / "back-up-and-restore.md").read_text(encoding="utf-8")
+CLI = (DOCS / "reference" / "cli.md").read_text(encoding="utf-8")
 
 
 def rows(heading: str) -> list[list[str]]:
-    """Return the cells of the first table below a heading of the page of commands."""
-    section = COMMANDS.partition(f"{heading}\n")[2]
+    """Return the cells of the first table below a heading of the page on the ledger."""
+    section = MAINTAIN.partition(f"{heading}\n")[2]
     lines = [line for line in section.split("\n#")[0].splitlines() if line.startswith("|")]
     return [[cell.strip() for cell in line.strip("|").split("|", 1)] for line in lines[2:]]
 
 
 def test_every_ledger_command_and_option_is_documented() -> None:
-    """The table names each command once, with exactly the options it has."""
+    """The reference names each command once, with exactly the options it has."""
+    sections = re.split(r"^### `tocsin ledger FILE ", CLI, flags=re.MULTILINE)[1:]
     documented = {
-        re.findall(r"[a-z-]+", names)[0]: set(re.findall(r"--[a-z-]+", names))
-        for names, _ in rows("## `tocsin ledger FILE COMMAND`")
+        re.findall(r"[a-z-]+", section)[0]: set(
+            re.findall(r"^(?:-\w, )?(--[a-z-]+)", section.partition("\n## ")[0], re.MULTILINE)
+        )
+        for section in sections
     }
     assert documented == {
         name: {option for one in command.params for option in one.opts if option.startswith("--")}
@@ -45,13 +50,13 @@ def test_parquet_columns_are_documented(tmp_path: Path) -> None:
     write_entries([], tmp_path / "ledger.parquet")
     schema = pq.read_schema(tmp_path / "ledger.parquet")
     shown = ", ".join(f"`{field.name}` {field.type}" for field in schema)
-    assert rows("### What `export` writes") == [[shown]]
+    assert rows("## Archive") == [[shown]]
 
 
-@pytest.mark.parametrize("page", [COMMANDS, OPERATIONS], ids=["commands", "operations"])
+@pytest.mark.parametrize("page", [MAINTAIN, BACK_UP], ids=["maintain", "back-up"])
 def test_shown_anchors_and_commands_are_real(page: str) -> None:
     """Every anchor shown can be read, and every ledger command shown exists."""
-    anchors = re.findall(r"\b([0-9]+:[0-9a-f]{32})\b", page)
+    anchors = re.findall(r"\b([0-9]+:[0-9a-f]{32})\b", MAINTAIN)
     assert anchors
     assert all(read_anchor(anchor)[0] for anchor in anchors)
     shown = re.findall(r"tocsin ledger (?:FILE|alarms\.yaml) ([a-z-]+)", page)

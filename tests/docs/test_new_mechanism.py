@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-PAGE = text_of("docs/architecture.md")
+PAGE = text_of("docs/dev/architecture.md")
 SECTION = PAGE.partition("## How a mechanism is added\n")[2].partition("\n## ")[0]
 ALARMS = """\
 ledger: sqlite:///ledger.db

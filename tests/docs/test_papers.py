@@ -13,8 +13,8 @@ from tests.support.tree import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-DOCS: Final = ROOT / "docs"
-PAGE: Final = (DOCS / "papers.md").read_text(encoding="utf-8")
+FOLDER: Final = ROOT / "docs" / "research"
+PAGE: Final = (FOLDER / "papers.md").read_text(encoding="utf-8")
 HEAD: Final = "| What | Where | Test | Here | Why otherwise |"
 
 HERE: Final = ("kept", "corrected", "replaced", "stand-in", "in part")
@@ -135,7 +135,7 @@ def broken(text: str) -> list[str]:
     found = []
     for shown, target in links(text):
         path, _, anchor = target.partition("#")
-        file = (DOCS / path).resolve()
+        file = (FOLDER / path).resolve()
         name = shown.strip("`")
         there = (
             file.is_file()
@@ -160,10 +160,10 @@ def test_what_the_page_names_is_there() -> None:
 @pytest.mark.parametrize(
     "text",
     [
-        "[`Tslm`](../operators/single/tslms.py)",
-        "[`Tslms`](../operators/single/tslm.py)",
-        "[`test_promises`](../tests/statistical/test_tslm_exact.py)",
-        "[least](proofs/tslm.md#no-mechanism-pays-more)",
+        "[`Tslm`](../../operators/single/tslms.py)",
+        "[`Tslms`](../../operators/single/tslm.py)",
+        "[`test_promises`](../../tests/statistical/test_tslm_exact.py)",
+        "[least](../proofs/tslm.md#no-mechanism-pays-more)",
     ],
     ids=["file", "class", "test", "heading"],
 )

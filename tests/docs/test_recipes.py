@@ -15,7 +15,7 @@ from tests.support.tree import text_of
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGE = text_of("docs/guide/recipes.md")
+PAGE = text_of("docs/how-to/recipes.md")
 RECIPES = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
 NAMES = ("counters", "early", "presence", "passages")
 

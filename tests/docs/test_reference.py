@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-DOCS = text_of("docs/guide/configuration.md")
+DOCS = text_of("docs/reference/configuration.md") + text_of("docs/reference/sql.md")
 
 
 def snippets(language: str) -> list[str]:
@@ -72,5 +72,5 @@ def test_the_reference_names_every_key_and_default() -> None:
     for model in models_of(FileModel).values():
         for name in keys_of(model):
             assert re.search(rf"[`{{ ]{name}[`}},:]", DOCS), name
-    for words in ("`grace` | `30s`", "`tick` | `1s`", "`allowed_skew` | `60s`", "`max_age` | `7d`"):
+    for words in ("`grace` | `30s`", "`tick` | `1s`", "`allowed_skew` | `1m`", "`max_age` | `1w`"):
         assert words in DOCS

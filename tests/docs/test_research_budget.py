@@ -37,9 +37,9 @@ def all_tests() -> frozenset[str]:
     [
         ("proofs/*.md", 31_950),
         ("adr/*.md", 8_000),
-        ("papers.md", 6_300),
-        ("architecture.md", 3_300),
-        ("dependencies.md", 1_250),
+        ("research/papers.md", 6_300),
+        ("dev/architecture.md", 3_300),
+        ("dev/dependencies.md", 1_250),
     ],
 )
 def test_pages_stay_within_their_words(pages: str, most: int) -> None:

@@ -25,7 +25,7 @@ from tests.support.tree import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-PAGE = ROOT / "docs" / "guide" / "runs.md"
+PAGE = ROOT / "docs" / "research" / "svt-runs.md"
 TEXT = PAGE.read_text(encoding="utf-8")
 (EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", TEXT, flags=re.DOTALL)
 

@@ -12,8 +12,8 @@ from tests.support.tree import ROOT
 if TYPE_CHECKING:
     from pathlib import Path
 
-ACCOUNTING = ROOT / "docs" / "custodian" / "accounting.md"
-LIBRARY = ROOT / "docs" / "guide" / "library.md"
+ACCOUNTING = ROOT / "docs" / "research" / "accounting-examples.md"
+LIBRARY = ROOT / "docs" / "how-to" / "use-as-a-library.md"
 SECTIONS = ACCOUNTING.read_text(encoding="utf-8").split("\n### ")
 
 

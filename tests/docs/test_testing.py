@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 MODELS = models_of(CasesModel)
-PAGE = text_of("docs/guide/testing.md")
+PAGE = text_of("docs/how-to/test-alarms.md")
 (EXAMPLE,) = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
 PASSES, FAILS = re.findall(r"```text\n(.*?)```", PAGE, flags=re.DOTALL)
 README = text_of("README.md")

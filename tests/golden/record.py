@@ -43,7 +43,10 @@ if TYPE_CHECKING:
     from tests.golden.cases import Case
     from tests.golden.replays import Replay
 
-_PAGES = ("choosing.md", "configuration.md", "deciders.md", "runs.md")
+_PAGES = (
+    *("research/prices.md", "reference/configuration.md"),
+    *("how-to/deviation-alarms.md", "research/svt-runs.md"),
+)
 __all__ = ["GROUPS", "RECORDS", "difference", "parse", "render"]
 
 RECORDS = Path(__file__).with_name("records")
@@ -149,7 +152,7 @@ def examples() -> dict[str, str]:
             data = {"office": "badges.jsonl", "retail": "online_retail.parquet"}
             if name := data.get(place.partition("/")[2]):
                 made |= {f"{place}: {one}": text for one, text in _example(folder, name).items()}
-    for path in (ROOT / "README.md", *(ROOT / "docs" / "guide" / page for page in _PAGES)):
+    for path in (ROOT / "README.md", *(ROOT / "docs" / page for page in _PAGES)):
         for number, text in enumerate(_whole_files(path)):
             with _folder() as folder:
                 _write_beside(folder, text)

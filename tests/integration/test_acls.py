@@ -1,4 +1,4 @@
-"""The ACLs of ``docs/custodian/privacy.md``, set by its own commands, are enough and no more.
+"""The ACLs of ``docs/how-to/secure.md``, set by its own commands, are enough and no more.
 
 A broker with the settings of ``docker-compose.yml``, which refuses whatever it was not told,
 everybody logged in with SASL on a listener of their own, and the real command lines of the

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-PAGE = text_of("docs/guide/delivery.md")
+PAGE = text_of("docs/reference/records.md")
 CONSUMERS = PAGE.partition("\n## Consumers")[2]
 BLOCKS = re.findall(r"```(python|sh)\n(.*?)```", CONSUMERS, flags=re.DOTALL)
 ALARM = "crowd hall 1970-01-01T01:00:00.000Z"

@@ -1,4 +1,4 @@
-"""Backup and restore as ``docs/custodian/operations.md`` has them, while a writer goes on."""
+"""Backup and restore as ``docs/how-to/back-up-and-restore.md`` has them, while a writer goes on."""
 
 from __future__ import annotations
 

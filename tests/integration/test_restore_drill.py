@@ -1,4 +1,4 @@
-"""Backup and restore by the commands of ``docs/custodian/operations.md``, as they are printed.
+"""Backup and restore by the commands of ``docs/how-to/back-up-and-restore.md``, as printed.
 
 ``/backups`` stands for a folder of the test, ``date`` says the day of the page, and
 ``docker compose exec`` runs what it is given, here and not in a container.
@@ -35,15 +35,14 @@ if TYPE_CHECKING:
     from tests.support.kafka import Broker
     from tests.support.postgres import Postgres
 
-PAGE = text_of("docs/custodian/operations.md")
-SECTION = PAGE.partition("\n## Backup and restore\n")[2].partition("\n## ")[0]
+PAGE = text_of("docs/how-to/back-up-and-restore.md")
 SHOWN = [
     line.partition("  #")[0].strip()
-    for block in re.findall(r"```sh\n(.*?)```", SECTION, flags=re.DOTALL)
+    for block in re.findall(r"```sh\n(.*?)```", PAGE, flags=re.DOTALL)
     for line in block.splitlines()
     if line.strip()
 ]
-INLINE = re.findall(r"`(tocsin ledger alarms\.yaml [^`]*)`", SECTION)
+INLINE = re.findall(r"`(tocsin ledger alarms\.yaml [^`]*)`", PAGE)
 DAY = "2024-05-01"
 PROGRAMS = {
     "date": f'#!/bin/sh\n[ "$1" = +%F ] && echo {DAY}\n',

@@ -258,7 +258,7 @@ def _assert_an_analyst_reaches_nothing_else(stack: Stack) -> None:
 
 def _assert_the_page_is_right(stack: Stack) -> None:
     """What the page on operations shows is run as it stands; what follows for ever ends at once."""
-    page = text_of("docs/custodian/operations.md")
+    page = text_of("docs/how-to/deploy-compose.md")
     (printed,) = re.findall(r"```sh\n(XDG_CONFIG_HOME.*?)```", page, flags=re.DOTALL)
     for written, run in (
         (".venv/bin/tocsin", f"{sys.executable} -m tocsin"),

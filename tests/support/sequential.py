@@ -1,4 +1,4 @@
-"""A sequential accountant, written from ``docs/custodian/accounting.md``, and random histories.
+"""A sequential accountant, written from ``docs/explanation/accounting.md``, and random histories.
 
 The accountant keeps every charge as it was made and adds all of them up again whenever it is asked:
 by instants and rows under unit `event`, by periods under unit `user`. It is slow, and no part of it

@@ -44,25 +44,38 @@ class _SensorsModel(Closed):
     """The MQTT broker that sensors publish to."""
 
     broker: Address
+    """host:port of a broker that speaks MQTT 5"""
     client: Name = ""
+    """the session's name on the broker; drawn once and kept in FILE.buffer.session if left out"""
     username: Text = ""
+    """who the bridge is there"""
     password: Text = ""
+    """best from a file: ${file:PATH}"""
     cafile: Text = ""
+    """authorities of the broker's certificate, in PEM; TLS if it is given"""
 
 
 class BridgeModel(Closed):
     """From MQTT to a feed."""
 
     mqtt: _SensorsModel
+    """the broker that sensors publish to: host:port, or its keys"""
     topic: TopicName
+    """the feed's topic on Kafka"""
     unit: Text
+    """the field with the privacy unit's id, the record's key; partitions are chosen by murmur2"""
     buffer: Text = ""
+    """file of what was taken and Kafka does not have yet; FILE.buffer if left out"""
     buffer_mib: Annotated[
         Whole, within(1, "a buffer holds 1 MiB to 1 TiB", "write buffer_mib: 64", _MIB)
     ] = 64
+    """how long that file may become, in MiB"""
     metrics: Address | None = None
+    """host:port of a page of metrics, which are exact counts"""
     metrics_token: Text | None = None
+    """bearer token of that page; required beyond loopback"""
     topics: dict[str, dict[str, Text]] = Field(min_length=1)
+    """by MQTT filter: the event's fields, each with its template"""
 
 
 class _BridgeFile(Closed):

@@ -4,8 +4,8 @@ Of a mechanism that decides each window by itself the search is over ``max_fpr``
 three digits, at the widest useful tolerance that ends above the baseline. Of SVT runs it is over
 the alarms of a run, the misses of a query and ``max_fpr``: false alarms use up a run, so a query is
 asked for fewer misses than required, such that a cell at its threshold that is asked last of a
-whole period is still missed no more often than required. That is the grid: nothing else is tried, and
-what is left out of it costs more than something that is kept.
+whole period is still missed no more often than required. That is the grid: nothing else is tried,
+and what is left out of it costs more than something that is kept.
 """
 
 from __future__ import annotations

@@ -422,7 +422,7 @@ def test_a_race_is_planned_for_the_delta_it_was_chosen_by(delta: Fraction) -> No
 @pytest.mark.parametrize("aggregate", ["COUNT(*)", "SUM(paid)"])
 def test_note_and_warning_of_a_band_name_one_threshold(tmp_path: Path, aggregate: str) -> None:
     """Beside max_fnr at the end of the band, in the units of the aggregate."""
-    page = (ROOT / "docs" / "guide" / "deciders.md").read_text()
+    page = (ROOT / "docs" / "how-to" / "deviation-alarms.md").read_text()
     example, *_ = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
     example = example.replace("COUNT(*)", aggregate).replace(">= 50", ">= 2")
     (tmp_path / "usual.csv").write_text("shop,orders\nnorth,200\nsouth,150\n", encoding="utf-8")

@@ -1,4 +1,4 @@
-"""``check``, ``plan`` and ``run`` object to what does not fit, and to alarms that have low utility."""
+"""``check``, ``plan`` and ``run`` object to what does not fit, and to alarms of low utility."""
 
 from __future__ import annotations
 

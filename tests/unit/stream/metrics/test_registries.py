@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 
 _WORD = re.compile(r"`(\w+)`")
-_DOCS = ROOT / "docs" / "custodian" / "metrics.md"
+_DOCS = ROOT / "docs" / "reference" / "metrics-and-alerts.md"
 
 
 def _documented() -> set[tuple[str, str, str, tuple[str, ...]]]:
@@ -383,8 +383,8 @@ def _first_column(page: str, head: str) -> list[str]:
 
 def test_the_reasons_are_those_of_the_pages() -> None:
     """Each reason of a denial and of a drop has its row where it is explained, and no other has."""
-    assert _first_column("privacy.md", "| Reason | What it depends on") == list(DENIALS)
-    assert _first_column("metrics.md", "| Reason | What is wrong") == list(DROPS)
+    assert _first_column("outcomes.md", "| Reason | What it depends on") == list(DENIALS)
+    assert _first_column("outcomes.md", "| Reason | What is wrong") == list(DROPS)
     assert {drop.value for drop in Drop} <= set(DROPS)
 
 

@@ -32,7 +32,6 @@ from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
 from stream.windows.schedule import Schedule
 from tests.support.planned import Alarm, Config, calendars, outlook
-from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
 
 HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
-COMMANDS = ROOT / "docs" / "guide" / "commands.md"
 
 HOUR = "TUMBLE(ts, INTERVAL '1' HOUR)"
 SEVEN = "TUMBLE(ts, INTERVAL '7' HOUR)"

@@ -603,7 +603,7 @@ def test_an_alarm_fires_where_its_band_is_left(tmp_path: Path, aggregate: str, n
 # --- what the page says
 
 
-PAGE = (ROOT / "docs" / "guide" / "deciders.md").read_text()
+PAGE = (ROOT / "docs" / "how-to" / "deviation-alarms.md").read_text()
 
 
 def test_the_page_s_example_loads(tmp_path: Path) -> None:

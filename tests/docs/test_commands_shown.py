@@ -1,0 +1,70 @@
+"""Every call of ``tocsin`` that a page shows is one that the command takes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+import pytest
+
+from stream.cli.main import Later, main
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import click
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def shown(text: str) -> Iterator[str]:
+    """Yield the calls of a page: in shell blocks, and between backquotes."""
+    for block in re.findall(r"```sh\n(.*?)```", text, flags=re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            yield from re.findall(r"(?:^|[\s/;(])tocsin (\w.*)", line)
+    text = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    yield from re.findall(r"`tocsin (\w[^`]*)`", text)
+
+
+def wrong(call: str) -> list[str]:
+    """Return the words of a call that are no command, or no option of it."""
+    words = shlex.split(call.partition(" #")[0].replace("'", ""), comments=False)
+    names = main.commands
+    if words[0] not in names:
+        return [words[0]]
+    command: click.Command = names[words[0]]
+    command = command.command if isinstance(command, Later) else command
+    inner = getattr(command, "commands", {})
+    inside = [word for word in words[1:] if word in inner]
+    if inside:
+        command = inner[inside[0]]
+    known = {option for one in command.params for option in (*one.opts, *one.secondary_opts)}
+    return [
+        word
+        for word in re.findall(r"(?<![\w-])(--?[a-z][a-z-]*)", " ".join(words[1:]))
+        if word not in {*known, "--help"}
+    ]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_page_shows_calls_that_are_taken(page: Path) -> None:
+    """Commands, and the options of each."""
+    calls = shown(page.read_text(encoding="utf-8"))
+    assert [(call, wrong(call)) for call in calls if wrong(call)] == []
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("plan FILE --caps", ["--caps"]),
+        ("replay FILE", ["replay"]),
+        ("ledger FILE verify --anchors 1:a", ["--anchors"]),
+        ("ledger FILE verify --anchor 1:a", []),
+    ],
+)
+def test_a_call_that_is_not_taken_is_found(call: str, words: list[str]) -> None:
+    """An option or a command that is gone is named."""
+    assert wrong(call) == words

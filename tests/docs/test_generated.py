@@ -1,0 +1,40 @@
+"""The reference of commands, keys, metrics and alerts is what the code says, and complete."""
+
+from __future__ import annotations
+
+import pytest
+from pydantic import Field
+
+from stream.config.closed import Closed
+from tests.docs.reference import FOLDER, PAGES, UndescribedError, filled, keys, written
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_is_current(name: str) -> None:
+    """``python -m tests.docs.reference --write`` would change nothing."""
+    assert (FOLDER / name).read_text(encoding="utf-8") == written(name)
+
+
+class Inner(Closed):
+    """A mapping below another, with a key that nobody described."""
+
+    forgotten: int = 1
+
+
+class Outer(Closed):
+    """A mapping whose own key is described."""
+
+    inner: Inner = Field(default_factory=Inner)
+    """said"""
+
+
+def test_a_key_without_a_description_fails() -> None:
+    """Also in a mapping below another; the error names its place."""
+    with pytest.raises(UndescribedError, match=r"^inner\.forgotten$"):
+        list(keys(Outer))
+
+
+def test_a_page_without_a_place_is_refused() -> None:
+    """What was generated would be lost."""
+    with pytest.raises(ValueError, match="no place for keys"):
+        filled("# Keys\n", {"keys": lambda: iter(())})

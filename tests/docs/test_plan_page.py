@@ -1,0 +1,45 @@
+"""The pages on locks and plans show what is resolved and planned today."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from tests.support.commands import tocsin
+from tests.support.tree import text_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+LOCK: Final = text_of("docs/how-to/lock.md")
+(WANTED,) = re.findall(r"```yml\n(.*?)```", LOCK, flags=re.DOTALL)
+(PLAN,) = re.findall(
+    r"```text\n(budget .*?)```", text_of("docs/how-to/read-the-plan.md"), flags=re.DOTALL
+)
+
+
+@pytest.fixture
+def rooms(tmp_path: Path) -> Path:
+    """Write the page's configuration, and its fifty rooms."""
+    (tmp_path / "rooms.txt").write_text("".join(f"r{room}\n" for room in range(50)))
+    path = tmp_path / "rooms.yaml"
+    path.write_text(WANTED, encoding="utf-8")
+    return path
+
+
+def test_the_plan_is_the_one_that_is_explained(rooms: Path) -> None:
+    """Locked as the page says; the other page has the plan word by word."""
+    assert tocsin("lock", str(rooms)).exit_code == 0
+    assert tocsin("plan", str(rooms)).stdout == PLAN
+
+
+def test_what_would_have_to_change_is_what_the_page_says(rooms: Path) -> None:
+    """With an epsilon of 1: another epsilon, or another threshold."""
+    rooms.write_text(WANTED.replace('epsilon_max: "4"', 'epsilon_max: "1"'), encoding="utf-8")
+    found = tocsin("lock", str(rooms))
+    assert found.exit_code == 3
+    for change in ('epsilon_max: "1.7670"', "a threshold just below 32"):
+        assert change in LOCK
+        assert change in found.stdout + found.stderr

@@ -1,0 +1,92 @@
+"""How long pages may be: each has a budget of words, and so have all pages for users together."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+import pytest
+
+from tests.support.tree import ROOT
+
+MOST: Final = 36_000
+"""Words that a user may have to read: all pages below, code and tables included."""
+
+BUDGETS: Final = {
+    "tutorials/first-alarm.md": 600,
+    "tutorials/on-kafka.md": 500,
+    "tutorials/your-own-data.md": 700,
+    "how-to/back-up-and-restore.md": 700,
+    "how-to/board.md": 700,
+    "how-to/choose-an-alarm.md": 1_000,
+    "how-to/deploy-compose.md": 1_200,
+    "how-to/deploy-kubernetes.md": 500,
+    "how-to/deviation-alarms.md": 1_150,
+    "how-to/early-and-sliding.md": 850,
+    "how-to/evaluate-on-history.md": 1_050,
+    "how-to/lock.md": 600,
+    "how-to/maintain-the-ledger.md": 1_200,
+    "how-to/mqtt-source.md": 800,
+    "how-to/notify.md": 1_200,
+    "how-to/read-the-plan.md": 700,
+    "how-to/recipes.md": 850,
+    "how-to/secure.md": 700,
+    "how-to/size-the-budget.md": 1_100,
+    "how-to/test-alarms.md": 1_100,
+    "how-to/troubleshoot.md": 1_100,
+    "how-to/upgrade-and-add-partitions.md": 500,
+    "how-to/use-as-a-library.md": 1_500,
+    "explanation/accounting.md": 700,
+    "explanation/checked-by-a-machine.md": 200,
+    "explanation/guarantees-and-limits.md": 1_300,
+    "explanation/mechanisms.md": 750,
+    "explanation/windows-and-event-time.md": 500,
+    "reference/cli.md": 2_600,
+    "reference/configuration.md": 2_950,
+    "reference/glossary.md": 750,
+    "reference/metrics-and-alerts.md": 1_850,
+    "reference/outcomes.md": 1_100,
+    "reference/records.md": 500,
+    "reference/sql.md": 1_400,
+}
+"""Words of each page at most."""
+
+SECTIONS: Final = ("tutorials", "how-to", "reference", "explanation")
+"""Folders of pages for users."""
+
+
+def words(page: str) -> int:
+    """Return how many words a page has: what stands between blanks and has a letter or digit."""
+    return len(re.findall(r"\S*\w\S*", (ROOT / "docs" / page).read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize("page", BUDGETS)
+def test_a_page_keeps_its_budget(page: str) -> None:
+    """A page that grows is cut, or another home is found for what it says."""
+    assert words(page) <= BUDGETS[page]
+
+
+@pytest.mark.parametrize(
+    ("page", "most"), [("../README.md", 1_300), ("../CHANGELOG.md", 1_500), ("index.md", 300)]
+)
+def test_pages_beside_them_are_short(page: str, most: int) -> None:
+    """What a newcomer reads first."""
+    assert words(page) <= most
+
+
+def test_every_page_for_users_has_a_budget() -> None:
+    """And all of them together stay within what can be read in an afternoon."""
+    docs = ROOT / "docs"
+    pages = {
+        str(page.relative_to(docs)) for name in SECTIONS for page in (docs / name).rglob("*.md")
+    }
+    assert pages == set(BUDGETS)
+    assert sum(words(page) for page in BUDGETS) <= MOST
+
+
+def test_the_glossary_is_short() -> None:
+    """At most 45 terms, in alphabetical order."""
+    lines = (ROOT / "docs/reference/glossary.md").read_text(encoding="utf-8").splitlines()
+    terms = [line.split("|")[1].strip().strip("`") for line in lines if line.startswith("| ")][1:]
+    assert 20 < len(terms) <= 45
+    assert terms == sorted(terms, key=str.lower)
