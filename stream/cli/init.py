@@ -16,13 +16,13 @@ from accountant.errors import ConfigError
 from stream.cli.prompts import answered, values_path
 from stream.cli.shared import FILE, load_alarms
 from stream.config.lock import read_lock
-from stream.planning.drafts.answers import TEMPLATES
-from stream.planning.drafts.cases import CASES, cases_text
-from stream.planning.drafts.draft import Draft, drafted
-from stream.planning.drafts.dryrun import DRY_RUN, dry_run
-from stream.planning.drafts.events import made_up
-from stream.planning.drafts.looking import MOST_ROWS, looked_at, rows_of_file, rows_of_messages
-from stream.planning.drafts.texts import (
+from stream.planning.templates.answers import TEMPLATES
+from stream.planning.templates.cases import CASES, cases_text
+from stream.planning.templates.dryrun import DRY_RUN, dry_run
+from stream.planning.templates.events import made_up
+from stream.planning.templates.filling import FilledTemplate, fill
+from stream.planning.templates.samples import MOST_ROWS, looked_at, rows_of_file, rows_of_messages
+from stream.planning.templates.texts import (
     CONFIGURATION,
     LOCK,
     SAMPLE,
@@ -34,8 +34,8 @@ from stream.windows.shown import moment_text
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from stream.planning.drafts.events import MadeUp
-    from stream.planning.drafts.looking import Looked
+    from stream.planning.templates.events import MadeUp
+    from stream.planning.templates.samples import Looked
 
 __all__ = ["init"]
 
@@ -115,19 +115,19 @@ def init(
     looked = _looked(sample, from_topic, given["bootstrap"])
     if from_topic:
         given["topic"] = given["topic"] or from_topic
-    draft = drafted(answered(TEMPLATES[template], given, looked))
-    events = made_up(draft)
-    texts = _texts(draft, events)
-    for field in draft.answers.group_by:
-        name, own = draft.answers.values_file(field), values_path(field, given)
+    filled = fill(answered(TEMPLATES[template], given, looked))
+    events = made_up(filled)
+    texts = _texts(filled, events)
+    for field in filled.answers.group_by:
+        name, own = filled.answers.values_file(field), values_path(field, given)
         if own is not None and own.resolve() == (directory / name).resolve():
             del texts[name]
     _refuse_to_replace(directory, texts, force=force)
-    _tell_alarm(draft)
+    _tell_alarm(filled)
     if not yes:
         click.confirm(f"write this to {directory}?", abort=True, default=True, err=True)
     _write(directory, texts)
-    _tell_files(directory, draft, events)
+    _tell_files(directory, filled, events)
 
 
 def _write_dry_run(file: Path, *, force: bool) -> None:
@@ -167,15 +167,15 @@ def _looked(sample: Path | None, topic: str | None, bootstrap: str | None) -> Lo
     return looked
 
 
-def _texts(draft: Draft, events: MadeUp) -> dict[str, str]:
+def _texts(filled: FilledTemplate, events: MadeUp) -> dict[str, str]:
     """Return what is written, by the name of its file."""
-    answers = draft.answers
+    answers = filled.answers
     return {
-        CONFIGURATION: draft.text,
-        LOCK: draft.lock,
+        CONFIGURATION: filled.text,
+        LOCK: filled.lock,
         **{answers.values_file(name): values_text(answers, name) for name in answers.group_by},
         SAMPLE: "".join(f"{line}\n" for line in events.lines),
-        CASES: cases_text(draft, events),
+        CASES: cases_text(filled, events),
     }
 
 
@@ -199,19 +199,19 @@ def _write(directory: Path, texts: Mapping[str, str]) -> None:
         ) from error
 
 
-def _tell_alarm(draft: Draft) -> None:
+def _tell_alarm(filled: FilledTemplate) -> None:
     """Say what the alarm does and what it promises."""
-    answers = draft.answers
+    answers = filled.answers
     click.echo(sentence(answers))
     click.echo(
         f"Above {answers.threshold:,} it is missed with probability {answers.max_fnr} at most; at"
         f" the baseline {answers.baseline:,} it fires with probability"
-        f" {draft.fires_at(answers.baseline):.2g}."
+        f" {filled.fires_at(answers.baseline):.2g}."
     )
-    if draft.found.episodes is not None:
+    if filled.found.episodes is not None:
         click.echo(
-            f"A period carries {draft.found.episodes} episodes; after"
-            f" {draft.found.query.aim.alarms} alarms it does not fire until the next period."
+            f"A period carries {filled.found.episodes} episodes; after"
+            f" {filled.found.query.aim.alarms} alarms it does not fire until the next period."
         )
     if answers.people:
         click.echo(
@@ -225,9 +225,9 @@ def _tell_alarm(draft: Draft) -> None:
         )
 
 
-def _tell_files(directory: Path, draft: Draft, events: MadeUp) -> None:
+def _tell_files(directory: Path, filled: FilledTemplate, events: MadeUp) -> None:
     """Say what was written, and how to go on."""
-    answers = draft.answers
+    answers = filled.answers
     file, sample = directory / CONFIGURATION, directory / SAMPLE
     due = moment_text(events.since_ms, answers.timezone)
     written = {

@@ -1,4 +1,4 @@
-"""What ``tocsin init`` drafts from: options answer, then a sample, then the template."""
+"""What ``tocsin init`` fills a template with: options answer, then a sample, then the template."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import click
 
 from accountant.errors import ConfigError, DataError
 from stream.model.feeds import FieldType
-from stream.planning.drafts.answers import Measured
+from stream.planning.templates.answers import Measured
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from stream.planning.drafts.answers import Answers
-    from stream.planning.drafts.looking import Looked, Seen
+    from stream.planning.templates.answers import Answers
+    from stream.planning.templates.samples import Looked, Seen
 
 __all__ = ["answered", "values_path"]
 

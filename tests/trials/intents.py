@@ -15,11 +15,11 @@ from stream.config.alarms.panes import pane_count
 from stream.config.alarms.tolerances import aim_with
 from stream.config.loading import load
 from stream.planning.budget import budget_plan
-from stream.planning.drafts.answers import TEMPLATES, Answers
-from stream.planning.drafts.texts import configuration, values_text
 from stream.planning.solver.case import case_of
 from stream.planning.solver.search import MOST_ALARMS, as_written
 from stream.planning.solver.ways import ways
+from stream.planning.templates.answers import TEMPLATES, Answers
+from stream.planning.templates.texts import configuration, values_text
 from stream.planning.utility import utilities
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ from tempfile import TemporaryDirectory
 from typing import Final
 
 from benchmarks.report import machine
-from stream.planning.drafts.draft import drafted
-from stream.planning.drafts.events import made_up
 from stream.planning.locking import resolve
+from stream.planning.templates.events import made_up
+from stream.planning.templates.filling import fill
 from tests.support.commands import json_lines, tocsin
 from tests.trials.intents import INTENTS, Intent, all_ways, unkept
 
@@ -48,9 +48,9 @@ def _run(intent: Intent, path: Path) -> list[str]:
     """Run the alarm on made-up events, where ``init`` makes some up; return what went wrong."""
     if intent.steps or len(intent.answers.groups) > 12:
         return []
-    draft = drafted(intent.answers)
+    filled = fill(intent.answers)
     sample = path.with_name("sample.jsonl")
-    sample.write_text("\n".join(made_up(draft).lines) + "\n", encoding="utf-8")
+    sample.write_text("\n".join(made_up(filled).lines) + "\n", encoding="utf-8")
     done = tocsin("run", str(path), "--replay", str(sample), "--dry-run", "--json")
     records = json_lines(done)
     wrong = [one["reason"] for one in records if one.get("outcome") == "denied"]

@@ -42,7 +42,7 @@ def sample(folder: Path, name: str = "own.jsonl") -> Path:
 
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_every_template_rings_once(template: str, tmp_path: Path) -> None:
-    """Drafted, checked, planned and replayed as printed, it rings where it says.
+    """Filled, checked, planned and replayed as printed, it fires where it says.
 
     The alarm is silent there with probability below one in a million: see ``test_events.py``.
     """

@@ -1,4 +1,4 @@
-"""Made-up events for a draft: ordinary days, and one window in which the alarm is due.
+"""Made-up events for a filled template: ordinary days, and one window in which the alarm is due.
 
 Nothing is random and nothing comes from data: people are numbered, and every window of one group
 resembles the next. The one that fires holds so much more than the threshold that the alarm does
@@ -13,15 +13,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from accountant.errors import ConfigError
-from stream.planning.drafts.answers import Measured
 from stream.planning.search import largest, smallest
+from stream.planning.templates.answers import Measured
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from stream.planning.drafts.answers import Answers
-    from stream.planning.drafts.draft import Draft
+    from stream.planning.templates.answers import Answers
+    from stream.planning.templates.filling import FilledTemplate
 
 __all__ = ["MadeUp", "made_up"]
 
@@ -54,14 +54,14 @@ class MadeUp:
     figure: int
 
 
-def made_up(draft: Draft) -> MadeUp:
-    """Return events over the history of a draft.
+def made_up(filled: FilledTemplate) -> MadeUp:
+    """Return events over the history of a filled template.
 
     Raises:
         ConfigError: they would be too many, or there are too many windows.
     """
-    answers = draft.answers
-    (query,) = draft.alarms.queries.values()
+    answers = filled.answers
+    (query,) = filled.alarms.queries.values()
     from_ms, until_ms = query.feed.history or (0, 0)
     windows = []
     index = query.calendar.next_active(query.calendar.first_starting_at(from_ms))
@@ -70,16 +70,16 @@ def made_up(draft: Draft) -> MadeUp:
         if len(windows) > _MOST_WINDOWS:
             raise ConfigError(
                 f"there are more than {_MOST_WINDOWS:,} windows from {answers.since} to"
-                f" {draft.until}",
+                f" {filled.until}",
                 hint="name a nearer --until, or a longer --window",
             )
         index = query.calendar.next_active(index + 1)
     windows = windows[:: query.calendar.overlap]
     due = len(windows) // 2
-    figure = _certain(draft)
+    figure = _certain(filled)
     _refuse_large(answers, figure)
     every, ordinary = _affordable(answers, len(windows))
-    ordinary = min(ordinary, _quiet(draft, len(windows) * len(answers.groups)))
+    ordinary = min(ordinary, _quiet(filled, len(windows) * len(answers.groups)))
     found: list[tuple[int, dict[str, Any]]] = []
     for number, bounds in enumerate(windows):
         for at, group in enumerate(answers.groups):
@@ -92,19 +92,19 @@ def made_up(draft: Draft) -> MadeUp:
     return MadeUp(lines, answers.groups[0], windows[due][0], figure)
 
 
-def _certain(draft: Draft) -> int:
+def _certain(filled: FilledTemplate) -> int:
     """Return a figure at which the alarm does not fire with probability below ``_MISSED``."""
-    threshold, one = draft.answers.threshold, draft.answers.by_one
+    threshold, one = filled.answers.threshold, filled.answers.by_one
     further: int | None = smallest(
-        lambda units: draft.fires_at(threshold + units * one) >= 1 - _MISSED, 0, 1 << 20, near=True
+        lambda units: filled.fires_at(threshold + units * one) >= 1 - _MISSED, 0, 1 << 20, near=True
     )
     return threshold + (further or 1) * one
 
 
-def _quiet(draft: Draft, cells: int) -> int:
+def _quiet(filled: FilledTemplate, cells: int) -> int:
     """Return the largest figure at which hardly one of so many cells fires; 1 where none is."""
-    highest = draft.answers.threshold - 1
-    return largest(lambda figure: draft.fires_at(figure) * cells <= _FALSE, 1, highest)
+    highest = filled.answers.threshold - 1
+    return largest(lambda figure: filled.fires_at(figure) * cells <= _FALSE, 1, highest)
 
 
 def _refuse_large(answers: Answers, figure: int) -> None:

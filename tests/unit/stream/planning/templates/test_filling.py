@@ -1,4 +1,4 @@
-"""A draft says what is wanted, and its lock says how it is had within the budget."""
+"""A filled template has the requirements, and its lock says how they are met within the budget."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ import pytest
 
 from accountant.errors import BudgetError
 from stream.planning.budget import budget_plan
-from stream.planning.drafts.answers import TEMPLATES
-from stream.planning.drafts.draft import drafted
 from stream.planning.figures import figures
 from stream.planning.shown import plan_lines
+from stream.planning.templates.answers import TEMPLATES
+from stream.planning.templates.filling import fill
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
 def test_the_budget_carries_it_and_it_keeps_what_is_wanted(name: str) -> None:
     """The plan of the file as it is run says so."""
-    draft = drafted(TEMPLATES[name])
-    assert draft.found.keeps
-    assert budget_plan(draft.alarms).fits
-    assert "mechanism" not in draft.text
-    assert "mechanism:" in draft.lock
-    lines = list(plan_lines(figures(draft.alarms)))
+    filled = fill(TEMPLATES[name])
+    assert filled.found.keeps
+    assert budget_plan(filled.alarms).fits
+    assert "mechanism" not in filled.text
+    assert "mechanism:" in filled.lock
+    lines = list(plan_lines(figures(filled.alarms)))
     assert len(lines) <= 25
     assert max(map(len, lines)) <= 80
 
@@ -44,10 +44,10 @@ def test_groups_of_several_fields_and_sliding_windows() -> None:
         max_events=1,
         max_delay="10m",
     )
-    draft = drafted(chain)
-    assert draft.found.query.hold_ms == 600_000
-    assert draft.found.query.aim.alarms > 1
-    assert budget_plan(draft.alarms).fits
+    filled = fill(chain)
+    assert filled.found.query.hold_ms == 600_000
+    assert filled.found.query.aim.alarms > 1
+    assert budget_plan(filled.alarms).fits
     with pytest.raises(BudgetError) as refused:
-        drafted(replace(chain, active=""))
+        fill(replace(chain, active=""))
     assert '--active "Mon-Sat 00:00-24:00, Sun 00:00-23:59"' in refused.value.hint

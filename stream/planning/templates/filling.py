@@ -1,6 +1,6 @@
-"""A draft: a configuration with the requirements, and the lock that says how they are met.
+"""A filled template: a configuration with requirements, and the lock that says how they are met.
 
-Guarantee: nothing but the answers is looked at.
+Guarantee: nothing but the answers is read.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from typing import TYPE_CHECKING, Final
 from accountant.errors import BudgetError, ConfigError
 from stream.config.loading import examine
 from stream.planning.detection import DetectionCurve
-from stream.planning.drafts.texts import CONFIGURATION, configuration, last_day, values_text
 from stream.planning.locking import resolve
 from stream.planning.solver.changes import ChangeKind
+from stream.planning.templates.texts import CONFIGURATION, configuration, last_day, values_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from stream.model.alarms import Alarms
-    from stream.planning.drafts.answers import Answers
     from stream.planning.solver.candidates import Candidate
     from stream.planning.solver.changes import Change
+    from stream.planning.templates.answers import Answers
 
-__all__ = ["Draft", "drafted"]
+__all__ = ["FilledTemplate", "fill"]
 
 _SPANS_DAYS: Final = (1, 7, 14, 28, 56, 112, 224)
 _FEWEST_WINDOWS: Final = 2
@@ -44,7 +44,7 @@ _OPTIONS: Final = {
 
 
 @dataclass(frozen=True, eq=False)
-class Draft:
+class FilledTemplate:
     """A configuration whose budget carries it.
 
     Args:
@@ -72,11 +72,11 @@ class Draft:
         """Return how likely the alarm fires at a figure."""
         chances = self.law.at(0, [Fraction(figure)])
         if chances is None:
-            raise ValueError("a draft's mechanism has an exact law")
+            raise ValueError("a template's mechanism has an exact law")
         return chances[0]
 
 
-def drafted(answers: Answers) -> Draft:
+def fill(answers: Answers) -> FilledTemplate:
     """Write a configuration, resolve it, and read it back.
 
     Args:
@@ -106,7 +106,7 @@ def drafted(answers: Answers) -> Draft:
             hint=_hint(one.changes),
         )
     alarms = one.found.beside(found.report.alarms)
-    return Draft(answers, until, text, found.after.text, one.found, alarms)
+    return FilledTemplate(answers, until, text, found.after.text, one.found, alarms)
 
 
 def _with_windows(answers: Answers, file: Path) -> tuple[str, str]:

@@ -26,7 +26,7 @@ class Measured(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """All that a draft is made from; public, as the configuration is.
+    """All that a template is filled with; public, as the configuration is.
 
     Args:
         alarm: its name.

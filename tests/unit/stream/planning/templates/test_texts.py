@@ -1,4 +1,4 @@
-"""The text of a draft says what was answered, however it is spelt."""
+"""The text of a filled template says what was answered, however it is spelt."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from dataclasses import replace
 import pytest
 
 from accountant.errors import ConfigError
-from stream.planning.drafts.answers import TEMPLATES
-from stream.planning.drafts.draft import drafted
-from stream.planning.drafts.texts import values_text
+from stream.planning.templates.answers import TEMPLATES
+from stream.planning.templates.filling import fill
+from stream.planning.templates.texts import values_text
 
 OFFICE = TEMPLATES["office"]
 
@@ -20,7 +20,7 @@ def test_names_stay_what_they_are(name: str) -> None:
     # A quote cannot be looked for in JSON.
     office = replace(OFFICE, codec="arrow") if '"' in name else OFFICE
     for answers in (replace(office, unit=name), replace(office, time=name)):
-        (query,) = drafted(answers).alarms.queries.values()
+        (query,) = fill(answers).alarms.queries.values()
         assert name in {query.feed.unit, query.feed.time}
 
 
@@ -28,7 +28,7 @@ def test_names_stay_what_they_are(name: str) -> None:
 def test_a_name_that_no_reader_of_json_looks_for_is_refused(name: str) -> None:
     """It would pass the check, and end the first run."""
     with pytest.raises(ConfigError, match=r"no quotes, backslashes|cannot be printed"):
-        drafted(replace(OFFICE, unit=name))
+        fill(replace(OFFICE, unit=name))
 
 
 @pytest.mark.parametrize("per", ["../room", "/room", "a b", "", "r" * 300])

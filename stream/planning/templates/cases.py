@@ -1,4 +1,4 @@
-"""The text of a draft's tests: it does not fire at the baseline, and its made-up events do."""
+"""The text of a template's tests: it does not fire at the baseline, and its made-up events do."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Final
 
 from stream.config.yamlfile import quoted
 from stream.model.numbers import decimal
-from stream.planning.drafts.texts import CONFIGURATION, SAMPLE
+from stream.planning.templates.texts import CONFIGURATION, SAMPLE
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
-    from stream.planning.drafts.draft import Draft
-    from stream.planning.drafts.events import MadeUp
+    from stream.planning.templates.events import MadeUp
+    from stream.planning.templates.filling import FilledTemplate
 
 __all__ = ["CASES", "cases_text"]
 
@@ -24,16 +24,16 @@ _LEAST: Final = 1e-18  # laws are tables in units of 2^-64
 _DIGITS: Final = Context(prec=2, rounding=ROUND_CEILING)
 
 
-def cases_text(draft: Draft, events: MadeUp) -> str:
-    """Return tests that the draft passes.
+def cases_text(filled: FilledTemplate, events: MadeUp) -> str:
+    """Return tests that the filled template passes.
 
     Args:
-        draft: the configuration.
+        filled: the configuration.
         events: made up for it.
     """
-    answers = draft.answers
+    answers = filled.answers
     group, baseline = quoted(", ".join(events.group)), answers.baseline
-    seldom = _DIGITS.create_decimal(Decimal(max(draft.fires_at(baseline), _LEAST))).normalize()
+    seldom = _DIGITS.create_decimal(Decimal(max(filled.fires_at(baseline), _LEAST))).normalize()
     often = decimal(1 - Fraction(answers.max_fnr))
     start = iso_utc(events.since_ms).removesuffix(".000Z") + "Z"
     return f"""\

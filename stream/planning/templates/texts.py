@@ -1,4 +1,4 @@
-"""The texts of a draft: the configuration with its comments, and the list of values.
+"""The texts of a filled template: the configuration with its comments, and the list of values.
 
 The configuration's text is ``templates/alarms.yaml.j2``.
 """
@@ -13,13 +13,13 @@ from accountant.errors import ConfigError
 from stream.config.sql.text import name_in_sql
 from stream.config.yamlfile import quoted
 from stream.events.columns import MAX_STRING_BYTES
-from stream.planning.drafts.answers import Measured
 from stream.planning.pages import environment
+from stream.planning.templates.answers import Measured
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-    from stream.planning.drafts.answers import Answers
+    from stream.planning.templates.answers import Answers
 
 __all__ = [
     "CONFIGURATION",
@@ -42,7 +42,7 @@ _UNITS: Final = {"s": "SECOND", "m": "MINUTE", "h": "HOUR", "d": "DAY", "w": "WE
 
 
 def configuration(answers: Answers, until: str) -> str:
-    """Return the YAML of a draft: its alarm's requirements, and nothing of how they are met.
+    """Return the YAML of a filled template: its alarm's requirements, not how they are met.
 
     Args:
         answers: what it says.
@@ -189,7 +189,7 @@ def _unread(text: str) -> str:
 
 
 def _texts() -> Environment:
-    made = environment("stream.planning.drafts", escape=False)
+    made = environment("stream.planning", escape=False)
     filters: dict[str, Any] = {"key": _key, "word": _word, "text": _text, "unread": _unread}
     made.filters.update(filters)
     return made

@@ -12,7 +12,7 @@ import pytest
 
 from accountant.errors import DataError
 from stream.model.feeds import FieldType
-from stream.planning.drafts.looking import looked_at, rows_of_file, rows_of_messages
+from stream.planning.templates.samples import looked_at, rows_of_file, rows_of_messages
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -11,14 +11,14 @@ import numpy as np
 import pytest
 
 from stream.decisions.mechanisms import operator_of
-from stream.planning.drafts.answers import TEMPLATES, Answers, Measured
-from stream.planning.drafts.draft import Draft, drafted
-from stream.planning.drafts.events import made_up
+from stream.planning.templates.answers import TEMPLATES, Answers, Measured
+from stream.planning.templates.events import made_up
+from stream.planning.templates.filling import FilledTemplate, fill
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stream.planning.drafts.events import MadeUp
+    from stream.planning.templates.events import MadeUp
 
 ONE = 1 << 64
 CASES = {
@@ -32,9 +32,9 @@ CASES = {
 }
 
 
-def figures(draft: Draft, made: MadeUp) -> Counter[tuple[int, tuple[str, ...]]]:
+def figures(filled: FilledTemplate, made: MadeUp) -> Counter[tuple[int, tuple[str, ...]]]:
     """Count or add up the events by window and value, capped as the configuration caps them."""
-    answers, (query,) = draft.answers, draft.alarms.queries.values()
+    answers, (query,) = filled.answers, filled.alarms.queries.values()
     found: Counter[tuple[int, tuple[str, ...]]] = Counter()
     people: Counter[tuple[int, tuple[str, ...], object]] = Counter()
     for line in made.lines:
@@ -58,10 +58,10 @@ def figures(draft: Draft, made: MadeUp) -> Counter[tuple[int, tuple[str, ...]]]:
 @pytest.mark.parametrize("answers", CASES.values(), ids=CASES)
 def test_one_window_rings_all_but_surely(answers: Answers) -> None:
     """By the exact law it misses the figure once in a million, and is quiet at the others."""
-    draft = drafted(answers)
-    made = made_up(draft)
-    (query,) = draft.alarms.queries.values()
-    found = figures(draft, made)
+    filled = fill(answers)
+    made = made_up(filled)
+    (query,) = filled.alarms.queries.values()
+    found = figures(filled, made)
     due = (made.since_ms, made.group)
     assert found[due] == made.figure
     assert max(found, key=found.__getitem__) == due
@@ -81,21 +81,21 @@ def test_one_window_rings_all_but_surely(answers: Answers) -> None:
     # What `init` prints of the usual figure is a bound of the law, and the sample's are below it.
     for figure in (second, answers.baseline):
         rings = int(law(np.full(cells, figure * per_unit))[0]) / ONE
-        assert rings <= draft.fires_at(figure) * 1.000001
+        assert rings <= filled.fires_at(figure) * 1.000001
     if second > 1:
-        assert draft.fires_at(second) * len(found) <= 1.1e-3
+        assert filled.fires_at(second) * len(found) <= 1.1e-3
 
 
 def test_the_events_are_the_same_every_time() -> None:
     """They follow from the answers, and lie in the order of their times."""
-    draft = drafted(TEMPLATES["office"])
-    lines = made_up(draft).lines
-    assert lines == made_up(draft).lines
+    filled = fill(TEMPLATES["office"])
+    lines = made_up(filled).lines
+    assert lines == made_up(filled).lines
     times = [json.loads(line)["ts"] for line in lines]
     assert times == sorted(times)
 
 
 def test_a_long_history_makes_no_large_file() -> None:
     """Where windows are many, only some have events."""
-    draft = drafted(CASES["a year"])
-    assert 2_000 < len(made_up(draft).lines) < 10_000
+    filled = fill(CASES["a year"])
+    assert 2_000 < len(made_up(filled).lines) < 10_000
