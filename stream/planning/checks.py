@@ -43,7 +43,7 @@ class Objections(StrEnum):
     """What is objected to."""
 
     OVERRUN = "overrun"
-    LOW_UTILITY = "useless"
+    LOW_UTILITY = "low_utility"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """How likely the groups of a window fire, given what all of them count.
 
-Exact by the law of the alarm's own mechanism (``docs/proofs/ringing.md``), or an estimate by its
+Exact by the law of the alarm's own mechanism (``docs/proofs/detection.md``), or an estimate by its
 own draws. As private as the aggregates, which of a test are made up.
 """
 
