@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["EVERY_RING", "Lifecycle"]
+__all__ = ["EVERY_WINDOW", "Lifecycle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,10 @@ class Lifecycle:
     annotations: Mapping[str, str] = field(default_factory=dict)
 
     @property
-    def every_ring(self) -> bool:
+    def every_window(self) -> bool:
         """Whether one ring is enough to fire, and one silent window to resolve."""
         return self.needed == self.among == self.resolve_after == 1
 
 
-EVERY_RING: Final = Lifecycle()
+EVERY_WINDOW: Final = Lifecycle()
 """The lifecycle of an alarm that says nothing of one."""

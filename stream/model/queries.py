@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from operators.conditions.weights import Weight
 from stream.model.feeds import Domain
-from stream.model.lifecycles import EVERY_RING, Lifecycle
+from stream.model.lifecycles import EVERY_WINDOW, Lifecycle
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ class Query:
     episodes: int | None = None
     required_fnr: Fraction | None = None
     open: tuple[str, ...] = ()
-    lifecycle: Lifecycle = field(default=EVERY_RING, compare=False)
+    lifecycle: Lifecycle = field(default=EVERY_WINDOW, compare=False)
     panes: str = ""
     readers: tuple[str, ...] = ()
     firsts: bool = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from stream.model.lifecycles import EVERY_RING, Lifecycle
+from stream.model.lifecycles import EVERY_WINDOW, Lifecycle
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,7 +38,7 @@ class Subscription:
 
     def lifecycle(self, query: str) -> Lifecycle:
         """Return the terms of an alarm."""
-        return self.lifecycles.get(query, EVERY_RING)
+        return self.lifecycles.get(query, EVERY_WINDOW)
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ def steadied(utility: Utility) -> Steadied | None:
     """
     query = utility.query
     terms, miss = query.lifecycle, float(query.aim.max_fnr)
-    if terms.every_ring:
+    if terms.every_window:
         return None
     # Evaluations of a window share noise, and no other window has any of it.
     independent = not in_runs(query) and mechanism_of(query.mechanism).panes is None

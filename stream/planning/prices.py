@@ -102,10 +102,10 @@ def price_setter(query: Query, gaussian: Gaussian | None) -> PriceSetter | None:
             min(each, highest_tolerance(query, name)) if name in sets else each
             for name, each in zip(names, tolerances, strict=True)
         )
-    return _told(query, gaussian, sets, wider)
+    return _text(query, gaussian, sets, wider)
 
 
-def _told(
+def _text(
     query: Query, gaussian: Gaussian | None, sets: Sequence[str], wider: Sequence[int] | None
 ) -> PriceSetter:
     names, condition = query.condition.formula.atoms, query.condition

@@ -58,7 +58,7 @@ def variants_of(
         rates: values of max_fnr.
     """
     found = [Variant(alarms, tuple(names))]
-    seen = {name: {_told(alarms.queries[name])} for name in names}
+    seen = {name: {_settings(alarms.queries[name])} for name in names}
     grid = product(mechanisms or (None,), factors or (Fraction(1),), rates or (None,))
     for change in grid:
         queries, tried, refused = dict(alarms.queries), [], {}
@@ -68,8 +68,8 @@ def variants_of(
             except ConfigError as error:
                 refused[name] = error.message
                 continue
-            if _told(query) not in seen[name]:
-                seen[name].add(_told(query))
+            if _settings(query) not in seen[name]:
+                seen[name].add(_settings(query))
                 queries[name] = query
                 tried.append(name)
         if tried or refused:
@@ -90,7 +90,7 @@ def _changed(query: Query, named: str | None, factor: Fraction, max_fnr: Fractio
     limits = (highest_tolerance(query, name) for name in query.condition.formula.atoms)
     asked = zip(tolerances, limits, query.aim.tolerances, strict=True)
     why = ""
-    if _told(changed) == _told(query):
+    if _settings(changed) == _settings(query):
         return query
     if query.panes:
         why = "panes are simulated as written, others may share them"
@@ -108,5 +108,5 @@ def _changed(query: Query, named: str | None, factor: Fraction, max_fnr: Fractio
     return changed
 
 
-def _told(query: Query) -> tuple[object, ...]:
+def _settings(query: Query) -> tuple[object, ...]:
     return query.mechanism, query.aim

@@ -90,10 +90,10 @@ def changes_of(case: Case) -> list[Change]:
     )
     bounds = (_bounded(case, *each) for each in _BOUNDS.items())
     found = chain(*(kind(case) for kind in kinds), *bounds)
-    return [one for one in found if _stands(one.candidate)]
+    return [one for one in found if _verified(one.candidate)]
 
 
-def _stands(found: Candidate) -> bool:
+def _verified(found: Candidate) -> bool:
     """Whether a whole file carries what was found: planned as it would be written."""
     return found.keeps and budget_plan(found.joined).fits
 

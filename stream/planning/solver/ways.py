@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
-from stream.model.lifecycles import EVERY_RING
+from stream.model.lifecycles import EVERY_WINDOW
 from stream.planning.stretching import window_text
 from stream.windows.calendars import FixedCalendar
 from stream.windows.cumulative import CumulativeCalendar
@@ -57,7 +57,7 @@ def _step_ms(case: Case) -> int:
         return 0
     if not isinstance(calendar, FixedCalendar):
         return 0
-    if calendar.size_ms != calendar.step_ms or query.lifecycle != EVERY_RING:
+    if calendar.size_ms != calendar.step_ms or query.lifecycle != EVERY_WINDOW:
         return 0
     late_ms = query.delay_ms - calendar.step_ms
     tick_ms = case.standing.settings.tick_ms

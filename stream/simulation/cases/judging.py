@@ -102,7 +102,7 @@ def judged(case: Case, laws: dict[str, WindowLaw]) -> Verdict:
     laws[case.query.id] = law
     basis = "" if case.sampled else law.basis  # draws are of whole windows
     if case.given is not None:
-        return Verdict(case, tuple(_rings(case, law, case.given)), basis)
+        return Verdict(case, tuple(_fires(case, law, case.given)), basis)
     with _files(case) as files:
         since_ms = min(window.start_ms for window in case.windows)
         until_ms = max(window.end_ms for window in case.windows)
@@ -153,10 +153,10 @@ def _window(
         yield _of_rows("left_out", rows, left_out[rows.reason], window.start_ms)
     references = None if case.query.reference is None else counted.references
     given = Given(counted.statistics, references, window.ring)
-    yield from _rings(case, law, given, start_ms=window.start_ms)
+    yield from _fires(case, law, given, start_ms=window.start_ms)
 
 
-def _rings(
+def _fires(
     case: Case, law: WindowLaw, given: Given, *, start_ms: int | None = None
 ) -> Iterator[Check]:
     """Yield how likely groups fire: exactly, or by draws."""

@@ -12,7 +12,7 @@ import pytest
 
 from stream.decisions.lifecycle import Notice, State, fingerprint, step
 from stream.decisions.templates import problem, render
-from stream.model.lifecycles import EVERY_RING, Lifecycle
+from stream.model.lifecycles import EVERY_WINDOW, Lifecycle
 from tests.support.published import alarm_of, decision_of
 
 if TYPE_CHECKING:
@@ -198,8 +198,8 @@ def test_predicates_do_not_touch_each_other() -> None:
 
 def test_lost_alarms_are_no_silence() -> None:
     """Where the topic does not hold what the decision counts, nothing is resolved for it."""
-    state, _ = moved(State(), 0, RING, EVERY_RING)
-    found = step(state, decided(1, SILENT), [], EVERY_RING, whole=False)[1]
+    state, _ = moved(State(), 0, RING, EVERY_WINDOW)
+    found = step(state, decided(1, SILENT), [], EVERY_WINDOW, whole=False)[1]
     assert [(notice.status, notice.reason) for notice in found] == [
         ("denied", "incomplete_records"),
         ("ongoing", None),
@@ -236,7 +236,10 @@ def test_ids_tell_windows_and_statuses_apart_and_are_the_same_for_copies() -> No
     for what in (RING, DENIED):
         for number in (0, 1):
             alarms = [rang(number)] if what == RING else []
-            again = [step(State(), decided(number, what), alarms, EVERY_RING)[1] for _ in range(2)]
+            taken = [decided(number, what), alarms, EVERY_WINDOW]
+            again = [step(State(), *taken)[1] for _ in range(2)]
+                step(State(), decided(number, what), alarms, EVERY_WINDOW)[1] for _ in range(2)
+            ]
             assert again[0] == again[1]
             ids.add(again[0][0].notice_id)
     assert len(ids) == 4
@@ -280,7 +283,7 @@ def stepped(state: State, number: int, what: str, terms: Lifecycle) -> tuple[Sta
 
 
 @pytest.mark.parametrize(
-    "terms", [EVERY_RING, Lifecycle(2, 2, 1), Lifecycle(2, 3, 2)], ids=lambda t: f"{t.needed}"
+    "terms", [EVERY_WINDOW, Lifecycle(2, 2, 1), Lifecycle(2, 3, 2)], ids=lambda t: f"{t.needed}"
 )
 def test_an_early_alarm_counts_windows_and_not_their_steps(terms: Lifecycle) -> None:
     """It fires with the step that rings, and is silent once all steps of a window were."""
@@ -301,8 +304,8 @@ def _forgets_what_was_lost(
     [
         (_denial_is_silence, RING + SILENT + DENIED, Lifecycle(2, 3, 1), expected),
         (_goes_on_counting, RING + SILENT + DENIED, Lifecycle(2, 3, 1), expected),
-        (moved, RING + SILENT + LOST, EVERY_RING, expected_of_steps),
-        (_forgets_what_was_lost, RING + SILENT + LOST, EVERY_RING, expected_of_steps),
+        (moved, RING + SILENT + LOST, EVERY_WINDOW, expected_of_steps),
+        (_forgets_what_was_lost, RING + SILENT + LOST, EVERY_WINDOW, expected_of_steps),
     ],
 )
 def test_broken_lifecycles_are_caught(

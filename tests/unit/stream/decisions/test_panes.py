@@ -19,7 +19,7 @@ from stream.decisions.lifecycle import State, step
 from stream.decisions.mechanisms import panes_of
 from stream.decisions.release import decision_record, seen_decision
 from stream.decisions.steps import Step
-from stream.model.lifecycles import EVERY_RING
+from stream.model.lifecycles import EVERY_WINDOW
 from stream.planning.panes import pane_shares
 from stream.windows.instants import iso_utc
 from tests.support.archived import moved
@@ -203,7 +203,7 @@ def test_readers_are_told_of_no_pane_and_of_every_window_over_a_denied_one(tmp_p
     decisions = decided(alarms, rows(tmp_path, (1, 1, 1, 1)))
     records = [decision_record(alarms.running[one.key.query], alarms, one) for one in decisions]
     denied = [one for one in records if one.outcome == "denied"]
-    notices = [step(State(), one, (), EVERY_RING)[1] for one in denied]
+    notices = [step(State(), one, (), EVERY_WINDOW)[1] for one in denied]
     told = {(one.query, one.window_start) for each in notices for one in each}
     (panes,) = alarms.panes
     assert panes in {one.query for one in denied}

@@ -16,7 +16,7 @@ from stream.decisions.lifecycle import State, step
 from stream.kafka.delivery.courier import Courier
 from stream.kafka.delivery.parcels import AwayError, DeadLetters, Parcel, RefusedError, ends_ms
 from stream.logs.lines import Line, Log
-from stream.model.lifecycles import EVERY_RING
+from stream.model.lifecycles import EVERY_WINDOW
 from stream.windows.instants import from_iso_utc, iso_utc
 from tests.support.published import HOUR_MS, alarm_of, decision_of
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def notice(number: int) -> Notice:
     """Return a notice of a window."""
     alarm = alarm_of(number, {"room": "hall"})
-    _, (found,) = step(State(), decision_of(number, alarms=[alarm]), [alarm], EVERY_RING)
+    _, (found,) = step(State(), decision_of(number, alarms=[alarm]), [alarm], EVERY_WINDOW)
     return found
 
 

@@ -23,7 +23,7 @@ from stream.kafka.delivery.mqtt import MqttTarget, escaped, topic_of
 from stream.kafka.delivery.parcels import AwayError, Parcel, RefusedError
 from stream.kafka.delivery.web import AlertmanagerTarget, WebhookTarget
 from stream.model.deliveries import Alertmanager, Broker, Webhook
-from stream.model.lifecycles import EVERY_RING
+from stream.model.lifecycles import EVERY_WINDOW
 from stream.windows.instants import from_iso_utc
 from tests.support.published import HOUR_MS, alarm_of, decision_of
 from tests.support.targets import Inbox, Mosquitto
@@ -48,7 +48,7 @@ def told(rooms: Sequence[Sequence[str]], *, denied: int = -1) -> list[list[Notic
             for room, _, level in parts
         ]
         decision = decision_of(number, denied=number == denied, alarms=alarms)
-        state, notices = step(state, decision, alarms, EVERY_RING)
+        state, notices = step(state, decision, alarms, EVERY_WINDOW)
         found.append(list(notices))
     return found
 
