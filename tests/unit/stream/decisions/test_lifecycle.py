@@ -236,10 +236,8 @@ def test_ids_tell_windows_and_statuses_apart_and_are_the_same_for_copies() -> No
     for what in (RING, DENIED):
         for number in (0, 1):
             alarms = [rang(number)] if what == RING else []
-            taken = [decided(number, what), alarms, EVERY_WINDOW]
+            taken = decided(number, what), alarms, EVERY_WINDOW
             again = [step(State(), *taken)[1] for _ in range(2)]
-                step(State(), decided(number, what), alarms, EVERY_WINDOW)[1] for _ in range(2)
-            ]
             assert again[0] == again[1]
             ids.add(again[0][0].notice_id)
     assert len(ids) == 4
