@@ -56,14 +56,19 @@ def _command(
 ) -> Iterator[str]:
     command = found.command if isinstance(found, Later) else found
     usage = name.replace("ledger", "ledger FILE") if parent.parent else name
-    context = click.Context(command, info_name=name, max_content_width=WIDTH, terminal_width=WIDTH)
+    context = click.Context(
+        command,
+        info_name=name,
+        max_content_width=WIDTH,
+        terminal_width=WIDTH,
+        help_option_names=[],
+    )
     for one in command.params:
         if isinstance(one, click.Option) and not one.help and one.name != "runs":
             raise UndescribedError(f"{name} {one.opts[0]}")
     pieces = [piece for piece in command.collect_usage_pieces(context) if piece != "[OPTIONS]"]
     lines = command.get_help(context).split("\n")[2:]
-    kept = [line.removeprefix("  ") for line in lines if not re.match(r" +--help ", line)]
-    text = re.sub(r"Options:\n+(?!-)", "", "\n".join(kept).strip() + "\n").strip()
+    text = "\n".join(line.removeprefix("  ") for line in lines).strip()
     yield f"{'#' * level} `{' '.join([usage, *pieces])}`\n\n```text\n{text}\n```\n"
     if isinstance(command, click.Group):
         for each in command.list_commands(context):
