@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from stream.cli.main import main
 from stream.config.loading import examine
-from stream.planning.drafts.answers import TEMPLATES
+from stream.planning.templates.answers import TEMPLATES
 from tests.support.commands import json_lines, tocsin
 
 if TYPE_CHECKING:
