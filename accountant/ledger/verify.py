@@ -6,7 +6,9 @@ time. Read from its beginning, what it granted is added up by :mod:`accountant.a
 
 from __future__ import annotations
 
+import gc
 from collections import defaultdict
+from contextlib import contextmanager
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
@@ -15,7 +17,7 @@ from accountant.audit.sums import Sums
 from accountant.errors import LedgerCorruptError, LedgerError
 from accountant.log import entries, images
 from accountant.log.entries import BEGINNING, Changed, Ended, Head, Retired, Snapshot
-from accountant.log.fold import apply, without_collector
+from accountant.log.fold import apply
 from accountant.log.state import State
 from accountant.loss.gaussian import Gaussian
 from accountant.store.private import NOISY, RUN
@@ -30,7 +32,19 @@ if TYPE_CHECKING:
 __all__ = ["problems"]
 
 
-@without_collector()
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Pause the search for circles of references: entries by the million are part of none."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+@_without_collector()
 def problems(
     tx: Transaction,
     anchors: Mapping[int, bytes],

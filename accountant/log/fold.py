@@ -7,8 +7,6 @@ An entry says what was decided; whether it may be is asked before it is appended
 
 from __future__ import annotations
 
-import gc
-from contextlib import contextmanager
 from functools import cache, singledispatch
 from typing import TYPE_CHECKING, Final
 
@@ -20,12 +18,12 @@ from accountant.log.state import OPEN, STATES, Budget, ChargeState, Query, Reser
 from accountant.records import Answer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterable
 
     from accountant.log.entries import Entry, Head
     from accountant.records import SeenDecision
 
-__all__ = ["apply", "without_collector"]
+__all__ = ["apply"]
 
 _RESERVED: Final = ChargeState.RESERVED
 _NO_WINDOWS: Final = Tally()
@@ -45,18 +43,6 @@ def apply(state: State, entry: Entry, head: Head) -> None:
     """
     _of_kind(type(entry))(entry, state)
     state.head = head
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """Pause the search for circles of references: entries by the million are part of none."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
 
 
 @singledispatch

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from stream.replay.findings import AlarmSurvey, FeedSurvey, Finding
 
-__all__ = ["refuse_unusable", "say_diagnostics", "say_read"]
+__all__ = ["refuse_unusable", "say_findings", "say_read"]
 
 
 def refuse_unusable(surveys: Sequence[FeedSurvey]) -> None:
@@ -30,7 +30,7 @@ def refuse_unusable(surveys: Sequence[FeedSurvey]) -> None:
     unfit = [found for found in surveys if found.unfit]
     for found in unfit:
         click.echo(_read(found, examples=False), err=True)
-        say_diagnostics(found)
+        say_findings(found)
     if unfit:
         raise DataError(
             f"feed {unfit[0].feed!r}: {unfit[0].unfit}; nothing was spent",
@@ -38,7 +38,7 @@ def refuse_unusable(surveys: Sequence[FeedSurvey]) -> None:
         )
 
 
-def say_diagnostics(found: FeedSurvey) -> None:
+def say_findings(found: FeedSurvey) -> None:
     """Say why rows are not used, a line for every kind: its first example, and what to do."""
     for reason, finding in _by_rows(found.dropped):
         click.echo(f"  {_named(reason, finding)}, {_first(finding)}; {REMEDIES[reason]}", err=True)
@@ -79,6 +79,6 @@ def _first(finding: Finding) -> str:
     return f"first: {finding.place}: {finding.example}" if finding.place else "no example"
 
 
-def _by_rows(diagnostics: Mapping[str, Finding]) -> list[tuple[str, Finding]]:
-    """Return diagnostics, the most frequent first."""
-    return sorted(diagnostics.items(), key=lambda one: (-one[1].rows, one[0]))
+def _by_rows(findings: Mapping[str, Finding]) -> list[tuple[str, Finding]]:
+    """Return findings, the most frequent first."""
+    return sorted(findings.items(), key=lambda one: (-one[1].rows, one[0]))

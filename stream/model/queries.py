@@ -228,7 +228,7 @@ class Query:
         band: what is watched, where the condition says when a band is left; else ``None``.
         reference: where the references of the band are counted, window by window: those in ``band``
             are 0 then, and the condition is about the distance to them.
-        false_alarms: how often it may ring for nothing; ``None`` where that is not said.
+        false_alarms: how often it may fire falsely; ``None`` where that is not said.
         max_delay_ms: how long after its threshold was passed it may leave; ``None`` where that is
             not said. For plans only, like ``false_alarms``.
         episodes: how many a budget period has to carry; ``None`` where that is not said. For plans
