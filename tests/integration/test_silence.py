@@ -65,16 +65,16 @@ def test_a_bound_is_planned_for_and_charged(tmp_path: Path) -> None:
     """The plan keeps it where it would not be kept, for a dearer run, and the ledger follows."""
     bounded, free = written(tmp_path / "bounded"), written(tmp_path / "free", None)
     one, other = outlook(bounded), outlook(free)
-    assert one.silent is not None
-    assert other.silent is not None
-    assert one.silent <= LIMIT < other.silent
-    assert one.questions == other.questions
+    assert one.missed_given_no_alarm is not None
+    assert other.missed_given_no_alarm is not None
+    assert one.missed_given_no_alarm <= LIMIT < other.missed_given_no_alarm
+    assert one.queries == other.queries
     assert planned(bounded) is None, "within twice max_fnr"
-    assert planned(free) == pytest.approx(other.silent)
+    assert planned(free) == pytest.approx(other.missed_given_no_alarm)
     queries = (load(path, environ={}).queries["crowd"] for path in (bounded, free))
     kept, plain = (price_of(query).epsilon for query in queries)
     assert kept > plain
-    assert f"up to {other.silent:.2g} late" in tocsin("plan", str(free)).stdout
+    assert f"up to {other.missed_given_no_alarm:.2g} late" in tocsin("plan", str(free)).stdout
     check(bounded)
 
 
