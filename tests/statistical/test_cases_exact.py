@@ -49,9 +49,9 @@ def alarm(folder: Path, *lines: str, tolerance: int = 3) -> Query:
     return report.alarms.queries["crowd"]
 
 
-def tried(folder: Path, ring: dict[str, str], code: int = 0) -> dict[str, dict[str, Any]]:
+def tried(folder: Path, fires: dict[str, str], code: int = 0) -> dict[str, dict[str, Any]]:
     """Return what comes of a test of ``COUNTS``, by predicate."""
-    text = f"alarms: alarms.yaml\ntests: [{{name: t, counts: {COUNTS}, ring: {ring}}}]\n"
+    text = f"alarms: alarms.yaml\ntests: [{{name: t, counts: {COUNTS}, fires: {fires}}}]\n"
     (folder / "cases.yaml").write_text(text, encoding="utf-8")
     (found, _) = json_lines(tocsin("test", str(folder / "cases.yaml"), "--json"), code)
     return {check["about"]: check for check in found["checks"]}
@@ -82,7 +82,7 @@ def test_tslm_is_its_table(tmp_path: Path) -> None:
 
 
 def by_levels(ladder: Ladder, step: int, *, chained: bool = True) -> float:
-    """Return how likely a cell rings: R_j of ``docs/proofs/detection.md``, added up on a lattice.
+    """Return how likely a cell fires: R_j of ``docs/proofs/detection.md``, added up on a lattice.
 
     The coarsest level, whose noise is wide, is added up in closed form.
 
@@ -114,19 +114,19 @@ def by_levels(ladder: Ladder, step: int, *, chained: bool = True) -> float:
 
     last = len(rates) - 1
     tie = 1 - float(ladder.below.drop)
-    ring = masses(rates[last]) * np.where(
+    fires = masses(rates[last]) * np.where(
         lattice == -ladder.low[last], tie, lattice > -ladder.low[last]
     )
     for level in range(last - 1, 0, -1):
-        on = same(level) * ring + (1 - same(level)) * blurred(ring, rates[level])
+        on = same(level) * fires + (1 - same(level)) * blurred(fires, rates[level])
         if not chained:
-            on = masses(rates[level]) * ring.sum()
+            on = masses(rates[level]) * fires.sum()
         above = np.where(lattice >= ladder.high[level], masses(rates[level]), on)
-        ring = np.where(lattice < -ladder.low[level], 0.0, above)
+        fires = np.where(lattice < -ladder.low[level], 0.0, above)
     low, high = -ladder.low[0], ladder.high[0]
     within = at_least(low - lattice, rates[0]) - at_least(high - lattice, rates[0])
     stays = (lattice >= low) & (lattice < high)
-    on = ring @ (same(0) * stays + (1 - same(0)) * within)
+    on = fires @ (same(0) * stays + (1 - same(0)) * within)
     return float(at_least(np.array(high - step), rates[0]) + on)
 
 
@@ -142,15 +142,15 @@ def test_ppwlm_is_the_sum_over_its_noise(tmp_path: Path) -> None:
 
 
 def in_order(plan: SvtPlan, steps: Sequence[int], cell: int, order: Sequence[int]) -> float:
-    """Return how likely a cell rings in a fresh run whose questions come in an order.
+    """Return how likely a cell fires in a fresh run whose questions come in an order.
 
-    Summed over the threshold's noise; given that, over who rings before.
+    Summed over the threshold's noise; given that, over who fires before.
     """
     slow, fast = float(plan.threshold_rate), float(plan.query_rate)
     rho = np.arange(math.ceil(40 / slow))
     masses = -math.expm1(-slow) * np.exp(-slow * rho)
 
-    def rings(at: int) -> Floats:
+    def fires(at: int) -> Floats:
         needed = rho + plan.correction - steps[at]
         silent = 1 - np.exp(-fast * np.maximum(needed, 0))
         return 1 - silent ** (1 if plan.put_back else plan.questions)
@@ -159,12 +159,12 @@ def in_order(plan: SvtPlan, steps: Sequence[int], cell: int, order: Sequence[int
     for at in order[: order.index(cell)]:
         after: dict[int, Any] = {}
         for rung, mass in law.items():
-            chance = rings(at) if rung < plan.alarms else np.zeros(rho.size)
+            chance = fires(at) if rung < plan.alarms else np.zeros(rho.size)
             after[rung] = after.get(rung, 0) + mass * (1 - chance)
             after[rung + 1] = after.get(rung + 1, 0) + mass * chance
         law = after
     alive = sum(mass for rung, mass in law.items() if rung < plan.alarms)
-    return float(masses @ (alive * rings(cell)))
+    return float(masses @ (alive * fires(cell)))
 
 
 @pytest.mark.parametrize("alarms", [1, 2])

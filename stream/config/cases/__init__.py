@@ -1,1 +1,1 @@
-"""Files of tests: what goes into an alarm, and how likely it has to ring."""
+"""Files of tests: what goes into an alarm, and how likely it has to fire."""

@@ -22,18 +22,18 @@ __all__ = ["Case", "Chance", "Figure", "Given", "Rows", "WindowCase"]
 
 @dataclass(frozen=True, slots=True)
 class Chance:
-    """How likely a predicate is to ring.
+    """How likely a group is to fire.
 
     Args:
         cell: its number in the domain.
-        predicate: its name.
+        group: its name.
         range: the probabilities that are taken.
         place: where that is said.
-        severity: number of the level that rings, or a higher one; 0 of an alarm without.
+        severity: number of the level that fires, or a higher one; 0 of an alarm without.
     """
 
     cell: int
-    predicate: str
+    group: str
     range: Range
     place: Place
     severity: int = 0
@@ -41,17 +41,17 @@ class Chance:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """What a predicate counts.
+    """What a group counts.
 
     Args:
         cell: its number in the domain.
-        predicate: its name.
+        group: its name.
         statistics: one for each aggregate, in its units.
         place: where that is said.
     """
 
     cell: int
-    predicate: str
+    group: str
     statistics: tuple[int, ...]
     place: Place
 
@@ -78,9 +78,9 @@ class WindowCase:
     Args:
         start_ms: where it starts.
         end_ms: where it ends.
-        counts: of some predicates.
+        counts: of some groups.
         left_out: rows that caps leave out.
-        ring: of some predicates.
+        fires: of some groups.
         place: where it stands in the file.
     """
 
@@ -88,7 +88,7 @@ class WindowCase:
     end_ms: int
     counts: tuple[Figure, ...]
     left_out: tuple[Rows, ...]
-    ring: tuple[Chance, ...]
+    fires: tuple[Chance, ...]
     place: Place
 
 
@@ -99,12 +99,12 @@ class Given:
     Args:
         statistics: shape (statistics, cells), int64.
         references: shape (cells,), int64; ``None`` where the configuration says them, or none.
-        ring: of some predicates.
+        fires: of some groups.
     """
 
     statistics: NDArray[np.int64]
     references: NDArray[np.int64] | None
-    ring: tuple[Chance, ...]
+    fires: tuple[Chance, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""What a test says of predicates: their aggregates, their references, how likely they ring."""
+"""What a test says of groups: their aggregates, their references, how likely they fire."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 __all__ = ["ALL", "chances", "figures", "references_of", "statistics_of"]
 
 ALL: Final = "(all)"
-"""Names the only predicate of an alarm that groups by nothing, as in tables."""
+"""Names the only group of an alarm that groups by nothing, as in tables."""
 
 _FARTHEST: Final = 1 << 60
 
 
 def figures(query: Query, tree: Tree | None, at: Findings) -> tuple[Figure, ...]:
-    """Return aggregates of predicates, in units of their statistics.
+    """Return aggregates of groups, in units of their statistics.
 
     Args:
         query: the alarm.
@@ -51,7 +51,7 @@ def figures(query: Query, tree: Tree | None, at: Findings) -> tuple[Figure, ...]
 
 
 def statistics_of(query: Query, tree: Tree, at: Findings) -> NDArray[np.int64]:
-    """Return the same of all predicates, shape (statistics, cells); 0 where nothing is said."""
+    """Return the same of all groups, shape (statistics, cells); 0 where nothing is said."""
     whole = np.zeros((len(query.aggregates), len(query.counted)), dtype=np.int64)
     for figure in figures(query, tree, at):
         whole[:, figure.cell] = figure.statistics
@@ -68,7 +68,7 @@ def references_of(query: Query, tree: Tree, at: Findings) -> NDArray[np.int64]:
 
 
 def chances(query: Query, tree: Tree | None, at: Findings) -> tuple[Chance, ...]:
-    """Return how likely predicates are to ring, or severity levels of them."""
+    """Return how likely groups are to fire, or severity levels of them."""
     found = []
     for cell, name, level, value, one in _each_severity(query, tree, at):
         if not isinstance(value, Scalar):
@@ -86,7 +86,7 @@ def chances(query: Query, tree: Tree | None, at: Findings) -> tuple[Chance, ...]
 def _each_severity(
     query: Query, tree: Tree | None, at: Findings
 ) -> Iterator[tuple[int, str, int, Tree, Findings]]:
-    """Yield what is said of predicates as a whole, and of severity levels by their numbers."""
+    """Yield what is said of groups as a whole, and of severity levels by their numbers."""
     known = [level.name for level in query.aim.severities]
     for cell, name, value, one in _each(query, tree, query.domain, at):
         if not known or not isinstance(value, dict):
@@ -103,7 +103,7 @@ def _each_severity(
 def _each(
     query: Query, tree: Tree | None, domain: Domain, at: Findings
 ) -> Iterator[tuple[int, str, Tree, Findings]]:
-    """Yield predicates: their cells, names, what is said of them, and where."""
+    """Yield groups: their cells, names, what is said of them, and where."""
     if tree is None:
         return
     if not isinstance(tree, dict):
@@ -118,10 +118,10 @@ def _each(
     for name, value in tree.items():
         cell = _cell_of(domain, name)
         if cell is None:
-            message = f"`{name}` is no predicate of alarm `{query.id}`"
+            message = f"`{name}` is no group of alarm `{query.id}`"
             at.wrong(name, message, _remedy(domain, name), key=True)
         elif cell in seen:
-            message = f"`{name}` is the predicate that `{seen[cell]}` is, too"
+            message = f"`{name}` is the group that `{seen[cell]}` is, too"
             at.wrong(name, message, "write it once", key=True)
         else:
             seen[cell] = name
@@ -129,7 +129,7 @@ def _each(
 
 
 def _statistics(query: Query, value: Tree, at: Findings) -> tuple[int, ...] | None:
-    """Return the aggregates of one predicate."""
+    """Return the aggregates of one group."""
     specs = query.aggregates
     names = [heading(spec, query.feed) for spec in specs]
     values = value if isinstance(value, list) else [value]
@@ -172,7 +172,7 @@ def _units(value: Tree, name: str, unit: Fraction, at: Findings, *, negative: bo
 
 
 def _cell_of(domain: Domain, name: str) -> int | None:
-    """Return the number of the predicate with these values, which commas part; ``None`` if none."""
+    """Return the number of the group with these values, which commas part; ``None`` if none."""
     values = _values(domain, name)
     if len(values) != len(domain.fields):
         return None

@@ -1,6 +1,6 @@
 """The YAML of a file of tests: every key and its type.
 
-What predicates, events and times mean is known with the alarm only: ``stream.config.cases.reading``
+What groups, events and times mean is known with the alarm only: ``stream.config.cases.reading``
 reads them.
 """
 
@@ -43,7 +43,7 @@ _Counts = Annotated[Any, PlainValidator(_tree), WithJsonSchema(shapes.one_or_by_
 _Numbers = Annotated[
     Any, PlainValidator(_tree), WithJsonSchema(shapes.one_or_by_name(shapes.EXACT))
 ]
-_Ring = Annotated[Any, PlainValidator(_tree), WithJsonSchema(shapes.one_or_by_name(_CHANCE))]
+_Fires = Annotated[Any, PlainValidator(_tree), WithJsonSchema(shapes.one_or_by_name(_CHANCE))]
 _Events = Annotated[Any, PlainValidator(_tree), WithJsonSchema(shapes.one_or_by_name(_GIVEN))]
 _Files = Annotated[
     list[Text],
@@ -58,11 +58,11 @@ class WindowModel(Closed):
     start: Text
     """the instant that the window starts at; in timezone, unless it has an offset"""
     counts: _Counts = None
-    """its exact aggregates, caps applied, by predicate; others are not looked at"""
+    """its exact aggregates, caps applied, by group; others are not looked at"""
     left_out: dict[str, Whole] | None = None
     """how many events caps leave out: repeats, beyond_predicates, ..."""
-    ring: _Ring = None
-    """how likely predicates ring"""
+    fires: _Fires = None
+    """how likely groups fire"""
 
 
 class CaseModel(Closed):
@@ -73,13 +73,13 @@ class CaseModel(Closed):
     alarm: Name | None = None
     """which alarm; needed where there are several"""
     counts: _Counts = None
-    """exact aggregates of one window, by predicate; 0 for those not named"""
+    """exact aggregates of one window, by group; 0 for those not named"""
     references: _Numbers = None
-    """what a band lies around, by predicate, where a feed says it"""
+    """what a band lies around, by group, where a feed says it"""
     events: _Events = None
     """made-up events: a list, a file, or either by feed; counted as a replay counts"""
-    ring: _Ring = None
-    """how likely predicates ring: >= 0.99, or 0.2 to 0.4"""
+    fires: _Fires = None
+    """how likely groups fire: >= 0.99, or 0.2 to 0.4"""
     windows: list[WindowModel] | None = None
     """what is expected of windows of the events"""
     dropped: dict[str, Whole] | None = None
@@ -110,8 +110,8 @@ class CasesModel(Closed):
 
 CASE_EXAMPLES: Final = {
     "alarms": "alarms: alarms.yaml",
-    "tests": "tests: [{name: a full hall rings, counts: {hall: 200}, ring: {hall: '>= 0.99'}}]",
-    "name": "name: a full hall rings",
+    "tests": "tests: [{name: a full hall fires, counts: {hall: 200}, fires: {hall: '>= 0.99'}}]",
+    "name": "name: a full hall fires",
     "start": "start: 2025-03-03T09:00",
 }
 """How a missing key is written."""

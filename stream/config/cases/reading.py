@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CaseFile", "read_cases"]
 
-_EXPECTED: Final = "ring: {hall: '>= 0.99'}"
+_EXPECTED: Final = "fires: {hall: '>= 0.99'}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,8 +153,8 @@ def _query(case: CaseModel, known: Mapping[str, Alarms], at: Findings) -> Query 
         return None
     query = known[name].queries[name]
     if query.aim.looks > 1:
-        message = f"`{name}` rings before its window is over: counts of one window do not say when"
-        hint = "test it with TUMBLE instead of CUMULATE; `tocsin plan` says how soon it rings"
+        message = f"`{name}` fires before its window is over: counts of one window do not say when"
+        hint = "test it with TUMBLE instead of CUMULATE; `tocsin plan` says how soon it fires"
         at.wrong("alarm" if case.alarm else (), message, hint)
         return None
     return query
@@ -165,7 +165,7 @@ def _refuse_others(case: CaseModel, at: Findings) -> None:
     kind, others, hint = "counts", ("windows", "dropped"), "they are about events: write events"
     hint += " instead of counts"
     if case.counts is None:
-        kind, others = "events", ("references", "ring")
+        kind, others = "events", ("references", "fires")
         hint = "it is about counts: of events, write it into windows"
     for key in others:
         if getattr(case, key) is not None:
@@ -174,7 +174,7 @@ def _refuse_others(case: CaseModel, at: Findings) -> None:
 
 def _given(case: CaseModel, query: Query, at: Findings) -> Given:
     statistics = statistics_of(query, case.counts, at.under("counts"))
-    if case.ring is None:
+    if case.fires is None:
         at.wrong((), "nothing is expected of the counts", f"write {_EXPECTED}")
     references = None
     if query.reference is None and case.references is not None:
@@ -185,7 +185,7 @@ def _given(case: CaseModel, query: Query, at: Findings) -> Given:
         at.wrong((), f"{message} not told", "write references: {hall: 60}")
     elif query.reference is not None:
         references = references_of(query, case.references, at.under("references"))
-    return Given(statistics, references, chances(query, case.ring, at.under("ring")))
+    return Given(statistics, references, chances(query, case.fires, at.under("fires")))
 
 
 def _windows(
@@ -197,7 +197,7 @@ def _windows(
         bounds = _bounds(window.start, query, timezone, at)
         if any(bounds == (one.start_ms, one.end_ms) for one in found):
             at.wrong("start", "this window is there already", "write all of it in one place")
-        if window.counts is None and window.left_out is None and window.ring is None:
+        if window.counts is None and window.left_out is None and window.fires is None:
             message = "nothing is expected of the window"
             at.wrong((), message, f"write {_EXPECTED}, or counts: {{hall: 200}}")
         found.append(
@@ -205,7 +205,7 @@ def _windows(
                 *bounds,
                 figures(query, window.counts, at.under("counts")),
                 _rows(window.left_out or {}, at.under("left_out")),
-                chances(query, window.ring, at.under("ring")),
+                chances(query, window.fires, at.under("fires")),
                 at.place("start"),
             )
         )

@@ -44,16 +44,16 @@ alarms: {CONFIGURATION}
 tests:
   - name: it does not fire at the baseline
     counts: {{{group}: {baseline}}}
-    ring: {{{group}: "<= {seldom:f}"}}
+    fires: {{{group}: "<= {seldom:f}"}}
 
   - name: one more than the threshold fires as often as promised
     counts: {{{group}: {answers.threshold + 1}}}
-    ring: {{{group}: ">= {often}"}}
+    fires: {{{group}: ">= {often}"}}
 
   - name: the sample fires once
     events: {SAMPLE}
     windows:
       - start: "{start}"
         counts: {{{group}: {events.figure}}}
-        ring: {{{group}: ">= {_CERTAIN}"}}
+        fires: {{{group}: ">= {_CERTAIN}"}}
 """

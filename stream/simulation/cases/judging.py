@@ -42,15 +42,15 @@ class Check:
     """One thing that was expected.
 
     Args:
-        what: ``ring``, ``counts``, ``left_out``, ``dropped`` or ``complete``.
+        what: ``fires``, ``counts``, ``left_out``, ``dropped`` or ``complete``.
         about: the group, or the reason why rows are left out.
         expected: in words.
         found: in words; of a probability empty, as ``bounds`` has it.
         passed: whether it is as expected.
         place: its position in the file.
         start_ms: of the window; ``None`` where it is about no window of events.
-        bounds: where the probability lies, of ``ring``.
-        range: what is taken, of ``ring``.
+        bounds: where the probability lies, of ``fires``.
+        range: what is taken, of ``fires``.
     """
 
     what: str
@@ -117,7 +117,7 @@ def judged(case: Case, laws: dict[str, WindowLaw]) -> Verdict:
     checks = list(_dropped(case, read))
     for bounds, window in asked.items():
         checks += _window(case, law, window, counted[bounds])
-    if not any(window.ring for window in case.windows):
+    if not any(window.fires for window in case.windows):
         basis = ""
     return Verdict(case, tuple(checks), basis, read)
 
@@ -140,7 +140,7 @@ def _window(
         found = tuple(counted.statistics[:, figure.cell].tolist())
         yield Check(
             what="counts",
-            about=figure.predicate,
+            about=figure.group,
             expected=_figures(case.query, figure.statistics),
             found=_figures(case.query, found),
             passed=found == figure.statistics,
@@ -152,7 +152,7 @@ def _window(
         _refuse_unknown(rows, _LEFT_OUT)
         yield _of_rows("left_out", rows, left_out[rows.reason], window.start_ms)
     references = None if case.query.reference is None else counted.references
-    given = Given(counted.statistics, references, window.ring)
+    given = Given(counted.statistics, references, window.fires)
     yield from _fires(case, law, given, start_ms=window.start_ms)
 
 
@@ -160,14 +160,14 @@ def _fires(
     case: Case, law: WindowLaw, given: Given, *, start_ms: int | None = None
 ) -> Iterator[Check]:
     """Yield how likely groups fire: exactly, or by draws."""
-    ring, statistics, references = given.ring, given.statistics, given.references
-    asked = [(chance.cell, chance.severity) for chance in ring]
+    statistics, references = given.statistics, given.references
+    asked = [(chance.cell, chance.severity) for chance in given.fires]
     found: list[Bounds | None]
     if case.sampled is None or not asked:
         found = [law.bounds(cell, statistics, references, level) for cell, level in asked]
     else:
         found = [*law.estimates(asked, statistics, references, draws=case.sampled)]
-    for chance, bounds in zip(ring, found, strict=True):
+    for chance, bounds in zip(given.fires, found, strict=True):
         if bounds is None:
             raise chance.place.error(
                 f"how likely alarm `{case.query.id}` fires is not computed: {law.why_not}",
@@ -180,8 +180,8 @@ def _fires(
             else taken.meets(bounds.least, bounds.most)
         )
         yield Check(
-            what="ring",
-            about=chance.predicate,
+            what="fires",
+            about=chance.group,
             expected=taken.text,
             found="",
             passed=passed,

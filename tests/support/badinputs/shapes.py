@@ -61,16 +61,16 @@ alarms:
 GOOD_CASES = """\
 alarms: alarms.yaml
 tests:
-  - name: a full lab rings
+  - name: a full lab fires
     alarm: crowd
     counts: {lab: 60, hall: 3}
-    ring: {lab: ">= 0.95", hall: "<= 0.05"}
+    fires: {lab: ">= 0.95", hall: "<= 0.05"}
   - name: sixty people in the lab
     events: badges.jsonl
     windows:
       - start: 2025-03-03T10:00
         counts: {lab: 60}
-        ring: {lab: ">= 0.95"}
+        fires: {lab: ">= 0.95"}
   - name: some in the hall
     events:
       - {repeat: 3, person: "p{i}", room: hall, floor: 1, ts: "2025-03-03T09:00:00Z"}

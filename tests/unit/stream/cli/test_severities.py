@@ -19,16 +19,16 @@ alarms: alarms.yaml
 tests:
   - name: levels are told apart
     counts: {hall: 31, lab: 20}
-    ring:
+    fires:
       hall: {warning: ">= 0.99", critical: ">= 0.99"}
       lab: {warning: ">= 0.95", critical: "< 0.2"}
   - name: by draws
     counts: {hall: 31, lab: 20}
-    ring: {hall: {critical: "> 0.9"}, lab: ">= 0.9"}
+    fires: {hall: {critical: "> 0.9"}, lab: ">= 0.9"}
     sampled: 400
   - name: and not mixed up
     counts: {hall: 20}
-    ring: {hall: {critical: ">= 0.9"}}
+    fires: {hall: {critical: ">= 0.9"}}
 """
 
 

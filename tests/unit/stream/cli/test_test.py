@@ -65,15 +65,15 @@ def test_a_line_for_every_test_and_its_place_where_it_fails(tmp_path: Path) -> N
     configuration(tmp_path)
     path = written(
         tmp_path,
-        '{name: a full lab, counts: {lab: 60}, ring: {lab: ">= 0.95", hall: "< 0.01"}}',
-        '{name: an empty one, counts: {lab: 3}, ring: {lab: ">= 0.95"}}',
+        '{name: a full lab, counts: {lab: 60}, fires: {lab: ">= 0.95", hall: "< 0.01"}}',
+        '{name: an empty one, counts: {lab: 3}, fires: {lab: ">= 0.95"}}',
     )
     result = tocsin("test", path)
     assert (result.exit_code, result.stderr) == (1, "")
     first, second, place, total = result.stdout.splitlines()
     assert first == "ok    a full lab"
     assert second == "FAIL  an empty one"
-    assert place.startswith(f"        {path}:4:56: lab: fires with probability ")
+    assert place.startswith(f"        {path}:4:57: lab: fires with probability ")
     assert place.endswith(", expected >= 0.95")
     assert total == "2 tests, 1 failed"
     assert tocsin("test", path, "-v").stdout.count(f"{path}:3:") == 2
@@ -86,9 +86,9 @@ def test_a_line_for_every_test_and_its_place_where_it_fails(tmp_path: Path) -> N
 def test_numbers_are_shown_in_digits_that_tell(tmp_path: Path) -> None:
     """A probability that misses by little is not shown as what was expected."""
     configuration(tmp_path)
-    (ring,) = checks(written(tmp_path, '{name: t, counts: {lab: 33}, ring: {lab: "> 0"}}'))
-    bound = f"{ring['least'] + 1e-7:.9f}"
-    path = written(tmp_path, f'{{name: t, counts: {{lab: 33}}, ring: {{lab: ">= {bound}"}}}}')
+    (fires,) = checks(written(tmp_path, '{name: t, counts: {lab: 33}, fires: {lab: "> 0"}}'))
+    bound = f"{fires['least'] + 1e-7:.9f}"
+    path = written(tmp_path, f'{{name: t, counts: {{lab: 33}}, fires: {{lab: ">= {bound}"}}}}')
     (line,) = [line for line in tocsin("test", path).stdout.splitlines() if "fires" in line]
     shown = line.partition("probability ")[2].partition(",")[0]
     assert 0 < float(bound) - eval(shown) < 2e-7  # noqa: S307  # a number, or 1 - a number
@@ -169,12 +169,12 @@ def test_several_aggregates_are_a_list(tmp_path: Path) -> None:
     both, one = checks(
         written(
             tmp_path,
-            '{name: both, counts: [90, 900], ring: ">= 0.9"}',
-            '{name: one, counts: {(all): [90, -900]}, ring: {(all): "<= 0.1"}}',
+            '{name: both, counts: [90, 900], fires: ">= 0.9"}',
+            '{name: one, counts: {(all): [90, -900]}, fires: {(all): "<= 0.1"}}',
         )
     )
     assert (both["about"], one["about"]) == ("(all)", "(all)")
-    refused = tocsin("test", written(tmp_path, '{name: t, counts: 90, ring: "> 0"}'))
+    refused = tocsin("test", written(tmp_path, '{name: t, counts: 90, fires: "> 0"}'))
     assert refused.exit_code == 2
     assert "write a list of COUNT(*), SUM(age - threshold)" in refused.stderr
 
@@ -185,10 +185,10 @@ def test_what_has_no_law_is_refused_or_estimated(tmp_path: Path) -> None:
         *(tmp_path, "room", "COUNT(*) > 50 AND AVG(age) > 65"),
         *("mechanism: probe", "tolerance: {COUNT(*) > 50: 5, AVG(age) > 65: 30}"),
     )
-    test = '{name: t, counts: {lab: [90, 900]}, ring: {lab: ">= 0.9", hall: "<= 0.1"}SAMPLED}'
+    test = '{name: t, counts: {lab: [90, 900]}, fires: {lab: ">= 0.9", hall: "<= 0.1"}SAMPLED}'
     refused = tocsin("test", written(tmp_path, test.replace("SAMPLED", "")))
     assert refused.exit_code == 2
-    assert "alarms_test.yaml:3:53: how likely alarm `a` fires is not computed" in refused.stderr
+    assert "alarms_test.yaml:3:54: how likely alarm `a` fires is not computed" in refused.stderr
     assert "add `sampled: 1000`" in refused.stderr
     path = written(tmp_path, test.replace("SAMPLED", ", sampled: 200"))
     lab, hall = checks(path)
@@ -207,16 +207,16 @@ def test_a_band_rings_outside_its_reference(tmp_path: Path) -> None:
     lines = ('mechanism: {decider: {epsilon: "1"}}',)
     having = "ABS(COUNT(*) - REFERENCE) >= 20"
     alarm(tmp_path, "room", having, *lines, "reference: 40")
-    inside = '{name: t, counts: {lab: 40, hall: 90}, ring: {lab: "< 0.01", hall: "> 0.99"}}'
+    inside = '{name: t, counts: {lab: 40, hall: 90}, fires: {lab: "< 0.01", hall: "> 0.99"}}'
     checks(written(tmp_path, inside))
     alarm(tmp_path, "room", having, *lines, "reference: {feed: forecast}")
-    told = '{name: t, counts: {lab: 40}, references: {hall: 50, lab: 40}, ring: {lab: "< 0.01"}}'
+    told = '{name: t, counts: {lab: 40}, references: {hall: 50, lab: 40}, fires: {lab: "< 0.01"}}'
     checks(written(tmp_path, told, told.replace('lab: "< 0.01"', 'hall: "> 0.99"')))
-    refused = tocsin("test", written(tmp_path, '{name: t, counts: {lab: 1}, ring: {lab: "> 0"}}'))
+    refused = tocsin("test", written(tmp_path, '{name: t, counts: {lab: 1}, fires: {lab: "> 0"}}'))
     assert "write references: {hall: 60}" in refused.stderr
     ts = "ts: 1970-01-01T05:00:00Z"
     own = f"badges: [{{repeat: 60, person: '{{i}}', room: lab, {ts}}}]"
-    window = 'windows: [{start: 1970-01-01T05:00, ring: {lab: "< 0.01", hall: "< 0.01"}}]'
+    window = 'windows: [{start: 1970-01-01T05:00, fires: {lab: "< 0.01", hall: "< 0.01"}}]'
     both = f"{{name: t, events: {{{own}, forecast: [{{repeat: 60, room: lab, {ts}}}]}}, {window}}}"
     checks(written(tmp_path, both))
     result = tocsin("test", written(tmp_path, f"{{name: t, events: {{{own}}}, {window}}}"))
@@ -227,19 +227,19 @@ def test_a_run_says_what_it_is_the_law_of(tmp_path: Path) -> None:
     """Between asked last and asked first; a bound holds for both."""
     run = ("mechanism: {svt: {max_alarms: 1}}", "tolerance: 9")
     alarm(tmp_path, "room", "COUNT(*) > 50", *run)
-    both = '{name: t, counts: {lab: 60, hall: 60}, ring: {lab: "> 0.9"}}'
+    both = '{name: t, counts: {lab: 60, hall: 60}, fires: {lab: "> 0.9"}}'
     result = tocsin("test", written(tmp_path, both))
     assert result.exit_code == 1
     assert " to " in result.stdout
     assert "at least if asked last, at most if asked first" in result.stdout
-    alone = '{name: t, counts: {lab: 60}, ring: {lab: "> 0.9"}}'
+    alone = '{name: t, counts: {lab: 60}, fires: {lab: "> 0.9"}}'
     assert tocsin("test", written(tmp_path, alone)).exit_code == 0
 
 
 def test_several_files_and_standard_input(tmp_path: Path) -> None:
     """Each is named above its tests; paths start from the file, or from here."""
     configuration(tmp_path)
-    good = written(tmp_path, '{name: "a < b", counts: {lab: 60}, ring: {lab: "> 0.9"}}')
+    good = written(tmp_path, '{name: "a < b", counts: {lab: 60}, fires: {lab: "> 0.9"}}')
     other = tmp_path / "other.yaml"
     text = (tmp_path / "alarms_test.yaml").read_text(encoding="utf-8").replace("> 0.9", "< 0.9")
     other.write_text(text, encoding="utf-8")
@@ -256,7 +256,7 @@ def test_several_files_and_standard_input(tmp_path: Path) -> None:
 def test_one_wanted_alarm_or_a_name_is_needed(tmp_path: Path) -> None:
     """What is left to the planner cannot be tested; of several alarms one is named."""
     alarm(tmp_path, "room", "COUNT(*) > 50", "baseline: 3", "false_alarms: 1 per week")
-    test = '{name: t, counts: {lab: 60}, ring: {lab: "> 0.9"}}'
+    test = '{name: t, counts: {lab: 60}, fires: {lab: "> 0.9"}}'
     result = tocsin("test", written(tmp_path, test))
     assert (result.exit_code, "run `tocsin lock" in result.stderr) == (2, True)
     configuration(tmp_path)

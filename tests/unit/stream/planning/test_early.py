@@ -1,4 +1,4 @@
-"""What plans say of early alarms: their price beside how soon they ring; and what is refused."""
+"""What plans say of early alarms: their price beside how soon they fires; and what is refused."""
 
 from __future__ import annotations
 
@@ -107,11 +107,11 @@ def test_cases_of_early_alarms_are_refused(tmp_path: Path) -> None:
     """A case is one count of a window, and an early alarm sees its course."""
     written(tmp_path)
     tests = tmp_path / "tests.yaml"
-    case = "  - name: full\n    counts: {a: 200}\n    ring: {a: '>= 0.9'}\n"
+    case = "  - name: full\n    counts: {a: 200}\n    fires: {a: '>= 0.9'}\n"
     tests.write_text(f"alarms: alarms.yaml\ntests:\n{case}")
     ended = tocsin("test", str(tests))
     assert ended.exit_code == 2
-    assert "rings before its window is over" in ended.output
+    assert "fires before its window is over" in ended.output
 
 
 def test_looks_from_panes_say_what_an_event_pays(tmp_path: Path) -> None:
