@@ -160,7 +160,7 @@ class Archives:
                 moved = writing.state.archives
                 step = writing.tx.log.drop_through(moved[-1].last, _STEP) if moved else 0
             gone += step
-            if step == _STEP:
+            if self._door.store.give_back(_STEP_PAGES) or step == _STEP:
                 time.sleep(_PAUSE_S)
         while self._door.store.give_back(_STEP_PAGES):
             time.sleep(_PAUSE_S)

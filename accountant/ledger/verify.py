@@ -6,14 +6,13 @@ time. Read from its beginning, what it granted is added up by :mod:`accountant.a
 
 from __future__ import annotations
 
-import gc
 from collections import defaultdict
-from contextlib import contextmanager
 from itertools import takewhile
 from typing import TYPE_CHECKING
 
 from accountant.arguments import sentence_of
 from accountant.audit.sums import Sums
+from accountant.collecting import without_collector
 from accountant.errors import LedgerCorruptError, LedgerError
 from accountant.log import entries, images
 from accountant.log.entries import BEGINNING, Changed, Ended, Head, Retired, Snapshot
@@ -32,19 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["problems"]
 
 
-@contextmanager
-def _without_collector() -> Iterator[None]:
-    """Pause the search for circles of references: entries by the million are part of none."""
-    was = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if was:
-            gc.enable()
-
-
-@_without_collector()
+@without_collector()
 def problems(
     tx: Transaction,
     anchors: Mapping[int, bytes],

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from accountant.collecting import without_collector
 from accountant.errors import ConfigError, LedgerCorruptError, LedgerError
 from accountant.log.entries import Ended, decode
 from accountant.store.entry_rows import EntryRow
@@ -101,6 +102,7 @@ def write_entries(rows: Iterable[EntryRow], path: Path) -> int:
     return many
 
 
+@without_collector()
 def archive(ledger: Ledger, folder: Path, before_ms: int) -> Moved:
     """Move what may go of a ledger's entries to files, and finish what was cut off before.
 
