@@ -160,7 +160,7 @@ reference: $(DEV)  ## write what docs/reference says of commands, keys, metrics 
 
 .PHONY: site
 site: $(DEV)  ## the documentation as a site, in .cache/site
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet --config-file deploy/site/mkdocs.yml
+	$(BIN)/python -m deploy.site
 
 # uv resolves for every supported Python at once, so that one lock serves them all.
 LOCK := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no-emit-find-links \

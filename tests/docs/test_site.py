@@ -25,26 +25,26 @@ GOOD = "# Here\n\n[code](../code.py), [folder](../beside), [text](../beside/text
 
 def build(site: Path, to: Path) -> subprocess.CompletedProcess[str]:
     """Build a tree's site with warnings as errors."""
-    command = [sys.executable, "-m", "mkdocs", "build", "--strict", f"--site-dir={to}"]
     return subprocess.run(
-        [*command, f"--config-file={site / 'mkdocs.yml'}"],
+        [sys.executable, str(site / "__main__.py"), f"--to={to}"],
         check=False,
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
-        env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONDONTWRITEBYTECODE": "1"},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
     )
 
 
 def test_the_whole_documentation_becomes_a_site(tmp_path: Path) -> None:
     """Every link and anchor leads somewhere, and no page asks another server for anything."""
-    built = build(SITE, tmp_path)
-    assert built.returncode == 0, built.stderr[-3000:]
-    pages = sorted(tmp_path.rglob("*.html"))
+    to = tmp_path / "site"
+    built = build(SITE, to)
+    assert built.returncode == 0, built.stdout[-3000:]
+    pages = sorted(to.rglob("*.html"))
     assert len(pages) >= len(list((ROOT / "docs").rglob("*.md")))
     for page in pages:
         assert not ELSEWHERE.search(page.read_text(encoding="utf-8")), page
-    sources = tmp_path / "source"
+    sources = to / "source"
     assert (sources / "index.html").is_file()  # the README
     linked = "stream/decisions/schemas/alarm.schema.json"
     assert (sources / linked).read_bytes() == (ROOT / linked).read_bytes()
@@ -71,7 +71,7 @@ def tree(tmp_path: Path) -> Path:
 def test_what_is_linked_beside_the_pages_comes_along(tree: Path) -> None:
     """Code as it is, text as a page, a folder as a list."""
     built = build(tree / "deploy" / "site", tree / "out")
-    assert built.returncode == 0, built.stderr
+    assert built.returncode == 0, built.stdout
     assert (tree / "out" / "source" / "code.py").read_text(encoding="utf-8") == "x = 1\n"
     page = (tree / "out" / "index.html").read_text(encoding="utf-8")
     for link in ("source/code.py", "source/beside/index.html", "source/beside/text.html#there"):
@@ -94,7 +94,7 @@ def test_a_link_that_leads_nowhere_ends_the_build(tree: Path, broken: str) -> No
     (tree / "docs" / "README.md").write_text(broken, encoding="utf-8")
     built = build(tree / "deploy" / "site", tree / "out")
     assert built.returncode != 0
-    assert "WARNING" in built.stderr
+    assert "does not exist" in built.stderr
 
 
 def test_a_link_in_code_is_none(tree: Path) -> None:
@@ -102,7 +102,7 @@ def test_a_link_in_code_is_none(tree: Path) -> None:
     text = f"{GOOD}\n```md\n[no page](nothing.md)\n```\n"
     (tree / "docs" / "README.md").write_text(text, encoding="utf-8")
     built = build(tree / "deploy" / "site", tree / "out")
-    assert built.returncode == 0, built.stderr
+    assert built.returncode == 0, built.stdout
     assert "nothing.md" in (tree / "out" / "index.html").read_text(encoding="utf-8")
 
 
