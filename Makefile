@@ -114,7 +114,7 @@ papers: $(DEV)  ## the figures of the papers on other data (DATA=folder); writes
 	$(BIN)/python -m benchmarks.papers --write $(if $(DATA),--data $(DATA))
 
 .PHONY: model
-model: $(DEV)  ## the protocol's models and their broken twins, every state (docs/research/proofs/protocol.md)
+model: $(DEV)  ## the protocol's models and their broken twins, every state (docs/dev/protocol.md)
 	@deploy/prerequisites.sh spin gcc libc6-dev
 	$(BIN)/python -m tests.model.check
 

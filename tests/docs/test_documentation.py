@@ -90,7 +90,7 @@ def test_mechanisms_link_their_proofs(module: object) -> None:
 
 def test_every_attempt_is_enumerated() -> None:
     """Each row of the page of attempts names tests, and they are where it says."""
-    page = ROOT / "docs" / "research" / "proofs" / "attempts.md"
+    page = ROOT / "docs" / "research" / "attempts.md"
     rows = [line for line in page.read_text().splitlines() if line.startswith("| ")][1:]
     assert len(rows) > 10
     for row in rows:
