@@ -114,15 +114,15 @@ papers: $(DEV)  ## the figures of the papers on other data (DATA=folder); writes
 	$(BIN)/python -m benchmarks.papers --write $(if $(DATA),--data $(DATA))
 
 .PHONY: model
-model: $(DEV)  ## the protocol's models and their broken twins, every state (docs/proofs/protocol.md)
+model: $(DEV)  ## the protocol's models and their broken twins, every state (docs/dev/protocol.md)
 	@deploy/prerequisites.sh spin gcc libc6-dev
 	$(BIN)/python -m tests.model.check
 
 .PHONY: proofs
-proofs:  ## what Coq checks of the proofs (docs/proofs/score.v)
+proofs:  ## what Coq checks of the proofs (docs/research/proofs/score.v)
 	@deploy/prerequisites.sh coq
 	@mkdir -p .cache
-	cd .cache && coqc -q -o score.vo ../docs/proofs/score.v
+	cd .cache && coqc -q -o score.vo ../docs/research/proofs/score.v
 
 .PHONY: histories
 histories: $(DEV)  ## a thousand random histories of a ledger, beside a sequential accountant

@@ -1,8 +1,8 @@
 """What predicates have really lost: the realised losses of one query, added up cell by cell.
 
 Every number here depends on the data. The ledger's guarantee covers a reader who sees them (they
-are part of the transcript that epsilon_max bounds, ``docs/proofs/filter.md``), but the smaller loss
-that they state holds only towards readers who do not. They are the custodian's alone.
+are part of the transcript that epsilon_max bounds, ``docs/research/proofs/filter.md``), but the
+smaller loss that they state holds only towards readers who do not. They are the custodian's alone.
 
 Guarantee: where ``complete`` is true, no cell has lost more, towards readers of this query's
 decisions, in the period or at the instant summed over, than its cost here; and exactly that much

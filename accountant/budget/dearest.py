@@ -2,7 +2,7 @@
 
 Guarantee: a person counts in at most ``windows`` windows of a capped alarm in a period. Which ones
 follows from the log alone, never from noise, so whatever was drawn they lose at most the sum of the
-dearest so many. Proof: ``docs/proofs/filter.md``, "Caps over a period".
+dearest so many. Proof: ``docs/research/proofs/filter.md``, "Caps over a period".
 
 Every sum here grows with each loss it is given, so that bounds of early answers hold as they do
 without caps.

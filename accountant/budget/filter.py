@@ -2,7 +2,7 @@
 
 Guarantee: if windows are decided only after :meth:`BudgetFilter.answer` granted them, at a cost no
 larger than they reserved, the whole transcript, refusals included, is epsilon_max-DP for the
-scope's privacy unit. Proof: ``docs/proofs/filter.md``.
+scope's privacy unit. Proof: ``docs/research/proofs/filter.md``.
 
 The answer to a window is a function of how the windows *before* it in the fixed order ended: it is
 granted if their realised losses leave room for its worst case. Where some of them have not ended

@@ -7,7 +7,7 @@ Both are looked at by the questions of *other* alarms only: what an alarm keeps 
 Guarantee: what is kept is never negative, and a function of how the windows before the one asked
 about ended, of public configuration, and of acts of the custodian. So a filter that keeps it still
 holds the wall, and its answers tell no more than the transcript does. Proof:
-``docs/proofs/filter.md``.
+``docs/research/proofs/filter.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """``exp(-t)`` of a rational t, bounded by integers on both sides, as tightly as is asked for.
 
 Every probability that is drawn, every error that is promised and every wall that is a tail of the
-normal law is computed from such bounds. Proof: ``docs/proofs/noise.md``.
+normal law is computed from such bounds. Proof: ``docs/research/proofs/noise.md``.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _exp_neg_interval(t: Fraction, bits: int) -> tuple[int, int]:
 
     In units of ``2^-work``: x lies in ``[point, point + 1)``, and every term is the one before it
     times ``point`` over its order, rounded down: less than 2 units too small. The terms alternate
-    and shrink, and what is left out is less than 2. Proof: ``docs/proofs/noise.md``.
+    and shrink, and what is left out is less than 2. Proof: ``docs/research/proofs/noise.md``.
     """
     halvings = (t.numerator // t.denominator + 1).bit_length() + _HALVED
     work = bits + halvings + 8  # each squaring may double the width of the interval

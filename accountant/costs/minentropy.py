@@ -8,7 +8,7 @@ near zero where the adversary may be sure. An adversary who knows more beforehan
 prior per predicate: both bounds are then weighted by it.
 
 Guarantee: ``lower`` and ``upper`` enclose the exact value, floating point included, also where the
-search stops at its node limit. Proof: ``docs/proofs/minentropy.md``.
+search stops at its node limit. Proof: ``docs/research/proofs/minentropy.md``.
 
 Source: MIDE, Lemma 7, Definition 6 and Theorem 11. The lower bound printed in its section 5, with
 exp(-eps) in the denominator, is a misprint.

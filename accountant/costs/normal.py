@@ -1,7 +1,8 @@
 """The normal law's distribution function, bounded by integers on both sides.
 
 Gaussian privacy compares tails of the normal law. A wall that is stored, and a probability that is
-drawn, are computed from these bounds alone: never from floats. Proof: ``docs/proofs/gaussian.md``.
+drawn, are computed from these bounds alone: never from floats. Proof:
+``docs/research/proofs/gaussian.md``.
 """
 
 from __future__ import annotations

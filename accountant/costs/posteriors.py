@@ -1,7 +1,7 @@
 """The bounds that costs put on an adversary's posterior, level by level.
 
 Source: MIDE, Lemma 7, and what it comes to for general priors. Proof and rounding:
-``docs/proofs/minentropy.md``.
+``docs/research/proofs/minentropy.md``.
 """
 
 from __future__ import annotations

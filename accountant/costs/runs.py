@@ -2,8 +2,9 @@
 
 Guarantee: along every transcript the windows of a run with ``n`` alarms so far have lost, together,
 at most what they were charged: what it cost to open it, and ``n`` times what one alarm costs
-(``docs/proofs/filter.md``). So a window's own cost follows from its alarms alone, and it holds the
-most that it can cost: the whole run where it opens one, the alarms that are left inside one.
+(``docs/research/proofs/filter.md``). So a window's own cost follows from its alarms alone, and it
+holds the most that it can cost: the whole run where it opens one, the alarms that are left inside
+one.
 
 A run ends when its alarms are spent, at the next budget period, and whenever its query's
 configuration or past changes; its state is never used again then. The state (noisy threshold, cells

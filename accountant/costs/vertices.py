@@ -6,7 +6,7 @@ most, and perhaps which predicate is the fraction and how far it is from its low
 is the linear program with every entropy term replaced by its chord, and what the remainder of that
 program costs at least, since other predicates take it only in steps of their own. Best bound first.
 
-Proof: ``docs/proofs/minentropy.md``. Source: MIDE, Lemma 7, Definition 6 and Theorem 11.
+Proof: ``docs/research/proofs/minentropy.md``. Source: MIDE, Lemma 7, Definition 6 and Theorem 11.
 """
 
 from __future__ import annotations

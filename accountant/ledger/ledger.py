@@ -1,9 +1,9 @@
 """The ledger: what was reserved, drawn, released; the one place that says yes or no.
 
 Guarantee: along every history of calls, crashes and concurrent callers, the charges of windows that
-were ever decided stay within each scope's epsilon_max (``docs/proofs/filter.md``), every window is
-decided at most once, and the decisions of a query are numbered in the order of its windows without
-a gap: the numbers are published, so they tell nothing of when anything was stored.
+were ever decided stay within each scope's epsilon_max (``docs/research/proofs/filter.md``), every
+window is decided at most once, and the decisions of a query are numbered in the order of its
+windows without a gap: the numbers are published, so they tell nothing of when anything was stored.
 
 Every method is one short transaction, may be called again after any error, and is safe from many
 threads and processes. Nothing here reads a clock or draws a random number of its own.
@@ -313,7 +313,7 @@ class Ledger:
         """End a window without a draw, uncharged; an existing decision is returned as it is.
 
         A reservation is released. Reasons must not depend on event contents: see
-        ``docs/proofs/filter.md`` for what is assumed about them.
+        ``docs/research/proofs/filter.md`` for what is assumed about them.
 
         Args:
             key: the oldest undecided window of its query.

@@ -4,7 +4,7 @@ Guarantee: if every charge bounds the log-likelihood ratio of its decision for e
 neighbour may lack, then the sum over the charges bounds that of all decisions together, row by row;
 the largest sum over rows is the loss under unit ``event``, and the largest over the rows of a
 predicate is that predicate's loss. Where an answer is not exact it is too large, never too small.
-Proof: ``docs/proofs/composition.md``.
+Proof: ``docs/research/proofs/composition.md``.
 
 Nothing is intersected in advance: ``k`` charges may have the product of their cells as predicates,
 but only classes of values per attribute are made (:mod:`accountant.loss.tables`), and attributes
@@ -83,7 +83,7 @@ def worst_row(charges: Iterable[RowCharge], *, node_limit: int = NODE_LIMIT) -> 
     Rows have any values that a ``ValueSet`` knows; a region that should hold values of declared
     domains only is narrowed first (``Region.within``).
 
-    Source: MIDE, Theorems 5 and 6; ``docs/proofs/composition.md``.
+    Source: MIDE, Theorems 5 and 6; ``docs/research/proofs/composition.md``.
 
     Args:
         charges: any charges, in any order.

@@ -2,7 +2,7 @@
 
 What is mu-GDP changes no test's power by more than the normal law moves by mu. Losses of adaptively
 chosen steps add up in mu^2, so they are kept as ``rho = mu^2 / 2`` in loss units: the same whole
-numbers that a pure budget adds up in epsilon. Proofs: ``docs/proofs/gaussian.md``.
+numbers that a pure budget adds up in epsilon. Proofs: ``docs/research/proofs/gaussian.md``.
 
 Source: Dong, Roth and Su, *Gaussian differential privacy*, Corollary 1 (conversion); Smith and
 Thakurta, *Fully adaptive composition for Gaussian differential privacy* (the filter).

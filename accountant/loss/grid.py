@@ -3,7 +3,7 @@
 A row is one class of values per attribute (:func:`accountant.regions.regions.elementary`), and each
 shape looks at a few of them only, which are eliminated (:mod:`accountant.loss.elimination`). What
 that takes depends on the shapes alone, never on what they cost, and only grows with them: a grid
-that can be had for some shapes can be had for any of them (``docs/proofs/filter.md``).
+that can be had for some shapes can be had for any of them (``docs/research/proofs/filter.md``).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ the queries group by, where their cells are known and their regions fit on a gri
 (:mod:`accountant.loss.grid`). Otherwise it is a SAFE BOUND: cells that are not known are taken to
 meet all others but their equals; without a grid so are all that are grouped differently, and with
 too many regions (:mod:`accountant.regions.shapes`) all that meet the window asked about, or all
-there are, are taken to meet each other. Proof: ``docs/proofs/filter.md``.
+there are, are taken to meet each other. Proof: ``docs/research/proofs/filter.md``.
 """
 
 from __future__ import annotations

@@ -152,7 +152,7 @@ class RowCharge:
 def row_loss(charges: Iterable[RowCharge], row: Mapping[str, Value]) -> int:
     """Return what one row lost over all charges, in loss units.
 
-    Source: MIDE, Theorem 5; ``docs/proofs/composition.md``.
+    Source: MIDE, Theorem 5; ``docs/research/proofs/composition.md``.
 
     Args:
         charges: any charges, in any order.

@@ -6,7 +6,7 @@ which other values can be in regions (:func:`accountant.regions.regions.elementa
 those are left out that are in no region beyond those of another class: no row needs them to lose
 the most (Parallel Composition, Proposition 5). Source of the idea: the elementary predicates of
 MIDE, section 4, one attribute at a time instead of all intersections. Proof:
-``docs/proofs/composition.md``.
+``docs/research/proofs/composition.md``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Admission and settlement: the rules of ``docs/proofs/filter.md``, from state to entries.
+"""Admission and settlement: the rules of ``docs/research/proofs/filter.md``, from state to entries.
 
 Nothing here changes the state: an entry that is returned has yet to be appended. After one that
 ends windows, callers append :func:`answers` too: whatever ends a window answers those that waited

@@ -1,4 +1,4 @@
-"""What anybody may see: what rang for which window, released counts, and what was denied."""  # noqa: INP001  # a script's neighbour, no package
+"""What anybody may see: what fired for which window, released counts, and what was denied."""  # noqa: INP001  # a script's neighbour, no package
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ VARIABLES = (
     Variable("alarm", "alarm", "label_values(tocsin_plan_epsilon, query)"),
     Variable(
         "predicate",
-        "predicate",
+        "group",
         f"label_values(tocsin_predicate_rang_timestamp_seconds{{{CHOSEN}}}, predicate)",
     ),
 )
 ANNOTATIONS = (
     # A worker that starts anew shows 0 again: only a later window is an alarm.
     Annotation(
-        "rang",
+        "fired",
         f"({LAST_RANG} > 0) unless ({LAST_RANG} <= max by (query, predicate) ({RANG} offset 1m))",
-        f"{PREDICATE} rang",
+        f"{PREDICATE} fired",
         "red",
     ),
     Annotation(
@@ -44,23 +44,23 @@ ANNOTATIONS = (
     ),
 )
 PARTS = (
-    Row("What rings"),
+    Row("What fires"),
     Panel(
         "stat",
-        "Ringing in the last window",
-        "Predicates that rang for the window published last, and when it ended. Where that window "
-        "was denied nothing is known, and nothing is shown here: see the denials below.",
+        "Firing in the last window",
+        "Groups that fired for the window published last, and when it ended. Where that window "
+        "was denied nothing is known or shown here: see the denials below.",
         ((f"1000 * ({LAST_RANG} == on (query) group_left () ({LAST_WINDOW} > 0))", PREDICATE),),
         width=8,
         unit="dateTimeAsIso",
         steps=(("red", None),),
         instant=True,
-        nothing="nothing rings",
+        nothing="nothing fires",
     ),
     Panel(
         "state-timeline",
-        "Which predicate rang, and when",
-        "Red from the release of a window that the predicate rang for to the next window's.",
+        "Which group fired, and when",
+        "Red from the publication of a window that the group fired for to the next window's.",
         (
             (
                 (
@@ -73,13 +73,13 @@ PARTS = (
         width=16,
         most=1,
         steps=(("transparent", None), ("red", 1)),
-        words={"0": "silent", "1": "rang"},
+        words={"0": "did not fire", "1": "fired"},
     ),
     Panel(
         "bargauge",
-        "Since a predicate last rang",
-        "End of the last window that it rang for, within the time shown, also where workers were "
-        "started anew since. Of an alarm with more than 200 predicates, those 200 that rang last.",
+        "Since a group last fired",
+        "End of the last window that it fired for, within the time shown, also where workers were "
+        "started anew since. Of an alarm with more than 200 groups, those 200 that fired last.",
         (
             (
                 f"sort(time() - (max by (query, predicate) (max_over_time({RANG}[$__range])) > 0))",
@@ -89,7 +89,7 @@ PARTS = (
         width=8,
         unit="s",
         instant=True,
-        nothing="none has rung",
+        nothing="none has fired",
     ),
     Panel(
         "timeseries",
@@ -111,9 +111,9 @@ PARTS = (
     Panel(
         "timeseries",
         "Noisy count of the last window",
-        "From the release of a window to the next window's; a gap is a window that was denied. "
+        "From the publication of a window to the next window's; a gap is a window that was denied. "
         "Noise is not cut off: a count may be negative, and is right on average. Of an alarm with "
-        "more than 200 predicates, the first 200.",
+        "more than 200 groups, the first 200.",
         (
             (
                 (
@@ -145,13 +145,13 @@ PARTS = (
         instant=True,
         nothing="no alarm here has release: counts",
     ),
-    Row("Silence, and what is not known"),
+    Row("No alarm, and what is not known"),
     Panel(
         "timeseries",
         "Windows per hour, decided and denied",
-        "A decided window without an alarm is silence that holds to within max_fnr (with promise: "
-        "false_alarms, of what is twice the tolerance beyond its threshold). A denied one "
-        "says nothing: no alarm does not mean no danger.",
+        "A decided window misses a true alarm with probability max_fnr at most (with "
+        "bounded_error: fpr, one that is twice the tolerance beyond its threshold). A denied one "
+        "has no answer: no alarm does not mean no danger.",
         ((f"sum by (query, outcome) (increase({DECISIONS}[1h]))", "{{query}}: {{outcome}}"),),
         width=12,
     ),
@@ -176,7 +176,7 @@ PARTS = (
     Panel(
         "bargauge",
         "Planned epsilon per window",
-        "What one cell of one window costs at worst, as `tocsin plan` prints it; the wall beside.",
+        "What one group of a window costs at worst, as `tocsin plan` prints it; the limit beside.",
         (
             (f"max by (query) (tocsin_plan_epsilon{{{CHOSEN}}})", "{{query}}"),
             ("max(tocsin_budget_epsilon_max)", "epsilon_max"),

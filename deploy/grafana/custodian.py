@@ -12,7 +12,7 @@ VARIABLES = (
     Variable("alarm", "alarm", "label_values(tocsin_plan_epsilon, query)"),
     Variable(
         "predicate",
-        "predicate",
+        "group",
         'label_values(tocsin_predicate_epsilon{query=~"$alarm"}, predicate)',
     ),
 )
@@ -22,7 +22,7 @@ PARTS = (
         "gauge",
         "Budget spent in this period",
         (
-            "Loss of the worst-off privacy unit against epsilon_max, reservations included: "
+            "Highest loss of a privacy unit against epsilon_max, reservations included: "
             "of the period that it is now, and of the worst there was."
         ),
         (
@@ -48,9 +48,9 @@ PARTS = (
     ),
     Panel(
         "timeseries",
-        "Epsilon: spent and the wall",
+        "Epsilon: spent and the budget limit",
         (
-            "Reservations included; the ledger never lets it pass the wall. Every epsilon holds "
+            "Reservations included; the ledger never lets it pass the limit. Every epsilon holds "
             "at the delta beside."
         ),
         (
@@ -62,7 +62,7 @@ PARTS = (
     Panel(
         "bargauge",
         "Planned epsilon per window",
-        "What one cell of one window costs at worst, as `tocsin plan` prints it.",
+        "What one group of a window costs at worst, as `tocsin plan` prints it.",
         (('max by (query) (tocsin_plan_epsilon{query=~"$alarm"})', "{{query}}"),),
         width=4,
     ),
@@ -71,7 +71,7 @@ PARTS = (
     Panel(
         "timeseries",
         "Alarms per hour",
-        "Alarms published, by query.",
+        "Alarms published, by alarm.",
         (('sum by (query) (increase(tocsin_alarms_total{query=~"$alarm"}[1h]))', "{{query}}"),),
         width=8,
     ),
@@ -90,7 +90,7 @@ PARTS = (
     Panel(
         "stat",
         "Last window published",
-        "How long ago the last published window of each query ended.",
+        "How long ago the last published window of each alarm ended.",
         (
             (
                 'time() - max by (query) (tocsin_window_end_timestamp_seconds{query=~"$alarm"})',
@@ -103,8 +103,8 @@ PARTS = (
     Row("Health (custodian)"),
     Panel(
         "timeseries",
-        "From cut to alarm",
-        "Time from a window's cut to its release, live feeds only.",
+        "From window close to alarm",
+        "Time from a window's close to its publication, live feeds only.",
         (
             (
                 (
@@ -171,7 +171,7 @@ PARTS = (
     ),
     Panel(
         "timeseries",
-        "Decisions waiting to leave",
+        "Decisions waiting to be published",
         "Stored and not yet published.",
         (('max by (query) (tocsin_unpublished_decisions{query=~"$alarm"})', "{{query}}"),),
         width=5,
@@ -193,10 +193,7 @@ PARTS = (
     Panel(
         "stat",
         "Ready",
-        (
-            "1 while the worst-off worker can do its work as far as this goes: what /readyz "
-            "says, by check."
-        ),
+        ("1 while every worker passes the check: what /readyz says."),
         (("min by (check) (tocsin_ready)", "{{check}}"),),
         width=6,
         most=1,
@@ -205,8 +202,8 @@ PARTS = (
         "timeseries",
         "Partitions, by state",
         (
-            "1 for the state that a partition is in; anything but reading and end holds its "
-            "windows back."
+            "1 for the state that a partition is in; anything but reading and end blocks its "
+            "windows."
         ),
         (
             (
@@ -227,7 +224,7 @@ PARTS = (
     Panel(
         "stat",
         "Oldest window overdue by",
-        "Since when the oldest undecided window should have left; 0 where none is late.",
+        "Since when the oldest undecided window should have been published; 0 where none is late.",
         (
             (
                 (
@@ -294,9 +291,9 @@ PARTS = (
     Row("Realised losses (custodian; never for analysts)"),
     Panel(
         "timeseries",
-        "Dearest predicate against the wall",
+        "Highest realised loss against the budget limit",
         (
-            "What each query's dearest predicate has really lost: in the present budget "
+            "Realised loss of each alarm's highest-cost group: in the present budget "
             "period, or at the latest instant under unit event."
         ),
         (
@@ -309,7 +306,7 @@ PARTS = (
         "timeseries",
         "Min-entropy, normalised",
         (
-            "Share of the uncertainty about a predicate that the realised losses leave at "
+            "Share of the uncertainty about a group that the realised losses leave at "
             "least: 1 is all of it. In all workers' readings, the least."
         ),
         (('min by (query) (tocsin_min_entropy_normalised{query=~"$alarm"})', "{{query}}"),),
@@ -319,10 +316,10 @@ PARTS = (
     ),
     Panel(
         "bargauge",
-        "Dearest predicates",
+        "Highest-cost groups",
         (
-            "What the 20 dearest predicates of each query have really lost. Dear ones lie "
-            "near the threshold."
+            "Realised losses of the 20 highest-cost groups of each alarm. Groups near the "
+            "threshold cost most."
         ),
         (
             (

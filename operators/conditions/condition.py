@@ -223,7 +223,7 @@ class Condition:
         """What noise is drawn for, in the order of the formula's atoms.
 
         Atoms share a channel where their thresholds are whole multiples of the sensitivity apart in
-        every cell: others cannot share (``docs/proofs/probe.md``).
+        every cell: others cannot share (``docs/research/proofs/probe.md``).
         """
         groups: list[list[str]] = []
         for name in self.formula.atoms:

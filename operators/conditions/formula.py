@@ -4,7 +4,7 @@ A *literal* is an atom or its negation, written ``a`` or ``NOT a``. With NOT pus
 atoms a formula is monotone in its literals: none of them turns it false by turning true. A prime
 implicant is a least set of literals that makes it true, a prime implicate a least set that makes it
 false where all of them are. They say how far apart data are where it is true and where it is not
-(``docs/proofs/score.md``).
+(``docs/research/proofs/score.md``).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ One record moves every literal's step count by at most one step, in whatever dir
 moves their minima and maxima by at most one, and the j-th largest score of many cells, all of which
 it may move at once. The condition is then a single threshold test, however many comparisons it has
 and of however many groups it is asked: one noise decides it. The proof is in
-``docs/proofs/score.md``.
+``docs/research/proofs/score.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """How wide a band is: so many units of the aggregate, or a share of every cell's reference.
 
 References are public, and so is whatever is computed from them alone: a band that widens with its
-reference leaks no more than one that does not (``docs/proofs/deciders.md``).
+reference leaks no more than one that does not (``docs/research/proofs/deciders.md``).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 After DP-PQD. Every decider is planned from (aggregate, epsilon, tau), says which integer statistics
 of every cell it needs, and answers with one bit per cell. The proofs are in
-``docs/proofs/deciders.md``. May import ``operators.single`` and what is below it.
+``docs/research/proofs/deciders.md``. May import ``operators.single`` and what is below it.
 """
 
 from operators.base import Decider

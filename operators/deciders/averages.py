@@ -1,7 +1,7 @@
 """What deciders of AVG count, how far a mean is from the ends of its band, and ``lm`` for it.
 
 A mean's distance to an end is looked at as a sum over its events, so nothing is divided: it lies
-below ``u`` iff ``sum(u - x) > 0``. The proofs are in ``docs/proofs/deciders.md``.
+below ``u`` iff ``sum(u - x) > 0``. The proofs are in ``docs/research/proofs/deciders.md``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A private bound of the values in a cell, and the sparse vector that it and ``svt`` are made of.
 
-The proofs are in ``docs/proofs/deciders.md``.
+The proofs are in ``docs/research/proofs/deciders.md``.
 """
 
 from __future__ import annotations

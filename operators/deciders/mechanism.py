@@ -1,7 +1,7 @@
 """Deciders as a mechanism of alarms: ring where an aggregate has left its band.
 
-The proofs are those of the deciders, in ``docs/proofs/deciders.md``: ringing is their answer
-negated.
+The proofs are those of the deciders, in ``docs/research/proofs/deciders.md``: ringing is their
+answer negated.
 """
 
 from __future__ import annotations

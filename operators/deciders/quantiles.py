@@ -1,6 +1,6 @@
 """Deciders of MEDIAN and QUANTILE: ``hist`` and ``em``.
 
-The proofs are in ``docs/proofs/deciders.md``.
+The proofs are in ``docs/research/proofs/deciders.md``.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class HistogramBand(PlannedBand[Quantile]):
         tau: half-width of the band, in the domain's units, at least 1, or a share of the reference.
 
     Source: DP-PQD, Algorithm 3 and Proposition 6.2; its second comparison is off by one for an even
-    number of events (``docs/proofs/deciders.md``).
+    number of events (``docs/research/proofs/deciders.md``).
     """
 
     name: ClassVar[str] = "hist"

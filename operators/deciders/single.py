@@ -1,6 +1,6 @@
 """Deciders of COUNT and SUM that look at the aggregate itself: ``lm`` and ``em``.
 
-The proofs are in ``docs/proofs/deciders.md``.
+The proofs are in ``docs/research/proofs/deciders.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Deciders of SUM that need not pay for the largest value anyone may have: ``r2t`` and ``svt``.
 
 Both look at the sum with every value capped at 2, 4, 8, ... The proofs are in
-``docs/proofs/deciders.md``.
+``docs/research/proofs/deciders.md``.
 """
 
 from __future__ import annotations

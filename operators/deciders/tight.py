@@ -1,6 +1,6 @@
 """``tight``: the extremal curve over the signed distance to the end of the band.
 
-The proofs, and among which deciders none does better, are in ``docs/proofs/deciders.md``.
+The proofs, and among which deciders none does better, are in ``docs/research/proofs/deciders.md``.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ class TightBand(PlannedBand[Kind]):
         probabilities: shape (entries,), uint64, in units of 2^-64, increasing.
         lowest: x of the first entry.
 
-    Source: the extremal curve of ``docs/proofs/tslm.md`` (after MIDE, Algorithm 1), for the problem
-    of DP-PQD, Definition 3.1.
+    Source: the extremal curve of ``docs/research/proofs/tslm.md`` (after MIDE, Algorithm 1), for
+    the problem of DP-PQD, Definition 3.1.
     """
 
     name: ClassVar[str] = "tight"
@@ -132,7 +132,7 @@ class TightBand(PlannedBand[Kind]):
         An aggregate outside is called "within" with probability at most ``max_fnr``; one more than
         twice the tolerance inside the band is called "outside" with probability at most
         ``max_fpr``. Where there are such aggregates, no mechanism keeps that for less
-        (``docs/proofs/tslm.md``).
+        (``docs/research/proofs/tslm.md``).
 
         Args:
             kind: COUNT, SUM or a quantile.

@@ -1,7 +1,7 @@
 """How likely one cell rings by a formula: exact laws, from what a mechanism was planned with.
 
 For plans and tests: what is computed here from a count is as private as the count. The recursion is
-that of ``docs/proofs/detection.md``.
+that of ``docs/research/proofs/detection.md``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 What every mechanism for formulas plans from. A literal ``a`` has the step count of its channel plus
 a public offset, ``NOT a`` that of ``a`` negated and less one, and noise on the channel's step count
-is noise of the same law on each of theirs (``docs/proofs/probe.md``).
+is noise of the same law on each of theirs (``docs/research/proofs/probe.md``).
 """
 
 from __future__ import annotations

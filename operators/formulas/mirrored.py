@@ -4,7 +4,7 @@ A mechanism that seldom misses a true condition, asked of the condition's negati
 false condition true. So the negation is decided, its misses bounded by what false alarms may be,
 and the answer is turned round: what the mechanism proves of misses is then proved of false alarms,
 and the other way round. Privacy is the mechanism's own, as turning an answer round looks at
-nothing else. The proof is in ``docs/proofs/score.md``.
+nothing else. The proof is in ``docs/research/proofs/score.md``.
 """
 
 from __future__ import annotations

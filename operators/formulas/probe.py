@@ -3,7 +3,7 @@
 The first phase reads every channel at the rate of a wide tolerance. From its noisy values the
 number of false alarms is estimated; channels that exceed their allowance are read once more, at the
 coarsest level whose estimate keeps it, in the cells whose answer is still open. The proof is in
-``docs/proofs/probe.md``.
+``docs/research/proofs/probe.md``.
 """
 
 from __future__ import annotations

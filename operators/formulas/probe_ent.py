@@ -1,7 +1,7 @@
 """ProBE-Ent: DPPWLM's choice of levels on every channel of a formula.
 
 Channels are read in turns, the one on which least has been paid first, and only in the cells whose
-answer they can still change. The proof is in ``docs/proofs/probe.md``.
+answer they can still change. The proof is in ``docs/research/proofs/probe.md``.
 """
 
 from __future__ import annotations

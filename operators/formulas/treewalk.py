@@ -4,7 +4,7 @@ Every channel has levels, every literal boundaries on those of its channel. A ce
 until a level decides it; a channel is read on, in a cell, only while an open literal of its own can
 still change the answer there. What is open in the end counts as true. Whatever walk is taken, a
 miss needs a passed boundary, and a cell loses what it read. The proof is in
-``docs/proofs/probe.md``.
+``docs/research/proofs/probe.md``.
 """
 
 from __future__ import annotations

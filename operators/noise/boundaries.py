@@ -3,7 +3,7 @@
 The noise of gradual release is a Markov chain over its levels. The probability that it falls below
 a boundary at *any* level is computed here by an exact forward recursion, certified from above. A
 walk that skips levels, and chooses them from what it has read, can then only cross fewer
-boundaries. The proof is in ``docs/proofs/progressive.md``.
+boundaries. The proof is in ``docs/research/proofs/progressive.md``.
 """
 
 from __future__ import annotations

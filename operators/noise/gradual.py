@@ -2,7 +2,8 @@
 
 The noise is drawn at the finest level and blurred step by step. Every coarser value is then a
 function of a finer one and of fresh randomness, so whoever reads levels from coarse to fine and
-stops has lost the rate of the level where he stopped. The proof is in ``docs/proofs/gradual.md``.
+stops has lost the rate of the level where he stopped. The proof is in
+``docs/research/proofs/gradual.md``.
 """
 
 from __future__ import annotations

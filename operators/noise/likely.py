@@ -1,7 +1,7 @@
 """How likely a value is to be inside an interval at a finer level, given a coarser one.
 
 All step counts count as equally likely beforehand. Floats: they guide which level a walk reads
-next, which any rule may choose (``docs/proofs/progressive.md``).
+next, which any rule may choose (``docs/research/proofs/progressive.md``).
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 The noise of gradual release is drawn from the finest level to the coarsest, and every further draw
 only changes the rate of each Laplace in such a sum. A boundary changes a few weights at its edges.
 So the law of a walk over levels is followed exactly, whatever the rates, without a lattice. Floats:
-for plans and tests, never for promises (``docs/proofs/detection.md``).
+for plans and tests, never for promises (``docs/research/proofs/detection.md``).
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ A draw is a uniform real, known to as many bits as the questions need that are a
 below a quantile where it is below the normal law's distribution function there, which is bounded by
 integers on both sides. Bits that fall between the bounds are extended. So every answer, and all
 answers together, have the law of the continuous normal. The proof is in
-``docs/proofs/gaussian.md``.
+``docs/research/proofs/gaussian.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Rounded normal noise: whole numbers whose sum with a count is exactly Gaussian private.
 
 For who releases a noisy count under a Gaussian promise. Decisions need none of it: they compare
-draws and round nothing. The proof is in ``docs/proofs/gaussian.md``.
+draws and round nothing. The proof is in ``docs/research/proofs/gaussian.md``.
 """
 
 from __future__ import annotations

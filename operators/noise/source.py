@@ -2,7 +2,7 @@
 
 A probability is known through certified integer bounds, as exactly as a comparison asks for: random
 bits are compared with its leading bits, and both are extended when they tie, so that every draw has
-exactly the law it names. The proof is in ``docs/proofs/noise.md``.
+exactly the law it names. The proof is in ``docs/research/proofs/noise.md``.
 
 Nothing else in the package touches randomness.
 """

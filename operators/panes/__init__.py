@@ -1,8 +1,8 @@
 """One noise per pane, shared by every window that is made of panes: an event pays once.
 
 The noisy statistics of panes, released once; what windows ask of them, for nothing more; and what
-each way to answer the same questions costs. The proofs are in ``docs/proofs/panes.md``. May import
-``operators.single`` and what is below it.
+each way to answer the same questions costs. The proofs are in ``docs/research/proofs/panes.md``.
+May import ``operators.single`` and what is below it.
 """
 
 from operators.panes.comparison import Alternative, alternatives

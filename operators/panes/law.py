@@ -2,7 +2,7 @@
 
 ``P[S_m >= j]`` of m independent discrete Laplaces is a sum of m terms, all of them positive, and so
 is the chance that any of ``S_1, ..., S_m`` is so large: no normal law, no convolution and nothing
-cut off. The derivations are in ``docs/proofs/panes.md``.
+cut off. The derivations are in ``docs/research/proofs/panes.md``.
 """
 
 from __future__ import annotations

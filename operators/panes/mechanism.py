@@ -2,7 +2,7 @@
 
 What a pane counts is released once, with exact discrete Laplace noise. Whatever is computed from
 noisy panes is free: windows of any length, several thresholds, any combination. Proof:
-``docs/proofs/panes.md``.
+``docs/research/proofs/panes.md``.
 """
 
 from __future__ import annotations

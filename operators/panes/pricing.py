@@ -99,8 +99,8 @@ class PaneQuestion:
 def least_units(question: PaneQuestion, terms: int) -> int:
     """Return the least whole loss units per pane and cell that keep the promise.
 
-    Both errors fall as the noise narrows (``docs/proofs/panes.md``), so bisection finds the least;
-    floats only say where to look.
+    Both errors fall as the noise narrows (``docs/research/proofs/panes.md``), so bisection finds
+    the least; floats only say where to look.
 
     Args:
         question: its own number of panes is not read.

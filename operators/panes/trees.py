@@ -6,7 +6,7 @@
 
 A window of panes 1 to 6 is node 1 of level 0, nodes 1 and 2 of level 1 and node 6 of level 0: of
 every level only what the coarser ones leave over at its two ends. An event lies in one node of
-every level. Proof: ``docs/proofs/panes.md``.
+every level. Proof: ``docs/research/proofs/panes.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Windows over shared panes, as a configuration names them: the operator and its descriptor.
 
 An alarm asks one question of its windows; what other alarms need of the same panes is in its aim.
-Proof: ``docs/proofs/panes.md``.
+Proof: ``docs/research/proofs/panes.md``.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ class Scored:
 
     Guarantee: that of ``operator``, whose law and cost it has, for neighbours that move all
     statistics at once; what it promises of one test holds of the whole condition
-    (``docs/proofs/score.md``).
+    (``docs/research/proofs/score.md``).
 
     Args:
         score: of the condition.

@@ -1,7 +1,7 @@
 """What is pure, paid by a Gaussian budget: the same decisions, at the price of their worst case.
 
 Losses that depend on what was drawn do not add up in ``mu^2 / 2``, so nothing is given back: every
-cell costs what its mechanism could have lost. Proof: ``docs/proofs/gaussian.md``.
+cell costs what its mechanism could have lost. Proof: ``docs/research/proofs/gaussian.md``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A bit has no tails to argue about: two coins are mu-GDP exactly if their normal quantiles are at
 most mu apart. So firing probabilities on an even grid of quantiles, rounded by less than is left
 between two steps and mu, pay what theory asks for and not more. The proof is in
-``docs/proofs/gaussian.md``.
+``docs/research/proofs/gaussian.md``.
 """
 
 from __future__ import annotations

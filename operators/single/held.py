@@ -2,7 +2,7 @@
 
 Guarantee: the law and the cost of the others are those of a window that has no other cells, so that
 nothing that is drawn, chosen or paid depends on what a held cell counts. Which cells are held has
-to follow from what was released before. Proof: ``docs/proofs/hold.md``.
+to follow from what was released before. Proof: ``docs/research/proofs/hold.md``.
 """
 
 from __future__ import annotations

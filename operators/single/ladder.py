@@ -2,7 +2,7 @@
 
 What progressive mechanisms walk on. The levels are those of one gradual release
 (``operators.noise.gradual``); boundaries on the whole grid (``operators.noise.boundaries``) keep
-the promise for every walk over it. The proof is in ``docs/proofs/progressive.md``.
+the promise for every walk over it. The proof is in ``docs/research/proofs/progressive.md``.
 """
 
 from __future__ import annotations

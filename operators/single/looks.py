@@ -4,7 +4,7 @@ What all looks at a window have in common, whatever decides them: a cell that ha
 a step is decided only after all steps before it. Then what leaves is, per cell, the number of the
 first look that rang, or none. Two ways to look are priced for a whole window: the naive one (each
 look a decision of its own, ``EachLook``), and one sparse-vector run per window and cell
-(``operators.svt.early``). Proof: ``docs/proofs/early.md``.
+(``operators.svt.early``). Proof: ``docs/research/proofs/early.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """NLM, the naive Laplace mechanism: a baseline for experiments only.
 
 It compares the noisy statistic with the threshold itself, so a statistic just above the threshold
-is missed up to half of the time: it does NOT keep ``max_fnr``. Proof: ``docs/proofs/nlm.md``.
+is missed up to half of the time: it does NOT keep ``max_fnr``. Proof:
+``docs/research/proofs/nlm.md``.
 """
 
 from __future__ import annotations

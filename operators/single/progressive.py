@@ -2,7 +2,8 @@
 
 All cells start at a rate that costs next to nothing. Whatever is far above or below its threshold
 is decided there; the rest goes on to finer levels of the same noise, and a cell pays for the level
-where it stopped (``operators.single.ladder``). The proof is in ``docs/proofs/progressive.md``.
+where it stopped (``operators.single.ladder``). The proof is in
+``docs/research/proofs/progressive.md``.
 """
 
 from __future__ import annotations

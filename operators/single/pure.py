@@ -2,7 +2,7 @@
 
 The worst of all epsilon-private mechanisms is randomised response. Two coins are mu-GDP exactly if
 their normal quantiles are at most mu apart, and from there the price follows. Proof:
-``docs/proofs/gaussian.md``.
+``docs/research/proofs/gaussian.md``.
 """
 
 from __future__ import annotations

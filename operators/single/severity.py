@@ -3,7 +3,8 @@
 Every level has the extremal curve of its own promise, all of them of one loss. One uniform per cell
 is read against all curves, and the highest level whose curve it lies below rings: a higher level
 implies the lower ones, and neighbours lose what one curve does, not the sum. Thresholds are read
-off one grid of the sensitivity. The proof is in ``docs/proofs/score.md``, *Severity levels*.
+off one grid of the sensitivity. The proof is in ``docs/research/proofs/score.md``, *Severity
+levels*.
 """
 
 from __future__ import annotations

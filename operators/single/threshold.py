@@ -1,6 +1,6 @@
 """TSLM as configurations name it: the extremal curve over the score of a condition.
 
-Proofs: ``docs/proofs/tslm.md`` and ``docs/proofs/score.md``.
+Proofs: ``docs/research/proofs/tslm.md`` and ``docs/research/proofs/score.md``.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A table of exact probabilities over the step count s' of an integer test. The table is the extremal
 curve of epsilon-differential privacy through the promised miss probability, rounded so that every
 two neighbouring entries satisfy the definition in exact integers. The proof is in
-``docs/proofs/tslm.md``.
+``docs/research/proofs/tslm.md``.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ class Tslm(EachByItself):
         lowest: step count of the first entry.
 
     Source: MIDE, Algorithm 1 (threshold shift) and Definition 3 (beta-false negative rate), with
-    the Laplace law replaced by the extremal one; optimality as in ``docs/proofs/tslm.md``.
+    the Laplace law replaced by the extremal one; optimality as in ``docs/research/proofs/tslm.md``.
     """
 
     test: IntegerTest

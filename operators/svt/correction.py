@@ -6,7 +6,7 @@ far below it, r maximises Gamma(r + a)^k (1 - Gamma(r - a)), Gamma the law of v 
 only move a public threshold: privacy doesn't depend on them, and floats do.
 
 Source: SVT-Exp, Equations 8 and 9, Appendix D and Algorithms 3 and 4.
-Proof: ``docs/proofs/svt.md``.
+Derived in ``docs/research/svt-runs.md``.
 """
 
 from __future__ import annotations

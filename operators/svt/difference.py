@@ -1,7 +1,7 @@
 """The law of v - rho: a question's geometric noise less the noise of the threshold.
 
 Closed forms: in floats to search with, and for the one-sided threshold in certified bounds to
-promise by. Proof: ``docs/proofs/svt.md``.
+promise by. Proof: ``docs/research/proofs/svt.md``.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ it ends. Looks without a ring are free, so a cell of a window costs ``open_units
 however many looks there are; more looks only ask for less noise, as each may ring by mistake. Where
 an event counts alike in all steps after its own (``Condition.steady``), it pays the dearer of the
 two and never both: it makes the ring likelier and all that is quiet before it rarer, or neither.
-Proof: ``docs/proofs/early.md``, which rests on ``docs/proofs/svt.md``.
+Proof: ``docs/research/proofs/early.md``, which rests on ``docs/research/proofs/svt.md``.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The operator of a query whose windows share runs of questions under one noisy threshold. Planned
 like the mechanisms of single windows; decided through a run's state, which the caller keeps. Proof:
-``docs/proofs/svt.md``.
+``docs/research/proofs/svt.md``.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Svt:
         gaussian: whether a Gaussian budget pays: for the whole run, by its opening.
 
     Source: SVT-Exp, Algorithm 2 and Theorems 2 and 3, on integers and with one-sided noise on the
-    threshold, which ``docs/proofs/svt.md`` shows to be as private as the paper's.
+    threshold, which ``docs/research/proofs/svt.md`` shows to be as private as the paper's.
     """
 
     score: Score

@@ -2,7 +2,8 @@
 
 With one-sided noise on the threshold, a dearer threshold only raises the chance to ring and dearer
 alarms only lower it. So for every correction there is one least pair of prices that keeps the
-promise, and only corrections in (-steps, 0] come into question. Proof: ``docs/proofs/svt.md``.
+promise, and only corrections in (-steps, 0] come into question. Proof:
+``docs/research/proofs/svt.md``.
 """
 
 from __future__ import annotations

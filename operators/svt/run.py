@@ -3,7 +3,7 @@
 All questions of a run share one noisy threshold; a question rings where its noisy step count
 reaches it, and the run is spent after so many alarms. What is between two alarms is negative, so
 a whole window is drawn at once and its first alarms are picked out in the order of asking.
-Proof: ``docs/proofs/svt.md``.
+Proof: ``docs/research/proofs/svt.md``.
 """
 
 from __future__ import annotations

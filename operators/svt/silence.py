@@ -3,7 +3,7 @@
 A silent question makes high noise of the threshold likelier, the more so the likelier it was to
 ring: a run whose quiet cells hardly ever ring says next to nothing by its silence. So what is asked
 for is a lower rate of false alarms, and the highest that will do is looked for. Proof:
-``docs/proofs/svt.md``.
+``docs/research/proofs/svt.md``.
 """
 
 from __future__ import annotations

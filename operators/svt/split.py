@@ -3,7 +3,7 @@
 A budget eps_1 + eps_2 buys a threshold noise of rate eps_1 and, for c alarms, query noises of rate
 eps_2 / 2c (eps_2 / c where all queries move one way). The split that minimises the variance of
 their difference is eps_2 = w eps_1 where the threshold's noise is the paper's. What a promise wants
-is another split, which the planner finds. Proof: ``docs/proofs/svt.md``.
+is another split, which the planner finds. Source of both: ``docs/research/svt-runs.md``.
 """
 
 from __future__ import annotations

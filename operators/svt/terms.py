@@ -56,7 +56,7 @@ class SvtPlan:
     Then a run that has rung n times so far has lost at most ``open_units + n * alarm_units``, along
     every prefix of its answers; with ``resample``,
     ``min(n + 1, alarms) * open_units + n * alarm_units``. Questions without an alarm cost nothing.
-    Proof: ``docs/proofs/svt.md``.
+    Proof: ``docs/research/proofs/svt.md``.
 
     Args:
         open_units: eps_1 in loss units, at least 1: paid once, by opening the run.

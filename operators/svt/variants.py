@@ -4,7 +4,7 @@ Both are exact on integers and go in through ``ask(..., draw=...)``. Laplace noi
 geometric noise of the same rate, at twice the variance. Gaussian noise is not private at any rate:
 its loss is (epsilon, delta), stated by ``gaussian_epsilon`` and accounted by nobody. ``renyi_loss``
 states the Renyi loss of either. Gumbel noise
-has no exact sampler here; benchmarks use a float one. Proof: ``docs/proofs/svt.md``.
+has no exact sampler here; benchmarks use a float one. Proof: ``docs/research/proofs/svt.md``.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ def gaussian_epsilon(plan: SvtPlan, variance: float, questions: int, delta: floa
         ValueError: numbers out of range.
 
     Source: after Zhu and Wang, "Improving sparse vector technique with Renyi differential privacy";
-    ``docs/proofs/svt.md`` proves this bound.
+    ``docs/research/proofs/svt.md`` proves this bound.
     """
     if variance <= 0 or questions < 1 or not 0 < delta < 1:
         raise ArgumentError("a variance above 0, at least one question, delta in (0, 1)")
@@ -129,7 +129,7 @@ def renyi_loss(
             threshold that is drawn anew, with Gaussian questions.
 
     Source: Bun and Steinke, "Concentrated differential privacy", on pure mechanisms; the appendix
-    I of SVT-Exp accounts so alarm by alarm. ``docs/proofs/svt.md`` proves the bounds.
+    I of SVT-Exp accounts so alarm by alarm. ``docs/research/proofs/svt.md`` proves the bounds.
     """
     if not 1 < order < math.inf or (variance is None) != (questions is None):
         raise ArgumentError("an order above 1, and a variance with its number of questions")

@@ -1,10 +1,10 @@
 """Released counts: what the noisy panes of a window add up to, as the ledger keeps it.
 
 Guarantee: they are a function of noisy panes, of configuration, and of nothing else, so they cost
-nothing more than these (``docs/proofs/panes.md``). They are stored with the decision that they
-leave with, and in the part that its hash covers: a retry and a replay have the same, also when the
-panes are kept no more. They are not cut off at 0: that would protect nobody, and what is cut off is
-too high on average, most where little is counted.
+nothing more than these (``docs/research/proofs/panes.md``). They are stored with the decision that
+they leave with, and in the part that its hash covers: a retry and a replay have the same, also when
+the panes are kept no more. They are not cut off at 0: that would protect nobody, and what is cut
+off is too high on average, most where little is counted.
 """
 
 from __future__ import annotations

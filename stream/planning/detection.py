@@ -3,7 +3,7 @@
 Where one count or sum is not enough, as a function of the condition's score. Exact from the
 configuration alone, by the law of the alarm's own mechanism, and therefore public: no data is read.
 Where no exact law is known there is no number, and :func:`why_not` says why. Proof:
-``docs/proofs/detection.md``.
+``docs/research/proofs/detection.md``.
 """
 
 from __future__ import annotations

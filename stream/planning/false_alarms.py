@@ -62,7 +62,7 @@ def false_alarms(law: DetectionCurve, budget: Budget) -> FalseAlarms | None:
     """Add up the false alarms of the fullest week, if all its windows are decided.
 
     An alarm is false where the condition does not hold. SVT runs bound how many there are: see
-    ``docs/proofs/detection.md``.
+    ``docs/research/proofs/detection.md``.
 
     Args:
         law: of the alarm.

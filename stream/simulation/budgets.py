@@ -2,7 +2,7 @@
 
 The real filter (:mod:`accountant.budget.filter`) answers every window in the order of admission. A
 replay ends each window before it asks for the next, so no answer waits for anything, and what a
-window did not cost is there for the next one: ``docs/proofs/filter.md``.
+window did not cost is there for the next one: ``docs/research/proofs/filter.md``.
 """
 
 from __future__ import annotations

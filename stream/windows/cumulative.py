@@ -12,7 +12,7 @@ in order does so with steps. Size 60, step 20::
 
 The bounds of a step are what it adds: they tile time. An event is counted in the step whose bounds
 it lies in and in all later ones of its window, and what all of them tell of it is charged to that
-first one (``docs/proofs/early.md``).
+first one (``docs/research/proofs/early.md``).
 """
 
 from __future__ import annotations

@@ -83,14 +83,14 @@ def test_make_targets_exist() -> None:
 def test_mechanisms_link_their_proofs(module: object) -> None:
     """A mechanism's module names the page that proves it, and the page exists."""
     text = Path(str(module.__file__)).read_text()  # type: ignore[attr-defined]
-    pages = re.findall(r"docs/proofs/[a-z-]+\.md", text)
+    pages = re.findall(r"docs/research/proofs/[a-z-]+\.md", text)
     assert pages
     assert all((ROOT / page).exists() for page in pages)
 
 
 def test_every_attempt_is_enumerated() -> None:
     """Each row of the page of attempts names tests, and they are where it says."""
-    page = ROOT / "docs" / "proofs" / "attempts.md"
+    page = ROOT / "docs" / "research" / "attempts.md"
     rows = [line for line in page.read_text().splitlines() if line.startswith("| ")][1:]
     assert len(rows) > 10
     for row in rows:

@@ -163,7 +163,7 @@ def test_what_the_page_names_is_there() -> None:
         "[`Tslm`](../../operators/single/tslms.py)",
         "[`Tslms`](../../operators/single/tslm.py)",
         "[`test_promises`](../../tests/statistical/test_tslm_exact.py)",
-        "[least](../proofs/tslm.md#no-mechanism-pays-more)",
+        "[least](proofs/tslm.md#no-mechanism-pays-more)",
     ],
     ids=["file", "class", "test", "heading"],
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-PROOF = Path(__file__).parents[2] / "docs/proofs/score.v"
+PROOF = Path(__file__).parents[2] / "docs/research/proofs/score.v"
 STATEMENTS = (
     *("score_is_truth", "score_beyond_tolerance", "score_moves_one_step"),
     *("largest_counts", "largest_moves_one_step", "curve_keeps_odds"),

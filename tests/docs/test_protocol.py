@@ -8,7 +8,7 @@ from tests.model.check import VARIANTS
 from tests.support.names import functions
 from tests.support.tree import ROOT, text_of
 
-PAGE = text_of("docs/proofs/protocol.md")
+PAGE = text_of("docs/dev/protocol.md")
 STEPS = re.findall(r"`((?:accountant|operators|stream)/[a-z_/]+\.py):([A-Za-z_.]+)`", PAGE)
 
 

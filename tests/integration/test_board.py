@@ -35,17 +35,17 @@ def test_the_page_goes_on_though_board_and_broker_are_killed(
         process = board.start()
         said = board.text()
         for words in (
-            "Rings now 2",
+            "Firing now 2",
             "crowd room <b>hall</b> since 1970-01-01 02:00 UTC",
-            "2 windows with a ring; 0 silent; 1 denied, without any answer.",
+            "2 windows with an alarm; 0 without an alarm; 1 denied, without any answer.",
             "Noisy counts, 1970-01-01 02:00 to 03:00",
             "lab 121 <b>hall</b> -3",
         ):
             assert words in said
         reader = board.stream()
-        reader.until("Rings now 2")
+        reader.until("Firing now 2")
         topics.publish(3, ["lab"])
-        reader.until("Rings now 1")
+        reader.until("Firing now 1")
         topics.count(3, {"lab": 99.0})
         reader.until("lab 99")
 
@@ -57,20 +57,20 @@ def test_the_page_goes_on_though_board_and_broker_are_killed(
         process = board.start()
         before = board.text()
         assert "crowd room lab since 1970-01-01 00:00 UTC" in before
-        assert "Rings now 2" in before
+        assert "Firing now 2" in before
         assert "Noisy counts, 1970-01-01 03:00 to 04:00" in before
 
         reader = board.stream()
         own_broker.kill()
         reader.until(AWAY)
         assert board.get("/readyz") == "not ready: kafka\n"
-        assert "Rings now 2" in board.text()
+        assert "Firing now 2" in board.text()
         own_broker.restart()
         topics.publish(5, ["attic"])
-        reader.until("Rings now 1")
+        reader.until("Firing now 1")
         wait_until("it is ready again", board.ready)
         assert AWAY not in board.text()
-        assert "5 windows with a ring; 0 silent; 1 denied" in board.text()
+        assert "5 windows with an alarm; 0 without an alarm; 1 denied" in board.text()
 
         process.tell(signal.SIGTERM)  # readers do not hold it
         assert process.ended() == 0, process.text()

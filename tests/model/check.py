@@ -2,7 +2,7 @@
 
 Every variant names a promise and whether the model keeps it. Where it does, every state that can
 be reached was seen; where it does not, spin stops at the first way in which the promise breaks.
-What the models leave out stands in ``docs/proofs/protocol.md``.
+What the models leave out stands in ``docs/dev/protocol.md``.
 """
 
 from __future__ import annotations

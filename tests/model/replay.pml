@@ -1,6 +1,7 @@
 /*
  * The protocol over files: a ledger on SQLite, the heads noted beside it, and what replays printed.
- * docs/proofs/protocol.md maps every step to the code; check.py runs it and its broken variants.
+ * docs/dev/protocol.md maps every step to the code; check.py runs it and its broken
+ * variants.
  *
  * One file of events, two windows, a wall that fits one of them. The file may be replayed under another
  * name of feed and alarm. The database may be put back to an older state (a copy, a lost -wal file), or

@@ -1,7 +1,7 @@
 /*
  * The protocol on Kafka: claim, compare, reserve, draw, settle, say, publish, mark; with kills,
  * starts, a second copy of the ledger or a ledger of its own, an archive, changed files and a
- * custodian. docs/proofs/protocol.md maps every step to the code and says what is left out; check.py
+ * custodian. docs/dev/protocol.md maps every step to the code and says what is left out; check.py
  * runs it and its broken variants.
  *
  * One budget and one period; every draw costs one unit, and one window fewer fits than there are. Windows

@@ -390,5 +390,5 @@ def test_the_keyed_source_is_out_of_reach_of_the_release_path() -> None:
 def test_linked_proofs_exist() -> None:
     """Every proof page that a module of the operators names is there."""
     for file in (ROOT / "operators").rglob("*.py"):
-        for page in re.findall(r"docs/proofs/\w+\.md", file.read_text(encoding="utf-8")):
+        for page in re.findall(r"docs/research/proofs/\w+\.md", file.read_text(encoding="utf-8")):
             assert (ROOT / page).is_file(), page

@@ -5,7 +5,7 @@ or floats. Lower is less private: where a curve cannot be had exactly, one below
 
 Source: Parallel Composition, Definitions 3, 4 and 7, Proposition 1, Lemma 1 and Corollary 1; that
 lines below a curve and hockey-stick divergences say the same is Dong, Roth and Su (2022),
-Proposition 6. Proofs: ``docs/proofs/tradeoff.md``.
+Proposition 6. Proofs: ``docs/research/proofs/tradeoff.md``.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Trade-off functions of known privacy and of known noise, each at or below the true curve.
 
 What is smooth becomes a polygon of lines that support it, at slopes one may choose: between two of
-them the polygon is below the curve. Proofs: ``docs/proofs/tradeoff.md``.
+them the polygon is below the curve. Proofs: ``docs/research/proofs/tradeoff.md``.
 """
 
 from __future__ import annotations

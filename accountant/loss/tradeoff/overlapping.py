@@ -3,7 +3,7 @@
 A row is in some of the regions; what is known of it is the product of their trade-off functions,
 and of whoever is the worst row the lower envelope of these products.
 
-Source: Parallel Composition, Theorems 5 and 6. Proofs: ``docs/proofs/tradeoff.md``.
+Source: Parallel Composition, Theorems 5 and 6. Proofs: ``docs/research/proofs/tradeoff.md``.
 """
 
 from __future__ import annotations

@@ -4,7 +4,8 @@ The product of two polygons is a polygon, with a piece for every pair of pieces.
 it is exact; else lines that support it, at some of its slopes, are below it, and chords through
 the points where they touch are above it. Both touch the true product at every slope that is kept.
 
-Source: Parallel Composition, Definition 6 and Theorem 3. Proofs: ``docs/proofs/tradeoff.md``.
+Source: Parallel Composition, Definition 6 and Theorem 3. Proofs:
+``docs/research/proofs/tradeoff.md``.
 """
 
 from __future__ import annotations

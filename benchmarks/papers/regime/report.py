@@ -133,8 +133,8 @@ the last level: its next to last costs a 56th.
 
 **Choosing levels from the data still does not pay in epsilon**: the walk through all levels costs
 no more than DPPWLM in {_no_dearer(found)} of {len(found)} cases in the mean, as [it
-must](../../../docs/proofs/progressive.md#what-the-walk-is-worth). Misses and false alarms are
-rarer with it: {_mean(drawn, "fnr", "DPPWLM")} and {_mean(drawn, "fpr", "DPPWLM")} against
+must](../../../docs/research/proofs/progressive.md#what-the-walk-is-worth). Misses and false alarms
+are rarer with it: {_mean(drawn, "fnr", "DPPWLM")} and {_mean(drawn, "fpr", "DPPWLM")} against
 {_mean(drawn, "fnr", "full walk")} and {_mean(drawn, "fpr", "full walk")}.
 
 **The false positive rate below 0.04 shows**: {_most(drawn, "fpr"):.3f} at most on resampled

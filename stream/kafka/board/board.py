@@ -35,9 +35,9 @@ __all__ = ["Writer", "show"]
 _PAUSE_S: Final = 0.5  # between two pages: many windows at once are one
 
 _LEGEND: Final[tuple[tuple[str, str], ...]] = (
-    ("rang", "rang"),
-    ("earlier", "rang earlier in the same window"),
-    ("silent", "silent"),
+    ("rang", "fired"),
+    ("earlier", "fired earlier in the same window"),
+    ("silent", "did not fire"),
     ("denied", "denied: no answer"),
     ("unsure", "not known"),
     ("lost", "windows lost before it"),

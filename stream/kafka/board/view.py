@@ -49,8 +49,8 @@ _REASONS: Final[Mapping[str, str]] = {
     "reference_timeout": "its public reference did not come in time",
     "repartitioned": "its feed was given more partitions meanwhile",
     "step_missed": "an earlier step of its window has no answer",
-    "too_old": "nobody decided it in time",
-    "transaction_open": "an open transaction holds its feed back",
+    "too_old": "it was not decided in time",
+    "transaction_open": "an open transaction blocks its feed",
     "unanswered": "the run of its alarm was spent before all were asked",
 }
 
@@ -286,12 +286,12 @@ def _predicates(standing: Standing, strips: Strips) -> list[Predicate]:
 
 def _row(name: str, strip: Strip, seen: Sequence[Seen], timezone: str, *, fires: bool) -> Row:
     counts = strip.counts
-    said = [f"rang in {counts.get('rang', 0)} of {_windows(len(seen))}"]
+    said = [f"fired in {counts.get('rang', 0)} of {_windows(len(seen))}"]
     said += [
         f"{words} {counts[kind]}"
         for kind, words in (
-            ("earlier", "rang before in the same window:"),
-            ("silent", "silent:"),
+            ("earlier", "fired before in the same window:"),
+            ("silent", "did not fire:"),
             ("denied", "denied:"),
             ("unsure", "not known:"),
         )
@@ -299,7 +299,7 @@ def _row(name: str, strip: Strip, seen: Sequence[Seen], timezone: str, *, fires:
     ]
     if strip.last is not None:
         last = seen[strip.last]
-        said.append(f"last rang {_span(last.start_ms, last.end_ms, timezone)}")
+        said.append(f"last fired {_span(last.start_ms, last.end_ms, timezone)}")
     return Row(name, strip, "; ".join(said), fires)
 
 
@@ -308,11 +308,11 @@ def _counts(seen: Sequence[Seen]) -> Iterator[str]:
     answered = [each for each in seen if each.outcome is not Outcome.DENIED]
     rang = sum(1 for each in answered if each.rings)
     silent = sum(1 for each in answered if each.outcome is Outcome.SILENT and not each.rings)
-    yield f"{_windows(rang)} with a ring"
-    yield f"{silent} silent"
+    yield f"{_windows(rang)} with an alarm"
+    yield f"{silent} without an alarm"
     for number, words in (
         (len(seen) - len(answered), "denied, without any answer"),
-        (len(answered) - rang - silent, "without a ring, not answered in full"),
+        (len(answered) - rang - silent, "no alarm, but not answered in full"),
         (sum(each.lost for each in seen), "not on the topic any more"),
     ):
         if number:
@@ -334,11 +334,11 @@ def _in_words(window: Seen, timezone: str) -> tuple[str, str, str]:
     if window.rings:
         named = ", ".join(_name(each) for each in window.rang[:_MOST_IN_WORDS])
         more = window.rings - len(window.rang[:_MOST_IN_WORDS])
-        said.append(f"rang: {named}{f' and {more} more' if more > 0 else ''}")
+        said.append(f"fired: {named}{f' and {more} more' if more > 0 else ''}")
     if window.outcome is Outcome.UNSURE:
         said.append(f"not all were answered: {reason}")
     kind = "rang" if window.rings else window.outcome.value
-    return when, kind, "; ".join(said) or "silent"
+    return when, kind, "; ".join(said) or "did not fire"
 
 
 def _promise(budget: Budget | None) -> Iterator[tuple[str, str]]:

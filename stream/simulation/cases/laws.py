@@ -1,7 +1,7 @@
 """How likely the groups of a window fire, given what all of them count.
 
-Exact by the law of the alarm's own mechanism (``docs/proofs/detection.md``), or an estimate by its
-own draws. As private as the aggregates, which of a test are made up.
+Exact by the law of the alarm's own mechanism (``docs/research/proofs/detection.md``), or an
+estimate by its own draws. As private as the aggregates, which of a test are made up.
 """
 
 from __future__ import annotations

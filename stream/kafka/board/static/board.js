@@ -34,7 +34,7 @@
     if (fresh.length === 0) return;
     const said = fresh.slice(0, MOST_SAID).map((one) => one.textContent.replace(/\s+/g, " ").trim());
     const more = fresh.length - said.length;
-    news.textContent = `Rings: ${said.join("; ")}${more > 0 ? `; and ${more} more` : ""}.`;
+    news.textContent = `Firing: ${said.join("; ")}${more > 0 ? `; and ${more} more` : ""}.`;
   }
 
   function title() {

@@ -15,7 +15,7 @@ from operators.svt.planning import planned_terms
 from tests.support.tree import ROOT
 
 RATE = Fraction(1, 20)
-PAGE = ROOT / "docs" / "proofs" / "svt.md"
+PAGE = ROOT / "docs" / "research" / "svt-runs.md"
 NEGATIVES = (1, 20)
 STEPS = (1, 5, 21, 101)  # odd: the paper's tolerance is half of what lies between
 ALARMS = (1, 10, 50)

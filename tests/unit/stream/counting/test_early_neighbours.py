@@ -1,7 +1,8 @@
 """What one event moves of the looks at a window while it fills, in logs that are hostile.
 
-``docs/proofs/early.md`` rests on it: one cell of one window, no look before the event's own step,
-by at most one sensitivity; and of plain counts nothing, or the same in all looks from one on.
+``docs/research/proofs/early.md`` rests on it: one cell of one window, no look before the event's
+own step, by at most one sensitivity; and of plain counts nothing, or the same in all looks from one
+on.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ def test_it_says_what_rings_and_since_when() -> None:
     said = Page(scene.html()).text
     assert "crowd room lab since 1970-01-01 00:00 UTC lab is full" in said
     scene.hour(2)
-    assert "Nothing rings." in Page(scene.html()).text
+    assert "Nothing fires." in Page(scene.html()).text
 
 
 def test_denials_are_told_apart_from_silence_in_words() -> None:
@@ -124,10 +124,10 @@ def test_denials_are_told_apart_from_silence_in_words() -> None:
     scene.hour(3, unanswered=2)
     (crowd,) = scene.view().alarms
     assert crowd.counts == (
-        "1 window with a ring",
-        "1 silent",
+        "1 window with an alarm",
+        "1 without an alarm",
         "1 denied, without any answer",
-        "1 without a ring, not answered in full",
+        "1 no alarm, but not answered in full",
     )
     kinds = [kind for _, kind, _ in crowd.windows]
     assert kinds == ["unsure", "denied", "silent", "rang"]
@@ -135,8 +135,8 @@ def test_denials_are_told_apart_from_silence_in_words() -> None:
     everyone, lab = crowd.rows
     assert everyone.words == lab.words
     assert lab.words == (
-        "rang in 1 of 4 windows; silent: 1; denied: 1; not known: 1;"
-        " last rang 1970-01-01 00:00 to 01:00"
+        "fired in 1 of 4 windows; did not fire: 1; denied: 1; not known: 1;"
+        " last fired 1970-01-01 00:00 to 01:00"
     )
 
 
@@ -154,10 +154,10 @@ def test_so_many_rows_are_shown_and_the_rest_is_said() -> None:
     (crowd,) = scene.view().alarms
     assert [row.name for row in crowd.rows] == ["any", "attic", "hall"]
     assert (crowd.more, [row.fires for row in crowd.rows]) == (1, [True, True, False])
-    assert "1 more rang" in Page(scene.html()).text
+    assert "1 more fired" in Page(scene.html()).text
     crowded = Scene()
     crowded.hour(0, [str(number) for number in range(130)])
-    assert "30 more ring." in Page(crowded.html()).text
+    assert "30 more fire." in Page(crowded.html()).text
 
 
 def test_a_page_that_stands_still_says_so() -> None:

@@ -1,0 +1,134 @@
+"""Words that a user does not read: for each there is the field's own."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import pytest
+
+from tests.docs.reference import PAGES
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+INSTEAD: Final = {
+    r"rings?|rang|rung|ringing": "fire, fired",
+    r"silent|silence": "did not fire; no alarm",
+    r"told|tells?": "report, publish, reveal",
+    r"dear|dearer|dearest|worst-off": "highest-cost, maximum per person",
+    r"borne": "tolerated",
+    r"right from": "detected from",
+    r"missed if silent": "miss rate given no alarm",
+    r"looks(?! for| like| at| up)|(?:a|each|every|one) look": "evaluation",
+    r"questions?": "query, request",
+    r"blurred": "noisy",
+    r"the wall": "budget limit",
+    r"really lost": "realised loss",
+    r"useless": "low utility",
+    r"predicates?": "group",
+    r"granules?": "resolution",
+    r"marks?": "watermark",
+    r"(?:a|the|its|window's) cut": "window close",
+    r"ticks?": "publish interval",
+    r"(?:alarms?|decisions?) leaves?": "is published",
+    r"held back|heldback": "blocked",
+    r"is away|still away": "unreachable",
+    r"cannot go on": "fatal",
+    r"rehears\w+": "dry run",
+    r"couriers?|parcels?|outlets?": "sender, messages, producer",
+    r"partials?": "partial aggregates",
+    r"doorbells?": "wake-up",
+    r"crew|abreast|peeks?": "worker pool, batched, sample",
+    r"vouch\w*|parted copies": "attestation, diverged copies",
+    r"is another than": "does not match",
+}
+"""What is not written, and what is."""
+
+STILL: Final = {
+    "docs/reference/cli.md": 3,
+    "docs/reference/configuration.md": 20,
+    "docs/reference/metrics-and-alerts.md": 11,
+}
+"""Pages made from the code, and how many such words are left there: lower it, never raise it."""
+
+SECTIONS: Final = ("tutorials", "how-to", "reference", "explanation")
+SPOKEN: Final = frozenset({"title", "description", "noValue", "text", "label", "titleFormat"})
+"""Keys of a dashboard whose values are read by people."""
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Yield every page for users by its name, as prose."""
+    docs = ROOT / "docs"
+    found = [page for section in SECTIONS for page in sorted((docs / section).glob("*.md"))]
+    for page in (ROOT / "README.md", ROOT / "CHANGELOG.md", docs / "index.md", *found):
+        text = page.read_text(encoding="utf-8")
+        # All helps are on one page, which is made from the code.
+        yield str(page.relative_to(ROOT)), text if page.name == "cli.md" else prose(text)
+
+
+def prose(text: str) -> str:
+    """Return a page without code, comments and where its links lead."""
+    for code in (r"```.*?```", r"<!--.*?-->", r"`[^`\n]*`", r"(?<=\])\([^)]*\)"):
+        text = re.sub(code, " ", text, flags=re.DOTALL)
+    return text
+
+
+def spoken(value: Any) -> Iterator[str]:
+    """Yield the texts of a dashboard."""
+    if isinstance(value, dict):
+        texts = (each for key, each in value.items() if key in SPOKEN and isinstance(each, str))
+        yield from (re.sub(r"\{\{.*?\}\}", "", each) for each in texts)
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    for each in inner:
+        yield from spoken(each)
+
+
+def deployed() -> Iterator[tuple[str, str]]:
+    """Yield dashboards, chart, compose file and alerts."""
+    deploy = ROOT / "deploy"
+    for board in sorted((deploy / "grafana/dashboards").rglob("*.json")):
+        yield str(board.relative_to(ROOT)), "\n".join(spoken(json.loads(board.read_text())))
+    charted = [*(deploy / "helm/tocsin").rglob("*"), *(deploy / "helm/cases").glob("*.yaml")]
+    others = (ROOT / "docker-compose.yml", deploy / "alerts.yml", *deploy.glob("alertmanager/*"))
+    for file in sorted({*charted, *others}):
+        if file.is_file() and file.suffix in {".yaml", ".yml", ".txt", ".tpl"}:
+            yield str(file.relative_to(ROOT)), file.read_text(encoding="utf-8")
+
+
+def templates() -> Iterator[tuple[str, str]]:
+    """Yield pages that the product writes, without what is filled in."""
+    for file in sorted((ROOT / "stream").rglob("templates/*.html")):
+        text = re.sub(r"\{[{%#].*?[}%#]\}|<[^>]*>", " ", file.read_text(), flags=re.DOTALL)
+        yield str(file.relative_to(ROOT)), text
+
+
+PLACES: Final = dict([*pages(), *deployed(), *templates()])
+
+
+def found(text: str) -> list[str]:
+    """Return every unused word of a text, in its order."""
+    words = "|".join(INSTEAD)
+    return re.findall(rf"(?<![\w.$`-])(?:{words})(?![\w-])", text, flags=re.IGNORECASE)
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_the_fields_words_are_used(place: str) -> None:
+    """Pages, helps, dashboards, chart, compose file, alerts and the board: none of these words."""
+    words = found(PLACES[place])
+    assert len(words) <= STILL.get(place, 0), words
+
+
+def test_exceptions_are_pages_made_from_the_code() -> None:
+    """What is written by hand has none."""
+    assert set(STILL) <= {f"docs/reference/{page}" for page in PAGES}
+
+
+@pytest.mark.parametrize(
+    "text", ["Nothing rings.", "what is told", "The dearest predicate", "the wall", "Silence"]
+)
+def test_a_text_of_old_is_caught(text: str) -> None:
+    """The twin: words that were everywhere."""
+    assert found(text)
