@@ -25,21 +25,20 @@ from operators.noise.source import KeyedNoise
 from operators.single import gaussian
 from operators.single.tslm import Tslm
 from tests.statistical.enumeration import ONE, bernoulli_chi_square, ints
+from tests.statistical.test_tslm_exact import Case, name_of
 from tests.support.normal import normal, quantile
 
 THRESHOLD = 100
 PAPER = Fraction(1, 20)
-CASES = [
-    pytest.param(*case, id="D{}-u{}-beta{}-alpha{}".format(*case).replace("/", "_"))
-    for case in (
-        (1, 20, PAPER, None),
-        (1, 1, Fraction(1, 100), Fraction(1, 5)),
-        (7, 50, Fraction(1, 10), Fraction(1, 1000)),
-        (100, 5, PAPER, None),
-        (1, 0, Fraction(1, 10**12), Fraction(1, 10**12)),
-        (1, 60, PAPER, Fraction(1, 10**9)),
-    )
+CASES: list[Case] = [
+    (1, 20, PAPER, None),
+    (1, 1, Fraction(1, 100), Fraction(1, 5)),
+    (7, 50, Fraction(1, 10), Fraction(1, 1000)),
+    (100, 5, PAPER, None),
+    (1, 0, Fraction(1, 10**12), Fraction(1, 10**12)),
+    (1, 60, PAPER, Fraction(1, 10**9)),
 ]
+CASE = pytest.mark.parametrize("case", CASES, ids=name_of)
 
 
 def planned(
@@ -68,12 +67,10 @@ def fires(tslm: Tslm, statistic: int) -> Fraction:
     return Fraction(int(tslm.law(ints([statistic]))[0]), ONE)
 
 
-@pytest.mark.parametrize(("sensitivity", "tolerance", "beta", "alpha"), CASES)
-def test_neighbouring_entries_are_as_private_as_is_charged(
-    sensitivity: int, tolerance: int, beta: Fraction, alpha: Fraction | None
-) -> None:
+@CASE
+def test_neighbouring_entries_are_as_private_as_is_charged(case: Case) -> None:
     """Every pair of the table, and one per cent less is too little."""
-    tslm = planned(sensitivity, tolerance, beta, alpha)
+    tslm, sensitivity = planned(*case), case[0]
     assert not too_far_apart(tslm, tslm.units)
     assert too_far_apart(tslm, tslm.units * 99 // 100)
     assert (np.diff(tslm.probabilities.astype(object)) > 0).all()
@@ -85,24 +82,19 @@ def test_neighbouring_entries_are_as_private_as_is_charged(
     assert abs(moved).max() == 1
 
 
-@pytest.mark.parametrize(("sensitivity", "tolerance", "beta", "alpha"), CASES)
-def test_promise_holds_exactly(
-    sensitivity: int, tolerance: int, beta: Fraction, alpha: Fraction | None
-) -> None:
+@CASE
+def test_promise_holds_exactly(case: Case) -> None:
     """Misses at the first true value and alarms at the first forbidden one stay within bounds."""
-    tslm = planned(sensitivity, tolerance, beta, alpha)
+    tslm, (_, tolerance, beta, alpha) = planned(*case), case
     assert 1 - fires(tslm, THRESHOLD + 1) <= beta
-    assert fires(tslm, THRESHOLD + 1 - 2 * tolerance - 1) <= (beta if alpha is None else alpha)
+    assert fires(tslm, THRESHOLD - 2 * tolerance) <= (alpha or beta)
 
 
-@pytest.mark.parametrize(("sensitivity", "tolerance", "beta", "alpha"), CASES)
-def test_charge_is_about_the_theoretical_minimum(
-    sensitivity: int, tolerance: int, beta: Fraction, alpha: Fraction | None
-) -> None:
+@CASE
+def test_charge_is_about_the_theoretical_minimum(case: Case) -> None:
     """No mu-GDP mechanism takes fewer units from 1 - beta to alpha; here 1 in 1,000 more."""
-    tslm = planned(sensitivity, tolerance, beta, alpha)
-    steps = tslm.test.steps(tolerance)
-    least = (quantile(1 - beta) - quantile(beta if alpha is None else alpha)) / steps
+    tslm, (_, tolerance, beta, alpha) = planned(*case), case
+    least = (quantile(1 - beta) - quantile(alpha or beta)) / tslm.test.steps(tolerance)
     assert least**2 / 2 <= tslm.plan.epsilon < least**2 / 2 * Fraction(1001, 1000)
     assert tslm.plan.limit == pytest.approx(float(least**2 / 2))
     assert tslm.plan.epsilon == Fraction(tslm.units, UNITS_PER_EPSILON)

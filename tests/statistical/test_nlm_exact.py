@@ -1,4 +1,4 @@
-"""NLM, the baseline: its loss and its weaker promise by enumeration; the registry guards it."""
+"""NLM, the baseline: its loss and its weaker promise by enumeration."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -7,12 +7,9 @@ from itertools import product
 import numpy as np
 import pytest
 
-from accountant.errors import ConfigError
-from operators import registry
 from operators.base import Promise
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
-from operators.conditions.condition import Aim, Condition
 from operators.noise.source import KeyedNoise, NoiseSource
 from operators.single.nlm import Nlm
 from operators.single.tslm import Tslm
@@ -120,20 +117,3 @@ def test_frequencies_follow_the_law() -> None:
         assert sound or p_value < 1e-9
     assert decision.cost.units == nlm.units
     assert decision.cost.cells == statistics.size * draws
-
-
-def test_registry_plans_by_name_and_guards_the_baseline() -> None:
-    """TSLM by its name; NLM only for experiments; anything else is refused with a hint."""
-    condition, aim = Condition.single(exceeds(1)), Aim(RATE, (1,))
-    assert registry.create("tslm", condition, aim).plan.mechanism == "tslm"
-    nlm = registry.create("nlm", condition, aim, experimental=True)
-    assert nlm.plan.mechanism == "nlm"
-    planned = Tslm.planned(exceeds(1), Promise(RATE, 1)).plan
-    assert registry.price("tslm", condition, aim) == planned
-    with pytest.raises(ConfigError, match="experiments only"):
-        registry.price("nlm", condition, aim)
-    for name, words in (("nlm", "experiments only"), ("laplace", "unknown mechanism")):
-        with pytest.raises(ConfigError, match=words) as caught:
-            registry.create(name, condition, aim)
-        assert "tslm" in caught.value.hint
-    assert "nlm" not in registry.MECHANISMS
