@@ -7,13 +7,16 @@ from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from accountant.units import UNITS_PER_EPSILON, to_loss_units
 from operators.svt.terms import SvtPlan
 from tests.statistical.enumeration import Floats, laplace_masses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 REACH = 400  # what is cut off of any threshold noise below is under exp(-120)
 Steps = tuple[int, ...]
@@ -33,6 +36,7 @@ class Rules:
     threshold: Literal["geometric", "laplace", "falling", "none"] = "laplace"
     query_noise: bool = True
     crashes: bool = False  # the threshold is redrawn after every question
+    ring: Callable[[int], Floats] | None = None  # another law of questions, per threshold noise
     released: str = ""  # "value": s + v of an alarm; "gap": what it is above the noisy threshold
 
     def charge(self, rung: int) -> float:
@@ -137,6 +141,8 @@ def threshold_law(rules: Rules) -> Floats:
 
 def ring_law(rules: Rules, step: int) -> Floats:
     """Return the probability that a question rings, per threshold noise."""
+    if rules.ring:
+        return rules.ring(step)
     needed = AT - step
     if not rules.query_noise:
         return np.asarray(needed <= 0, dtype=np.float64)
