@@ -10,28 +10,14 @@ import pytest
 from operators.base import Promise
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
-from operators.noise.source import KeyedNoise, NoiseSource
+from operators.noise.source import KeyedNoise
 from operators.single.nlm import Nlm
 from operators.single.tslm import Tslm
-from tests.statistical.enumeration import Ints, bernoulli_chi_square, exp_bounds, ints
+from tests.statistical.enumeration import GivenNoise, bernoulli_chi_square, exp_bounds, ints
 
 THRESHOLD = 100
 RATE = Fraction(1, 20)
 CASES = list(product((1, 2, 7, 10, 100), (0, 1, 5, 50), (None, Fraction(1, 1000))))
-
-
-class FixedNoise(NoiseSource):
-    """Hands out one chosen discrete Laplace, so that every outcome can be enumerated."""
-
-    def __init__(self, value: int) -> None:
-        """Keep the value."""
-        super().__init__()
-        self.value = value
-
-    def discrete_laplace(self, t: Fraction, n: int) -> Ints:
-        """Return ``n`` times the value."""
-        assert t > 0
-        return np.full(n, self.value, dtype=np.int64)
 
 
 def exceeds(sensitivity: int, cells: int = 1) -> IntegerTest:
@@ -63,7 +49,7 @@ def test_decision_is_the_comparison_of_the_noisy_step_count() -> None:
     steps = nlm.test.quantise(statistics).tolist()
     strict = 0
     for value in (*range(-12, 13), -(2**62), 2**62):
-        fired = nlm.decide(statistics, FixedNoise(value)).fired.tolist()
+        fired = nlm.decide(statistics, GivenNoise(np.full(statistics.size, value))).fired.tolist()
         assert fired == [step + value >= 0 for step in steps]
         strict += fired != [step + value > 0 for step in steps]
     assert strict  # the twin that compares strictly decides otherwise somewhere
