@@ -98,12 +98,13 @@ class Case:
             for one in self.condition.formula.literals
         }
 
-    def holds(self, away: Mapping[str, int]) -> Bools:
-        """Return where the condition, every literal granted so many steps, is true of enough."""
+    def holds(self, away: Mapping[str, int] | int) -> Bools:
+        """Return where the condition, granted so much or, by literal, steps, is true of enough."""
         found, data = {}, self.data
         for one in self.condition.formula.literals:
             atom = self.condition.atoms[atom_of(one)]
-            grant = away[one] * self.condition.sensitivity_of(atom_of(one))
+            far = self.condition.sensitivity_of(atom_of(one))
+            grant = away if isinstance(away, int) else away[one] * far
             row, bound = data[atom.statistic], atom.thresholds
             found[one] = row >= bound - grant if one == atom_of(one) else row < bound + grant
         true = self.condition.formula.evaluate_literals(found)
@@ -114,7 +115,7 @@ class Case:
     def truths(self, promise: str = "misses") -> tuple[Bools, Bools]:
         """Return where the condition must fire and where it must not, by what is promised."""
         steps = self.least_steps()
-        holds, away = self.holds(dict.fromkeys(steps, 0)), 1 if promise == "misses" else -1
+        holds, away = self.holds(0), 1 if promise == "misses" else -1
         moved = self.holds({one: away * (k - 1) for one, k in steps.items()})
         return (holds, ~moved) if promise == "misses" else (moved, ~holds)
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 SMALL = 1e-9  # what floats may add to a law that is exact but for their rounding
 FALSE, MISSED = 1 / 50, 1 / 10
-AIM = Aim(Fraction(1, 10), (2,), max_fpr=Fraction(1, 50), promise="false_alarms")
+TOLERANCE = 2
+AIM = Aim(Fraction(1, 10), (TOLERANCE,), max_fpr=Fraction(1, 50), promise="false_alarms")
 PROMISES: dict[str, Any] = {
     "max_fnr": AIM.max_fnr,
     "max_fpr": AIM.max_fpr,
@@ -38,30 +39,25 @@ PROMISES: dict[str, Any] = {
 }
 
 
-def case(text: str, low: int, high: int, *bounds: int, **more: Any) -> Case:
+def case(text: str, *bounds: int, **more: Any) -> Case:
     """Return a condition and the values about its thresholds."""
     atoms = sorted({name for name in text if name.islower()})
     of = condition_of(text, dict(zip(atoms, bounds, strict=True)), **more)
-    return Case(of, (2,) * len(atoms), low, high)
+    reach = 2 * TOLERANCE + max(of.sensitivities) + 2
+    return Case(of, (TOLERANCE,) * len(atoms), min(bounds) - reach, max(bounds) + reach - 1)
 
 
 ONE = {
-    "above": case("a", 0, 13, 7),
-    "below": case("NOT a", -10, 3, -3),
-    "steps of three": case("a", -4, 13, 5, sensitivities=(3,)),
+    "above": case("a", 7),
+    "below": case("NOT a", -3),
+    "steps of three": case("a", 5, sensitivities=(3,)),
 }
+CROSSED = {"places": {"a": 0, "b": 1, "c": 1}, "sensitivities": (1, 2)}
 SEVERAL = {
-    "and": case("a AND b", -4, 10, 3, 4),
-    "or, one turned": case("a OR NOT b", -5, 11, 3, 4, sensitivities=(2, 1)),
-    "both ways": case(
-        "(a AND b) OR (NOT a AND c)",
-        -6,
-        16,
-        *(3, 2, 9),
-        places={"a": 0, "b": 1, "c": 1},
-        sensitivities=(1, 2),
-    ),
-    "between": case("a AND NOT b", -7, 36, 0, 30, places={"a": 0, "b": 0}),
+    "and": case("a AND b", 3, 4),
+    "or, one turned": case("a OR NOT b", 3, 4, sensitivities=(2, 1)),
+    "both ways": case("(a AND b) OR (NOT a AND c)", 3, 2, 9, **CROSSED),
+    "between": case("a AND NOT b", 0, 30, places={"a": 0, "b": 0}),
 }
 CASES = [
     *((name, one) for name in ("tslm", "ppwlm", "dppwlm", "probe-ent", "probe") for one in ONE),
@@ -86,8 +82,10 @@ def test_what_is_false_rings_as_seldom_as_promised(mechanism: str, name: str) ->
     assert must_not.any()
     aim, rows = replace(AIM, tolerances=of.tolerances), of.data[..., None]
     assert (may_fire(of.condition, aim, rows).ravel() == ~must_not.ravel()).all()
+    far = must_fire(of.condition, aim, rows).ravel()
     # A sensitivity above one rounds tolerances down to whole steps.
-    assert (must_fire(of.condition, aim, rows).ravel() <= must.ravel()).all()
+    assert (far <= must.ravel()).all()
+    assert (far == of.holds(-2 * TOLERANCE).ravel()).all()
 
 
 def test_the_bounds_are_reached() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal, localcontext
 from fractions import Fraction
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -122,6 +123,19 @@ def test_a_person_capped_over_a_block_loses_epsilon_in_all_its_panes_together() 
         assert worst_ratio(without, decided(panes, WINDOWS, capped, Q, BOX, released=True)) == Q**-2
     uncapped = decided(panes, WINDOWS, (2, 1, 3), Q, BOX, released=True)
     assert worst_ratio(without, uncapped) == Q**-3  # a broken twin: the cap forgotten in one pane
+
+
+def test_fresh_noise_for_each_window_at_the_shared_price_is_caught() -> None:
+    """A broken twin: the windows of a pane lose epsilon each, not once."""
+
+    def fresh(count: int) -> Iterator[tuple[Fraction, tuple[bool, ...]]]:
+        for noise in product(range(-20, 21), repeat=2):
+            chance = mass(noise[0], Q) * mass(noise[1], Q)
+            yield chance, tuple(count + z > 3 for z in noise)
+
+    worst = worst_ratio(law_of(fresh(1)), law_of(fresh(2)))
+    assert worst is not None
+    assert worst > Fraction(99, 100) / Q**2
 
 
 def test_noise_that_is_drawn_again_after_a_crash_is_caught() -> None:

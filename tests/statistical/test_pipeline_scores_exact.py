@@ -2,34 +2,37 @@
 
 Worlds of three rooms come in pairs, with and without one privacy unit: an event, or all that one
 person does, in more rooms and more often than counts. All of them are read by one replay; what it
-counts goes into the laws. What the ledger charges bounds what every pair loses. Truth is the
-definition's, on the worlds without.
+counts goes into the laws. What the ledger charges bounds what every pair loses, transcript by
+transcript where mechanisms charge so. Truth is the definition's, on the worlds without.
 """
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache
-from itertools import product
+from itertools import permutations, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 from scipy.stats import norm
 
-from accountant.units import from_loss_units
+from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Promise
 from operators.conditions.score import score_of
 from operators.registry import create
 from operators.single.adapter import Scored
+from operators.single.progressive import Ppwlm
 from operators.single.tslm import Tslm
 from operators.svt.mechanism import Svt
 from stream.decisions import judge
 from stream.decisions.judge import statistics_of
 from stream.model.regions import region_of
-from tests.statistical.condition_law import odds
+from tests.statistical.condition_law import odds, run_law
+from tests.statistical.test_progressive_exact import charges, outcomes
 from tests.support.ledgers import must_verify
 from tests.support.paned import opened, replayed
 from tests.support.scored import UNITS, scored
@@ -293,25 +296,64 @@ def test_tslm_loses_what_the_ledger_charges(counted: tuple[str, str, Counted]) -
     assert rates(name, unit, laws) == pytest.approx((BETA, BETA))
 
 
-def test_scores_move_by_a_step_in_the_cells_that_are_charged(
+@pytest.mark.parametrize("mechanism", ["ppwlm", "dppwlm"])
+def test_no_transcript_loses_more_than_its_cells_stopped_at(
+    counted: tuple[str, str, Counted], tmp_path: Path, mechanism: str
+) -> None:
+    """Answers and levels of two rooms together: the cells that moved pay for where they stopped."""
+    name, unit, found = counted
+    query, operator = operator_of(tmp_path, name, unit, f"mechanism: {{{mechanism}: {LEVELS}}}")
+    assert isinstance(operator, Scored)
+    inner = operator.operator
+    assert isinstance(inner, Ppwlm)
+    assert len(inner.ladder.units) == 3
+    scores, rule, paid = found.scores(operator.score), inner.following, charges(inner.ladder)
+    law = cache(lambda at: outcomes(inner.ladder, rule, at))
+    pairs = {
+        tuple(sorted((tuple(here[list(at)].tolist()), tuple(there[list(at)].tolist()))))
+        for here, there in scores
+        for at in ((0, 1), (1, 2))
+        if np.abs(np.array([here, there])).max() < 7
+    }
+    worst = 0.0
+    for one, other in sorted(pairs):
+        if one == other:
+            continue
+        charged = sum(
+            paid.reshape(shape) * (a != b)
+            for shape, a, b in zip(((6, 1), (1, 6)), one, other, strict=True)
+        )
+        excess = np.abs(np.log(law(one) / law(other))) - charged
+        worst = max(worst, float(excess.max()))
+        assert worst < 1e-8, (one, other)
+    assert len(pairs) > 20
+    laws = found.laws(operator)
+    assert max(rates(name, unit, laws)) <= BETA + CLOSE
+    assert query.aim.levels is not None
+
+
+def test_a_run_loses_its_opening_and_its_alarms(
     counted: tuple[str, str, Counted], tmp_path: Path
 ) -> None:
-    """So no mechanism of scores loses more than its price, transcript by transcript, times cells.
-
-    That is enumerated of scores themselves, of levels, runs and mu-GDP (``test_score_exact``,
-    ``test_progressive_exact``, ``test_svt_exact``). Runs pay for one direction only where it is.
-    """
+    """Every answer of three rooms, in every order: the ledger's terms bound every transcript."""
     name, unit, found = counted
-    query, operator = operator_of(tmp_path, name, unit, "mechanism: {svt: {max_alarms: 2}}")
-    assert isinstance(operator, Svt)
-    here, there = found.scores(operator.score).transpose(1, 0, 2)
-    moves = here - there
-    assert set(np.unique(moves)) <= {-1, 0, 1}
-    assert (moves != 0).sum(axis=1).max() == CELLS[unit]
+    query, _ = operator_of(tmp_path, name, unit, "mechanism: {svt: {max_alarms: 2}}")
+    run = Svt.planned(query.condition, query.aim)
+    terms, scores = run.terms, found.scores(run.score)
+    opening, alarm = (each / UNITS_PER_EPSILON for each in (terms.open_units, terms.alarm_units))
+    law = cache(lambda asked, said: run_law(terms, asked, said))
+    pairs = {
+        tuple(sorted((tuple(here[list(at)].tolist()), tuple(there[list(at)].tolist()))))
+        for here, there in np.clip(scores, -8, 3)
+        for at in permutations(range(ROOMS), 3)
+    }
+    for one, other in pairs:
+        for said in product((False, True), repeat=ROOMS):
+            if sum(said) <= terms.alarms:
+                loss = abs(math.log(law(one, said) / law(other, said)))
+                assert loss <= opening + sum(said) * alarm + CLOSE, (one, other, said)
     one_way = name in {"or", "and", "largest"}
-    assert query.condition.monotone is one_way
-    assert operator.terms.monotone is (unit == "event" or one_way)
-    assert not one_way or moves.min() == 0
+    assert terms.monotone is (unit == "event" or one_way)
 
 
 OTHERS = {

@@ -150,7 +150,7 @@ def test_dropping_the_undecided_is_caught() -> None:
 
 SMALL = Grid(first=Fraction(2, 5), rounds=2, refinement=2, finest_share=Fraction(1, 10))
 VALUES = range(-220, 221)
-STATISTICS = range(-4, 3)
+STATISTICS = range(-5, 3)
 
 
 @cache
