@@ -32,7 +32,6 @@ class Rules:
     alarms: int
     scale: float  # of the query noise's rate over alarm_eps
     questions: int = 1
-    resample: bool = False
     threshold: Literal["geometric", "laplace", "falling", "none"] = "laplace"
     query_noise: bool = True
     crashes: bool = False  # the threshold is redrawn after every question
@@ -41,8 +40,7 @@ class Rules:
 
     def charge(self, rung: int) -> float:
         """Return what so many alarms are charged."""
-        openings = min(rung + 1, self.alarms) if self.resample else 1
-        return openings * self.open_eps + rung * self.alarm_eps
+        return self.open_eps + rung * self.alarm_eps
 
 
 def rules_of(plan: SvtPlan) -> Rules:
@@ -53,7 +51,6 @@ def rules_of(plan: SvtPlan) -> Rules:
         alarms=plan.alarms,
         scale=1.0 if plan.monotone else 0.5,
         questions=plan.questions,
-        resample=plan.resample,
         threshold="geometric" if plan.one_sided else "laplace",
     )
 
@@ -65,7 +62,6 @@ def terms(
     questions: int = 1,
     correction: int = 0,
     put_back: bool = False,
-    resample: bool = False,
     one_sided: bool = True,
 ) -> SvtPlan:
     """Return terms of a run with losses that a float resolves."""
@@ -77,7 +73,6 @@ def terms(
         questions=questions,
         correction=correction,
         put_back=put_back,
-        resample=resample,
         one_sided=one_sided,
     )
 
@@ -117,7 +112,7 @@ def law(rules: Rules, steps: Steps, orders: tuple[Steps, ...] = ()) -> dict[Answ
         go(turn, rest, left, (*said, (cell, False)), quiet)
         for number, law_of_number in alarms_of(rules, steps[cell]):
             kept = mass * law_of_number
-            if rules.resample or rules.crashes:
+            if rules.crashes:
                 kept = kept.sum() * weights
             go(turn, rest, left - 1, (*said, (cell, True), *number), kept)
 
