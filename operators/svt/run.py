@@ -34,7 +34,6 @@ __all__ = ["RunDecision", "RunState", "ask", "open_run"]
 _VERSION: Final = 1
 _FARTHEST: Final = 1 << 60  # three of them still add up within int64
 _WINDOW, _CELL, _STEPS, _ASKED = range(4)  # columns of a queue
-_BLOCK: Final = 1 << 14
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -251,9 +250,7 @@ class _Asking:
         """
         noisy = self._draw(steps.size)
         noisy += steps
-        if self._plan.resample:
-            return self._resampling_round(noisy)
-        hits = np.flatnonzero(noisy >= self._bar())
+        hits = np.flatnonzero(noisy >= self.threshold + self._plan.correction)
         asked = np.ones(steps.size, dtype=np.bool_)
         if hits.size >= self.left:
             # The order matters now: by a random key, then by place, and up to the last alarm.
@@ -267,30 +264,6 @@ class _Asking:
             asked[tied[tied <= last]] = True
         self.left -= hits.size
         return hits, asked
-
-    def _resampling_round(
-        self, noisy: NDArray[np.int64]
-    ) -> tuple[NDArray[np.intp], NDArray[np.bool_]]:
-        order = np.argsort(self._noise.uint64(noisy.size), kind="stable")
-        noisy = noisy[order]
-        hits: list[int] = []
-        at = 0
-        while self.left and at < noisy.size:
-            found = np.flatnonzero(noisy[at : at + _BLOCK] >= self._bar())
-            if not found.size:
-                at += _BLOCK
-                continue
-            at += int(found[0]) + 1
-            hits.append(at - 1)
-            self.left -= 1
-            if self.left:
-                self.threshold = _threshold(self._plan, self._noise)
-        asked = np.zeros(noisy.size, dtype=np.bool_)
-        asked[order[: at if not self.left else None]] = True
-        return order[hits], asked
-
-    def _bar(self) -> int:
-        return self.threshold + self._plan.correction
 
 
 def _threshold(plan: SvtPlan, noise: NoiseSource) -> int:

@@ -25,20 +25,17 @@ _VARIANCES: Final = {"exp": 1.0, "lap": 2.0, "gum": math.pi**2 / 6}
 _DIGITS: Final = 10**6  # the last bits of a float power differ between machines, plans must not
 
 
-def optimal_split(
-    alarms: int, *, monotone: bool, noise: QueryNoise = "exp", resample: bool = False
-) -> Fraction:
+def optimal_split(alarms: int, *, monotone: bool, noise: QueryNoise = "exp") -> Fraction:
     """Return w = eps_2 / eps_1 for which v - rho has the least variance, to six digits.
 
     With V the variance of the query noise at scale one and a its scale over c / eps_2 (2, or 1
     where monotone), 2 / eps_1^2 + V (a c / eps_2)^2 is least at w^3 = V (a c)^2 / 2 for a given
-    eps_1 + eps_2, and at w^3 = V (a c)^2 c / 2 for a given c eps_1 + eps_2.
+    eps_1 + eps_2.
 
     Args:
         alarms: c >= 1.
         monotone: whether all queries of the run move one way.
         noise: of a question.
-        resample: whether the threshold is drawn anew, and paid, after every alarm.
 
     Raises:
         ValueError: no alarms.
@@ -46,10 +43,10 @@ def optimal_split(
     Source: SVT-Exp, Appendix G: (sqrt(2) c)^(2/3) and (c / sqrt(2))^(2/3) for "exp".
     """
     expect(WHOLE, alarms=alarms)
-    expect(FLAG, monotone=monotone, resample=resample)
+    expect(FLAG, monotone=monotone)
     expect(one_of(*_VARIANCES), noise=noise)
     if alarms < 1:
         raise ArgumentError("a run has at least one alarm", hint="write alarms=1 or more")
     scale = alarms if monotone else 2 * alarms
-    cube = _VARIANCES[noise] * scale**2 / 2 * (alarms if resample else 1)
+    cube = _VARIANCES[noise] * scale**2 / 2
     return Fraction(round(math.cbrt(cube) * _DIGITS), _DIGITS)

@@ -54,8 +54,7 @@ class SvtPlan:
     Guarantee: let the step counts of a run's questions, which may be chosen from earlier answers,
     each differ by at most one between neighbours (and, where ``monotone``, all in one direction).
     Then a run that has rung n times so far has lost at most ``open_units + n * alarm_units``, along
-    every prefix of its answers; with ``resample``,
-    ``min(n + 1, alarms) * open_units + n * alarm_units``. Questions without an alarm cost nothing.
+    every prefix of its answers. Questions without an alarm cost nothing.
     Proof: ``docs/research/proofs/svt.md``.
 
     Args:
@@ -68,7 +67,6 @@ class SvtPlan:
         correction: r, steps added to the threshold, within +-2^60.
         put_back: ask a negative cell again among the questions of the next window, instead of at
             once, after all others of its own.
-        resample: draw the threshold anew after every alarm but the last (for experiments).
         one_sided: the threshold's noise is never below 0: half the variance for the same loss.
             ``Svt.planned`` has it; without, this is the paper's SVT-Exp.
 
@@ -85,7 +83,6 @@ class SvtPlan:
     questions: int = 1
     correction: int = 0
     put_back: bool = False
-    resample: bool = False
     one_sided: bool = False
 
     def __post_init__(self) -> None:
@@ -112,7 +109,6 @@ class SvtPlan:
         alarms: int,
         *,
         monotone: bool = False,
-        resample: bool = False,
         **more: Any,
     ) -> SvtPlan:
         """Split a budget by the optimal w; never above it, and below by less than ``alarms`` units.
@@ -120,25 +116,22 @@ class SvtPlan:
         The threshold's noise is the paper's, which w is optimal for.
 
         Args:
-            units: eps_1 + eps_2 (with ``resample`` c eps_1 + eps_2) in loss units.
+            units: eps_1 + eps_2 in loss units.
             alarms: as in the class, like all others.
             monotone: as there.
-            resample: as there.
             more: what else the class takes, but for ``one_sided``.
 
         Raises:
             ValueError: a budget that is too small for its alarms.
         """
         expect(WHOLE, units=units, alarms=alarms)
-        w = optimal_split(alarms, monotone=monotone, resample=resample)
-        openings = alarms if resample else 1
-        each = units * w.numerator // ((openings * w.denominator + w.numerator) * alarms)
+        w = optimal_split(alarms, monotone=monotone)
+        each = units * w.numerator // ((w.denominator + w.numerator) * alarms)
         return cls(
-            open_units=(units - alarms * each) // openings,
+            open_units=units - alarms * each,
             alarm_units=each,
             alarms=alarms,
             monotone=monotone,
-            resample=resample,
             **more,
         )
 
@@ -192,23 +185,19 @@ class SvtPlan:
         """Return :meth:`first_ring` of many step counts, shape (n,)."""
         return np.array([self.first_ring(step) for step in steps.tolist()], np.float64)
 
-    def cost_units(self, opening: bool, rung: int, before: int = 0) -> int:
+    def cost_units(self, opening: bool, rung: int) -> int:
         """Return what a stretch of the run cost, in loss units; stretches add up exactly.
 
         Args:
             opening: whether the run was opened in it.
             rung: alarms in it.
-            before: alarms of the run before it (matters with ``resample`` only).
 
         Raises:
             ValueError: more alarms than the run has, or fewer than none.
         """
-        if rung < 0 or before < 0 or before + rung > self.alarms or (opening and before):
+        if not 0 <= rung <= self.alarms:
             raise ArgumentError("a run rings from 0 times to as often as it has alarms")
-        openings = int(opening)
-        if self.resample:
-            openings += min(before + rung, self.alarms - 1) - min(before, self.alarms - 1)
-        return openings * self.open_units + rung * self.alarm_units
+        return opening * self.open_units + rung * self.alarm_units
 
 
 def accuracy(plan: SvtPlan, negatives: int, beta: float) -> float:

@@ -125,8 +125,8 @@ def renyi_loss(
         questions: most questions of the run, for Gaussian ones only.
 
     Raises:
-        ValueError: numbers out of range, one of variance and questions without the other, or a
-            threshold that is drawn anew, with Gaussian questions.
+        ValueError: numbers out of range, or one of variance and questions without the
+            other.
 
     Source: Bun and Steinke, "Concentrated differential privacy", on pure mechanisms; the appendix
     I of SVT-Exp accounts so alarm by alarm. ``docs/research/proofs/svt.md`` proves the bounds.
@@ -134,8 +134,8 @@ def renyi_loss(
     if not 1 < order < math.inf or (variance is None) != (questions is None):
         raise ArgumentError("an order above 1, and a variance with its number of questions")
     if variance is not None and questions is not None:
-        if variance <= 0 or questions < 1 or plan.resample:
-            raise ArgumentError("a variance above 0, at least one question, one threshold")
+        if variance <= 0 or questions < 1:
+            raise ArgumentError("a variance above 0, at least one question")
         return float(_gaussian_losses(plan, np.array([order]), variance, questions)[0])
     loss = plan.epsilon_units / UNITS_PER_EPSILON
     grown = np.logaddexp(order * loss, (1 - order) * loss) - np.logaddexp(0.0, loss)

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field, replace
-from functools import partial
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import pytest
 
@@ -17,21 +16,17 @@ from accountant.errors import LedgerError
 from accountant.log.state import Budget
 from accountant.records import Answer
 from accountant.rules import admission, runs, standing
-from tests.support.archived import move_all
 from tests.support.ledgers import (
     CELLS,
     USER,
-    Opens,
     Series,
-    deny,
     must_verify,
     open_ledger,
     requests,
-    set_up,
     settle,
     status_of,
-    without_anchor,
 )
+from tests.support.transcripts import Interleaving
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -39,6 +34,7 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import CellCosts, WindowKey
     from accountant.log.state import Query, Reservation
+    from accountant.units import PrivacyUnit
 
 LAST_MS = 120
 DATABASES = ["sqlite"]
@@ -55,12 +51,14 @@ class Case:
         series: the queries' windows.
         terms: what a run costs, of those that have runs.
         ends: alarms that would ring, or loss a cell of a query without runs; ``None``: denied.
+        unit: whose budget it is.
     """
 
     wall: int
     series: Mapping[str, Series]
     terms: Mapping[str, RunTerms]
     ends: Mapping[WindowKey, int | None]
+    unit: PrivacyUnit = USER
 
     def periods(self, key: WindowKey) -> tuple[int, ...]:
         """Return the periods that a window touches."""
@@ -164,87 +162,29 @@ def realised(terms: RunTerms, rung: int, *, opening: bool) -> int:
     return rung * terms.alarm_units + (terms.open_units if opening else 0)
 
 
-class Play:
-    """Plays a case on an empty ledger, in an interleaving of its own."""
+@dataclass
+class RunPlay(Interleaving):
+    """Plays a case of runs beside other queries."""
 
-    def __init__(self, case: Case, rng: Random, reopen: Opens) -> None:
-        self.case, self.rng, self.reopen = case, rng, reopen
-        self.answers: dict[WindowKey, Answer] = {}
-        self.rung: dict[WindowKey, int] = {}
-        self.ended: dict[WindowKey, None] = {}
-        self.files = 0
+    case: Case
+    rung: dict[WindowKey, int] = field(default_factory=dict)
+    last_ms: ClassVar[int] = LAST_MS
 
-    def run(self) -> None:
-        """Play until every window has ended, check all along, and compare with the fixed order."""
-        self.ledger = self.reopen()
-        series = list(self.case.series.values())
-        try:
-            set_up(self.ledger, USER, self.case.wall, series)
-            steps: list[Callable[[], object]] = [self._ask, self._archive, self._open_anew]
-            steps += [partial(self._decide, one, self.rng.randint(1, 4)) for one in series]
-            for _ in range(self.rng.randint(5, 25)):
-                self.rng.choices(steps, [4, 1, 1] + [6] * len(series))[0]()
-                self._check()
-            self._ask(LAST_MS)
-            while len(self.ended) < len(self.case.ends):
-                self.rng.shuffle(series)
-                most = self.rng.randint(1, 5)
-                assert sum(self._decide(one, most) for one in series), "stuck"
-                self._check()
-            self._compare()
-        finally:
-            self.ledger.close()
+    def series(self) -> list[Series]:
+        """Return the windows of all queries."""
+        return list(self.case.series.values())
 
-    def _ask(self, until_ms: int | None = None) -> None:
-        if until_ms is None:
-            until_ms = self.rng.randrange(0, LAST_MS + 1, 5)
-        found = [
-            replace(one, run=self.case.terms.get(series.query))
-            for series in self.case.series.values()
-            for one in requests([series], until_ms)
-        ]
-        self.ledger.admit("s", sorted(found, key=lambda one: one.charge.key))
+    def asked(self, request: Any) -> Any:
+        """Return it with the terms of its run."""
+        return replace(request, run=self.case.terms.get(request.charge.key.query))
 
-    def _open_anew(self) -> None:
-        self.ledger.close()
-        self.ledger = self.reopen()
-
-    def _archive(self) -> None:
-        self.ledger.mark_published(*self.ended)
-        before = without_anchor(self.ledger.reports.status())
-        self.files += 1
-        move_all(self.ledger, self.rng.randrange(0, LAST_MS + 1, 5), f"file {self.files}")
-        assert without_anchor(self.ledger.reports.status()) == before
-
-    def _decide(self, series: Series, most: int) -> int:
-        """Decide the next windows of a query, as many as can be; say how many."""
-        for done in range(most):
-            index = (self.ledger.cursor(series.query) - series.first) // series.step
-            key = series.key(index)
-            if key not in self.case.ends or not self._end(series, index, key):
-                return done
-            self.ended[key] = None
-        return most
-
-    def _end(self, series: Series, index: int, key: WindowKey) -> bool:
-        end, frontier = self.case.ends[key], self.ledger.frontier("s")
-        asked = frontier is not None and key <= frontier
-        if end is None and (asked or self.rng.random() < 0.3):
-            deny(self.ledger, series, index)
-            return True
-        if not asked:
-            return False
-        answer = self.ledger.answer(key)
-        if answer is Answer.PENDING:
-            return False
-        self.answers[key] = answer
-        if answer is not Answer.RESERVED or end is None:
-            deny(self.ledger, series, index, str(answer))
-        elif key.query in self.case.terms:
+    def settle(self, series: Series, index: int, end: int) -> tuple[int, ...]:
+        """Decide a window of a run as its mechanism would, and settle others as they end."""
+        if series.query in self.case.terms:
             self._ring(series, index, end)
         else:
             settle(self.ledger, series, index, units=end)
-        return True
+        return ()
 
     def _ring(self, series: Series, index: int, wanted: int) -> None:
         """Decide a window of a run as its mechanism would."""
@@ -264,7 +204,8 @@ class Play:
         )
         self.rung[key] = rung
 
-    def _check(self) -> None:
+    def check(self) -> None:
+        """Check the wall, the ledger against itself, and that every run answers in turn."""
         status = status_of(self.ledger)
         assert status.spent_units <= self.case.wall
         must_verify(self.ledger)
@@ -278,7 +219,8 @@ class Play:
             if answer in {Answer.PENDING, Answer.RESERVED}:
                 waiting.add(key.query)
 
-    def _compare(self) -> None:
+    def compare(self) -> None:
+        """Compare every answer, every alarm and what was spent with the fixed order."""
         wanted = expected(self.case)
         for key, answer in sorted(self.answers.items()):
             assert answer is wanted.answers[key], key
@@ -291,7 +233,7 @@ class Play:
 def play(url: str, seed: int, interleaving: int = 0) -> None:
     """Play one case in one interleaving."""
     case = random_case(Random(f"runs {seed}"))
-    Play(case, Random(f"{seed} {interleaving}"), lambda: open_ledger(url)).run()
+    RunPlay(case, Random(f"{seed} {interleaving}"), lambda: open_ledger(url)).run()
 
 
 def test_answers_follow_the_order_whatever_the_interleaving(new_url: Callable[[], str]) -> None:

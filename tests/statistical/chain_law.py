@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import numpy as np
 
 if TYPE_CHECKING:
+    from operators.single.ladder import Ladder
     from tests.statistical.enumeration import Floats, Ints
 
 DIGITS = 60
@@ -115,6 +116,30 @@ def finer_given_coarser(coarse: float, fine: float, lattice: Ints) -> Floats:
     joint = kernel * ahead[None, :]
     # Rows that no float can tell from impossible weigh nothing in any answer.
     return np.divide(joint, behind[:, None], out=np.zeros_like(joint), where=behind[:, None] > 0)
+
+
+def ladder_law(of: Ladder, step: int, levels: Sequence[int] = ()) -> list[tuple[float, float]]:
+    """Return how likely a cell rings, or falls silent, at each level that it reads (all of them).
+
+    By sums over the noise itself, from the coarsest level down.
+    """
+    read, last = levels or range(len(of.units)), len(of.units) - 1
+    rates, drop = tuple(map(float, of.below.levels)), float(of.below.drop)
+    lattice = lattice_of(Side(rates, of.low, of.high, drop))
+    mass, seen = laplace(rates[read[0]], lattice), lattice + step
+    found = []
+    for level, finer in zip(read, [*read[1:], last], strict=True):
+        low = -of.low[level]
+        if level == last:
+            rings = (seen > low) + (seen == low) * (1 - drop)
+            quiet = 1 - rings
+        else:
+            rings, quiet = seen >= of.high[level], (seen < low) * 1
+        found.append((float(mass @ rings), float(mass @ quiet)))
+        if level != last:
+            undecided = mass * (1 - rings - quiet)
+            mass = undecided @ finer_given_coarser(rates[level], rates[finer], lattice)
+    return found
 
 
 def worst_walk(

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable
 from fractions import Fraction
+from functools import cache
 from itertools import product
 
 import numpy as np
@@ -11,10 +12,14 @@ from operators.deciders import (
     Decider,
     ExponentialQuantileBand,
     LevelBound,
+    RaceBand,
+    SparseBand,
+    TightBand,
     half_widths,
 )
-from operators.noise.source import NoiseSource
+from operators.noise.source import KeyedNoise, NoiseSource
 from tests.statistical.enumeration import (
+    ONE,
     Floats,
     Ints,
     geometric_masses,
@@ -108,17 +113,17 @@ def loss(one: float, other: float) -> float:
     return max(abs(math.log(one / other)), abs(math.log((1 - one) / (1 - other))))
 
 
-def worst(law: Law, datasets: Iterable[Data], values: Iterable[int]) -> float:
-    """Return the largest loss over all neighbours that lack one event of a data set."""
-    known: dict[Data, float] = {}
+def worst(law: Law, datasets: Iterable[Data], added: Iterable[Data]) -> float:
+    """Return the largest loss over all neighbours that lack what is added to a data set."""
+    at = cache(law)
+    return max(
+        loss(at(data), at(tuple(sorted((*data, *more))))) for data in datasets for more in added
+    )
 
-    def at(data: Data) -> float:
-        key = tuple(sorted(data))
-        if key not in known:
-            known[key] = law(key)
-        return known[key]
 
-    return max(loss(at(data), at((*data, value))) for data in datasets for value in values)
+def each(values: Iterable[int]) -> list[Data]:
+    """Return data of one event each."""
+    return [(value,) for value in values]
 
 
 def multisets(values: range, most: int) -> list[Data]:
@@ -128,28 +133,107 @@ def multisets(values: range, most: int) -> list[Data]:
     )
 
 
-def median_truth(data: Data, share: Fraction, reference: int, tau: int) -> bool:
-    """Evaluate the band of a quantile on the sorted values."""
-    if not data:
-        return False
+def quantile_within(data: Data, share: Fraction, reference: int, tau: int) -> bool:
+    """Evaluate the band of a quantile on the sorted values; no data have none."""
     rank = math.ceil(len(data) * share)
-    return abs(sorted(data)[rank - 1] - reference) < tau
+    return bool(data) and abs(sorted(data)[rank - 1] - reference) < tau
+
+
+def mean_within(data: Data, scale: int, reference: int, tau: int) -> bool:
+    """Evaluate the band of a mean on the mean itself."""
+    return bool(data) and abs(Fraction(scale * sum(data), len(data)) - reference) < tau
+
+
+def step(band: TightBand, rows: Ints, reference: int) -> int:
+    """Return how far a cell is from the end of its band."""
+    return int(band.steps(rows, np.array([reference]))[0])
+
+
+def within(
+    decider: Decider,
+    data: Data,
+    reference: int,
+    reach: int = 20,
+    fixed: dict[int, int] | None = None,
+) -> float:
+    """Return P["within"] by the certified law, the table or the tails, else by enumeration."""
+    rows, at = rows_of(decider, data, reference), np.array([reference])
+    if isinstance(decider, ExponentialQuantileBand):
+        lo, hi = decider.law(rows, at, 200)[0]
+        assert 0 <= hi - lo < 1 << 60
+        return lo / (1 << 200)
+    if isinstance(decider, TightBand):
+        return 1 - int(decider.law(rows, at)[0]) / ONE
+    if isinstance(decider, RaceBand):
+        return decider.law(sums(data, decider.levels), reference)
+    return enumerated(decider, data, reference, reach, fixed)
+
+
+def drawn(decider: Decider, cells: list[Data], reference: int, draws: int, key: bytes) -> Ints:
+    """Return how often each cell is within, of so many draws."""
+    rows = np.hstack([rows_of(decider, data, reference) for data in cells])
+    references = np.full(len(cells) * draws, reference)
+    found = decider.decide(np.repeat(rows, draws, axis=1), references, KeyedNoise(key))
+    return np.asarray(found.reshape(len(cells), draws).sum(axis=1))
 
 
 SHARES = [HALF, Fraction(1, 4), Fraction(9, 10)]
 
 
-def em_quantile_law(band: ExponentialQuantileBand, reference: int) -> Law:
-    """Return the certified law of one cell, as a float."""
-
-    def law(data: Data) -> float:
-        lo, hi = band.law(rows_of(band, data, reference), np.array([reference]), 200)[0]
-        assert 0 <= hi - lo < 1 << 60
-        return lo / (1 << 200)
-
-    return law
-
-
 def sums(data: Data, levels: tuple[int, ...]) -> tuple[int, ...]:
     """Return the capped sums."""
     return tuple(sum(min(x, t) for x in data) for t in levels)
+
+
+def svt_law(band: SparseBand, data: Data, reference: int) -> float:
+    """Return P["within"] of ``svt``, written down from its definition in closed tails."""
+    t, levels, per = float(band.epsilon) / 3, band.levels, band.kind.events
+    q, bound = math.exp(-t), band.bound
+    deep = math.ceil(40 / t)
+    rho = np.arange(-deep, deep + 1)
+    rho_mass = laplace_masses(band.epsilon / 3, deep)
+
+    def raised(rate: float) -> int:
+        """Return the least r with P[v - rho > r] <= 1 / (L + 1), by convolution."""
+        reach = math.ceil(60 / rate)
+        v = geometric_masses(Fraction(rate), reach)
+        w = np.convolve(v, laplace_masses(Fraction(rate), reach))  # from -reach on
+        tails = w[::-1].cumsum()[::-1]
+        return next(r for r in range(reach) if tails[reach + r + 1] <= 1 / (len(levels) + 1))
+
+    def yes(steps: Ints, rate: float, r: int) -> Floats:
+        """Return P[v >= rho + r - steps]."""
+        return np.exp(-rate * np.maximum(0, r - steps))
+
+    rate = t / 3
+    wide = math.ceil(40 / rate)
+    z = np.arange(-wide * per, wide * per + 1)
+    z_mass = laplace_masses(Fraction(rate) / per, wide * per)
+    keep = z_mass > 1e-14
+    z, z_mass = z[keep], z_mass[keep]
+    r1 = np.arange(-wide, wide + 1)
+    r1_mass = laplace_masses(Fraction(rate), wide)
+    a, b = bound.share.numerator, bound.share.denominator
+    open_mass = np.multiply.outer(z_mass, r1_mass)
+    chosen = []
+    for level in levels:
+        count = sum(x <= level for x in data)
+        steps = (b * count - a * (len(data) + z)) // (b * per)
+        p = yes(steps[:, None] - r1[None, :], rate, raised(rate))
+        chosen.append(float((open_mass * p).sum()))
+        open_mass = open_mass * (1 - p)
+    chosen[-1] += float(open_mass.sum())
+    never_over = np.ones(rho.size)
+    never_above = np.ones(rho.size)
+    total = 0.0
+    for level, chance in zip(levels, chosen, strict=True):
+        capped = sum(min(x, level) for x in data)
+        for noes, line in (
+            (never_over, reference + band.tau),
+            (never_above, reference - band.tau + 1),
+        ):
+            step = (capped - line) // (per * level)
+            np.multiply(noes, 1 - yes(step - rho, t, raised(t)), out=noes)
+        total += chance * float((rho_mass * never_over * (1 - never_above)).sum())
+    assert 0 < q < 1
+    return total

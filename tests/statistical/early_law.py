@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from operators.noise.source import NoiseSource
-
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
-    from fractions import Fraction
 
     from operators.single.looks import EarlyAlarms
     from tests.statistical.enumeration import Floats, Ints
@@ -128,23 +125,6 @@ def _moved(path: Path, looks: range, by: int) -> Path:
 def growing(path: Path) -> bool:
     """Tell whether a path is one of a count."""
     return all(before <= after for before, after in pairwise(path))
-
-
-class GivenGeometrics(NoiseSource):
-    """Hands out chosen geometrics, and notes at what rate they were asked for."""
-
-    def __init__(self, *drawn: Ints) -> None:
-        """Keep them, in the order of draws."""
-        super().__init__()
-        self.drawn = list(drawn)
-        self.rates: list[Fraction] = []
-
-    def geometric(self, t: Fraction, n: int) -> Ints:
-        """Return the next of them."""
-        self.rates.append(t)
-        drawn = self.drawn.pop(0)
-        assert drawn.size == n
-        return drawn.copy()
 
 
 def steps_of(early: EarlyAlarms, path: Path) -> list[Ints]:

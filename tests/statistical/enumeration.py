@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
+from operators.noise.source import NoiseSource
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -142,3 +144,22 @@ def bernoulli_chi_square(counts: Ints, draws: int, probabilities: Floats) -> flo
     kept = variances >= 25
     statistic = float((((counts - draws * probabilities) ** 2)[kept] / variances[kept]).sum())
     return float(chi2.sf(statistic, int(kept.sum())))
+
+
+class GivenNoise(NoiseSource):
+    """Hands out chosen discrete Laplaces and geometrics, and notes at what rate each was drawn."""
+
+    def __init__(self, *drawn: Ints) -> None:
+        """Keep the values, in the order of draws."""
+        super().__init__()
+        self.values = np.concatenate(drawn)
+        self.rates: list[Fraction] = []
+
+    def discrete_laplace(self, t: Fraction, n: int) -> Ints:
+        """Return the next ``n`` values."""
+        self.rates.append(t)
+        drawn, self.values = self.values[:n], self.values[n:]
+        assert drawn.size == n
+        return drawn.copy()
+
+    geometric = discrete_laplace

@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from operators.noise.source import NoiseSource
-from tests.statistical.enumeration import Ints, ints
+from tests.statistical.enumeration import GivenNoise, ints
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator, Mapping
@@ -24,23 +23,6 @@ if TYPE_CHECKING:
     from operators.panes import Panes
 
     Law = Mapping[Hashable, Fraction]
-
-
-class GivenNoise(NoiseSource):
-    """Hands out chosen discrete Laplaces, and notes at what rate they were asked for."""
-
-    def __init__(self, values: Ints) -> None:
-        """Keep the values, in the order of draws."""
-        super().__init__()
-        self.values = values
-        self.rates: list[Fraction] = []
-
-    def discrete_laplace(self, t: Fraction, n: int) -> Ints:
-        """Return the next ``n`` values."""
-        self.rates.append(t)
-        drawn, self.values = self.values[:n], self.values[n:]
-        assert drawn.size == n
-        return drawn
 
 
 @dataclass(frozen=True)

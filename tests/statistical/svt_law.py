@@ -7,13 +7,16 @@ from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from accountant.units import UNITS_PER_EPSILON, to_loss_units
 from operators.svt.terms import SvtPlan
 from tests.statistical.enumeration import Floats, laplace_masses
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 REACH = 400  # what is cut off of any threshold noise below is under exp(-120)
 Steps = tuple[int, ...]
@@ -29,16 +32,15 @@ class Rules:
     alarms: int
     scale: float  # of the query noise's rate over alarm_eps
     questions: int = 1
-    resample: bool = False
     threshold: Literal["geometric", "laplace", "falling", "none"] = "laplace"
     query_noise: bool = True
     crashes: bool = False  # the threshold is redrawn after every question
+    ring: Callable[[int], Floats] | None = None  # another law of questions, per threshold noise
     released: str = ""  # "value": s + v of an alarm; "gap": what it is above the noisy threshold
 
     def charge(self, rung: int) -> float:
         """Return what so many alarms are charged."""
-        openings = min(rung + 1, self.alarms) if self.resample else 1
-        return openings * self.open_eps + rung * self.alarm_eps
+        return self.open_eps + rung * self.alarm_eps
 
 
 def rules_of(plan: SvtPlan) -> Rules:
@@ -49,7 +51,6 @@ def rules_of(plan: SvtPlan) -> Rules:
         alarms=plan.alarms,
         scale=1.0 if plan.monotone else 0.5,
         questions=plan.questions,
-        resample=plan.resample,
         threshold="geometric" if plan.one_sided else "laplace",
     )
 
@@ -61,7 +62,6 @@ def terms(
     questions: int = 1,
     correction: int = 0,
     put_back: bool = False,
-    resample: bool = False,
     one_sided: bool = True,
 ) -> SvtPlan:
     """Return terms of a run with losses that a float resolves."""
@@ -73,7 +73,6 @@ def terms(
         questions=questions,
         correction=correction,
         put_back=put_back,
-        resample=resample,
         one_sided=one_sided,
     )
 
@@ -113,7 +112,7 @@ def law(rules: Rules, steps: Steps, orders: tuple[Steps, ...] = ()) -> dict[Answ
         go(turn, rest, left, (*said, (cell, False)), quiet)
         for number, law_of_number in alarms_of(rules, steps[cell]):
             kept = mass * law_of_number
-            if rules.resample or rules.crashes:
+            if rules.crashes:
                 kept = kept.sum() * weights
             go(turn, rest, left - 1, (*said, (cell, True), *number), kept)
 
@@ -137,6 +136,8 @@ def threshold_law(rules: Rules) -> Floats:
 
 def ring_law(rules: Rules, step: int) -> Floats:
     """Return the probability that a question rings, per threshold noise."""
+    if rules.ring:
+        return rules.ring(step)
     needed = AT - step
     if not rules.query_noise:
         return np.asarray(needed <= 0, dtype=np.float64)

@@ -14,7 +14,9 @@ from operators.deciders import (
     RaceBand,
     Sum,
     TightBand,
+    choose,
     exponential_threshold,
+    planned,
     tau_min,
 )
 from tests.statistical.deciders_law import enumerated, sums
@@ -79,19 +81,25 @@ def test_the_printed_examples_are_short() -> None:
     assert tau_min("r2t", kind, epsilon, delta, largest=largest) < 3.2e7
 
 
-def test_r2t_keeps_its_proposition() -> None:
-    """DP-PQD 5.5: at its threshold for the largest value present both errors are below delta."""
-    kind, epsilon, delta = Sum(0, 1000), Fraction(1), Fraction(1, 20)
+@pytest.mark.parametrize("delta", [Fraction(1, n) for n in (5, 10, 20, 100)], ids=str)
+def test_r2t_keeps_its_proposition(delta: Fraction) -> None:
+    """DP-PQD 5.5: at its threshold for the largest value present both errors are below delta.
+
+    The race that is planned is the one that was chosen by that threshold.
+    """
+    kind, epsilon = Sum(0, 1000), Fraction(1)
     levels = RaceBand.planned(kind, epsilon, 1).levels
     for largest in (2, 7, 100, 1000):
         printed = math.ceil(race_threshold(epsilon, delta, len(levels), largest))
         ours = tau_min("r2t", kind, epsilon, delta, largest=largest)
         assert ours <= printed
+        if largest == 2:
+            assert choose(kind, epsilon, ours, delta, largest=largest).decider == "r2t"
         for tau in (printed, ours):
-            band = RaceBand.planned(kind, epsilon, tau, delta)
+            band = planned("r2t", kind, epsilon, tau, delta)
+            assert isinstance(band, RaceBand)
             for number in (0, 1, 50, 10_000):
-                data = sums((largest,) * number, band.levels)
-                total = largest * number
-                assert 1 - band.law(data, total) <= float(delta)
-                assert band.law(data, total - 2 * tau) <= float(delta)
-                assert band.law(data, total + 2 * tau) <= float(delta)
+                data, total = sums((largest,) * number, band.levels), largest * number
+                assert 1 - band.law(data, total) <= delta
+                assert band.law(data, total - 2 * tau) <= delta
+                assert band.law(data, total + 2 * tau) <= delta

@@ -3,7 +3,6 @@
 import math
 from collections.abc import Callable
 from fractions import Fraction
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from operators.deciders import (
     Sum,
     TightBand,
 )
-from tests.statistical.deciders_law import HALF, SHARES, Data, median_truth, multisets, rows_of
+from tests.statistical.deciders_law import HALF, Data, multisets, quantile_within, rows_of
 from tests.statistical.enumeration import (
     ONE,
     Ints,
@@ -67,24 +66,6 @@ def test_tight_reaches_what_no_decider_can_pass() -> None:
     assert band.error(40) == pytest.approx(math.exp(-4) / 2, rel=1e-9)
 
 
-@pytest.mark.parametrize("share", SHARES, ids=str)
-def test_tight_quantile_loses_at_most_its_charge(share: Fraction) -> None:
-    """Over all small multisets, neighbours' steps are at most one apart, and so is the loss."""
-    kind = Quantile(share, range(5))
-    band = TightBand.planned(kind, Fraction(1), 1)
-    entries = band.probabilities
-    steps = {}
-    for data in multisets(range(5), 5):
-        steps[data] = int(band.steps(rows_of(band, data, 2), np.array([2]))[0])
-        assert (steps[data] < 0) == median_truth(data, share, 2, 1)
-    for data in multisets(range(5), 4):
-        for value in range(5):
-            assert abs(steps[data] - steps[tuple(sorted((*data, value)))]) <= 1
-    assert max(
-        max(int(b) / int(a), (ONE - int(a)) / (ONE - int(b))) for a, b in pairwise(entries)
-    ) == pytest.approx(math.e, rel=1e-9)
-
-
 def units_to(data: Data, outside: Callable[[Data], bool], values: range, most: int) -> int:
     """Return how many events have to be added or removed until a cell is outside, or most + 1."""
     front = {data}
@@ -107,7 +88,7 @@ def test_steps_are_the_units_that_must_change_for_counts_and_medians() -> None:
         band = TightBand.planned(kind, Fraction(1), tau)
 
         def left(data: Data, tau: int = tau, reference: int = reference) -> bool:
-            return not median_truth(data, HALF, reference, tau)
+            return not quantile_within(data, HALF, reference, tau)
 
         for data in multisets(range(3), 4):
             step = int(band.steps(rows_of(band, data, reference), np.array([reference]))[0])

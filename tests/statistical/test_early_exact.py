@@ -19,7 +19,6 @@ from operators.single.looks import EachLook, EarlyAlarms
 from operators.single.tslm import Tslm
 from operators.svt.early import RunLooks
 from tests.statistical.early_law import (
-    GivenGeometrics,
     Path,
     Run,
     Twin,
@@ -30,6 +29,7 @@ from tests.statistical.early_law import (
     steps_of,
     worst_loss,
 )
+from tests.statistical.enumeration import GivenNoise
 from tests.support.svt import aim, condition
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def test_the_code_has_the_law_of_the_definition() -> None:
     rho, *asked = (axis.ravel() for axis in axes)
     early = planned("svt", cells=rho.size)
     run = run_of(early)
-    noise = GivenGeometrics(rho, *asked)
+    noise = GivenNoise(rho, *asked)
     first = first_rings(early, path, noise)
     rates = (run.open_eps, *[run.alarm_eps] * LOOKS)
     mass = np.ones(rho.size)
@@ -133,7 +133,7 @@ def test_the_code_has_the_law_of_the_definition() -> None:
     )
 
 
-def first_rings(early: EarlyAlarms, path: Path, noise: GivenGeometrics) -> np.ndarray:
+def first_rings(early: EarlyAlarms, path: Path, noise: GivenNoise) -> np.ndarray:
     """Return the first look that rings, per cell, or -1, as the ledger carries the state along."""
     first = np.full(early.condition.cells, -1)
     before: StoredRun | None = None

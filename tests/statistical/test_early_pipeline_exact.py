@@ -17,7 +17,7 @@ from stream.decisions.mechanisms import early_of
 from stream.decisions.records import encode
 from stream.decisions.release import alarm_records, decision_record
 from stream.windows.instants import from_iso_utc
-from tests.statistical.early_law import GivenGeometrics
+from tests.statistical.enumeration import GivenNoise
 from tests.support.ledgers import must_verify
 from tests.support.paned import alarm, configured, opened, replayed
 
@@ -56,7 +56,7 @@ def told(
     query, path = alarms.queries["crowd"], folder / "events.csv"
     times = [f"2024-01-01T00:{at // 60:02d}:{at % 60:02d}Z" for at in times_s]
     path.write_text("\n".join(["ts,room,person", *(f"{t},{r},p" for t in times for r in ROOMS)]))
-    noise, records = GivenGeometrics(*noises(looks)), []
+    noise, records = GivenNoise(*noises(looks)), []
     left: dict[str, int] = {}
     with opened(alarms) as ledger:
         for decision in replayed(alarms, ledger, path, noise=noise):
@@ -68,7 +68,7 @@ def told(
         must_verify(ledger)
     early = early_of(query)
     assert early is not None
-    assert noise.drawn == []
+    assert not noise.values.size
     return records, left, early
 
 

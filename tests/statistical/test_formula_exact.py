@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Decision
+    from operators.conditions.condition import Condition
     from operators.noise.gradual import GradualNoise
     from operators.noise.source import NoiseSource
     from tests.statistical.enumeration import Bools, Floats, Ints
@@ -56,6 +57,12 @@ SMALL = Grid(first=Fraction(2, 5), rounds=2, finest_share=Fraction(1, 4))
 THREE = Grid(first=Fraction(2, 5), rounds=2, refinement=2, finest_share=Fraction(1, 4))
 BOTH = ("a AND b", {"a": (0, 0), "b": (1, 0)})
 EITHER = ("a OR NOT b", {"a": (0, 0), "b": (1, 0)})
+
+
+def probe(condition: Condition, aim: Aim, rounds: int, fresh: Fraction | None = None) -> Probe:
+    """Plan ProBE with so many levels."""
+    with patch.object(operators.formulas.probe, "_ROUNDS", rounds):
+        return Probe.planned(condition, aim, fresh=fresh)
 
 
 @cache
@@ -71,12 +78,7 @@ def enumerated(name: str, walk: str) -> tuple[FormulaLaw, Outcomes]:
         operator = ProbeEnt.planned(condition, aim, grid=grid)
     else:
         aim, fresh = aim_of(text), Fraction(1, 2) if mechanism == "fresh" else None
-        rounds = operators.formulas.probe._ROUNDS
-        try:
-            operators.formulas.probe._ROUNDS = 3 if name in {"between", "a AND b"} else 2  # type: ignore[misc]
-            operator = Probe.planned(condition, aim, fresh=fresh)
-        finally:
-            operators.formulas.probe._ROUNDS = rounds  # type: ignore[misc]
+        operator = probe(condition, aim, 3 if name in {"between", "a AND b"} else 2, fresh)
     law = FormulaLaw(text, thresholds, aim, operator, free=bool(rule))
     return law, law.outcomes()
 
@@ -92,42 +94,42 @@ CASES = {
 WALKS = ["probe-ent", "probe-ent, any rule", "probe, any rule", "fresh, any rule"]
 
 
+def told(found: Outcomes) -> tuple[Ints, Ints]:
+    """Return one outcome of every transcript, and which transcript each is, (coins, outcomes)."""
+    keys = found.fired.astype(np.int64)
+    for at in range(found.stopped.shape[1]):
+        keys = keys * 8 + found.stopped[:, at] + 1
+    _, first, where = np.unique(keys, return_index=True, return_inverse=True)
+    return first, where.reshape(keys.shape)
+
+
 def transcripts(of: FormulaLaw, found: Outcomes, positions: list[list[int]]) -> Floats:
     """Return the law of (answer, levels read) at all positions: one axis per channel, then it."""
-    channels = found.stopped.shape[1]
-    keys = found.fired.astype(np.int64)
-    for at in range(channels):
-        keys = keys * 8 + found.stopped[:, at] + 1
-    names, where = np.unique(keys, return_inverse=True)
-    where = where.reshape(keys.shape)
+    first, where = told(found)
     marginals = [
         [each.law(at) for at in places] for each, places in zip(of.classes, positions, strict=True)
     ]
-    law = np.zeros((*map(len, positions), names.size))
+    law = np.zeros((*map(len, positions), first.size))
     for corner in product(*(range(len(places)) for places in positions)):
         joint = np.ones(1)
         for own, at in zip(marginals, corner, strict=True):
             joint = np.multiply.outer(joint, own[at]).ravel()
         for weight, row in zip(found.weights, where, strict=True):
-            law[corner] += weight * np.bincount(row, weights=joint, minlength=names.size)
+            law[corner] += weight * np.bincount(row, weights=joint, minlength=first.size)
     return law
 
 
-def charges(found: Outcomes) -> Floats:
-    """Return what each of the transcripts is charged, in their order."""
-    keys = found.fired.astype(np.int64)
-    for at in range(found.stopped.shape[1]):
-        keys = keys * 8 + found.stopped[:, at] + 1
-    _, first = np.unique(keys, return_index=True)
-    charged: Floats = found.charged.ravel()[first]
-    return charged
-
-
-def excess_loss(of: FormulaLaw, found: Outcomes, charged: Floats, places: range) -> float:
-    """Return how far the loss of some transcript exceeds its charge.
+def excess_loss(
+    of: FormulaLaw,
+    found: Outcomes,
+    paid: Floats | None = None,
+    places: range = range(-4, 3),
+) -> float:
+    """Return how far the loss of some transcript exceeds its charge, or what a twin has it pay.
 
     Neighbours move every channel by a step up, a step down or not at all.
     """
+    charged = (found.charged if paid is None else paid).ravel()[told(found)[0]]
     law = transcripts(of, found, [[*places]] * found.stopped.shape[1])
     assert law.sum(axis=-1) == pytest.approx(1, abs=1e-9)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -146,7 +148,7 @@ def excess_loss(of: FormulaLaw, found: Outcomes, charged: Floats, places: range)
 def test_no_transcript_loses_more_than_it_is_charged(name: str, walk: str) -> None:
     """Answer and levels read of up to three channels, all of them moved by the neighbour."""
     of, found = enumerated(name, walk)
-    assert excess_loss(of, found, charges(found), range(-4, 3)) < 1e-9
+    assert excess_loss(of, found) < 1e-9
     worst = float(sum(Fraction(s.charges[-1], 10**12) for s in of.operator.scales))
     assert found.charged.max() <= worst + SLACK
     assert float(of.operator.plan.epsilon) == pytest.approx(worst)
@@ -155,28 +157,20 @@ def test_no_transcript_loses_more_than_it_is_charged(name: str, walk: str) -> No
 def test_charging_the_last_channel_only_is_caught() -> None:
     """A twin that forgets what was read of the channels before."""
     of, found = enumerated("a AND b", "probe-ent")
-    keys = found.fired.astype(np.int64) * 8 + found.stopped[:, 0] + 1
-    keys = keys * 8 + found.stopped[:, 1] + 1
-    _, first = np.unique(keys, return_index=True)
-    epsilons = [[*(u / 1e12 for u in scale.charges), 0.0] for scale in of.operator.scales]
-    paid = np.where(
-        found.stopped[:, 1] >= 0,
-        np.array(epsilons[1])[found.stopped[:, 1]],
-        np.array(epsilons[0])[found.stopped[:, 0]],
+    first, second = (
+        np.array([*(u / 1e12 for u in scale.charges), 0.0])[found.stopped[:, at]]
+        for at, scale in enumerate(of.operator.scales)
     )
-    assert excess_loss(of, found, paid.ravel()[first], range(-4, 3)) > 0.3
+    assert excess_loss(of, found, np.where(found.stopped[:, 1] >= 0, second, first)) > 0.3
 
 
 def test_fresh_noise_charged_as_gradual_is_caught() -> None:
     """A second phase with noise of its own that is charged for the second phase only."""
     of, found = enumerated("a AND b", "fresh, any rule")
-    keys = found.fired.astype(np.int64) * 8 + found.stopped[:, 0] + 1
-    keys = keys * 8 + found.stopped[:, 1] + 1
-    _, first = np.unique(keys, return_index=True)
     paid = np.zeros(found.charged.shape)
     for at, scale in enumerate(of.operator.scales):
         paid += np.array([*(u / 1e12 for u in scale.units), 0.0])[found.stopped[:, at]]
-    assert excess_loss(of, found, paid.ravel()[first], range(-4, 3)) > 0.05
+    assert excess_loss(of, found, paid) > 0.05
 
 
 @pytest.mark.parametrize("cells", [1, 2, 7])
@@ -247,13 +241,8 @@ def rates(of: FormulaLaw, found: Outcomes) -> tuple[float, float]:
             for own in (0, -reading.steps):
                 edges.add((own if rises else ~own) - int(reading.offsets[0]))
         near.append(sorted(edges))
-    channels = found.stopped.shape[1]
     law = transcripts(of, found, near)
-    keys = found.fired.astype(np.int64)
-    for at in range(channels):
-        keys = keys * 8 + found.stopped[:, at] + 1
-    _, first = np.unique(keys, return_index=True)
-    rings = law @ found.fired.ravel()[first].astype(np.float64)
+    rings = law @ found.fired.ravel()[told(found)[0]].astype(np.float64)
     condition = of.operator.condition
     grids = np.meshgrid(*near, indexing="ij")
     holds: dict[str, Bools] = {}
@@ -283,32 +272,22 @@ def test_walks_keep_the_promise_at_every_corner(name: str, walk: str) -> None:
 def split_law(first_share: Fraction, *, kept: bool = True) -> FormulaLaw:
     """Return the law under a split; broken where both phases take its larger part."""
     text, thresholds = BOTH
-    condition = condition_of(text, thresholds)
-    aim = aim_of(text)
-    rounds = operators.formulas.probe._ROUNDS
-    try:
-        operators.formulas.probe._ROUNDS = 2  # type: ignore[misc]
-        operator = Probe.planned(condition, aim, fresh=first_share)
-        if not kept:
-            whole = Probe.planned(condition, aim, fresh=1 - first_share)
-            scales = tuple(
+    condition, aim = condition_of(text, thresholds), aim_of(text)
+    operator = probe(condition, aim, 2, first_share)
+    if not kept:
+        whole, scales = probe(condition, aim, 2, 1 - first_share), []
+        for scale, wide in zip(operator.scales, whole.scales, strict=True):
+            rungs = tuple(
                 replace(
-                    scale,
-                    rungs=tuple(
-                        replace(
-                            rungs,
-                            low=(other.low[0], *rungs.low[1:]),
-                            high=(other.high[0], *rungs.high[1:]),
-                        )
-                        for rungs, other in zip(scale.rungs, wide.rungs, strict=True)
-                    ),
-                    units=(wide.units[0], *scale.units[1:]),
+                    own,
+                    low=(other.low[0], *own.low[1:]),
+                    high=(other.high[0], *own.high[1:]),
                 )
-                for scale, wide in zip(operator.scales, whole.scales, strict=True)
+                for own, other in zip(scale.rungs, wide.rungs, strict=True)
             )
-            operator = replace(operator, scales=scales)
-    finally:
-        operators.formulas.probe._ROUNDS = rounds  # type: ignore[misc]
+            units = (wide.units[0], *scale.units[1:])
+            scales.append(replace(scale, rungs=rungs, units=units))
+        operator = replace(operator, scales=tuple(scales))
     return FormulaLaw(text, thresholds, aim, operator, free=True)
 
 
@@ -319,8 +298,7 @@ def test_any_split_of_the_phases_keeps_the_promise(first_share: Fraction) -> Non
     found = law.outcomes()
     missed, _ = rates(law, found)
     assert missed <= float(BETA) + SLACK
-    charged = charges(found)
-    assert excess_loss(law, found, charged, range(-6, 7)) <= SLACK
+    assert excess_loss(law, found, places=range(-6, 7)) <= SLACK
 
 
 def test_a_phase_that_uses_more_than_its_part_is_caught() -> None:
@@ -331,7 +309,6 @@ def test_a_phase_that_uses_more_than_its_part_is_caught() -> None:
 
 def test_full_beta_for_each_operand_is_caught() -> None:
     """A twin that gives every atom of an AND the whole rate misses twice as often."""
-    text, thresholds = BOTH
     of, _ = enumerated("a AND b", "probe-ent")
     alone = ProbeEnt.planned(condition_of("a", {"a": (0, 0)}), aim_of("a"), grid=SMALL)
     scales = tuple(
@@ -343,18 +320,12 @@ def test_full_beta_for_each_operand_is_caught() -> None:
     )
     law = replace(of, operator=replace(of.operator, scales=scales))
     assert rates(law, law.outcomes())[0] > 0.07
-    assert (text, thresholds) == (law.text, law.thresholds)
 
 
 def test_half_of_beta_with_the_cutoff_from_the_same_noise_is_caught() -> None:
     """Two phases of beta / 2 on one gradual release, the level of the second picked from it."""
     condition = condition_of("a", {"a": (0, 0)})
-    rounds = operators.formulas.probe._ROUNDS
-    try:
-        operators.formulas.probe._ROUNDS = 12  # type: ignore[misc]
-        scale = Probe.planned(condition, aim_of("a", first_tolerances=(15,))).scales[0]
-    finally:
-        operators.formulas.probe._ROUNDS = rounds  # type: ignore[misc]
+    scale = probe(condition, aim_of("a", first_tolerances=(15,)), 12).scales[0]
     levels = tuple(units / 1e12 for units in scale.units)
     sound = scale.rungs[0]
     side = Side(levels, sound.low, sound.high, sound.coin / ONE)

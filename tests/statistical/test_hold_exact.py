@@ -28,7 +28,7 @@ from operators.single.ladder import Grid, Ladder
 from operators.single.looks import EarlyAlarms
 from operators.single.tslm import Tslm
 from operators.svt import RunState, Svt
-from tests.statistical.chain_law import Side, finer_given_coarser, laplace, lattice_of
+from tests.statistical.chain_law import ladder_law
 from tests.statistical.early_law import Run, worst_loss
 from tests.statistical.early_law import law as law_of_looks
 from tests.statistical.enumeration import Floats, Ints, ints
@@ -81,22 +81,9 @@ def tslm(step: int) -> dict[tuple[bool, float], float]:
 
 def ppwlm(step: int) -> dict[tuple[bool, float], float]:
     """Return the law of one window by levels: answer and loss of the level where it stopped."""
-    of, rates = LADDER, tuple(map(float, LADDER.below.levels))
-    lattice = lattice_of(Side(rates, of.low, of.high, float(of.below.drop)))
-    mass, found = laplace(rates[0], lattice), {}
-    for level, loss in enumerate(rates):
-        values = lattice + step
-        last = level == len(rates) - 1
-        rings = (values >= of.high[level]).astype(np.float64)
-        if last:
-            rings = (values > -of.low[level]) + (values == -of.low[level]) * (
-                1 - float(of.below.drop)
-            )
-        quiet = 1 - rings if last else (values < -of.low[level]).astype(np.float64)
-        found[True, loss], found[False, loss] = float(mass @ rings), float(mass @ quiet)
-        if not last:
-            kept = mass * (1 - rings - quiet)
-            mass = kept @ finer_given_coarser(loss, rates[level + 1], lattice)
+    found = {}
+    for loss, (rings, quiet) in zip(LADDER.below.levels, ladder_law(LADDER, step), strict=True):
+        found[True, float(loss)], found[False, float(loss)] = rings, quiet
     return found
 
 

@@ -11,85 +11,56 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
-from math import log
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 from accountant.errors import ConfigError
-from operators.conditions.condition import Aim, Condition, ThresholdAtom
-from operators.conditions.formula import Formula
-from operators.conditions.score import score_of
+from operators.conditions.condition import Aim, Condition
 from operators.formulas.mirrored import Mirrored, mirrored
 from operators.noise.source import NoiseSource
 from operators.registry import create, price
 from stream.simulation.draws.truth import may_fire, must_fire
+from tests.statistical.condition_law import Case, condition_of, judged
 from tests.statistical.enumeration import ints
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from operators.base import Operator
-    from operators.single.tslm import Tslm
+    from tests.statistical.condition_law import Maker
 
-    Maker = Callable[[str, Condition, Aim], Operator]
-
-WHOLE = 1 << 64
 SMALL = 1e-9  # what floats may add to a law that is exact but for their rounding
-AIM = Aim(Fraction(1, 10), (2,), max_fpr=Fraction(1, 50), promise="false_alarms")
+FALSE, MISSED = 1 / 50, 1 / 10
+TOLERANCE = 2
+AIM = Aim(Fraction(1, 10), (TOLERANCE,), max_fpr=Fraction(1, 50), promise="false_alarms")
+PROMISES: dict[str, Any] = {
+    "max_fnr": AIM.max_fnr,
+    "max_fpr": AIM.max_fpr,
+    "promise": "false_alarms",
+}
 
 
-def condition(formula: str, *atoms: tuple[int, int], sensitivities: tuple[int, ...]) -> Condition:
-    """Return a condition of one cell; atoms are statistics and thresholds."""
-    names = Formula.parse(formula).atoms
-    made = {
-        name: ThresholdAtom(statistic, ints([threshold]))
-        for name, (statistic, threshold) in zip(names, atoms, strict=True)
-    }
-    return Condition(Formula.parse(formula), made, sensitivities)
-
-
-def aim_of(asked: Condition, tolerance: int, mechanism: str) -> Aim:
-    """Return an aim with one tolerance for all, and wider ones for a first phase."""
-    atoms = len(asked.formula.atoms)
-    first = (4 * tolerance + 3,) * atoms if mechanism.startswith("probe") else ()
-    return replace(AIM, tolerances=(tolerance,) * atoms, first_tolerances=first)
-
-
-def worst(make: Maker, mechanism: str, asked: Condition, aim: Aim) -> tuple[float, float]:
-    """Return the most probable false alarm and the most probable miss near the thresholds."""
-    reach = 2 * max(aim.tolerances) + max(asked.sensitivities) + 2
-    at = [atom.thresholds[0] for atom in asked.atoms.values()]
-    line = range(min(at) - reach, max(at) + reach)
-    grid = ints(list(product(line, repeat=asked.statistics))).T
-    rings = make(mechanism, asked, aim).chances(0, grid)
-    assert rings is not None
-    may = may_fire(asked, aim, grid[:, np.newaxis, :].transpose(0, 2, 1))[:, 0]
-    must = must_fire(asked, aim, grid[:, np.newaxis, :].transpose(0, 2, 1))[:, 0]
-    assert not (must & ~may).any()
-    assert must.any()
-    assert not may.all()
-    return float(rings[~may].max()), float((1 - rings)[must].max())
+def case(text: str, *bounds: int, **more: Any) -> Case:
+    """Return a condition and the values about its thresholds."""
+    atoms = sorted({name for name in text if name.islower()})
+    of = condition_of(text, dict(zip(atoms, bounds, strict=True)), **more)
+    reach = 2 * TOLERANCE + max(of.sensitivities) + 2
+    return Case(of, (TOLERANCE,) * len(atoms), min(bounds) - reach, max(bounds) + reach - 1)
 
 
 ONE = {
-    "above": condition("a", (0, 7), sensitivities=(1,)),
-    "below": condition("NOT a", (0, -3), sensitivities=(1,)),
-    "steps of three": condition("a", (0, 5), sensitivities=(3,)),
+    "above": case("a", 7),
+    "below": case("NOT a", -3),
+    "steps of three": case("a", 5, sensitivities=(3,)),
 }
+CROSSED = {"places": {"a": 0, "b": 1, "c": 1}, "sensitivities": (1, 2)}
 SEVERAL = {
-    "and": condition("a AND b", (0, 3), (1, 4), sensitivities=(1, 1)),
-    "or, one turned": condition("a OR NOT b", (0, 3), (1, 4), sensitivities=(2, 1)),
-    "both ways": condition(
-        "(a AND b) OR (NOT a AND c)", (0, 3), (1, 2), (1, 9), sensitivities=(1, 2)
-    ),
-    "between": condition("a AND NOT b", (0, 0), (0, 30), sensitivities=(1,)),
+    "and": case("a AND b", 3, 4),
+    "or, one turned": case("a OR NOT b", 3, 4, sensitivities=(2, 1)),
+    "both ways": case("(a AND b) OR (NOT a AND c)", 3, 2, 9, **CROSSED),
+    "between": case("a AND NOT b", 0, 30, places={"a": 0, "b": 0}),
 }
-MECHANISMS = ("tslm", "ppwlm", "dppwlm", "probe-ent", "probe")
 CASES = [
-    *((mechanism, name) for mechanism in MECHANISMS for name in ONE),
+    *((name, one) for name in ("tslm", "ppwlm", "dppwlm", "probe-ent", "probe") for one in ONE),
     *(("tslm", name) for name in SEVERAL),
     *((mechanism, "between") for mechanism in ("probe-ent", "probe")),
 ]
@@ -98,53 +69,43 @@ CASES = [
 @pytest.mark.parametrize(("mechanism", "name"), CASES)
 def test_what_is_false_rings_as_seldom_as_promised(mechanism: str, name: str) -> None:
     """Up to the threshold itself; misses are bounded beyond the tolerance, of all but probe."""
-    asked = (ONE | SEVERAL)[name]
-    aim = aim_of(asked, 2, mechanism)
-    false, missed = worst(create, mechanism, asked, aim)
-    assert false <= float(AIM.max_fpr or 0) + SMALL
+    of = (ONE | SEVERAL)[name]
+    atoms = len(of.tolerances)
+    first = (11,) * atoms if mechanism.startswith("probe") else ()
+    missed, false, lost = judged(of, mechanism, **PROMISES, first_tolerances=first)
+    assert false <= FALSE + SMALL
+    assert lost <= 1 + 1e-6
     if mechanism != "probe":
-        assert missed <= float(AIM.max_fnr) + SMALL
+        assert missed <= MISSED + SMALL
+    must, must_not = of.truths("false_alarms")
+    assert must.any()
+    assert must_not.any()
+    aim, rows = replace(AIM, tolerances=of.tolerances), of.data[..., None]
+    assert (may_fire(of.condition, aim, rows).ravel() == ~must_not.ravel()).all()
+    far = must_fire(of.condition, aim, rows).ravel()
+    # A sensitivity above one rounds tolerances down to whole steps.
+    assert (far <= must.ravel()).all()
+    assert (far == of.holds(-2 * TOLERANCE).ravel()).all()
 
 
 def test_the_bounds_are_reached() -> None:
     """Of tslm both are used up: nothing is left that a cheaper one could save."""
-    asked = ONE["above"]
-    false, missed = worst(create, "tslm", asked, aim_of(asked, 2, "tslm"))
-    assert false == pytest.approx(float(AIM.max_fpr or 0), rel=1e-9)
-    assert missed <= float(AIM.max_fnr)
-    plan = price("tslm", asked, aim_of(asked, 2, "tslm"))
-    assert plan.ratio == pytest.approx(1, abs=1e-9)
+    of = ONE["above"]
+    missed, false, lost = judged(of, "tslm", **PROMISES)
+    assert false == pytest.approx(FALSE, rel=1e-9)
+    assert missed <= MISSED
+    assert lost == pytest.approx(1)
+    assert price("tslm", of.condition, AIM).ratio == pytest.approx(1, abs=1e-9)
 
 
 @pytest.mark.parametrize("mechanism", ["tslm", "dppwlm"])
 def test_it_costs_what_the_mirror_image_costs(mechanism: str) -> None:
     """Misses first with the rates exchanged: the same problem, seen from the other side."""
-    for asked in ONE.values():
-        aim = aim_of(asked, 2, mechanism)
-        swapped = replace(aim, max_fnr=aim.max_fpr, max_fpr=aim.max_fnr, promise="misses")
-        assert price(mechanism, asked, aim) == price(mechanism, asked, swapped)
-        assert create(mechanism, asked, aim).plan == price(mechanism, asked, aim)
-
-
-@pytest.mark.parametrize("name", ONE)
-def test_neighbours_are_told_apart_by_no_more_than_is_charged(name: str) -> None:
-    """Turning an answer round looks at nothing else: both outcomes stay within exp(epsilon)."""
-    asked = ONE[name]
-    made = create("tslm", asked, aim_of(asked, 2, "tslm"))
-    inner: Tslm = made.negation.operator  # type: ignore[attr-defined]
-    far = asked.sensitivities[0]
-    for at in range(-40, 60):
-        score = score_of(asked.negated, aim_of(asked, 2, "tslm").tolerances)
-        scores = score.of(0, np.array([[at, at + far]]))
-        silent, beside = (int(law_at(inner, place)) for place in scores.tolist())
-        for one, other in ((silent, beside), (WHOLE - silent, WHOLE - beside)):
-            assert abs(log(one) - log(other)) <= float(made.plan.epsilon) + SMALL
-
-
-def law_at(inner: Tslm, statistic: int) -> np.uint64:
-    """Return the exact probability that a cell does not ring, in units of 2^-64."""
-    found: np.uint64 = inner.law(ints([statistic]))[0]
-    return found
+    swapped = replace(AIM, max_fnr=AIM.max_fpr, max_fpr=AIM.max_fnr, promise="misses")
+    for asked in (one.condition for one in ONE.values()):
+        plan = price(mechanism, asked, AIM)
+        assert plan == price(mechanism, asked, swapped)
+        assert plan == create(mechanism, asked, AIM).plan
 
 
 def unturned(mechanism: str, asked: Condition, aim: Aim) -> Operator:
@@ -171,15 +132,12 @@ def answer_left(mechanism: str, asked: Condition, aim: Aim) -> Operator:
 @pytest.mark.parametrize("name", ["above", "or, one turned"])
 def test_broken_twins_ring_too_often(twin: Maker, name: str) -> None:
     """The same look at the same statistics catches each of them."""
-    asked = (ONE | SEVERAL)[name]
-    false, _ = worst(twin, "tslm", asked, aim_of(asked, 2, "tslm"))
-    assert false > float(AIM.max_fpr or 0) * 1.5
+    assert judged((ONE | SEVERAL)[name], "tslm", twin, **PROMISES)[1] > FALSE * 1.5
 
 
 def test_windows_decided_together_are_turned_round_as_well() -> None:
     """Drawn many at once, the rates are those of the law; a cell far off never errs."""
-    asked = ONE["above"]
-    made = create("tslm", asked, aim_of(asked, 2, "tslm"))
+    made = create("tslm", ONE["above"].condition, AIM)
     rows = ints([[[-200]], [[200]]])
     assert isinstance(made, Mirrored)
     assert made.decide_many(rows, NoiseSource()).fired.tolist() == [[False], [True]]
@@ -188,7 +146,7 @@ def test_windows_decided_together_are_turned_round_as_well() -> None:
 
 def test_what_cannot_be_promised_is_refused() -> None:
     """Without its rate there is no promise; an early alarm looks several times."""
-    asked = ONE["above"]
+    asked = ONE["above"].condition
     with pytest.raises(ConfigError, match="needs max_fpr"):
         create("tslm", asked, replace(AIM, max_fpr=None))
     with pytest.raises(ConfigError, match="decided once"):

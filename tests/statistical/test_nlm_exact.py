@@ -1,4 +1,4 @@
-"""NLM, the baseline: its loss and its weaker promise by enumeration; the registry guards it."""
+"""NLM, the baseline: its loss and its weaker promise by enumeration."""
 
 from dataclasses import replace
 from fractions import Fraction
@@ -7,34 +7,17 @@ from itertools import product
 import numpy as np
 import pytest
 
-from accountant.errors import ConfigError
-from operators import registry
 from operators.base import Promise
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
-from operators.conditions.condition import Aim, Condition
-from operators.noise.source import KeyedNoise, NoiseSource
+from operators.noise.source import KeyedNoise
 from operators.single.nlm import Nlm
 from operators.single.tslm import Tslm
-from tests.statistical.enumeration import Ints, bernoulli_chi_square, exp_bounds, ints
+from tests.statistical.enumeration import GivenNoise, bernoulli_chi_square, exp_bounds, ints
 
 THRESHOLD = 100
 RATE = Fraction(1, 20)
 CASES = list(product((1, 2, 7, 10, 100), (0, 1, 5, 50), (None, Fraction(1, 1000))))
-
-
-class FixedNoise(NoiseSource):
-    """Hands out one chosen discrete Laplace, so that every outcome can be enumerated."""
-
-    def __init__(self, value: int) -> None:
-        """Keep the value."""
-        super().__init__()
-        self.value = value
-
-    def discrete_laplace(self, t: Fraction, n: int) -> Ints:
-        """Return ``n`` times the value."""
-        assert t > 0
-        return np.full(n, self.value, dtype=np.int64)
 
 
 def exceeds(sensitivity: int, cells: int = 1) -> IntegerTest:
@@ -66,7 +49,7 @@ def test_decision_is_the_comparison_of_the_noisy_step_count() -> None:
     steps = nlm.test.quantise(statistics).tolist()
     strict = 0
     for value in (*range(-12, 13), -(2**62), 2**62):
-        fired = nlm.decide(statistics, FixedNoise(value)).fired.tolist()
+        fired = nlm.decide(statistics, GivenNoise(np.full(statistics.size, value))).fired.tolist()
         assert fired == [step + value >= 0 for step in steps]
         strict += fired != [step + value > 0 for step in steps]
     assert strict  # the twin that compares strictly decides otherwise somewhere
@@ -120,20 +103,3 @@ def test_frequencies_follow_the_law() -> None:
         assert sound or p_value < 1e-9
     assert decision.cost.units == nlm.units
     assert decision.cost.cells == statistics.size * draws
-
-
-def test_registry_plans_by_name_and_guards_the_baseline() -> None:
-    """TSLM by its name; NLM only for experiments; anything else is refused with a hint."""
-    condition, aim = Condition.single(exceeds(1)), Aim(RATE, (1,))
-    assert registry.create("tslm", condition, aim).plan.mechanism == "tslm"
-    nlm = registry.create("nlm", condition, aim, experimental=True)
-    assert nlm.plan.mechanism == "nlm"
-    planned = Tslm.planned(exceeds(1), Promise(RATE, 1)).plan
-    assert registry.price("tslm", condition, aim) == planned
-    with pytest.raises(ConfigError, match="experiments only"):
-        registry.price("nlm", condition, aim)
-    for name, words in (("nlm", "experiments only"), ("laplace", "unknown mechanism")):
-        with pytest.raises(ConfigError, match=words) as caught:
-            registry.create(name, condition, aim)
-        assert "tslm" in caught.value.hint
-    assert "nlm" not in registry.MECHANISMS

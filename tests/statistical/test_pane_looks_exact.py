@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -72,18 +72,6 @@ def test_the_law_of_two_steps_in_rationals() -> None:
         tail = sum(mass(z, q) * q ** (at - z) / (1 + q) for z in range(-80, at))
         expected = q**at / (1 + q) + tail
         assert float(law[0]) == pytest.approx(float(expected), rel=1e-14)
-
-
-def test_the_law_of_a_walk_falls_with_the_rate_and_grows_with_its_steps() -> None:
-    """What bisection, windows that share sharper noise, and panes between looks rely on."""
-    for at in (1, 2, 8, 40):
-        by_rate = [LaplaceWalk(Fraction(n, 10), 4).tail(at) for n in range(1, 15)]
-        assert all(a[0] > b[1] for a, b in pairwise(by_rate))
-        by_steps = [LaplaceWalk(Fraction(1, 2), n).tail(at) for n in range(1, 15)]
-        assert all(a[1] < b[0] for a, b in pairwise(by_steps))
-        assert (
-            LaplaceWalk(Fraction(1, 2), 4).tail(at)[0] > LaplaceSum(Fraction(1, 2), 4).tail(at)[1]
-        )
 
 
 def first_looks(counts: tuple[int, ...], *, released: bool) -> Law:

@@ -16,8 +16,8 @@ from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.noise.source import KeyedNoise
 from operators.panes import LaplaceSum, PaneQuestion, Panes, Tree
-from tests.statistical.enumeration import bernoulli_chi_square, ints
-from tests.statistical.panes_law import GivenNoise, Window, decided, law_of, mass, worst_ratio
+from tests.statistical.enumeration import GivenNoise, bernoulli_chi_square, ints
+from tests.statistical.panes_law import Window, decided, law_of, mass, worst_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -31,8 +31,8 @@ from operators.svt.mechanism import Svt
 from stream.decisions import judge
 from stream.decisions.judge import statistics_of
 from stream.model.regions import region_of
+from tests.statistical.condition_law import odds, run_law
 from tests.statistical.test_progressive_exact import charges, outcomes
-from tests.statistical.test_score_mechanisms_exact import odds, run_law
 from tests.support.ledgers import must_verify
 from tests.support.paned import opened, replayed
 from tests.support.scored import UNITS, scored
@@ -296,20 +296,6 @@ def test_tslm_loses_what_the_ledger_charges(counted: tuple[str, str, Counted]) -
     assert rates(name, unit, laws) == pytest.approx((BETA, BETA))
 
 
-def test_quantiles_are_no_further_apart_than_a_gaussian_budget_says(
-    counted: tuple[str, str, Counted], tmp_path: Path
-) -> None:
-    """The squares of the distances of one unit's cells add up to what is charged."""
-    name, unit, found = counted
-    promise = f'{UNITS[unit]}, privacy: gdp, delta: "1e-6"'
-    _, operator = operator_of(tmp_path, name, promise)
-    laws = found.laws(operator)
-    normal = norm.ppf(np.clip(laws, 1e-12, 1 - 1e-12))
-    lost = ((normal[:, 0] - normal[:, 1]) ** 2 / 2).sum(axis=1)
-    assert lost.max() <= CELLS[unit] * float(operator.plan.epsilon) * (1 + 1e-5)
-    assert max(rates(name, unit, laws)) <= BETA + CLOSE
-
-
 @pytest.mark.parametrize("mechanism", ["ppwlm", "dppwlm"])
 def test_no_transcript_loses_more_than_its_cells_stopped_at(
     counted: tuple[str, str, Counted], tmp_path: Path, mechanism: str
@@ -368,6 +354,31 @@ def test_a_run_loses_its_opening_and_its_alarms(
                 assert loss <= opening + sum(said) * alarm + CLOSE, (one, other, said)
     one_way = name in {"or", "and", "largest"}
     assert terms.monotone is (unit == "event" or one_way)
+
+
+OTHERS = {
+    "gdp": (),
+    "ppwlm": (f"mechanism: {{ppwlm: {LEVELS}}}",),
+    "dppwlm": (f"mechanism: {{dppwlm: {LEVELS}}}",),
+    "svt": ("mechanism: {svt: {max_alarms: 2}}",),
+}
+
+
+@pytest.mark.parametrize("mechanism", OTHERS)
+def test_others_keep_both_rates_and_cost_what_is_charged(
+    counted: tuple[str, str, Counted], tmp_path: Path, mechanism: str
+) -> None:
+    """Cell by cell; quantiles are no further apart than a Gaussian budget says."""
+    name, unit, found = counted
+    promise = f'{UNITS[unit]}, privacy: gdp, delta: "1e-6"' if mechanism == "gdp" else unit
+    query, operator = operator_of(tmp_path, name, promise, *OTHERS[mechanism])
+    assert (query.aim.levels is not None) == mechanism.endswith("pwlm")
+    laws = found.laws(operator)
+    assert max(rates(name, unit, laws)) <= BETA + CLOSE
+    inside = np.clip(laws, 1e-12, 1 - 1e-12)
+    here, there = inside.transpose(1, 0, 2)
+    lost = (norm.ppf(here) - norm.ppf(there)) ** 2 / 2 if mechanism == "gdp" else odds(here, there)
+    assert lost.sum(axis=1).max() <= CELLS[unit] * float(operator.plan.epsilon) * (1 + 1e-5)
 
 
 def twin(found: Counted, score: Score, steps: int) -> Floats:

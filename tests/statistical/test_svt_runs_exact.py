@@ -123,13 +123,10 @@ def simulated(
             if steps[waiting[at]] + drawn[at] >= threshold + plan.correction:
                 rang.add(waiting[at])
                 left -= 1
-                if left and plan.resample:
-                    threshold = noise.threshold()
     return rang, asked, left
 
 
-@pytest.mark.parametrize("resample", [False, True])
-def test_whole_windows_answer_as_single_questions_do(*, resample: bool) -> None:
+def test_whole_windows_answer_as_single_questions_do() -> None:
     """On 800 random windows, with ties of the order: one by one and all at once agree."""
     rng = np.random.default_rng(5)
     for _ in range(800):
@@ -138,7 +135,6 @@ def test_whole_windows_answer_as_single_questions_do(*, resample: bool) -> None:
             int(rng.integers(1, 6)),
             questions=questions,
             correction=int(rng.integers(-3, 4)),
-            resample=resample,
             one_sided=bool(rng.integers(2)),
         )
         steps = rng.integers(-6, 4, cells).tolist()
@@ -187,10 +183,9 @@ def frequencies(plan: SvtPlan, steps: Steps, runs: int, key: bytes) -> dict[tupl
 
 
 @pytest.mark.parametrize("one_sided", [True, False])
-@pytest.mark.parametrize("resample", [False, True])
-def test_frequencies_follow_the_law(*, resample: bool, one_sided: bool) -> None:
+def test_frequencies_follow_the_law(*, one_sided: bool) -> None:
     """2,000 runs over three cells in random order agree with the law; twice the noise does not."""
-    plan = terms(2, questions=2, resample=resample, one_sided=one_sided)
+    plan = terms(2, questions=2, one_sided=one_sided)
     steps = (1, 0, -2)
     expected: dict[tuple[Steps, int], float] = defaultdict(float)
     for orders in product(permutations(range(3)), repeat=2):

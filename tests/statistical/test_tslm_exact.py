@@ -15,6 +15,7 @@ from operators.base import Promise
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.noise.source import KeyedNoise
+from operators.single.progressive import Dppwlm, Ppwlm
 from operators.single.tslm import Tslm, extremal_table, theoretical_limit
 from tests.statistical.enumeration import (
     ONE,
@@ -31,13 +32,18 @@ from tests.support.yardstick import steps
 THRESHOLD = 100
 RATES = (Fraction(1, 100), Fraction(5, 100), Fraction(1, 10))
 FALSE_ALARMS = (None, Fraction(1, 5), Fraction(1, 1000))
-CASES = [
-    pytest.param(*case, id="D{}-u{}-beta{}-alpha{}".format(*case).replace("/", "_"))
-    for case in product((1, 2, 7, 10, 100), (1, 5, 50), RATES, FALSE_ALARMS)
-]
-PAPER = Fraction(1, 20)
-
 Law = Callable[[Ints], Words]
+Case = tuple[int, int, Fraction, Fraction | None]
+PAPER = Fraction(1, 20)
+CASES = list(product((1, 2, 7, 10, 100), (1, 5, 50), RATES, FALSE_ALARMS))
+
+
+def name_of(case: Case) -> str:
+    """Return a case in words."""
+    return "D{}-u{}-beta{}-alpha{}".format(*case).replace("/", "_")
+
+
+CASE = pytest.mark.parametrize("case", CASES, ids=name_of)
 
 
 def planned(
@@ -86,24 +92,21 @@ def first_true(comparison: Comparison, away: int = 0) -> int:
     }[comparison]
 
 
-@pytest.mark.parametrize(("sensitivity", "tolerance", "beta", "alpha"), CASES)
-def test_loss_never_exceeds_the_charge(
-    sensitivity: int, tolerance: int, beta: Fraction, alpha: Fraction | None
-) -> None:
+@CASE
+def test_loss_never_exceeds_the_charge(case: Case) -> None:
     """Every pair of raw statistics 1..D apart, both outcomes, both ends included, exactly."""
-    tslm = planned(sensitivity, tolerance, beta, alpha)
-    assert not loss_violations(law_of(tslm), every_statistic(tslm), sensitivity, tslm.plan.epsilon)
+    tslm = planned(*case)
+    assert not loss_violations(law_of(tslm), every_statistic(tslm), case[0], tslm.plan.epsilon)
     assert int(tslm.probabilities.min()) >= 1  # an outcome of probability 0 would lose everything
 
 
-@pytest.mark.parametrize(("sensitivity", "tolerance", "beta", "alpha"), CASES)
-def test_promise_holds_exactly(
-    sensitivity: int, tolerance: int, beta: Fraction, alpha: Fraction | None
-) -> None:
+@CASE
+def test_promise_holds_exactly(case: Case) -> None:
     """Misses at the first true value and alarms at the first forbidden one stay within bounds."""
-    false_alarms = beta if alpha is None else alpha
+    _, tolerance, beta, alpha = case
+    false_alarms = alpha or beta
     for comparison in (Comparison.GT, Comparison.GE, Comparison.LT, Comparison.LE):
-        tslm = planned(sensitivity, tolerance, beta, alpha, comparison)
+        tslm = planned(*case, comparison)
         assert 1 - fires(tslm, first_true(comparison)) <= beta
         assert fires(tslm, first_true(comparison, 2 * tolerance + 1)) <= false_alarms
         steps = tslm.test.steps(tolerance)
@@ -111,14 +114,11 @@ def test_promise_holds_exactly(
     assert (np.diff(tslm.probabilities.astype(object)) > 0).all()  # so further out is safer still
 
 
-@pytest.mark.parametrize(("sensitivity", "tolerance", "beta", "alpha"), CASES)
-def test_charge_is_the_theoretical_minimum(
-    sensitivity: int, tolerance: int, beta: Fraction, alpha: Fraction | None
-) -> None:
+@CASE
+def test_charge_is_the_theoretical_minimum(case: Case) -> None:
     """The charge meets an independent bisection on the iterated map to 1e-11, never below it."""
-    tslm = planned(sensitivity, tolerance, beta, alpha)
-    false_alarms = beta if alpha is None else alpha
-    least = least_epsilon(tslm.test.steps(tolerance), false_alarms, beta)
+    tslm, (_, tolerance, beta, alpha) = planned(*case), case
+    least = least_epsilon(tslm.test.steps(tolerance), alpha or beta, beta)
     assert 0 <= float(tslm.plan.epsilon - Fraction(least)) + 1e-18 < 1e-11
     assert abs(tslm.plan.limit - float(least)) < 1e-12
     assert abs(tslm.plan.ratio - 1) < 1e-9
@@ -222,27 +222,27 @@ def test_truncated_table_is_sound() -> None:
     assert not loss_violations(law_of(cut), every_statistic(tslm), 1, tslm.plan.epsilon)
 
 
+@pytest.mark.parametrize("mechanism", [Tslm, Ppwlm, Dppwlm])
 @pytest.mark.parametrize(
-    ("promise", "sensitivity", "words"),
+    ("promise", "words"),
     [
-        (Promise(Fraction(0), 1), 1, "max_fnr must lie"),
-        (Promise(Fraction(1), 1), 1, "max_fnr must lie"),
-        (Promise(PAPER, 1, Fraction(0)), 1, "max_fpr must lie"),
-        (Promise(PAPER, 1, Fraction(3, 2)), 1, "max_fpr must lie"),
-        (Promise(Fraction(1, 2), 1), 1, "tossing a coin"),
-        (Promise(PAPER, 1, Fraction(19, 20)), 1, "tossing a coin"),
-        (Promise(Fraction(1, 10**13), 1), 1, "finer than 1e-12"),
-        (Promise(PAPER, -1), 1, "tolerance"),
-        (Promise(PAPER, 50_000), 1, "100001 steps"),
+        (Promise(Fraction(0), 1), "max_fnr must lie"),
+        (Promise(Fraction(1), 1), "max_fnr must lie"),
+        (Promise(PAPER, 1, Fraction(0)), "max_fpr must lie"),
+        (Promise(PAPER, 1, Fraction(3, 2)), "max_fpr must lie"),
+        (Promise(Fraction(1, 2), 1), "tossing a coin"),
+        (Promise(PAPER, 1, Fraction(19, 20)), "tossing a coin"),
+        (Promise(Fraction(1, 10**13), 1), "finer than 1e-12"),
+        (Promise(PAPER, -1), "tolerance"),
+        (Promise(PAPER, 50_000), "100001 steps"),
     ],
 )
 def test_promises_that_cannot_be_kept_are_refused(
-    promise: Promise, sensitivity: int, words: str
+    promise: Promise, words: str, mechanism: type[Tslm] | type[Ppwlm]
 ) -> None:
     """Each refusal says what is wrong and what to write instead."""
-    test = IntegerTest(Comparison.GT, ints([1]), sensitivity)
     with pytest.raises(ConfigError, match=words) as caught:
-        Tslm.planned(test, promise)
+        mechanism.planned(IntegerTest(Comparison.GT, ints([1]), 1), promise)
     assert caught.value.hint
 
 

@@ -10,8 +10,9 @@ callers do, and compares.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from accountant.records import Answer
 from accountant.regions.groupings import Grouping, grouping_of
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from accountant.costs.charges import WindowKey
     from accountant.ledger.ledger import Ledger
 
-__all__ = ["Case", "Play", "expected", "random_case"]
+__all__ = ["Case", "Interleaving", "Play", "expected", "random_case"]
 
 GRAIN_MS = 5
 LAST_MS = 90
@@ -227,7 +228,7 @@ def random_case(rng: Random, unit: PrivacyUnit) -> Case:
 
 
 @dataclass
-class Play:
+class Interleaving:
     """Plays a case on an empty ledger, in an interleaving of its own.
 
     Args:
@@ -236,38 +237,59 @@ class Play:
         reopen: opens the ledger.
     """
 
-    case: Case
+    case: Any
     rng: Random
     reopen: Callable[[], Ledger]
     answers: dict[WindowKey, Answer] = field(default_factory=dict)
     ended: dict[WindowKey, Cells] = field(default_factory=dict)
     files: int = 0
+    last_ms: ClassVar[int] = LAST_MS
 
     def run(self) -> None:
-        """Play until every window has ended, and check all along."""
+        """Play until every window has ended, check all along, and compare with the fixed order."""
         self.ledger = self.reopen()
         try:
-            set_up(self.ledger, self.case.unit, self.case.wall, self.case.series)
-            steps: list[Callable[[], None]] = [self._ask, self._archive, self._open_anew]
-            weights = [4, 1, 1] + [6] * len(self.case.queries)
-            steps += [lambda one=one: self._decide(one) for one in self.case.queries.values()]
+            series = self.series()
+            set_up(self.ledger, self.case.unit, self.case.wall, series)
+            steps: list[Callable[[], object]] = [self._ask, self._archive, self._open_anew]
+            steps += [partial(self._decide, one) for one in series]
             for _ in range(self.rng.randint(5, 25)):
-                self.rng.choices(steps, weights)[0]()
-                self._check()
-            self._finish()
-            self._check_end()
+                self.rng.choices(steps, [4, 1, 1] + [6] * len(series))[0]()
+                self.check()
+            self._ask(self.last_ms)
+            while len(self.ended) < len(self.case.ends):  # some query can always go on
+                self.rng.shuffle(series)
+                assert sum(self._decide(one, len(self.case.ends)) for one in series), "stuck"
+                self.check()
+            self.compare()
         finally:
             self.ledger.close()
 
+    def series(self) -> list[Series]:
+        """Return the windows of all queries."""
+        return list(self.case.series)
+
+    def asked(self, request: Any) -> Any:
+        """Return a window's request as this case makes it."""
+        raise NotImplementedError
+
+    def settle(self, series: Series, index: int, end: Any) -> Cells:
+        """End a granted window, and return what its cells cost."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Check the ledger between two steps."""
+        raise NotImplementedError
+
+    def compare(self) -> None:
+        """Compare every answer and what was spent with the fixed order."""
+        raise NotImplementedError
+
     def _ask(self, until_ms: int | None = None) -> None:
         if until_ms is None:
-            until_ms = self.rng.randrange(0, LAST_MS + 1, GRAIN_MS)
-        asked = [request for series in self.case.series for request in requests([series], until_ms)]
-        marked = [
-            type(one)(one.charge, one.fingerprint, too_old=one.charge.key in self.case.too_old)
-            for one in sorted(asked, key=lambda each: each.charge.key)
-        ]
-        self.ledger.admit("s", marked)
+            until_ms = self.rng.randrange(0, self.last_ms + 1, GRAIN_MS)
+        found = [self.asked(one) for each in self.series() for one in requests([each], until_ms)]
+        self.ledger.admit("s", sorted(found, key=lambda each: each.charge.key))
 
     def _open_anew(self) -> None:
         self.ledger.close()
@@ -277,26 +299,23 @@ class Play:
         self.ledger.mark_published(*self.ended)
         before = without_anchor(self.ledger.reports.status())
         self.files += 1
-        until_ms = self.rng.randrange(0, LAST_MS + 1, GRAIN_MS)
+        until_ms = self.rng.randrange(0, self.last_ms + 1, GRAIN_MS)
         move_all(self.ledger, until_ms, f"file {self.files}")
         assert without_anchor(self.ledger.reports.status()) == before
 
-    def _decide(self, query: Query, most: int | None = None) -> int:
+    def _decide(self, series: Series, most: int | None = None) -> int:
         """Decide the next windows of a query, as many as drawn or as can be; say how many."""
         decided = 0
         for _ in range(self.rng.randint(1, 4) if most is None else most):
-            index = (self.ledger.cursor(query.series.query) - query.series.first) // (
-                query.series.step
-            )
-            key = query.series.key(index)
-            if key not in self.case.ends or not self._end(query.series, index, key):
+            index = (self.ledger.cursor(series.query) - series.first) // series.step
+            key = series.key(index)
+            if key not in self.case.ends or not self._end(series, index, key):
                 break
             decided += 1
         return decided
 
     def _end(self, series: Series, index: int, key: WindowKey) -> bool:
-        end = self.case.ends[key]
-        frontier = self.ledger.frontier("s")
+        end, frontier = self.case.ends[key], self.ledger.frontier("s")
         asked = frontier is not None and key <= frontier
         if end is None and (asked or self.rng.random() < 0.3):
             deny(self.ledger, series, index)
@@ -309,24 +328,29 @@ class Play:
             return False
         self.answers[key] = answer
         if answer is Answer.RESERVED and end is not None:
-            one = end[0] if len(set(end)) == 1 and self.rng.random() < 0.5 else None
-            settle(self.ledger, series, index, units=one, cells=None if one is not None else end)
-            self.ended[key] = end
+            self.ended[key] = self.settle(series, index, end)
         else:
             deny(self.ledger, series, index, str(answer))
             self.ended[key] = (0,) * CELLS
         return True
 
-    def _finish(self) -> None:
-        """Decide what is left, in any order of queries: some query can always go on."""
-        self._ask(LAST_MS)
-        while len(self.ended) < len(self.case.ends):
-            order = list(self.case.queries.values())
-            self.rng.shuffle(order)
-            assert sum(self._decide(query, len(self.case.ends)) for query in order), "stuck"
-            self._check()
 
-    def _check(self) -> None:
+class Play(Interleaving):
+    """Plays a case whose windows cost what was drawn, cell by cell."""
+
+    case: Case
+
+    def asked(self, request: Any) -> Any:
+        """Mark those that come too late."""
+        return replace(request, too_old=request.charge.key in self.case.too_old)
+
+    def settle(self, series: Series, index: int, end: Cells) -> Cells:
+        """Settle at one number for all cells, where it is one, or at one for each."""
+        one = end[0] if len(set(end)) == 1 and self.rng.random() < 0.5 else None
+        settle(self.ledger, series, index, units=one, cells=None if one is not None else end)
+        return end
+
+    def check(self) -> None:
         """Check the wall, every answer that is still open, and the ledger against itself."""
         worst, least, granted, waiting = self._standing()
         for key in waiting:
@@ -354,7 +378,7 @@ class Play:
                 waiting.append(key)
         return worst, self.ended, granted, waiting
 
-    def _check_end(self) -> None:
+    def compare(self) -> None:
         """Compare every answer and what was spent with the fixed order."""
         wanted = expected(self.case)
         for key, answer in sorted(self.answers.items()):

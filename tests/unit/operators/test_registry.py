@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-import operators
 from accountant.errors import ConfigError
 from accountant.units import to_loss_units
 from operators.base import Band, Promise
@@ -22,7 +21,7 @@ from operators.conditions.formula import Formula
 from operators.deciders import Count, planned
 from operators.formulas.probe import Probe
 from operators.noise.source import KeyedNoise
-from operators.registry import ALL, DEFAULT, MECHANISMS, create, price
+from operators.registry import ALL, DEFAULT, create, price
 from operators.single.adapter import Scored
 from operators.single.nlm import Nlm
 from operators.single.progressive import Dppwlm, Ppwlm
@@ -128,6 +127,7 @@ def test_what_cannot_be_kept_is_refused(mechanism: str, text: str, wanted: Aim, 
     for function in (create, price):
         with pytest.raises(ConfigError, match=words) as caught:
             function(mechanism, condition(text), wanted)
+        assert "tslm" in caught.value.hint or mechanism not in {"laplace", "nlm"}
         assert caught.value.hint
 
 
@@ -160,11 +160,6 @@ def test_distant_thresholds_of_one_statistic_are_refused() -> None:
     }
     with pytest.raises(ConfigError, match="2\\^60"):
         create("probe-ent", Condition(formula, atoms, (1,)), aim(2))
-
-
-def test_known_mechanisms() -> None:
-    """The names that a configuration may use."""
-    assert MECHANISMS == ("tslm", "ppwlm", "dppwlm", "probe", "probe-ent")
 
 
 def test_a_shared_statistic_is_charged_once() -> None:
@@ -232,9 +227,3 @@ def test_a_hundred_thousand_cells_decide(mechanism: str) -> None:
     decision = operator.decide(statistics, KeyedNoise(b"quick"))
     assert time.process_time() - started < 60  # a guard: far less
     assert decision.cost.cells == cells
-
-
-def test_operators_are_exported() -> None:
-    """The classes that the registry makes can be imported from the package."""
-    assert {"Probe", "ProbeEnt", "Score", "Scored", "Condition", "Aim"} <= set(operators.__all__)
-    assert operators.Scored is Scored

@@ -144,20 +144,6 @@ def test_an_answer_given_early_is_the_last_word(
     assert (early is Answer.PENDING) is (len(ends) == 2)
 
 
-def test_only_rows_that_the_query_covers_count() -> None:
-    """A full wall over other rows does not stop a query; over shared ones it does."""
-    north, south, all_of = (
-        Shape(region.canonical)
-        for region in (Region.where(at="n"), Region.where(at="s"), Region.everything())
-    )
-    judge = EventFilter(3, [Standing(Held(0, 10, 3, north), open=False)])
-    one = charge(0, 10, 3)
-    assert judge.answer(one, south) is Answer.RESERVED
-    assert judge.answer(one, north) is Answer.REFUSED
-    assert judge.answer(one, all_of) is Answer.REFUSED
-    assert judge.answer(one, Shape(Region.nothing().canonical)) is Answer.RESERVED
-
-
 def test_open_windows_over_other_rows_keep_nobody_waiting() -> None:
     """Whether a window waits depends on rows too."""
     north, south = (Shape(Region.where(at=at).canonical) for at in "ns")
@@ -165,15 +151,6 @@ def test_open_windows_over_other_rows_keep_nobody_waiting() -> None:
     assert judge.answer(charge(5, 15, 1), south) is Answer.RESERVED
     assert judge.answer(charge(5, 15, 1), north) is Answer.PENDING
     assert judge.answer(charge(5, 15, 4), north) is Answer.REFUSED
-
-
-def test_a_refused_charge_leaves_no_trace() -> None:
-    """After a refusal a smaller request still fits."""
-    judge = EventFilter(3, [standing(charge(0, 10, 2))])
-    assert not granted(judge, charge(5, 15, 2))
-    assert granted(judge, charge(5, 15, 1))
-    assert not granted(judge, charge(9, 12, 1))
-    assert granted(judge, charge(10, 12, 2))
 
 
 def test_user_filter_adds_up_within_every_period_it_touches() -> None:

@@ -403,22 +403,6 @@ def test_the_threshold_is_that_of_what_is_planned(
     assert choice.effective == (least <= 50)
 
 
-@pytest.mark.parametrize("delta", [Fraction(1, 100), Fraction(1, 10), Fraction(1, 5)], ids=str)
-def test_a_race_is_planned_for_the_delta_it_was_chosen_by(delta: Fraction) -> None:
-    """At the threshold that was named, the planned race keeps it."""
-    kind, largest = Sum(0, 1000), 2
-    least = tau_min("r2t", kind, Fraction(1), delta, largest=largest)
-    assert choose(kind, Fraction(1), least, delta, largest=largest).decider == "r2t"
-    band = planned("r2t", kind, Fraction(1), least, delta)
-    assert isinstance(band, RaceBand)
-    for number in (0, 1, 50, 5_000):
-        sums = tuple(sum(min(largest, cap) for _ in range(number)) for cap in band.levels)
-        total = largest * number
-        assert 1 - band.law(sums, total) <= delta
-        assert band.law(sums, total - 2 * least) <= delta
-        assert band.law(sums, total + 2 * least) <= delta
-
-
 @pytest.mark.parametrize("aggregate", ["COUNT(*)", "SUM(paid)"])
 def test_note_and_warning_of_a_band_name_one_threshold(tmp_path: Path, aggregate: str) -> None:
     """Beside max_fnr at the end of the band, in the units of the aggregate."""

@@ -10,7 +10,7 @@ import pytest
 
 from accountant.errors import ArgumentError
 from operators.noise.certified import exp_neg_bounds
-from operators.panes import LaplaceSum
+from operators.panes import LaplaceSum, LaplaceWalk
 
 RATES = (Fraction(1, 3), Fraction(2), Fraction(1, 20))
 
@@ -61,13 +61,18 @@ def test_two_terms_are_what_their_own_formula_says(rate: Fraction) -> None:
         assert abs(bounds[0] - tails[0]) < Fraction(1, 10**45)
 
 
-def test_tails_fall_with_the_rate_and_grow_with_the_terms() -> None:
-    """What bisection, and windows of fewer panes than planned for, rely on."""
+@pytest.mark.parametrize("law", [LaplaceSum, LaplaceWalk])
+def test_tails_fall_with_the_rate_and_grow_with_the_terms(
+    law: type[LaplaceSum | LaplaceWalk],
+) -> None:
+    """What bisection, windows that share sharper noise, and panes between looks rely on."""
+    half = Fraction(1, 2)
     for j in (1, 2, 8, 40):
-        by_rate = [LaplaceSum(Fraction(n, 10), 4).tail(j) for n in range(1, 15)]
+        by_rate = [law(Fraction(n, 10), 4).tail(j) for n in range(1, 15)]
         assert all(a[0] > b[1] for a, b in pairwise(by_rate))
-        by_terms = [LaplaceSum(Fraction(1, 2), n).tail(j) for n in range(1, 15)]
+        by_terms = [law(half, n).tail(j) for n in range(1, 15)]
         assert all(a[1] < b[0] for a, b in pairwise(by_terms))
+        assert LaplaceWalk(half, 4).tail(j)[0] > LaplaceSum(half, 4).tail(j)[1]
 
 
 def test_far_out_the_bounds_hold() -> None:

@@ -114,25 +114,6 @@ def test_every_boundary_leaves_something_undecided() -> None:
 
 
 @pytest.mark.parametrize(
-    ("promise", "words"),
-    [
-        (Promise(Fraction(0), 1), "max_fnr"),
-        (Promise(Fraction(1, 2), 1), "tossing a coin"),
-        (Promise(BETA, -1), "tolerance"),
-        (Promise(BETA, 50_000), "100001 steps"),
-    ],
-)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_promises_that_cannot_be_kept_are_refused(
-    mechanism: type[Ppwlm] | type[Dppwlm], promise: Promise, words: str
-) -> None:
-    """As for every mechanism, with a hint."""
-    with pytest.raises(ConfigError, match=words) as caught:
-        mechanism.planned(atom(), promise)
-    assert caught.value.hint
-
-
-@pytest.mark.parametrize(
     "bad",
     [
         {"first": Fraction(0)},
@@ -158,12 +139,6 @@ def test_most_steps_and_finest_rates_are_planned() -> None:
     """A promise over 99,999 steps and one of 1e-12 have their levels in order."""
     assert Ppwlm.planned(atom(), Promise(BETA, 49_999)).ladder.units[0] < 10**7
     assert Ppwlm.planned(atom(), Promise(Fraction(1, 10**12), 1)).plan.ratio < 1.2
-
-
-def test_statistics_of_another_shape_are_refused() -> None:
-    """One statistic per cell."""
-    with pytest.raises(ValueError, match="one per threshold"):
-        Ppwlm.planned(atom(), Promise(BETA, 1)).decide(column(1, 2), KeyedNoise(b""))
 
 
 def test_a_hundred_thousand_cells_decide() -> None:

@@ -30,11 +30,11 @@ from tests.support.svt import plan
 
 def test_terms_split_a_budget() -> None:
     """Never above it, below by less than one unit per alarm, at the optimal w."""
-    for units, alarms, resample in ((10**12, 50, False), (10**12 + 7, 3, True), (5, 1, False)):
-        terms = SvtPlan.of_budget(units, alarms, resample=resample)
+    for units, alarms in ((10**12, 50), (10**12 + 7, 3), (5, 1)):
+        terms = SvtPlan.of_budget(units, alarms)
         assert 0 <= units - terms.epsilon_units < alarms
         if units > 100:
-            w = float(optimal_split(alarms, monotone=False, resample=resample))
+            w = float(optimal_split(alarms, monotone=False))
             assert alarms * terms.alarm_units / terms.open_units == pytest.approx(w, rel=1e-6)
     with pytest.raises(ValueError, match="loss unit"):
         SvtPlan.of_budget(3, 50)

@@ -25,7 +25,7 @@ from stream.decisions.steps import Step
 from stream.model.feeds import Domain
 from stream.model.queries import AggregateSpec
 from stream.planning.panes import pane_shares
-from tests.statistical.panes_law import GivenNoise
+from tests.statistical.enumeration import GivenNoise
 from tests.support.paned import alarm, configured, decided, opened, replayed, rows
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from stream.simulation.draws.truth import may_fire, must_fire
 from stream.simulation.pool import Bench, Trier
 from stream.simulation.results import Rate
 from stream.simulation.shown import html_page
-from tests.statistical.test_score_mechanisms_exact import run_law
+from tests.statistical.condition_law import run_law
 from tests.support.simulated import (
     THRESHOLD,
     alarm,

@@ -1,0 +1,334 @@
+"""Conditions of one cell or of the groups of one answer, over all their data and all neighbours.
+
+A neighbour moves all statistics at once, in any directions, and every group. What a mechanism
+promises of a condition is read off its law at all data; runs are added up over their threshold.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from functools import cache, reduce
+from itertools import product
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.stats import norm
+
+from operators.conditions.condition import Aim, Condition, ThresholdAtom
+from operators.conditions.formula import Formula, atom_of
+from operators.conditions.score import Score, score_of
+from operators.registry import create, price
+from operators.svt.terms import SvtPlan, log_at_least, threshold_law
+from tests.statistical.enumeration import Bools, Floats, Ints, ints
+from tests.statistical.formula_law import random_formula
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from typing import Any
+
+    from operators.base import Operator
+    from operators.svt.early import RunLooks
+
+    Maker = Callable[[str, Condition, Aim], Operator]
+    Read = Callable[[Ints], Ints]
+
+BETA = Fraction(1, 20)
+CLOSE = 1e-9
+
+
+def condition_of(
+    text: str,
+    thresholds: Mapping[str, int | Sequence[int]],
+    *,
+    places: Mapping[str, int] | None = None,
+    **more: Any,
+) -> Condition:
+    """Return a condition; each atom is on a statistic of its own where no places are given."""
+    formula = Formula.parse(text)
+    places = places or {name: at for at, name in enumerate(formula.atoms)}
+    atoms = {
+        name: ThresholdAtom(places[name], np.atleast_1d(ints(thresholds[name])))
+        for name in formula.atoms
+    }
+    more.setdefault("sensitivities", (1,) * (1 + max(places[name] for name in formula.atoms)))
+    return Condition(formula, atoms, **more)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A condition of one answer, its tolerances, and the values that it is enumerated on."""
+
+    condition: Condition
+    tolerances: tuple[int, ...]
+    low: int
+    high: int
+
+    @property
+    def score(self) -> Score:
+        """What is under test."""
+        return score_of(self.condition, self.tolerances)
+
+    @property
+    def data(self) -> Ints:
+        """Every way to fill the statistics, shape (statistics, n), of groups (.., n, members)."""
+        values = np.arange(self.low, self.high + 1, dtype=np.int64)
+        grids = np.meshgrid(*[values] * len(self.shape), indexing="ij")
+        rows, members = self.condition.statistics, self.condition.members
+        flat = np.array([grid.ravel() for grid in grids]).reshape(rows, members, -1)
+        return flat.transpose(0, 2, 1) if members > 1 else flat[:, 0]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Of the data, one axis per statistic of a group."""
+        return (self.high - self.low + 1,) * (self.condition.statistics * self.condition.members)
+
+    @property
+    def far(self) -> tuple[int, ...]:
+        """How far a neighbour moves each axis."""
+        return tuple(np.repeat(self.condition.sensitivities, self.condition.members).tolist())
+
+    def least_steps(self) -> Mapping[str, int]:
+        """Return k of every literal."""
+        granted = dict(zip(self.condition.formula.atoms, self.tolerances, strict=True))
+        return {
+            one: self.condition.test(one).steps(granted[atom_of(one)])
+            for one in self.condition.formula.literals
+        }
+
+    def holds(self, away: Mapping[str, int] | int) -> Bools:
+        """Return where the condition, granted so much or, by literal, steps, is true of enough."""
+        found, data = {}, self.data
+        for one in self.condition.formula.literals:
+            atom = self.condition.atoms[atom_of(one)]
+            far = self.condition.sensitivity_of(atom_of(one))
+            grant = away if isinstance(away, int) else away[one] * far
+            row, bound = data[atom.statistic], atom.thresholds
+            found[one] = row >= bound - grant if one == atom_of(one) else row < bound + grant
+        true = self.condition.formula.evaluate_literals(found)
+        members = true.reshape(-1, self.condition.members)
+        return (members.sum(axis=1) >= self.condition.least).reshape(self.shape)
+
+    @cache  # noqa: B019  # a case lives as long as the tests
+    def truths(self, promise: str = "misses") -> tuple[Bools, Bools]:
+        """Return where the condition must fire and where it must not, by what is promised."""
+        steps = self.least_steps()
+        holds, away = self.holds(0), 1 if promise == "misses" else -1
+        moved = self.holds({one: away * (k - 1) for one, k in steps.items()})
+        return (holds, ~moved) if promise == "misses" else (moved, ~holds)
+
+    @cache  # noqa: B019
+    def distance(self) -> int | None:
+        """Return the fewest neighbour steps from true to false beyond tolerances, by search."""
+        reached, false = self.truths()
+        if not reached.any() or not false.any():
+            return None
+        for steps in range(self.high - self.low + 1):
+            if (reached & false).any():
+                return steps
+            reached = spread(reached, self.far)
+        raise AssertionError("no way leads there")
+
+
+def spread(reached: Bools, sensitivities: tuple[int, ...]) -> Bools:
+    """Return what is one neighbour step away or less."""
+    for axis, far in enumerate(sensitivities):
+        padding = [(far, far) if at == axis else (0, 0) for at in range(reached.ndim)]
+        wide = np.moveaxis(np.pad(reached, padding), axis, 0)
+        size = reached.shape[axis]
+        near = reduce(np.logical_or, [wide[at : at + size] for at in range(2 * far + 1)])
+        reached = np.moveaxis(near, 0, axis)
+    return reached
+
+
+def moves_of(case: Case) -> Iterator[tuple[tuple[slice, ...], tuple[slice, ...]]]:
+    """Yield where data and their neighbours are, for every way to move all statistics."""
+    for move in product(*(range(-far, far + 1) for far in case.far)):
+        here = tuple(slice(max(0, m), min(0, m) or None) for m in move)
+        yield here, tuple(slice(max(0, -m), min(0, -m) or None) for m in move)
+
+
+def broken(case: Case, read: Read | None = None, steps: int | None = None) -> set[str]:
+    """Return which of the three claims a score breaks, over all data and all neighbours.
+
+    Args:
+        case: what it is about.
+        read: the score; the real one by default.
+        steps: that it claims; the real ones by default.
+    """
+    score = case.score
+    scores = (read or (lambda data: score.of(0, data)))(case.data).reshape(case.shape)
+    true, false = case.truths()
+    found = set()
+    if ((scores >= 0) != true).any():
+        found.add("truth")
+    if (scores[false] > -(score.steps if steps is None else steps)).any():
+        found.add("tolerance")
+    for here, there in moves_of(case):
+        if (np.abs(scores[here] - scores[there]) > 1).any():
+            found.add("step")
+    return found
+
+
+def random_cases(seed: int, count: int) -> list[Case]:
+    """Return conditions of up to 6 literals on up to 4 statistics, many on one and the same."""
+    source = random.Random(seed)
+    cases = []
+    while len(cases) < count:
+        formula = random_formula(source)
+        atoms = len(formula.atoms)
+        rows = source.randint(1, min(4, atoms))
+        places = [*range(rows), *(source.randrange(rows) for _ in range(atoms - rows))]
+        source.shuffle(places)
+        widest = {1: 4, 2: 3, 3: 1, 4: 1}[rows]
+        sensitivities = tuple(source.randint(1, widest) for _ in range(rows))
+        reach = {1: 12, 2: 5, 3: 3, 4: 1}[rows]
+        condition = Condition(
+            formula,
+            {
+                name: ThresholdAtom(at, ints([source.randint(-reach, reach)]))
+                for name, at in zip(formula.atoms, places, strict=True)
+            },
+            sensitivities,
+        )
+        most = {1: 8, 2: 4, 3: 2, 4: 1}[rows]
+        tolerances = tuple(source.randint(0, most) for _ in range(atoms))
+        edge = reach + 2 * most + widest + 1
+        cases.append(Case(condition, tolerances, -edge, edge))
+    return cases
+
+
+def groups_of(
+    text: str, thresholds: Mapping[str, Sequence[int]], least: int, tolerance: int, **more: Any
+) -> Case:
+    """Return a quantifier over as many groups of one statistic as there are thresholds."""
+    members, names = len(next(iter(thresholds.values()))), Formula.parse(text).atoms
+    more.setdefault("places", dict.fromkeys(names, 0))
+    condition = condition_of(text, thresholds, members=members, least=least, **more)
+    return Case(condition, (tolerance,) * len(names), -7, 7)
+
+
+def random_groups(seed: int, count: int) -> list[Case]:
+    """Return quantifiers over two or three groups with thresholds of their own."""
+    source, cases = random.Random(seed), []
+    texts = ("a", "NOT a", "a AND NOT b", "(a AND NOT b) OR c", "a OR (b AND NOT c)")
+    while len(cases) < count:
+        text, rows = source.choice(texts), source.choice((1, 1, 2))
+        names, members = Formula.parse(text).atoms, 2 if rows == 2 else source.choice((2, 3))
+        if len(names) < rows:
+            continue
+        thresholds = {name: [source.randint(-2, 2) for _ in range(members)] for name in names}
+        least = source.randint(1, members)
+        tolerances = tuple(source.randint(0, 1) for _ in names)
+        condition = condition_of(
+            text,
+            thresholds,
+            places={name: at % rows for at, name in enumerate(names)},
+            members=members,
+            least=least,
+            sensitivities=(1, 1) if rows == 2 else (source.randint(1, 2),),
+        )
+        far = 5 if rows == 2 else 8
+        cases.append(Case(condition, tolerances, -far, far))
+    return cases
+
+
+CASES, GROUPS = random_cases(26, 200), random_groups(3, 60)
+PROMISED, PROMISED_GROUPS = (
+    [case for case in cases if case.distance() is not None] for cases in (CASES, GROUPS)
+)
+
+
+# --- what is decided of them
+
+
+def odds(one: Floats, other: Floats) -> Floats:
+    """Return the loss of two coins."""
+    both = np.abs(np.log(one / other)), np.abs(np.log((1 - one) / (1 - other)))
+    return np.asarray(np.maximum(*both))
+
+
+def chances(case: Case, mechanism: str, aim: Aim, make: Maker = create) -> Floats:
+    """Return how likely the answer is yes, for all data."""
+    operator, data = make(mechanism, case.condition, aim), case.data
+    if mechanism in {"ppwlm", "dppwlm", "svt"}:  # laws that take their time
+        score = case.score.of(0, data)
+        _, first, back = np.unique(score, return_index=True, return_inverse=True)
+    else:
+        first = back = slice(None)
+    found = operator.chances(0, data[:, first])
+    assert found is not None
+    return np.asarray(found[back].reshape(case.shape))
+
+
+def loss(
+    case: Case, law: Floats, distance: Callable[[Floats, Floats], Floats] = odds, edge: float = 1e-8
+) -> float:
+    """Return the largest distance of neighbours' laws; beyond an edge floats say nothing of it."""
+    inside = np.clip(law, edge, 1 - edge)
+    return max(float(distance(inside[here], inside[there]).max()) for here, there in moves_of(case))
+
+
+def judged(
+    case: Case, mechanism: str, make: Maker = create, **more: Any
+) -> tuple[float, float, float]:
+    """Return the worst miss and false alarm at any data, and the worst loss per what it costs."""
+    aim = replace(Aim(BETA, case.tolerances), **more)
+    law = chances(case, mechanism, aim, make)
+    epsilon = price(mechanism, case.condition, aim).epsilon
+    must, must_not = case.truths(aim.promise)
+    if aim.gaussian:
+        apart = loss(case, law, lambda p, q: np.abs(norm.ppf(p) - norm.ppf(q)), 1e-9)
+        lost = apart / math.sqrt(2 * epsilon)
+    else:
+        lost = loss(case, law) / float(epsilon)
+    return float(1 - law[must].min(initial=1)), float(law[must_not].max(initial=0)), lost
+
+
+# --- runs of questions
+
+
+def run_law(terms: SvtPlan, scores: Sequence[int], answers: Sequence[bool]) -> float:
+    """Return the probability of a run's answers, up to its last alarm."""
+    noise, masses = threshold_law(terms)
+    left = terms.alarms
+    for score, fires in zip(scores, answers, strict=True):
+        if not left:
+            break
+        above = np.exp(log_at_least(terms, noise + (terms.correction - score)))
+        masses = masses * (above if fires else 1 - above)
+        left -= fires
+    return float(masses.sum())
+
+
+def run_loss(terms: SvtPlan, moves: Sequence[int], most: int = 3) -> float:
+    """Return the largest loss of a run of questions whose scores a neighbour moves so."""
+    found = 0.0
+    for scores in product(range(-terms.correction - most, most), repeat=len(moves)):
+        moved = [score + move for score, move in zip(scores, moves, strict=True)]
+        for answers in product((False, True), repeat=len(moves)):
+            if sum(answers) <= terms.alarms:
+                pair = run_law(terms, scores, answers), run_law(terms, moved, answers)
+                found = max(found, abs(math.log(pair[0] / pair[1])))
+    return found
+
+
+def looks_loss(
+    looks: RunLooks, paths: Callable[[int, int], Sequence[object]], move: object
+) -> float:
+    """Return the loss of two looks at an answer, by an event that moves all of a path's counts.
+
+    Args:
+        looks: at its score.
+        paths: the counts of two looks, by how full two places are.
+        move: what the event adds to them.
+    """
+    found = 0.0
+    for a, b in product(range(10, 24), repeat=2):
+        here = np.array(paths(a, b))
+        laws = [looks.first_rings(0, each) for each in (here, here + np.array(move))]
+        laws = [np.append(law, 1 - law.sum()) for law in laws]
+        found = max(found, float(np.abs(np.log(laws[0] / laws[1])).max()))
+    return found
