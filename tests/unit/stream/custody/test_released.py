@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -277,3 +278,15 @@ def test_every_retry_has_the_same_digest(
             assert stored is not None
             assert decision_record(alarms.queries["crowd"], alarms, stored) == record
             assert record.alarms_digest == alarms_digest(rang)
+
+
+def test_a_denial_that_cost_something_does_not_leave(decided: Decided) -> None:
+    """A denied window with alarms or a charge is refused before it is a record."""
+    alarms, ledger, _ = decided
+    stored = ledger.decision(WindowKey(BOTH * HOUR_MS, "crowd", (BOTH - 1) * HOUR_MS))
+    assert stored is not None
+    for change in ({"alarm_count": 0}, {"epsilon_units": 0}):
+        with pytest.raises(ValueError, match="costs nothing"):
+            decision_record(
+                alarms.queries["crowd"], alarms, replace(stored, reason="budget", **change)
+            )
