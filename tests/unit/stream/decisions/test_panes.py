@@ -186,17 +186,6 @@ def test_no_more_panes_are_kept_than_windows_to_come_read(tmp_path: Path) -> Non
     assert most == 3
 
 
-def test_a_window_over_a_denied_pane_is_denied_for_its_reason(tmp_path: Path) -> None:
-    """The wall holds no pane beside the window of another alarm: all of it is public."""
-    alarms = configured(tmp_path, OWN, *TWO, until="00:04", wall="0.9")
-    decisions = decided(alarms, rows(tmp_path, (1, 1, 1, 1)))
-    ended = {(one.key.query, one.outcome, one.reason) for one in decisions}
-    (panes,) = alarms.panes
-    assert (panes, Outcome.DENIED, "budget") in ended
-    assert ("warning", Outcome.DENIED, "budget") in ended
-    assert {one.epsilon_units for one in decisions if one.reason} == {0}
-
-
 def test_readers_are_told_of_no_pane_and_of_every_window_over_a_denied_one(tmp_path: Path) -> None:
     """Denials of panes are on the topic; what is said of it names alarms, and misses nothing."""
     alarms = configured(tmp_path, OWN, *TWO, until="00:04", wall="0.9")
@@ -207,6 +196,7 @@ def test_readers_are_told_of_no_pane_and_of_every_window_over_a_denied_one(tmp_p
     told = {(one.query, one.window_start) for each in notices for one in each}
     (panes,) = alarms.panes
     assert panes in {one.query for one in denied}
+    assert {(one.reason, one.loss_units) for one in denied} == {("budget", 0)}
     assert told == {(one.query, one.window_start) for one in denied if one.query != panes}
     over = [one for one in decisions if one.key.query in alarms.panes[panes].readers]
     for pane in (one.key for one in decisions if one.key.query == panes and one.reason):
