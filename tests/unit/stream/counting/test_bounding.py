@@ -302,41 +302,6 @@ def test_caps_before_membership_are_caught() -> None:
     assert caught > 10
 
 
-def test_caps_in_one_window() -> None:
-    """The first cells, and the first events in each, count by log order.
-
-    ::
-
-        offset   0      1    2      3      4       5       6
-        person   P      P    P      Q      P       P       P
-        room     attic  bar  attic  bar    cellar  attic   attic (next period)
-        counts   yes    yes  yes    yes    no: 3rd no: 3rd yes
-                                           room    event
-    """
-    scene = SMALL[0]
-    query = reference.make_query(scene, Weight.COUNT)
-    budget = reference.make_budget(PrivacyUnit.USER, scene.periods, 2, 2)
-    visits = [(0, "P", "attic"), (1, "P", "bar"), (2, "P", "attic"), (3, "Q", "bar")]
-    visits += [(4, "P", "cellar"), (5, "P", "attic"), (7, "P", "attic")]
-    log = [
-        Event(offset, time_ms, time_ms, unit, "a", room.encode(), 1.0, open=True)
-        for offset, (time_ms, unit, room) in enumerate(visits)
-    ]
-    found = reference.count(query, budget, log, range(1))
-    assert found[0].values == {0: 3, 1: 2}
-
-
-def test_event_ids_name_duplicates_of_one_person_cell_and_weight_only() -> None:
-    """A copy is removed; the same id from another person, room or amount is another event."""
-    scene = SMALL[0]
-    query = reference.make_query(scene, Weight.SUM, ids=True)
-    event = Event(0, 3, 3, "P", "a", b"bar", 1.0, open=True)
-    others = [{}, {"unit": "Q"}, {"room": b"attic"}, {"amount": 0.5}, {"id": "b"}]
-    log = [event, *(reference.replace(event, offset=1, **other) for other in others)]
-    found = reference.count(query, reference.make_budget(PrivacyUnit.EVENT), log, range(1))
-    assert found[0].values == {0: 2, 1: 2 + 2 + 1 + 2}
-
-
 @settings(deadline=None)
 @given(
     st.integers(0, 2**32),

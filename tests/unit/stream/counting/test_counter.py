@@ -98,28 +98,6 @@ def test_compaction_cuts_and_forgetting_change_nothing(case: Case, rng: random.R
             assert reference.cut(counter, index) == expected
 
 
-def test_a_late_row_counts_only_in_the_windows_still_open() -> None:
-    """A row appended after the cut of window 0 counts in windows 1 and 2, never in 0.
-
-    ::
-
-        time      0    3    6    9   12   15   18     size 12, step 3
-        windows   [-------0--------)
-                       [-------1--------)
-                            [-------2--------)
-        event time          x                         in windows -1 (from -3), 0, 1, 2
-        appended                         *            12 = end of 0: too late for -1 and 0
-    """
-    scene = SCENES[2]
-    query = reference.make_query(scene, Weight.COUNT)
-    budget = reference.make_budget(PrivacyUnit.EVENT)
-    event = reference.Event(7, 6, 12, "P", "a", b"bar", 1.0, open=True)
-    found = reference.count(query, budget, [event], range(-4, 4))
-    assert [index for index, window in found.items() if window.values] == [1, 2]
-    assert found[1] == reference.Counted({1: 1}, 7, 7)
-    assert found[0] == reference.Counted({}, -1, -1)
-
-
 def test_whole_numbers_sum_exactly_and_nulls_do_not_count() -> None:
     """An integer field is divided by its granule without a detour over floats; null is dropped."""
     log = [reference.random_log(TUMBLING, 1, random.Random(1))[0]] * 5

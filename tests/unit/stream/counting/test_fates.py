@@ -107,34 +107,6 @@ def records(rows: Sequence[dict[str, Any]], *, append_ms: int = 10) -> list[Reco
     ]
 
 
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({}, None),
-        # One alarm can use it: what the others think of it is no drop.
-        ({"room": "hall"}, None),
-        ({"floor": 9}, None),
-        ({"amount": None}, None),
-        # WHERE keeps it from two alarms, and the third has another reason, or none.
-        ({"open": False}, None),
-        ({"open": False, "room": "hall"}, "out_of_domain"),
-        ({"open": None, "room": None}, "out_of_domain"),
-        # Nobody can use it: once, by the reason of whom it came nearest to.
-        ({"room": "hall", "floor": 9}, "out_of_domain"),
-        ({"room": "hall", "amount": None}, "bad_value"),
-        ({"person": None}, "missing_field"),
-    ],
-)
-def test_an_event_is_one_drop_or_none_however_many_alarms_read_it(
-    tmp_path: Path, fields: dict[str, Any], reason: str | None
-) -> None:
-    """Three alarms with two domains, two of them behind a WHERE, read one event."""
-    told = Told()
-    reader_of(loaded(tmp_path, *_ALARMS), told).read(records([row(**fields)]))
-    assert told.read == 1
-    assert told.drops == ({} if reason is None else {reason: 1})
-
-
 def test_rows_read_again_for_windows_decided_before_are_no_drops(tmp_path: Path) -> None:
     """After a restart a slice begins in windows that are over: they took their rows then."""
     told = Told()

@@ -119,13 +119,6 @@ def test_dates_that_senders_choose_close_nothing(alarms: Alarms) -> None:
     assert counts(list(reader.partials())) == [(0, 1)]
 
 
-def test_idle_partition_closes_empty_windows_too(alarms: Alarms) -> None:
-    """When the log was read to its end well after a cut, every window before it is complete."""
-    reader = reader_from(alarms, 0, ReadStart(whole=True))
-    reader.arrived_through(3 * _MINUTE_MS + _GRACE_MS)
-    assert counts(list(reader.partials())) == [(0, 0), (_MINUTE_MS, 0), (2 * _MINUTE_MS, 0)]
-
-
 def test_slice_that_may_have_lost_records_is_incomplete(alarms: Alarms) -> None:
     """A cut-off log is whole again from the first window with an older record before its slice.
 
@@ -148,20 +141,6 @@ def test_slice_after_reading_began_at_the_end_is_complete(alarms: Alarms) -> Non
     reader = reader_from(alarms, _MINUTE_MS, ReadStart(whole=False, live_from_ms=slice_ms))
     reader.arrived_through(4 * _MINUTE_MS)
     assert [partial.complete for partial in reader.partials()] == [False, True]
-
-
-def test_reading_a_slice_again_gives_the_same_partial(alarms: Alarms) -> None:
-    """A reader that begins at the slice of a later window agrees with one that read it all."""
-    records = [event(at, at * 7_000, at * 7_000 + 5) for at in range(40)]
-    everything = reader_from(alarms, 0, ReadStart(whole=True))
-    everything.read(records)
-    whole = {partial.key.start_ms: partial.digest for partial in everything.partials()}
-    slice_ms = slice_start_ms(alarms.queries["crowd"], 2 * _MINUTE_MS)
-    again = reader_from(alarms, 2 * _MINUTE_MS, ReadStart(whole=True))
-    again.read([record for record in records if record.timestamp_ms >= slice_ms])
-    later = {partial.key.start_ms: partial.digest for partial in again.partials()}
-    assert later
-    assert later.items() <= whole.items()
 
 
 _KEY = b"0123456789abcdef"

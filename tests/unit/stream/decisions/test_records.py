@@ -143,25 +143,6 @@ def test_tolerances_are_exact_texts(tolerance: Any, valid: bool) -> None:
         validate(record, "alarm")
 
 
-def test_what_an_alarm_says() -> None:
-    """An alarm reads as documented, times in UTC with milliseconds, epsilon exact."""
-    content = json.loads(encode(an_alarm()))
-    identity = content.pop("alarm_id")
-    assert len(identity) == 32
-    assert content == {
-        "query": "fire-code",
-        "predicate": {"room": "2.14"},
-        "window_start": "2024-05-01T09:00:00.000Z",
-        "window_end": "2024-05-01T10:00:00.000Z",
-        "mechanism": "tslm",
-        "max_fnr": 0.05,
-        "tolerance": "9",
-        "epsilon": "0.266666666667",
-        "ledger": "0f3c",
-        "sequence": 12,
-    }
-
-
 @pytest.mark.parametrize(
     "change", [{"extra": 1}, {"query": ""}, {"window_end": "2024-05-01T10:00:00Z"}, {"epsilon": 1}]
 )
@@ -181,13 +162,6 @@ def test_denials_cost_nothing() -> None:
             validate({**content, **change}, "decision")
 
 
-@given(st.dictionaries(TEXT, TEXT, max_size=4))
-def test_alarm_ids_ignore_the_order_of_fields(predicate: dict[str, str]) -> None:
-    """The id is a function of query, window and predicate, however the predicate is written."""
-    turned = dict(reversed(predicate.items()))
-    assert alarm_id(KEY, predicate) == alarm_id(KEY, turned)
-
-
 def test_alarm_ids_differ() -> None:
     """Another query, window or predicate gives another id; the id itself never changes."""
     keys = [
@@ -199,6 +173,8 @@ def test_alarm_ids_differ() -> None:
     identities = {alarm_id(key, {"room": "2.14"}) for key in keys}
     identities |= {alarm_id(KEY, predicate) for predicate in ({}, {"room": "2"}, {"hall": "2.14"})}
     assert len(identities) == 7
+    turned = [dict(pairs) for pairs in ((("a", "1"), ("b", "2")), (("b", "2"), ("a", "1")))]
+    assert len({alarm_id(KEY, predicate) for predicate in turned}) == 1
     # Fixed: subscribers recognise copies across releases of Tocsin.
     assert alarm_id(KEY, {"room": "2.14"}) == "0ceb7aa765b3ba0150958d74f4b51653"
 
