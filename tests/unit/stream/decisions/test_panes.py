@@ -20,7 +20,6 @@ from stream.decisions.mechanisms import panes_of
 from stream.decisions.release import decision_record, seen_decision
 from stream.decisions.steps import Step
 from stream.model.lifecycles import EVERY_WINDOW
-from stream.planning.panes import pane_shares
 from stream.windows.instants import iso_utc
 from tests.support.archived import moved
 from tests.support.ledgers import TOPIC_ID, Series, registration, settle
@@ -284,35 +283,3 @@ def test_an_accepted_change_ends_the_panes_that_were_stored(tmp_path: Path) -> N
     reasons = {one.reason for one in rest}
     assert reasons == {"pane_gone", None}
     assert {one.outcome for one in rest if one.key.query in sharper.panes} == {Outcome.DECIDED}
-
-
-FIGURES = [(1, "0.112", 0.337), (4, "0.225", 1.347), (12, "0.390", 4.041), (60, "0.852", 20.204)]
-"""Panes of a window, what an event loses with three thresholds, and what TSLM takes."""
-
-
-@pytest.mark.parametrize(("panes", "shared", "apart"), FIGURES)
-def test_what_an_event_is_charged(tmp_path: Path, panes: int, shared: str, apart: float) -> None:
-    """End to end, to the loss unit: the least that keeps the promise of the widest sum."""
-    window = f"HOP(ts, INTERVAL '1' MINUTE, INTERVAL '{panes}' MINUTE)"
-    written = [
-        alarm(f"above-{above}", window, f"COUNT(*) > {above}", tolerance="20")
-        for above in (80, 100, 120)
-    ]
-    until = f"{(panes + 1) // 60:02d}:{(panes + 1) % 60:02d}"
-    alarms = configured(tmp_path, *written, until=until)
-    (share,) = pane_shares(tuple(alarms.running.values()), alarms.budget)
-    (own,) = alarms.panes.values()
-    least = panes_of(alarms.queries["above-80"])
-    assert least is not None
-    decided(alarms, rows(tmp_path, (3,) * (panes + 1)))
-    with opened(alarms) as ledger:
-        (scope,) = ledger.reports.status().scopes.values()
-    assert scope.spent_units == share.units == least.plan.epsilon * 10**12
-    assert f"{share.units / 10**12:.3f}" == shared
-    assert share.apart_units / 10**12 == pytest.approx(apart, abs=2e-3)
-    assert own.readers == tuple(alarms.queries)
-    assert (share.apart_units >= 20 * share.units) is (panes == 60)
-    for name in share.alarms:
-        operator = panes_of(alarms.queries[name])
-        assert operator is not None
-        assert max(operator.errors) <= 0.05

@@ -172,16 +172,8 @@ def test_local_days_start_when_the_date_first_shows(
         assert midnights(zone).start_ms(number) == first_seen[number]
 
 
-def test_days_with_23_24_and_25_hours() -> None:
-    """Clock changes make days shorter and longer, leap days are days."""
-    hours = {
-        (3, 31): 23,
-        (10, 27): 25,
-        (2, 29): 24,
-    }
-    for (month, number), length in hours.items():
-        start_ms, end_ms = day("Europe/Berlin", 2024, month, number)
-        assert end_ms - start_ms == length * HOUR_MS
+def test_the_longest_day_has_25_hours() -> None:
+    """Where clocks are put back."""
     assert LocalCalendar(1, 1, "Europe/Berlin").longest_ms == 25 * HOUR_MS
     assert LocalCalendar(1, 1, "UTC").longest_ms == DAY_MS
 
