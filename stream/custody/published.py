@@ -26,7 +26,11 @@ if TYPE_CHECKING:
 __all__ = ["Number", "Records", "fields_altered"]
 
 _NUMBERS: Final = 2**63
-_WORDS: Final = {DecisionRecord: "decision", Alarm: "alarm", CountRecord: "count"}
+_WORDS: Final[dict[type[Record], str]] = {
+    DecisionRecord: "decision",
+    Alarm: "alarm",
+    CountRecord: "count",
+}
 _Kind = TypeVar("_Kind", DecisionRecord, Alarm, CountRecord)
 
 
