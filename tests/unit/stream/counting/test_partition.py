@@ -119,6 +119,13 @@ def test_dates_that_senders_choose_close_nothing(alarms: Alarms) -> None:
     assert counts(list(reader.partials())) == [(0, 1)]
 
 
+def test_idle_partition_closes_empty_windows_too(alarms: Alarms) -> None:
+    """When the log was read to its end well after a cut, every window before it is complete."""
+    reader = reader_from(alarms, 0, ReadStart(whole=True))
+    reader.arrived_through(3 * _MINUTE_MS + _GRACE_MS)
+    assert counts(list(reader.partials())) == [(0, 0), (_MINUTE_MS, 0), (2 * _MINUTE_MS, 0)]
+
+
 def test_slice_that_may_have_lost_records_is_incomplete(alarms: Alarms) -> None:
     """A cut-off log is whole again from the first window with an older record before its slice.
 
