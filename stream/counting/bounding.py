@@ -30,15 +30,15 @@ the window.
 
 from __future__ import annotations
 
-from dataclasses import astuple, dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import astuple, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from stream.counting.filters import of_filter
-from stream.counting.projection import in_some
+from stream.counting.projection import PER_STATISTIC, Table, in_some
 from stream.events.grouping import firsts, grouped, occurrence
 from stream.events.units import Units
 
@@ -81,7 +81,7 @@ class Capped:
 
 
 @dataclass(frozen=True, slots=True)
-class Contributions:
+class Contributions(Table):
     """Rows that may count, with what bounding needs to know of them.
 
     Args:
@@ -104,24 +104,6 @@ class Contributions:
     event_id: NDArray[np.uint64] | None
     asked: NDArray[np.uint64] | None = None
 
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.cell)
-
-    def take(self, rows: NDArray[np.intp] | NDArray[np.bool_]) -> Contributions:
-        """Return the rows at some positions, or where a mask is true."""
-        rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-        return Contributions(
-            self.sequence[rows],
-            self.period[rows],
-            self.unit[rows],
-            self.cell[rows],
-            self.weight.take(rows, axis=1),
-            self.counts.take(rows, axis=1),
-            None if self.event_id is None else self.event_id[rows],
-            None if self.asked is None else self.asked[rows],
-        )
-
     def of_statistic(self, statistic: int) -> Contributions:
         """Return the rows that may count in one statistic, as rows of that statistic only."""
         only = slice(statistic, statistic + 1)
@@ -139,21 +121,10 @@ class Contributions:
     @staticmethod
     def join(parts: Sequence[Contributions]) -> Contributions:
         """Return the rows of one or more parts, sorted by log order."""
-        if len(parts) == 1:
-            joined = parts[0]
-        else:
-            ids = [part.event_id for part in parts if part.event_id is not None]
-            asked = [part.asked for part in parts if part.asked is not None]
-            joined = Contributions(
-                np.concatenate([part.sequence for part in parts]),
-                np.concatenate([part.period for part in parts]),
-                Units.joined([part.unit for part in parts]),
-                np.concatenate([part.cell for part in parts]),
-                np.concatenate([part.weight for part in parts], axis=1),
-                np.concatenate([part.counts for part in parts], axis=1),
-                np.concatenate(ids) if ids else None,
-                np.concatenate(asked) if asked else None,
-            )
+        joined = parts[0]
+        if len(parts) > 1:
+            columns = ([getattr(part, each.name) for part in parts] for each in fields(joined))
+            joined = Contributions(*map(_joined, columns, Contributions.__slots__))
         if bool((joined.sequence[1:] > joined.sequence[:-1]).all()):
             return joined
         return joined.take(np.argsort(joined.sequence))
@@ -318,6 +289,15 @@ class Bounds:
         within = np.empty(len(rows), np.bool_)
         within[order] = allowed[order[fresh]][np.cumsum(fresh) - 1]
         return within
+
+
+def _joined(columns: Sequence[Any], name: str) -> Any:
+    """Return a column of several parts, ``None`` where they have none."""
+    if columns[0] is None:
+        return None
+    if isinstance(columns[0], Units):
+        return Units.joined(columns)
+    return np.concatenate(columns, axis=1 if name in PER_STATISTIC else 0)
 
 
 def left_out_of_period(rows: Contributions, left: Contributions) -> Capped:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["Fate", "drops_of"]
+__all__ = ["FAULTS", "Fate", "drops_of"]
 
 
 class Fate(IntEnum):
@@ -45,7 +45,7 @@ class Fate(IntEnum):
     before the first that is read for: that one was decided, or nobody asked for it."""
 
 
-_FAULTS: Final = tuple(fate for fate in Fate if Fate.UNASKED < fate < Fate.USED)
+FAULTS: Final = tuple(fate for fate in Fate if Fate.UNASKED < fate < Fate.USED)
 
 
 def drops_of(fates: NDArray[np.uint8]) -> Mapping[str, int]:
@@ -57,4 +57,4 @@ def drops_of(fates: NDArray[np.uint8]) -> Mapping[str, int]:
     if not len(fates) or int(fates.min()) == Fate.USED:
         return {}
     found = np.bincount(fates, minlength=len(Fate)).tolist()
-    return {fate.name.lower(): found[fate] for fate in _FAULTS if found[fate]}
+    return {fate.name.lower(): found[fate] for fate in FAULTS if found[fate]}

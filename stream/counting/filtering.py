@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from operators.conditions.comparison import Comparison
+from stream.events.columns import arrow_type
 from stream.model.feeds import FieldType
 from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
 
@@ -28,13 +29,6 @@ if TYPE_CHECKING:
 
 __all__ = ["passing"]
 
-_TYPES: Final[Mapping[FieldType, Any]] = {
-    FieldType.STRING: pa.string(),
-    FieldType.INTEGER: pa.int64(),
-    FieldType.FLOAT: pa.float64(),
-    FieldType.BOOLEAN: pa.bool_(),
-    FieldType.TIMESTAMP: pa.int64(),
-}
 _COMPARE: Final[Mapping[Comparison, Any]] = {
     Comparison.EQ: pc.equal,
     Comparison.NE: pc.not_equal,
@@ -63,13 +57,13 @@ def _truth(where: Where, rows: pa.RecordBatch) -> Any:
     """Return the three-valued outcome per row, null where unknown."""
     match where:
         case Compare(field, kind, comparison, value):
-            return _COMPARE[comparison](_column(rows, field), pa.scalar(value, _TYPES[kind]))
+            return _COMPARE[comparison](_column(rows, field), pa.scalar(value, arrow_type(kind)))
         case IsIn(field, kind, values):
             if kind is FieldType.FLOAT:
                 # A hash tells 0.0 from -0.0; equality does not.
                 values += tuple(-value for value in values if value == 0)
             column = _column(rows, field)
-            found = pc.is_in(column, value_set=pa.array(values, _TYPES[kind]))
+            found = pc.is_in(column, value_set=pa.array(values, arrow_type(kind)))
             return pc.if_else(pc.is_valid(column), found, pa.scalar(None, pa.bool_()))
         case IsNull(field):
             return pc.is_null(_column(rows, field))

@@ -72,8 +72,6 @@ class Told(TypedDict, total=False):
             saves the memory that this takes.
         on_people: told of every partial under a cap over a period, before it is yielded, how many
             people are in its window, and how many of them do not count.
-        on_events: likewise told how many events its window takes, and how many of them are of
-            people who do not count; ``None`` saves the memory that this takes.
     """
 
     on_read: Callable[[int], None]
@@ -81,7 +79,6 @@ class Told(TypedDict, total=False):
     on_counted: Callable[[int, Batch, NDArray[np.uint8]], None]
     on_capped: Callable[[WindowKey, Capped], None] | None
     on_people: Callable[[WindowKey, int, int], None]
-    on_events: Callable[[WindowKey, int, int], None] | None
 
 
 class PartitionReader:
@@ -127,8 +124,7 @@ class PartitionReader:
         }
         self.hash_key = hash_key
         self._told = told
-        whole = bool(told.get("on_capped") or told.get("on_events"))
-        self._counters = FeedCounters(queries, budget, whole=whole)
+        self._counters = FeedCounters(queries, budget, whole=bool(told.get("on_capped")))
         self._states = {
             query.id: QueryProgress(query, self._counters.of(query.id), budget) for query in queries
         }
@@ -261,8 +257,6 @@ class PartitionReader:
         usage, told = state.counter.usage(state.index), self._told
         if usage is not None and (tell := told.get("on_people")):
             tell(key, usage.met, usage.beyond)
-        if usage is not None and (tell := told.get("on_events")):
-            tell(key, usage.events, usage.events_beyond)
         if capped := told.get("on_capped"):
             capped(key, state.counter.capped(state.index))
         return Partial(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Self, cast
 
 import numpy as np
 import pyarrow as pa
@@ -36,9 +36,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ONE_EACH",
+    "PER_STATISTIC",
     "WEIGHT_LIMIT",
     "Columns",
     "Rows",
+    "Table",
     "check_weights",
     "in_some",
     "project",
@@ -54,8 +56,38 @@ _WITH_PIVOTS: Final = (Weight.OFFSET, Weight.RANK)
 _TERMS: Final = (Weight.COUNT, Weight.SUM)
 
 
+class Table:
+    """Columns of n rows: a dataclass with ``cell``; those named below have one line a statistic."""
+
+    __slots__ = ()
+    cell: NDArray[np.int64]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.cell)
+
+    def take(self, rows: slice | NDArray[np.intp] | NDArray[np.bool_]) -> Self:
+        """Return the rows of a slice, at some positions, or where a mask is true."""
+        if not isinstance(rows, slice) and rows.dtype == np.bool_:
+            rows = np.flatnonzero(rows)
+        made: Any = type(self)
+        columns = (_taken(name, getattr(self, name), rows) for name in made.__slots__)
+        return cast("Self", made(*columns))
+
+
+PER_STATISTIC: Final = ("weight", "counts")
+
+
+def _taken(name: str, column: Any, rows: slice | NDArray[Any]) -> Any:
+    if column is None:
+        return None
+    if name not in PER_STATISTIC:
+        return column[rows]
+    return column[:, rows] if isinstance(rows, slice) else column.take(rows, axis=1)
+
+
 @dataclass(frozen=True, slots=True)
-class Rows:
+class Rows(Table):
     """Events of one partition that a query may count, in log order.
 
     Args:
@@ -80,29 +112,6 @@ class Rows:
     unit: Units
     event_id: NDArray[np.uint64] | None
     asked: NDArray[np.uint64] | None = None
-
-    def __len__(self) -> int:
-        """Return the number of rows."""
-        return len(self.cell)
-
-    def take(self, rows: slice | NDArray[np.intp] | NDArray[np.bool_]) -> Rows:
-        """Return the rows of a slice, at some positions, or where a mask is true."""
-        if isinstance(rows, slice):
-            weight, counts = self.weight[:, rows], self.counts[:, rows]
-        else:
-            rows = np.flatnonzero(rows) if rows.dtype == np.bool_ else rows
-            weight, counts = self.weight.take(rows, axis=1), self.counts.take(rows, axis=1)
-        return Rows(
-            self.time_ms[rows],
-            self.append_ms[rows],
-            self.offset[rows],
-            self.cell[rows],
-            weight,
-            counts,
-            self.unit[rows],
-            None if self.event_id is None else self.event_id[rows],
-            None if self.asked is None else self.asked[rows],
-        )
 
 
 def project(

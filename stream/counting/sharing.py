@@ -101,8 +101,7 @@ class SharedCounter:
     def usage(self, index: int) -> Usage | None:
         """Return what people used up through a window that was cut, and how many were in it.
 
-        Its events are all that the window takes where whole rows are kept. ``None`` without a cap
-        over a period.
+        ``None`` without a cap over a period.
         """
         return self._through.get(index)
 

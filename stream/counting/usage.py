@@ -42,8 +42,6 @@ class Usage:
     Attributes:
         met: how many people, by period, have rows in the window that was taken last.
         beyond: how many of them do not count in it.
-        events: how many rows that window was given.
-        events_beyond: how many of them are of people who do not count in it.
     """
 
     def __init__(self, most: int, text: bytes = b"") -> None:
@@ -84,17 +82,16 @@ class Usage:
         counts = windows[place[known:]] < self._most
         windows[place[known:][counts]] += 1
         self._people, self._windows = people, windows
-        self.met, self.beyond, self.events = len(counts), int((~counts).sum()), len(rows)
+        self.met, self.beyond = len(counts), int((~counts).sum())
         if not self.beyond:
             return rows
         kept = np.empty(len(rows), np.bool_)
         kept[order] = counts[np.cumsum(fresh) - 1]
-        self.events_beyond = int((~kept).sum())
         return rows.take(kept)
 
     def forget_last(self) -> None:
-        """Forget how many people and rows were in the window that was taken last."""
-        self.met = self.beyond = self.events = self.events_beyond = 0
+        """Forget how many people were in the window that was taken last."""
+        self.met = self.beyond = 0
 
     def forget_before(self, period_ms: int) -> None:
         """Forget periods that start before an instant: no window to come touches them."""

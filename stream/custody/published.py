@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from accountant.errors import DataError
 from stream.decisions.records import (
     Alarm,
     CountRecord,
+    DecisionRecord,
     decode_alarm,
     decode_count,
     decode_decision,
@@ -20,12 +21,17 @@ if TYPE_CHECKING:
 
     from msgspec import Struct
 
-    from stream.decisions.records import DecisionRecord, Record
+    from stream.decisions.records import Record
 
 __all__ = ["Number", "Records", "fields_altered"]
 
 _NUMBERS: Final = 2**63
-_KINDS: Final = {Alarm: "alarm", CountRecord: "count"}
+_WORDS: Final[dict[type[Record], str]] = {
+    DecisionRecord: "decision",
+    Alarm: "alarm",
+    CountRecord: "count",
+}
+_Kind = TypeVar("_Kind", DecisionRecord, Alarm, CountRecord)
 
 
 class Number(NamedTuple):
@@ -40,22 +46,19 @@ class Records:
     """Published decisions, alarms and counts, each that differs from the others once."""
 
     def __init__(self) -> None:
-        self._decisions: defaultdict[Number, list[DecisionRecord]] = defaultdict(list)
-        self._alarms: defaultdict[Number, dict[bytes, Alarm]] = defaultdict(dict)
-        self._counts: defaultdict[Number, dict[bytes, CountRecord]] = defaultdict(dict)
+        self._kept: dict[type[Record], dict[Number, dict[bytes, Any]]] = {
+            kind: defaultdict(dict) for kind in _WORDS
+        }
         self.unreadable: Counter[str] = Counter()
 
     def take(self, record: Record) -> None:
         """Take one; copies are nothing new."""
-        number = Number(record.ledger, record.query, record.sequence)
+        kind = type(record)
         if not 0 < record.sequence < _NUMBERS:
-            self.unreadable[_KINDS.get(type(record), "decision")] += 1
-        elif isinstance(record, Alarm):
-            self._alarms[number].setdefault(encode(record), record)
-        elif isinstance(record, CountRecord):
-            self._counts[number].setdefault(encode(record), record)
-        elif record not in self._decisions[number]:
-            self._decisions[number].append(record)
+            self.unreadable[_WORDS[kind]] += 1
+            return
+        number = Number(record.ledger, record.query, record.sequence)
+        self._kept[kind][number].setdefault(encode(record), record)
 
     def take_decision(self, value: bytes | None) -> None:
         """Take a record of the decisions topic."""
@@ -71,26 +74,18 @@ class Records:
 
     def numbers(self) -> set[Number]:
         """Return which decisions the records are about."""
-        return self._decisions.keys() | self._alarms.keys() | self._counts.keys()
+        return set().union(*self._kept.values())
 
-    def alarms_of(self, number: Number) -> list[Alarm]:
-        """Return the alarms of a decision, in the order in which they were taken."""
-        return list(self._alarms.get(number, {}).values())
-
-    def counts_of(self, number: Number) -> list[CountRecord]:
-        """Return the noisy counts of a decision, in the order in which they were taken."""
-        return list(self._counts.get(number, {}).values())
+    def of(self, kind: type[_Kind], number: Number) -> list[_Kind]:
+        """Return the records of a decision, in the order in which they were taken."""
+        return list(self._kept[kind].get(number, {}).values())
 
     def first_counts(self) -> dict[tuple[str, str], int]:
         """Return, by ledger and query, the number of the first decision with counts."""
         return {
             (ledger, query): sequence
-            for ledger, query, sequence in sorted(self._counts, reverse=True)
+            for ledger, query, sequence in sorted(self._kept[CountRecord], reverse=True)
         }
-
-    def decisions_of(self, number: Number) -> list[DecisionRecord]:
-        """Return the records of a decision: one, but for what was altered."""
-        return self._decisions.get(number, [])
 
     def _read(self, value: bytes | None, decode: Callable[[bytes], Record], kind: str) -> None:
         try:

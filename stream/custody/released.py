@@ -14,15 +14,22 @@ import msgspec
 
 from accountant.costs.charges import WindowKey
 from stream.custody.published import Number, fields_altered
-from stream.custody.releasedcounts import other_counts
-from stream.custody.severities import other_severities
-from stream.decisions.records import alarm_id, alarms_digest, decision_loss_fields, loss_fields
+from stream.decisions.records import (
+    Alarm,
+    CountRecord,
+    DecisionRecord,
+    alarm_id,
+    alarms_digest,
+    decision_loss_fields,
+    loss_fields,
+)
 from stream.decisions.release import (
+    alarm_records,
+    count_records,
     decision_record,
-    held_until,
     released_ids,
+    released_severities,
     seen_decision,
-    window_around,
 )
 from stream.windows.instants import from_iso_utc, iso_utc
 
@@ -32,22 +39,12 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
     from stream.custody.published import Records
-    from stream.decisions.records import Alarm, DecisionRecord
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
 __all__ = ["Comparison", "compare", "published_by"]
 
 _OF_NO_KIND: Final[dict[str, Any]] = dict.fromkeys(("epsilon", "promise", "rho"), msgspec.UNSET)
-_OF_NO_STEP: Final[dict[str, Any]] = dict.fromkeys(("step_start", "step_end"), msgspec.UNSET)
-_OF_CONFIGURATION: Final = [
-    "cells_per_unit",
-    "budget",
-    "periods",
-    "next_start",
-    "whole_start",
-    "whole_end",
-]
 _BY_RECORD_ALONE: Final = "the ledger has no row of them: compared with their own records alone"
 _BY_COUNT_ALONE: Final = "nothing tells which rang: alarms counted only"
 
@@ -169,8 +166,8 @@ class _Comparing:
         query = self._alarms.running.get(key.query)
         if query is not None and query.fingerprint != decision.fingerprint:
             query = None
-        decisions = self._records.decisions_of(number)
-        alarms = self._records.alarms_of(number)
+        decisions = self._records.of(DecisionRecord, number)
+        alarms = self._records.of(Alarm, number)
         if any(self._of_another(decision, record) for record in decisions):
             yield from self._without_rows([number])
             return
@@ -181,31 +178,31 @@ class _Comparing:
                 return  # another timeline's left in its place: it has a number of its own
             yield f"{where}: its decision record is missing"
         for record in decisions:
-            wrong = sorted(
-                name
-                for name, said in self._said(decision, query, record).items()
-                if getattr(record, name) != said
-            )
-            if wrong:
-                yield f"{where}: its decision record was altered: {', '.join(wrong)}"
-        lost = loss_fields(decision.epsilon_units, gaussian=self._gaussian.get(key.query, False))
-        yield from _altered(alarms, lost, query, where)
-        found = [one.alarm_id for one in alarms]
-        yield from _other_ids(found, released_ids(decision), where, whole=whole)
-        yield from other_severities(alarms, decision, where)
+            if wrong := fields_altered(record, self._again(record, decision, query)):
+                yield f"{where}: its decision record was altered: {', '.join(sorted(wrong))}"
+        rang: dict[str, Alarm | None] = dict.fromkeys(released_ids(decision))
+        if query is not None:
+            rang |= {one.alarm_id: one for one in alarm_records(query, decision)}
+        else:
+            gaussian = self._gaussian.get(key.query, False)
+            lost = loss_fields(decision.epsilon_units, gaussian=gaussian)
+            yield from _altered(alarms, lost, where, released_severities(decision))
+        found = ((one.alarm_id, one) for one in alarms)
+        yield from _others("alarm", found, rang, where, whole=whole)
         # Counts of it may be gone with the beginning of those shown.
         forgotten = sequence <= self._first_counts.get((decision.ledger_id, key.query), 0)
-        counts = self._records.counts_of(number)
-        yield from other_counts(counts, decision, where, whole=whole and not forgotten)
+        counts = ((one.count_id, one) for one in self._records.of(CountRecord, number))
+        left = {one.count_id: one for one in count_records(decision)}
+        yield from _others("count", counts, left, where, whole=whole and not forgotten)
 
     def _without_rows(self, numbers: Iterable[Number]) -> Iterator[str]:
         """Compare decisions of which the ledger has no row with their own records."""
         for number in numbers:
-            decisions = self._records.decisions_of(number)
-            alarms = self._records.alarms_of(number)
+            decisions = self._records.of(DecisionRecord, number)
+            alarms = self._records.of(Alarm, number)
             where = f"number {number.sequence} of {number.query!r}, ledger {number.ledger}"
             if not decisions:
-                counts = len(self._records.counts_of(number))
+                counts = len(self._records.of(CountRecord, number))
                 beside = f" and {counts} count(s)" if counts else ""
                 yield f"{where}: {len(alarms)} alarm(s){beside} without a decision"
                 continue
@@ -218,9 +215,8 @@ class _Comparing:
             of_gaussian = record.promise is not msgspec.UNSET
             if self._gaussian.get(number.query, of_gaussian) is not of_gaussian:
                 yield f"{where}: its decision record was altered: promise"
-            yield from _altered(
-                alarms, {each: getattr(record, each) for each in _OF_NO_KIND}, None, where
-            )
+            lost = {each: getattr(record, each) for each in _OF_NO_KIND}
+            yield from _altered(alarms, lost, where)
             found = [one.alarm_id for one in alarms]
             if not record.alarms_digest:
                 yield from self._counted(found, record.alarms, number, where, _BY_COUNT_ALONE)
@@ -256,62 +252,75 @@ class _Comparing:
             return True
         return bool(self._ledger.upkeep.unknown_decisions([seen]))
 
-    def _said(
-        self, decision: StoredDecision, query: Query | None, record: DecisionRecord
-    ) -> dict[str, object]:
-        """Return what a decision's record says, as far as that is known."""
-        gaussian = self._gaussian.get(decision.key.query, False)
-        said: dict[str, object] = {
-            "window_start": iso_utc(decision.key.start_ms),
-            "window_end": iso_utc(decision.key.end_ms),
+    def _again(
+        self, record: DecisionRecord, decision: StoredDecision, query: Query | None
+    ) -> DecisionRecord:
+        """Return a decision's record as the ledger has it, as far as that is known."""
+        key, gaussian = decision.key, self._gaussian.get(decision.key.query, False)
+        digest = alarms_digest(released_ids(decision)) if record.alarms_digest else ""
+        if query is not None:
+            again = decision_record(query, self._alarms, decision)
+            return msgspec.structs.replace(again, alarms_digest=digest)
+        said: dict[str, Any] = {
+            "window_start": iso_utc(key.start_ms),
+            "window_end": iso_utc(key.end_ms),
             "outcome": decision.outcome.value,
             "reason": decision.reason,
             "alarms": decision.alarm_count,
-            **_OF_NO_KIND,
-            **decision_loss_fields(decision.epsilon_units, gaussian=gaussian),
+            "alarms_digest": digest,
             "fingerprint": decision.fingerprint,
             "draw": decision.draw or msgspec.UNSET,
+            **_OF_NO_KIND,
+            **dict.fromkeys(("epsilon_units", "rho_units"), msgspec.UNSET),
+            **decision_loss_fields(decision.epsilon_units, gaussian=gaussian),
         }
-        if record.alarms_digest:
-            said["alarms_digest"] = alarms_digest(released_ids(decision))
-        if query is not None:
-            again = decision_record(query, self._alarms, decision)
-            names = [*_OF_CONFIGURATION, "unanswered"]
-            said |= {name: getattr(again, name) for name in names}
-        return said
+        return msgspec.structs.replace(record, **said)
 
 
 def _altered(
-    alarms: Iterable[Alarm], lost: Mapping[str, Any], query: Query | None, where: str
+    alarms: Iterable[Alarm],
+    lost: Mapping[str, Any],
+    where: str,
+    severities: Mapping[str, str] | None = None,
 ) -> Iterator[str]:
-    """Name the alarms that no decision writes so, whatever it decided."""
+    """Name the alarms that no decision writes so, whatever it decided and was configured then."""
     for one in alarms:
         window = _window_of(one)
         identity = "" if window is None else alarm_id(window, one.predicate)
         said: dict[str, Any] = {"alarm_id": identity, **_OF_NO_KIND, **lost}
-        if query is not None:
-            level = query.at_severity(one.severity or "")
-            said |= {"mechanism": query.mechanism, "max_fnr": float(level.aim.max_fnr)}
-            held = msgspec.UNSET if window is None else held_until(query, window)
-            said |= {"tolerance": level.tolerance, "held_until": held}
-            around = None if window is None else window_around(query, window)
-            bounds = dict(
-                zip(("window_start", "window_end"), map(iso_utc, around or ()), strict=False)
-            )
-            said |= bounds or _OF_NO_STEP
+        if severities is not None:
+            said["severity"] = severities.get(one.alarm_id, msgspec.UNSET)
         if wrong := fields_altered(one, msgspec.structs.replace(one, **said)):
             yield f"{where}: alarm {one.alarm_id} was altered: {', '.join(wrong)}"
 
 
-def _other_ids(
-    found: Iterable[str], released: Iterable[str], where: str, *, whole: bool
+def _others(
+    kind: str,
+    found: Iterable[tuple[str, msgspec.Struct]],
+    released: Mapping[str, msgspec.Struct | None],
+    where: str,
+    *,
+    whole: bool,
 ) -> Iterator[str]:
-    there, expected = set(found), set(released)
-    for one in sorted(there - expected):
-        yield f"{where}: alarm {one} was not released"
+    """Name the records that were altered, that nobody released, and those that are missing.
+
+    Args:
+        kind: of the records, in a word.
+        found: what was published, with its ids.
+        released: by id, what left with the decision; ``None`` where no more than that is known.
+        where: which window that is, in words.
+        whole: whether all of it had left before the records were read.
+    """
+    there = set()
+    for identity, one in found:
+        there.add(identity)
+        if identity not in released:
+            yield f"{where}: {kind} {identity} was not released"
+        elif (again := released[identity]) and (wrong := fields_altered(one, again)):
+            yield f"{where}: {kind} {identity} was altered: {', '.join(wrong)}"
     if whole:
-        for one in sorted(expected - there):
-            yield f"{where}: alarm {one} is missing"
+        for identity in sorted(released.keys() - there):
+            yield f"{where}: {kind} {identity} is missing"
 
 
 def _window_of(alarm: Alarm) -> WindowKey | None:

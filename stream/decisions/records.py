@@ -15,11 +15,9 @@ import msgspec
 
 from accountant.errors import DataError
 from accountant.units import UNITS_PER_EPSILON
-from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from fractions import Fraction
+    from collections.abc import Iterable, Mapping
 
     from accountant.costs.charges import WindowKey
 
@@ -30,6 +28,7 @@ __all__ = [
     "Record",
     "alarm_id",
     "alarms_digest",
+    "count_id",
     "decision_loss_fields",
     "decode_alarm",
     "decode_count",
@@ -37,9 +36,6 @@ __all__ = [
     "encode",
     "epsilon_text",
     "loss_fields",
-    "make_alarm",
-    "make_count",
-    "make_decision",
     "schema",
 ]
 
@@ -201,172 +197,17 @@ Record: TypeAlias = Alarm | DecisionRecord | CountRecord
 """Whatever leaves."""
 
 
-def make_alarm(
-    key: WindowKey,
-    predicate: Mapping[str, str],
-    *,
-    mechanism: str,
-    max_fnr: Fraction,
-    tolerance: str | dict[str, str],
-    epsilon_units: int,
-    ledger: str,
-    sequence: int,
-    window: tuple[int, int] | None = None,
-    gaussian: bool = False,
-    held_until: str | msgspec.UnsetType = msgspec.UNSET,
-    severity: str = "",
-) -> Alarm:
-    """Return the alarm of one predicate of one window.
-
-    Args:
-        key: query and window.
-        predicate: the group's values by field.
-        mechanism: its name.
-        max_fnr: the promised bound on misses.
-        tolerance: as a configuration writes it, or that of every comparison.
-        epsilon_units: loss units charged per cell at worst.
-        ledger: the ledger's id.
-        sequence: the decision's number among those of the query in it.
-        window: start and end of the window that ``key`` is a step of; ``None`` where it is none.
-        gaussian: whether a Gaussian budget paid.
-        held_until: until when its predicate is held, if it is.
-        severity: the highest level that fired, if any.
-    """
-    start_ms, end_ms = window or (key.start_ms, key.end_ms)
-    step: dict[str, Any] = {} if window is None else _bounds("step", key.start_ms, key.end_ms)
-    return Alarm(
-        alarm_id=alarm_id(key, predicate),
-        query=key.query,
-        predicate=dict(predicate),
-        window_start=iso_utc(start_ms),
-        window_end=iso_utc(end_ms),
-        mechanism=mechanism,
-        max_fnr=float(max_fnr),
-        tolerance=tolerance,
-        ledger=ledger,
-        sequence=sequence,
-        severity=severity or msgspec.UNSET,
-        **loss_fields(epsilon_units, gaussian=gaussian),
-        **step,
-        held_until=held_until,
-    )
-
-
-def make_decision(
-    key: WindowKey,
-    *,
-    denied: str | None,
-    alarms: int,
-    alarms_digest: str,
-    unanswered: int = 0,
-    epsilon_units: int,
-    cells_per_unit: int,
-    ledger: str,
-    sequence: int,
-    fingerprint: str,
-    budget: str,
-    periods_ms: Sequence[int],
-    next_start_ms: int,
-    window: tuple[int, int] | None = None,
-    draw: str | None = None,
-    gaussian: bool = False,
-) -> DecisionRecord:
-    """Return the record of one window's outcome.
-
-    Args:
-        key: query and window.
-        denied: the reason for a denial; ``None`` when it was decided.
-        alarms: how many alarms it released.
-        alarms_digest: of their ids; empty where they are not known.
-        unanswered: how many predicates got no answer.
-        epsilon_units: loss units charged per cell at worst.
-        cells_per_unit: cells of the window that one privacy unit can reach.
-        ledger: the ledger's id.
-        sequence: the decision's number among those of the query in it.
-        fingerprint: of the query.
-        budget: what it drew on.
-        periods_ms: starts of the budget periods that the window touches.
-        next_start_ms: start of the query's next window.
-        window: as for :func:`make_alarm`.
-        draw: of a pane, which draw of its noise was stored.
-        gaussian: whether a Gaussian budget paid.
-
-    Raises:
-        ValueError: if a denied window has alarms or a charge.
-    """
-    if denied is not None and (alarms or epsilon_units):
-        raise ValueError("a denied window rings nothing and costs nothing")
-    whole: dict[str, Any] = {} if window is None else _bounds("whole", *window)
-    return DecisionRecord(
-        query=key.query,
-        window_start=iso_utc(key.start_ms),
-        window_end=iso_utc(key.end_ms),
-        outcome="decided" if denied is None else "denied",
-        reason=denied,
-        alarms=alarms,
-        alarms_digest=alarms_digest,
-        unanswered=unanswered,
-        **decision_loss_fields(epsilon_units, gaussian=gaussian),
-        cells_per_unit=cells_per_unit,
-        ledger=ledger,
-        sequence=sequence,
-        fingerprint=fingerprint,
-        budget=budget,
-        periods=tuple(map(iso_utc, periods_ms)),
-        next_start=iso_utc(next_start_ms),
-        draw=draw or msgspec.UNSET,
-        **whole,
-    )
-
-
-def make_count(
-    key: WindowKey,
-    predicate: Mapping[str, str],
-    *,
-    count: float,
-    standard_deviation: float,
-    noisy_panes: str,
-    panes: int,
-    ledger: str,
-    sequence: int,
-) -> CountRecord:
-    """Return the noisy count of one predicate of one window.
-
-    Args:
-        key: query and window.
-        predicate: the group's values by field.
-        count: of events, or the sum in the field's own unit.
-        standard_deviation: of its noise, in the same unit.
-        noisy_panes: the name of the panes that were added up.
-        panes: how many.
-        ledger: the ledger's id.
-        sequence: the decision's number among those of the query in it.
-    """
-    return CountRecord(
-        count_id=_identity(b"tocsin.count", key, predicate),
-        query=key.query,
-        predicate=dict(predicate),
-        window_start=iso_utc(key.start_ms),
-        window_end=iso_utc(key.end_ms),
-        count=count,
-        standard_deviation=standard_deviation,
-        noisy_panes=noisy_panes,
-        panes=panes,
-        ledger=ledger,
-        sequence=sequence,
-    )
-
-
-def _bounds(name: str, start_ms: int, end_ms: int) -> dict[str, str]:
-    return {f"{name}_start": iso_utc(start_ms), f"{name}_end": iso_utc(end_ms)}
-
-
 def alarm_id(key: WindowKey, predicate: Mapping[str, str]) -> str:
     """Return the id of an alarm: 32 hex digits that depend on query, window and predicate alone.
 
     Not on the ledger, the worker or the attempt: every copy of an alarm carries the same id.
     """
     return _identity(b"tocsin.alarm", key, predicate)
+
+
+def count_id(key: WindowKey, predicate: Mapping[str, str]) -> str:
+    """Return the id of a noisy count, as that of an alarm."""
+    return _identity(b"tocsin.count", key, predicate)
 
 
 def alarms_digest(ids: Iterable[str]) -> str:

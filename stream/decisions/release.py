@@ -7,7 +7,7 @@ decided.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -15,12 +15,14 @@ from accountant.costs.charges import WindowKey
 from accountant.records import Outcome, SeenDecision
 from stream.decisions.counts import WindowCounts  # noqa: TC001  # the decoder reads it
 from stream.decisions.records import (
+    Alarm,
+    CountRecord,
     DecisionRecord,
     alarm_id,
     alarms_digest,
-    make_alarm,
-    make_count,
-    make_decision,
+    count_id,
+    decision_loss_fields,
+    loss_fields,
 )
 from stream.model.alarms import cells_per_unit, scope_of
 from stream.windows.cumulative import CumulativeCalendar
@@ -30,7 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from accountant.records import StoredDecision
-    from stream.decisions.records import Alarm, CountRecord
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
@@ -113,21 +114,23 @@ def alarm_records(query: Query, decision: StoredDecision) -> Iterator[Alarm]:
     """Yield the alarms of a decision: those of older windows, then its own by predicate."""
     severities = released_severities(decision)
     for key, predicate in released_alarms(decision):
-        severity = severities.get(alarm_id(key, predicate), "")
+        identity, around = alarm_id(key, predicate), window_around(query, key)
+        severity = severities.get(identity, "")
         level = query.at_severity(severity)
-        yield make_alarm(
-            key,
-            predicate,
-            severity=severity,
+        yield Alarm(
+            alarm_id=identity,
+            query=key.query,
+            predicate=predicate,
             mechanism=query.mechanism,
-            max_fnr=level.aim.max_fnr,
+            max_fnr=float(level.aim.max_fnr),
             tolerance=level.tolerance,
-            epsilon_units=decision.epsilon_units,
             ledger=decision.ledger_id,
             sequence=decision.sequence,
-            window=window_around(query, key),
-            gaussian=query.aim.gaussian,
+            severity=severity or msgspec.UNSET,
             held_until=held_until(query, key),
+            **_bounds("window", *(around or (key.start_ms, key.end_ms))),
+            **({} if around is None else _bounds("step", key.start_ms, key.end_ms)),
+            **loss_fields(decision.epsilon_units, gaussian=query.aim.gaussian),
         )
 
 
@@ -137,15 +140,17 @@ def count_records(decision: StoredDecision) -> Iterator[CountRecord]:
     if counts is msgspec.UNSET:
         return
     for predicate, count in counts.by_predicate():
-        yield make_count(
-            decision.key,
-            predicate,
+        yield CountRecord(
+            count_id=count_id(decision.key, predicate),
+            query=decision.key.query,
+            predicate=predicate,
             count=count,
             standard_deviation=counts.standard_deviation,
             noisy_panes=counts.noisy_panes,
             panes=counts.panes,
             ledger=decision.ledger_id,
             sequence=decision.sequence,
+            **_bounds("window", decision.key.start_ms, decision.key.end_ms),
         )
 
 
@@ -161,27 +166,34 @@ def decision_record(query: Query, alarms: Alarms, decision: StoredDecision) -> D
     """Return the record that says how a window ended, and all that charging it again takes.
 
     A ledger that lost it is put right from the record alone, whatever is configured by then.
+
+    Raises:
+        ValueError: a denied window has alarms or a charge.
     """
+    if decision.reason is not None and (decision.alarm_count or decision.epsilon_units):
+        raise ValueError("a denied window rings nothing and costs nothing")
     key, budget, calendar = decision.key, alarms.budget, query.calendar
     following = calendar.next_active(calendar.first_starting_at(key.start_ms + 1))
     known = bool(decision.alarms) or not decision.alarm_count
-    return make_decision(
-        key,
-        denied=decision.reason,
+    around = window_around(query, key)
+    return DecisionRecord(
+        query=key.query,
+        outcome="decided" if decision.reason is None else "denied",
+        reason=decision.reason,
         alarms=decision.alarm_count,
         alarms_digest=alarms_digest(released_ids(decision)) if known else "",
         unanswered=_stored(decision).unanswered,
-        epsilon_units=decision.epsilon_units,
         cells_per_unit=cells_per_unit(query, budget),
         ledger=decision.ledger_id,
         sequence=decision.sequence,
         fingerprint=decision.fingerprint,
         budget=scope_of(query, alarms),
-        periods_ms=budget.touched(key.start_ms, key.end_ms),
-        next_start_ms=calendar.bounds(following)[0],
-        window=window_around(query, key),
-        draw=decision.draw,
-        gaussian=query.aim.gaussian,
+        periods=tuple(map(iso_utc, budget.touched(key.start_ms, key.end_ms))),
+        next_start=iso_utc(calendar.bounds(following)[0]),
+        draw=decision.draw or msgspec.UNSET,
+        **_bounds("window", key.start_ms, key.end_ms),
+        **({} if around is None else _bounds("whole", *around)),
+        **decision_loss_fields(decision.epsilon_units, gaussian=query.aim.gaussian),
     )
 
 
@@ -247,6 +259,10 @@ def released_severities(decision: StoredDecision) -> dict[str, str]:
         alarm_id(decision.key, predicate): name
         for predicate, name in zip(stored.fired, names, strict=False)
     }
+
+
+def _bounds(name: str, start_ms: int, end_ms: int) -> dict[str, Any]:
+    return {f"{name}_start": iso_utc(start_ms), f"{name}_end": iso_utc(end_ms)}
 
 
 def _stored(decision: StoredDecision) -> _InRun:

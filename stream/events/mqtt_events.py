@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass
+from functools import cached_property
 from string import Formatter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -205,8 +206,13 @@ class _Payload:
 
     def __init__(self, content: bytes) -> None:
         self._content = content
-        self._read = False
-        self._tree: Any = None
+
+    @cached_property
+    def _tree(self) -> Any:
+        try:
+            return msgspec.json.decode(self._content)
+        except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+            raise _UnfitError from None
 
     def at(self, path: Sequence[str]) -> Any:
         """Return the text, number or boolean at a path.
@@ -214,12 +220,6 @@ class _Payload:
         Raises:
             _UnfitError: there is none.
         """
-        if not self._read:
-            try:
-                self._tree = msgspec.json.decode(self._content)
-            except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
-                raise _UnfitError from None
-            self._read = True
         found = self._tree
         for step in path:
             if isinstance(found, dict) and step in found:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from itertools import chain, compress
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+from operator import itemgetter
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -73,13 +74,8 @@ class Records:
         """Return the records of one or more parts, in order."""
         if len(parts) == 1:
             return parts[0]
-        return Records(
-            np.concatenate([part.offset for part in parts]),
-            np.concatenate([part.timestamp_ms for part in parts]),
-            np.concatenate([part.log_append for part in parts]),
-            list(chain.from_iterable(part.value for part in parts)),
-            list(chain.from_iterable(part.headers for part in parts)),
-        )
+        columns = ([getattr(part, each.name) for part in parts] for each in fields(Records))
+        return Records(*map(_joined, columns))
 
     def __len__(self) -> int:
         """Number of records."""
@@ -87,23 +83,24 @@ class Records:
 
     def between(self, start: int, stop: int) -> Records:
         """Return the records at positions ``[start, stop)``."""
-        return Records(
-            self.offset[start:stop],
-            self.timestamp_ms[start:stop],
-            self.log_append[start:stop],
-            self.value[start:stop],
-            self.headers[start:stop],
-        )
+        return self._each(itemgetter(slice(start, stop)))
 
     def where(self, mask: NDArray[np.bool_]) -> Records:
         """Return the records where a mask of shape (n,) is true."""
         if mask.all():
             return self
         chosen = mask.tolist()
-        return Records(
-            self.offset[mask],
-            self.timestamp_ms[mask],
-            self.log_append[mask],
-            list(compress(self.value, chosen)),
-            list(compress(self.headers, chosen)),
+        return self._each(
+            lambda column: (
+                column[mask] if isinstance(column, np.ndarray) else list(compress(column, chosen))
+            )
         )
+
+    def _each(self, chosen: Callable[[Any], Any]) -> Records:
+        return Records(*(chosen(getattr(self, each.name)) for each in fields(self)))
+
+
+def _joined(columns: Sequence[Any]) -> Any:
+    if isinstance(columns[0], np.ndarray):
+        return np.concatenate(columns)
+    return list(chain.from_iterable(columns))

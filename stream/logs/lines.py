@@ -117,8 +117,8 @@ class Log:
             structlog.PrintLogger(stream),
             processors=[
                 self._heard,
-                _allowed,
                 structlog.processors.TimeStamper(fmt="iso", utc=True),
+                _allowed,
                 renderer,
             ],
             wrapper_class=structlog.BoundLogger,
@@ -189,8 +189,9 @@ def _allowed(
     """Leave out whatever is not on the list: sentences, names, values."""
     line = event["event"]
     kept: dict[str, Any] = {
-        "event": line.value if isinstance(line, Line) else _REFUSED,
+        "timestamp": event["timestamp"],
         "level": event["level"],
+        "event": line.value if isinstance(line, Line) else _REFUSED,
     }
     for name, shape in FIELDS.items():
         if name not in event:
@@ -205,14 +206,12 @@ def _allowed(
 
 
 def _json(_logger: Any, _level: str, event: MutableMapping[str, Any]) -> str:
-    when, level, line = event.pop("timestamp"), event.pop("level"), event.pop("event")
-    said = {"timestamp": when, "level": level, "event": line, **event}
-    return json.dumps(said, ensure_ascii=False)
+    return json.dumps(event, ensure_ascii=False)
 
 
 def _text(_logger: Any, _level: str, event: MutableMapping[str, Any]) -> str:
-    when, level, line = event.pop("timestamp"), event.pop("level"), event.pop("event")
-    fields = " ".join(f"{name}={_quoted(value)}" for name, value in event.items())
+    (_, when), (_, level), (_, line), *rest = event.items()
+    fields = " ".join(f"{name}={_quoted(value)}" for name, value in rest)
     return f"{when} {level:7} {line}{'  ' if fields else ''}{fields}"
 
 

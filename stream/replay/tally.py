@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from stream.counting.alike import selection_key
-from stream.counting.fates import Fate
+from stream.counting.fates import FAULTS, Fate
 from stream.counting.projection import Columns, project
 from stream.model.references import counted_on
 from stream.replay.faults import passed_by, why
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 __all__ = ["Row", "Tally"]
 
 _UNSEEN_SHOWN: Final = 3
-_DROPPED: Final = (Fate.OUT_OF_DOMAIN, Fate.BAD_VALUE, Fate.BAD_TIME, Fate.EARLY, Fate.LATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +166,7 @@ class Tally:
             usable |= own_usable
         self._usable += int(np.count_nonzero(usable))
         left = ~usable
-        for fate in _DROPPED:
+        for fate in FAULTS:
             mine = (farthest if fates is None else fates) == fate
             left &= ~mine
             if mine.any():

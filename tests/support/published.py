@@ -14,7 +14,7 @@ from stream.decisions.records import (
     DecisionRecord,
     alarm_id,
     alarms_digest,
-    make_count,
+    count_id,
 )
 from stream.windows.instants import iso_utc
 
@@ -87,9 +87,12 @@ def count_of(
 ) -> CountRecord:
     """Return a noisy count of the hour of a number."""
     key = WindowKey(query=query, start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
-    return make_count(
-        key,
-        predicate,
+    return CountRecord(
+        count_id=count_id(key, predicate),
+        query=query,
+        predicate=dict(predicate),
+        window_start=iso_utc(key.start_ms),
+        window_end=iso_utc(key.end_ms),
         count=count,
         standard_deviation=5.5,
         noisy_panes="panes-0123abcd",

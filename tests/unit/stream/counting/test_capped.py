@@ -111,8 +111,3 @@ def test_every_event_left_out_is_told_once(
         assert left + len(bounds.apply(rows)) == len(rows)
         lost += left
     assert lost or (not per_user and not ids and not all(distinct))
-
-
-def test_partitions_add_up() -> None:
-    """People are in one partition each, so sums of people are people."""
-    assert Capped(1, 2, 1, 3, 2) + Capped(5, 0, 0, 1, 1) == Capped(6, 2, 1, 4, 3)

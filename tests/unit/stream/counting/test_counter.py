@@ -13,15 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accountant.units import PrivacyUnit
-from operators.conditions.comparison import Comparison
 from operators.conditions.weights import Weight
 from stream.counting.counter import Rows, WindowCounter
 from stream.counting.fates import Fate
 from stream.counting.projection import Columns, _integer_granules, _positions, project
 from stream.counting.sums import SUM_LIMIT, Sums
 from stream.events.units import Roster, Units
-from stream.model.feeds import Domain, FieldType
-from stream.model.filters import Compare
+from stream.model.feeds import Domain
 from stream.model.queries import AggregateSpec
 from stream.windows.calendars import FixedCalendar
 from tests.support import reference
@@ -100,68 +98,6 @@ def test_compaction_cuts_and_forgetting_change_nothing(case: Case, rng: random.R
             assert reference.cut(counter, index) == expected
 
 
-def test_a_late_row_counts_only_in_the_windows_still_open() -> None:
-    """A row appended after the cut of window 0 counts in windows 1 and 2, never in 0.
-
-    ::
-
-        time      0    3    6    9   12   15   18     size 12, step 3
-        windows   [-------0--------)
-                       [-------1--------)
-                            [-------2--------)
-        event time          x                         in windows -1 (from -3), 0, 1, 2
-        appended                         *            12 = end of 0: too late for -1 and 0
-    """
-    scene = SCENES[2]
-    query = reference.make_query(scene, Weight.COUNT)
-    budget = reference.make_budget(PrivacyUnit.EVENT)
-    event = reference.Event(7, 6, 12, "P", "a", b"bar", 1.0, open=True)
-    found = reference.count(query, budget, [event], range(-4, 4))
-    assert [index for index, window in found.items() if window.values] == [1, 2]
-    assert found[1] == reference.Counted({1: 1}, 7, 7)
-    assert found[0] == reference.Counted({}, -1, -1)
-
-
-def test_a_row_that_no_window_counts_has_one_fate() -> None:
-    """Which of the rules kept it out, the first of them that does."""
-    scene = SCENES[3]  # windows [0, 5), [8, 13)
-    query = reference.make_query(scene, Weight.COUNT, skew=1)
-    counter = WindowCounter(query, reference.make_budget(PrivacyUnit.EVENT))
-    times = [(0, 0), (-1, 0), (3, -1), (3, 1), (6, 6), (3, 5)]
-    log = [
-        reference.Event(at, time_ms, append_ms, "P", "a", b"bar", 1.0, open=True)
-        for at, (time_ms, append_ms) in enumerate(times)
-    ]
-    fates = counter.add(project(query, Columns(reference.decoded(log)))[0])
-    expected = [Fate.USED, Fate.BAD_TIME, Fate.BAD_TIME, Fate.EARLY, Fate.UNASKED, Fate.LATE]
-    assert fates.tolist() == expected
-    assert reference.cut(counter, 0) == reference.Counted({1: 1}, 0, 0)
-
-
-def test_projection_reports_every_rows_fate() -> None:
-    """Filtered rows, unknown rooms and numbers that are none are left out alone, each by name."""
-    query = reference.make_query(TUMBLING, Weight.SUM, filtered=True)
-    rows = [
-        (b"attic", 1.0, True),
-        (b"attic", 1.0, False),
-        (b"\xff", 1.0, True),
-        (None, 1.0, True),
-        (b"bar", float("nan"), True),
-        (b"bar", None, True),
-        ("dé".encode(), -1e300, True),
-    ]
-    log = [
-        reference.Event(at, 0, 0, "P", "a", room, amount, open=passes)
-        for at, (room, amount, passes) in enumerate(rows)
-    ]
-    projected, fates = project(query, Columns(reference.decoded(log)))
-    used, unasked, outside, bad = Fate.USED, Fate.UNASKED, Fate.OUT_OF_DOMAIN, Fate.BAD_VALUE
-    assert fates.tolist() == [used, unasked, outside, outside, bad, bad, used]
-    assert projected.cell.tolist() == [0, 3]
-    assert projected.weight.tolist() == [[2, -3]]
-    assert projected.offset.tolist() == [0, 6]
-
-
 def test_whole_numbers_sum_exactly_and_nulls_do_not_count() -> None:
     """An integer field is divided by its granule without a detour over floats; null is dropped."""
     log = [reference.random_log(TUMBLING, 1, random.Random(1))[0]] * 5
@@ -176,18 +112,6 @@ def test_whole_numbers_sum_exactly_and_nulls_do_not_count() -> None:
     projected, fates = project(query, Columns(reference.replace(batch, rows=rows)))
     assert fates.tolist() == [Fate.USED, Fate.BAD_VALUE, Fate.USED, Fate.USED, Fate.USED]
     assert projected.weight.tolist() == [[2**52, -4, 2, 4]]  # halves to even
-
-
-def test_filters_of_the_sql_parser_are_understood() -> None:
-    """A real WHERE keeps the rows for which it is true, unknown is not true."""
-    where = Compare(field="amount", type=FieldType.FLOAT, comparison=Comparison.GT, value=0.5)
-    query = reference.replace(reference.make_query(TUMBLING, Weight.COUNT), where=where)
-    event = reference.Event(0, 0, 0, "P", "a", b"bar", 1.0, open=True)
-    amounts = (1.0, 0.5, None, 2.0)
-    log = [reference.replace(event, amount=amount) for amount in amounts]
-    projected, fates = project(query, Columns(reference.decoded(log)))
-    assert fates.tolist() == [Fate.USED, Fate.UNASKED, Fate.UNASKED, Fate.USED]
-    assert len(projected) == 2
 
 
 def test_cells_of_several_fields_number_as_the_domain_does() -> None:

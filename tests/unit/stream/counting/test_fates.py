@@ -15,7 +15,7 @@ import pytest
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from stream.config.loading import load
-from stream.counting.fates import Fate, drops_of
+from stream.counting.fates import Fate
 from stream.counting.partition import ReadStart
 from stream.events.decoder import Record
 from stream.model.feeds import Codec, Domain, Field, FieldType
@@ -107,51 +107,6 @@ def records(rows: Sequence[dict[str, Any]], *, append_ms: int = 10) -> list[Reco
     ]
 
 
-@pytest.mark.parametrize(
-    ("fields", "reason"),
-    [
-        ({}, None),
-        # One alarm can use it: what the others think of it is no drop.
-        ({"room": "hall"}, None),
-        ({"floor": 9}, None),
-        ({"amount": None}, None),
-        # WHERE keeps it from two alarms, and the third has another reason, or none.
-        ({"open": False}, None),
-        ({"open": False, "room": "hall"}, "out_of_domain"),
-        ({"open": None, "room": None}, "out_of_domain"),
-        # Nobody can use it: once, by the reason of whom it came nearest to.
-        ({"room": "hall", "floor": 9}, "out_of_domain"),
-        ({"room": "hall", "amount": None}, "bad_value"),
-        ({"person": None}, "missing_field"),
-    ],
-)
-def test_an_event_is_one_drop_or_none_however_many_alarms_read_it(
-    tmp_path: Path, fields: dict[str, Any], reason: str | None
-) -> None:
-    """Three alarms with two domains, two of them behind a WHERE, read one event."""
-    told = Told()
-    reader_of(loaded(tmp_path, *_ALARMS), told).read(records([row(**fields)]))
-    assert told.read == 1
-    assert told.drops == ({} if reason is None else {reason: 1})
-
-
-def test_what_every_where_excludes_is_no_drop(tmp_path: Path) -> None:
-    """Nothing is wrong with a row that nobody asked for, even where its other fields are wrong."""
-    told = Told()
-    reader = reader_of(loaded(tmp_path, "floors", "again"), told)
-    reader.read(records([row(open=False), row(open=False, floor=9), row(open=None, amount=None)]))
-    assert told.read == 3
-    assert not told.drops
-
-
-def test_late_and_early_events_are_drops_once(tmp_path: Path) -> None:
-    """Rows that no window takes are told to the custodian, which they were not before."""
-    told = Told()
-    reader = reader_of(loaded(tmp_path, *_ALARMS), told)
-    reader.read(records([row(ts=5), row(ts=130_000)], append_ms=61_000))
-    assert told.drops == {"late": 1, "early": 1}
-
-
 def test_rows_read_again_for_windows_decided_before_are_no_drops(tmp_path: Path) -> None:
     """After a restart a slice begins in windows that are over: they took their rows then."""
     told = Told()
@@ -240,10 +195,3 @@ def fate_in_time(query: Query, event: reference.Event) -> Fate:
     if ends and not still:
         return Fate.LATE
     return Fate.USED if any(map(calendar.active, still)) else Fate.UNASKED
-
-
-def test_reasons_are_words_for_faults_alone() -> None:
-    """Neither what was used nor what nobody asked for has a reason."""
-    every = pa.array([fate.value for fate in Fate], pa.uint8()).to_numpy()
-    reasons = {"out_of_domain": 1, "bad_value": 1, "bad_time": 1, "early": 1, "late": 1}
-    assert drops_of(every) == reasons

@@ -20,10 +20,8 @@ import pytest
 
 from accountant.units import PrivacyUnit
 from stream.counting.partition import PartitionReader
-from stream.events import decoder as decoding
-from stream.events.decoder import Decoder, Record
 from stream.model.feeds import Codec
-from tests.support.decoding import HASH_KEY, ipc
+from tests.support.decoding import ipc
 from tests.support.neighbours import breach, dense, read, scattered
 from tests.support.random_logs import SETUPS, START_MS, Event, Message, Setup, alarms_of, random_log
 
@@ -32,6 +30,7 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial
+    from stream.events.decoder import Record
 
     Reader = type[PartitionReader]
     Partials = dict[WindowKey, Partial]
@@ -139,23 +138,3 @@ def test_a_row_does_not_refuse_a_message_that_others_filled(twin: Reader) -> Non
     ]
     (sensitivity,) = alarms.queries["count"].condition.sensitivities
     assert max(moved) == (sensitivity if twin is PartitionReader else full - 1)
-
-
-def test_small_messages_that_spell_out_to_gigabytes_stop_nobody(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Text beyond what one Arrow column holds is decoded in pieces, however it is packed."""
-    assert decoding._PIECE_BYTES < 2**29  # an Arrow column ends at 2**31
-    monkeypatch.setattr(decoding, "_PIECE_BYTES", 1 << 20)
-    setup = Setup(Codec.ARROW, PrivacyUnit.EVENT, ids=False, partitions=1)
-    alarms = alarms_of(setup.codec, setup.unit, setup.ids)
-    (feed,) = alarms.feeds.values()
-    decoder = Decoder(feed, partition=0, partitions=1, hash_key=HASH_KEY)
-    rows, times = 100, 50
-    bomb = dictionary_message(rows)
-    records = [Record(at, START_MS, log_append=True, value=bomb) for at in range(times)]
-    pieces = [batch for batch, _ in decoder.batches(records)]
-    assert np.concatenate([piece.offset for piece in pieces]).tolist() == [
-        at for at in range(times) for _ in range(rows)
-    ]
-    assert max(piece.rows.nbytes for piece in pieces) <= 1 << 20

@@ -150,20 +150,6 @@ def test_slice_after_reading_began_at_the_end_is_complete(alarms: Alarms) -> Non
     assert [partial.complete for partial in reader.partials()] == [False, True]
 
 
-def test_reading_a_slice_again_gives_the_same_partial(alarms: Alarms) -> None:
-    """A reader that begins at the slice of a later window agrees with one that read it all."""
-    records = [event(at, at * 7_000, at * 7_000 + 5) for at in range(40)]
-    everything = reader_from(alarms, 0, ReadStart(whole=True))
-    everything.read(records)
-    whole = {partial.key.start_ms: partial.digest for partial in everything.partials()}
-    slice_ms = slice_start_ms(alarms.queries["crowd"], 2 * _MINUTE_MS)
-    again = reader_from(alarms, 2 * _MINUTE_MS, ReadStart(whole=True))
-    again.read([record for record in records if record.timestamp_ms >= slice_ms])
-    later = {partial.key.start_ms: partial.digest for partial in again.partials()}
-    assert later
-    assert later.items() <= whole.items()
-
-
 _KEY = b"0123456789abcdef"
 _PUNCTUATED = _CONFIG.replace(
     "    broker_skew: 200ms\n",

@@ -31,19 +31,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from accountant.costs.charges import WindowKey
-    from operators.conditions.weights import Weight
     from stream.counting.partition import PartitionReader
     from stream.events.decoder import Record
     from stream.model.alarms import Alarms
-    from stream.model.queries import AggregateSpec, Query
+    from stream.model.queries import Query
 
 _SETUPS = [
     Setup(Codec.JSON, unit, ids, partitions=1) for unit in PrivacyUnit for ids in (False, True)
 ]
-
-
-def _kind(spec: AggregateSpec) -> Weight:
-    return spec.kind
 
 
 def reader_of(

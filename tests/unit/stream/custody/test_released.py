@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import pytest
@@ -181,15 +182,19 @@ def test_who_only_counts_sees_no_alarm_of_another_room(
     decided: Decided, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What a decision said before it said which alarms it released."""
+    honest = released._others
 
     def counted(
-        found: Iterable[str], expected: Iterable[str], where: str, **_: bool
+        kind: str, found: Iterable[tuple[str, Any]], known: Any, where: str, **_: bool
     ) -> Iterator[str]:
-        if len(set(found)) != len(set(expected)):
+        shown = dict(found)
+        if len(shown) != len(known):
             yield where
+        shared = [each for each in shown.items() if each[0] in known]
+        yield from honest(kind, shared, known, where, whole=False)
 
-    monkeypatch.setattr(released, "_other_ids", counted)
-    assert _unseen(*decided) == {"alarm of another room"}
+    monkeypatch.setattr(released, "_others", counted)
+    assert _unseen(*decided) == {"alarm of another room", "alarm alarm_id"}
 
 
 def test_a_part_of_what_was_published_is_no_problem(
@@ -277,3 +282,15 @@ def test_every_retry_has_the_same_digest(
             assert stored is not None
             assert decision_record(alarms.queries["crowd"], alarms, stored) == record
             assert record.alarms_digest == alarms_digest(rang)
+
+
+def test_a_denial_that_cost_something_does_not_leave(decided: Decided) -> None:
+    """A denied window with alarms or a charge is refused before it is a record."""
+    alarms, ledger, _ = decided
+    stored = ledger.decision(WindowKey(BOTH * HOUR_MS, "crowd", (BOTH - 1) * HOUR_MS))
+    assert stored is not None
+    for change in ({"alarm_count": 0}, {"epsilon_units": 0}):
+        with pytest.raises(ValueError, match="costs nothing"):
+            decision_record(
+                alarms.queries["crowd"], alarms, replace(stored, reason="budget", **change)
+            )

@@ -143,18 +143,6 @@ def test_the_plan_says_how_noisy_the_counts_are(tmp_path: Path) -> None:
     )
 
 
-def test_the_key_points_at_itself_where_there_are_no_panes(tmp_path: Path) -> None:
-    """A located error with what to write."""
-    file = tmp_path / "alarms.yaml"
-    text = configured(tmp_path, COUNTED) and file.read_text().replace("{panes: {", "{tslm: {")
-    file.write_text(text)
-    (error,) = check(file, environ={})
-    line = text.splitlines().index("    mechanism: {tslm: {release: counts}}") + 1
-    assert (error.line, error.column) == (line, 33)
-    assert error.message.startswith("release is for mechanism: panes")
-    assert error.hint == "remove it, or change mechanism"
-
-
 def test_more_counts_than_a_row_holds_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,18 +20,13 @@ from stream.decisions.mechanisms import panes_of
 from stream.decisions.release import decision_record, seen_decision
 from stream.decisions.steps import Step
 from stream.model.lifecycles import EVERY_WINDOW
-from stream.planning.panes import pane_shares
 from stream.windows.instants import iso_utc
 from tests.support.archived import moved
 from tests.support.ledgers import TOPIC_ID, Series, registration, settle
 from tests.support.paned import alarm, configured, decided, opened, replayed, rows
 
 if TYPE_CHECKING:
-    from fractions import Fraction
     from pathlib import Path
-
-    import numpy as np
-    from numpy.typing import NDArray
 
     from accountant.costs.charges import WindowKey
     from stream.model.alarms import Alarms
@@ -44,17 +39,6 @@ KILLED_AT = [step for step in Step if step is not Step.AFTER_POLL]
 
 class KilledError(Exception):
     """The process ends here."""
-
-
-class Counting(NoiseSource):
-    """The cryptographic source, which notes how often panes were drawn."""
-
-    draws = 0
-
-    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
-        """Draw, and count it."""
-        self.draws += 1
-        return super().discrete_laplace(t, n)
 
 
 def stored(ledger: Ledger, alarms: Alarms) -> dict[WindowKey, bytes]:
@@ -119,17 +103,6 @@ def test_a_killed_replay_goes_on_with_the_panes_that_it_stored(tmp_path: Path, a
         }
 
 
-def test_windows_draw_nothing_and_panes_once(tmp_path: Path) -> None:
-    """Six panes are six draws, for eight windows; a second replay draws none."""
-    alarms = configured(tmp_path, *TWO, until="00:06")
-    events, noise = rows(tmp_path, (4, 0, 9, 2, 1, 7)), Counting()
-    with opened(alarms) as ledger:
-        assert len(list(replayed(alarms, ledger, events, noise=noise))) == 14
-        assert noise.draws == 6
-        assert list(replayed(alarms, ledger, events, noise=noise)) == []
-        assert noise.draws == 6
-
-
 def test_panes_that_two_copies_of_a_ledger_drew_are_seen_and_charged_twice(tmp_path: Path) -> None:
     """No pane rings: its record says which draw it is about, and no copy takes it for its own."""
     copies = [configured(tmp_path / name, *TWO, until="00:04") for name in ("one", "two")]
@@ -186,17 +159,6 @@ def test_no_more_panes_are_kept_than_windows_to_come_read(tmp_path: Path) -> Non
     assert most == 3
 
 
-def test_a_window_over_a_denied_pane_is_denied_for_its_reason(tmp_path: Path) -> None:
-    """The wall holds no pane beside the window of another alarm: all of it is public."""
-    alarms = configured(tmp_path, OWN, *TWO, until="00:04", wall="0.9")
-    decisions = decided(alarms, rows(tmp_path, (1, 1, 1, 1)))
-    ended = {(one.key.query, one.outcome, one.reason) for one in decisions}
-    (panes,) = alarms.panes
-    assert (panes, Outcome.DENIED, "budget") in ended
-    assert ("warning", Outcome.DENIED, "budget") in ended
-    assert {one.epsilon_units for one in decisions if one.reason} == {0}
-
-
 def test_readers_are_told_of_no_pane_and_of_every_window_over_a_denied_one(tmp_path: Path) -> None:
     """Denials of panes are on the topic; what is said of it names alarms, and misses nothing."""
     alarms = configured(tmp_path, OWN, *TWO, until="00:04", wall="0.9")
@@ -207,6 +169,7 @@ def test_readers_are_told_of_no_pane_and_of_every_window_over_a_denied_one(tmp_p
     told = {(one.query, one.window_start) for each in notices for one in each}
     (panes,) = alarms.panes
     assert panes in {one.query for one in denied}
+    assert {(one.reason, one.loss_units) for one in denied} == {("budget", 0)}
     assert told == {(one.query, one.window_start) for one in denied if one.query != panes}
     over = [one for one in decisions if one.key.query in alarms.panes[panes].readers]
     for pane in (one.key for one in decisions if one.key.query == panes and one.reason):
@@ -320,35 +283,3 @@ def test_an_accepted_change_ends_the_panes_that_were_stored(tmp_path: Path) -> N
     reasons = {one.reason for one in rest}
     assert reasons == {"pane_gone", None}
     assert {one.outcome for one in rest if one.key.query in sharper.panes} == {Outcome.DECIDED}
-
-
-FIGURES = [(1, "0.112", 0.337), (4, "0.225", 1.347), (12, "0.390", 4.041), (60, "0.852", 20.204)]
-"""Panes of a window, what an event loses with three thresholds, and what TSLM takes."""
-
-
-@pytest.mark.parametrize(("panes", "shared", "apart"), FIGURES)
-def test_what_an_event_is_charged(tmp_path: Path, panes: int, shared: str, apart: float) -> None:
-    """End to end, to the loss unit: the least that keeps the promise of the widest sum."""
-    window = f"HOP(ts, INTERVAL '1' MINUTE, INTERVAL '{panes}' MINUTE)"
-    written = [
-        alarm(f"above-{above}", window, f"COUNT(*) > {above}", tolerance="20")
-        for above in (80, 100, 120)
-    ]
-    until = f"{(panes + 1) // 60:02d}:{(panes + 1) % 60:02d}"
-    alarms = configured(tmp_path, *written, until=until)
-    (share,) = pane_shares(tuple(alarms.running.values()), alarms.budget)
-    (own,) = alarms.panes.values()
-    least = panes_of(alarms.queries["above-80"])
-    assert least is not None
-    decided(alarms, rows(tmp_path, (3,) * (panes + 1)))
-    with opened(alarms) as ledger:
-        (scope,) = ledger.reports.status().scopes.values()
-    assert scope.spent_units == share.units == least.plan.epsilon * 10**12
-    assert f"{share.units / 10**12:.3f}" == shared
-    assert share.apart_units / 10**12 == pytest.approx(apart, abs=2e-3)
-    assert own.readers == tuple(alarms.queries)
-    assert (share.apart_units >= 20 * share.units) is (panes == 60)
-    for name in share.alarms:
-        operator = panes_of(alarms.queries[name])
-        assert operator is not None
-        assert max(operator.errors) <= 0.05

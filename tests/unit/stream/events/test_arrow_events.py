@@ -389,6 +389,7 @@ def test_small_messages_unfold_in_bounded_memory(
 ) -> None:
     """Every row of a message that spells out to many times its size is judged by itself."""
     monkeypatch.setattr(arrow_events, "_SLICE_ROWS", 1 << 10)
+    assert decoder._PIECE_BYTES < 2**29  # an Arrow column ends at 2**31
     monkeypatch.setattr(decoder, "_PIECE_BYTES", 1 << 21)
     rows = 20_000
     times = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int8)), pa.array([NOON_MS]))

@@ -27,7 +27,6 @@ from tests.support.decoding import (
     a_decoder,
     assert_independent,
     at,
-    hashings,
     ipc,
     laid_out,
 )
@@ -314,17 +313,6 @@ def test_rows_count_in_one_partition(partitioner: Partitioner, kind: FieldType) 
             units[codec] += [half.tobytes() for half in batch.unit.hashes()]
     assert units[Codec.JSON] == units[Codec.ARROW]
     assert len(set(units[Codec.JSON])) == 40
-
-
-def test_everybody_in_a_batch_is_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However many events are theirs, and whether or not they belong to this partition."""
-    hashed = hashings(monkeypatch)
-    people = [f"person-{number % 7}" for number in range(1_000)]
-    message = ipc({"person": pa.array(people), "ts": pa.array([1] * 1_000)})
-    batch, _ = a_decoder(Codec.ARROW).decode([at(0, message), at(1, message)])
-    assert len(batch) == 2_000
-    assert hashed == [7]
-    assert len(batch.unit.roster) == 7
 
 
 @pytest.mark.parametrize("codec", list(Codec))

@@ -46,12 +46,6 @@ def test_grouping_is_exact_whether_keys_are_packed_or_mixed(
     assert first.tolist() == [key not in keys[:at] for at, key in enumerate(keys)]
 
 
-def test_hashes_are_grouped_by_both_words() -> None:
-    """Two words of 64 bits leave no room for packing; equal low words are not equal keys."""
-    hashes = np.array([[1, 2**64 - 1], [1, 0], [2**64 - 1, 0], [1, 2**64 - 1]], np.uint64)
-    assert firsts(hashes[:, 0], hashes[:, 1]).tolist() == [True, True, True, False]
-
-
 def test_many_rows_of_few_keys_are_looked_up() -> None:
     """A table of all keys finds the same first rows as sorting does."""
     rng = np.random.default_rng(5)

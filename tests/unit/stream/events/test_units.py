@@ -26,20 +26,12 @@ def test_joined_parts_are_the_whole(seed: int, size: int, parts: int) -> None:
         hashed = joined.roster.hashed.tolist()
         assert len({tuple(unit) for unit in hashed}) == len(joined.roster)
         trimmed = joined.trimmed()
+        assert trimmed.hashes().tolist() == hashes.tolist()
         if given_parts is of_one:
             assert joined.roster is whole.roster
         else:
             assert trimmed is joined  # nobody who is in no row
         assert set(trimmed.number.tolist()) == set(range(len(trimmed.roster)))
-
-
-def test_units_of_no_row_are_left_out() -> None:
-    """What is kept for long keeps nobody else's hash."""
-    table = np.arange(8, dtype=np.uint64).reshape(4, 2)
-    some = Units(np.array([3, 1, 3]), Roster(table))
-    assert some.trimmed().roster.hashed.tolist() == [[2, 3], [6, 7]]
-    assert some.trimmed().hashes().tolist() == some.hashes().tolist()
-    assert len(some[1:]) == 2
 
 
 def test_a_roster_that_grows_leaves_numbers_as_they_were() -> None:

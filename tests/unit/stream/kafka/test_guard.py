@@ -8,13 +8,18 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from accountant.costs.charges import WindowKey
 from accountant.ledger.upkeep import Upkeep
 from stream.build import open_ledger
 from stream.config.loading import load
-from stream.decisions.records import alarms_digest, encode, make_decision
+from stream.decisions.records import (
+    DecisionRecord,
+    alarms_digest,
+    decision_loss_fields,
+    encode,
+)
 from stream.decisions.registration import registration, scopes_of, terms_of
 from stream.kafka import guard, whole
+from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,21 +101,25 @@ class _Topic:
 
 
 def _decision(end: int, query: str, hours: int, ledger: str = OTHER) -> bytes:
-    key = WindowKey(end * HOUR_MS, query, (end - hours) * HOUR_MS)
+    start, end_text = iso_utc((end - hours) * HOUR_MS), iso_utc(end * HOUR_MS)
     return encode(
-        make_decision(
-            key,
-            denied=None,
+        DecisionRecord(
+            query=query,
+            window_start=start,
+            window_end=end_text,
+            outcome="decided",
+            reason=None,
             alarms=0,
             alarms_digest=alarms_digest([]),
-            epsilon_units=1,
+            unanswered=0,
             cells_per_unit=1,
             ledger=ledger,
             sequence=end // hours,
             fingerprint="f1",
             budget="feed:badges",
-            periods_ms=(),
-            next_start_ms=end * HOUR_MS,
+            periods=(),
+            next_start=end_text,
+            **decision_loss_fields(1, gaussian=False),
         )
     )
 

@@ -67,11 +67,3 @@ def test_the_page_is_the_same_for_the_same_alarms_in_another_order() -> None:
     assert [list(_shown(each).items()) for each in (one, other)] == [
         [("1", 1.0), ("2", 1.0), ("3", 1.0)]
     ] * 2
-
-
-def test_values_of_two_fields_are_one_label() -> None:
-    """As on the custodian's page: a comma within a value has a backslash before it."""
-    domain = Domain(("site", "room"), (("a,b",), ("x", "y")))
-    families = RangFamilies({"q": domain})
-    families.rang("q", {"site": "a,b", "room": "y"}, 2_000)
-    assert _shown(families) == {"a\\,b, x": 0.0, "a\\,b, y": 2.0}

@@ -269,29 +269,6 @@ def test_public_values_follow_from_configuration_and_decisions() -> None:
     assert sample_value(public, "tocsin_window_end_timestamp_seconds", query="crowd") == 3 * 3600
 
 
-def test_custodian_values_are_exact() -> None:
-    """What the custodian reads is what was told, by feed, reason and partition."""
-    metrics = fresh_metrics()
-    metrics.events_read("badges", 41)
-    metrics.events_read("badges", 1)
-    metrics.events_dropped("badges", {"late": 2, "misrouted": 1})
-    metrics.lag("badges", 3, 12)
-    metrics.lag("badges", 3, 5)
-    custodian = metrics.custodian
-    assert sample_value(custodian, "tocsin_events_total", feed="badges") == 42
-    assert sample_value(custodian, "tocsin_events_dropped_total", feed="badges", reason="late") == 2
-    assert sample_value(custodian, "tocsin_ingest_lag_records", feed="badges", partition="3") == 5
-
-
-def test_the_ledger_is_shown_in_epsilon() -> None:
-    """Loss units become epsilon."""
-    metrics = fresh_metrics()
-    metrics.ledger(ledger_status(spent=3_500_000 * MICRO))
-    custodian = metrics.custodian
-    assert sample_value(custodian, "tocsin_budget_spent_epsilon", scope="user") == 3.5
-    assert sample_value(custodian, "tocsin_unpublished_decisions", query="quiet") == 3
-
-
 def test_a_budget_of_another_promise_is_not_shown() -> None:
     """Its rho is no epsilon, and no delta of the configuration's stands beside it."""
     metrics = fresh_metrics()

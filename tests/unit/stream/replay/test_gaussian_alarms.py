@@ -6,22 +6,19 @@ import json
 import shutil
 from dataclasses import dataclass
 from fractions import Fraction
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from jsonschema import Draft202012Validator
 
 from accountant.loss.gaussian import Gaussian
-from stream.config.loading import load
 from stream.decisions.records import schema
-from stream.planning.figures import figures
-from stream.planning.page import plan_page
 from tests.support.commands import json_lines, tocsin
 from tests.support.odd_hours import on_odd_hours
+from tests.unit.stream.replay.test_gaussian_kinds import budget_of
 
 if TYPE_CHECKING:
-    from tests.support.postgres import Postgres
+    from pathlib import Path
 
 CONFIG = """\
 ledger: {ledger}
@@ -99,39 +96,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Ran:
     return replayed(folder, written(folder))
 
 
-@pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest) -> str:
-    """Return where the ledger is: in the test's own folder, or a database of its own."""
-    if request.param == "sqlite":
-        return ""
-    postgres: Postgres = request.getfixturevalue("postgres")
-    return postgres.new_database()
-
-
 def shown(*arguments: str) -> str:
     """Return what a command prints, on one line."""
     return " ".join(tocsin(*arguments).stdout.split())
-
-
-def budget_of(path: str) -> dict[str, Any]:
-    """Return the status of the one budget."""
-    lines = json_lines(tocsin("ledger", path, "status", "--json"))
-    (found,) = (line for line in lines if line["record"] == "budget")
-    return found
-
-
-def test_every_window_is_charged_its_rho(ran: Ran) -> None:
-    """The ledger holds what records say; a second run draws nothing, and verify agrees."""
-    decisions = [one for one in ran.records if "alarm_id" not in one]
-    assert {one["outcome"] for one in decisions} == {"decided"}
-    day = [one for one in decisions if one["window_start"] < "2025-03-04"]
-    assert len(day) == 24 + 4
-    spent = sum(one["rho_units"] for one in day)
-    assert spent <= Gaussian(Fraction(5), DELTA).wall_units
-    status = budget_of(ran.path)
-    assert Fraction(status["spent"]) == Fraction(spent, 10**12)
-    assert tocsin("run", ran.path, "--replay", ran.data, "--json").stdout == ran.printed
-    assert tocsin("ledger", ran.path, "verify").exit_code == 0
 
 
 def test_records_say_which_promise_paid(ran: Ran) -> None:
@@ -221,19 +188,6 @@ def test_windows_beyond_the_wall_are_refused(tmp_path: Path, budget: str, place:
     assert 0 < Fraction(status["spent"]) <= Fraction(status["rho_max"])
     assert status["spent_epsilon_at_delta"] <= float(epsilon)
     assert tocsin("ledger", path, "verify").exit_code == 0
-
-
-def test_the_plan_says_rho_and_what_it_is_worth(tmp_path: Path) -> None:
-    """As tables, as lines and on a page; never an epsilon without its delta and its kind."""
-    path = written(tmp_path)
-    text = shown("plan", path)
-    assert "epsilon_max 5 but for delta 1e-06 (promise gdp, rho_max 0.5206)" in text
-    assert "but for delta 1e-06, gdp)" in text
-    (budget,) = json_lines(tocsin("plan", path, "--json"))
-    assert (budget["privacy"], budget["epsilon_max"], budget["delta"]) == ("gdp", "5", "0.000001")
-    assert budget["loss"] == "rho"
-    loaded = load(Path(path), environ={})
-    assert "(promise gdp, rho_max" in plan_page(loaded, figures(loaded))
 
 
 def test_the_plan_says_rho_of_caps_and_of_shared_rows(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
@@ -22,9 +22,6 @@ from stream.planning.page import plan_page
 from stream.replay.replay import Replay
 from tests.support.commands import json_lines, tocsin
 from tests.support.odd_hours import on_odd_hours
-
-if TYPE_CHECKING:
-    from tests.support.postgres import Postgres
 
 CONFIG = """\
 ledger: {ledger}
@@ -113,12 +110,12 @@ class Ran:
         """Return an alarm's decisions, in order."""
         return [one for one in self.decisions if one["query"] == query]
 
-    @property
-    def budget(self) -> dict[str, Any]:
-        """The status of the one budget."""
-        lines = json_lines(tocsin("ledger", self.path, "status", "--json"))
-        (found,) = (line for line in lines if line["record"] == "budget")
-        return found
+
+def budget_of(path: str) -> dict[str, Any]:
+    """Return the status of the one budget."""
+    lines = json_lines(tocsin("ledger", path, "status", "--json"))
+    (found,) = (line for line in lines if line["record"] == "budget")
+    return found
 
 
 def replayed(path: str, data: str) -> Ran:
@@ -129,15 +126,6 @@ def replayed(path: str, data: str) -> Ran:
     assert all(one["promise"] == "gdp" and "epsilon" not in one for one in records)
     decisions = tuple(one for one in records if "alarm_id" not in one)
     return Ran(path, data, decisions, done.stdout)
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def place(request: pytest.FixtureRequest) -> str:
-    """Return where the ledger is: in the test's own folder, or a database of its own."""
-    if request.param == "sqlite":
-        return ""
-    postgres: Postgres = request.getfixturevalue("postgres")
-    return postgres.new_database()
 
 
 def test_one_budget_pays_alarms_of_every_kind(tmp_path: Path, place: str) -> None:
@@ -165,7 +153,7 @@ def test_one_budget_pays_alarms_of_every_kind(tmp_path: Path, place: str) -> Non
         for day in days
     )
     assert spent <= Gaussian(Fraction(40), DELTA).wall_units
-    assert Fraction(ran.budget["spent"]) == Fraction(spent, 10**12)
+    assert Fraction(budget_of(ran.path)["spent"]) == Fraction(spent, 10**12)
     full = [one for one in ran.of("within") if int(one["window_start"][11:13]) % 2]
     # Thirty people are two tolerances inside every bound.
     assert sum(one["alarms"] for one in full) >= len(full) - 2 == 22
@@ -190,7 +178,7 @@ def test_one_budget_pays_looks_and_panes(tmp_path: Path, place: str) -> None:
     assert {one["rho_units"] for one in ran.of(panes.id)} == {noisy}
     assert {one["rho_units"] for one in ran.of("smooth")} == {0}
     spent = sum(to_loss_units(plan.epsilon) for plan in plans_of(alarms).values())
-    assert Fraction(ran.budget["spent"]) == Fraction(spent, 10**12)
+    assert Fraction(budget_of(ran.path)["spent"]) == Fraction(spent, 10**12)
     assert tocsin("run", ran.path, "--replay", ran.data, "--json").stdout == ran.printed
     assert tocsin("ledger", ran.path, "verify").exit_code == 0
 
@@ -221,13 +209,13 @@ def test_what_was_published_of_runs_is_charged_again(tmp_path: Path, place: str)
     ran = replayed(written(tmp_path, USER), events(tmp_path))
     saved = tmp_path / "printed.jsonl"
     saved.write_text(ran.printed, encoding="utf-8")
-    spent = ran.budget["spent"]
+    spent = budget_of(ran.path)["spent"]
     other = tmp_path / "other"
     other.mkdir()
     path = written(other, USER, place)
     done = tocsin("ledger", path, "mark-spent", "--published", str(saved))
     assert done.exit_code == 0, done.stderr
-    assert Ran(path, "", (), "").budget["spent"] == spent
+    assert budget_of(path)["spent"] == spent
     assert tocsin("ledger", path, "verify").exit_code == 0
 
 

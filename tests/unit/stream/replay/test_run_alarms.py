@@ -24,7 +24,6 @@ from operators.svt.early import early_terms
 from stream.build import Runtime, assemble, open_ledger
 from stream.config.loading import examine, load
 from stream.decisions.release import alarm_records, decision_record
-from stream.model.feeds import Clock
 from tests.support.keys import nested
 from tests.support.matrix import run_states
 from tests.support.tree import ROOT
@@ -359,22 +358,6 @@ def test_terms_are_part_of_what_is_registered(
 
     monkeypatch.setattr(Svt, "planned", dearer)
     assert load(path, environ={}).queries["crowd"].fingerprint != before
-
-
-def test_settings_of_runs_are_for_runs(tmp_path: Path) -> None:
-    """Other mechanisms refuse them, and their fingerprints do not know of them."""
-    path = written(tmp_path, lines=["mechanism: {svt: {max_alarms: 3}}"])
-    path.write_text(path.read_text().replace("mechanism: {svt", "mechanism: {tslm"))
-    found = examine(path, environ={})
-    assert "max_alarms is for mechanism: svt" in "\n".join(map(str, found.errors))
-
-
-def test_unit_event_is_warned_of(tmp_path: Path) -> None:
-    """An event in one window saves nothing by a run: the cheaper mechanism is named."""
-    found = examine(written(tmp_path, unit="event"), environ={})
-    assert found.alarms is not None
-    assert "tslm takes" in "\n".join(map(str, found.warnings))
-    assert found.alarms.queries["crowd"].feed.clock is Clock.APPEND_TIME
 
 
 @pytest.mark.parametrize(

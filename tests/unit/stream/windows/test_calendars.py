@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from accountant.errors import ConfigError
 from stream.windows.calendars import FixedCalendar, LocalCalendar
-from stream.windows.localtime import DAY_MS, TIME_LIMIT_MS, Midnights, load_zone, midnights
+from stream.windows.localtime import DAY_MS, TIME_LIMIT_MS, load_zone, midnights
 from stream.windows.periods import Periods
 from stream.windows.schedule import Schedule
 
@@ -145,11 +145,6 @@ def test_tumbling_hopping_and_gapped_windows() -> None:
     assert [x.tolist() for x in hopping.containing(array(4))] == [[-1], [0]]
 
 
-def test_a_cut_is_the_first_instant_that_is_too_late() -> None:
-    """An event appended at end + grace is late, a millisecond earlier it is not."""
-    assert FixedCalendar(10, 10).first_open(array(12, 13), 3).tolist() == [0, 1]
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize(
@@ -177,23 +172,10 @@ def test_local_days_start_when_the_date_first_shows(
         assert midnights(zone).start_ms(number) == first_seen[number]
 
 
-def test_days_with_23_24_and_25_hours() -> None:
-    """Clock changes make days shorter and longer, leap days are days."""
-    hours = {
-        (3, 31): 23,
-        (10, 27): 25,
-        (2, 29): 24,
-    }
-    for (month, number), length in hours.items():
-        start_ms, end_ms = day("Europe/Berlin", 2024, month, number)
-        assert end_ms - start_ms == length * HOUR_MS
+def test_the_longest_day_has_25_hours() -> None:
+    """Where clocks are put back."""
     assert LocalCalendar(1, 1, "Europe/Berlin").longest_ms == 25 * HOUR_MS
     assert LocalCalendar(1, 1, "UTC").longest_ms == DAY_MS
-
-
-def test_a_zone_that_skips_midnight_starts_its_day_at_one() -> None:
-    """In Sao Paulo, 2018-11-04 began at 01:00 local time, which was 03:00 UTC."""
-    assert day("America/Sao_Paulo", 2018, 11, 4) == (ms(2018, 11, 4, 3), ms(2018, 11, 5, 2))
 
 
 def test_a_gap_around_midnight_starts_the_day_at_its_end() -> None:
@@ -240,17 +222,6 @@ def test_weeks_start_on_mondays() -> None:
     start_ms, _ = weeks.bounds(2_900)
     assert datetime.fromtimestamp(start_ms / 1000, tz=UTC).weekday() == 0
     assert LocalCalendar(7, 1, "UTC").bounds(0) == (0, 7 * DAY_MS)
-
-
-def test_far_and_near_times_in_one_batch() -> None:
-    """A batch with times from 1970 to 9999 finds every day, block by block."""
-    table = Midnights(load_zone("Europe/Berlin"))
-    times = array(TIME_LIMIT_MS - 1, 0, ms(2024, 3, 31, 12), -(2**55), 2**55, 5)
-    found = table.day_of(times)
-    for at, number in zip(times.tolist(), found.tolist(), strict=True):
-        assert table.start_ms(number) <= at < table.start_ms(number + 1)
-        assert table.day(at) == number
-    assert table.day_of(array()).tolist() == []
 
 
 def test_schedules_choose_windows() -> None:

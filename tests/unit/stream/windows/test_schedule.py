@@ -28,22 +28,6 @@ def test_intervals_of_the_documentation() -> None:
     assert schedule.describe() == "Mon-Fri 07:00-22:00, Sat 09:00-13:00 (UTC)"
 
 
-def test_night_shifts_end_on_the_next_day() -> None:
-    """An interval whose end comes first wraps over midnight, and over the end of the week.
-
-    ::
-
-        Sunday                  Monday
-        |------------------[====|======)-----|
-                          22:00       06:00
-    """
-    schedule = Schedule.parse("sun 22:00-06:00", "UTC")
-    sunday = ms(2024, 4, 28)
-    assert schedule.contains(sunday + 22 * HOUR_MS, sunday + 30 * HOUR_MS)
-    assert not schedule.contains(sunday + 22 * HOUR_MS, sunday + 31 * HOUR_MS)
-    assert not schedule.contains(sunday + 46 * HOUR_MS, sunday + 47 * HOUR_MS)
-
-
 def test_ranges_of_days_may_pass_the_weekend() -> None:
     """``Sat-Mon`` is Saturday, Sunday and Monday."""
     spans = Schedule.parse("Sat-Mon 10:00-11:00", "UTC").spans
@@ -82,7 +66,7 @@ def test_a_skipped_day_has_no_interval() -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(
-    st.sampled_from(["Mon-Fri 07:00-22:00", "Sat 22:00-06:00, Sun 02:00-03:30", "Sun 01:00-02:30"]),
+    st.sampled_from(["Mon-Fri 07:00-22:00", "sun 22:00-06:00", "Sat 22:00-06:00, Sun 02:00-03:30"]),
     st.sampled_from(["UTC", "Asia/Tokyo", "America/New_York"]),
     st.integers(ms(2023, 6, 1), ms(2023, 10, 1)),
     st.integers(1, 9 * 60),
