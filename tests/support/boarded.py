@@ -13,11 +13,11 @@ from deploy.kafka.runtime import HOST, free_port
 from stream.decisions.records import encode
 from tests.support.boards import Page
 from tests.support.processes import Command
-from tests.support.published import alarm_of, count_of, decision_of
+from tests.support.published import alarm_of, decision_of
 from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tests.support.kafka import Broker
@@ -35,13 +35,12 @@ class Topics:
 
     def __init__(self, broker: Broker, name: str) -> None:
         self.alarms, self.decisions = f"{name}.alarms", f"{name}.decisions"
-        self.counts = f"{name}.counts"
         self.kafka = (
             f'{{bootstrap: "{broker.bootstrap}", alarms_topic: {self.alarms}, '
-            f"decisions_topic: {self.decisions}, counts_topic: {self.counts}}}"
+            f"decisions_topic: {self.decisions}}}"
         )
         """How a configuration names them."""
-        for topic in (self.alarms, self.decisions, self.counts):
+        for topic in (self.alarms, self.decisions):
             broker.create_topic(topic, 1, {"message.timestamp.type": "CreateTime"})
         self._producer = KafkaProducer(bootstrap_servers=broker.bootstrap, acks="all")
 
@@ -56,12 +55,6 @@ class Topics:
             *((self.alarms, alarm) for alarm in alarms),
         ):
             self._producer.send(topic, key=query.encode(), value=encode(record)).get()
-
-    def count(self, number: int, counts: Mapping[str, float], *, query: str = "crowd") -> None:
-        """Publish the noisy counts of an hour, by room."""
-        for room, count in counts.items():
-            record = count_of(number, {"room": room}, count, query=query)
-            self._producer.send(self.counts, key=query.encode(), value=encode(record)).get()
 
     def close(self) -> None:
         """Part from the broker."""

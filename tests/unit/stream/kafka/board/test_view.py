@@ -20,7 +20,7 @@ from stream.model.reasons import DENIALS
 from stream.windows.calendars import LocalCalendar
 from stream.windows.periods import Periods
 from tests.support.boards import Page, Scene, setup_of, window_of
-from tests.support.published import HOUR_MS, alarm_of, count_of, decision_of
+from tests.support.published import HOUR_MS, alarm_of, decision_of
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -44,10 +44,8 @@ DAY = Periods(LocalCalendar(1, 1, "Europe/Berlin"))
 def told_of(values: Sequence[str]) -> str:
     """Return a page on which predicates, fields, alarms and annotations have these values."""
     terms = Lifecycle(annotations={"said": "{room}"})
-    scene = Scene(setup_of({"crowd": terms}, counted=["crowd"]))
+    scene = Scene(setup_of({"crowd": terms}))
     scene.hour(0, values)
-    for value in values:
-        scene.standings.count(count_of(0, {"room": value}, 7.0))
     for value in values:
         ring = alarm_of(0, {value: "lab"}, query=value)
         scene.standings.take(window_of(decision_of(0, alarms=[ring], query=value), [ring]))
@@ -213,26 +211,6 @@ def test_a_gaussian_promise_has_its_delta_beside_it() -> None:
     assert "but for" not in pure_terms["promise"]
 
 
-def test_noisy_counts_are_shown_where_they_are_released() -> None:
-    """Of the alarm that releases them, with their window and their noise; of no other."""
-    scene = Scene(setup_of(board=Board(predicates=2), counted=["crowd"]))
-    scene.hour(3, ["lab"])
-    scene.hour(3, query="secretive")
-    for room, count in (("lab", 120.25), ("hall", 3.0), ("attic", -4.0)):
-        scene.standings.count(count_of(3, {"room": room}, count))
-        scene.standings.count(count_of(3, {"room": room}, 777.0, query="secretive"))
-    crowd, secretive = scene.view().alarms
-    assert crowd.noisy is not None
-    assert [(name, bar.number) for name, bar in crowd.noisy.rows] == [("lab", "120"), ("hall", "3")]
-    assert (crowd.noisy.more, crowd.noisy.deviation) == (1, "5.5")
-    assert secretive.noisy is None
-    said = Page(scene.html()).text
-    assert "Noisy counts, 1970-01-01 03:00 to 04:00" in said
-    assert "Standard deviation of the noise in each: 5.5." in said
-    assert "1 smaller ones have no row" in said
-    assert "777" not in said
-
-
 STYLES = (ROOT / "stream" / "kafka" / "board" / "static" / "board.css").read_text(encoding="utf-8")
 
 
@@ -264,6 +242,6 @@ def test_contrast_is_enough_in_light_and_dark(*, dark: bool) -> None:
             assert contrast(found[ink], found[paper]) >= 4.5, (ink, paper)
     for ink in ("ink", "warn"):
         assert contrast(found[ink], found["ring-card"]) >= 4.5, ink
-    for ink in ("silent", "focus", "count"):
+    for ink in ("silent", "focus"):
         assert contrast(found[ink], found["card"]) >= 3, ink
     assert contrast("#777777", "#ffffff") < 4.5  # a grey that is known to be too light
