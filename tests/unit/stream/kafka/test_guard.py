@@ -175,7 +175,12 @@ NEWEST, LAST = HOURS + 2 - 1_000, ("slow", 1000)
         # up to date: the newest records tell whether another ledger serves the topic
         ((HOURS, HOURS), HOURS, NEWEST, {one for one in EVERYTHING if one[1] > 1_500} | {LAST}),
         # where a clock ran ahead the last decision is dated too late: back to the oldest cursor
-        ((HOURS, 1_000), 9 * HOURS, 998, {one for one in EVERYTHING if one[1] > 997} | {LAST}),
+        (
+            (HOURS, 1_000),
+            9 * HOURS,
+            998,
+            {one for one in EVERYTHING if one[1] > 997 or one[0] == "slow"},
+        ),
         # lost and made anew, also where a start that was refused has registered every alarm
         ((), None, 0, EVERYTHING),
         ((HOURS, HOURS), None, 0, EVERYTHING),
