@@ -24,7 +24,7 @@ AWAY = "Kafka does not answer"
 def test_the_page_goes_on_though_board_and_broker_are_killed(
     own_broker: Broker, tmp_path: Path
 ) -> None:
-    """What rang, was silent and was denied is shown; readers are told of what comes."""
+    """What rang, was silent and was denied is shown, and what comes."""
     topics = Topics(own_broker, "tocsin")
     board = Boarded(tmp_path, topics.kafka)
     try:
@@ -39,37 +39,31 @@ def test_the_page_goes_on_though_board_and_broker_are_killed(
             "2 windows with a ring; 0 silent; 1 denied, without any answer.",
         ):
             assert words in said
-        reader = board.stream()
-        reader.until("Rings now 2")
+        board.until("Rings now 2")
         topics.publish(3, ["lab"])
-        reader.until("Rings now 1")
+        board.until("Rings now 1")
 
         process.tell(signal.SIGKILL)
         assert process.ended() == -signal.SIGKILL
-        reader.ended()
-        reader.close()
         topics.publish(4, ["lab", "attic"])
         process = board.start()
         before = board.text()
         assert "crowd room lab since 1970-01-01 00:00 UTC" in before
         assert "Rings now 2" in before
 
-        reader = board.stream()
         own_broker.kill()
-        reader.until(AWAY)
+        board.until(AWAY)
         assert board.get("/readyz") == "not ready: kafka\n"
         assert "Rings now 2" in board.text()
         own_broker.restart()
         topics.publish(5, ["attic"])
-        reader.until("Rings now 1")
+        board.until("Rings now 1")
         wait_until("it is ready again", board.ready)
         assert AWAY not in board.text()
         assert "5 windows with a ring; 0 silent; 1 denied" in board.text()
 
-        process.tell(signal.SIGTERM)  # readers do not hold it
+        process.tell(signal.SIGTERM)
         assert process.ended() == 0, process.text()
-        reader.ended()
-        reader.close()
         assert process.says(Line.SHOWING)
         assert process.says(Line.AWAY, dependency="kafka")
         assert process.says(Line.BACK, dependency="kafka")

@@ -1,9 +1,8 @@
-"""A board as a process of its own, the topics that it reads, and a reader of its page."""
+"""A board as a process of its own, the topics that it reads, and what its page says."""
 
 from __future__ import annotations
 
 import http.client
-import json
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -117,43 +116,6 @@ class Boarded:
         """Return what the page says."""
         return Page(self.get("/")).text
 
-    def stream(self) -> Stream:
-        """Follow the page as a browser does."""
-        return Stream(self.port)
-
-
-class Stream:
-    """One reader of server-sent events.
-
-    Args:
-        port: of the board.
-    """
-
-    def __init__(self, port: int) -> None:
-        self._connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE_S)
-        self._connection.request("GET", "/events")
-        self._answer = self._connection.getresponse()
-
     def until(self, words: str) -> None:
-        """Read on until a view has these words."""
-        kind = b""
-        for line in self._answer:
-            if line.startswith(b"event: "):
-                kind = line.strip()
-            elif line.startswith(b"data: ") and kind == b"event: view":
-                html = json.loads(line.removeprefix(b"data: "))
-                if words in Page(html).text:
-                    return
-        raise AssertionError(f"the stream ended without: {words}")
-
-    def ended(self) -> None:
-        """Read on until the board ends it."""
-        try:
-            while self._answer.readline():
-                pass
-        except (http.client.IncompleteRead, ConnectionError):
-            return
-
-    def close(self) -> None:
-        """Leave."""
-        self._connection.close()
+        """Ask for what changes, as a browser does, until it has these words."""
+        wait_until(f"it says: {words}", lambda: words in Page(self.get("/view")).text)

@@ -299,9 +299,10 @@ def _in_words(window: Seen, timezone: str) -> tuple[str, str, str]:
         return when, "denied", f"denied: {reason}"
     said = []
     if window.rings:
-        named = ", ".join(_name(each) for each in window.rang[:_MOST_IN_WORDS])
-        more = window.rings - len(window.rang[:_MOST_IN_WORDS])
-        said.append(f"rang: {named}{f' and {more} more' if more > 0 else ''}")
+        named = [_name(each) for each in window.rang[:_MOST_IN_WORDS]]
+        if window.rings > len(named):
+            named.append(f"{window.rings - len(named)} more")
+        said.append(f"rang: {', '.join(named)}")
     if window.outcome is Outcome.UNSURE:
         said.append(f"not all were answered: {reason}")
     kind = "rang" if window.rings else window.outcome.value

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from stream.kafka.board.standing import Outcome
 from stream.model.boards import Board
 from stream.model.lifecycles import Lifecycle
 from tests.support.boards import Scene, setup_of, window_of
@@ -16,23 +15,6 @@ if TYPE_CHECKING:
     from stream.kafka.board.standing import Predicate
 
 LAB: Predicate = (("room", "lab"),)
-
-
-def test_silence_denial_and_what_is_not_known_are_told_apart() -> None:
-    """Each window says what it was, and a denial never counts as silence."""
-    scene = Scene()
-    scene.hour(0)
-    scene.hour(1, denied=True)
-    scene.hour(2, ["lab"], unanswered=1)
-    scene.standings.take(window_of(decision_of(3, alarms=[alarm_of(3, {})]), whole=False))
-    (crowd,) = scene.standings.all()
-    assert [(each.outcome, each.reason, each.rings) for each in crowd.seen] == [
-        (Outcome.SILENT, "", 0),
-        (Outcome.DENIED, "budget", 0),
-        (Outcome.UNSURE, "unanswered", 1),
-        (Outcome.UNSURE, "incomplete_records", 1),
-    ]
-    assert [each.rang for each in crowd.seen] == [(), (), (LAB,), ()]
 
 
 def test_a_denied_window_rings_nothing_whatever_stands_beside_it() -> None:

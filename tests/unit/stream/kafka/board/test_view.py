@@ -39,6 +39,7 @@ HOSTILE = (
     "",
 )
 DAY = Periods(LocalCalendar(1, 1, "Europe/Berlin"))
+GDP = Gaussian(Fraction(7, 2), Fraction(1, 10**6))
 
 
 def told_of(values: Sequence[str]) -> str:
@@ -120,20 +121,25 @@ def test_denials_are_told_apart_from_silence_in_words() -> None:
     scene.hour(1)
     scene.hour(2, denied=True)
     scene.hour(3, unanswered=2)
+    lost = decision_of(4, alarms=[alarm_of(4, {})])
+    scene.standings.take(window_of(lost, whole=False))
     (crowd,) = scene.view().alarms
     assert crowd.counts == (
-        "1 window with a ring",
+        "2 windows with a ring",
         "1 silent",
         "1 denied, without any answer",
         "1 without a ring, not answered in full",
     )
-    kinds = [kind for _, kind, _ in crowd.windows]
-    assert kinds == ["unsure", "denied", "silent", "rang"]
-    assert crowd.windows[1][2] == "denied: budget (the privacy budget does not hold this window)"
-    everyone, lab = crowd.rows
-    assert everyone.words == lab.words
-    assert lab.words == (
-        "rang in 1 of 4 windows; silent: 1; denied: 1; not known: 1;"
+    assert [(kind, words.partition(" (")[0]) for _, kind, words in crowd.windows] == [
+        ("rang", "rang: 1 more; not all were answered: incomplete_records"),
+        ("unsure", "not all were answered: unanswered"),
+        ("denied", "denied: budget"),
+        ("silent", "silent"),
+        ("rang", "rang: lab"),
+    ]
+    assert "(the privacy budget does not hold this window)" in crowd.windows[2][2]
+    assert crowd.rows[1].words == (
+        "rang in 1 of 5 windows; silent: 1; denied: 1; not known: 2;"
         " last rang 1970-01-01 00:00 to 01:00"
     )
 
@@ -179,36 +185,29 @@ def test_a_page_that_stands_still_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unit", "periods", "said"),
+    ("unit", "periods", "gaussian", "said"),
     [
-        (PrivacyUnit.USER, DAY, ("user: all events of one person in one period", "1 day in")),
-        (PrivacyUnit.USER, Periods.lifetime(), ("user: all events of one person", "lifetime")),
-        (PrivacyUnit.EVENT, None, ("event: one event of one feed", "lifetime")),
+        (PrivacyUnit.USER, DAY, None, ("user: all events of one person in one period", "1 day in")),
+        (PrivacyUnit.USER, Periods.lifetime(), None, ("user: all events of one pers", "lifetime")),
+        (PrivacyUnit.EVENT, None, None, ("event: one event of one feed", "lifetime")),
+        (PrivacyUnit.USER, DAY, GDP, ("user: all events of one person in one period", "1 day in")),
     ],
 )
 def test_the_promise_is_what_the_configuration_says(
-    unit: PrivacyUnit, periods: Periods | None, said: tuple[str, str]
+    unit: PrivacyUnit, periods: Periods | None, gaussian: Gaussian | None, said: tuple[str, str]
 ) -> None:
-    """Its terms, as anybody may know them; where they are not known, that is said."""
+    """Its terms, as anybody may know them; a Gaussian one has its delta beside it."""
     budget = Budget(unit, Fraction(7, 2), periods, Contribution())
+    budget = replace(budget, gaussian=gaussian)
     terms = dict(Scene(setup_of(budget=budget)).view().promise)
     assert terms["epsilon_max"] == "3.5"
-    assert terms["unit"] == said[0]
+    assert terms["unit"].startswith(said[0])
     assert terms["period"].startswith(said[1])
-    assert "e^3.5 times" in terms["promise"]
+    assert terms.get("delta") == (None if gaussian is None else "1e-06 (privacy: gdp)")
+    doubt = "" if gaussian is None else " as likely, but for 1e-06 of probability"
+    assert f"e^3.5 times{doubt}" in terms["promise"]
+    assert ("but for" in terms["promise"]) is bool(doubt)
     assert "does not say what the budget is" in Page(Scene().html()).text
-
-
-def test_a_gaussian_promise_has_its_delta_beside_it() -> None:
-    """On its own line and in the sentence; a pure one has none."""
-    promise = Gaussian(Fraction(7, 2), Fraction(1, 10**6))
-    pure = Budget(PrivacyUnit.USER, Fraction(7, 2), DAY, Contribution())
-    terms = dict(Scene(setup_of(budget=replace(pure, gaussian=promise))).view().promise)
-    assert terms["delta"] == "1e-06 (privacy: gdp)"
-    assert "e^3.5 times as likely, but for 1e-06 of probability" in terms["promise"]
-    pure_terms = dict(Scene(setup_of(budget=pure)).view().promise)
-    assert "delta" not in pure_terms
-    assert "but for" not in pure_terms["promise"]
 
 
 STYLES = (ROOT / "stream" / "kafka" / "board" / "static" / "board.css").read_text(encoding="utf-8")
