@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from contextlib import closing, suppress
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import click
@@ -10,6 +10,7 @@ import click
 from stream.cli.options import JSON_LINES
 from stream.cli.shared import FILE, load_alarms, say_awaited
 from stream.decisions.records import DecisionRecord, encode
+from stream.kafka.public.reader import Position
 from stream.kafka.watch import watch as follow
 from stream.windows.instants import from_iso_utc
 from stream.windows.shown import clock_text, moment_text
@@ -42,13 +43,13 @@ def watch(
         ctx.obj.endless = True
     say_awaited(alarms)
     lines = _Lines(alarms.timezone)
-    with (
-        suppress(KeyboardInterrupt),
-        closing(follow(alarms, from_beginning=from_beginning, group=group)) as found,
-    ):
-        for record in found:
-            for line in [encode(record)] if as_json else lines.of(record):
-                click.echo(line)
+
+    def show(record: Watched) -> None:
+        for line in [encode(record)] if as_json else lines.of(record):
+            click.echo(line)
+
+    with suppress(KeyboardInterrupt):  # before it has its own way to be told
+        follow(alarms, show, Position(group, from_beginning=from_beginning))
     for line in lines.rest():
         click.echo(line)
 

@@ -1,7 +1,7 @@
 """What answers at ``kafka.bootstrap``, said before a client begins to try it again and again.
 
-The clients tell a port that is closed, a web server, a listener with another protocol and a broker
-that is slow apart only in their logs, if at all, after half a minute. Here one broker of the list
+The clients tell a port that is closed, a listener with another protocol and a broker that is slow
+apart only in their logs, if at all, after half a minute. Here one broker of the list
 is asked a single question that every listener answers before anybody has proved who it is: may I
 use this SASL mechanism?
 """
@@ -12,7 +12,6 @@ import socket
 import ssl
 import struct
 import time
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -88,7 +87,11 @@ def _look(address: str, security: Mapping[str, str]) -> _Found:
         hint = "start the broker, or correct kafka.bootstrap"
         return _Found("nobody listens there", hint, passing=True)
     except (OSError, struct.error):
-        return _stranger(place, mechanism, encrypted=encrypted)
+        return _Found(
+            f"what listens there does not speak Kafka over {'TLS' if encrypted else 'plain TCP'}",
+            "correct kafka.bootstrap, or kafka.security; a broker that hangs has to be restarted",
+            passing=True,
+        )
     return _judged(answer, mechanism if sasl else "", protocol)
 
 
@@ -112,21 +115,6 @@ def _judged(answer: tuple[int, str], mechanism: str, protocol: str) -> _Found:
     if not sasl and code in (_ALLOWED, _UNKNOWN_MECHANISM):
         return _Found("the listener asks for SASL", f"{_SECURITY}: security_protocol, {known}")
     return _Found()
-
-
-def _stranger(place: tuple[str, int], mechanism: str, *, encrypted: bool) -> _Found:
-    """Say what listens there that did not answer as it should."""
-    with suppress(OSError, struct.error):
-        _asked(place, mechanism, encrypted=not encrypted)
-        if encrypted:
-            return _Found("the listener speaks no TLS", f"{_SECURITY}: security_protocol")
-        return _Found("the listener speaks TLS", f"{_SECURITY}: security_protocol: SSL")
-    with suppress(OSError):
-        if _is_web_server(place):
-            hint = "correct kafka.bootstrap: Kafka itself has another port, often 9092"
-            return _Found("a web server listens there", hint)
-    hint = "correct kafka.bootstrap; a broker that hangs has to be started again"
-    return _Found("whoever listens there does not speak Kafka", hint, passing=True)
 
 
 def _asked(place: tuple[str, int], mechanism: str, *, encrypted: bool) -> tuple[int, str]:
@@ -163,9 +151,3 @@ def _tls(plain: socket.socket, host: str) -> ssl.SSLSocket:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     return context.wrap_socket(plain, server_hostname=host)
-
-
-def _is_web_server(place: tuple[str, int]) -> bool:
-    with socket.create_connection(place, SILENCE_S) as wire, wire.makefile("rb") as answers:
-        wire.sendall(b"HEAD / HTTP/1.0\r\n\r\n")
-        return answers.read(5) == b"HTTP/"

@@ -2,39 +2,37 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Any
+import sys
+from typing import TYPE_CHECKING
 
-from aiokafka import AIOKafkaConsumer
-
-from stream.decisions.records import Alarm, DecisionRecord, decode_alarm, decode_decision
-from stream.kafka.clients import aiokafka_arguments, reaching, stop_consumer
-from stream.kafka.reach import require_kafka_there
+from stream.decisions.records import Alarm, DecisionRecord
+from stream.kafka.presence import Presence
+from stream.kafka.public.reader import Position, Reader, run_on
+from stream.kafka.tasks import first, told
+from stream.logs.lines import Log
 from stream.model.alarms import require_kafka
 from stream.model.panes import is_panes
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Callable, Sequence
 
-    from stream.model.alarms import Alarms, KafkaSettings
+    from stream.kafka.public.pairing import Window
+    from stream.model.alarms import Alarms
 
 __all__ = ["Watched", "shown_of", "watch"]
 
 Watched = Alarm | DecisionRecord
 
 
-def watch(
-    alarms: Alarms, *, from_beginning: bool = False, group: str | None = None
-) -> Generator[Watched, None, None]:
-    """Yield every alarm and every denial as they are published, until the caller stops.
+def watch(alarms: Alarms, show: Callable[[Watched], None], position: Position) -> None:
+    """Show every alarm and every denial as they are published, until the process is told to end.
 
-    A window that was decided without an alarm is not yielded: silence says as much. Nor are panes.
+    A window that was decided without an alarm is not shown: silence says as much. Nor are panes.
 
     Args:
         alarms: the checked configuration.
-        from_beginning: start with the oldest retained records instead of the next ones.
-        group: of consumers: goes on where it stopped, and shares the topics with its other members.
-            What was yielded is committed when the next record is asked for.
+        show: told each of them once; what it returned from is committed.
+        position: where to begin. A group goes on where it stopped.
 
     Raises:
         ConfigError: the configuration has no ``kafka`` section.
@@ -42,54 +40,26 @@ def watch(
         DependencyError: Kafka cannot be reached.
     """
     kafka = require_kafka(alarms)
-    require_kafka_there(kafka)
-    with (
-        reaching(
-            f"the alarms and decisions topics at {kafka.bootstrap} cannot be read",
-            "check that Kafka is up, that `tocsin topics FILE` is content and the user's ACLs",
-        ),
-        asyncio.Runner() as runner,  # which ends what it waits for when it is interrupted
-    ):
-        consumer = runner.run(_consumer(kafka, from_beginning=from_beginning, group=group))
-        try:
-            runner.run(consumer.start())
+    presence = Presence("kafka", Log(sys.stderr, alarms.settings.log))
+
+    async def follow() -> None:
+        async with Reader.opened(kafka, presence, position) as reader:
             while True:
-                found = shown_of(kafka, runner.run(consumer.getone()))
-                if found is not None:
-                    yield found
-                if group is not None:
-                    runner.run(consumer.commit())
-        finally:
-            runner.run(stop_consumer(consumer))
+                for window, before in await reader.read():
+                    if not before:
+                        for one in shown_of(window):
+                            show(one)
+                        await reader.commit(window.safe)
+
+    run_on(kafka, lambda: first(follow(), told()))
 
 
-def shown_of(kafka: KafkaSettings, record: Any) -> Watched | None:
-    """Return what an analyst is shown of a record: an alarm, an alarm's denial, or ``None``.
+def shown_of(window: Window) -> Sequence[Watched]:
+    """Return what an analyst is shown of a window: its alarms, or its denial.
 
     Of panes nothing is shown: every window over one that was denied is denied itself.
-
-    Args:
-        kafka: tells the topics apart.
-        record: of the client, with ``topic`` and ``value``.
-
-    Raises:
-        DataError: it is not of this version.
     """
-    if record.topic == kafka.alarms_topic:
-        return decode_alarm(record.value or b"")
-    decision = decode_decision(record.value or b"")
-    of_alarm = not is_panes(decision.query)
-    return decision if of_alarm and decision.outcome == "denied" else None
-
-
-async def _consumer(kafka: KafkaSettings, *, from_beginning: bool, group: str | None) -> Any:
-    """Return a consumer of both topics; it takes the loop in which it is made."""
-    return AIOKafkaConsumer(
-        kafka.alarms_topic,
-        kafka.decisions_topic,
-        group_id=group,
-        enable_auto_commit=False,
-        auto_offset_reset="earliest" if from_beginning else "latest",
-        isolation_level="read_committed",
-        **aiokafka_arguments(kafka),
-    )
+    decision = window.decision
+    if is_panes(decision.query):
+        return ()
+    return (decision,) if decision.outcome == "denied" else window.alarms

@@ -27,14 +27,12 @@ class Subscription:
         timezone: in which people are told times.
         lifecycles: by alarm; one that is not named rings as it rings.
         log: how lines are written.
-        counted: alarms that release noisy counts.
     """
 
     kafka: KafkaSettings
     timezone: str
     lifecycles: Mapping[str, Lifecycle]
     log: LogSettings
-    counted: frozenset[str] = frozenset()
 
     def lifecycle(self, query: str) -> Lifecycle:
         """Return the terms of an alarm."""

@@ -30,7 +30,6 @@ budget: {privacy_unit: user, epsilon_max: "4", period: 1d}
 alarms:
   fire-code:
     lifecycle: {of: [2, 3], annotations: {summary: "{room} is too full since {since}"}}
-    release: counts
 """
 HOSTILE = "<img src=x onerror='window.hacked=1'>"
 PATTERN = {
@@ -38,7 +37,6 @@ PATTERN = {
     "canteen": 0b1100001100001100,
     "lobby": 0b0010000000000000,
 }
-COUNTS = {"auditorium": 143.0, "canteen": 61.0, "lobby": 22.0, "library": 9.0, "chapel": -4.0}
 WIDE, NARROW = (1280, 900), (390, 844)
 VIEW = "document.getElementById('view')"
 
@@ -51,7 +49,6 @@ def written(broker: Broker) -> Topics:
         rooms = [room for room, rings in PATTERN.items() if rings >> (15 - hour) & 1]
         topics.publish(first + hour, rooms, denied=hour in {5, 6}, query="fire-code")
         topics.publish(first + hour, [], query="night-watch")
-    topics.count(first + 15, COUNTS, query="fire-code")
     return topics
 
 
@@ -68,7 +65,7 @@ async def pictures(browser: Chromium, folder: Path) -> None:
 
 
 def test_the_board_in_a_browser(broker: Broker, tmp_path: Path) -> None:
-    """Keyboard, phone, light and dark, counts, news; the board is killed and comes back."""
+    """Keyboard, phone, light and dark, news; the board is killed and comes back."""
     topics = written(broker)
     board = Boarded(tmp_path, topics.kafka, MORE)
     process = board.start()
@@ -81,7 +78,6 @@ def test_the_board_in_a_browser(broker: Broker, tmp_path: Path) -> None:
             if "BOARD_PICTURES" in os.environ:
                 await pictures(browser, Path(os.environ["BOARD_PICTURES"]))
             await fits(browser)
-            await noisy(browser)
             await keyboard(browser)
             await news(browser, topics)
             await asyncio.to_thread(process.tell, signal.SIGKILL)
@@ -117,15 +113,6 @@ async def fits(browser: Chromium) -> None:
     assert await browser.value(moves) == "none"
     await browser.look(*WIDE, prefers_reduced_motion="no-preference")
     assert await browser.value(moves) == "fresh"
-
-
-async def noisy(browser: Chromium) -> None:
-    """Bars of counts are as long as the counts: the longest is nearly as wide as there is room."""
-    drawn = "[...document.querySelectorAll('path.count')].map(one => one.getBBox().width)"
-    widths = await browser.value(drawn)
-    assert len(widths) == len(COUNTS)
-    assert widths[0] == max(widths) > 800
-    assert widths[1] / widths[0] == pytest.approx(61 / 143, abs=0.01)
 
 
 async def keyboard(browser: Chromium) -> None:

@@ -1,9 +1,8 @@
-"""A board as a process of its own, the topics that it reads, and a reader of its page."""
+"""A board as a process of its own, the topics that it reads, and what its page says."""
 
 from __future__ import annotations
 
 import http.client
-import json
 from contextlib import closing
 from typing import TYPE_CHECKING
 
@@ -13,11 +12,11 @@ from deploy.kafka.runtime import HOST, free_port
 from stream.decisions.records import encode
 from tests.support.boards import Page
 from tests.support.processes import Command
-from tests.support.published import alarm_of, count_of, decision_of
+from tests.support.published import alarm_of, decision_of
 from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from tests.support.kafka import Broker
@@ -35,13 +34,12 @@ class Topics:
 
     def __init__(self, broker: Broker, name: str) -> None:
         self.alarms, self.decisions = f"{name}.alarms", f"{name}.decisions"
-        self.counts = f"{name}.counts"
         self.kafka = (
             f'{{bootstrap: "{broker.bootstrap}", alarms_topic: {self.alarms}, '
-            f"decisions_topic: {self.decisions}, counts_topic: {self.counts}}}"
+            f"decisions_topic: {self.decisions}}}"
         )
         """How a configuration names them."""
-        for topic in (self.alarms, self.decisions, self.counts):
+        for topic in (self.alarms, self.decisions):
             broker.create_topic(topic, 1, {"message.timestamp.type": "CreateTime"})
         self._producer = KafkaProducer(bootstrap_servers=broker.bootstrap, acks="all")
 
@@ -56,12 +54,6 @@ class Topics:
             *((self.alarms, alarm) for alarm in alarms),
         ):
             self._producer.send(topic, key=query.encode(), value=encode(record)).get()
-
-    def count(self, number: int, counts: Mapping[str, float], *, query: str = "crowd") -> None:
-        """Publish the noisy counts of an hour, by room."""
-        for room, count in counts.items():
-            record = count_of(number, {"room": room}, count, query=query)
-            self._producer.send(self.counts, key=query.encode(), value=encode(record)).get()
 
     def close(self) -> None:
         """Part from the broker."""
@@ -124,43 +116,6 @@ class Boarded:
         """Return what the page says."""
         return Page(self.get("/")).text
 
-    def stream(self) -> Stream:
-        """Follow the page as a browser does."""
-        return Stream(self.port)
-
-
-class Stream:
-    """One reader of server-sent events.
-
-    Args:
-        port: of the board.
-    """
-
-    def __init__(self, port: int) -> None:
-        self._connection = http.client.HTTPConnection(HOST, port, timeout=PATIENCE_S)
-        self._connection.request("GET", "/events")
-        self._answer = self._connection.getresponse()
-
     def until(self, words: str) -> None:
-        """Read on until a view has these words."""
-        kind = b""
-        for line in self._answer:
-            if line.startswith(b"event: "):
-                kind = line.strip()
-            elif line.startswith(b"data: ") and kind == b"event: view":
-                html = json.loads(line.removeprefix(b"data: "))
-                if words in Page(html).text:
-                    return
-        raise AssertionError(f"the stream ended without: {words}")
-
-    def ended(self) -> None:
-        """Read on until the board ends it."""
-        try:
-            while self._answer.readline():
-                pass
-        except (http.client.IncompleteRead, ConnectionError):
-            return
-
-    def close(self) -> None:
-        """Leave."""
-        self._connection.close()
+        """Ask for what changes, as a browser does, until it has these words."""
+        wait_until(f"it says: {words}", lambda: words in Page(self.get("/view")).text)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from stream.kafka.board.board import Writer
 from stream.kafka.board.standing import Standings
 from stream.kafka.board.view import Health, view_of
-from stream.kafka.delivery.pairing import Window
+from stream.kafka.public.pairing import Window
 from stream.logs.settings import LogSettings
 from stream.model.alarms import KafkaSettings
 from stream.model.boards import Board
@@ -31,11 +31,10 @@ def setup_of(
     lifecycles: Mapping[str, Lifecycle] | None = None,
     board: Board | None = None,
     budget: Budget | None = None,
-    counted: Sequence[str] = (),
 ) -> BoardSetup:
     """Return what a board runs on, of a broker that nobody asks."""
     kafka = KafkaSettings("127.0.0.1:1", "tocsin", "alarms", "decisions", "bell", "ledgers", {})
-    subscription = Subscription(kafka, "UTC", lifecycles or {}, LogSettings(), frozenset(counted))
+    subscription = Subscription(kafka, "UTC", lifecycles or {}, LogSettings())
     return BoardSetup(subscription, board or Board(), budget)
 
 
@@ -44,7 +43,7 @@ def window_of(
 ) -> Window:
     """Return a window as it is read, published as it ends."""
     published_ms = (decision.sequence + 1) * HOUR_MS
-    return Window(decision, tuple(alarms), whole, published_ms, ("decisions", 0), {})
+    return Window(decision, published_ms, ("decisions", 0), tuple(alarms), whole)
 
 
 @dataclass

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 from pydantic import Field
 
 from accountant.errors import ConfigError
-from stream.config.alarms.mechanism_keys import ReleaseWord  # noqa: TC001  # pydantic reads it
 from stream.config.budgets import build_budget
 from stream.config.closed import Closed
 from stream.config.declarations import build_kafka
@@ -38,10 +37,9 @@ _MISSING: Final = "add `deliver: {alertmanagers: {main: http://localhost:9093}}`
 
 
 class _SmallAlarm(Closed):
-    """What an analyst says of an alarm: its lifecycle, and whether its noisy counts are there."""
+    """What an analyst says of an alarm."""
 
     lifecycle: LifecycleModel = LifecycleModel()
-    release: ReleaseWord = "alarms"
 
 
 class _SmallFile(Closed):
@@ -101,8 +99,7 @@ def _of_alarms(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, Deli
     lifecycles = {
         name: query.lifecycle for name, query in {**alarms.queries, **alarms.open}.items()
     }
-    counted = frozenset(name for name, query in alarms.running.items() if query.releases_counts)
-    subscription = Subscription(kafka, alarms.timezone, lifecycles, alarms.settings.log, counted)
+    subscription = Subscription(kafka, alarms.timezone, lifecycles, alarms.settings.log)
     return BoardSetup(subscription, alarms.board, alarms.budget), alarms.delivery
 
 
@@ -125,6 +122,5 @@ def _of_small(document: Document) -> tuple[BoardSetup, Delivery | None]:
     }
     if findings.errors or kafka is None:
         raise findings.errors[0]
-    counted = frozenset(name for name, alarm in model.alarms.items() if alarm.release == "counts")
-    subscription = Subscription(kafka, zone.key, lifecycles, model.log.settings, counted)
+    subscription = Subscription(kafka, zone.key, lifecycles, model.log.settings)
     return BoardSetup(subscription, board, budget), delivery

@@ -6,25 +6,22 @@ waited for, and the page says so.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from stream.kafka.board.bars import LENGTH
 from stream.kafka.board.server import Screen, serving
 from stream.kafka.board.standing import Standings
 from stream.kafka.board.strips import HEIGHT, SHAPES, WIDTH
 from stream.kafka.board.view import Health, overdue, view_of
-from stream.kafka.delivery.reading import Reading, readable
 from stream.kafka.presence import Presence
-from stream.kafka.reach import require_kafka_there
+from stream.kafka.public.reader import Position, Reader, run_on
 from stream.kafka.tasks import first, now_ms, told
 from stream.logs.lines import Line
 from stream.planning.pages import template_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from stream.kafka.board.view import View
     from stream.logs.lines import Log
@@ -33,16 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["Writer", "show"]
 
 _PAUSE_S: Final = 0.5  # between two pages: many windows at once are one
-
-_LEGEND: Final[tuple[tuple[str, str], ...]] = (
-    ("rang", "fired"),
-    ("earlier", "fired earlier in the same window"),
-    ("silent", "did not fire"),
-    ("denied", "denied: no answer"),
-    ("unsure", "not known"),
-    ("lost", "windows lost before it"),
-)
-_ALONE: Final[Mapping[str, str]] = {kind: f"M0 0{shape}" for kind, shape in SHAPES.items()}
 
 
 def show(setup: BoardSetup, log: Log, said: Callable[[str], None]) -> None:
@@ -58,10 +45,7 @@ def show(setup: BoardSetup, log: Log, said: Callable[[str], None]) -> None:
         DataError: a record of the topics is not an alarm, or a decision, of this version.
         DependencyError: Kafka cannot be reached.
     """
-    kafka = setup.subscription.kafka
-    require_kafka_there(kafka)
-    with readable(kafka, "these topics"):
-        asyncio.run(_Shower(setup, log).run(said))
+    run_on(setup.subscription.kafka, lambda: _Shower(setup, log).run(said))
 
 
 class Writer:
@@ -73,9 +57,7 @@ class Writer:
 
     def view(self, view: View) -> str:
         """Return the part of the page that changes."""
-        return self._view.render(
-            view=view, legend=_LEGEND, shapes=_ALONE, width=WIDTH, height=HEIGHT, length=LENGTH
-        )
+        return self._view.render(view=view, shapes=SHAPES, width=WIDTH, height=HEIGHT)
 
     def page(self, html: str) -> str:
         """Return the whole page around what :meth:`view` returned."""
@@ -109,26 +91,22 @@ class _Shower:
             KafkaError: Kafka cannot be reached at the start.
         """
         board, kafka = self.setup.board, self.setup.subscription.kafka
+        position = Position(read_back_ms=board.read_back_ms)
         self._show()
-        async with serving(self._screen, board) as address:
-            counted = bool(self.setup.subscription.counted)
-            reading = Reading(kafka, None, self._presence, counted=counted)
-            try:
-                await reading.start(board.read_back_ms, from_beginning=False)
-                said(address)
-                self.log.info(Line.SHOWING)
-                await first(self._follow(reading), told())
-                self.log.info(Line.STOPPING)
-            finally:
-                await reading.stop()
+        async with (
+            serving(self._screen, board) as address,
+            Reader.opened(kafka, self._presence, position) as reader,
+        ):
+            said(address)
+            self.log.info(Line.SHOWING)
+            await first(self._follow(reader), told())
+            self.log.info(Line.STOPPING)
 
-    async def _follow(self, reading: Reading) -> None:
+    async def _follow(self, reader: Reader) -> None:
         while True:
-            for window, _ in await reading.read():
+            for window, _ in await reader.read():
                 self._standings.take(window)
-            for count in reading.counts():
-                self._standings.count(count)
-            self._caught_up = self._caught_up or await reading.caught_up()
+            self._caught_up = self._caught_up or await reader.caught_up()
             self._show()
 
     def _show(self) -> None:

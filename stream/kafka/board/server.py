@@ -1,9 +1,9 @@
 """The page over HTTP: read-only, without cookies, scripts of others or anything from elsewhere.
 
-``/`` is the page as it is, whole without any script; ``/events`` sends what is in it again whenever
-it changes, as server-sent events; ``/healthz`` and ``/readyz`` are for probes and never ask for the
-token. What a reader costs is bounded: one page is kept for all of them, a reader who does not read
-is left, and there are so many at most.
+``/`` is the page as it is, whole without any script; ``/view`` is the part of it that changes, for
+the script; ``/healthz`` and ``/readyz`` are for probes and never ask for the token. What a reader
+costs is bounded: one page is kept for all of them, whoever has it already gets nothing, and a
+reader who does not read is left.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import asyncio
 import base64
 import binascii
 import hmac
+import time
 from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
 from typing import TYPE_CHECKING, Final
 
-import msgspec
 from aiohttp import hdrs, web
 
 from stream.metrics.doors import Doors, address_text, cannot_listen
@@ -30,10 +30,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Screen", "serving"]
 
-_BEAT_S: Final = 15.0  # three that are missing tell the page that it is not connected
 _PATIENCE_S: Final = 30.0  # of a reader that does not take what it is sent
-_MOST_READERS: Final = 200
-_AGAIN_MS: Final = 2_000
 _FILES: Final[Mapping[str, str]] = {
     "board.css": "text/css",
     "board.js": "text/javascript",
@@ -58,7 +55,7 @@ _HEADERS: Final[Mapping[str, str]] = {
 
 
 class Screen:
-    """What is shown now, one for all readers, and how they wait for the next."""
+    """What is shown now, one for all readers."""
 
     def __init__(self) -> None:
         self.view = ""
@@ -67,21 +64,13 @@ class Screen:
         """The whole of it."""
         self.lacks: tuple[str, ...] = ("reading",)
         """What is missing until the page can be relied on."""
-        self.number = 0
-        """Rises whenever the view changes."""
-        self._news = asyncio.Event()
+        self.mark = ""
+        """Of the view: another one has another mark, also of another process."""
 
     def show(self, view: str, page: str, lacks: tuple[str, ...]) -> None:
         """Show a page to everybody."""
         self.view, self.page, self.lacks = view, page, lacks
-        self.number += 1
-        self._news.set()
-        self._news = asyncio.Event()
-
-    async def after(self, number: int) -> None:
-        """Return once there is another view than the one of a number."""
-        while self.number == number:
-            await self._news.wait()
+        self.mark = str(time.time_ns())
 
 
 @asynccontextmanager
@@ -99,7 +88,6 @@ async def serving(screen: Screen, board: Board) -> AsyncIterator[str]:
     runner = web.AppRunner(
         _app(_Site(screen), board.token),
         access_log=None,
-        handler_cancellation=True,  # a reader who leaves ends what waits for it
         shutdown_timeout=1.0,  # readers come back by themselves
         lingering_time=1.0,
     )
@@ -108,7 +96,8 @@ async def serving(screen: Screen, board: Board) -> AsyncIterator[str]:
     assert inner is not None  # noqa: S101  # for the type checker: it is set up
     try:
         try:
-            server = await asyncio.get_running_loop().create_server(Doors(inner), host, port)
+            doors = Doors(inner, lifetime_s=_PATIENCE_S)
+            server = await asyncio.get_running_loop().create_server(doors, host, port)
         except (OSError, OverflowError) as error:
             raise cannot_listen("board.listen", board.listen, error) from error
         taken = server.sockets[0].getsockname()[1]
@@ -123,7 +112,7 @@ def _app(site: _Site, token: str) -> web.Application:
     app = web.Application(middlewares=[_with_token(token)] if token else [])
     app.on_response_prepare.append(_guard)
     app.router.add_get("/", site.page)
-    app.router.add_get("/events", site.events, allow_head=False)
+    app.router.add_get("/view", site.view)
     app.router.add_get("/healthz", site.healthy)
     app.router.add_get("/readyz", site.ready)
     for name in _FILES:
@@ -136,13 +125,19 @@ class _Site:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._readers = 0
         folder = files("stream.kafka.board") / "static"
         self._files = {name: (folder / name).read_bytes() for name in _FILES}
 
     async def page(self, _request: web.Request) -> web.Response:
         """Answer with the page as it is."""
         return web.Response(text=self._screen.page, content_type="text/html")
+
+    async def view(self, request: web.Request) -> web.Response:
+        """Answer with the part that changes; with nothing where the reader has it already."""
+        screen, headers = self._screen, {"Tocsin-View": self._screen.mark}
+        if request.query.get("shown") == screen.mark:
+            return web.Response(status=204, headers=headers)
+        return web.Response(text=screen.view, content_type="text/html", headers=headers)
 
     async def file(self, request: web.Request) -> web.Response:
         """Answer with what the page loads."""
@@ -159,34 +154,6 @@ class _Site:
         if lacks:
             return web.Response(status=503, text=f"not ready: {', '.join(lacks)}\n")
         return web.Response(text="ready\n")
-
-    async def events(self, request: web.Request) -> web.StreamResponse:
-        """Send the view now and whenever it changes, and a beat between."""
-        if self._readers >= _MOST_READERS:
-            return web.Response(status=503, text="too many readers\n")
-        self._readers += 1
-        try:
-            response = web.StreamResponse(headers={hdrs.CONTENT_TYPE: "text/event-stream"})
-            await response.prepare(request)
-            with suppress(ConnectionError, TimeoutError):
-                await self._send(response)
-            return response
-        finally:
-            self._readers -= 1
-
-    async def _send(self, response: web.StreamResponse) -> None:
-        screen, shown = self._screen, -1
-        await response.write(f"retry: {_AGAIN_MS}\n\n".encode())
-        while True:
-            said = b"event: beat\ndata:\n\n"
-            if screen.number != shown:
-                shown = screen.number
-                said = b"event: view\ndata: " + msgspec.json.encode(screen.view) + b"\n\n"
-            async with asyncio.timeout(_PATIENCE_S):
-                await response.write(said)
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_BEAT_S):
-                    await screen.after(shown)
 
 
 async def _guard(_request: web.Request, response: web.StreamResponse) -> None:

@@ -9,8 +9,7 @@ each, and predicates named of each window.
     windows kept   ▸ .  R  R  .  D  R  ?  .      R rang, . silent, D denied, ? not answered in full
                      oldest          newest
 
-Silence is an answer, and a denial is none: they are told apart here and never added up. Of alarms
-with ``release: counts``, the noisy counts of the last window that has any are kept beside.
+Silence is an answer, and a denial is none: they are told apart here and never added up.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from stream.decisions.lifecycle import State, follows
-from stream.kafka.board.counts import Counts
 from stream.kafka.delivery.parcels import due_ms
 from stream.model.panes import is_panes
 from stream.windows.instants import from_iso_utc
@@ -29,12 +27,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from stream.decisions.lifecycle import Notice
-    from stream.decisions.records import CountRecord, DecisionRecord
-    from stream.kafka.board.counts import Noisy, Predicate
-    from stream.kafka.delivery.pairing import Window
+    from stream.decisions.records import DecisionRecord
+    from stream.kafka.public.pairing import Window
     from stream.model.subscriptions import Subscription
 
-__all__ = ["Outcome", "Seen", "Standing", "Standings"]
+__all__ = ["Outcome", "Predicate", "Seen", "Standing", "Standings"]
+
+Predicate = tuple[tuple[str, str], ...]
+"""Values by field, in the order of the alarm's SQL."""
 
 _MOST_ALARMS: Final = 64
 _MOST_NAMED: Final = 256  # predicates of one window; how many more rang is known all the same
@@ -86,7 +86,6 @@ class Standing:
         published_ms: when its last decision left; 0 where none was heard of.
         due_ms: by when the next one is overdue; 0 where none was heard of.
         state: of its lifecycle.
-        noisy: counts of the last window that has any; ``None`` where none were released.
     """
 
     query: str
@@ -96,7 +95,6 @@ class Standing:
     published_ms: int = 0
     due_ms: int = 0
     state: State = field(default_factory=State)
-    noisy: Noisy | None = None
 
 
 @dataclass(eq=False)
@@ -114,7 +112,6 @@ class Standings:
     def __post_init__(self) -> None:
         """Begin: nothing has come yet."""
         self._heard: dict[str, Standing] = {}
-        self._counts = Counts(self.subscription.counted)
         self.changes = 0
         """Rises whenever what is known changes."""
         self.forgotten = False
@@ -143,10 +140,6 @@ class Standings:
             del self._heard[next(iter(self._heard))]
             self.forgotten = True
 
-    def count(self, record: CountRecord) -> None:
-        """Take a noisy count; copies and those of older windows change nothing."""
-        self.changes += self._counts.take(record)
-
     def forget(self, now_ms: int, read_back_ms: int) -> None:
         """Forget alarms that reading back would not find any more, and that are overdue.
 
@@ -159,18 +152,13 @@ class Standings:
         for query, standing in list(self._heard.items()):
             if standing.due_ms < now_ms and standing.published_ms < now_ms - read_back_ms:
                 del self._heard[query]
-                self._counts.forget(query)
                 self.changes += 1
 
     def all(self) -> tuple[Standing, ...]:
         """Return every alarm by its name, configured ones of which nothing was heard among them."""
         configured = list(self.subscription.lifecycles)[:_MOST_ALARMS]
-        found: Mapping[str, Standing] = {
-            **{name: Standing(name) for name in configured},
-            **self._heard,
-        }
-        noisy = dict(self._counts.all())
-        return tuple(replace(found[name], noisy=noisy.get(name)) for name in sorted(found))
+        found = {**{name: Standing(name) for name in configured}, **self._heard}
+        return tuple(found[name] for name in sorted(found))
 
 
 def _seen(window: Window, before: State) -> Seen:

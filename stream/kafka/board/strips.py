@@ -16,8 +16,7 @@ from stream.kafka.board.standing import Outcome
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from stream.kafka.board.counts import Predicate
-    from stream.kafka.board.standing import Seen
+    from stream.kafka.board.standing import Predicate, Seen
 
 __all__ = ["HEIGHT", "SHAPES", "WIDTH", "Strip", "Strips"]
 

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
 from stream.decisions.lifecycle import fingerprint
-from stream.kafka.board.bars import bars
 from stream.kafka.board.standing import Outcome
 from stream.kafka.board.strips import Strips
 from stream.model.numbers import decimal
@@ -21,15 +20,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from stream.decisions.lifecycle import Notice
-    from stream.kafka.board.bars import Bar
-    from stream.kafka.board.counts import Noisy, Predicate
-    from stream.kafka.board.standing import Seen, Standing
+    from stream.kafka.board.standing import Predicate, Seen, Standing
     from stream.kafka.board.strips import Strip
     from stream.model.alarms import Budget
     from stream.model.boards import Board
     from stream.model.subscriptions import BoardSetup
 
-__all__ = ["AlarmView", "Health", "NoisyView", "Ring", "Row", "View", "overdue", "view_of"]
+__all__ = ["AlarmView", "Health", "Ring", "Row", "View", "overdue", "view_of"]
 
 _MOST_RINGS: Final = 100  # on the page at once; how many more there are is said
 _MOST_IN_WORDS: Final = 12  # predicates of one window
@@ -109,23 +106,6 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
-class NoisyView:
-    """The noisy counts of one window.
-
-    Args:
-        when: the window.
-        deviation: of the noise in each.
-        rows: a predicate's name and its bar, the largest count first.
-        more: how many have no row.
-    """
-
-    when: str
-    deviation: str
-    rows: tuple[tuple[str, Bar], ...]
-    more: int
-
-
-@dataclass(frozen=True, slots=True)
 class AlarmView:
     """One alarm.
 
@@ -141,7 +121,6 @@ class AlarmView:
         windows: newest first: when, a kind, and what in words.
         heard: when its last decision left; empty where none was heard of.
         due: by when the next one should have been there, where it is overdue.
-        noisy: its noisy counts; ``None`` where it releases none, or none were heard of.
     """
 
     name: str
@@ -155,7 +134,6 @@ class AlarmView:
     windows: tuple[tuple[str, str, str], ...]
     heard: str
     due: str
-    noisy: NoisyView | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,17 +237,6 @@ def _alarm(standing: Standing, health: Health, board: Board, timezone: str) -> A
         windows=tuple(_in_words(each, timezone) for each in reversed(seen)),
         heard=_moment(standing.published_ms, timezone),
         due=_moment(standing.due_ms, timezone) if late else "",
-        noisy=_noisy(standing.noisy, board.predicates, timezone) if standing.noisy else None,
-    )
-
-
-def _noisy(noisy: Noisy, most: int, timezone: str) -> NoisyView:
-    drawn = bars(noisy.counts, noisy.deviation, most)
-    return NoisyView(
-        when=_span(noisy.start_ms, noisy.end_ms, timezone),
-        deviation=f"{noisy.deviation:.3g}",
-        rows=tuple((_name(bar.predicate), bar) for bar in drawn),
-        more=len(noisy.counts) - len(drawn),
     )
 
 
@@ -332,9 +299,10 @@ def _in_words(window: Seen, timezone: str) -> tuple[str, str, str]:
         return when, "denied", f"denied: {reason}"
     said = []
     if window.rings:
-        named = ", ".join(_name(each) for each in window.rang[:_MOST_IN_WORDS])
-        more = window.rings - len(window.rang[:_MOST_IN_WORDS])
-        said.append(f"fired: {named}{f' and {more} more' if more > 0 else ''}")
+        named = [_name(each) for each in window.rang[:_MOST_IN_WORDS]]
+        if window.rings > len(named):
+            named.append(f"{window.rings - len(named)} more")
+        said.append(f"fired: {', '.join(named)}")
     if window.outcome is Outcome.UNSURE:
         said.append(f"not all were answered: {reason}")
     kind = "rang" if window.rings else window.outcome.value

@@ -65,6 +65,14 @@ async def _carry(setup: BridgeSetup, buffer: Buffer, metrics: BridgeMetrics, log
     metrics.watch(lambda: store.full, mqtt=lambda: mqtt.away_s, kafka=lambda: kafka.away_s)
     intake = Intake(bridge, store, session, mqtt, metrics=metrics, log=log)
     outlet = Outlet(setup.kafka, bridge.topic, store, kafka)
-    log.info(Line.BRIDGING)
-    await first(intake.run(), outlet.run(), told())
+    ready = _say_ready(log, intake.connected, outlet.connected)
+    await first(intake.run(), outlet.run(), ready, told())
     log.info(Line.STOPPING)
+
+
+async def _say_ready(log: Log, *connected: asyncio.Event) -> None:
+    """Say once that messages are brought: a session is there with MQTT, and so is Kafka."""
+    for each in connected:
+        await each.wait()
+    log.info(Line.BRIDGING)
+    await asyncio.Event().wait()  # it goes on until it is cancelled

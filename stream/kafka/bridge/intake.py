@@ -68,6 +68,8 @@ class Intake:
 
     def __post_init__(self) -> None:
         """Begin: nothing has come yet."""
+        self.connected = asyncio.Event()
+        """Set once the broker has had a session with every subscription."""
         self._present = False
         self._said_s: dict[tuple[Line, str], float] = {}
 
@@ -85,6 +87,7 @@ class Intake:
                     await self._subscribe(client)
                     self.session.keep()
                     self.presence.found()
+                    self.connected.set()
                     while True:
                         await self._take(client)
             except (aiomqtt.MqttError, OSError) as error:

@@ -43,6 +43,11 @@ class Outlet:
     store: Store
     presence: Presence
 
+    def __post_init__(self) -> None:
+        """Begin: Kafka has not answered yet."""
+        self.connected = asyncio.Event()
+        """Set once Kafka has answered."""
+
     async def run(self) -> None:
         """Bring records until cancelled; what was not acknowledged is brought again.
 
@@ -58,6 +63,7 @@ class Outlet:
             )
             try:
                 await producer.start()
+                self.connected.set()
                 while True:
                     bodies = await self.store.next(_MOST)
                     await self._send(producer, bodies)

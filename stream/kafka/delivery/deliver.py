@@ -14,15 +14,14 @@ from typing import TYPE_CHECKING, Any, Final
 from stream.decisions.lifecycle import State
 from stream.kafka.delivery.courier import Courier
 from stream.kafka.delivery.parcels import DeadLetters, Parcel, ends_ms
-from stream.kafka.delivery.reading import Reading, readable
 from stream.kafka.presence import Presence
-from stream.kafka.reach import require_kafka_there
+from stream.kafka.public.reader import Position, Reader, run_on
 from stream.kafka.tasks import first, told
 from stream.logs.lines import Line
 
 if TYPE_CHECKING:
-    from stream.kafka.delivery.pairing import Window
     from stream.kafka.delivery.parcels import Target
+    from stream.kafka.public.pairing import Window
     from stream.logs.lines import Log
     from stream.model.deliveries import Delivery
     from stream.model.subscriptions import DeliverSetup
@@ -44,10 +43,10 @@ def deliver(setup: DeliverSetup, log: Log, *, from_beginning: bool = False) -> N
         DataError: a record of the topics is not an alarm, or a decision, of this version.
         DependencyError: Kafka cannot be reached, or the client of a target is not installed.
     """
-    kafka = setup.subscription.kafka
-    require_kafka_there(kafka)
-    with readable(kafka, "both topics and its group"):
-        asyncio.run(_Deliverer(setup, log).run(from_beginning=from_beginning))
+    run_on(
+        setup.subscription.kafka,
+        lambda: _Deliverer(setup, log).run(from_beginning=from_beginning),
+    )
 
 
 def targets_of(delivery: Delivery) -> list[Target]:
@@ -95,22 +94,20 @@ class _Deliverer:
             DependencyError: a topic is not there, or dead letters cannot be written.
             KafkaError: Kafka cannot be reached at the start.
         """
-        delivery = self.setup.delivery
-        kafka = self.setup.subscription.kafka
-        reading = Reading(kafka, delivery.group, Presence("kafka", self.log))
-        try:
-            await reading.start(delivery.read_back_ms, from_beginning=from_beginning)
+        delivery, presence = self.setup.delivery, Presence("kafka", self.log)
+        position = Position(
+            delivery.group, read_back_ms=delivery.read_back_ms, from_beginning=from_beginning
+        )
+        async with Reader.opened(self.setup.subscription.kafka, presence, position) as reader:
             self.log.info(Line.DELIVERING)
             couriers = (courier.run() for courier in self._couriers)
-            await first(self._follow(reading), self._commit(reading), *couriers, told())
+            await first(self._follow(reader), self._commit(reader), *couriers, told())
             self.log.info(Line.STOPPING)
-            await self._commit_once(reading)
-        finally:
-            await reading.stop()
+            await self._commit_once(reader)
 
-    async def _follow(self, reading: Reading) -> None:
+    async def _follow(self, reader: Reader) -> None:
         while True:
-            for window, before in await reading.read():
+            for window, before in await reader.read():
                 self._take(window, before=before)
 
     def _take(self, window: Window, *, before: bool) -> None:
@@ -132,16 +129,16 @@ class _Deliverer:
         for courier in self._couriers:
             courier.put(self._number, parcels)
 
-    async def _commit(self, reading: Reading) -> None:
+    async def _commit(self, reader: Reader) -> None:
         while True:
             await asyncio.sleep(_COMMIT_S)
-            await self._commit_once(reading)
+            await self._commit_once(reader)
 
-    async def _commit_once(self, reading: Reading) -> None:
+    async def _commit_once(self, reader: Reader) -> None:
         """Commit the place of the last window that every target has."""
         done = min((courier.delivered for courier in self._couriers), default=0)
         safe = None
         while self._undelivered and self._undelivered[0][0] <= done:
             _, safe = self._undelivered.popleft()
-        if safe is not None and not await reading.commit(safe):
+        if safe is not None and not await reader.commit(safe):
             self._undelivered.appendleft((done, safe))

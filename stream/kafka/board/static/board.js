@@ -1,16 +1,15 @@
-// Puts the page in place again whenever the server sends it, and says when it does not.
+// Puts the page in place again whenever it has changed, and says when the server does not answer.
 "use strict";
 
 (() => {
-  const SILENT_MS = 45000; // three of the server's beats
-  const AGAIN_MS = 3000;
+  const PATIENCE_MS = 20000;
+  const AGAIN_MS = 2000;
   const MOST_SAID = 5;
   const view = document.getElementById("view");
   const link = document.getElementById("link");
   const news = document.getElementById("news");
   const state = document.getElementById("state");
-  let source = null;
-  let heardAt = Date.now();
+  let shown = "";
 
   const rings = () => new Map([...view.querySelectorAll("[data-mark]")].map((one) => [one.dataset.mark, one]));
 
@@ -42,32 +41,22 @@
     document.title = ringing === "0" ? "Tocsin board" : `(${ringing}) Tocsin board`;
   }
 
-  function heard() {
-    heardAt = Date.now();
-    link.hidden = true;
-  }
-
-  function connect() {
-    source?.close();
-    source = new EventSource("events");
-    source.addEventListener("open", heard);
-    source.addEventListener("beat", heard);
-    source.addEventListener("view", (event) => {
-      heard();
-      show(JSON.parse(event.data));
-    });
-    source.addEventListener("error", () => {
+  async function look() {
+    try {
+      const answer = await fetch(`view?shown=${shown}`, { signal: AbortSignal.timeout(PATIENCE_MS) });
+      if (!answer.ok) throw new Error(answer.statusText);
+      if (answer.status === 200) {
+        const html = await answer.text();
+        shown = answer.headers.get("Tocsin-View");
+        show(html);
+      }
+      link.hidden = true;
+    } catch {
       link.hidden = false;
-    });
+    }
+    setTimeout(look, AGAIN_MS);
   }
 
-  setInterval(() => {
-    const closed = source.readyState === EventSource.CLOSED; // an answer other than 200: it gave up
-    if (!closed && Date.now() - heardAt < SILENT_MS) return;
-    link.hidden = false;
-    heardAt = Date.now();
-    connect();
-  }, AGAIN_MS);
   title();
-  connect();
+  look();
 })();

@@ -57,7 +57,7 @@ def denial(hour: int, reason: str = "budget") -> DecisionRecord:
 def watched(folder: Path, monkeypatch: pytest.MonkeyPatch, *options: str) -> tuple[list[str], str]:
     """Return what is shown of a few records, on both streams."""
     records = [denial(0), denial(1), denial(2), alarm(3), alarm(3), alarm(4), denial(5, "late")]
-    monkeypatch.setattr("stream.cli.watch.follow", lambda *_, **__: (one for one in records))
+    monkeypatch.setattr("stream.cli.watch.follow", lambda _, show, __: list(map(show, records)))
     path = Path(configuration(folder))
     text = path.read_text(encoding="utf-8")
     path.write_text(f'kafka: {{bootstrap: "broker:9092"}}\n{text}', encoding="utf-8")

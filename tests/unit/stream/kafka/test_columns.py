@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from aiokafka import AIOKafkaConsumer, TopicPartition
 from aiokafka.consumer import fetcher
-from aiokafka.record.default_records import DefaultRecordBatchBuilder
 from aiokafka.record.legacy_records import LegacyRecordBatchBuilder
 from aiokafka.record.memory_records import MemoryRecords
-from aiokafka.record.util import calc_crc32c
 
 from stream.events.records import Record, Records
 from stream.kafka import columns
 from stream.kafka.columns import Damage, Fetched, as_columns, fetch
+from stream.kafka.headers import TolerantRecords
+from tests.support.batches import LOG_APPEND, TRANSACTIONAL, batch, marker, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -29,9 +29,6 @@ if TYPE_CHECKING:
 
 PLACE = TopicPartition("badges", 1)
 OTHER = TopicPartition("badges", 2)
-CRC_AT, CHECKED_FROM, ATTRIBUTES_AT, MAX_TIME_AT = 17, 21, 21, 35
-LOG_APPEND, TRANSACTIONAL, CONTROL = 0x08, 0x10, 0x20
-NOBODY = -1
 NO_CODEC, GZIP, SNAPPY, LZ4, ZSTD = range(5)
 
 
@@ -41,62 +38,6 @@ def _seams() -> Iterator[None]:
     before = fetcher.PartitionRecords, fetcher.MemoryRecords
     yield
     fetcher.PartitionRecords, fetcher.MemoryRecords = before
-
-
-def batch(
-    base: int,
-    values: Sequence[bytes | None],
-    *,
-    codec: int = NO_CODEC,
-    attributes: int = LOG_APPEND,
-    producer: int = NOBODY,
-    deltas: Sequence[int] | None = None,
-    headers: Sequence[tuple[str, bytes | None]] = (),
-) -> bytes:
-    """Return a batch of the current format, as the broker keeps it."""
-    builder = DefaultRecordBatchBuilder(
-        magic=2,
-        compression_type=codec,
-        is_transactional=int(bool(attributes & TRANSACTIONAL)),
-        producer_id=producer,
-        producer_epoch=0,
-        base_sequence=0,
-        batch_size=1 << 20,
-    )
-    for at, value in zip(deltas or range(len(values)), values, strict=True):
-        builder.append(at, 5_000 + at, b"key", value, list(headers))
-    data = bytearray(builder.build())
-    struct.pack_into(">q", data, 0, base)
-    attributes |= struct.unpack_from(">h", data, ATTRIBUTES_AT)[0]
-    struct.pack_into(">h", data, ATTRIBUTES_AT, attributes)
-    if attributes & LOG_APPEND:
-        struct.pack_into(">q", data, MAX_TIME_AT, 9_000 + base)
-    return signed(data)
-
-
-def signed(data: bytearray) -> bytes:
-    """Return a batch with the checksum that it should have."""
-    struct.pack_into(">I", data, CRC_AT, calc_crc32c(bytes(data[CHECKED_FROM:])))
-    return bytes(data)
-
-
-def marker(base: int, producer: int, *, commit: bool) -> bytes:
-    """Return the control batch that ends a transaction."""
-    builder = DefaultRecordBatchBuilder(
-        magic=2,
-        compression_type=NO_CODEC,
-        is_transactional=1,
-        producer_id=producer,
-        producer_epoch=0,
-        base_sequence=-1,
-        batch_size=1 << 10,
-    )
-    builder.append(0, 0, struct.pack(">HH", 0, int(commit)), b"", [])
-    data = bytearray(builder.build())
-    struct.pack_into(">q", data, 0, base)
-    attributes = struct.unpack_from(">h", data, ATTRIBUTES_AT)[0] | CONTROL
-    struct.pack_into(">h", data, ATTRIBUTES_AT, attributes)
-    return signed(data)
 
 
 def old(base: int, values: Sequence[bytes | None], *, magic: int, codec: int = NO_CODEC) -> bytes:
@@ -293,12 +234,29 @@ def test_only_what_was_committed_is_read() -> None:
 
 
 def test_headers_that_are_not_text_cost_nothing() -> None:
-    """Records behind them arrive, and so do those of the batch itself, without headers."""
-    log = batch(0, [b"a", b"b"], headers=[("zz", b"")]).replace(b"zz", b"\xff\xfe")
-    log = signed(bytearray(log)) + batch(2, [b"c"], headers=[("ok", b"")])
-    rows = in_columns(log)
-    assert [value for *_, value, _ in rows] == [b"a", b"b", b"c"]
-    assert [headers for *_, headers in rows] == [(), (), (("ok", b""),)]
+    """Offsets, times, keys and values arrive without headers, and so does all behind them.
+
+    By itself the client fails the whole fetch.
+    """
+    good = batch(0, [b"a", None], headers=[("zz", b"")])
+    bad = signed(good.replace(b"zz", b"\xff\xfe"))
+    with pytest.raises(UnicodeDecodeError):
+        list(MemoryRecords(bad).next_batch())
+    read, spoilt = (
+        [
+            (r.offset, r.timestamp, r.timestamp_type, r.key, r.value)
+            for r in TolerantRecords(log).next_batch()
+        ]
+        for log in (good, bad)
+    )
+    assert read == spoilt
+    assert TolerantRecords(b"").next_batch() is None
+    rows = in_columns(bad + batch(2, [b"c"], headers=[("ok", b"")]))
+    assert [(value, headers) for *_, value, headers in rows] == [
+        (b"a", ()),
+        (None, ()),
+        (b"c", (("ok", b""),)),
+    ]
 
 
 def test_headers_are_left_out_where_nobody_asks() -> None:
@@ -312,10 +270,10 @@ def test_headers_are_left_out_where_nobody_asks() -> None:
     ("bad", "reason"),
     [
         (damaged(batch(2, [b"bad", b"bad"])), "CorruptRecordException"),
-        (signed(bytearray(batch(2, [b"bad"], attributes=LOG_APPEND | 7))), "UnsupportedCodecError"),
-        (signed(bytearray(batch(2, [b"bad"], attributes=LOG_APPEND | GZIP))), "BadGzipFile"),
+        (signed(batch(2, [b"bad"], attributes=LOG_APPEND | 7)), "UnsupportedCodecError"),
+        (signed(batch(2, [b"bad"], attributes=LOG_APPEND | GZIP)), "BadGzipFile"),
         (
-            signed(bytearray(batch(2, [b"bad" * 9]).replace(b"bad" * 9, b"\xff" * 27))[:-20]),
+            signed(batch(2, [b"bad" * 9]).replace(b"bad" * 9, b"\xff" * 27)[:-20]),
             "CorruptRecordException",
         ),
     ],
@@ -323,11 +281,7 @@ def test_headers_are_left_out_where_nobody_asks() -> None:
 )
 def test_a_batch_that_cannot_be_read_stops_its_partition_alone(bad: bytes, reason: str) -> None:
     """What lies before it and all other partitions arrive; its own place stands, and says why."""
-    if len(bad) < struct.unpack_from(">i", bad, 8)[0] + 12:
-        bad = bytearray(bad)
-        struct.pack_into(">i", bad, 8, len(bad) - 12)
-        bad = signed(bad)
-    log = batch(0, [b"a", b"b"]) + bytes(bad) + batch(4, [b"behind"])
+    log = batch(0, [b"a", b"b"]) + bad + batch(4, [b"behind"])
     reader = Reader({PLACE: log, OTHER: batch(0, [b"c"])}, **as_columns())
     reader.answer()
     fetched = reader.read()

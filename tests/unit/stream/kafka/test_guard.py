@@ -173,15 +173,40 @@ def _seen(
 
 
 EVERYTHING = {("hourly", hour) for hour in range(HOURS)} | {("slow", 0), ("slow", 1000)}
+NEWEST, LAST = HOURS + 2 - 1_000, ("slow", 1000)
 
 
-def test_an_old_copy_sees_what_was_published_since(
-    alarms: Alarms, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("cursors", "decided", "first", "seen"),
+    [
+        # back to its last decision, an hour earlier as brokers' clocks go, however much there is
+        ((300, 1000), 301, 298, {one for one in EVERYTHING if one[1] >= 298 or one[0] == "slow"}),
+        # up to date: the newest records tell whether another ledger serves the topic
+        ((HOURS, HOURS), HOURS, NEWEST, {one for one in EVERYTHING if one[1] > 1_500} | {LAST}),
+        # where a clock ran ahead the last decision is dated too late: back to the oldest cursor
+        (
+            (HOURS, 1_000),
+            9 * HOURS,
+            998,
+            {one for one in EVERYTHING if one[1] > 997 or one[0] == "slow"},
+        ),
+        # lost and made anew, also where a start that was refused has registered every alarm
+        ((), None, 0, EVERYTHING),
+        ((HOURS, HOURS), None, 0, EVERYTHING),
+    ],
+)
+def test_a_start_reads_back_to_what_the_ledger_may_lack(
+    alarms: Alarms,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    cursors: tuple[int, ...],
+    decided: int | None,
+    first: int,
+    seen: set[tuple[str, int]],
 ) -> None:
-    """However much there is: back to its last decision, an hour earlier as brokers' clocks go."""
-    seen, first = _seen(alarms, monkeypatch, {"hourly": 300, "slow": 1000}, decided=301)
-    assert seen == {one for one in EVERYTHING if one[1] >= 298 or one[0] == "slow"}
-    assert first == 298
+    """By its last decision and its cursors, the earlier of the two."""
+    known = dict(zip(("hourly", "slow"), cursors, strict=False))
+    assert _seen(alarms, monkeypatch, known, decided=decided) == (seen, first)
 
 
 def test_an_alarm_that_was_removed_spent_all_the_same(
@@ -199,32 +224,6 @@ def test_an_alarm_that_was_removed_spent_all_the_same(
     assert {name for name, _ in seen} == {"removed", "hourly", "slow"}
 
 
-def test_a_ledger_that_is_up_to_date_reads_the_newest_records(
-    alarms: Alarms, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """These tell whether another ledger serves the topic."""
-    cursors = {"hourly": HOURS, "slow": HOURS}
-    seen, first = _seen(alarms, monkeypatch, cursors, decided=HOURS)
-    assert first == HOURS + 2 - 1_000
-    assert seen == {("hourly", hour) for hour in range(1_501, HOURS)} | {("slow", 1000)}
-
-
-def test_the_oldest_cursor_is_read_back_to(alarms: Alarms, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where a clock ran ahead, the last decision is dated too late."""
-    cursors = {"hourly": HOURS, "slow": 1_000}
-    seen, first = _seen(alarms, monkeypatch, cursors, decided=9 * HOURS)
-    assert first == 998  # an hour before the cursor: brokers' clocks
-    assert ("slow", 1_000) in seen
-
-
-@pytest.mark.parametrize("cursors", [{}, {"hourly": HOURS, "slow": HOURS}])
-def test_a_ledger_without_a_decision_sees_everything(
-    alarms: Alarms, monkeypatch: pytest.MonkeyPatch, cursors: dict[str, int]
-) -> None:
-    """Lost and made anew; also where a start that was refused has registered every alarm."""
-    assert _seen(alarms, monkeypatch, cursors) == (EVERYTHING, 0)
-
-
 def test_alarms_that_have_passed_their_history_are_not_read_back_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -234,4 +233,4 @@ def test_alarms_that_have_passed_their_history_are_not_read_back_to(
     path.write_text(CONFIG.replace("fields:", history), encoding="utf-8")
     replayed = load(path, environ={})
     _, first = _seen(replayed, monkeypatch, {"hourly": 744, "slow": 1_000}, decided=HOURS)
-    assert first == HOURS + 2 - 1_000
+    assert first == NEWEST

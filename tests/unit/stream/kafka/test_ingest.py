@@ -8,7 +8,7 @@ import io
 from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka import TopicPartition
@@ -28,6 +28,9 @@ from stream.logs.lines import Log
 from stream.model.feeds import Clock
 from tests.support.commands import configuration
 from tests.support.waiting import PATIENCE_S
+
+if TYPE_CHECKING:
+    from collections.abc import Coroutine
 
 PARTITION = TopicPartition("badges", 0)
 LAYOUTS = Layouts(1)
@@ -111,6 +114,18 @@ def _reading(reader: Any = None, position: int = 0, **runtime: Any) -> ingest.In
     return reading
 
 
+async def _until(loop: Coroutine[Any, Any, None], *events: asyncio.Event) -> None:
+    """Run a loop until all of these have happened."""
+    task = asyncio.create_task(loop)
+    try:
+        for event in events:
+            await asyncio.wait_for(event.wait(), PATIENCE_S)
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
+
+
 async def _loop_through_rebalance(*, while_reading: bool) -> None:
     shared_out: list[bool] = []
     metrics = {"shared_out": lambda: shared_out.append(rebalanced)}
@@ -142,13 +157,7 @@ async def _loop_through_rebalance(*, while_reading: bool) -> None:
 
     if while_reading:
         consumer.records = [Records.of([Record(0, 0, log_append=True, value=b"")])]
-    task = asyncio.create_task(reading._loop(consumer, None, Lookout()))
-    try:
-        await asyncio.wait_for(reader.completed.wait(), PATIENCE_S)
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+    await _until(reading._loop(consumer, None, Lookout()), reader.completed)
     assert consumer.seeks >= 2
     assert all(shared_out)  # not before the first assignment
 
@@ -195,14 +204,7 @@ def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
         reader.newest_append_ms = 0
         reading = _reading(reader, 7, metrics={"held": hold})
         consumer.records = [Damage(7, "CorruptRecordException")]
-        task = asyncio.create_task(reading._loop(consumer, None, lookout))
-        try:
-            await asyncio.wait_for(read.wait(), PATIENCE_S)
-            await asyncio.wait_for(reading_on.wait(), PATIENCE_S)
-        finally:
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
+        await _until(reading._loop(consumer, None, lookout), read, reading_on)
         assert not consumer.paused
 
     asyncio.run(run())

@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING
 import cramjam
 import pytest
 from aiokafka.codec import gzip_encode, lz4_encode, snappy_encode, zstd_encode
-from aiokafka.record.default_records import DefaultRecordBatchBuilder
-from aiokafka.record.util import calc_crc32c
 
 from stream.kafka import unpacking
 from stream.kafka.headers import TolerantRecords
 from stream.kafka.unpacking import MOST_BYTES, too_large
+from tests.support.batches import batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,7 +25,6 @@ CODECS: dict[int, Callable[[bytes], bytes]] = {
     3: lz4_encode,
     4: zstd_encode,
 }
-CRC_AT, CHECKED_FROM = 17, 21
 RAW_SNAPPY = 2
 
 
@@ -82,39 +80,14 @@ def test_any_bytes_are_answered(codec: int) -> None:
         held(codec, bytes(spoilt))
 
 
-def batch(values: list[bytes], codec: int) -> bytes:
-    """Return a batch of the current format, its checksum right."""
-    builder = DefaultRecordBatchBuilder(
-        magic=2,
-        compression_type=codec,
-        is_transactional=0,
-        producer_id=-1,
-        producer_epoch=-1,
-        base_sequence=-1,
-        batch_size=1 << 30,
-    )
-    for at, value in enumerate(values):
-        builder.append(at, 1_000 + at, b"key", value, [])
-    data = bytearray(builder.build())
-    struct.pack_into(">I", data, CRC_AT, calc_crc32c(bytes(data[CHECKED_FROM:])))
-    return bytes(data)
-
-
 @pytest.mark.parametrize("codec", [1, 3, 4])
 def test_one_record_stands_for_such_a_batch(codec: int) -> None:
     """It is at the place of the last, so that whoever reads goes on behind; the others are read."""
-    large = batch([b"one", b"0" * MOST_BYTES, b"three"], codec)
+    large = batch(0, [b"one", b"0" * MOST_BYTES, b"three"], codec=codec)
     assert len(large) < 1 << 20, "a broker takes it"
-    records = TolerantRecords(large + batch([b"good"], codec))
+    records = TolerantRecords(large + batch(3, [b"good"], codec=codec))
     first = records.next_batch()
     assert first.validate_crc()
-    assert [(r.offset, r.timestamp, r.key, r.value) for r in first] == [(2, 1_002, None, b"")]
+    assert [(r.offset, r.timestamp, r.key, r.value) for r in first] == [(2, 9_000, None, b"")]
     assert first.next_offset == 3
     assert [r.value for r in records.next_batch()] == [b"good"]
-
-
-def test_gzip_of_several_members_is_whole() -> None:
-    """What concatenated members hold is what Python's reader makes of them."""
-    body = gzip.compress(b"one") + gzip.compress(b"two")
-    assert gzip.decompress(body) == b"onetwo"
-    assert not held(1, body)

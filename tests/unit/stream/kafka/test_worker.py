@@ -93,35 +93,26 @@ def guarded(task: Task, monkeypatch: pytest.MonkeyPatch) -> int | None:
     return None
 
 
-@pytest.mark.parametrize("away", [DependencyError("away"), KafkaConnectionError("away")])
-def test_a_task_is_tried_again_every_second(
-    monkeypatch: pytest.MonkeyPatch, away: Exception
+AWAY = [DependencyError("x", ledger=True), KafkaConnectionError("x"), asyncio.CancelledError()]
+
+
+@pytest.mark.parametrize("away", AWAY)
+def test_what_is_away_is_tried_again_for_a_minute(
+    monkeypatch: pytest.MonkeyPatch, away: BaseException
 ) -> None:
-    """What is away for a moment costs a second each time."""
-    task = Task((0, away), (0, away), (0, None))
-    assert guarded(task, monkeypatch) is None
-    assert task.starts_s == [1000, 1001, 1002]
-
-
-@pytest.mark.parametrize("away", [DependencyError("away"), KafkaConnectionError("away")])
-def test_a_dependency_that_stays_away_ends_the_process(
-    monkeypatch: pytest.MonkeyPatch, away: Exception
-) -> None:
-    """A minute after the first failure, with the code of a dependency."""
-    task = Task(*[(0.0, away)] * 99)
-    assert guarded(task, monkeypatch) == DependencyError.exit_code
-    assert task.starts_s[-1] == 1061
-
-
-@pytest.mark.parametrize("away", [DependencyError("x", ledger=True), KafkaConnectionError("x")])
-def test_every_outage_has_its_own_minute(monkeypatch: pytest.MonkeyPatch, away: Exception) -> None:
-    """Three of 40 s, ten seconds apart: each ends when the dependency is found again.
+    """Every second; a client that gave up cancels the task. Every outage has its own minute.
 
     ::
 
-    away   |--40 s--|    |--40 s--|    |--40 s--|
-    found            10 s          10 s          10 s
+        away   |--40 s--|    |--40 s--|    |--40 s--|
+        found            10 s          10 s          10 s
     """
+    task = Task((0, away), (0, away), (0, None))
+    assert guarded(task, monkeypatch) is None
+    assert task.starts_s == [1000, 1001, 1002]
+    task = Task(*[(0.0, away)] * 99)
+    assert guarded(task, monkeypatch) == DependencyError.exit_code
+    assert task.starts_s[-1] == 1061
     outage = [(0.0, away)] * 40
     task = Task(*outage, (10.0, away), *outage, (10.0, away), *outage, (10.0, None))
     assert guarded(task, monkeypatch) is None
@@ -146,15 +137,6 @@ def test_anything_else_ends_the_process_at_once(
     task = Task((0, error))
     assert guarded(task, monkeypatch) == code
     assert len(task.starts_s) == 1
-
-
-def test_what_a_client_cancelled_is_tried_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """That is how some give up on a broker; Faust would go on without the task."""
-    cancelled = asyncio.CancelledError()
-    task = Task((0, cancelled), (0, cancelled), (0, None))
-    assert guarded(task, monkeypatch) is None
-    assert task.starts_s == [1000, 1001, 1002]
-    assert guarded(Task(*[(0.0, cancelled)] * 99), monkeypatch) == DependencyError.exit_code
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def test_nobody_takes_for_ever_to_ask(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_board_lets_nobody_wait_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same doors: who asks nothing is shut out, and readers are not."""
+    """The same doors: who asks nothing is shut out, and readers are answered."""
     monkeypatch.setattr(doors, "_PATIENCE_S", 0.5)
 
     async def work() -> None:
@@ -85,12 +85,10 @@ def test_the_board_lets_nobody_wait_for_ever(monkeypatch: pytest.MonkeyPatch) ->
             port = int(address.rstrip("/").rpartition(":")[2])
             silent = [await asyncio.open_connection("127.0.0.1", port) for _ in range(900)]
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
-            writer.write(b"GET /events HTTP/1.1\r\nHost: x\r\n\r\n")
+            writer.write(b"GET /view HTTP/1.1\r\nHost: x\r\n\r\n")
             assert b"200 OK" in await reader.readline()
             for each, _ in silent:
                 assert await each.read() == b""
-            await asyncio.sleep(0.6)
-            assert not reader.at_eof()
             for each in (writer, *(one for _, one in silent)):
                 each.close()
 

@@ -150,16 +150,6 @@ def test_a_board_needs_no_section_of_its_own(tmp_path: Path) -> None:
     assert whole.subscription.lifecycle("crowd") == Lifecycle(2, 2)
 
 
-def test_a_small_file_may_say_who_releases_counts(tmp_path: Path) -> None:
-    """By the key that the file of alarms has; other alarms have none that are read."""
-    night = "night: {lifecycle: {for: 2}}"
-    more = f"alarms: {{crowd: {{release: counts}}, fire: {{release: alarms}}, {night}}}\n"
-    assert read_board(small(tmp_path, more), environ={}).subscription.counted == {"crowd"}
-    assert read_board(written(tmp_path), environ={}).subscription.counted == frozenset()
-    with pytest.raises(ConfigError, match="is not one of alarms"):
-        read_board(small(tmp_path, "alarms: {crowd: {release: count}}\n"), environ={})
-
-
 def test_a_small_file_may_say_what_the_budget_is(tmp_path: Path) -> None:
     """The same section as in the file of alarms; the token comes from a file and is not shown."""
     (tmp_path / "token").write_text("a token of many bytes\n", encoding="utf-8")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import aiohttp
@@ -48,22 +48,13 @@ async def told(session: aiohttp.ClientSession, path: str, **more: Any) -> tuple[
         return answer.status, await answer.text()
 
 
-async def event(answer: aiohttp.ClientResponse) -> tuple[str, str]:
-    """Return the next event of a stream: its kind and its data."""
-    block = ""
-    while not block.startswith("event"):
-        block = (await answer.content.readuntil(b"\n\n")).decode()
-    kind, data = block.strip().split("\n")
-    return kind.removeprefix("event: "), data.removeprefix("data:").strip()
-
-
 def test_every_answer_forbids_what_the_page_does_not_need() -> None:
-    """The page, what it loads, streams, probes and refusals: the same headers."""
+    """The page, what it loads, probes and refusals: the same headers."""
 
     async def work() -> None:
         async with served() as (screen, session):
             screen.show("view", "page", ())
-            for path in ("/", "/board.css", "/board.js", "/icon.svg", "/events", "/readyz", "/x"):
+            for path in ("/", "/board.css", "/board.js", "/icon.svg", "/view", "/readyz", "/x"):
                 async with session.get(path) as answer:
                     policy = answer.headers["Content-Security-Policy"]
                     assert policy.startswith("default-src 'none'; script-src 'self';"), path
@@ -107,21 +98,18 @@ def test_readiness_says_what_is_missing() -> None:
     run(work)
 
 
-def test_a_reader_is_told_at_once_and_of_every_change(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The newest view first, then each that follows; between them a beat, on one line each."""
-    monkeypatch.setattr(server, "_BEAT_S", 0.01)
+def test_a_reader_gets_what_it_does_not_have() -> None:
+    """The newest view, and nothing until there is another; one of another process is another."""
 
     async def work() -> None:
-        async with served() as (screen, session), session.get("/events") as answer:
-            assert answer.content_type == "text/event-stream"
-            assert await event(answer) == ("view", '""')
-            assert await event(answer) == ("beat", "")
-            screen.show("old", "page", ())
-            screen.show("a\n\nevent: beat\r\u2028", "page", ())
-            kind = "beat"
-            while kind == "beat":
-                kind, data = await event(answer)
-            assert (kind, data) == ("view", '"a\\n\\nevent: beat\\r\u2028"')
+        async with served() as (screen, session):
+            screen.show("view", "page", ())
+            async with session.get("/view?shown=0") as answer:
+                mark = answer.headers["Tocsin-View"]
+                assert (answer.status, await answer.text()) == (200, "view")
+            assert await told(session, f"/view?shown={mark}") == (204, "")
+            screen.show("next", "page", ())
+            assert await told(session, f"/view?shown={mark}") == (200, "next")
 
     run(work)
 
@@ -149,7 +137,7 @@ def test_a_token_is_asked_for_everywhere_but_by_probes(given: str, status: int) 
 
     async def work() -> None:
         async with served(TOKEN) as (_, session):
-            for path in ("/", "/events", "/board.js", "/x"):
+            for path in ("/", "/view", "/board.js", "/x"):
                 headers = {"Authorization": given} if given else {}
                 async with session.get(path, headers=headers) as answer:
                     assert answer.status == (404 if (path, status) == ("/x", 200) else status)
@@ -162,46 +150,18 @@ def test_a_token_is_asked_for_everywhere_but_by_probes(given: str, status: int) 
     run(work)
 
 
-def test_readers_are_so_many_at_most_and_leave_room_behind(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """One more is refused; once somebody leaves there is room again."""
-    monkeypatch.setattr(server, "_MOST_READERS", 2)
-
-    async def work() -> None:
-        async with served() as (_, session):
-            readers = [await session.get("/events") for _ in range(2)]
-            assert await told(session, "/events") == (503, "too many readers\n")
-            readers.pop().close()
-            while True:
-                answer = await session.get("/events")
-                readers.append(answer)
-                if answer.status == 200:
-                    break
-                await asyncio.sleep(0.01)
-            for each in readers:
-                each.close()
-
-    run(work)
-
-
 def test_a_reader_that_does_not_read_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its stream ends, and the others go on: nothing waits for it."""
-    monkeypatch.setattr(server, "_PATIENCE_S", 0.05)
-    monkeypatch.setattr(server, "_MOST_READERS", 1)
+    """Its connection ends, whatever is left to send."""
+    monkeypatch.setattr(server, "_PATIENCE_S", 0.2)
 
     async def work() -> None:
         async with served() as (screen, session):
-            _, deaf = await asyncio.open_connection(*_place(session))
-            deaf.write(b"GET /events HTTP/1.1\r\nHost: board\r\n\r\n")
-            deaf.transport.pause_reading()  # type: ignore[attr-defined]
-            status = 503
-            while status == 503:
-                screen.show("x" * 4_000_000, "page", ())
-                async with session.get("/events") as answer:
-                    status = answer.status
-                    answer.close()
-                await asyncio.sleep(0.01)
+            screen.show("x" * 40_000_000, "page", ())
+            reader, deaf = await asyncio.open_connection(*_place(session))
+            deaf.write(b"GET /view HTTP/1.1\r\nHost: board\r\n\r\n")
+            await asyncio.sleep(1)
+            with suppress(ConnectionError):
+                assert len(await reader.read()) < 40_000_000
             deaf.close()
 
     run(work)

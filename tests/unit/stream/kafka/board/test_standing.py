@@ -6,33 +6,15 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from stream.kafka.board.standing import Outcome
 from stream.model.boards import Board
 from stream.model.lifecycles import Lifecycle
 from tests.support.boards import Scene, setup_of, window_of
-from tests.support.published import HOUR_MS, alarm_of, count_of, decision_of
+from tests.support.published import HOUR_MS, alarm_of, decision_of
 
 if TYPE_CHECKING:
-    from stream.kafka.board.counts import Predicate
+    from stream.kafka.board.standing import Predicate
 
 LAB: Predicate = (("room", "lab"),)
-
-
-def test_silence_denial_and_what_is_not_known_are_told_apart() -> None:
-    """Each window says what it was, and a denial never counts as silence."""
-    scene = Scene()
-    scene.hour(0)
-    scene.hour(1, denied=True)
-    scene.hour(2, ["lab"], unanswered=1)
-    scene.standings.take(window_of(decision_of(3, alarms=[alarm_of(3, {})]), whole=False))
-    (crowd,) = scene.standings.all()
-    assert [(each.outcome, each.reason, each.rings) for each in crowd.seen] == [
-        (Outcome.SILENT, "", 0),
-        (Outcome.DENIED, "budget", 0),
-        (Outcome.UNSURE, "unanswered", 1),
-        (Outcome.UNSURE, "incomplete_records", 1),
-    ]
-    assert [each.rang for each in crowd.seen] == [(), (), (LAB,), ()]
 
 
 def test_a_denied_window_rings_nothing_whatever_stands_beside_it() -> None:
@@ -51,26 +33,6 @@ def test_copies_and_panes_change_nothing() -> None:
     scene.hour(0, ["lab"])
     scene.hour(0, denied=True, query="panes-0123abcd")
     assert (scene.standings.all(), scene.standings.changes) == (before, changes)
-
-
-def test_noisy_counts_come_before_or_after_their_decision() -> None:
-    """They stand beside their alarm; each new one is a change, a copy is none."""
-    scene = Scene(setup_of(counted=["crowd"]))
-    count = count_of(0, {"room": "lab"}, 5.0)
-    scene.standings.count(count)
-    assert scene.standings.all() == ()
-    scene.hour(0)
-    changes = scene.standings.changes
-    scene.standings.count(count)
-    (crowd,) = scene.standings.all()
-    assert crowd.noisy is not None
-    assert crowd.noisy.counts == {LAB: 5.0}
-    assert scene.standings.changes == changes
-    scene.standings.count(count_of(1, {"room": "lab"}, 6.0))
-    assert scene.standings.changes == changes + 1
-    scene.standings.forget(1_000 * HOUR_MS, HOUR_MS)
-    scene.hour(2)
-    assert scene.standings.all()[0].noisy is None
 
 
 def test_windows_that_are_lost_are_counted() -> None:

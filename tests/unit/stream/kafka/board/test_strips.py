@@ -10,7 +10,7 @@ from stream.kafka.board.standing import Outcome, Seen
 from stream.kafka.board.strips import SHAPES, WIDTH, Strips
 
 if TYPE_CHECKING:
-    from stream.kafka.board.counts import Predicate
+    from stream.kafka.board.standing import Predicate
 
 LAB: Predicate = (("room", "lab"),)
 HALL: Predicate = (("room", "hall"),)

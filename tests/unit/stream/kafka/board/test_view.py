@@ -20,7 +20,7 @@ from stream.model.reasons import DENIALS
 from stream.windows.calendars import LocalCalendar
 from stream.windows.periods import Periods
 from tests.support.boards import Page, Scene, setup_of, window_of
-from tests.support.published import HOUR_MS, alarm_of, count_of, decision_of
+from tests.support.published import HOUR_MS, alarm_of, decision_of
 from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
@@ -39,15 +39,14 @@ HOSTILE = (
     "",
 )
 DAY = Periods(LocalCalendar(1, 1, "Europe/Berlin"))
+GDP = Gaussian(Fraction(7, 2), Fraction(1, 10**6))
 
 
 def told_of(values: Sequence[str]) -> str:
     """Return a page on which predicates, fields, alarms and annotations have these values."""
     terms = Lifecycle(annotations={"said": "{room}"})
-    scene = Scene(setup_of({"crowd": terms}, counted=["crowd"]))
+    scene = Scene(setup_of({"crowd": terms}))
     scene.hour(0, values)
-    for value in values:
-        scene.standings.count(count_of(0, {"room": value}, 7.0))
     for value in values:
         ring = alarm_of(0, {value: "lab"}, query=value)
         scene.standings.take(window_of(decision_of(0, alarms=[ring], query=value), [ring]))
@@ -122,20 +121,25 @@ def test_denials_are_told_apart_from_silence_in_words() -> None:
     scene.hour(1)
     scene.hour(2, denied=True)
     scene.hour(3, unanswered=2)
+    lost = decision_of(4, alarms=[alarm_of(4, {})])
+    scene.standings.take(window_of(lost, whole=False))
     (crowd,) = scene.view().alarms
     assert crowd.counts == (
-        "1 window with an alarm",
+        "2 windows with an alarm",
         "1 without an alarm",
         "1 denied, without any answer",
         "1 no alarm, but not answered in full",
     )
-    kinds = [kind for _, kind, _ in crowd.windows]
-    assert kinds == ["unsure", "denied", "silent", "rang"]
-    assert crowd.windows[1][2] == "denied: budget (the privacy budget does not hold this window)"
-    everyone, lab = crowd.rows
-    assert everyone.words == lab.words
-    assert lab.words == (
-        "fired in 1 of 4 windows; did not fire: 1; denied: 1; not known: 1;"
+    assert [(kind, words.partition(" (")[0]) for _, kind, words in crowd.windows] == [
+        ("rang", "fired: 1 more; not all were answered: incomplete_records"),
+        ("unsure", "not all were answered: unanswered"),
+        ("denied", "denied: budget"),
+        ("silent", "did not fire"),
+        ("rang", "fired: lab"),
+    ]
+    assert "(the privacy budget does not hold this window)" in crowd.windows[2][2]
+    assert crowd.rows[1].words == (
+        "fired in 1 of 5 windows; did not fire: 1; denied: 1; not known: 2;"
         " last fired 1970-01-01 00:00 to 01:00"
     )
 
@@ -181,56 +185,29 @@ def test_a_page_that_stands_still_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unit", "periods", "said"),
+    ("unit", "periods", "gaussian", "said"),
     [
-        (PrivacyUnit.USER, DAY, ("user: all events of one person in one period", "1 day in")),
-        (PrivacyUnit.USER, Periods.lifetime(), ("user: all events of one person", "lifetime")),
-        (PrivacyUnit.EVENT, None, ("event: one event of one feed", "lifetime")),
+        (PrivacyUnit.USER, DAY, None, ("user: all events of one person in one period", "1 day in")),
+        (PrivacyUnit.USER, Periods.lifetime(), None, ("user: all events of one pers", "lifetime")),
+        (PrivacyUnit.EVENT, None, None, ("event: one event of one feed", "lifetime")),
+        (PrivacyUnit.USER, DAY, GDP, ("user: all events of one person in one period", "1 day in")),
     ],
 )
 def test_the_promise_is_what_the_configuration_says(
-    unit: PrivacyUnit, periods: Periods | None, said: tuple[str, str]
+    unit: PrivacyUnit, periods: Periods | None, gaussian: Gaussian | None, said: tuple[str, str]
 ) -> None:
-    """Its terms, as anybody may know them; where they are not known, that is said."""
+    """Its terms, as anybody may know them; a Gaussian one has its delta beside it."""
     budget = Budget(unit, Fraction(7, 2), periods, Contribution())
+    budget = replace(budget, gaussian=gaussian)
     terms = dict(Scene(setup_of(budget=budget)).view().promise)
     assert terms["epsilon_max"] == "3.5"
-    assert terms["unit"] == said[0]
+    assert terms["unit"].startswith(said[0])
     assert terms["period"].startswith(said[1])
-    assert "e^3.5 times" in terms["promise"]
+    assert terms.get("delta") == (None if gaussian is None else "1e-06 (privacy: gdp)")
+    doubt = "" if gaussian is None else " as likely, but for 1e-06 of probability"
+    assert f"e^3.5 times{doubt}" in terms["promise"]
+    assert ("but for" in terms["promise"]) is bool(doubt)
     assert "does not say what the budget is" in Page(Scene().html()).text
-
-
-def test_a_gaussian_promise_has_its_delta_beside_it() -> None:
-    """On its own line and in the sentence; a pure one has none."""
-    promise = Gaussian(Fraction(7, 2), Fraction(1, 10**6))
-    pure = Budget(PrivacyUnit.USER, Fraction(7, 2), DAY, Contribution())
-    terms = dict(Scene(setup_of(budget=replace(pure, gaussian=promise))).view().promise)
-    assert terms["delta"] == "1e-06 (privacy: gdp)"
-    assert "e^3.5 times as likely, but for 1e-06 of probability" in terms["promise"]
-    pure_terms = dict(Scene(setup_of(budget=pure)).view().promise)
-    assert "delta" not in pure_terms
-    assert "but for" not in pure_terms["promise"]
-
-
-def test_noisy_counts_are_shown_where_they_are_released() -> None:
-    """Of the alarm that releases them, with their window and their noise; of no other."""
-    scene = Scene(setup_of(board=Board(predicates=2), counted=["crowd"]))
-    scene.hour(3, ["lab"])
-    scene.hour(3, query="secretive")
-    for room, count in (("lab", 120.25), ("hall", 3.0), ("attic", -4.0)):
-        scene.standings.count(count_of(3, {"room": room}, count))
-        scene.standings.count(count_of(3, {"room": room}, 777.0, query="secretive"))
-    crowd, secretive = scene.view().alarms
-    assert crowd.noisy is not None
-    assert [(name, bar.number) for name, bar in crowd.noisy.rows] == [("lab", "120"), ("hall", "3")]
-    assert (crowd.noisy.more, crowd.noisy.deviation) == (1, "5.5")
-    assert secretive.noisy is None
-    said = Page(scene.html()).text
-    assert "Noisy counts, 1970-01-01 03:00 to 04:00" in said
-    assert "Standard deviation of the noise in each: 5.5." in said
-    assert "1 smaller ones have no row" in said
-    assert "777" not in said
 
 
 STYLES = (ROOT / "stream" / "kafka" / "board" / "static" / "board.css").read_text(encoding="utf-8")
@@ -264,6 +241,6 @@ def test_contrast_is_enough_in_light_and_dark(*, dark: bool) -> None:
             assert contrast(found[ink], found[paper]) >= 4.5, (ink, paper)
     for ink in ("ink", "warn"):
         assert contrast(found[ink], found["ring-card"]) >= 4.5, ink
-    for ink in ("silent", "focus", "count"):
+    for ink in ("silent", "focus"):
         assert contrast(found[ink], found["card"]) >= 3, ink
     assert contrast("#777777", "#ffffff") < 4.5  # a grey that is known to be too light

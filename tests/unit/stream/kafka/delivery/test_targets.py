@@ -139,10 +139,7 @@ def test_an_answer_says_whether_to_try_again(status: int, raised: type[Exception
         asyncio.run(send(f"{inbox.url}/x"))
 
 
-@pytest.mark.parametrize("kind", [WebhookTarget, AlertmanagerTarget])
-def test_who_takes_a_connection_and_never_answers_is_away(
-    kind: type[WebhookTarget | AlertmanagerTarget], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_who_takes_a_connection_and_never_answers_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """After its limit, and tried again: the second time it is asked anew."""
     monkeypatch.setattr(web, "_PATIENCE", aiohttp.ClientTimeout(total=0.2))
     (notice,), *_ = told([["hall"]])
@@ -160,11 +157,7 @@ def test_who_takes_a_connection_and_never_answers_is_away(
 
         async with await asyncio.start_server(silent, HOST, 0) as server:
             url = f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
-            if kind is WebhookTarget:
-                settings: Any = Webhook("pager", url, SECRET)
-            else:
-                settings = Alertmanager("main", url, 1000)
-            target = kind(settings, lambda: NOW_MS)
+            target = WebhookTarget(Webhook("pager", url, SECRET), lambda: NOW_MS)
             for _ in range(2):
                 with pytest.raises(AwayError, match="Timeout"):
                     await target.send([Parcel(notice, 0, 0)])

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from stream.kafka.delivery.pairing import Pairing
+from stream.kafka.public.pairing import Pairing
 from tests.support.published import alarm_of, decision_of
 
 if TYPE_CHECKING:
-    from stream.kafka.delivery.pairing import Window
+    from stream.kafka.public.pairing import Window
 
 ROOMS = ("hall", "lab", "roof")
 DECISIONS, ALARMS = "decisions", "alarms"

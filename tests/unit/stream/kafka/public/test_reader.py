@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from stream.kafka.delivery.reading import delivered_to
+from stream.kafka.public.reader import delivered_to
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ of the decisions topic; copies come out as nothing.
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, NamedTuple
 
 from stream.decisions.lifecycle import step
 
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Pairing", "Window"]
 
-_Run = tuple[str, int]
-
 
 @dataclass(frozen=True, slots=True)
 class Window:
@@ -31,19 +29,19 @@ class Window:
 
     Args:
         decision: the first copy that was read.
-        alarms: each once.
-        whole: whether these are all that the decision counts.
         published_ms: when it left.
         place: of the decision: partition and offset.
+        alarms: each once.
+        whole: whether these are all that the decision counts.
         safe: by partition, the offset below which everything came out with this window or before.
     """
 
     decision: DecisionRecord
-    alarms: tuple[Alarm, ...]
-    whole: bool
     published_ms: int
     place: tuple[Hashable, int]
-    safe: dict[Hashable, int]
+    alarms: tuple[Alarm, ...] = ()
+    whole: bool = True
+    safe: dict[Hashable, int] = field(default_factory=dict)
 
     def after(self, state: State, subscription: Subscription) -> tuple[State, tuple[Notice, ...]]:
         """Return the state of its alarm after it, and what is to be told of it.
@@ -62,43 +60,51 @@ class Window:
         )
 
 
-@dataclass(frozen=True, slots=True)
-class _Read:
-    decision: DecisionRecord
-    published_ms: int
-    place: tuple[Hashable, int]
+class _Key(NamedTuple):
+    """What a decision and its alarms have in common."""
+
+    query: str
+    ledger: str
+    sequence: int
+
+    @classmethod
+    def of(cls, record: Alarm | DecisionRecord) -> _Key:
+        return cls(record.query, record.ledger, record.sequence)
 
 
 class Pairing:
     """What was read and has not come out yet."""
 
     def __init__(self) -> None:
-        self._waiting: dict[str, deque[_Read]] = defaultdict(deque)
-        self._alarms: dict[str, dict[_Run, dict[str, Alarm]]] = defaultdict(dict)
-        self._held: dict[Hashable, dict[int, tuple[str, _Run]]] = defaultdict(dict)
+        self._waiting: dict[str, deque[Window]] = defaultdict(deque)
+        self._alarms: dict[str, dict[_Key, dict[str, Alarm]]] = defaultdict(dict)
+        self._held: dict[Hashable, dict[int, _Key]] = defaultdict(dict)
         self._next: dict[Hashable, int] = {}
-        self._last: dict[str, tuple[_Run, str]] = {}
+        self._last: dict[str, _Key] = {}
 
     def decision(
         self, partition: Hashable, offset: int, published_ms: int, record: DecisionRecord
     ) -> None:
         """Take a record of the decisions topic, in the order of its partition."""
-        run = _run(record)
-        self._next[partition] = offset + 1
         queue = self._waiting[record.query]
-        if self._is_old(record.query, run) or any(_run(each.decision) == run for each in queue):
-            return
-        queue.append(_Read(record, published_ms, (partition, offset)))
-        self._held[partition][offset] = (record.query, run)
+        known = any(_Key.of(each.decision) == _Key.of(record) for each in queue)
+        if self._is_new(partition, offset, record) and not known:
+            queue.append(Window(record, published_ms, (partition, offset)))
 
     def alarm(self, partition: Hashable, offset: int, record: Alarm) -> None:
         """Take a record of the alarms topic, in the order of its partition."""
-        run = _run(record)
+        if self._is_new(partition, offset, record):
+            alarms = self._alarms[record.query].setdefault(_Key.of(record), {})
+            alarms[record.alarm_id] = record
+
+    def _is_new(self, partition: Hashable, offset: int, record: Alarm | DecisionRecord) -> bool:
+        """Pass a record; one whose window has not come out yet is held."""
         self._next[partition] = offset + 1
-        if self._is_old(record.query, run):
-            return
-        self._alarms[record.query].setdefault(run, {})[record.alarm_id] = record
-        self._held[partition][offset] = (record.query, run)
+        key, last = _Key.of(record), self._last.get(record.query)
+        if last is not None and last.ledger == key.ledger and key.sequence <= last.sequence:
+            return False
+        self._held[partition][offset] = key
+        return True
 
     @property
     def blocked(self) -> bool:
@@ -114,46 +120,31 @@ class Pairing:
         """
         for query, queue in self._waiting.items():
             while queue:
-                read = queue[0]
-                run = _run(read.decision)
-                alarms = self._alarms[query].get(run, {})
-                whole = len(alarms) >= read.decision.alarms
+                decision = queue[0].decision
+                alarms = self._alarms[query].get(_Key.of(decision), {})
+                whole = len(alarms) >= decision.alarms
                 if not whole and not (give_up and len(queue) > 1):
                     break
-                queue.popleft()
-                self._let_go(query, run, read.decision.window_start)
-                yield Window(
-                    read.decision,
-                    tuple(alarms.values()),
-                    whole,
-                    read.published_ms,
-                    read.place,
-                    self._safe(),
-                )
+                window = queue.popleft()
+                self._let_go(decision)
+                found = tuple(alarms.values())
+                yield replace(window, alarms=found, whole=whole, safe=self._safe())
 
-    def _is_old(self, query: str, run: _Run) -> bool:
-        last = self._last.get(query)
-        return last is not None and last[0][0] == run[0] and run[1] <= last[0][1]
-
-    def _let_go(self, query: str, run: _Run, start: str) -> None:
+    def _let_go(self, decision: DecisionRecord) -> None:
         """Forget what has come out, and alarms before it whose decision is not kept any more."""
-        self._last[query] = (run, start)
-        waiting = {_run(each.decision) for each in self._waiting[query]}
-        kept = self._alarms[query]
-        gone = {run}
+        key, kept = _Key.of(decision), self._alarms[decision.query]
+        self._last[decision.query] = key
+        waiting = {_Key.of(each.decision) for each in self._waiting[decision.query]}
+        gone = {key}
         for other, alarms in kept.items():
             first = next(iter(alarms.values()))
-            if other not in waiting and first.window_start <= start:
+            if other not in waiting and first.window_start <= decision.window_start:
                 gone.add(other)
         for other in gone:
             kept.pop(other, None)
         for held in self._held.values():
-            for offset in [at for at, owner in held.items() if owner in {(query, g) for g in gone}]:
+            for offset in [at for at, owner in held.items() if owner in gone]:
                 del held[offset]
 
     def _safe(self) -> dict[Hashable, int]:
         return {place: min(self._held[place], default=end) for place, end in self._next.items()}
-
-
-def _run(record: Alarm | DecisionRecord) -> _Run:
-    return record.ledger, record.sequence
