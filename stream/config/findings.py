@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from stream.config.reading import Place
     from stream.config.yamlfile import Document, Loc
 
-    Problem = tuple[str | Loc, str, str]
+    Problem = tuple[str | Loc, str, str] | tuple[str | Loc, str, str, int]
 
 __all__ = ["Findings"]
 
@@ -66,9 +66,9 @@ class Findings:
         place: str | Loc,
         message: str,
         hint: str,
+        offset: int | None = None,
         *,
         key: bool = False,
-        offset: int | None = None,
     ) -> None:
         """Note an error at a value: a key, or the steps to it (see ``Document.place``)."""
         self.errors.append(self._error(place, message, hint, key=key, offset=offset))
@@ -78,15 +78,18 @@ class Findings:
         return self.document.place((*self.at, *steps))
 
     def refuse(self, problems: Iterable[Problem]) -> None:
-        """Note errors: of each the place, the message and a hint."""
+        """Note errors: of each the place, the message, a hint and, in SQL, so many characters.
+
+        Of the part as a whole, its key is the place.
+        """
         for problem in problems:
-            self.wrong(*problem)
+            self.wrong(*problem, key=not problem[0])
 
     def at_sql(self, message: str, hint: str, offset: int) -> None:
         """Note an error inside the SQL of an alarm, so many characters from its start."""
         self.wrong("sql", message, hint, offset=offset)
 
-    def warn(self, place: str | Loc, message: str, hint: str, *, offset: int | None = None) -> None:
+    def warn(self, place: str | Loc, message: str, hint: str, offset: int | None = None) -> None:
         """Note a warning at a value."""
         self.warnings.append(self._error(place, message, hint, offset=offset))
 

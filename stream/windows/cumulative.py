@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from stream.windows.calendars import Calendar
     from stream.windows.schedule import Schedule
 
-__all__ = ["CumulativeCalendar", "whole_windows"]
+__all__ = ["CumulativeCalendar", "looks_of", "whole_windows"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,3 +152,8 @@ class CumulativeCalendar:
 def whole_windows(calendar: Calendar) -> Calendar:
     """Return the windows that are looked at in steps; any other calendar is its own."""
     return calendar.windows if isinstance(calendar, CumulativeCalendar) else calendar
+
+
+def looks_of(calendar: Calendar) -> int:
+    """Return how often a cell of one window is looked at."""
+    return calendar.steps if isinstance(calendar, CumulativeCalendar) else 1

@@ -516,8 +516,8 @@ _M = "timing: {grace: 30s}"
 MISTAKES: Mapping[str, list[Any]] = json.loads(
     Path(__file__).with_name("mistakes.json").read_text("utf-8")
 )
-"""What is replaced in the base and what by (``edits``), conditions and keys of ``bands``, what
-stands in ``files`` beside the base and its condition, and ``calls`` of the command, and of
+"""What is replaced in the base and what by, in turn (``edits``), conditions and keys of ``bands``,
+what stands in ``files`` beside the base and its condition, and ``calls`` of the command, and of
 ``ledger``."""
 
 
@@ -529,10 +529,13 @@ def _with_band(having: str, written: tuple[str, ...]) -> str:
     return text.replace(f"    {_M}\n", "") + "".join(f"    {line}\n" for line in lines)
 
 
-def _edited(old: str, new: str) -> str:
-    if BASE.count(old) != 1:
-        raise ValueError(f"{old!r} is not once in the base")
-    return BASE.replace(old, new)
+def _edited(*pairs: str) -> str:
+    text = BASE
+    for old, new in zip(pairs[::2], pairs[1::2], strict=True):
+        if text.count(old) != 1:
+            raise ValueError(f"{old!r} is not once in the base")
+        text = text.replace(old, new)
+    return text
 
 
 MECHANISMS: Mapping[str, tuple[str, tuple[str, ...]]] = {
@@ -590,8 +593,8 @@ FOREIGN_KEYS: tuple[Case, ...] = tuple(
 
 BAD: tuple[Case, ...] = (
     *(
-        Case(f"{n:03} {old!r} -> {new!r}", _edited(old, new))
-        for n, (old, new) in enumerate(MISTAKES["edits"])
+        Case(f"{n:03} {' -> '.join(map(repr, pairs))}", _edited(*pairs))
+        for n, pairs in enumerate(MISTAKES["edits"])
     ),
     *(
         Case(f"band {n:02} {having} {' '.join(keys)}".rstrip(), _with_band(having, keys))

@@ -21,7 +21,6 @@ from operators.registry import mechanism_of
 from operators.single.ladder import Grid
 from stream.config.alarms.reduction import LARGEST_STATISTIC
 from stream.config.alarms.tolerances import mapping_text, room_of
-from stream.config.moved import misplaced_keys
 from stream.config.sql.nodes import SqlProblem
 from stream.model.numbers import decimal, whole_steps
 from stream.model.queries import FirstTolerances
@@ -93,7 +92,6 @@ class AimReader:
 
     def _check_keys(self) -> None:
         """Refuse keys that the mechanism does not read, and tests too many."""
-        self.findings.refuse(misplaced_keys(self.model))
         literals = self.counting.condition.formula.literals
         if self._mechanism.panes is not None and len(literals) > 1:
             self.findings.wrong(

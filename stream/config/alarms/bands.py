@@ -35,7 +35,6 @@ from stream.config.alarms.band_statistics import (
 )
 from stream.config.alarms.band_warnings import BandWarnings, at_decider
 from stream.config.alarms.reduction import COUNTS, Function
-from stream.config.moved import misplaced_keys
 from stream.config.sql.bands import reference_of
 from stream.config.sql.nodes import SqlProblem
 from stream.model.numbers import decimal, whole_steps
@@ -184,7 +183,6 @@ class BandReader:
 
     def _check_keys(self) -> None:
         """Refuse keys that bands do not read, and ask for those that they need."""
-        self.findings.refuse(misplaced_keys(self.model))
         written = self.model.mechanism.reference
         if written is not None and (written.feed is None) == (written.value is None):
             hint = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"

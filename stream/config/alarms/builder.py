@@ -9,38 +9,30 @@ from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
+from operators.conditions.weights import Weight
 from operators.registry import OFFERED, mechanism_of
 from stream.config.alarms.aims import AimReader
 from stream.config.alarms.band_feeds import FeedReferenceReader
 from stream.config.alarms.bands import BandReader, ReadAlarm
 from stream.config.alarms.baseline import baseline_of
-from stream.config.alarms.caps import tell_caps
-from stream.config.alarms.cheaper import tell_cheaper
 from stream.config.alarms.contradictions import constant_condition
-from stream.config.alarms.early import check_early, is_steady, looks_of
-from stream.config.alarms.hold import hold_of, tell_hold
+from stream.config.alarms.excluded import excluded
 from stream.config.alarms.reduction import Tree
 from stream.config.alarms.severities import levels_of, read_levels
-from stream.config.alarms.silence import with_silence
+from stream.config.alarms.silence import ends_of, longest_run
 from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
-from stream.config.alarms.tolerances import tell_empty
-from stream.config.alarms.wanted import (
-    check_gaussian,
-    check_promise,
-    check_wanted,
-    open_keys,
-    settled,
-)
+from stream.config.alarms.wanted import open_keys, settled
+from stream.config.alarms.warnings import tell
 from stream.config.delivery.building import build_lifecycle
 from stream.config.sql.bands import BAND_SHAPE
 from stream.config.sql.select import SqlProblem, parse_sql
-from stream.model.feeds import Clock, Domain
+from stream.model.feeds import Domain
 from stream.model.fingerprints import fingerprint
 from stream.model.queries import Query
 from stream.model.regions import region_of
 from stream.windows.calendars import FixedCalendar, LocalCalendar
-from stream.windows.cumulative import CumulativeCalendar
+from stream.windows.cumulative import CumulativeCalendar, looks_of
 from stream.windows.schedule import Schedule
 
 if TYPE_CHECKING:
@@ -61,7 +53,6 @@ if TYPE_CHECKING:
 
 __all__ = ["QueryBuilder"]
 
-_IDLE_SLACK_MS = 2_000  # finding a partition idle, storing, deciding
 _MOST_CELLS = 10_000_000
 _MOST_QUEUED = 1_000_000
 
@@ -86,23 +77,22 @@ class QueryBuilder:
 
     def build(self, name: str, model: AlarmModel) -> Query | None:
         """Return the query of an alarm, or ``None`` where it has an error."""
-        before = len(self.findings.errors)
+        findings, before = self.findings, len(self.findings.errors)
         left_open = open_keys(model)
-        check_wanted(model, left_open, self.findings)
         alarms, model = model.mechanism.max_alarms, settled(model, left_open)
-        check_promise(model, left_open, self.findings)
-        how, timing = model.mechanism, model.timing
-        if model.max_fnr + (how.max_fpr or model.max_fnr) >= 1:
-            self.findings.wrong(
-                "max_fnr" if how.max_fpr is None else how.at("max_fpr"),
-                "max_fnr and max_fpr together reach 1: a coin keeps that promise",
-                "write smaller probabilities, as 0.05",
-            )
-        levels = self._levels(model, left_open)
+        parsed = self._parsed_here(model)
+        if parsed is None:
+            return None
+        calendar = self._calendar(parsed, model)
+        findings.refuse(excluded(model, parsed, left_open, calendar=calendar, budget=self.budget))
+        lifecycle = build_lifecycle(model.lifecycle, parsed.group, findings.under("lifecycle"))
+        if calendar is None or len(findings.errors) > before:
+            return None
+        levels = levels_of(model, parsed, findings)
         if not levels:
             return None
         model, parsed = levels[0].model, levels[0].parsed
-        calendar = self._calendar(parsed, model)
+        how, timing = model.mechanism, model.timing
         domain, members = (
             Domain(names, tuple(parsed.feed.fields[name].domain or () for name in names))
             for names in (parsed.group, parsed.members)
@@ -111,31 +101,21 @@ class QueryBuilder:
         if len(counted) > _MOST_CELLS:
             message = f"GROUP BY makes {len(counted)} predicates, more than {_MOST_CELLS}"
             hint = "group by fewer fields, or narrow a domain"
-            self.findings.at_sql(message, hint, parsed.window_offset)
+            findings.at_sql(message, hint, parsed.window_offset)
             return None
-        check_early(model, parsed, budget=self.budget, findings=self.findings)
-        tables = ThresholdReader(parsed.feed, counted, self.tables, self.findings)
-        read = read_levels(levels, lambda one: self._read(one, tables, left_open), self.findings)
+        tables = ThresholdReader(parsed.feed, counted, self.tables, findings)
+        read = read_levels(levels, lambda one: self._read(one, tables, left_open), findings)
         baseline = baseline_of(model, parsed, tables)
-        lifecycle = build_lifecycle(model.lifecycle, parsed.group, self.findings.under("lifecycle"))
-        check_gaussian(left_open, self.budget, self.findings)
-        hold_ms = hold_of(model, calendar, self.findings)
-        if calendar is None or read is None or len(self.findings.errors) > before:
+        if read is None or len(findings.errors) > before:
             return None
         looks, gaussian = looks_of(calendar), self.budget.gaussian is not None
         aim = replace(read.aim, alarms=alarms or read.aim.alarms, looks=looks, gaussian=gaussian)
         # One event is then in one question alone.
         once = calendar.overlap == 1 == aim.questions and self.budget.unit is PrivacyUnit.EVENT
-        aim = with_silence(
-            aim,
-            model,
-            left_open,
-            calendar=calendar,
-            cells=len(domain),
-            feed=parsed.feed,
-            budget=self.budget,
-            findings=self.findings,
-        )
+        ends = ends_of(parsed.feed, self.budget)
+        if aim.max_fnr_in_silence is not None and ends is not None:
+            asked = (longest_run(calendar, *ends) * len(domain) - 1) * aim.questions
+            aim = replace(aim, asked_in_silence=asked)
         read = replace(read, aim=aim, condition=replace(read.condition, one_question=once))
         query = Query(
             id=name,
@@ -160,12 +140,12 @@ class QueryBuilder:
             lifecycle=lifecycle,
             releases_counts=how.release == "counts",
             members=members,
-            hold_ms=hold_ms,
+            hold_ms=model.hold or 0,
         )
         if region_of(query).empty:
             message = "no event can meet this: nothing would ever be counted"
             hint = "write conditions that some event in the declared domains meets"
-            self.findings.at_sql(message, hint, parsed.where_offset)
+            findings.at_sql(message, hint, parsed.where_offset)
         return self._finished(query, parsed.measures)
 
     def _finished(self, query: Query, measures: Sequence[Measure]) -> Query | None:
@@ -178,23 +158,22 @@ class QueryBuilder:
             return None
         try:
             mechanism_of(query.mechanism).check_members(query.condition)
-            self._warn(query)
-            tell_caps(query, measures, self.budget, self.findings)
+            tell(query, measures, self.budget, self.findings)
             return replace(query, fingerprint=fingerprint(query, self.budget))
         except ConfigError as error:  # of a run that cannot be planned
             self.findings.wrong("mechanism", error.message, error.hint)
             return None
 
-    def _levels(self, model: AlarmModel, left_open: tuple[str, ...]) -> list[Level]:
-        """Return keys and SQL of an alarm by severity, if any; nothing where they are wrong."""
+    def _parsed_here(self, model: AlarmModel) -> ParsedQuery | None:
+        """Return the SQL of an alarm; ``None`` where it is wrong."""
         try:
             parsed = self._parsed(model, self.feeds)
         except SqlProblem as problem:
             self.findings.at_sql(problem.message, problem.hint, problem.offset)
-            return []
+            return None
         for note in parsed.notes:
             self.findings.warn("sql", note.message, note.hint, offset=note.offset)
-        return levels_of(model, parsed, left_open, self.findings)
+        return parsed
 
     def _parsed(self, model: AlarmModel, feeds: Mapping[str, Feed]) -> ParsedQuery:
         """Return the SQL of an alarm, read against these feeds.
@@ -272,7 +251,7 @@ class QueryBuilder:
             condition=replace(
                 counting.condition,
                 monotone=_moves_one_way(counting),
-                steady=is_steady(counting, parsed.feed, self.budget),
+                steady=self._is_steady(counting, parsed.feed),
                 members=prod(map(len, tables.domain.values[len(parsed.group) :])),
                 least=parsed.least,
             ),
@@ -280,6 +259,19 @@ class QueryBuilder:
             first=read[1],
             texts=tuple(atom.text for atom in counting.atoms),
         )
+
+    def _is_steady(self, counting: Counting, feed: Feed) -> bool:
+        """Tell whether an event moves every step count it is in by one, whatever else is there.
+
+        A distinct count forgets an event once its person comes again, an id once its copy does,
+        sums are rounded to steps, and the score of several comparisons follows now one and now
+        another.
+        """
+        condition = counting.condition
+        single = set(condition.sensitivities) == {1} and len(condition.formula.literals) == 1
+        plain = all(spec.kind is Weight.COUNT for spec in counting.aggregates)
+        of_event = self.budget.unit is PrivacyUnit.EVENT
+        return of_event and plain and single and feed.id is None
 
     @property
     def _cap(self) -> int:
@@ -346,19 +338,6 @@ class QueryBuilder:
             return ""
         cell = domain.predicate(profiles.a_cell_of(profile))
         return f" (as for {', '.join(f'{name} = {value}' for name, value in cell.items())})"
-
-    def _warn(self, query: Query) -> None:
-        feed = query.feed
-        for tell in (tell_cheaper, tell_hold, tell_empty):
-            tell(query, self.budget, self.findings)
-        waited_ms = feed.idle_margin_ms + _IDLE_SLACK_MS
-        if feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:
-            self.findings.warn(
-                ("timing", "publish_delay"),
-                "a partition in which nothing follows a window is waited for until idle_margin is"
-                " over: alarms that leave earlier tell whether one more event came",
-                f"write publish_delay: {waited_ms}ms or more, or a shorter idle_margin",
-            )
 
 
 def _moves_one_way(counting: Counting) -> bool:

@@ -7,74 +7,24 @@ lower rate of false alarms, which a run pays for by its logarithm.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from accountant.units import PrivacyUnit
-from stream.config.alarms.wanted import WRITTEN_HINT, is_searched
 from stream.windows.calendars import FixedCalendar
 
 if TYPE_CHECKING:
-    from operators.conditions.condition import Aim
-    from stream.config.findings import Findings
-    from stream.config.keys import AlarmModel
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed
     from stream.windows.calendars import Calendar
     from stream.windows.periods import Periods
 
-__all__ = ["longest_run", "with_silence"]
+__all__ = ["ends_of", "longest_run"]
 
-_KEY: Final = "max_fnr_given_no_alarm"
 _FROM_MS: Final = 1_704_067_200_000  # 2024-01-01T00:00Z, the start of a leap year
 _LOOKED_AT_MS: Final = 2 * 366 * 86_400_000
 _MOST_PERIODS: Final = 20_000
-
-
-def with_silence(  # what a run follows from
-    aim: Aim,
-    model: AlarmModel,
-    open_: tuple[str, ...],
-    *,
-    calendar: Calendar,
-    cells: int,
-    feed: Feed,
-    budget: Budget,
-    findings: Findings,
-) -> Aim:
-    """Return an aim that knows its longest silence, or has no bound where that is wrong.
-
-    Args:
-        aim: as it was read; without a bound it is returned as it is.
-        model: the alarm's keys.
-        open_: those that `tocsin plan` is to find.
-        calendar: windows of the alarm.
-        cells: predicates of a window.
-        feed: what it reads.
-        budget: unit and periods, under which runs end.
-        findings: receives errors.
-    """
-    limit = aim.max_fnr_in_silence
-    if limit is None:
-        return aim
-    span, at = _span(feed, budget), model.mechanism.at(_KEY)
-    if is_searched(model, open_):
-        message = f"{_KEY} leaves nothing to be found: a run keeps it whose keys are written"
-        findings.wrong(at, message, WRITTEN_HINT)
-    elif span is None:
-        message = f"{_KEY} is about the longest silence of a run, and these runs have no end"
-        hint = "write privacy_unit: user with a period, or the feed's history"
-        findings.wrong(at, message, hint)
-    elif limit <= aim.max_fnr:
-        message = f"{_KEY} is above max_fnr: silence never makes a miss rarer"
-        hint = f"write {_KEY}: {float(min(2 * aim.max_fnr, (1 + aim.max_fnr) / 2)):g}"
-        findings.wrong(at, message, hint)
-    else:
-        asked = (longest_run(calendar, *span) * cells - 1) * aim.questions
-        return replace(aim, asked_in_silence=asked)
-    return replace(aim, max_fnr_in_silence=None)
 
 
 def longest_run(
@@ -115,7 +65,7 @@ def longest_run(
     return int((last - first).max()) + 1
 
 
-def _span(feed: Feed, budget: Budget) -> tuple[Periods, tuple[int, int] | None] | None:
+def ends_of(feed: Feed, budget: Budget) -> tuple[Periods, tuple[int, int] | None] | None:
     """Return the periods under which runs end, and the history; ``None`` where none does."""
     if budget.unit is not PrivacyUnit.USER or budget.periods is None:
         return None

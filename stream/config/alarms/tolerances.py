@@ -5,9 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from operators.conditions.score import score_of
 from operators.registry import mechanism_of
 from stream.config.yamlfile import quoted
 from stream.model.numbers import decimal
@@ -17,8 +14,6 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from operators.conditions.condition import Aim, Condition
-    from stream.config.findings import Findings
-    from stream.model.alarms import Budget
     from stream.model.queries import AggregateSpec, Query
 
 __all__ = [
@@ -26,7 +21,6 @@ __all__ = [
     "highest_tolerance",
     "mapping_text",
     "room_of",
-    "tell_empty",
     "tolerance_text",
 ]
 
@@ -100,28 +94,3 @@ def room_of(
     if quorum or atom not in condition.formula.literals or not spec.never_negative:
         return None
     return int(condition.atoms[atom].thresholds.min()) - 1
-
-
-def tell_empty(query: Query, _: Budget, findings: Findings) -> None:
-    """Warn where nothing is promised of a predicate of which nothing was counted.
-
-    The sum of nothing is false of an average by one step alone, and a tolerance grants that.
-
-    Args:
-        query: the alarm.
-        findings: receives the warning.
-    """
-    condition, tolerances = query.condition, query.aim.tolerances
-    if len(tolerances) != len(condition.formula.atoms):  # a band's
-        return
-    if all(spec.never_negative for spec in query.aggregates):  # told comparison by comparison
-        return
-    score = score_of(condition, tolerances)
-    nothing = np.zeros((condition.statistics, condition.cells), dtype=np.int64)
-    empty = score.read(nothing)
-    if ((empty < 0) & (empty > -score.steps)).any():
-        findings.warn(
-            "tolerance",
-            "a predicate of which nothing was counted lies within the tolerance, and may ring",
-            'write AND COUNT(*) >= 20, say, with a tolerance of its own: {"COUNT(*) >= 20": 9}',
-        )

@@ -16,7 +16,6 @@ from accountant.budget.loads import kept_of, loads_of
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from operators.registry import mechanism_of
-from stream.config.alarms.early import looks_of
 from stream.config.alarms.panes import pane_of, shared_anew
 from stream.config.alarms.tolerances import aim_with
 from stream.decisions.mechanisms import plans_of
@@ -25,7 +24,7 @@ from stream.model.holds import least_hold_ms
 from stream.planning.budget import alarm_costs, period_table, periods_of
 from stream.planning.tolerances import useful_tolerance
 from stream.windows.calendars import FixedCalendar, LocalCalendar
-from stream.windows.cumulative import whole_windows
+from stream.windows.cumulative import looks_of, whole_windows
 from stream.windows.periods import Periods
 
 if TYPE_CHECKING:

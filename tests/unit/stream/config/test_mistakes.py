@@ -11,7 +11,6 @@ from stream.config.loading import check, examine, load
 from tests.support.configurations import (
     GOOD,
     HAVING,
-    MARK,
     SELECT,
     WHERE,
     WINDOW,
@@ -23,52 +22,6 @@ from tests.support.planned import Alarm, Config
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-BAD = [
-    # YAML
-    # single values
-    ("timing: {grace: 30s}", "timing: {grace: 30s}\n    share: ⟦1.5", "no part of a budget", "0.3"),
-    ("timing: {grace: 30s}", "timing: {grace: 30s}\n    share: ⟦0", "no part of a budget", "0.3"),
-    ("timing: {grace: 30s}", "timing: {grace: 30s}\n    share: ⟦half", "not a number", "0.05"),
-    (
-        "timing: {grace: 30s}",
-        "hold: ⟦5m",
-        "hold is over before another window",
-        "write hold: 1h, or more",
-    ),
-    (
-        "timing: {grace: 30s}",
-        "mechanism: panes\n    hold: ⟦3h",
-        "nothing that a hold would",
-        "resolve_after",
-    ),
-    # budget
-    # feeds
-    ("person: string", 'person: {domain: [a, ⟦"b\\x85"]}', "controls a terminal", "another"),
-    ("person: string", f"person: {{domain: [a, ⟦{'b' * 1025}]}}", "1,024 bytes", "another"),
-    # settings
-    # SQL
-]
-
-
-@pytest.mark.parametrize(("old", "new", "message", "hint"), BAD, ids=lambda text: text[:40])
-def test_every_mistake_is_named_where_it_stands(
-    tmp_path: Path, old: str, new: str, message: str, hint: str
-) -> None:
-    """A bad file gives one error with the line, the column, what is wrong and what to write."""
-    text = edited(old, new)
-    errors = check(write(tmp_path, text), environ={})
-    assert len(errors) == 1, [str(error) for error in errors]
-    error = errors[0]
-    if MARK in text:
-        assert (error.line, error.column) == place(text), str(error)
-    assert error.file.endswith("alarms.yaml")
-    assert error.line > 0
-    assert error.column > 0
-    assert message in error.message
-    assert hint in error.hint
-    assert bool(hint) <= bool(error.hint)
 
 
 @pytest.mark.parametrize(
@@ -148,23 +101,6 @@ def test_positions_survive_environment_variables(tmp_path: Path) -> None:
     assert "${ADDRESS}" in str(error)
 
 
-def test_an_event_budget_is_never_renewed(tmp_path: Path) -> None:
-    """A period under unit event is refused with the reason, lifetime is taken."""
-    text = GOOD.replace("privacy_unit: user", "privacy_unit: event").replace(
-        "  contribution: {max_groups_per_window: 2, max_events_per_group: 3}\n", ""
-    )
-    (error,) = check(write(tmp_path, text), environ={})
-    assert "never reset" in error.message
-    assert (
-        load(
-            write(tmp_path, text.replace("period: 1d", "period: lifetime")), environ={}
-        ).budget.periods
-        is None
-    )
-    (error,) = check(write(tmp_path, edited("period: 1d", "period: 0d")), environ={})
-    assert "longer than nothing" in error.message
-
-
 @pytest.mark.parametrize(
     ("shares", "wrong"),
     [
@@ -216,13 +152,6 @@ def test_max_age_outlasts_what_a_window_may_wait_for(
     other = examine(write(tmp_path, alone.replace("budget:", doors + "budget:", 1)), environ={})
     assert other.alarms is not None
     assert not other.warnings
-
-
-def test_an_alarm_by_itself_outlasts_its_own_timeout(tmp_path: Path) -> None:
-    """Its windows are too old before a partition was waited for."""
-    text = edited("timing: {grace: 30s}", "timing: {decide_timeout: 1h, max_age: 1h}")
-    (warning,) = examine(write(tmp_path, text), environ={}).warnings
-    assert "`fire-code`" in warning.message
 
 
 def test_warnings_do_not_stop_a_file(tmp_path: Path) -> None:

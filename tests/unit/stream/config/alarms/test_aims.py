@@ -131,94 +131,6 @@ def test_tolerances_are_in_units_of_the_statistics(
     assert aim.first_tolerances == first
 
 
-@pytest.mark.parametrize(
-    ("having", "lines", "message", "hint"),
-    [
-        (
-            FLAGSHIP,
-            ("tolerance: ⟦5",),
-            "count in several",
-            'tolerance: {"COUNT(*) > 50": 5, "AVG(load) > 6.5": 5, "COUNT(DISTINCT',
-        ),
-        ("QUANTILE(load, 0.9) > 5 AND COUNT(*) > 7", ("tolerance: ⟦1",), "in several", "QUANTILE"),
-        (FLAGSHIP, ('tolerance: {⟦"COUNT(*) > 51": 5}',), "no comparison", "COUNT(*) > 50"),
-        ("COUNT(*) > capacity[room]", ("tolerance: ⟦31",), "threshold, 30 where", "write 15"),
-        (
-            "COUNT(*) > 9 OR COUNT(DISTINCT person) > 90",
-            ('tolerance: {"COUNT(DISTINCT person) > 90": 10, "COUNT(*) > 9": ⟦10}',),
-            "tolerance of COUNT(*) > 9 is larger than the threshold, 9",
-            "write 4",
-        ),
-        (
-            "MAX(load) > 5",  # probe has no quorum
-            ("mechanism: probe", "tolerance: ⟦1"),
-            "larger than the threshold, 0",
-            "write 0",
-        ),
-        (
-            "MAX(load) > 5 AND COUNT(*) > 9 OR MAX(load) <= 5 AND COUNT(*) > 90",
-            ("tolerance: ⟦1",),  # and none where its negation is asked, too
-            "larger than the threshold, 0",
-            '"MAX(load) > 5": 0',
-        ),
-        (
-            "AVG(load) <= 5",
-            ('tolerance: {"COUNT(load) > 0": ⟦1}',),
-            "larger than the threshold, 0",
-            "write 0",
-        ),
-        (FLAGSHIP, ("mechanism: ⟦panes",), "comes to 3 tests", "tslm"),
-        ("COUNT(*) >= ⟦0", (), "all data meet COUNT(*) >= 0", "charged for nothing"),
-        (
-            "COUNT(*) < ⟦0",
-            (),
-            "no data can meet COUNT(*) < 0",
-            "charged for nothing",
-        ),
-        ("SUM(owed) > ⟦0", (), "no data can meet SUM(owed) > 0", "thresholds"),
-        (
-            "COUNT(*) > 50 AND MAX(load) > 5",
-            ("mechanism: probe", "tolerance: ⟦4"),
-            "tolerance of MAX(load) > 5 is larger than the threshold, 0",
-            'write one each: tolerance: {"COUNT(*) > 50": 4, "MAX(load) > 5": 0}',
-        ),
-        (
-            "COUNT(*) FILTER (WHERE \"person\" = 'a\\b') > 50 OR SUM(load) > 9",
-            ("tolerance: ⟦5",),
-            "count in several",
-            r"""{"COUNT(*) FILTER(WHERE \"person\" = 'a\\b') > 50": 5, "SUM(load) > 9": 5}""",
-        ),
-        ("COUNT(*) > 50", ('tolerance: {⟦"COUNT(*) = 50": 5}',), "no comparison", "COUNT(*) > 50"),
-        (
-            "COUNT(*) >= 20 OR AVG(load) > 3",
-            ('tolerance: {⟦"COUNT(*) BETWEEN 20 AND 50": 5}',),
-            "no comparison",
-            "COUNT(*) >= 20",
-        ),
-        ("⟦COUNT(*) > 5 AND COUNT(*) < 6", (), "no data can meet this condition", "check"),
-        (
-            "⟦COUNT(*) > capacity[room] AND COUNT(*) < 81",
-            (),
-            "no data can meet this condition (as for room = lobby)",
-            "check",
-        ),
-        (
-            "⟦" + " OR ".join(f"COUNT(*) = {3 * n}" for n in range(9)),
-            (),
-            "17 distinct tests and may have 16",
-            "several alarms",
-        ),
-        ("AVG(load) > ⟦1.000000123", (), "split a granule", "fewer decimals"),
-    ],
-)
-def test_promises_that_cannot_be_kept_are_named_where_they_stand(
-    tmp_path: Path, having: str, lines: tuple[str, ...], message: str, hint: str
-) -> None:
-    """Tolerances, thresholds and bounds that make no sense together give one error each."""
-    text = alarm(having, *lines)
-    assert_named(check(write(tmp_path, text), environ={}), text, message, hint)
-
-
 def test_sixteen_atoms_are_taken(tmp_path: Path) -> None:
     """As many tests as a formula may have, in pairs, with 256 ways to be true."""
     counts = [f"COUNT(*) FILTER (WHERE floor = {at}) > 9" for at in range(16)]
@@ -244,42 +156,12 @@ def test_thresholds_of_a_table_are_checked(tmp_path: Path) -> None:
     assert_named(errors, text, "no data can meet AVG(load) > capacity[room] (as for room = lab)")
 
 
-@pytest.mark.parametrize(
-    ("having", "lines", "message", "hint"),
-    [
-        ("COUNT(*) > 50", ("tolerance: ⟦26",), "an empty cell may ring", "write 25 or less"),
-        (
-            FLAGSHIP,
-            ('tolerance: ⟦{"COUNT(*) > 50": 5}',),
-            "0 for AVG(load) > 6.5, COUNT(D",
-            "tolerance",
-        ),
-        ("COUNT(*) FILTER (WHERE room = ⟦'loby') > 9", ("tolerance: 2",), "`loby`", "`lobby`"),
-    ],
-)
-def test_what_is_odd_about_a_condition_is_said(
-    tmp_path: Path, having: str, lines: tuple[str, ...], message: str, hint: str
-) -> None:
-    """Empty cells in reach and constant comparisons are warnings."""
-    text = alarm(having, *lines)
-    report = examine(write(tmp_path, text), environ={})
-    assert report.alarms is not None, report.errors
-    assert_named(report.warnings[:1], text, message, hint)
-
-
 def test_a_table_may_make_comparisons_constant(tmp_path: Path) -> None:
     """A count that is always at one room's threshold is wrong, and the room is named."""
     text = alarm("COUNT(*) >= ⟦capacity[room]", "tolerance: 0")
     some = write(tmp_path, text, capacity="room,seats\nlobby,120\nlab,0\nattic,-3\n")
     message = "all data meet COUNT(*) >= capacity[room] (as for room = lab)"
     assert_named(check(some, environ={}), text, message)
-
-
-def test_long_numbers_of_a_table_are_refused(tmp_path: Path) -> None:
-    """A table's number of thousands of digits is named where it stands."""
-    capacity = f"room,seats\nlobby,5\nlab,⟦{'9' * 5000}\nattic,3\n"
-    path = write(tmp_path, alarm("COUNT(*) > capacity[room]"), capacity=capacity)
-    assert_named(check(path, environ={}), capacity, "is not a number")
 
 
 @pytest.mark.parametrize(

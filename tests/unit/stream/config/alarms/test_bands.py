@@ -30,7 +30,7 @@ from stream.decisions.mechanisms import operator_of, plans_of, price_of
 from stream.events.decoder import Record
 from stream.model.fingerprints import definition
 from stream.planning.budget import budget_plan
-from tests.support.configurations import MARK, assert_named, place
+from tests.support.configurations import MARK, assert_named
 from tests.support.decoding import HASH_KEY
 from tests.support.keys import nested
 from tests.support.tree import ROOT
@@ -234,81 +234,7 @@ def test_shares_and_bounds_enter_the_fingerprint(tmp_path: Path) -> None:
 # --- what is wrong with a bad one, and what is odd
 
 
-NONE = {"mechanism": "tslm", "epsilon": None, "reference": None}
 MEDIAN = "ABS(MEDIAN(age) - REFERENCE) >= 5"
-BAD: list[tuple[str, dict[str, str | None], str, str]] = [
-    ("NOT (⟦ABS(COUNT(*) - REFERENCE) >= 50)", {}, "rings when its band is left", ">= 50"),
-    ("ABS(COUNT(*) - ⟦REFERENCE) BETWEEN 5 AND 9", {}, "belongs into a band", "ABS("),
-    ("COUNT(*) > ⟦REFERENCE + 5", {}, "belongs into a band", "ABS("),
-    ("COUNT(*) > 3 OR ABS(COUNT(*) - ⟦REFERENCE) >= 5", {}, "stands alone", "one alarm"),
-    ("⟦ABS(REFERENCE - REFERENCE) >= 50", {}, "one aggregate less REFERENCE", "ABS("),
-    (
-        "ABS(SUM(paid) - REFERENCE) >= 50",
-        {"decider": "⟦svt", "bound": '{epsilon: "0.5"}'},
-        "less than its decider",
-        "a third",
-    ),
-    (
-        "ABS(SUM(paid) - REFERENCE) >= 50",
-        {"decider": "⟦lm", "bound": "{theta: 0.9}"},
-        "lm asks for no private bound",
-        "decider: svt",
-    ),
-    ("⟦ABS(AVG(paid) - REFERENCE) >= 50", {}, "always outside this band", "another reference"),
-    ("ABS(AVG(paid) - REFERENCE) >= ⟦0.00001", {}, "a thousandth of the granule", "write 0 or"),
-    ("ABS(COUNT(*) - REFERENCE) >= ⟦1.5 * REFERENCE", {}, "above 0 and at most 1", "0.05 *"),
-    ("ABS(COUNT(*) - REFERENCE) >= ⟦REFERENCE + 5", {}, "or a share of REFERENCE", "0.05 *"),
-    ("⟦ABS(COUNT(*) - REFERENCE) >= 50", NONE, "belongs to mechanism: decider", "decider"),
-    ("COUNT(*) > 50", {**NONE, "decider": "⟦tight"}, "decider is for mechanism: decider", "remove"),
-    (BAND, {"decider": "⟦hist"}, "COUNT has no decider of the name 'hist'", "tight, em, lm"),
-    (MEDIAN, {"reference": "30", "decider": "⟦lm"}, "QUANTILE has no decider", "em, hist"),
-    ("ABS(SUM(owed) - REFERENCE) >= 50", {"decider": "⟦r2t"}, "never negative", "lower bound of 0"),
-    (
-        "ABS(SUM(paid) - REFERENCE) >= 50",
-        {"decider": "⟦lm", "epsilon": '"1e-12"'},
-        "would span more than 2^40",
-        "epsilon",
-    ),
-]
-
-
-@pytest.mark.parametrize(("band", "keys", "message", "hint"), BAD, ids=lambda each: str(each)[:40])
-def test_every_mistake_is_named_where_it_stands(
-    tmp_path: Path, band: str, keys: dict[str, str | None], message: str, hint: str
-) -> None:
-    """A bad band gives one error with its place, what is wrong and what to write instead."""
-    text = text_of(band, **keys)
-    assert_named(examined(tmp_path, text).errors, text, message, hint)
-
-
-WARNED: list[tuple[str, dict[str, str | None], str]] = [
-    ("ABS(COUNT(*) - REFERENCE) >= ⟦9", {}, "right with probability 0.95"),
-    ("ABS(SUM(paid) - REFERENCE) >= ⟦19.5", {"decider": "tight"}, "the band is narrow"),
-    (
-        "ABS(COUNT(*) - REFERENCE) >= ⟦999",
-        {"epsilon": '"1e-12"'},
-        "from no half-width on",
-    ),
-    (BAND, {"decider": "⟦lm"}, "lm keeps max_fnr 0.05 from a distance of 55 on only"),
-    (BAND, {"decider": "⟦em"}, "em keeps max_fnr 0.05 from a distance of 56 on only"),
-    (
-        "ABS(⟦MEDIAN(age) - REFERENCE) >= 5",
-        {"reference": "30"},
-        "of nothing is within no band: it rings",
-    ),
-]
-
-
-@pytest.mark.parametrize(("band", "keys", "message"), WARNED, ids=lambda each: str(each)[:40])
-def test_what_is_odd_is_named_where_it_stands(
-    tmp_path: Path, band: str, keys: dict[str, str | None], message: str
-) -> None:
-    """Narrow bands and promises that hold farther out only are warned of."""
-    text = text_of(band, **keys)
-    report = examined(tmp_path, text)
-    assert report.alarms is not None, report.errors
-    places = {(warning.line, warning.column): warning.message for warning in report.warnings}
-    assert message in places[place(text)]
 
 
 @pytest.mark.parametrize("name", ["tight", "lm", "em"])

@@ -16,7 +16,7 @@ from stream.config.alarms.mechanism_keys import (
 from stream.config.keys import AlarmModel, TimingModel
 from stream.config.loading import examine
 from stream.config.moved import misplaced_keys
-from tests.support.configurations import assert_named, edited, write
+from tests.support.configurations import edited, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,34 +63,6 @@ def test_every_key_of_a_mechanism_is_one_of_the_configuration() -> None:
     """No descriptor names a key that the configuration has no type for; no type is left over."""
     assert set(KEYS) - BESIDE.keys() == MechanismModel.model_fields.keys() - {"name"}
     assert OWN_KEYS.keys() == {*OFFERED, AUTO}
-
-
-@pytest.mark.parametrize(
-    ("written", "message", "hint"),
-    [
-        (
-            "mechanism: {svt: {⟦max_alrms: 3}}",
-            "`max_alrms` is not a key",
-            "did you mean `max_alarms`",
-        ),
-        ("mechanism: {tslm: {max_alarms: ⟦3}}", "max_alarms is for mechanism: svt", "remove it"),
-        ("mechanism: {svt: {max_alarms: ⟦some}}", "not a number", "write"),
-        ("mechanism:\n      svt:\n        max_alarms: ⟦0", "from 1 to", "write max_alarms: 10"),
-        ("mechanism: ⟦{svt: {}, tslm: {}}", "an alarm has one mechanism", "{svt: {max_alarms: 3}}"),
-        ("mechanism: ⟦{}", "an alarm has one mechanism", "{svt: {max_alarms: 3}}"),
-        ("mechanism: ⟦{svtt: {max_alarms: 3}}", "is not known", "did you mean `svt`"),
-        ("⟦max_alarms: 3", "not a key of an alarm itself", "mechanism: {svt: {max_alarms: ...}}"),
-        ("⟦max_age: 1h", "not a key of an alarm itself", "timing: {max_age: ...}"),
-        ("⟦for: 3", "not a key of an alarm itself", "lifecycle: {for: ...}"),
-    ],
-)
-def test_a_wrong_key_is_named_where_it_stands(
-    tmp_path: Path, written: str, message: str, hint: str
-) -> None:
-    """With the place that it belongs to, where there is one."""
-    text = edited("timing: {grace: 30s}", written)
-    errors = examine(write(tmp_path, text), environ={}).errors
-    assert_named(errors, text, message, hint)
 
 
 def test_only_what_keeps_its_promise_may_be_named(tmp_path: Path) -> None:

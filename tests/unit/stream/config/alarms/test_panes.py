@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from accountant.errors import ConfigError
 from accountant.units import to_loss_units
 from operators.registry import DEFAULT
 from stream.config.alarms.panes import shared_anew
@@ -114,89 +113,6 @@ def test_days_and_weeks(tmp_path: Path, windows: list[str], days: int) -> None:
     ((readers, calendar),) = panes_of(tmp_path, *written)
     assert len(readers) == len(windows)
     assert calendar == LocalCalendar(days, days, "UTC")
-
-
-REFUSED = [
-    (
-        "COUNT(*) > 100",
-        SLIDING,
-        "tolerance: 20",
-        "tolerance: 20\n    share: 0.5",
-        "its panes are what is paid for",
-        "leave share out",
-    ),
-    ("COUNT(DISTINCT person) > 100", SLIDING, "", "", "does not add up over panes", "COUNT(*)"),
-    (
-        "COUNT(DISTINCT person) > 100",
-        EARLY,
-        "privacy_unit: event",
-        "privacy_unit: user, period: 1d",
-        "would be charged for all of them",
-        "write TUMBLE instead of CUMULATE",
-    ),
-    (
-        "AVG(n) > 100",
-        HOUR,
-        "fields: {",
-        "fields: {n: {type: integer, clip: [0, 200]}, ",
-        "add up",
-        "tslm",
-    ),
-    ("COUNT(*) > 100 OR COUNT(*) < 50", SLIDING, "", "", "decides one comparison", "tslm"),
-    (
-        "COUNT(*) > 100",
-        "HOP(ts, INTERVAL '2' HOUR, INTERVAL '1' HOUR)",
-        "",
-        "",
-        "panes that none of them reads",
-        "let windows meet",
-    ),
-    (
-        "COUNT(*) > 100",
-        "HOP(ts, INTERVAL '7' SECOND, INTERVAL '1' HOUR)",
-        "",
-        "",
-        "3600 noises",
-        "start and end less often",
-    ),
-    (
-        "COUNT(*) > 100",
-        "HOP(ts, INTERVAL '7' SECOND, INTERVAL '60' SECOND)",
-        "budget:",
-        "tick: 2s\nbudget:",
-        "finer than the tick",
-        "multiples of 2000 ms",
-    ),
-    (
-        "COUNT(*) > 100",
-        SLIDING,
-        "tolerance: 20",
-        "tolerance: auto",
-        "leaves something open",
-        "write",
-    ),
-]
-
-
-@pytest.mark.parametrize(("having", "window", "old", "new", "message", "hint"), REFUSED)
-def test_what_cannot_be_decided_from_panes(
-    tmp_path: Path, having: str, window: str, old: str, new: str, *, message: str, hint: str
-) -> None:
-    """Each with its place, and what to write instead."""
-    file = tmp_path / "alarms.yaml"
-    head = HEAD.format(rooms="hall", until="02:00", wall="4", ledger="sqlite:///a.db")
-    text = head + over("one", window, having=having)
-    assert old in text
-    if new == "tolerance: auto":
-        new += "\n    baseline: 10\n    false_alarms: 1 a week"
-    file.write_text(text.replace(old, new, 1) if old else text)
-    errors = examine(file, environ={}).errors
-    found = [error for error in errors if message in error.message]
-    assert len(found) == 1, [error.message for error in errors]
-    (error,) = found
-    assert isinstance(error, ConfigError)
-    assert (error.line or 0) > 8
-    assert hint in (error.hint or "")
 
 
 PEOPLE = "COUNT(DISTINCT person) > {}"

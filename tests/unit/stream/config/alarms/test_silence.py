@@ -8,10 +8,9 @@ import numpy as np
 import pytest
 
 from stream.config.alarms.silence import longest_run
-from stream.config.loading import examine, load
+from stream.config.loading import load
 from stream.windows.calendars import Calendar, FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
-from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,27 +109,3 @@ def test_an_aim_knows_its_silence(tmp_path: Path) -> None:
     path = written(tmp_path, DAY, SVT.replace("0.1", "0.1, repeat: 2"))
     aim = load(path, environ={}).queries["crowd"].aim
     assert (aim.asked_in_silence, float(aim.max_fnr_in_silence or 0)) == ((24 * 3 - 1) * 2, 0.1)
-
-
-@pytest.mark.parametrize(
-    ("budget", "lines", "message"),
-    [
-        ('privacy_unit: event, epsilon_max: "4"', SVT, "these runs have no end"),
-        ('privacy_unit: user, epsilon_max: "4", period: lifetime', SVT, "these runs have no end"),
-        (
-            DAY,
-            SVT.replace("svt", "tslm"),
-            "tslm does not read it",
-        ),
-        (DAY, SVT.replace("0.1", "0.04, max_fpr: 0.6"), "is above max_fnr"),
-        (DAY, f"{SVT}\n    baseline: 20\n    false_alarms: 1 per week", "nothing to be found"),
-    ],
-)
-def test_what_cannot_be_kept_is_refused_at_the_key(
-    tmp_path: Path, budget: str, lines: str, message: str
-) -> None:
-    """One error, with what to write."""
-    path = written(tmp_path, budget, lines)
-    (error,) = (each for each in examine(path, environ={}).errors if message in each.message)
-    assert error.hint
-    assert f"{path.name}:15:" in str(error).replace(str(ROOT), "")

@@ -19,7 +19,6 @@ from stream.config.sql.select import ParsedQuery, SqlProblem, parse_sql
 from stream.model.feeds import Codec, Feed, Field, FieldType
 from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
 from stream.windows.localtime import DAY_MS
-from tests.support.marked import assert_refused
 
 FIELDS = (
     Field("person", FieldType.STRING),
@@ -180,31 +179,6 @@ def test_quoted_names_and_comments_are_taken() -> None:
 def test_without_group_fields_select_is_one_or_nothing(select: str) -> None:
     """A query of the window alone selects 1."""
     assert parse(query(select=select, group=HOUR)).group == ()
-
-
-CUMULATE = "room, CUMULATE(ts, {}, INTERVAL '1' HOUR)"
-BAD = [
-    (query(group=CUMULATE.format("INTERVAL ⟦'7' MINUTE")), "divide", "step first"),
-    (query(group=CUMULATE.format("INTERVAL ⟦'60' MINUTE")), "two or more", "step first"),
-    (query(group=CUMULATE.format("INTERVAL ⟦'2' HOUR")), "divide", "step first"),
-    (query(group=CUMULATE.format("INTERVAL ⟦'3' SECOND")), "at most 1000", "longer"),
-    (query(group=CUMULATE.format("INTERVAL ⟦'1' DAY")), "in hours or shorter", "'24' HOUR"),
-    ("⟦", "empty", "SELECT fields"),
-    (query(select="⟦1"), "not a number", "SELECT room"),
-    (query(source="⟦shop.sales"), "not a feed", 'quote it: "shop.sales"'),
-    ("⟦" + query(source="(SELECT 1)"), "FROM is missing", "SELECT"),
-    (query(source="badges, ⟦badges"), "JOIN is not supported", "SELECT"),
-    (query(rest=" ORDER BY ⟦room"), "ORDER BY is not supported", "SELECT"),
-    (query(where="room = ⟦'lab"), "not closed", "close"),
-    (query(where="open = ⟦1"), "TRUE or FALSE", "TRUE"),
-    (query(group="room, ⟦SLIDE(ts, INTERVAL '1' HOUR)"), "SLIDE() is not a window", "TUMBLE"),
-]
-
-
-@pytest.mark.parametrize(("sql", "message", "hint"), BAD, ids=lambda text: text[-50:])
-def test_everything_else_is_refused_at_its_place(sql: str, message: str, hint: str) -> None:
-    """What is outside the grammar is named, pointed at, and answered with what to write."""
-    assert_refused(parse, sql, message, hint)
 
 
 WORDS = [
