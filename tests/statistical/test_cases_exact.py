@@ -82,9 +82,9 @@ def test_tslm_is_its_table(tmp_path: Path) -> None:
 
 
 def by_levels(ladder: Ladder, step: int, *, chained: bool = True) -> float:
-    """Return how likely a cell fires: R_j of ``docs/research/proofs/detection.md``, added up on a lattice.
+    """Return how likely a cell fires: R_j of ``docs/research/proofs/detection.md``.
 
-    The coarsest level, whose noise is wide, is added up in closed form.
+    Added up on a lattice; the coarsest level, whose noise is wide, in closed form.
 
     Args:
         ladder: its levels.
