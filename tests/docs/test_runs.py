@@ -102,7 +102,7 @@ def test_what_is_said_of_silence() -> None:
     baseline = Svt.planned(condition(), aim(20, Fraction(1, 20)))
     most = next(n for n in range(99) if baseline.missed_in_silence(n, beyond=True) > 0.1) - 1
     assert (most + 1, 1_440 // 8) == (3 * 8, 180)
-    assert f"0.1 holds for {most + 1} such questions, eight windows" in TEXT
+    assert f"0.1 holds for {most + 1} such queries, eight windows" in TEXT
     for run in (quiet, baseline):
         assert run.missed_in_silence(2) > 0.5
 
