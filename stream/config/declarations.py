@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import sys
 from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
-from accountant.errors import ConfigError
 from stream.config.places import ledger_url
 from stream.config.scalars import closest
 from stream.config.security import check_security
-from stream.config.tables import canonical, read_domain
+from stream.config.tables import read_domain, values_of
 from stream.model.addresses import is_loopback
 from stream.model.alarms import KafkaSettings, Settings
 from stream.model.contributions import article
@@ -179,30 +179,12 @@ def _domain(
         findings.wrong(at, message, "use type: string or type: integer", key=True)
         return None
     if isinstance(declared, str):
-        path = findings.folder / declared
-        try:
-            return read_domain(path, kind)
-        except OSError as error:
-            reason = error.strerror or "cannot be read"
-            hint = f"write one public value per line into {path}"
-            findings.wrong(at, f"cannot read the domain's file: {reason}", hint)
-        except ConfigError as error:
-            findings.errors.append(error)
-        return None
-    values: dict[str, None] = {}
-    for index, text in enumerate(declared):
-        try:
-            value = canonical(text, kind)
-        except ValueError as error:
-            hint = "remove it, or declare the field as string"
-            if kind is FieldType.STRING:
-                hint = "write another value, in the events as well"
-            findings.wrong((at, index), f"`{text[:40]}` {error}", hint)
-            continue
-        if value in values:
-            findings.wrong((at, index), f"`{value[:40]}` is listed twice", "remove one of them")
-        values[value] = None
-    return tuple(values)
+        read = partial(read_domain, kind=kind)
+        return findings.beside(at, declared, "domain", read, "one public value per line")
+    listed = ((text, findings.place(at, index)) for index, text in enumerate(declared))
+    values, errors = values_of(listed, kind)
+    findings.errors.extend(errors)
+    return values
 
 
 def _check_names(fields: Iterable[str], model: FeedModel, findings: Findings) -> None:

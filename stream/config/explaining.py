@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -14,7 +13,7 @@ from stream.config.moved import of_place
 from stream.config.scalars import closest
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from accountant.errors import ConfigError
     from stream.config.yamlfile import Document, Loc
@@ -40,26 +39,20 @@ def read_as(
     try:
         return whole.model_validate(document.tree), findings
     except ValidationError as error:
-        found = _Errors(document, error.errors(), models_of(whole), examples)
-        findings.errors.extend(found.explained())
+        findings.errors.extend(_explained(document, error.errors(), whole, examples))
         return None, findings
 
 
-@dataclass(frozen=True)
-class _Errors:
-    """What pydantic says of a file."""
-
-    document: Document
-    details: list[Any]
-    models: Mapping[tuple[str, ...], type[BaseModel]]
-    examples: Mapping[str, str]
-
-    def explained(self) -> list[ConfigError]:
-        """Return its errors as ours."""
-        return [self._explained(each) for each in self.details if not self._misspelt(each)]
-
-    def _explained(self, detail: Any) -> ConfigError:
-        """Return one error at its place in the file."""
+def _explained(
+    document: Document, details: list[Any], whole: type[BaseModel], examples: Mapping[str, str]
+) -> Iterator[ConfigError]:
+    """Yield what pydantic says of a file as our errors, each at its place."""
+    near = {
+        detail["loc"]: _nearest(detail["loc"], whole)
+        for detail in details
+        if detail["type"] == "extra_forbidden"
+    }
+    for detail in details:
         loc: Loc = detail["loc"]
         key = loc[-1:] == ("[key]",)
         loc = loc[:-1] if key else loc
@@ -68,33 +61,27 @@ class _Errors:
             case "tocsin":
                 message, hint = detail["ctx"]["message"], detail["ctx"]["hint"]
             case "missing":
+                # It may be there under a misspelt name, which is told by itself.
+                if any(at[:-1] == loc[:-1] and f"`{name}`" in said for at, said in near.items()):
+                    continue
                 message = f"`{name}` is missing"
-                hint = f"write {self.examples.get(name, f'{name}: ...')}"
+                hint = f"write {examples.get(name, f'{name}: ...')}"
             case "extra_forbidden" if (said := of_place(loc)) is not None:
                 (message, hint), key = said, loc[2:3] != ("mechanism",)
             case "extra_forbidden":
-                message, hint, key = f"`{name}` is not a key here", self._nearest(loc), True
+                message, hint, key = f"`{name}` is not a key here", near[loc], True
             case "list_type":
                 message, hint = "a list belongs here", "begin each part with `- `"
             case _:
                 message, hint = "a mapping belongs here", "write `key: value` lines, indented"
-        return self.document.place(loc, key=key).error(message, hint)
+        yield document.place(loc, key=key).error(message, hint)
 
-    def _misspelt(self, detail: Any) -> bool:
-        """Tell whether a key is missing only because it is there under a misspelt name."""
-        loc = detail["loc"]
-        return detail["type"] == "missing" and any(
-            other["type"] == "extra_forbidden"
-            and other["loc"][:-1] == loc[:-1]
-            and f"`{loc[-1]}`" in self._nearest(other["loc"])
-            for other in self.details
-        )
 
-    def _nearest(self, loc: Loc) -> str:
-        """Return which key of its mapping may be meant by one that is none."""
-        for pattern, model in self.models.items():
-            if len(pattern) == len(loc) - 1 and all(
-                part in ("*", step) for part, step in zip(pattern, loc, strict=False)
-            ):
-                return closest(str(loc[-1]), keys_of(model))
-        return ""
+def _nearest(loc: Loc, whole: type[BaseModel]) -> str:
+    """Return which key of its mapping may be meant by one that is none."""
+    for pattern, model in models_of(whole).items():
+        if len(pattern) == len(loc) - 1 and all(
+            part in ("*", step) for part, step in zip(pattern, loc, strict=False)
+        ):
+            return closest(str(loc[-1]), keys_of(model))
+    return ""

@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from accountant.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    from accountant.errors import ConfigError
     from stream.config.reading import Place
     from stream.config.yamlfile import Document, Loc
 
     Problem = tuple[str | Loc, str, str] | tuple[str | Loc, str, str, int]
 
 __all__ = ["Findings"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,29 @@ class Findings:
     def place(self, *steps: str | int) -> Place:
         """Return where a value stands."""
         return self.document.place((*self.at, *steps))
+
+    def beside(
+        self, at: str | Loc, name: str, what: str, read: Callable[[Path], T], holds: str
+    ) -> T | None:
+        """Return what a file beside this one holds; ``None`` where something is wrong with it.
+
+        Args:
+            at: where it is named.
+            name: its path, as written.
+            what: it is, for errors.
+            read: reads it; raises ``OSError`` or ``ConfigError``.
+            holds: what is to be written into it.
+        """
+        path = self.folder / name
+        try:
+            return read(path)
+        except OSError as error:
+            reason = error.strerror or "cannot be read"
+            message = f"cannot read the {what}'s file: {reason}"
+            self.wrong(at, message, f"write {holds} into {path}")
+        except ConfigError as error:
+            self.errors.append(error)
+        return None
 
     def refuse(self, problems: Iterable[Problem]) -> None:
         """Note errors: of each the place, the message, a hint and, in SQL, so many characters.

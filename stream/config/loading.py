@@ -9,17 +9,16 @@ environment variable held.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING, Any
 from zoneinfo import available_timezones
 
 from pydantic import ValidationError
 
 from accountant.errors import ConfigError
-from accountant.units import PrivacyUnit
 from stream.config.alarms.builder import QueryBuilder
 from stream.config.alarms.panes import with_panes
-from stream.config.alarms.period_caps import check_period_caps
+from stream.config.alarms.together import excluded_caps, excluded_shares, watched_references
 from stream.config.alarms.wanted import OPEN_WORDS
 from stream.config.budgets import build_budget
 from stream.config.declarations import build_feeds, build_kafka, build_settings
@@ -32,7 +31,6 @@ from stream.config.tables import Table, read_table
 from stream.config.yamlfile import Document, load_document
 from stream.model.alarms import Alarms, scope_of
 from stream.model.feeds import Clock
-from stream.model.numbers import decimal
 from stream.model.references import waited_ms
 from stream.windows.localtime import load_zone
 
@@ -159,11 +157,10 @@ def _alarms(model: FileModel, path: Path, lock: Lock, findings: Findings) -> Ala
         delivery=delivery,
         board=board,
     )
-    _refuse_watched_references(alarms, findings)
-    _refuse_shares(alarms, findings)
+    findings.refuse((*watched_references(alarms), *excluded_shares(alarms)))
     _warn_of_ages(alarms, findings)
     alarms = with_panes(_with_open_ones_apart(alarms, lock, findings), findings)
-    check_period_caps(alarms, findings)
+    findings.refuse(excluded_caps(alarms))
     return alarms
 
 
@@ -190,44 +187,6 @@ def _with_open_ones_apart(alarms: Alarms, lock: Lock, findings: Findings) -> Ala
         )
     running = {name: query for name, query in alarms.queries.items() if name not in left}
     return replace(alarms, queries=running, open=left)
-
-
-def _refuse_watched_references(alarms: Alarms, findings: Findings) -> None:
-    """Refuse references counted on a feed whose events some alarm protects."""
-    watched = {query.feed.name: query.id for query in alarms.queries.values()}
-    for query in alarms.queries.values():
-        reference = query.reference
-        if reference is not None and reference.feed.name in watched:
-            name = reference.feed.name
-            findings.wrong(
-                ("alarms", query.id, "mechanism", query.mechanism, "reference", "feed"),
-                f"alarm `{watched[name]}` protects the events of `{name}`: a reference is public",
-                "take a feed that holds nobody's data",
-            )
-
-
-def _refuse_shares(alarms: Alarms, findings: Findings) -> None:
-    """Refuse shares that together are more than the budget, or of a budget that has none."""
-    total = Fraction(0)
-    for query in alarms.queries.values():
-        if not query.share:
-            continue
-        loc = ("alarms", query.id, "share")
-        if alarms.budget.unit is PrivacyUnit.EVENT:
-            findings.wrong(
-                loc,
-                "under privacy_unit: event no window takes another's part: an event is in few",
-                "leave share out; `tocsin plan` says which windows fit beside one another",
-            )
-            continue
-        total += query.share
-        if total > 1:
-            findings.wrong(
-                loc,
-                f"the shares up to here are {decimal(total)} of one budget",
-                "write shares that are 1 together at most",
-            )
-            return
 
 
 def _warn_of_ages(alarms: Alarms, findings: Findings) -> None:
@@ -270,13 +229,9 @@ def zone_of(name: str, findings: Findings) -> ZoneInfo:
 def _tables(model: FileModel, findings: Findings) -> dict[str, Table]:
     tables: dict[str, Table] = {}
     for name, declared in model.tables.items():
-        path = findings.folder / declared.file
-        try:
-            tables[name] = read_table(path, key=declared.key, value=declared.value)
-        except OSError as error:
-            reason = error.strerror or "cannot be read"
-            hint = f"write a CSV file with a header into {path}"
-            findings.wrong(("tables", name), f"cannot read the table's file: {reason}", hint)
-        except ConfigError as error:
-            findings.errors.append(error)
+        read = partial(read_table, key=declared.key, value=declared.value)
+        holds = "a CSV file with a header"
+        table = findings.beside(("tables", name), declared.file, "table", read, holds)
+        if table is not None:
+            tables[name] = table
     return tables

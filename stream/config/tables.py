@@ -18,11 +18,13 @@ from stream.model.feeds import FieldType
 from stream.model.numbers import number
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from fractions import Fraction
     from pathlib import Path
 
-__all__ = ["Cell", "Table", "canonical", "read_domain", "read_table"]
+    from accountant.errors import ConfigError
+
+__all__ = ["Cell", "Table", "canonical", "read_domain", "read_table", "values_of"]
 
 _INT64 = 2**63
 _UNFIT: Final = re.compile(f"[{UNFIT}]")
@@ -91,27 +93,46 @@ def read_domain(path: Path, kind: FieldType) -> tuple[str, ...]:
         OSError: the file cannot be read.
         ConfigError: a value is repeated or of another type; or there is none.
     """
+    lines = enumerate(decoded(read_whole(path), str(path)).split("\n"), start=1)
+    listed = (
+        (value, Place(str(path), line, raw.index(value) + 1))
+        for line, raw in lines
+        if (value := raw.strip())
+    )
+    values, errors = values_of(listed, kind)
+    if errors:
+        raise errors[0]
+    if not values:
+        place = Place(str(path))
+        raise place.error("the domain is empty", "write one public value per line")
+    return values
+
+
+def values_of(
+    listed: Iterable[tuple[str, Place]], kind: FieldType
+) -> tuple[tuple[str, ...], list[ConfigError]]:
+    """Return public values as events are compared with them, and what is wrong with some.
+
+    Args:
+        listed: as written, each with its place.
+        kind: type of the field.
+    """
     first: dict[str, int] = {}
-    for line, raw in enumerate(decoded(read_whole(path), str(path)).split("\n"), start=1):
-        value = raw.strip()
-        if not value:
-            continue
-        place = Place(str(path), line, raw.index(value) + 1)
+    errors = []
+    for text, place in listed:
         try:
-            known = canonical(value, kind)
+            value = canonical(text, kind)
         except ValueError as error:
             hint = "remove it, or declare the field as string"
             if kind is FieldType.STRING:
                 hint = "write another value, in the events as well"
-            raise place.error(f"`{value[:40]}` {error}", hint) from None
-        if known in first:
-            hint = f"remove one of them; the first stands on line {first[known]}"
-            raise place.error(f"`{value[:40]}` is listed twice", hint)
-        first[known] = line
-    if not first:
-        place = Place(str(path))
-        raise place.error("the domain is empty", "write one public value per line")
-    return tuple(first)
+            errors.append(place.error(f"`{text[:40]}` {error}", hint))
+            continue
+        if value in first:
+            hint = f"remove one of them; the first stands on line {first[value]}"
+            errors.append(place.error(f"`{text[:40]}` is listed twice", hint))
+        first.setdefault(value, place.line)
+    return tuple(first), errors
 
 
 def read_table(path: Path, *, key: str | None = None, value: str | None = None) -> Table:

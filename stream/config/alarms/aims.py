@@ -19,10 +19,10 @@ from operators.conditions.weights import Weight
 from operators.descriptors import FOR_FORMULAS
 from operators.registry import mechanism_of
 from operators.single.ladder import Grid
-from stream.config.alarms.reduction import LARGEST_STATISTIC
+from stream.config.alarms.thresholds import in_steps
 from stream.config.alarms.tolerances import mapping_text, room_of
 from stream.config.sql.nodes import SqlProblem
-from stream.model.numbers import decimal, whole_steps
+from stream.model.numbers import decimal
 from stream.model.queries import FirstTolerances
 
 if TYPE_CHECKING:
@@ -169,22 +169,15 @@ class AimReader:
 
     def _amount_is_wrong(self, value: Fraction, atom: int, at: Loc) -> bool:
         spec = self.counting.spec_of(atom)
-        unit = spec.per_unit
+        summed = spec.kind in {Weight.SUM, Weight.OFFSET, Weight.LINEAR}
+        of = "the step that sums count in" if summed else ""
+        _, message, hint = in_steps(value, spec.per_unit, "tolerance", of)
         if value < 0:
             message = "a tolerance is how far below the threshold ringing is no error: 0 or more"
-            self.findings.wrong(at, message, "write tolerance: 0")
-            return True
-        _, hint = whole_steps(value, unit)
-        if hint:
-            message = f"the tolerance {decimal(value)} is not a multiple of {decimal(unit)}, the"
-            message += " step that sums count in"
-            if spec.kind not in {Weight.SUM, Weight.OFFSET, Weight.LINEAR}:
-                message = f"the tolerance of a count is a whole number, not {decimal(value)}"
+            hint = "write tolerance: 0"
+        if message:
             self.findings.wrong(at, message, hint)
-        elif value / unit >= LARGEST_STATISTIC:
-            self.findings.wrong(at, "the tolerance is beyond 62 bits", "write a smaller number")
-            return True
-        return bool(hint)
+        return bool(message)
 
     def _room(self, atom: int) -> int | None:
         condition = self.counting.condition

@@ -18,12 +18,17 @@ from operators.base import Band
 from operators.conditions.condition import Aim
 from operators.conditions.widths import Relative, half_widths
 from operators.deciders import (
+    Average,
+    ExponentialBand,
     HistogramBand,
+    LaplaceBand,
     OverDomain,
     PrivateBound,
     Quantile,
     TightBand,
     choose,
+    effective_from,
+    kept_from,
     planned,
 )
 from stream.config.alarms.band_statistics import (
@@ -33,11 +38,11 @@ from stream.config.alarms.band_statistics import (
     span_of,
     unit_of,
 )
-from stream.config.alarms.band_warnings import BandWarnings, at_decider
 from stream.config.alarms.reduction import COUNTS, Function
+from stream.config.alarms.thresholds import in_steps
 from stream.config.sql.bands import reference_of
 from stream.config.sql.nodes import SqlProblem
-from stream.model.numbers import decimal, whole_steps
+from stream.model.numbers import decimal
 from stream.model.queries import FirstTolerances
 
 if TYPE_CHECKING:
@@ -52,6 +57,7 @@ if TYPE_CHECKING:
     from stream.config.keys import AlarmModel
     from stream.config.sql.bands import BandAsked
     from stream.config.sql.select import ParsedQuery
+    from stream.config.yamlfile import Loc
     from stream.model.queries import AggregateSpec, ReferenceFeed
 
 __all__ = ["MOST_STATISTICS", "BandReader", "ReadAlarm"]
@@ -131,15 +137,15 @@ class BandReader:
         if feed_reference is None and self._is_constant(tau, references):
             return None
         decider = self._decider(kind, tau)
-        if isinstance(decider, TightBand | HistogramBand) and self._waits_for(feed_reference, kind):
+        # Rows around a reference would have to be counted before it is known.
+        waits = feed_reference is not None and isinstance(kind, Quantile)
+        if waits and isinstance(decider, TightBand | HistogramBand):
             decider = OverDomain(decider)
         if decider is None or self._counts_too_much(decider):
             return None
         counting = BandCounting.of(decider, kind, measure, feed, references=references)
         known = references if feed_reference is None else None
-        BandWarnings(self.model, self.asked, self._granule, self.findings).tell(
-            decider, kind, known
-        )
+        self._warn(decider, kind, known)
         distance = f"{measure.text} - REFERENCE"
         return ReadAlarm(
             aggregates=counting.aggregates,
@@ -178,11 +184,13 @@ class BandReader:
         return unit_of(self.asked.measure, self.parsed.feed)
 
     @property
-    def _of_values(self) -> bool:
-        return self.asked.measure.function not in COUNTS
+    def _at_decider(self) -> Loc:
+        """Where the decider is chosen."""
+        how = self.model.mechanism
+        return ("mechanism",) if how.decider is None else how.at("decider")
 
     def _check_keys(self) -> None:
-        """Refuse keys that bands do not read, and ask for those that they need."""
+        """Refuse a reference that is none, or two."""
         written = self.model.mechanism.reference
         if written is not None and (written.feed is None) == (written.value is None):
             hint = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"
@@ -232,18 +240,11 @@ class BandReader:
 
     def _in_granules(self, number: Fraction, what: str) -> tuple[Fraction, str, str]:
         """Return a number in granules, or what is wrong with it and a hint."""
-        granule = self._granule
-        steps, hint = whole_steps(number, granule)
-        if hint:
-            part = "a thousandth of " if self.asked.measure.function is Function.AVG else ""
-            message = f"the {what} {decimal(number)} is not a multiple of {decimal(granule)}"
-            message += f", {part}the granule of `{self.asked.measure.field}`"
-            if not self._of_values:
-                message = f"the {what} of a count is a whole number, not {decimal(number)}"
-            return Fraction(0), message, hint
-        if abs(steps) >= _FARTHEST:
-            return Fraction(0), f"the {what} is beyond 60 bits", "write a smaller number"
-        return Fraction(steps), "", ""
+        measure, of = self.asked.measure, ""
+        if measure.function not in COUNTS:
+            part = "a thousandth of " if measure.function is Function.AVG else ""
+            of = f"{part}the granule of `{measure.field}`"
+        return in_steps(number, self._granule, what, of, most=_FARTHEST)
 
     def _is_constant(self, tau: HalfWidth, references: NDArray[np.int64]) -> bool:
         """Report bands that hold all values of a cell, or none."""
@@ -270,8 +271,8 @@ class BandReader:
     def _decider(self, kind: Kind, tau: HalfWidth) -> Decider | None:
         """Return the decider, chosen where that is asked for."""
         name: str = self.model.mechanism.decider or "auto"
-        promised = self.model.max_fnr
-        at = at_decider(self.model)
+        promised, bound = self.model.max_fnr, self.model.mechanism.bound
+        at = self._at_decider
         try:
             if name == "auto":
                 choice = choose(
@@ -284,37 +285,88 @@ class BandReader:
                 )
                 name = choice.decider
                 self.findings.note(at, f"decider: auto takes {name}: {choice.why}")
-            if name == "tight" and self.model.mechanism.bound is None:
+            if name == "tight" and bound is None:
                 return TightBand.planned(kind, self._epsilon, tau, boundary=promised)
-            return planned(name, kind, self._epsilon, tau, promised, bound=self._bound())
+            private = None
+            if bound is not None:
+                private = PrivateBound(bound.theta or PrivateBound().theta, bound.epsilon)
+            return planned(name, kind, self._epsilon, tau, promised, bound=private)
         except ConfigError as error:
             self.findings.wrong(at, error.message, error.hint)
             return None
-
-    def _bound(self) -> PrivateBound | None:
-        """Return what is asked of a private bound.
-
-        Raises:
-            ConfigError: a share too fine.
-        """
-        written, usual = self.model.mechanism.bound, PrivateBound()
-        if written is None:
-            return None
-        return PrivateBound(written.theta or usual.theta, written.epsilon)
-
-    @staticmethod
-    def _waits_for(reference: ReferenceFeed | None, kind: Kind) -> bool:
-        """Tell whether rows around a reference would have to be counted before it is known."""
-        return reference is not None and isinstance(kind, Quantile)
 
     def _counts_too_much(self, decider: Decider) -> bool:
         rows, cells = len(decider.statistics), len(self.tables.domain)
         if rows <= MOST_STATISTICS and rows * cells <= _MOST_COUNTED:
             return False
         self.findings.wrong(
-            at_decider(self.model),
+            self._at_decider,
             f"{decider.name} counts {rows} statistics of {cells} predicates: more than"
             f" {MOST_STATISTICS}, or {_MOST_COUNTED} in all",
             "write decider: tight, or declare a coarser granule for the field",
         )
         return True
+
+    def _warn(self, decider: Decider, kind: Kind, references: NDArray[np.int64] | None) -> None:
+        """Warn of empty cells, of what is kept from a distance on only, and of narrow bands.
+
+        Args:
+            decider: planned for the alarm.
+            kind: its aggregate.
+            references: shape (cells,), int64; ``None`` where they are counted.
+        """
+        tau: int | None = None
+        if not isinstance(decider.tau, Relative):
+            tau = decider.tau
+        elif references is not None:
+            tau = int(half_widths(decider.tau, references).min())
+        if isinstance(kind, Quantile | Average):
+            rings = "it rings"
+            if isinstance(kind, Quantile) and decider.name == "em":
+                rings = "a draw decides about an empty cell"
+            self.findings.warn(
+                "sql",
+                f"{self.asked.measure.text} of nothing is within no band: {rings}",
+                "take predicates that may stay empty out of the domain, or expect their alarms",
+                offset=self.asked.measure.offset,
+            )
+        if decider.name != "tight":
+            self._warn_of_misses(decider, tau)
+        if isinstance(kind, Quantile | Average) or tau is None:
+            return
+        least = effective_from(decider, kind, self.model.max_fnr)
+        if least is not None and tau < least:
+            self._warn_of_width(decider, least)
+
+    def _warn_of_width(self, decider: Decider, least: int) -> None:
+        """Say from what half-width, or reference, on cells that meet it seldom ring."""
+        distance, hint = decimal(least * self._granule), "write a larger band, or a larger epsilon"
+        reached = f"from {distance} on, its effectiveness threshold"
+        if isinstance(decider.tau, Relative):
+            reached = (
+                f"from a reference of {decimal(decider.tau.reached_from(least) * self._granule)} on"
+            )
+        if least >= _FARTHEST:
+            reached, hint = "from no half-width on", "write a larger epsilon"
+        self.findings.warn(
+            "sql",
+            f"the band is narrow for this epsilon: {decider.name} is right with probability"
+            f" {float(1 - self.model.max_fnr):g} about a cell that meets its reference {reached}",
+            hint,
+            offset=self.asked.tau_offset,
+        )
+
+    def _warn_of_misses(self, decider: Decider, tau: int | None) -> None:
+        """Say where a decider keeps max_fnr, if not everywhere outside its band."""
+        promised = f"max_fnr {decimal(self.model.max_fnr)}"
+        message = f"no distance is known from which {decider.name} keeps {promised}"
+        if isinstance(decider, LaplaceBand | ExponentialBand) and tau is not None:
+            kept = kept_from(decider, float(self.model.max_fnr), tau)
+            message = f"{decider.name} keeps {promised} at no distance from its reference"
+            if kept is not None:
+                distance = decimal(kept * self._granule)
+                message = f"{decider.name} keeps {promised} from a distance of {distance} on only"
+                if isinstance(decider.tau, Relative):
+                    message += ", where the reference is least"
+        hint = "write decider: tight, which keeps it everywhere outside the band"
+        self.findings.warn(self._at_decider, message, hint)

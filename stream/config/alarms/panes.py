@@ -90,15 +90,6 @@ def pane_count(calendar: Calendar) -> int:
     return _times(calendar, pane_of(calendar))
 
 
-def pane_of(calendar: Calendar) -> Calendar:
-    """Return the panes of windows that share them with no other alarm.
-
-    Args:
-        calendar: of windows of a fixed length or of whole local days.
-    """
-    return _pane([calendar])
-
-
 def no_panes_for(query: Query, alarms: Alarms) -> bool:
     """Tell whether something speaks against deciding an alarm from panes.
 
@@ -158,11 +149,11 @@ class _Shared:
         Raises:
             ConfigError: the windows of one would have too many.
         """
-        calendar = _pane([query.calendar for query in queries])
-        if _counts_people(queries[0]) and _length(calendar) < _length(queries[0].calendar):
+        calendar = pane_of(*(query.calendar for query in queries))
+        if _counts_people(queries[0]) and calendar.lengths[0] < queries[0].calendar.lengths[0]:
             # Who counts in a pane follows from those before it in the window.
-            size_ms = _length(queries[0].calendar)
-            calendar = CumulativeCalendar(size_ms, _length(calendar), calendar.schedule)
+            size_ms = queries[0].calendar.lengths[0]
+            calendar = CumulativeCalendar(size_ms, calendar.lengths[0], calendar.schedule)
         units = max(_units(query, calendar) for query in queries)
         return cls(tuple(queries), calendar, units)
 
@@ -197,7 +188,7 @@ class _Shared:
         nothing = np.zeros(cells, dtype=np.int64)  # no threshold is a pane's own
         own = replace(
             dearest,
-            id=panes_name(f"{terms} {_pane_length(self.calendar)}"),
+            id=panes_name(f"{terms} {min(self.calendar.lengths)}"),
             calendar=self.calendar,
             condition=Condition.single(IntegerTest(Comparison.GE, nothing, sensitivity)),
             aim=replace(dearest.aim, panes=1, pane_units=self.units, looks=1, severities=()),
@@ -248,12 +239,10 @@ def _warn_of_caps(readers: Iterable[Query], budget: Budget, findings: Findings) 
 
 def _able(query: Query, alarms: Alarms, findings: Findings) -> bool:
     """Tell whether an alarm can be decided from panes; what speaks against it is reported."""
-    obstacle = next(_obstacles(query, alarms), None)
-    if obstacle is not None:
-        key, why, hint = obstacle
-        steps = (key,) if isinstance(key, str) else key
-        findings.wrong(("alarms", query.id, *steps), f"no panes for this alarm: {why}", hint)
-    return obstacle is None
+    for key, why, hint in _obstacles(query, alarms):
+        findings.under("alarms", query.id).wrong(key, f"no panes for this alarm: {why}", hint)
+        return False
+    return True
 
 
 def _obstacles(query: Query, alarms: Alarms) -> Iterator[tuple[str | Loc, str, str]]:
@@ -290,9 +279,9 @@ def _obstacles(query: Query, alarms: Alarms) -> Iterator[tuple[str | Loc, str, s
             why,
             "group by fewer fields, narrow a domain, or remove release",
         )
-    pane = _pane([calendar])
+    pane = pane_of(calendar)
     if _too_fine(pane, tick_ms):
-        why = f"its panes are {_length(pane)} ms long, finer than the tick of {tick_ms} ms"
+        why = f"its panes are {pane.lengths[0]} ms long, finer than the tick of {tick_ms} ms"
         yield "sql", why, f"let windows begin and end on multiples of {tick_ms} ms"
     try:
         _units(query, pane)
@@ -308,7 +297,7 @@ def _terms(query: Query, budget: Budget) -> str:
     same |= {name: calendar.get(name) for name in ("active", "timezone")}
     same["sensitivities"] = list(query.condition.sensitivities)
     if _counts_people(query):
-        same["size"] = _length(query.calendar)
+        same["size"] = query.calendar.lengths[0]
     return json.dumps(same, sort_keys=True, separators=(",", ":"))
 
 
@@ -319,8 +308,12 @@ def _units(query: Query, pane: Calendar) -> int:
     return to_loss_units(plan.epsilon)
 
 
-def _pane(calendars: Sequence[Calendar]) -> Calendar:
-    """Return the longest panes that all windows of some calendars, of one kind, are made of."""
+def pane_of(*calendars: Calendar) -> Calendar:
+    """Return the longest panes that all windows of some calendars, of one kind, are made of.
+
+    Args:
+        calendars: of windows of a fixed length or of whole local days, at least one.
+    """
     first = calendars[0]
     lengths = set(chain.from_iterable(each.lengths for each in calendars))
     length = math.gcd(*lengths)
@@ -332,17 +325,9 @@ def _pane(calendars: Sequence[Calendar]) -> Calendar:
     return replace(first, size_days=length, step_days=length)
 
 
-def _length(calendar: Calendar) -> int:
-    return calendar.lengths[0]
-
-
 def _times(windows: Calendar, panes: Calendar) -> int:
     """Return of how many panes a window is made at most."""
-    return _length(windows) // _pane_length(panes)
-
-
-def _pane_length(panes: Calendar) -> int:
-    return min(panes.lengths)
+    return windows.lengths[0] // min(panes.lengths)
 
 
 def _counts_people(query: Query) -> bool:

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     _Convert = Callable[[Fraction], tuple[Fraction, str, str]]
 
-__all__ = ["Levels", "Profiles", "ThresholdReader"]
+__all__ = ["Levels", "Profiles", "ThresholdReader", "in_steps"]
 
 _MOST_ROW_ERRORS: Final = 20
 
@@ -125,11 +125,16 @@ class ThresholdReader:
 
     def read(self, asked: Asked) -> Levels | None:
         """Return the thresholds of a comparison, or ``None`` where one does not fit."""
-        return self.levels_of(
-            asked.threshold,
-            lambda number: self._in_granules(number, asked),
-            "sql",
-        )
+        function, unit = asked.measure.function, asked.measure.unit_on(self.feed)
+        of = "" if function in COUNTS else "the granule"
+        # Where the steps of others lie is no affair of who writes their thresholds.
+        whole = function in ZERO_WHEN_EMPTY - {Function.LINEAR}
+
+        def converted(number: Fraction) -> tuple[Fraction, str, str]:
+            value = number if whole else Fraction(round(number / unit)) * unit
+            return number / unit, *in_steps(value, unit, "threshold", of)[1:]
+
+        return self.levels_of(asked.threshold, converted, "sql")
 
     def per_cell(
         self,
@@ -203,19 +208,26 @@ class ThresholdReader:
             self.findings.wrong(place, message, hint, offset=offset)
         return Levels(tuple(map(found.__getitem__, keys)), axis) if len(errors) == before else None
 
-    def _in_granules(self, number: Fraction, asked: Asked) -> tuple[Fraction, str, str]:
-        """Return a threshold in granules, or what is wrong with it and a hint."""
-        granule = asked.measure.unit_on(self.feed)
-        value = number / granule
-        message = hint = ""
-        # Where the steps of a sum of aggregates lie is no affair of who writes its threshold.
-        if asked.measure.function in ZERO_WHEN_EMPTY - {Function.LINEAR}:
-            _, hint = whole_steps(number, granule)
-        if hint and asked.measure.function in COUNTS:
-            message = f"the threshold of a count is a whole number, not {decimal(number)}"
-        elif hint:
-            message = f"the threshold {decimal(number)} is not a multiple of the granule "
-            message += decimal(granule)
-        elif abs(value) >= LARGEST_STATISTIC - 1:
-            message, hint = "the threshold is beyond 62 bits", "write a smaller number"
-        return value, message, hint
+
+def in_steps(
+    number: Fraction, unit: Fraction, what: str, of: str = "", *, most: int = LARGEST_STATISTIC
+) -> tuple[Fraction, str, str]:
+    """Return a number in steps of an aggregate, or what is wrong with it and a hint.
+
+    Args:
+        number: in the aggregate's own unit.
+        unit: what a step is in it.
+        what: the number is, for errors.
+        of: what the step is; "" of a count.
+        most: steps from which on it is beyond all use, a power of 2.
+    """
+    steps, hint = whole_steps(number, unit)
+    message = ""
+    if hint and of:
+        message = f"the {what} {decimal(number)} is not a multiple of {decimal(unit)}, {of}"
+    elif hint:
+        message = f"the {what} of a count is a whole number, not {decimal(number)}"
+    elif abs(steps) >= most:
+        message = f"the {what} is beyond {most.bit_length() - 1} bits"
+        hint = "write a smaller number"
+    return number / unit, message, hint

@@ -14,7 +14,7 @@ from stream.config.loading import check, load
 from stream.model.feeds import Clock, Codec, FieldType, Partitioner
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
-from tests.support.configurations import DESIGN, HAVING, SELECT, edited, write
+from tests.support.configurations import DESIGN, HAVING, edited, write
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,48 +131,6 @@ alarms:
     assert query.max_age_ms == 1_209_600_000
 
 
-@pytest.mark.parametrize(
-    ("having", "unit", "sensitivity", "threshold"),
-    [
-        ("COUNT(*) > 70", "user", 3, 71),
-        ("COUNT(*) > 70", "event", 1, 71),
-        ("COUNT(load) > 70", "event", 1, 71),
-        ("COUNT(DISTINCT person) >= 70", "user", 1, 70),
-        ("SUM(load) > 7.5", "user", 3 * 20, 16),
-        ("SUM(load) < -2", "event", 20, -4),
-        ("AVG(load) > 3", "user", 3 * 14, 1),
-        ("AVG(load) > 1/3", "user", None, None),
-        ("AVG(load) > 3.1", "event", 69, 1),
-        ("MEDIAN(load) > 3.1", "event", 1, 1),
-        ("QUANTILE(load, 0.9) > 3.1", "user", 3 * 9, 1),
-        ("MIN(load) < 3.1", "event", 1, 1),
-    ],
-)
-def test_statistics_are_integers_with_the_caps_in_their_sensitivity(
-    tmp_path: Path, having: str, unit: str, sensitivity: int | None, threshold: int
-) -> None:
-    """D is the cap times the largest weight; thresholds of sums count granules."""
-    text = edited(HAVING, f"HAVING {having}")
-    if unit == "event":
-        text = text.replace("privacy_unit: user", "privacy_unit: event").replace(
-            "  period: 1d\n", ""
-        )
-        text = text[: text.index("  contribution:")] + text[text.index("alarms:") :]
-    if "MIN" in having:
-        text = text.replace("tolerance: 9", "tolerance: 0")
-    if sensitivity is None:
-        assert "not an expression" in str(check(write(tmp_path, text), environ={})[0])
-        return
-    query = load(write(tmp_path, text), environ={}).queries["fire-code"]
-    (aggregate,) = query.aggregates
-    assert query.condition.sensitivities == (sensitivity,)
-    assert set(query.condition.atoms["a1"].thresholds.tolist()) == {threshold}
-    if "SUM" in having:
-        assert (aggregate.lo, aggregate.hi) == (-3, 20)
-        assert aggregate.granule == Fraction(1, 2)
-        assert query.aim.tolerances == (18,)
-
-
 def test_thresholds_follow_the_order_of_predicates(tmp_path: Path) -> None:
     """A table keyed by one of two group fields gives every predicate its own field's value."""
     text = edited(HAVING, "HAVING COUNT(*) > capacity[room]").replace(
@@ -186,15 +144,6 @@ def test_thresholds_follow_the_order_of_predicates(tmp_path: Path) -> None:
     assert query.condition.atoms["a1"].thresholds.tolist() == [
         seats[cell["room"]] + 1 for cell in cells
     ]
-
-
-def test_a_query_of_the_window_alone_has_one_predicate(tmp_path: Path) -> None:
-    """Without group fields there is one cell per window."""
-    text = edited(SELECT, "SELECT 1 FROM badges").replace("GROUP BY room, ", "GROUP BY ")
-    query = load(write(tmp_path, text), environ={}).queries["fire-code"]
-    assert len(query.domain) == 1
-    assert query.domain.predicate(0) == {}
-    assert query.condition.cells == 1
 
 
 def test_numbers_never_pass_through_a_binary_float(tmp_path: Path) -> None:

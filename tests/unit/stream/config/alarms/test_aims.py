@@ -13,7 +13,7 @@ import pytest
 
 from operators.conditions.condition import Aim
 from stream.config.loading import check, examine, load
-from tests.support.configurations import MARK, assert_named, place
+from tests.support.configurations import MARK, assert_named
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -131,13 +131,6 @@ def test_tolerances_are_in_units_of_the_statistics(
     assert aim.first_tolerances == first
 
 
-def test_sixteen_atoms_are_taken(tmp_path: Path) -> None:
-    """As many tests as a formula may have, in pairs, with 256 ways to be true."""
-    counts = [f"COUNT(*) FILTER (WHERE floor = {at}) > 9" for at in range(16)]
-    pairs = [f"({a} OR {b})" for a, b in zip(counts[::2], counts[1::2], strict=True)]
-    assert check(write(tmp_path, alarm(" AND ".join(pairs))), environ={}) == []
-
-
 def test_too_many_tests_are_refused(tmp_path: Path) -> None:
     """Ways to be true may be 2^16, as one noise decides all; too many tests are an error."""
     counts = [f"COUNT(*) FILTER (WHERE floor = {at}) > 9" for at in range(16)]
@@ -146,35 +139,6 @@ def test_too_many_tests_are_refused(tmp_path: Path) -> None:
     having = " OR ".join(f"({a} AND {b})" for a in counts for b in counts[:3])
     text = alarm(f"({MARK}{having[1:]}")
     assert_named(check(write(tmp_path, text), environ={}), text, "tests and may have 64")
-
-
-def test_thresholds_of_a_table_are_checked(tmp_path: Path) -> None:
-    """A table's value outside the clip is named by its row."""
-    capacity = "room,seats\nlobby,5\nlab,12\nattic,3\n"
-    text = alarm("AVG(load) > ⟦capacity[room]")
-    errors = check(write(tmp_path, text, capacity=capacity), environ={})
-    assert_named(errors, text, "no data can meet AVG(load) > capacity[room] (as for room = lab)")
-
-
-def test_a_table_may_make_comparisons_constant(tmp_path: Path) -> None:
-    """A count that is always at one room's threshold is wrong, and the room is named."""
-    text = alarm("COUNT(*) >= ⟦capacity[room]", "tolerance: 0")
-    some = write(tmp_path, text, capacity="room,seats\nlobby,120\nlab,0\nattic,-3\n")
-    message = "all data meet COUNT(*) >= capacity[room] (as for room = lab)"
-    assert_named(check(some, environ={}), text, message)
-
-
-@pytest.mark.parametrize(
-    ("granule", "taken"),
-    [("1e-400", False), ("1e-310", False), ("1e395", False), ("1e-307", True), ("1e308", True)],
-)
-def test_granules_are_floats(tmp_path: Path, granule: str, taken: bool) -> None:
-    """Values are divided by the granule as floats: it is a normal, finite one."""
-    field = f'clip: [0, {granule}], granule: {MARK}"{granule}"'
-    text = alarm("COUNT(*) > 9").replace('clip: [-1.5, 10], granule: "0.5"', field)
-    errors = check(write(tmp_path, text), environ={})
-    assert [error.hint for error in errors] == ["write one from 1e-307 to 1e308"] * (not taken)
-    assert all((error.line, error.column) == place(text) for error in errors)
 
 
 @pytest.mark.parametrize(
@@ -186,51 +150,3 @@ def test_the_mapping_in_a_hint_is_taken(tmp_path: Path, having: str, tolerance: 
     (error,) = check(write(tmp_path, alarm(having, f"tolerance: {tolerance}")), environ={})
     hint = error.hint.removeprefix("write one each: ")
     assert check(write(tmp_path, alarm(having, hint)), environ={}) == []
-
-
-@pytest.mark.parametrize(
-    ("having", "lines", "says"),
-    [
-        ("MAX(load) > 5", ("tolerance: 7",), "takes 13 rows for MAX(load) > 5:"),
-        (
-            "MIN(load) <= 5",
-            ("tolerance: 1",),
-            None,
-        ),  # one step of three events: the first is enough
-        (
-            "MAX(load) > 5",
-            ("tolerance: 7", "mechanism: {tslm: {bounded_error: fpr, max_fpr: 0.05}}"),
-            None,
-        ),
-        ("MEDIAN(load) < 5", ("tolerance: 7",), "takes COUNT(load) >= 15:"),
-    ],
-)
-def test_a_quorum_is_said(
-    tmp_path: Path, having: str, lines: tuple[str, ...], says: str | None
-) -> None:
-    """Where an aggregate of nothing must not ring, how many rows it takes; of three a person."""
-    report = examine(write(tmp_path, alarm(having, *lines)), environ={})
-    assert report.errors == ()
-    said = [note.message for note in report.notes if "lie outside max_fnr" in note.message]
-    assert [says in each for each in said if says] == [True] * bool(says), said
-    assert says or not said
-
-
-@pytest.mark.parametrize(
-    ("having", "tolerance", "told"),
-    [
-        ("AVG(load) > 5", "20", True),
-        ("AVG(load) < 5", "20", True),
-        ("MEDIAN(load) > 5", "5", True),
-        ("AVG(load) > 5", "0", False),
-        ("MAX(load) > 5", "5", False),
-        ("AVG(load) > 5 AND COUNT(*) >= 20", '{"AVG(load) > 5": 20, "COUNT(*) >= 20": 9}', False),
-    ],
-)
-def test_a_predicate_of_nothing_within_the_tolerance_is_told(
-    tmp_path: Path, having: str, tolerance: str, told: bool
-) -> None:
-    """An average of nothing is false by one step alone; a quorum of one's own puts it further."""
-    found = examine(write(tmp_path, alarm(having, f"tolerance: {tolerance}")), environ={})
-    assert not found.errors
-    assert any("nothing was counted" in one.message for one in found.warnings) is told

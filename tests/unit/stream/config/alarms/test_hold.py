@@ -46,19 +46,6 @@ def test_a_hold_spans_all_windows_that_count_the_same_events(
     assert tocsin("check", written(tmp_path, f"    hold: {enough}\n", window)).exit_code == 0
 
 
-def test_it_is_said_what_rates_are_no_longer_about(tmp_path: Path) -> None:
-    """How long a false alarm is shown is bounded by no rate, and a second alarm has to wait."""
-    said = tocsin(
-        "check",
-        written(
-            tmp_path,
-            "    mechanism: {tslm: {max_fpr: 0.15}}\n    hold: 5h\n    lifecycle: {for: 2}\n",
-        ),
-    )
-    assert "0.51 are shown as firing in the long run, and 0.62 at worst" in said.stderr
-    assert "a second one that it needs comes after the hold" in said.stderr
-
-
 def test_a_plan_says_what_an_episode_takes(tmp_path: Path) -> None:
     """A run carries so many episodes; its windows share noise, so what is shown is a bound."""
     lines = "    hold: 2h\n    mechanism: {svt: {max_fpr: 0.15, max_alarms: 7}}\n"

@@ -81,7 +81,6 @@ def query_of(folder: Path, having: str, *lines: str, **rest: str) -> Query:
 SUGGESTED = [
     ("COUNT(*) > 60", "1", "mechanism: probe"),
     ("COUNT(*) > 60", "1", "mechanism: probe-ent"),
-    ("COUNT(*) > 60", "1", "mechanism: probe"),
     ("AVG(age) <= 4.25", "1", "mechanism: probe"),
     ("MEDIAN(age) > 4 OR COUNT(*) > 90", "1", "mechanism: probe-ent"),
     (

@@ -57,38 +57,8 @@ def test_a_lifecycle_is_read_and_is_no_part_of_the_fingerprint(
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
-    [
-        ("    lifecycle: {for: 0}\n", "fires after 1 to 1000 rings"),
-        ("    lifecycle: {of: [3, 2]}\n", "fires after 1 to 1000 rings"),
-        ("    lifecycle: {of: 3}\n", "is a pair"),
-        ("    lifecycle: {for: 2, of: [2, 3]}\n", "in two ways"),
-        ("    lifecycle: {resolve_after: 0}\n", "resolved after 1 to 1000"),
-        ("    lifecycle: {labels: {alertname: x}}\n", "is not a name here"),
-        ("    lifecycle: {labels: {a-b: x}}\n", "is not a name here"),
-        ('    lifecycle: {labels: {when: "{window_end}"}}\n', "`{window_end}` is no field here"),
-        ('    lifecycle: {annotations: {what: "{hall}"}}\n', "`{hall}` is no field here"),
-        ('    lifecycle: {annotations: {what: "{room:>9}"}}\n', "plain fields"),
-    ],
-)
-def test_a_lifecycle_that_says_nothing_is_refused(tmp_path: Path, lines: str, said: str) -> None:
-    """Each with its line."""
-    (error,) = examine(written(tmp_path, lines), environ={}).errors
-    assert said in str(error)
-    assert error.line > 15
-
-
-@pytest.mark.parametrize(
     ("section", "said"),
     [
-        ("board: {windows: 0}\n", "shows 1 to 200 windows"),
-        ("board: {predicates: 201}\n", "shows 1 to 200 predicates"),
-        ("board: {token: short}\n", "shorter than 16 bytes"),
-        ("board: {listen: 8470}\n", "host:port"),
-        ("board: {lissen: 'a:1'}\n", "is not a key here"),
-        ("deliver: {group: analyst-a}\n", "nothing is delivered"),
-        ("deliver: {alertmanagers: {main: localhost}}\n", "not the address of a web server"),
-        ("deliver: {alertmanagers: {main: {url: http://a, resend: 1ms}}}\n", "under a second"),
         ("deliver: {webhooks: {a: {url: http://a, secret: short}}}\n", "shorter than 16 bytes"),
         ("deliver: {mqtt: {a: {broker: a:1883, cafile: none.pem}}}\n", "no file that can be read"),
         ("deliver: {smtp: {}}\n", "is not a key here"),
@@ -97,12 +67,9 @@ def test_a_lifecycle_that_says_nothing_is_refused(tmp_path: Path, lines: str, sa
 def test_targets_and_boards_that_cannot_be_are_refused(
     tmp_path: Path, section: str, said: str
 ) -> None:
-    """In a file of alarms and in one without feeds."""
-    path = written(tmp_path, more=section)
-    assert said in str(examine(path, environ={}).errors[0])
-    path.write_text(KAFKA + section, encoding="utf-8")
+    """In a file without feeds as in one of alarms, whose mistakes are recorded."""
     with pytest.raises(ConfigError, match=said):
-        read_subscription(path, environ={})
+        read_subscription(small(tmp_path, section), environ={})
 
 
 def test_a_small_file_is_as_good_as_the_file_of_alarms(tmp_path: Path) -> None:
