@@ -7,15 +7,16 @@ rounded), probabilities are exact integers or rationals, and losses are compared
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from decimal import Decimal, localcontext
 from fractions import Fraction
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import chi2
 
-from operators.noise.source import NoiseSource
+from operators.noise.source import KeyedNoise, NoiseSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -163,3 +164,16 @@ class GivenNoise(NoiseSource):
         return drawn.copy()
 
     geometric = discrete_laplace
+
+
+def over(operator: Any, cells: int) -> Any:
+    """Return the same operator over more cells of the same threshold."""
+    thresholds = np.repeat(operator.test.thresholds, cells)
+    return replace(operator, test=replace(operator.test, thresholds=thresholds))
+
+
+def frequencies(operator: Any, statistics: Ints, draws: int, key: bytes) -> Ints:
+    """Return how often each statistic fires, of so many draws."""
+    cells = np.repeat(statistics, draws)
+    fired = over(operator, cells.size).decide(cells, KeyedNoise(key)).fired
+    return np.asarray(fired.reshape(statistics.size, draws).sum(axis=1))

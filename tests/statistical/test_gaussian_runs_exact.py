@@ -36,7 +36,8 @@ from operators.single.pure import gaussian_units
 from operators.svt.mechanism import Svt
 from operators.svt.terms import SvtPlan, log_at_least, threshold_law
 from tests.statistical.enumeration import Floats, exp_bounds, ints
-from tests.statistical.test_gaussian_exact import fires, planned
+from tests.statistical.test_gaussian_exact import planned
+from tests.statistical.test_tslm_exact import fires
 from tests.support.normal import MARGIN
 from tests.support.svt import aim, condition
 

@@ -1,7 +1,7 @@
 """TSLM by exact enumeration (no sampling), then by frequencies; broken twins must be caught."""
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from itertools import pairwise, product
@@ -15,6 +15,7 @@ from operators.base import Promise
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.noise.source import KeyedNoise
+from operators.single import gaussian
 from operators.single.progressive import Dppwlm, Ppwlm
 from operators.single.tslm import Tslm, extremal_table, theoretical_limit
 from tests.statistical.enumeration import (
@@ -23,9 +24,11 @@ from tests.statistical.enumeration import (
     Words,
     bernoulli_chi_square,
     exp_bounds,
+    frequencies,
     ints,
     least_epsilon,
     loss_violations,
+    over,
 )
 from tests.support.yardstick import steps
 
@@ -33,9 +36,18 @@ THRESHOLD = 100
 RATES = (Fraction(1, 100), Fraction(5, 100), Fraction(1, 10))
 FALSE_ALARMS = (None, Fraction(1, 5), Fraction(1, 1000))
 Law = Callable[[Ints], Words]
+Planner = Callable[[IntegerTest, Promise], Tslm]
 Case = tuple[int, int, Fraction, Fraction | None]
 PAPER = Fraction(1, 20)
 CASES = list(product((1, 2, 7, 10, 100), (1, 5, 50), RATES, FALSE_ALARMS))
+GAUSSIAN_CASES: list[Case] = [
+    (1, 20, PAPER, None),
+    (1, 1, Fraction(1, 100), Fraction(1, 5)),
+    (7, 50, Fraction(1, 10), Fraction(1, 1000)),
+    (100, 5, PAPER, None),
+    (1, 0, Fraction(1, 10**12), Fraction(1, 10**12)),
+    (1, 60, PAPER, Fraction(1, 10**9)),
+]
 
 
 def name_of(case: Case) -> str:
@@ -52,16 +64,12 @@ def planned(
     beta: Fraction = PAPER,
     alpha: Fraction | None = None,
     comparison: Comparison = Comparison.GT,
+    *,
+    planner: Planner = Tslm.planned,
 ) -> Tslm:
     """Plan one cell with threshold 100."""
     test = IntegerTest(comparison, ints([THRESHOLD]), sensitivity)
-    return Tslm.planned(test, Promise(beta, tolerance, alpha))
-
-
-def over(tslm: Tslm, cells: int) -> Tslm:
-    """Return the same operator over more cells of the same threshold."""
-    thresholds = np.full(cells, THRESHOLD, dtype=np.int64)
-    return replace(tslm, test=replace(tslm.test, thresholds=thresholds))
+    return planner(test, Promise(beta, tolerance, alpha))
 
 
 def law_of(tslm: Tslm) -> Law:
@@ -100,13 +108,19 @@ def test_loss_never_exceeds_the_charge(case: Case) -> None:
     assert int(tslm.probabilities.min()) >= 1  # an outcome of probability 0 would lose everything
 
 
-@CASE
-def test_promise_holds_exactly(case: Case) -> None:
+@pytest.mark.parametrize(
+    ("planner", "case"),
+    [
+        *(pytest.param(Tslm.planned, each, id=name_of(each)) for each in CASES),
+        *(pytest.param(gaussian.planned, each, id=name_of(each)) for each in GAUSSIAN_CASES),
+    ],
+)
+def test_promise_holds_exactly(planner: Planner, case: Case) -> None:
     """Misses at the first true value and alarms at the first forbidden one stay within bounds."""
     _, tolerance, beta, alpha = case
     false_alarms = alpha or beta
     for comparison in (Comparison.GT, Comparison.GE, Comparison.LT, Comparison.LE):
-        tslm = planned(*case, comparison)
+        tslm = planned(*case, comparison, planner=planner)
         assert 1 - fires(tslm, first_true(comparison)) <= beta
         assert fires(tslm, first_true(comparison, 2 * tolerance + 1)) <= false_alarms
         steps = tslm.test.steps(tolerance)
@@ -271,32 +285,37 @@ def test_tiny_rates_and_single_steps() -> None:
     assert theoretical_limit(1, 0.2, 0.05) == pytest.approx(math.log(16))
 
 
-STATISTICS = np.arange(60, 151, dtype=np.int64)
-PER_CELL = 20_000
+TSLM, NORMAL = planned(10, 5), planned(1, 5, planner=gaussian.planned)
+ANCHOR = extremal_table(Fraction(9405, 10_000), TSLM.plan.epsilon, reach=2)
 
 
-def frequencies_p_value(operator: Tslm, reference: Tslm) -> float:
-    """Fire every statistic 20,000 times and compare with the reference's table."""
-    statistics = np.repeat(STATISTICS, PER_CELL)
-    fired = over(operator, statistics.size).decide(statistics, KeyedNoise(b"tslm")).fired
-    counts = fired.reshape(STATISTICS.size, PER_CELL).sum(axis=1)
-    law = law_of(reference)(STATISTICS).astype(np.float64) / ONE
-    return bernoulli_chi_square(counts, PER_CELL, law)
+@pytest.mark.parametrize(
+    ("tslm", "statistics", "twins"),
+    [
+        (
+            TSLM,
+            range(60, 151),
+            [
+                replace(TSLM, lowest=TSLM.lowest + 1),  # one step off
+                replace(TSLM, probabilities=ANCHOR[0], lowest=ANCHOR[1]),  # .9405 for .95
+            ],
+        ),
+        (NORMAL, (88, 94, 97, 100, 103), [replace(NORMAL, lowest=NORMAL.lowest - 1)]),
+    ],
+    ids=["pure", "gaussian"],
+)
+def test_frequencies_follow_the_table(
+    tslm: Tslm, statistics: Sequence[int], twins: list[Tslm]
+) -> None:
+    """20,000 draws a statistic agree with the table; other tables do not."""
+    at, draws = ints(statistics), 20_000
+    counts = frequencies(tslm, at, draws, b"tslm")
 
+    def p_value(table: Tslm) -> float:
+        return bernoulli_chi_square(counts, draws, law_of(table)(at).astype(np.float64) / ONE)
 
-def test_frequencies_follow_the_table() -> None:
-    """Two million draws agree with the table; a table one step off does not."""
-    tslm = planned(10, 5)
-    assert frequencies_p_value(tslm, tslm) > 1e-4
-    assert frequencies_p_value(replace(tslm, lowest=tslm.lowest + 1), tslm) < 1e-12
-
-
-def test_frequencies_have_the_power_to_see_one_per_cent() -> None:
-    """An anchor one per cent off (0.9405 for 0.95) is refused by the same test."""
-    tslm = planned(10, 5)
-    table, lowest = extremal_table(Fraction(9405, 10_000), tslm.plan.epsilon, reach=2)
-    twin = replace(tslm, probabilities=table, lowest=lowest)
-    assert frequencies_p_value(twin, tslm) < 1e-9
+    assert p_value(tslm) > 1e-4
+    assert all(p_value(twin) < 1e-9 for twin in twins)
 
 
 def test_decision_costs_the_plan_and_a_million_cells_are_quick() -> None:

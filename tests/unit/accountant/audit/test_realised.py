@@ -224,17 +224,6 @@ def test_nothing_has_settled_yet(ledger: Ledger) -> None:
         assert found.costs.shape == (CELLS,)
 
 
-def test_a_new_period_starts_from_nothing(ledger: Ledger) -> None:
-    """The first window of a period shows its own loss only; the period before can still be read."""
-    life = _Life(ledger, PrivacyUnit.USER)
-    for _ in range(DAY // 10):
-        life.settle(3, 1, 4, 1, 5)
-    assert life.realised().costs.tolist() == [30, 10, 40, 10, 50]
-    life.settle(2)
-    assert (life.realised().period, life.realised().worst_units) == (DAY, 2)
-    assert life.realised(0).worst_units == 50
-
-
 def test_costs_cannot_be_written_to(ledger: Ledger) -> None:
     """What one reader holds, no other reader changes, and later windows leave it as it is."""
     life = _Life(ledger, PrivacyUnit.USER)

@@ -372,18 +372,6 @@ def test_the_example_of_mide() -> None:
     assert sum(each.cost.worst_units for each in charges) == to_loss_units(Fraction(1))
 
 
-def test_time_is_half_open() -> None:
-    """A window that ends where the next starts shares no row with it; one millisecond more does."""
-    first = two_predicates(0.5, 0.5, time_ms=(0, 1000))
-    after = two_predicates(0.5, 0.5, time_ms=(1000, 2000))
-    across = two_predicates(0.5, 0.5, time_ms=(999, 1001))
-    half = to_loss_units(Fraction(1, 2))
-    assert worst_row([first, after]).value == half
-    assert worst_row([first, after, across]).value == 2 * half
-    assert row_loss([first, after, across], {"time": 1000, "room": "1"}) == 2 * half
-    assert row_loss([first, after], {"time": 2000, "room": "1"}) == 0
-
-
 def test_nothing_charged_is_nothing_lost() -> None:
     """No charge, a free one and an empty region leave every row without loss."""
     free = RowCharge(Region(), (), Cells.single(), UniformCost(0, 1))

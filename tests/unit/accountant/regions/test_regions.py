@@ -114,14 +114,6 @@ def test_a_row_without_an_attribute_meets_no_condition_on_it() -> None:
     assert Region.where(a=1).contains({"a": 1, "b": "unasked"})
 
 
-def test_time_is_an_attribute() -> None:
-    """Windows that follow each other share no row; overlapping ones do."""
-    first, second = Region.where(time=(0, 10), room="lab"), Region.where(time=(10, 20))
-    assert not first.overlaps(second)
-    assert first.overlaps(Region.where(time=(9, 12)))
-    assert not first.overlaps(Region.where(time=(9, 12), room="lobby"))
-
-
 @pytest.mark.parametrize(
     "condition",
     [

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from accountant.regions import shapes
 from accountant.regions.regions import Not, Region
-from accountant.regions.shapes import ANYWHERE, MOST_CLASSES, Shape, row_classes
+from accountant.regions.shapes import MOST_CLASSES, Shape, row_classes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,22 +72,6 @@ def test_many_attributes_are_too_many_to_name() -> None:
     found = row_classes(frozenset(pairs[:20]))
     assert found is not None
     assert len(found) == MOST_CLASSES
-
-
-def test_nothing_shares_a_row_with_nothing() -> None:
-    """An empty region is in no set; no shapes have no set."""
-    nothing = Shape(Region.nothing().canonical)
-    assert row_classes(frozenset()) == ()
-    assert row_classes(frozenset([nothing])) == ()
-    assert row_classes(frozenset([nothing, ANYWHERE])) == (frozenset([ANYWHERE]),)
-
-
-def test_pairs_that_overlap_need_not_meet_all_together() -> None:
-    """Three regions of which any two share a row, and no row is in all three."""
-    ring = [Shape(Region.where(x=set(pair)).canonical) for pair in combinations(range(3), 2)]
-    found = row_classes(frozenset(ring))
-    assert found is not None
-    assert sorted(map(len, found)) == [2, 2, 2]
 
 
 def test_unreadable_regions_are_refused() -> None:

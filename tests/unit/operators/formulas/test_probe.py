@@ -7,7 +7,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-import operators.formulas.probe
 from accountant.costs.levels import LevelCosts
 from operators.conditions.condition import Aim, Condition
 from operators.formulas.abreast import Walks
@@ -139,18 +138,6 @@ def test_fresh_estimate_goes_by_the_rates_of_its_first_look() -> None:
         assert scale.first[0].beta != scale.share.readings[0].beta
     for scale in Probe.planned(of, aim(2)).scales:
         assert scale.first == scale.share.readings
-
-
-@pytest.mark.parametrize("levels", range(1, 7))
-def test_the_first_level_may_err_as_often_as_the_last(levels: int) -> None:
-    """Two fifths each, the levels between them the rest; all of it, whatever their number."""
-    shape = operators.formulas.probe._shape(levels)
-    assert len(shape) == levels
-    assert sum(shape) == 1
-    if levels > 1:
-        assert shape[-1] == Fraction(2, 5)
-    if levels > 2:
-        assert shape[0] == shape[-1]
 
 
 @pytest.mark.parametrize("mechanism", ["probe", "probe-ent"])

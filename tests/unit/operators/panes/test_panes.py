@@ -49,15 +49,6 @@ def test_questions_share_the_dearest_of_their_noises() -> None:
     assert shared.shifts[0] < 20  # narrower noise than an hour needs: fewer false alarms, too
 
 
-def test_far_counts_are_decided_as_they_are() -> None:
-    """Windows of released panes ring where they are far above, and only there."""
-    panes = Panes.planned([asked(3, 9)])
-    noisy = panes.release(np.array([[0, 500], [1, 500], [2, 0]], dtype=np.int64), NOISE)
-    assert noisy.dtype == np.int64
-    assert panes.decide(0, noisy).tolist() == [False, True]
-    assert panes.decide(0, noisy[:2]).tolist() == [False, True]  # of fewer panes: kept as well
-
-
 def test_counts_at_the_ends_of_int64_do_not_wrap() -> None:
     """They saturate, which brings no two further apart."""
     panes = Panes.planned([asked(3, 9)])

@@ -1,6 +1,5 @@
 """PPWLM and DPPWLM: plans, extreme inputs, costs and speed; their promises are tested exactly."""
 
-import time
 from fractions import Fraction
 
 import numpy as np
@@ -139,14 +138,3 @@ def test_most_steps_and_finest_rates_are_planned() -> None:
     """A promise over 99,999 steps and one of 1e-12 have their levels in order."""
     assert Ppwlm.planned(atom(), Promise(BETA, 49_999)).ladder.units[0] < 10**7
     assert Ppwlm.planned(atom(), Promise(Fraction(1, 10**12), 1)).plan.ratio < 1.2
-
-
-def test_a_hundred_thousand_cells_decide() -> None:
-    """DPPWLM with nobody decided before the last levels: the slowest data there are."""
-    cells = 100_000
-    operator = Dppwlm.planned(atom(cells), Promise(BETA, 10))
-    statistics = np.full(cells, 990, dtype=np.int64)
-    started = time.process_time()
-    decision = operator.decide(statistics, KeyedNoise(b"quick"))
-    assert time.process_time() - started < 60  # a guard: far less
-    assert decision.cost.cells == cells

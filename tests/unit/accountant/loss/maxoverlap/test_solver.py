@@ -104,33 +104,11 @@ def test_empty_regions_do_not_count() -> None:
     assert (found.value, found.plain, found.members) == (2, 2, (1,))
 
 
-def test_regions_without_conditions_hold_every_row() -> None:
-    """The region of all rows counts wherever the worst row is."""
-    regions = [Region.everything(), Region.where(x=1), Region.where(x=2)]
-    assert maximum_overlap(regions, [5, 1, 2]).value == 7
-    assert maximum_overlap([Region.everything()] * 3).value == 3
-
-
-def test_the_same_region_again_adds_up() -> None:
-    """Ten charges on one region cost ten times as much."""
-    regions = [Region.where(x=1, time=(0, 10)), Region.where(x=2, time=(0, 10))] * 10
-    found = maximum_overlap(regions, [Fraction(1, 10), Fraction(1, 5)] * 10)
-    assert found.value == 2
-    assert found.members == tuple(range(1, 20, 2))
-
-
 def test_unlinked_attributes_add_up() -> None:
     """Regions on attributes of their own are solved apart, and a row can be in the worst of all."""
     regions = [Region.of({f"x{at}": value}) for at in range(40) for value in range(3)]
     found = maximum_overlap(regions, [1, 2, 3] * 40, work_limit=None, node_limit=1000)
     assert (found.value, found.exact) == (120, True)
-
-
-def test_time_is_an_attribute() -> None:
-    """Windows that follow one another compose in parallel, and those that overlap do not."""
-    windows = [Region.where(time=(start, start + 10)) for start in range(0, 50, 5)]
-    assert maximum_overlap(windows).value == 2
-    assert maximum_overlap(windows[::2]).value == 1
 
 
 def test_weights_of_any_size_stay_exact() -> None:
@@ -230,17 +208,6 @@ def test_the_census_workload_of_the_paper_is_exact() -> None:
         assert found.exact
         assert time.process_time() - began_s < 60
         assert sum(region.contains(found.witness) for region in regions) == found.value
-
-
-def test_the_order_of_regions_does_not_change_the_answer() -> None:
-    """A permutation of the regions, with their weights, has the same maximum overlap."""
-    for seed in range(30):
-        regions = workload(seed)
-        weights = [random.Random(seed).randint(1, 5) for _ in regions]
-        order = list(range(len(regions)))
-        random.Random(seed).shuffle(order)
-        shuffled = maximum_overlap([regions[at] for at in order], [weights[at] for at in order])
-        assert shuffled.value == maximum_overlap(regions, weights).value
 
 
 def test_the_gain_counts_the_certain_saving() -> None:
