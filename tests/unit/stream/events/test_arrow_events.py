@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections import Counter
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -88,25 +90,30 @@ STRINGS: list[Callable[[Sequence[bytes | None]], pa.Array]] = [
     as_large,
     lambda values: pa.array(values, pa.binary()),
 ]
-TIMES: list[Callable[[Sequence[int | None]], pa.Array]] = [
-    lambda values: pa.array(values, pa.int64()),
-    lambda values: pa.array(values, pa.int64()).cast(pa.timestamp("ms", "Europe/Berlin")),
-    lambda values: pa.array(values, pa.int64()).view(pa.timestamp("s")),
-    lambda values: pa.array(values, pa.int64()).view(pa.timestamp("us")),
-    lambda values: pa.array(values, pa.int64()).view(pa.timestamp("ns", "UTC")),
-    lambda values: pa.array(values, pa.int64()).dictionary_encode(),
+TIMES: list[tuple[pa.DataType, Fraction]] = [
+    (pa.int64(), Fraction(1)),
+    (pa.timestamp("ms", "Europe/Berlin"), Fraction(1)),
+    (pa.timestamp("s"), Fraction(1_000)),
+    (pa.timestamp("us"), Fraction(1, 1_000)),
+    (pa.timestamp("ns", "UTC"), Fraction(1, 1_000_000)),
 ]
+"""Types of times, and how many milliseconds one step of them is."""
 
 
 def columns_of(
-    rows: Sequence[tuple[Any, ...]], string: Any = as_string, time: Any = TIMES[0]
+    rows: Sequence[tuple[Any, ...]],
+    string: Any = as_string,
+    time: pa.DataType | None = None,
+    *,
+    encoded: bool = False,
 ) -> dict[str, pa.Array]:
     """The columns of some rows, strings and times in a chosen encoding."""
     person, ts, room, n, x, b = zip(*rows, strict=True)
+    times = pa.array(ts, pa.int64()).view(time or pa.int64())
     return {
         "b": pa.array(b, pa.bool_()),
         "person": string(person),
-        "ts": time(ts),
+        "ts": times.dictionary_encode() if encoded else times,
         "other": pa.array([[1]] * len(rows)),
         "room": string(room),
         "n": pa.array(n, pa.uint64()),
@@ -114,52 +121,64 @@ def columns_of(
     }
 
 
-def oracle(row: tuple[Any, ...]) -> str | None:
-    """Say why a row is dropped (times in ms), one condition after another."""
+def oracle(row: tuple[Any, ...], scale: Fraction) -> str | None:
+    """Say why a row is dropped, one condition after another; a time counts steps of ``scale``."""
     person, ts, room, n, x, _ = row
     texts = [text for text in (person, room) if text is not None]
+    time_ms = 0 if ts is None else ts * scale
     try:
         for text in texts:
             _ = len(text) > MAX_STRING_BYTES or text.decode()
     except UnicodeDecodeError:
         return "undecodable"
     verdicts = [
-        ("wrong_type", n is not None and n >= 2**63),
+        ("wrong_type", (n is not None and n >= 2**63) or abs(time_ms) >= 2**63),
         ("too_long", max(map(len, texts), default=0) > MAX_STRING_BYTES),
         ("not_finite", x is not None and x not in {0.0, 1.5}),
         ("missing_field", person is None or ts is None),
-        ("bad_time", ts is not None and not 0 <= ts < TIME_END_MS),
+        ("bad_time", not 0 <= time_ms < TIME_END_MS),
     ]
     return next((reason for reason, holds in verdicts if holds), None)
 
 
+def read(row: tuple[Any, ...], scale: Fraction) -> dict[str, Any]:
+    """Return what a row holds that stays."""
+    person, ts, room, *numbers = row
+    texts = (None if text is None else text.decode() for text in (person, room))
+    values = dict(zip(("person", "room", "n", "x", "b"), (*texts, *numbers), strict=True))
+    return {**values, "ts": math.floor(ts * scale)}
+
+
 @pytest.mark.long
-@settings(max_examples=100, deadline=None)
-@given(arrow_rows, st.sampled_from(STRINGS), st.sampled_from(TIMES), st.integers(1, 7))
-def test_arrow_rows_are_independent(
-    rows: list[tuple[Any, ...]], string: Any, time: Any, size: int
+@settings(max_examples=200, deadline=None)
+@given(
+    arrow_rows,
+    st.sampled_from(STRINGS),
+    st.sampled_from(TIMES),
+    st.booleans(),
+    st.integers(1, 7),
+)
+def test_arrow_rows_are_judged_by_themselves_as_documented(
+    rows: list[tuple[Any, ...]],
+    string: Any,
+    time: tuple[pa.DataType, Fraction],
+    encoded: bool,
+    size: int,
 ) -> None:
-    """What a row gives depends neither on the rows around it nor on its slice, in any encoding."""
-    decoder = a_decoder(Codec.ARROW)
+    """The rows that stay, and the reasons for the others, are those of a plain reading of each.
+
+    Whatever rows stand around it, in any encoding and slice.
+    """
+    message = ipc(columns_of(rows, string, time[0], encoded=encoded))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(arrow_events, "_SLICE_ROWS", size)
-        batch, drops = decoder.decode([at(3, ipc(columns_of(rows, string, time)))])
-    alone = [decoder.decode([at(3, ipc(columns_of([row], string, time)))]) for row in rows]
-    assert laid_out(batch) == [row for single, _ in alone for row in laid_out(single)]
-    assert drops == sum((Counter(dropped) for _, dropped in alone), Counter())
-    assert set(drops) <= REASONS
-
-
-@settings(max_examples=100, deadline=None)
-@given(arrow_rows, st.sampled_from(STRINGS))
-def test_arrow_rows_are_judged_as_documented(rows: list[tuple[Any, ...]], string: Any) -> None:
-    """The rows that stay, and the reasons for the others, are those of a plain reading."""
-    batch, drops = a_decoder(Codec.ARROW).decode([at(0, ipc(columns_of(rows, string)))])
-    reasons = [oracle(row) for row in rows]
-    kept = [row for row, reason in zip(rows, reasons, strict=True) if reason is None]
+        batch, drops = a_decoder(Codec.ARROW).decode([at(3, message)])
+    reasons = [oracle(row, time[1]) for row in rows]
+    kept = [read(row, time[1]) for row, why in zip(rows, reasons, strict=True) if why is None]
     assert drops == Counter(reason for reason in reasons if reason)
-    assert [row["person"].encode() for row in batch.rows.to_pylist()] == [row[0] for row in kept]
-    assert batch.time_ms.tolist() == [row[1] for row in kept]
+    assert batch.rows.to_pylist() == kept
+    assert batch.time_ms.tolist() == [row["ts"] for row in kept]
+    assert batch.offset.tolist() == [3] * len(kept)
 
 
 GOOD_ROW = (b"alice", NOON_MS, b"2.14", 1, 1.5, True)
