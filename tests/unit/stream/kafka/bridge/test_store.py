@@ -51,18 +51,6 @@ def test_who_reads_waits_for_records_and_who_writes_for_room(tmp_path: Path) -> 
     assert said.getvalue().count(Line.FULL) == 1
 
 
-def test_what_an_earlier_process_left_is_there_at_once(tmp_path: Path) -> None:
-    """Nobody has to append first."""
-
-    async def first(buffer: Buffer) -> list[bytes]:
-        return await Store(buffer, Log(io.StringIO())).next(10)
-
-    with Buffer(tmp_path / "buffer", 1_000) as buffer:
-        buffer.append([TEN, b"eleven"])
-    with Buffer(tmp_path / "buffer", 1_000) as buffer:
-        assert asyncio.run(first(buffer)) == [TEN, b"eleven"]
-
-
 def test_a_full_disk_is_waited_for_and_said_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
