@@ -10,6 +10,7 @@ from stream.kafka.bridge import store as stores
 from stream.kafka.bridge.buffer import HEAD_BYTES, Buffer
 from stream.kafka.bridge.store import Store, packed, unpacked
 from stream.logs.lines import Line, Log
+from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -68,8 +69,9 @@ def test_a_full_disk_is_waited_for_and_said_once(
         with monkeypatch.context() as patched:
             patched.setattr(buffer, "append", full)
             writer = asyncio.create_task(store.append([b"next"]))
-            await asyncio.sleep(0.1)
-            assert store.full
+            async with asyncio.timeout(PATIENCE_S):
+                while not store.full:  # noqa: ASYNC110  # it sets no event
+                    await asyncio.sleep(0.01)
             assert await store.next(10) == [TEN]
             await store.delivered([TEN])
         await writer
