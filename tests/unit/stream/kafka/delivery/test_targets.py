@@ -19,7 +19,7 @@ from deploy.kafka.runtime import HOST
 from stream.decisions.lifecycle import State, step
 from stream.kafka import clients
 from stream.kafka.delivery import web
-from stream.kafka.delivery.mqtt import MqttTarget, escaped, topic_of
+from stream.kafka.delivery.mqtt import MqttTarget, escaped
 from stream.kafka.delivery.parcels import AwayError, Parcel, RefusedError
 from stream.kafka.delivery.web import AlertmanagerTarget, WebhookTarget
 from stream.model.deliveries import Alertmanager, Broker, Webhook
@@ -187,13 +187,6 @@ def test_who_takes_a_connection_and_never_answers_is_away(monkeypatch: pytest.Mo
 def test_a_value_is_one_level_of_a_topic(value: str, level: str) -> None:
     """No value reaches into another's topic, and no two values share one."""
     assert escaped(value) == level
-
-
-def test_topics_tell_predicates_and_denials_apart() -> None:
-    """One a predicate, one an alarm for denials."""
-    fires, denied = told([["a/b"], []], denied=1)
-    assert topic_of("tocsin", fires[0]) == "tocsin/alarms/crowd/a%2Fb"
-    assert topic_of("tocsin", denied[0]) == "tocsin/denied/crowd"
 
 
 def test_what_a_broker_never_takes_is_refused_and_the_rest_goes_on(
