@@ -64,7 +64,7 @@ class HeldClock:
         jumped_ms = apart_ms - self._apart_ms
         if jumped_ms > self.allowed_ms:
             raise ClockError(
-                f"the clock was set forward by {jumped_ms} ms while this worker ran",
+                f"the clock was set forward while this worker ran, and is {jumped_ms} ms ahead",
                 hint="a worker that starts now looks at the brokers' clock first",
             )
         # Where it was set back it may come back: the ledger's mark tells whether it went too far.
@@ -88,6 +88,8 @@ class HeldClock:
                 "allowed (three quarters of the shortest idle_margin)",
                 hint="set this machine's clock right, or the brokers'; nothing was written",
             )
+        # By how much it is ahead already, it may be set forward less.
+        self._apart_ms = min(self._apart_ms, self._read()[1] - max(ahead_ms, 0))
 
     def _read(self) -> tuple[int, int]:
         """Return the time, and by how much it is more than the monotonic clock's."""

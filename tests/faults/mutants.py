@@ -210,6 +210,17 @@ def _clock_believed() -> _Changes:
     ]
 
 
+def _ahead_forgotten() -> _Changes:
+    agrees = HeldClock.agrees
+
+    def forget(self: HeldClock, asked_ms: int, broker_ms: int) -> None:
+        apart_ms = self._apart_ms
+        agrees(self, asked_ms, broker_ms)
+        self._apart_ms = apart_ms
+
+    return [(HeldClock, "agrees", forget)]
+
+
 # --- what is counted
 
 
@@ -299,6 +310,7 @@ MUTANTS: Final[Mapping[str, Callable[[], _Changes]]] = MappingProxyType(
         "a release is not said": _release_not_said,
         "claims are not asked for": _claims_not_asked,
         "old copies are not refused": _old_copies_not_refused,
+        "how far the clock is ahead is forgotten": _ahead_forgotten,
         "the clock is believed": _clock_believed,
         "no seek back after a start": _no_seek_back,
         "one record skipped at a rebalance": _one_record_skipped_at_a_rebalance,

@@ -35,6 +35,7 @@ FOUND_FROM = {
     "commits do not wait for the disk": 8,
     "an archive forgets what was decided": 8,
     "old copies are not refused": 40,
+    "how far the clock is ahead is forgotten": 3_835,
     "the clock is believed": 16,
     "one record skipped at a rebalance": 2,
     "duplicates are counted": 5,
