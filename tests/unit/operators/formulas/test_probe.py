@@ -9,6 +9,7 @@ import pytest
 
 from accountant.costs.levels import LevelCosts
 from operators.conditions.condition import Aim, Condition
+from operators.formulas import probe
 from operators.formulas.abreast import Walks
 from operators.formulas.literals import apportioned, least_common_rate
 from operators.formulas.probe import Probe
@@ -202,3 +203,14 @@ def test_phase_two_goes_on_until_the_estimate_is_kept(value: int) -> None:
     statistics[0, :1000] = value
     decision = operator.decide(statistics, KeyedNoise(b"crowd"))
     assert np.count_nonzero(decision.fired) <= cells / 10
+
+
+@pytest.mark.parametrize("levels", range(1, 7))
+def test_the_first_level_may_err_as_often_as_the_last(levels: int) -> None:
+    """Two fifths each, the levels between them the rest; all of it, whatever their number."""
+    shape = probe._shape(levels)
+    assert (len(shape), sum(shape)) == (levels, 1)
+    if levels > 1:
+        assert shape[-1] == Fraction(2, 5)
+    if levels > 2:
+        assert shape[0] == shape[-1]

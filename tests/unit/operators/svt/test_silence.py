@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import combinations_with_replacement
+from itertools import combinations_with_replacement, pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -147,3 +147,14 @@ def test_silence_never_makes_misses_rarer(limit: str) -> None:
     with pytest.raises(ConfigError, match="silence never makes") as caught:
         Svt.planned(condition(), aim(5, Fraction(limit)))
     assert caught.value.hint == "write max_fnr_given_no_alarm: 0.1"
+
+
+def test_rates_are_decimals_of_three_digits() -> None:
+    """Places go down from 0.999 without a gap."""
+    rates = [silence._rate(at) for at in range(2_000)]
+    assert rates[0] == Fraction(999, 1_000)
+    assert rates[899:901] == [Fraction(1, 10), Fraction(999, 10_000)]
+    assert all(after < before for before, after in pairwise(rates))
+    for rate in (Fraction(1, 20), Fraction(1, 3), Fraction(1, 10**9)):
+        first = silence._place(rate)
+        assert silence._rate(first) <= rate < silence._rate(first - 1)

@@ -26,7 +26,11 @@ from tests.support.ledgers import TOPIC_ID, Series, registration, settle
 from tests.support.paned import alarm, configured, decided, opened, replayed, rows
 
 if TYPE_CHECKING:
+    from fractions import Fraction
     from pathlib import Path
+
+    import numpy as np
+    from numpy.typing import NDArray
 
     from accountant.costs.charges import WindowKey
     from stream.model.alarms import Alarms
@@ -39,6 +43,17 @@ KILLED_AT = [step for step in Step if step is not Step.AFTER_POLL]
 
 class KilledError(Exception):
     """The process ends here."""
+
+
+class Counting(NoiseSource):
+    """The cryptographic source, which notes how often panes were drawn."""
+
+    draws = 0
+
+    def discrete_laplace(self, t: Fraction, n: int) -> NDArray[np.int64]:
+        """Draw, and count it."""
+        self.draws += 1
+        return super().discrete_laplace(t, n)
 
 
 def stored(ledger: Ledger, alarms: Alarms) -> dict[WindowKey, bytes]:
@@ -283,3 +298,14 @@ def test_an_accepted_change_ends_the_panes_that_were_stored(tmp_path: Path) -> N
     reasons = {one.reason for one in rest}
     assert reasons == {"pane_gone", None}
     assert {one.outcome for one in rest if one.key.query in sharper.panes} == {Outcome.DECIDED}
+
+
+def test_windows_draw_nothing_and_panes_once(tmp_path: Path) -> None:
+    """Six panes are six draws, for eight windows; a second replay draws none."""
+    alarms = configured(tmp_path, *TWO, until="00:06")
+    events, noise = rows(tmp_path, (4, 0, 9, 2, 1, 7)), Counting()
+    with opened(alarms) as ledger:
+        assert len(list(replayed(alarms, ledger, events, noise=noise))) == 14
+        assert noise.draws == 6
+        assert list(replayed(alarms, ledger, events, noise=noise)) == []
+        assert noise.draws == 6
