@@ -288,7 +288,6 @@ REFUSED: list[tuple[dict[str, Any], str, str]] = [
         ({"lines": f"    mechanism: {name}\n"}, f"{name} decides each group by itself", "tslm")
         for name in ("panes", "probe", "probe-ent")
     ),
-    ({"lines": "    mechanism: {decider: {epsilon: '1', reference: 5}}\n"}, "takes a band", ""),
     (
         {"lines": "    baseline: 8\n"},
         "baseline is of one group, and this alarm counts",
@@ -308,6 +307,15 @@ def test_what_cannot_count_groups_is_refused_where_it_stands(
     assert message in caught.value.message
     assert hint in (caught.value.hint or "")
     assert caught.value.line
+
+
+def test_a_band_lies_around_one_group(tmp_path: Path) -> None:
+    """Not around how many there are."""
+    band = "    mechanism: {decider: {epsilon: '1', reference: 5}}\n"
+    path = Path(configured(tmp_path, lines=band))
+    path.write_text(path.read_text().replace("    tolerance: 5\n", ""))
+    with pytest.raises(ConfigError, match="takes a band around a reference"):
+        load(path, environ={})
 
 
 def test_a_fingerprint_says_which_groups_and_how_many(tmp_path: Path) -> None:
@@ -339,8 +347,8 @@ def test_what_is_said_of_it(tmp_path: Path) -> None:
     full = "{'east, r1': 60, 'west, r2': 60, 'west, r3': 60}"
     cases.write_text(
         "alarms: alarms.yaml\ntests:\n"
-        f"- {{name: full, alarm: crowd, counts: {full}, ring: '> 0.9'}}\n"
-        "- {name: two, alarm: crowd, counts: {'east, r1': 60, 'west, r2': 60}, ring: '< 0.1'}\n"
+        f"- {{name: full, alarm: crowd, counts: {full}, fires: '> 0.9'}}\n"
+        "- {name: two, alarm: crowd, counts: {'east, r1': 60, 'west, r2': 60}, fires: '< 0.1'}\n"
     )
     assert tocsin("test", str(cases)).exit_code == 0
     events = written(tmp_path, FULL)
