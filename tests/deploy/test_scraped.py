@@ -203,7 +203,7 @@ def test_the_room_that_rang_is_named(told: Prometheus) -> None:
     assert told.ask(expression) == [
         ({"query": "crowd", "predicate": "r2"}, HOUR * HOUR_MS),
     ]
-    (when,) = _panels()["public/alarms.json: Which predicate rang, and when"]
+    (when,) = _panels()["public/alarms.json: Which group fired, and when"]
     rings = {(each["query"], each["predicate"]) for each, value in told.ask(when) if value}
     assert rings == {("crowd", "r2")}
 
@@ -232,9 +232,9 @@ def test_marks_are_set_by_an_alarm_and_a_denial_and_by_no_restart(told: Promethe
     listed = DASHBOARDS["public/alarms.json"]["annotations"]["list"]
     marks = {each["name"]: filled_in(each["expr"]) for each in listed}
     room, alarm = {"query": "crowd", "predicate": "r2"}, {"query": "quiet"}
-    assert [found for found, _ in told.ask(marks["rang"], told.rang_s)] == [room]
+    assert [found for found, _ in told.ask(marks["fired"], told.rang_s)] == [room]
     assert [found for found, _ in told.ask(marks["denied"], told.rang_s)] == [alarm]
-    assert [found for found, _ in told.ask(marks["rang"]) if found != room] == []
+    assert [found for found, _ in told.ask(marks["fired"]) if found != room] == []
 
 
 def test_a_lost_partition_is_seen(told: Prometheus) -> None:
