@@ -52,7 +52,7 @@ TARGETS = 4
 """Two pages of two workers."""
 
 DAYS = Periods(FixedCalendar(24 * HOUR_MS, 24 * HOUR_MS))
-RINGING = "Ringing in the last window"
+RINGING = "Firing in the last window"
 COUNTS = {"r1": 0.0, "r2": 41.0, "r3": 7.0}
 
 
