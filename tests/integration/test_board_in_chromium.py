@@ -133,7 +133,7 @@ async def news(browser: Chromium, topics: Topics) -> None:
     topics.publish(900_000, [HOSTILE], query="crowd")
     await browser.until("document.title === '(2) Tocsin board'")
     said = await browser.value("document.getElementById('news').textContent")
-    assert said.startswith(f"Rings: crowd room {HOSTILE} since")
+    assert said.startswith(f"Firing: crowd room {HOSTILE} since")
     assert "fire-code" not in said
     assert await browser.value("window.hacked === undefined && document.images.length === 0")
     assert await browser.value("document.activeElement.id") == focused
