@@ -108,7 +108,7 @@ def test_watch_ends_with_0_and_says_nothing(
     """It has no end of its own: whatever tells it to end is its end."""
     watch = Command.start(tmp_path / "err", "watch", scenario.config)
     started.append(watch)
-    wait_until("it is connected", lambda: watch.sockets() > 0 or not watch.alive)
+    wait_until("it reads", lambda: watch.sockets() > 1 or not watch.alive)
     watch.tell(number)
     assert watch.ended() == 0, watch.text()
     said = watch.text().splitlines()  # and nothing of how it ended
