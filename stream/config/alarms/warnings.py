@@ -90,23 +90,23 @@ def _tell_cheaper(query: Query, budget: Budget, findings: Findings) -> None:
     Of runs that are charged in every window, of losses that add up over comparisons, and of worst
     cases under a Gaussian promise.
     """
-    name, usual = query.mechanism, DEFAULT.name
+    name, default = query.mechanism, DEFAULT.name
     mechanism = OFFERED[name]
     per_event = mechanism.run is not None and budget.unit is PrivacyUnit.EVENT
     at_worst = query.aim.gaussian and mechanism.gaussian is None and mechanism.by_window
     summed = mechanism.first_phase and len(query.condition.formula.literals) > 1
     if query.aim.looks > 1 or not (per_event or at_worst or summed):
         return
-    own, once = (price(one, query.condition, query.aim) for one in (name, usual))
+    own, once = (price(one, query.condition, query.aim) for one in (name, default))
     if once.epsilon >= own.epsilon:
         return
     often = query.calendar.charged if per_event else 1
     here, there = (
         rounded_loss(budget.gaussian, to_loss_units(often * one.epsilon)) for one in (own, once)
     )
-    message = f"{name} charges {loss_name(budget.gaussian)} {here} in all; {usual} takes {there}"
+    message = f"{name} charges {loss_name(budget.gaussian)} {here} in all; {default} takes {there}"
     if per_event or at_worst:
-        findings.warn("mechanism", message, f"write mechanism: {usual}")
+        findings.warn("mechanism", message, f"write mechanism: {default}")
     else:
         findings.note("mechanism", message)
 
