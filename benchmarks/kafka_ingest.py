@@ -40,6 +40,7 @@ from stream.events.hashing import ByteStrings
 from stream.events.partitioning import partitions_of
 from stream.kafka.clients import FETCH
 from stream.kafka.ingest import Ingest
+from stream.logs.lines import Log
 from stream.model.feeds import Partitioner
 
 if TYPE_CHECKING:
@@ -220,7 +221,7 @@ async def _our_seconds(system: System) -> float:
     window = int(calendar.containing(now_ms)[0][0]) - 1  # midnight may pass while we measure
     runtime, identities = system.runtime(calendar.bounds(window)[0])
     ends = await _ends(system)
-    ingest = Ingest(runtime, identities=identities, ring=_no_bell)
+    ingest = Ingest(runtime, identities=identities, ring=_no_bell, log=Log(sys.stderr))
     task = asyncio.create_task(ingest.run())
     try:
         await _until(lambda: set(ingest.assigned) == set(ends), task)

@@ -34,7 +34,7 @@ from stream.kafka.clients import FETCH, aiokafka_arguments, stop_consumer
 from stream.kafka.columns import Fetched, as_columns, fetch
 from stream.kafka.guard import check_unchanged
 from stream.kafka.memory import keep_freed_memory
-from stream.kafka.places import Bounds, Lookout, Reports, Stopped
+from stream.kafka.places import Bounds, HeldBack, Lookout, Reports, Stopped
 from stream.kafka.tasks import cancelled, every, first, in_thread
 from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock
@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from stream.build import Runtime
     from stream.counting.partition import PartitionReader
     from stream.events.records import Records
+    from stream.logs.lines import Log
     from stream.model.feeds import Feed
 
 __all__ = ["Assigned", "Ingest"]
@@ -106,6 +107,7 @@ class Ingest:
         runtime: configuration, ledger, metrics, clock.
         identities: per feed name, the registered log.
         ring: sends a doorbell message for a query, after a partial is stored.
+        log: told of partitions that are held back.
     """
 
     def __init__(
@@ -114,8 +116,10 @@ class Ingest:
         *,
         identities: Mapping[str, LogIdentity],
         ring: Callable[[str], Awaitable[None]],
+        log: Log,
     ) -> None:
         self._runtime = runtime
+        self._held_back = HeldBack(log, time.monotonic)
         self._reports = Reports(time.monotonic)
         self._identities = identities
         self._ring = ring
@@ -352,6 +356,7 @@ class Ingest:
         stand: Stand,
     ) -> None:
         metrics, number = self._runtime.metrics, partition.partition
+        self._held_back.see(partition, stand)
         if bounds is not None and position is not None:
             metrics.lag(feed.name, number, max(bounds.end - position, 0))
         metrics.held(feed.name, number, stand.value, position)

@@ -1,4 +1,4 @@
-"""Where the log's partitions end, how far they can be read, and which stopped.
+"""Where the log's partitions end, how far they can be read, which are held back and which stopped.
 
 A partition without a leader keeps its own answer waiting, and no other's: nothing here may hold up
 counting.
@@ -16,18 +16,24 @@ from typing import TYPE_CHECKING, Any, Final
 from aiokafka.errors import IllegalStateError, KafkaError
 
 from accountant.records import Stand
+from stream.logs.lines import Line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from aiokafka import TopicPartition
 
-__all__ = ["Bounds", "Lookout", "Reports", "Stopped"]
+    from stream.logs.lines import Log
+
+__all__ = ["Bounds", "HeldBack", "Lookout", "Reports", "Stopped"]
 
 _EVERY_S = 0.5
 _PATIENCE_S = 5.0
 _REPORT_S: Final = 2.0  # far below UNSEEN_MS, and below what an alarm may wait for
+_HELD_AFTER_S: Final = 10.0  # transactions commit, leaders are elected
+_HELD_EVERY_S: Final = 60.0
 _AGAIN_S: Final = 5.0  # another replica may hold the batch as it was written
+_HELD: Final = frozenset({Stand.TRANSACTION, Stand.CORRUPT, Stand.UNREACHABLE})
 _GOES_ON: Final = {Stand.READING, Stand.END}
 
 
@@ -128,6 +134,45 @@ class Reports:
             return False
         self._told, self._due_s = stands, now_s + _REPORT_S
         return bool(stands)
+
+
+@dataclass(eq=False)
+class HeldBack:
+    """Names partitions that are held back in the log, once it is no passing matter, and again.
+
+    Where they are held back is not said: an offset counts records, and counts are the custodian's.
+
+    Args:
+        log: where.
+        monotonic_s: a clock that never goes back.
+    """
+
+    log: Log
+    monotonic_s: Callable[[], float]
+
+    def __post_init__(self) -> None:
+        """Begin: nothing has come yet."""
+        self._since_s: dict[TopicPartition, float] = {}
+        self._again_s: dict[TopicPartition, float] = {}
+
+    def see(self, partition: TopicPartition, stand: Stand) -> None:
+        """Take note of how a partition stands, every second or so.
+
+        Args:
+            partition: of a feed's topic.
+            stand: how it stands.
+        """
+        now_s = self.monotonic_s()
+        place = {"topic": partition.topic, "partition": partition.partition}
+        if stand not in _HELD:
+            self._since_s.pop(partition, None)
+            if self._again_s.pop(partition, None) is not None:
+                self.log.info(Line.READ_ON, **place)
+            return
+        since_s = self._since_s.setdefault(partition, now_s)
+        if now_s >= self._again_s.get(partition, since_s + _HELD_AFTER_S):
+            self._again_s[partition] = now_s + _HELD_EVERY_S
+            self.log.warning(Line.HELD_BACK, **place, stand=stand.value)
 
 
 class Stopped:

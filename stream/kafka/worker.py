@@ -204,7 +204,7 @@ class _Tasks:
 
     async def ingest(self, ring: Callable[[str], Awaitable[None]]) -> None:
         """Count events until cancelled."""
-        ingest = Ingest(self.runtime, identities=self.identities, ring=ring)
+        ingest = Ingest(self.runtime, identities=self.identities, ring=ring, log=self.log)
         await ingest.run()
 
     async def publish(self) -> None:

@@ -52,6 +52,8 @@ class Line(StrEnum):
     AWAY = "a dependency is away; trying again"
     STILL_AWAY = "a dependency is still away; trying again"
     BACK = "a dependency is back"
+    HELD_BACK = "a partition is held back; the others are read on"
+    READ_ON = "a partition that was held back is read on"
     STOPPING = "told to end"
     STOPPED = "ended"
     CUT_OFF = "ended without waiting for clients any longer; nothing is lost"
@@ -80,8 +82,11 @@ FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
     "log_level": _WORD,
     "message": _TEXT,
     "needs_restart": _WORDS,
+    "partition": _NUMBER,
     "says": _TEXT,
     "signal": _WORD,
+    "stand": _WORD,
+    "topic": _WORD,
     "version": re.compile(r"\d[\w.+-]{0,49}"),
 }
 """Every field a line may have, and what its value looks like.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import io
 from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +24,7 @@ from stream.kafka import ingest, places
 from stream.kafka.columns import Damage
 from stream.kafka.ingest import Assigned
 from stream.kafka.places import Bounds
+from stream.logs.lines import Log
 from stream.model.feeds import Clock
 from tests.support.commands import configuration
 from tests.support.waiting import PATIENCE_S
@@ -105,7 +107,7 @@ def _reading(reader: Any = None, position: int = 0, **runtime: Any) -> ingest.In
     async def ring(query: str) -> None:
         rung.append(query)
 
-    reading = ingest.Ingest(world, identities={}, ring=ring)
+    reading = ingest.Ingest(world, identities={}, ring=ring, log=Log(io.StringIO()))
     feed: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_margin_ms=0)
     if reader is not None:
         reading.assigned[PARTITION] = Assigned(feed, reader, position)
