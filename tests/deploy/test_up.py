@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -124,11 +125,19 @@ def test_ports_that_are_taken_are_named(tmp_path: Path) -> None:
     assert not (tmp_path / "up").exists()
     with pytest.raises(StartError, match="write one from"):
         choose_ports(tmp_path / "up", 70_000)
-    ports = choose_ports(tmp_path / "up", free_port()).ports
+    ports = _somewhere(tmp_path / "up").ports
     assert sorted(ports.values()) == list(range(min(ports.values()), max(ports.values()) + 1))
     assert is_stack(tmp_path / "up")
     with pytest.raises(StartError, match="make down"):
         native.up(tmp_path / "up", 0)
+
+
+def _somewhere(folder: Path) -> Places:
+    """Return places whose ports follow one another: the other tests take some of that range."""
+    for _ in range(20):
+        with contextlib.suppress(StartError):
+            return choose_ports(folder, free_port())
+    return choose_ports(folder, free_port())
 
 
 def test_a_role_has_its_own_secrets_and_no_others(places: Places) -> None:
