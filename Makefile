@@ -97,8 +97,15 @@ up: $(DEV)  ## everything on this machine, with an office made up (PORTS=21000 F
 down: $(DEV)  ## the end of what `make up` started
 	@$(BIN)/python -m deploy.up down $(UP)
 
+# Other stream processors need other versions of what Tocsin needs.
+.cache/peers/.installed: requirements/peers.lock | $(BIN)/python
+	rm -rf .cache/peers
+	$(BIN)/python -m venv .cache/peers
+	.cache/peers/bin/python -m pip --disable-pip-version-check --no-input install --quiet --require-hashes -r $<
+	@touch $@
+
 .PHONY: bench
-bench: system $(DEV)  ## rates and delays on this machine, and the aims for speed beside an earlier commit
+bench: system $(DEV) .cache/peers/.installed  ## rates and delays on this machine, and the aims for speed beside an earlier commit
 	$(PYTEST) tests/benchmarks tests/benchmarks/measured.py
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.aims
@@ -173,6 +180,7 @@ lock: $(DEV)  ## write the lock files again (UPGRADE=1: with newer versions)
 		pyproject.toml requirements/build.in
 	$(LOCK) -o requirements/dev.lock -c requirements/run.lock --all-extras \
 		pyproject.toml requirements/build.in
+	$(LOCK) -o requirements/peers.lock requirements/peers.in
 
 .PHONY: clean
 clean:  ## remove the environment and every cache; ledgers stay

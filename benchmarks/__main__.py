@@ -14,7 +14,7 @@ from rich.console import Console
 from benchmarks import report
 
 # The shares of the machine count most for those on Kafka: they go first, in a fresh process.
-NAMES = ("kafka_ingest", "end_to_end", "ledger", "noise", "codecs", "alarms", "start")
+NAMES = ("kafka_ingest", "end_to_end", "ledger", "noise", "alarms", "start")
 
 
 def main() -> None:

@@ -23,13 +23,23 @@ if TYPE_CHECKING:
 
 REPORT: Final = Path(__file__).parent / "reports" / "aims.md"
 
-COMMIT: Final = "4bf3e4d"
-"""The last one before ingest was made faster."""
+COMMIT: Final = "e49ed796"
+"""The last one before the product was made a third smaller."""
+
+NOT_SLOWER: Final = 0.95
+"""A ratio that says so: the same tree beside itself lies within it."""
 
 ROUNDS: Final = 3
 ON_A_BUDGET: Final = (1, 200)
 SLICES_OF_ONE: Final = 2  # of a round: counting from Kafka is measured in short ones
-SEEN_ONCE: Final = ("statistics", "filters")  # they have no aim
+SEEN_ONCE: Final = ("statistics",)  # it has no aim
+FLAT: Final = {
+    ("thresholds", "event"): 1.2,
+    ("thresholds", "user"): 1.2,
+    ("filters", "event"): 1.6,
+    ("filters", "user"): 2.5,
+}
+"""How many times the work of one alarm a hundred may take, by what they differ in and the unit."""
 
 
 def ingest(commit: str, rounds: int) -> Iterator[str]:
@@ -43,9 +53,9 @@ def ingest(commit: str, rounds: int) -> Iterator[str]:
         f"of those of {rounds * SLICES_OF_ONE} rounds, with the least and the greatest."
     )
     yield ""
-    for codec, name, least in (("json", "JSON", 1.8), ("arrow", "Arrow", 2.5)):
+    for codec, name in (("json", "JSON"), ("arrow", "Arrow")):
         ratios = kafka_ingest.to_ours(found[codec], commit)
-        yield _aim(f"{name}, to {commit}", statistics.median(ratios), least=least)
+        yield _aim(f"{name}, to {commit}", statistics.median(ratios), least=NOT_SLOWER)
 
 
 def more_workers(commit: str, rounds: int) -> Iterator[str]:
@@ -64,9 +74,9 @@ def many_alarms(commit: str, rounds: int) -> Iterator[str]:
         found = alarms.beside([ROOT, old], rounds=rounds, once=SEEN_ONCE)
     yield from alarms.table(found, ["now", commit])
     yield ""
-    for unit in alarms.UNITS:
-        one, *_, most = (found[f"{unit}_thresholds[{count}]"][0] for count in alarms.ALARMS)
-        yield _aim(f"1 alarm to 100 that differ in thresholds, unit `{unit}`", one / most, most=1.2)
+    for (kind, unit), most in FLAT.items():
+        one, *_, hundred = (found[f"{unit}_{kind}[{count}]"][0] for count in alarms.ALARMS)
+        yield _aim(f"1 alarm to 100 that differ in {kind}, unit `{unit}`", one / hundred, most=most)
 
 
 def on_a_budget(commit: str, rounds: int) -> Iterator[str]:

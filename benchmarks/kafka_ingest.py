@@ -10,7 +10,8 @@ settings, on the same topic, in turns with ours.
 librdkafka alone, all on the same topics with the same fetches, each in a process of its own, by the
 processor's time: that of all its threads, the kernel's work for them included. A process is a slice
 of a second or two. Readers take turns, every other round backwards, and a ratio is the median of
-those of one round each: what the machine does meanwhile slows neighbours alike.
+those of one round each: what the machine does meanwhile slows neighbours alike. Where
+``benchmarks/peers.py`` has its environment, other stream processors take their turn with JSON.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from aiokafka.consumer import fetcher
 from aiokafka.record.memory_records import MemoryRecords
 
+from benchmarks import peers
 from benchmarks.checkouts import ROOT, checkout
 from benchmarks.system import QUERY, System
 from deploy.kafka.broker import Broker
@@ -140,16 +142,22 @@ def beside(commit: str, *, rounds: int = ROUNDS) -> dict[str, dict[str, list[Sli
                 for name in list(readers)[:: -1 if turn % 2 else 1]:
                     tree, how = readers[name]
                     directory = Path(folder) / f"{codec}-{turn}-{name}"
-                    seconds, kernel_s = _seconds(tree, how, broker.bootstrap, str(directory), codec)
+                    given = how, broker.bootstrap, str(directory), codec
+                    seconds, kernel_s = _seconds([sys.executable, "-c", PROGRAM, *given], tree)
                     slices[name].append(Slice(events / seconds, kernel_s / seconds))
+                    print(codec, name, slices[name][-1], file=sys.stderr)
+                for name in peers.NAMES if codec == "json" and peers.PYTHON.exists() else ():
+                    given = name, broker.bootstrap, system.topic, str(events)
+                    seconds, kernel_s = _seconds([str(peers.PYTHON), peers.__file__, *given], ROOT)
+                    slices.setdefault(name, []).append(Slice(events / seconds, kernel_s / seconds))
                     print(codec, name, slices[name][-1], file=sys.stderr)
     return taken
 
 
-def _seconds(tree: Path, *arguments: str) -> tuple[float, float]:
+def _seconds(command: list[str], tree: Path) -> tuple[float, float]:
     """Return the processor's time of one reader in a process of its own, and the kernel's of it."""
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, *arguments],
+        command,
         cwd=tree,
         env={**os.environ, "PYTHONPATH": str(tree)},
         stdout=subprocess.PIPE,
@@ -344,6 +352,9 @@ def table(found: Mapping[str, Mapping[str, Sequence[Slice]]]) -> Iterator[str]:
     for reader in found["json"]:
         cells = []
         for codec in CODECS:
+            if reader not in found[codec]:
+                cells.append(" | | ")
+                continue
             rates, kernel = zip(*found[codec][reader], strict=True)
             ratio = spread(to_ours(found[codec], reader))
             cells.append(f"{statistics.median(rates):,.0f} | {statistics.median(kernel):.0%}")

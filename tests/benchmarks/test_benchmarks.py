@@ -45,14 +45,14 @@ def test_the_readme_shows_every_figure() -> None:
 def test_a_section_that_is_written_is_read_again() -> None:
     """Writing keeps the text around the section, twice over too."""
     names = {n for row in report._ROWS for n in (row.value, row.beside, row.ratio) if n}
-    section = report.markdown(dict.fromkeys(names, 12_345.0) | {"codecs.x": 1.5}, note="A note.")
+    section = report.markdown(dict.fromkeys(names, 12_345.0) | {"noise.x": 1.5}, note="A note.")
     text = report.README.read_text(encoding="utf-8")
     written = report.replaced(report.replaced(text, section), section)
     assert written.startswith(text[: text.index("## Figures")])
     assert written.endswith(text[text.index("## What limits them") :])
     rows = report.figures(written)
     assert {row.what for row in report._ROWS} < set(rows)
-    assert rows["`codecs.x`"] == ("1.5",)
+    assert rows["`noise.x`"] == ("1.5",)
 
 
 def test_a_readme_without_the_section_is_refused() -> None:
@@ -117,7 +117,12 @@ def test_the_report_of_aims_says_what_is_reached(monkeypatch: pytest.MonkeyPatch
         for rate, each in zip((400_000.0, 720_000.0), taken, strict=True)
     )
     monkeypatch.setattr(
-        kafka_ingest, "beside", lambda *_, **__: {"json": readers, "arrow": readers}
+        kafka_ingest,
+        "beside",
+        lambda *_, **__: {
+            "json": readers | {"Bytewax": readers["aiokafka alone"]},
+            "arrow": readers,
+        },
     )
     monkeypatch.setattr(alarms, "beside", lambda *_, **__: rates)
     monkeypatch.setattr(one_budget, "beside", lambda *_, **__: spent)
@@ -128,13 +133,15 @@ def test_the_report_of_aims_says_what_is_reached(monkeypatch: pytest.MonkeyPatch
     assert all(f"## {title}" in text for title, _ in aims.PARTS.values())
     cells = "600 | 25% | 0.50 (0.50 to 0.55)"
     assert f"| aiokafka alone | {cells} | {cells} |" in text
-    assert "- JSON, to abc: 3.00; the aim is at least 1.8: reached." in text
+    assert "- JSON, to abc: 3.00; the aim is at least 0.95: reached." in text
+    assert "| Bytewax | 600 | 25% | 0.50 (0.50 to 0.55) |  | |  |" in text
     assert "- two workers to one: 1.80; the aim is at least 1.7: reached." in text
     assert "| two workers | 2,500 | 200 | 20 | 30 | 2,750 |" in text
     assert "0.90 of 2 cores busy" in text
     assert "2.22 times as fast here" in text
     assert "1.60 times as fast with cores to spare" in text
     assert "| thresholds | user | abc | 10 | 10 | 10 | 1.00 |" in text
+    assert "differ in filters, unit `user`: 1.00; the aim is at most 2.5: reached." in text
     assert text.count("200.00; the aim is at most 1.5: **missed**.") == len(one_budget.KINDS)
 
 

@@ -26,7 +26,7 @@ def project() -> dict[str, Any]:
     return {**loaded["project"], "build": loaded["build-system"]["requires"]}
 
 
-@pytest.mark.parametrize("name", LOCKS)
+@pytest.mark.parametrize("name", [*LOCKS, "peers.lock"])
 def test_a_lock_pins_every_package_by_hash_and_names_no_host(name: str) -> None:
     """Each entry has a version and SHA-256 hashes; nothing says where to fetch it."""
     text = _read(name)
