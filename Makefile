@@ -105,14 +105,14 @@ down: $(DEV)  ## the end of what `make up` started
 	@touch $@
 
 .PHONY: bench
-bench: system $(DEV) .cache/peers/.installed  ## rates and delays on this machine, and the aims for speed beside an earlier commit
-	$(PYTEST) tests/benchmarks tests/benchmarks/measured.py
+bench: system $(DEV) .cache/peers/.installed  ## rates and delays on this machine, the aims for speed beside an earlier commit, and how cost grows
+	$(PYTEST) tests/benchmarks
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.aims
+	$(BIN)/python -m benchmarks.capacity
 
 .PHONY: bench-accountant
-bench-accountant: $(DEV)  ## the ledger at scale and by age, maximum overlap; writes their reports
-	$(BIN)/python -m benchmarks.ledger_scale --write
+bench-accountant: $(DEV)  ## the ledger by age, maximum overlap; writes their reports
 	$(BIN)/python -m benchmarks.ledger_age --write
 	$(BIN)/python -m benchmarks.overlap --write
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
 
 EVENTS = 200_000
+ROOMS = 40
 PIECE = 20_000  # what a worker hands on at once
 PEOPLE = 20_000
 START_MS = 1_700_000_040_000  # a whole minute
@@ -83,7 +84,7 @@ def beside(
                 for count in ALARMS:
                     best = found.setdefault(f"{unit}_{kind}[{count}]", [0.0] * len(trees))
                     for at, tree in enumerate(trees):
-                        best[at] = max(best[at], _rate_of(tree, unit, kind, count))
+                        best[at] = max(best[at], rate_of(tree, unit, kind, count))
                     print(unit, kind, count, best, file=sys.stderr)
     return found
 
@@ -106,10 +107,10 @@ def table(found: Mapping[str, Sequence[float]], names: Sequence[str]) -> Iterato
                 yield f"| {kind} | {unit} | {name} | {cells} | {rates[0] / rates[-1]:.2f} |"
 
 
-def _rate_of(tree: Path, unit: str, kind: str, count: int) -> float:
+def rate_of(tree: Path, unit: str, kind: str, count: int, rooms: int = ROOMS) -> float:
     """Measure one number of alarms in a process of its own, with the files of a tree."""
     done = subprocess.run(
-        [sys.executable, "-P", __file__, "--inside", unit, kind, str(count)],
+        [sys.executable, "-P", __file__, "--inside", unit, kind, str(count), str(rooms)],
         cwd=tree,
         env={**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"},
         stdout=subprocess.PIPE,
@@ -119,13 +120,13 @@ def _rate_of(tree: Path, unit: str, kind: str, count: int) -> float:
     return float(done.stdout)
 
 
-def _inside(unit: str, kind: str, count: int) -> float:
-    records = _records()
-    alarms = _alarms(unit, [KINDS[kind](at) for at in range(count)])
+def _inside(unit: str, kind: str, count: int, rooms: int) -> float:
+    records = _records(rooms)
+    alarms = _alarms(unit, [KINDS[kind](at) for at in range(count)], rooms)
     return EVENTS / min(_seconds(alarms, records) for _ in range(TRIES))
 
 
-def _records() -> list[Record]:
+def _records(rooms: int) -> list[Record]:
     value = msgspec.json.Encoder()
     return [
         Record(
@@ -135,7 +136,7 @@ def _records() -> list[Record]:
             value=value.encode(
                 {
                     "person": f"person-{at * 7919 % PEOPLE:06d}",
-                    "room": f"room-{at % 40}",
+                    "room": f"room-{at % rooms}",
                     "floor": at % 200,
                     "amount": at % 9,
                     "open": at % 10 > 0,
@@ -147,8 +148,8 @@ def _records() -> list[Record]:
     ]
 
 
-def _alarms(unit: str, asked: list[tuple[str, str, int]]) -> Alarms:
-    rooms = ", ".join(f"room-{at}" for at in range(40))
+def _alarms(unit: str, asked: list[tuple[str, str, int]], groups: int) -> Alarms:
+    rooms = ", ".join(f"room-{at}" for at in range(groups))
     caps = ", period: 1d, contribution: {max_groups_per_window: 1, max_events_per_group: 1}"
     text = f"""\
 ledger: sqlite:///unused.db
@@ -206,6 +207,6 @@ def _seconds(alarms: Alarms, records: list[Record]) -> float:
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--inside"]:
-        print(_inside(sys.argv[2], sys.argv[3], int(sys.argv[4])))
+        print(_inside(sys.argv[2], sys.argv[3], *map(int, sys.argv[4:])))
     else:
         print("\n".join(table(beside([ROOT]), ["now"])))

@@ -94,7 +94,7 @@ def beside(
         for kind in KINDS:
             for alarms in numbers:
                 for at, tree in enumerate(trees):
-                    figures = _measured(tree, kind, alarms)
+                    figures = measured(tree, kind, alarms)
                     print(kind, alarms, at, figures, file=sys.stderr)
                     for figure, value in figures.items():
                         name = f"{kind}_{alarms}_alarms_{figure}"
@@ -102,10 +102,11 @@ def beside(
     return {name: [statistics.median(each) for each in all_] for name, all_ in taken.items()}
 
 
-def _measured(tree: Path, kind: str, alarms: int) -> dict[str, float]:
+def measured(tree: Path, kind: str, alarms: int, rooms: int = ROOMS) -> dict[str, float]:
+    """Return the figures of one number of alarms over so many groups, in a process of its own."""
     with tempfile.TemporaryDirectory() as folder:
         found = subprocess.run(
-            [sys.executable, __file__, folder, kind, str(alarms)],
+            [sys.executable, __file__, folder, kind, str(alarms), str(rooms)],
             cwd=tree,
             env={**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"},
             stdout=subprocess.PIPE,
@@ -115,7 +116,7 @@ def _measured(tree: Path, kind: str, alarms: int) -> dict[str, float]:
     return figures
 
 
-def _inside(folder: Path, kind: str, alarms: int) -> dict[str, float]:
+def _inside(folder: Path, kind: str, alarms: int, rooms: int) -> dict[str, float]:
     """Measure one number of alarms in this process, with the tree that it imports."""
     import scipy.optimize  # noqa: F401, PLC0415  # takes half a second whatever is planned
 
@@ -124,7 +125,7 @@ def _inside(folder: Path, kind: str, alarms: int) -> dict[str, float]:
     from stream.replay.replay import Replay  # noqa: PLC0415
 
     windows = max(DECISIONS // alarms, LEAST_WINDOWS)
-    files = {"badges": [_write(folder, kind, alarms, windows)]}
+    files = {"badges": [_write(folder, kind, alarms, windows, rooms)]}
     configuration = load(folder / "alarms.yaml", environ={})
     gc.disable()  # when it runs depends on what ran before
     found: dict[str, float] = {}
@@ -159,12 +160,12 @@ def _since(began: float) -> float:
     return (time.process_time() - began) * 1000
 
 
-def _write(folder: Path, kind: str, alarms: int, windows: int) -> Path:
+def _write(folder: Path, kind: str, alarms: int, windows: int, rooms: int) -> Path:
     """Write a configuration and its events; return the events' file."""
     floors = [f"f{number}" for number in range(alarms)]
     text = _CONFIG.format(
         folder=folder,
-        rooms=", ".join(f"r{number}" for number in range(ROOMS)),
+        rooms=", ".join(f"r{number}" for number in range(rooms)),
         floors=", ".join(floors),
         days=1 + windows // 24,
         hours=windows % 24,
@@ -178,7 +179,7 @@ def _write(folder: Path, kind: str, alarms: int, windows: int) -> Path:
         json.dumps(
             {
                 "person": f"p{hour}",
-                "room": f"r{hour % ROOMS}",
+                "room": f"r{hour % rooms}",
                 "floor": floors[hour % alarms],
                 "ts": f"2024-01-{1 + hour // 24:02}T{hour % 24:02}:30:00Z",
             }
@@ -216,5 +217,5 @@ def lines(
 
 
 if __name__ == "__main__":
-    where, which, many = sys.argv[1:]
-    print(json.dumps(_inside(Path(where), which, int(many))))
+    where, which, *sizes = sys.argv[1:]
+    print(json.dumps(_inside(Path(where), which, *map(int, sizes))))

@@ -161,17 +161,17 @@ def written(path: Path, title: str, measured: Callable[[], Iterable[str]]) -> No
         path.write_text("\n".join(lines) + "\n", encoding="utf-8")
 
 
-def replaced(text: str, section: str) -> str:
-    """Return a README with another figures section.
+def replaced(text: str, section: str, begin: str = _BEGIN) -> str:
+    """Return a page with another figures section.
 
     Raises:
-        ValueError: the README has no such section.
+        ValueError: the page has no such section.
     """
-    before, _, rest = text.partition(_BEGIN)
+    before, _, rest = text.partition(begin)
     _, found, after = rest.partition(_END)
     if not found:
         raise ValueError("no figures section")
-    return f"{before}{_BEGIN}\n\n{section}\n\n{_END}{after}"
+    return f"{before}{begin}\n\n{section}\n\n{_END}{after}"
 
 
 def figures(text: str) -> dict[str, tuple[str, ...]]:

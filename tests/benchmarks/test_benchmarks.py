@@ -14,10 +14,10 @@ from accountant.units import PrivacyUnit
 from benchmarks import (
     aims,
     alarms,
+    capacity,
     checkouts,
     kafka_ingest,
     ledger_age,
-    ledger_scale,
     one_budget,
     overlap,
     report,
@@ -87,9 +87,16 @@ def test_a_ledgers_figures_leave_those_of_others_alone() -> None:
         ledger_age.written("# A report", "one", "Now.", now)
 
 
-def test_a_large_charge_is_stored_small() -> None:
-    """A hundred thousand predicates on twelve levels take less than 100 kB."""
-    assert ledger_scale.run((), ())["stored_100000_cells_on_12_levels_kb"] < 100
+def test_a_cost_is_foretold_by_a_line_or_stays(tmp_path: Path) -> None:
+    """The last of some sizes by the two before it, of two by the first; a quarter off is missed."""
+    line = capacity.Growth("a", "groups", {1: 5.0, 2: 10.0, 4: 14.0, 8: 23.0})
+    flat = capacity.Growth("b", "age", {1: 10.0, 10: 13.0})
+    assert (line.foretold, flat.foretold) == (22.0, 10.0)
+    *_, first, second = capacity.lines([line, flat])
+    assert first == "| a | groups | 1: 5.00, 2: 10.00, 4: 14.00, 8: 23.00 | 22.00 | 1.05 |"
+    assert second.endswith("| 10.00 | 1.30 (**missed**) |")
+    capacity.draw([line, flat], tmp_path / "plot.png")
+    assert (tmp_path / "plot.png").stat().st_size > 1_000
 
 
 def test_the_report_of_aims_says_what_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -63,6 +63,12 @@ def test_stored_and_read_back(units: list[int]) -> None:
     assert again.as_array().tolist() == units
 
 
+def test_a_large_charge_is_stored_small() -> None:
+    """A hundred thousand cells on twelve levels take less than 100 kB."""
+    units = np.random.default_rng(7).integers(1, 13, 100_000)
+    assert len(LevelCosts.of(units).encode()) < 100_000
+
+
 @settings(deadline=None, max_examples=60)
 @given(losses, losses)
 def test_equal_exactly_if_every_cell_loses_the_same(left: list[int], right: list[int]) -> None:
