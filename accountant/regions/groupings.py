@@ -25,6 +25,8 @@ __all__ = ["LONGEST_TEXT", "Grouping", "cells_key", "grouping_of"]
 LONGEST_TEXT = 2**14
 """Characters of a grouping that are written down; a longer one is stored by its name alone."""
 
+_SHORTEST = len("{}")  # what a value in it takes at least
+
 
 @dataclass(frozen=True, slots=True)
 class Grouping:
@@ -49,6 +51,8 @@ class Grouping:
     @property
     def text(self) -> str:
         """The grouping in one line of ASCII JSON, or its name where that is too long."""
+        if sum(map(len, self.values)) * _SHORTEST > LONGEST_TEXT:
+            return self.name
         by = [
             [name, [each.to_data() for each in values]]
             for name, values in zip(self.attributes, self.values, strict=True)

@@ -16,6 +16,7 @@ ranges of the number line (``ValueSet.integers``), so that ``size > 3 AND size <
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -35,6 +36,8 @@ __all__ = ["FEED", "attribute_of", "cell_values", "cells_of", "group_by_of", "re
 
 FEED = "feed"
 """The attribute that holds the name of an event's feed."""
+
+_DOMAINS = 16  # whose sets are kept: alarms group by the same few
 
 
 def attribute_of(feed: Feed, field: str) -> str:
@@ -83,10 +86,7 @@ def cell_values(query: Query) -> tuple[tuple[ValueSet, ...], ...]:
 
     A set is empty where a value of the field's type is never written so.
     """
-    return tuple(
-        tuple(_listed(kind, (value,)) & _KINDS[kind] for value in values)
-        for kind, values in _declared(query, query.domain)
-    )
+    return tuple(_apart(kind, values) for kind, values in _declared(query, query.domain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,9 +193,18 @@ def _domain(query: Query) -> dict[str, _Allowed]:
     """Return the declared values of the fields that the query groups by."""
     declared = zip(query.counted.fields, _declared(query, query.counted), strict=True)
     return {
-        name: _Allowed(_listed(kind, values) & _KINDS[kind], null=False)
-        for name, (kind, values) in declared
+        name: _Allowed(_together(kind, values), null=False) for name, (kind, values) in declared
     }
+
+
+@lru_cache(maxsize=_DOMAINS)
+def _together(kind: FieldType, values: tuple[FieldValue, ...]) -> ValueSet:
+    return _listed(kind, values) & _KINDS[kind]
+
+
+@lru_cache(maxsize=_DOMAINS)
+def _apart(kind: FieldType, values: tuple[FieldValue, ...]) -> tuple[ValueSet, ...]:
+    return tuple(_listed(kind, (value,)) & _KINDS[kind] for value in values)
 
 
 def _declared(
