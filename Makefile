@@ -148,7 +148,7 @@ soak: system $(DEV)  ## forty minutes of kills, an outage and wrong clocks under
 	$(PYTEST) tests/soak/test_soak.py --full --timeout=7200 --capture=no
 
 .PHONY: deliveries
-deliveries: system $(DEV)  ## nine minutes in which all that deliver and bridge need die in turn; writes its report
+deliveries: system $(DEV)  ## nine minutes in which all that `tocsin deliver` and `tocsin mqtt` need die in turn; writes its report
 	$(BIN)/python -m tests.deliveries --write
 
 .PHONY: board-pictures

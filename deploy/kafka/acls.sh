@@ -5,11 +5,11 @@ set -eu
 acls() { "${KAFKA_ACLS:-kafka-acls.sh}" --bootstrap-server "$BOOTSTRAP" --command-config "${ADMIN:-admin.properties}" "$@"; }
 each() { option=$1 prefix=$2; shift 2; for name in "$@"; do printf ' %s %s%s' "$option" "$prefix" "$name"; done; }
 feeds=$(each --topic '' ${FEEDS:-building.badges})
-sensors=$(each --allow-principal User: ${SENSORS:-sensor-lobby bridge})
+sensors=$(each --allow-principal User: ${SENSORS:-sensor-lobby mqtt})
 analysts=$(each --allow-principal User: ${ANALYSTS:-analyst-anna})
 
 acls --add $sensors --operation Write --operation Describe $feeds
-acls --add $(each --deny-principal User: ${SENSORS:-sensor-lobby bridge}) --operation All --transactional-id '*'
+acls --add $(each --deny-principal User: ${SENSORS:-sensor-lobby mqtt}) --operation All --transactional-id '*'
 
 acls --add --allow-principal User:tocsin --operation Read --operation Describe --operation DescribeConfigs $feeds
 acls --add --allow-principal User:tocsin --operation Read --operation Write --operation Describe \

@@ -25,7 +25,7 @@ _ALARMS: Final = ("alarms.yaml", "rooms.txt", "capacity.csv")
 _FILES: Final[Mapping[str, tuple[str, ...]]] = {
     "worker": _ALARMS,
     "custodian": _ALARMS,
-    "bridge": ("bridge.yaml",),
+    "mqtt": ("mqtt.yaml",),
     "deliver": ("deliver.yaml",),
     "board": ("board.yaml",),
     "sensor": ("people.py", "rooms.txt"),
@@ -42,10 +42,10 @@ _SECRETS: Final[Mapping[str, Mapping[str, str]]] = {
         "custodian_token": "custodian_token",
         "kafka_password": "kafka_custodian",
     },
-    "bridge": {
-        "bridge_token": "bridge_token",
-        "kafka_password": "kafka_bridge",
-        "mqtt_password": "mqtt_bridge",
+    "mqtt": {
+        "metrics_token": "metrics_token",
+        "kafka_password": "kafka_mqtt",
+        "mqtt_password": "mqtt_mqtt",
     },
     "deliver": {"kafka_password": "kafka_deliver", "mqtt_password": "mqtt_deliver"},
     "board": {"kafka_password": "kafka_analyst"},
@@ -80,9 +80,9 @@ def environment(places: Places, role: str) -> dict[str, str]:
         own["TOCSIN_KAFKA_USER"] = "tocsin" if role == "worker" else "custodian"
     else:
         own["TOCSIN_MQTT"] = places.at("mosquitto")
-    if role == "bridge":
+    if role == "mqtt":
         own["TOCSIN_KAFKA"] = places.at("SENSORS")
-        own["TOCSIN_BRIDGE"] = places.at("bridge")
+        own["TOCSIN_MQTT_METRICS"] = places.at("mqtt")
     if role == "board":
         own["TOCSIN_BOARD"] = places.at("board")
     if role in {"deliver", "board", "analyst"}:

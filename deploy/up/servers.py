@@ -47,8 +47,8 @@ password_file {folder}/passwords
 acl_file {acl}
 persistence true
 persistence_location {folder}/
-# What sensors sent is not thrown away while the bridge is gone. No 0: Mosquitto 2.0.11 ends then
-# the connection of whoever sends what is refused, and a sensor sends it again for ever.
+# What sensors sent is not thrown away while the MQTT source is gone. No 0: Mosquitto 2.0.11 ends
+# then the connection of whoever sends what is refused, and a sensor sends it again for ever.
 max_queued_messages 1000000000
 message_size_limit 500000
 """
@@ -74,7 +74,7 @@ def start_kafka(places: Places) -> None:
         KAFKA_ACLS=str(acl_tool(folder / "kafka-acls.sh", broker.version)),
         BOOTSTRAP=places.at("WORKERS"),
         FEEDS="building.badges",
-        SENSORS="bridge",
+        SENSORS="mqtt",
         ANALYSTS="analyst",
     )
 
@@ -195,10 +195,11 @@ def _scraping(places: Places, audience: str) -> dict[str, Any]:
     for job in config["scrape_configs"]:
         del job["dns_sd_configs"]
         page = job["job_name"].removeprefix("tocsin-")
-        names = ["bridge"] if page == "bridge" else [f"worker-{n}-{page}" for n in (1, 2)]
+        names = ["mqtt"] if page == "mqtt" else [f"worker-{n}-{page}" for n in (1, 2)]
         job["static_configs"] = [{"targets": [places.at(name) for name in names]}]
         if "authorization" in job:
-            job["authorization"]["credentials_file"] = str(places.secrets / f"{page}_token")
+            token = Path(job["authorization"]["credentials_file"]).name
+            job["authorization"]["credentials_file"] = str(places.secrets / token)
     if audience == _CUSTODIAN:
         config["rule_files"] = [str(_DEPLOY / "alerts.yml")]
         (manager,) = config["alerting"]["alertmanagers"]

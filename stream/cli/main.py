@@ -28,7 +28,7 @@ _SECTIONS: Final = {
         "topics": "Check the topics a configuration needs, or create them.",
         "run": "Run an alarm worker on Kafka, or replay files.",
         "load": "Write recorded events to a feed's topic, with marks of time, for workers to read.",
-        "bridge": "Bring sensors' messages from MQTT to a feed, at least once, until stopped.",
+        "mqtt": "Bring sensors' messages from MQTT to a feed, at least once, until stopped.",
         "deliver": (
             "Bring alarms to Alertmanagers, webhooks and MQTT, at least once, until stopped."
         ),

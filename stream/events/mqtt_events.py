@@ -5,7 +5,7 @@
     zigbee2mqtt/+room/motion            a filter with a name for a level
     {topic.room}                        what stands at that level
     {payload.object.people_in}          a value of a JSON payload; {payload} is all of it
-    {now}                               when the bridge took the message, in milliseconds
+    {now}                               when the MQTT source took the message, in milliseconds
     {id}                                the same for every copy of one message
 
 A template that is one slot keeps the value's type: a number stays a number. Any other is a text.
@@ -22,12 +22,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from stream.model.bridges import Slot, Template
+from stream.model.mqtt import Slot, Template
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from stream.model.bridges import Route
+    from stream.model.mqtt import Route
 
 __all__ = [
     "MOST_EVENT_BYTES",

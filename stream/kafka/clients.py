@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from aiokafka import AIOKafkaConsumer
 
     from stream.model.alarms import KafkaSettings
-    from stream.model.bridges import Sensors
     from stream.model.deliveries import Broker
+    from stream.model.mqtt import Sensors
 
 __all__ = [
     "FETCH",

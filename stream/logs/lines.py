@@ -39,7 +39,7 @@ class Line(StrEnum):
     UNDELIVERED = "a target does not take a notice; it is kept with the dead letters"
     INCOMPLETE = "alarms that a decision counts are not on their topic any more"
     SHOWING = "ready: this process shows alarms"
-    BRIDGING = "ready: this process brings messages of MQTT to a feed"
+    READING_MQTT = "ready: this process brings messages of MQTT to a feed"
     UNFIT = "a message does not have what its templates ask for; it is no event"
     TOO_LARGE = "a message is larger than an event may be; it is dropped"
     FULL = "the buffer or its disk is full; the MQTT broker keeps what comes until there is room"

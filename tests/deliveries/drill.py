@@ -103,7 +103,7 @@ class _Drill:
     def round(self) -> None:
         """Do every fault once."""
         parties = self._parties
-        for name in ("deliver", "bridge"):
+        for name in ("deliver", "mqtt"):
             self._fault(
                 f"{name} killed",
                 lambda name=name: parties.kill(name),

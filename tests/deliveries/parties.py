@@ -5,7 +5,7 @@
     windows -> Kafka -> deliver -> desk (a web server)
                                 -> gate -> Alertmanager -> desk
                                 -> Mosquitto "home" -> ear
-    readings -> Mosquitto "field" -> bridge -> Kafka
+    readings -> Mosquitto "field" -> tocsin mqtt -> Kafka
 """
 
 from __future__ import annotations
@@ -47,11 +47,11 @@ deliver:
 alarms:
   crowd: {{lifecycle: {{annotations: {{status: "{{status}}"}}}}}}
 """
-_BRIDGE: Final = """\
+_MQTT: Final = """\
 kafka: {{bootstrap: "{bootstrap}"}}
 log: {{format: json}}
-bridge:
-  mqtt: {{broker: "{field}"}}
+mqtt:
+  broker: "{field}"
   topic: {readings}
   unit: sensor
   topics:
@@ -191,7 +191,7 @@ class Parties:
             "field": f"{HOST}:{self.field.port}",
             **vars(self.topics),
         }
-        for name, config in (("deliver", _CONFIG), ("bridge", _BRIDGE)):
+        for name, config in (("deliver", _CONFIG), ("mqtt", _MQTT)):
             (folder / f"{name}.yaml").write_text(config.format(**addresses), encoding="utf-8")
 
     def __enter__(self) -> Self:
@@ -201,9 +201,9 @@ class Parties:
         for server in (self.home, self.field, self.alertmanager):
             server.start()
         self.start("deliver")
-        self.start("bridge")
-        # Messages from before the bridge's first session are nobody's.
-        wait_until("the bridge has a session", self._session)
+        self.start("mqtt")
+        # Messages from before the MQTT source's first session are nobody's.
+        wait_until("the MQTT source has a session", self._session)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -217,7 +217,7 @@ class Parties:
         self.desk.__exit__()
 
     def _session(self) -> bool:
-        kept = self._folder / "bridge.buffer.session"
+        kept = self._folder / "mqtt.buffer.session"
         return kept.exists() and "made" in kept.read_text("utf-8").split()
 
     def start(self, name: str) -> None:

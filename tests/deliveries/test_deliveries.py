@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @pytest.mark.integration
 def test_everything_arrives_though_everybody_goes_away(broker: Broker, tmp_path: Path) -> None:
-    """Deliver, bridge, Mosquitto and Alertmanager die in turn, and Kafka hangs: nothing is lost."""
+    """Deliver, mqtt, Mosquitto and Alertmanager die in turn, and Kafka hangs: nothing is lost."""
     outcome = run_drill(SHORT, broker, tmp_path)
     print(page(SHORT, outcome, ""))
     assert outcome.wrong == []

@@ -11,7 +11,7 @@ __all__ = ["documented", "grouped_by", "public", "used_in"]
 
 _PAGE = ROOT / "docs" / "reference" / "metrics-and-alerts.md"
 _ROW = re.compile(
-    r"^\| `(tocsin_\w+)` \| (?:public|custodian|bridge) \| (counter|gauge|histogram) \| ([^|]*)\|",
+    r"^\| `(tocsin_\w+)` \| (?:public|custodian|mqtt) \| (counter|gauge|histogram) \| ([^|]*)\|",
     flags=re.MULTILINE,
 )
 _SERIES = {"histogram": ("_bucket", "_count", "_sum")}

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from deploy.helm.chart import CASES, FOLDER, RENDERED, stamp
-from stream.config.bridge.reading import read_bridge
 from stream.config.delivery.reading import read_board, read_subscription
 from stream.config.loading import check
+from stream.config.mqtt.reading import read_mqtt
 from tests.support.tree import text_of
 
 if TYPE_CHECKING:
@@ -133,7 +133,7 @@ def test_secrets_are_named_and_never_written(documents: list[dict[str, Any]]) ->
         "custodian": ledger,
         "board": {"kafka_password", "board_token"},
         "deliver": {"kafka_password"},
-        "bridge": {"kafka_password", "mqtt_password"},
+        "mqtt": {"kafka_password", "mqtt_password"},
     }
     assert given == {role: allowed[role] for role in given}
 
@@ -204,7 +204,7 @@ def test_no_role_reaches_more_than_its_work_asks_for() -> None:
         "custodian": {53, 9092, 5432},
         "board": {53, 9092},
         "deliver": {53, 9092, 9093},
-        "bridge": {53, 9092, 1883},
+        "mqtt": {53, 9092, 1883},
     }
 
 
@@ -242,7 +242,7 @@ def test_what_is_mounted_runs(tmp_path: Path) -> None:
             (tmp_path / name).write_text(here, encoding="utf-8")
     assert not check(tmp_path / "alarms.yaml", environ={})
     read_subscription(tmp_path / "deliver.yaml", environ={})
-    read_bridge(tmp_path / "bridge.yaml", environ={})
+    read_mqtt(tmp_path / "mqtt.yaml", environ={})
     assert read_board(tmp_path / "board.yaml", environ={}).board.listen[1] == BOARD
     commands = {role: pod["containers"][0]["args"] for role, pod in pods(documents).items()}
     for role, args in commands.items():

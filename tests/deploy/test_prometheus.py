@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 DEPLOY = ROOT / "deploy"
 TOKENS = {
     "tocsin-custodian": "/run/secrets/custodian_token",
-    "tocsin-bridge": "/run/secrets/bridge_token",
+    "tocsin-mqtt": "/run/secrets/metrics_token",
 }
 
 
@@ -62,4 +62,4 @@ def test_pages_of_counts_are_asked_with_their_token_and_jobs_find_everybody() ->
     }
     assert carried == TOKENS
     ports = {name: job["dns_sd_configs"][0]["port"] for name, job in jobs.items()}
-    assert ports == {"tocsin-public": 9464, "tocsin-custodian": 9465, "tocsin-bridge": 9466}
+    assert ports == {"tocsin-public": 9464, "tocsin-custodian": 9465, "tocsin-mqtt": 9466}

@@ -16,11 +16,11 @@ import click
 import yaml
 
 from stream.cli.main import Later, main
-from stream.config.bridge.reading import BridgeModel
 from stream.config.closed import models_of
 from stream.config.keys import FileModel
+from stream.config.mqtt.reading import MqttModel
 from stream.config.schema.document import _Schema
-from stream.kafka.bridge.page import BridgeMetrics
+from stream.kafka.mqtt.page import MqttMetrics
 from tests.support.measured import fresh_metrics
 from tests.support.tree import ROOT
 
@@ -136,9 +136,9 @@ def configuration() -> Iterator[str]:
     yield from keys(FileModel)
 
 
-def bridge() -> Iterator[str]:
-    """Yield the tables of the section of ``tocsin bridge``."""
-    yield from keys(BridgeModel, ("bridge",))
+def mqtt() -> Iterator[str]:
+    """Yield the tables of the section of ``tocsin mqtt``."""
+    yield from keys(MqttModel, ("mqtt",))
 
 
 def metrics() -> Iterator[str]:
@@ -152,7 +152,7 @@ def metrics() -> Iterator[str]:
     for seen_by, registry in (
         ("public", held.public),
         ("custodian", held.custodian),
-        ("bridge", BridgeMetrics([]).registry),
+        ("mqtt", MqttMetrics([]).registry),
     ):
         for name, kind, labels, said in _families(registry):
             if not said:
@@ -185,7 +185,7 @@ def alerts() -> Iterator[str]:
 
 PAGES: Final[dict[str, dict[str, Callable[[], Iterator[str]]]]] = {
     "cli.md": {"commands": commands},
-    "configuration.md": {"keys": configuration, "bridge": bridge},
+    "configuration.md": {"keys": configuration, "mqtt": mqtt},
     "metrics-and-alerts.md": {"metrics": metrics, "alerts": alerts},
 }
 """What each page has between which marks."""

@@ -6,15 +6,15 @@ import json
 import re
 from typing import TYPE_CHECKING, Any
 
-from stream.config.bridge.reading import BridgeModel, read_bridge
 from stream.config.loading import examine
+from stream.config.mqtt.reading import MqttModel, read_mqtt
 from stream.events.mqtt_events import Message, event_of, route_of
 from tests.support.tree import text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stream.model.bridges import Bridge
+    from stream.model.mqtt import MqttSource
 
 PAGE = text_of("docs/how-to/mqtt-source.md")
 ZIGBEE, FEED, CHIRPSTACK = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTALL)
@@ -22,21 +22,21 @@ ZIGBEE, FEED, CHIRPSTACK = re.findall(r"```yaml\n(.*?)```", PAGE, flags=re.DOTAL
 TAKEN_MS = 1_795_340_055_775
 
 
-def bridge_of(folder: Path, text: str) -> Bridge:
+def source_of(folder: Path, text: str) -> MqttSource:
     """Read a file as printed, with its variables."""
     path = folder / "sensors.yaml"
     path.write_text(text, encoding="utf-8")
-    return read_bridge(path, environ={"KAFKA_PASSWORD": "x", "MQTT_PASSWORD": "y"}).bridge
+    return read_mqtt(path, environ={"KAFKA_PASSWORD": "x", "MQTT_PASSWORD": "y"}).source
 
 
-def event(bridge: Bridge, topic: str, payload: str) -> dict[str, Any]:
+def event(source: MqttSource, topic: str, payload: str) -> dict[str, Any]:
     """Return the event of a message; the unit is its key."""
-    route = route_of(bridge.routes, topic)
+    route = route_of(source.routes, topic)
     assert route is not None
-    made = event_of(route, bridge.unit, Message(topic, payload.encode(), 1, TAKEN_MS))
+    made = event_of(route, source.unit, Message(topic, payload.encode(), 1, TAKEN_MS))
     assert made is not None
     found: dict[str, Any] = json.loads(made[1])
-    assert made[0] == found[bridge.unit].encode()
+    assert made[0] == found[source.unit].encode()
     return found
 
 
@@ -45,7 +45,7 @@ def test_a_motion_becomes_the_event_that_is_shown(tmp_path: Path) -> None:
     payload, topic = re.findall(r"Of `(.*?)` on `(.*?)` it makes", PAGE)[0]
     (shown,) = re.findall(r'`(\{"reading".*?)`', PAGE)
     wanted = json.loads(shown)
-    found = event(bridge_of(tmp_path, ZIGBEE), topic, payload)
+    found = event(source_of(tmp_path, ZIGBEE), topic, payload)
     start = wanted.pop("reading").removesuffix("...")
     assert found.pop("reading").startswith(start)
     assert found == wanted
@@ -53,7 +53,7 @@ def test_a_motion_becomes_the_event_that_is_shown(tmp_path: Path) -> None:
 
 def test_an_uplink_becomes_an_event_of_the_counters_recipe(tmp_path: Path) -> None:
     """With the fields that the recipe declares."""
-    found = event(bridge_of(tmp_path, CHIRPSTACK), "application/1/device/01/event/up", UPLINK)
+    found = event(source_of(tmp_path, CHIRPSTACK), "application/1/device/01/event/up", UPLINK)
     uplink = json.loads(UPLINK)
     assert found == {
         "reading": uplink["deduplicationId"],
@@ -64,21 +64,21 @@ def test_an_uplink_becomes_an_event_of_the_counters_recipe(tmp_path: Path) -> No
 
 
 def test_the_feed_is_sound_and_takes_the_fields(tmp_path: Path) -> None:
-    """Its topic, its unit and its fields are those that the bridge writes."""
+    """Its topic, its unit and its fields are those that the MQTT source writes."""
     path = tmp_path / "alarms.yaml"
     path.write_text(FEED, encoding="utf-8")
     report = examine(path, environ={})
     assert not report.errors
     assert report.alarms is not None
-    feed, bridge = report.alarms.feeds["motion"], bridge_of(tmp_path, ZIGBEE)
-    (route,) = bridge.routes
-    assert (feed.topic, feed.unit) == (bridge.topic, bridge.unit)
+    feed, source = report.alarms.feeds["motion"], source_of(tmp_path, ZIGBEE)
+    (route,) = source.routes
+    assert (feed.topic, feed.unit) == (source.topic, source.unit)
     assert set(feed.fields) == set(route.fields)
 
 
 def test_every_key_has_its_row() -> None:
     """With its default."""
-    page = text_of("docs/reference/configuration.md").partition("### `bridge`\n")[2]
+    page = text_of("docs/reference/configuration.md").partition("### `mqtt`\n")[2]
     rows = set(re.findall(r"^\| `([a-z_]+)`", page, flags=re.MULTILINE))
-    assert set(BridgeModel.model_fields) <= rows
-    assert f"| `buffer_mib` | `{BridgeModel.model_fields['buffer_mib'].default}` |" in page
+    assert set(MqttModel.model_fields) <= rows
+    assert f"| `buffer_mib` | `{MqttModel.model_fields['buffer_mib'].default}` |" in page

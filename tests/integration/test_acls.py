@@ -46,7 +46,7 @@ LISTENERS = {
     "tocsin": "WORKERS",
     "custodian": "CUSTODIAN",
     "sensor-lobby": "SENSORS",
-    "bridge": "HOST_SENSORS",
+    "mqtt": "HOST_SENSORS",
     "analyst-anna": "ANALYSTS",
     "deliver": "HOST_ANALYSTS",
 }
@@ -166,7 +166,7 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
             event = {"person": f"p{person}", "event": f"e{person}", "room": "lab", "ts": now_ms}
             sensor.send(FEED, key=f"p{person}".encode(), value=json.dumps(event).encode()).get()
         sensor.close()
-        _send(guarded, "bridge", FEED)
+        _send(guarded, "mqtt", FEED)
         wait_until("a decision leaves", lambda: _count(guarded, "tocsin.decisions") > 1)
         wait_until("a count leaves", lambda: _count(guarded, "tocsin.counts") > 1)
         assert _end(guarded, "analyst-anna", "tocsin.counts") > 1
@@ -285,7 +285,7 @@ def _assert_no_more(broker: GuardedBroker) -> None:
         ("custodian", "tocsin.decisions"),
         ("custodian", FEED),
         ("sensor-lobby", "tocsin.alarms"),
-        ("bridge", "tocsin.decisions"),
+        ("mqtt", "tocsin.decisions"),
         ("deliver", "tocsin.alarms"),
         ("deliver", FEED),
         ("tocsin", FEED),
@@ -298,7 +298,7 @@ def _assert_no_more(broker: GuardedBroker) -> None:
                 _end(broker, name, topic)
     with pytest.raises(KafkaError):
         _end(broker, "deliver", "tocsin.counts")
-    for name in ("sensor-lobby", "bridge"):
+    for name in ("sensor-lobby", "mqtt"):
         # Kafka lets whoever may write to a topic ask for its offsets: the page on privacy says so.
         assert _end(broker, name, FEED) == _count(broker, FEED)
         for topic in ("tocsin.alarms", "tocsin.decisions", "tocsin.counts", "tocsin.ledgers"):

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 SHIPPED = ROOT / "deploy" / "mosquitto"
-ROLES = ("sensor", "bridge", "deliver", "analyst")
+ROLES = ("sensor", "mqtt", "deliver", "analyst")
 TOPICS = ("office/hall/badge", "tocsin/alarms/a/b", "homeassistant/sensor/a/config", "other/topic")
 MAY = {
-    ("sensor", "office/hall/badge", "bridge"),
+    ("sensor", "office/hall/badge", "mqtt"),
     ("deliver", "tocsin/alarms/a/b", "analyst"),
     ("deliver", "homeassistant/sensor/a/config", "analyst"),
 }
@@ -144,37 +144,37 @@ def test_nobody_gets_in_without_a_login(shipped: Shipped) -> None:
         assert said.returncode != 0
 
 
-def test_an_analyst_does_not_take_over_the_bridge(shipped: Shipped) -> None:
-    """By whatever name, while the bridge is there and while it is away: 70 of 70 arrive."""
-    bridge = Party(shipped.port, "bridge", "tocsin-bridge", clean=False)
-    bridge.listen("office/#")
+def test_an_analyst_does_not_take_over_the_mqtt_source(shipped: Shipped) -> None:
+    """By whatever name, while the MQTT source is there and while it is away: 70 of 70 arrive."""
+    source = Party(shipped.port, "mqtt", "tocsin-mqtt", clean=False)
+    source.listen("office/#")
     sensor = Party(shipped.port, "sensor")
     sensor.publish("office/hall/badge", b"0")
-    wait_until("it listens", lambda: bool(bridge.heard))
-    for name in ("tocsin-bridge", "bridge"):
+    wait_until("it listens", lambda: bool(source.heard))
+    for name in ("tocsin-mqtt", "mqtt"):
         Party(shipped.analysts, "analyst", name).leave()
     for number in range(1, 35):
         sensor.publish("office/hall/badge", b"%d" % number)
-    wait_until("the bridge was there all along", lambda: len(bridge.heard) == 35)
-    bridge.leave()
-    for name in ("tocsin-bridge", "bridge"):
+    wait_until("the MQTT source was there all along", lambda: len(source.heard) == 35)
+    source.leave()
+    for name in ("tocsin-mqtt", "mqtt"):
         Party(shipped.analysts, "analyst", name).leave()
     for number in range(35, 70):
         sensor.publish("office/hall/badge", b"%d" % number)
-    again = Party(shipped.port, "bridge", "tocsin-bridge", clean=False)
+    again = Party(shipped.port, "mqtt", "tocsin-mqtt", clean=False)
     wait_until("what came meanwhile is there", lambda: len(again.heard) == 35)
-    assert [said for _, said in bridge.heard + again.heard] == [b"%d" % n for n in range(70)]
+    assert [said for _, said in source.heard + again.heard] == [b"%d" % n for n in range(70)]
     for party in (sensor, again):
         party.leave()
 
 
 def test_the_broker_lets_through_what_an_event_may_be(shipped: Shipped) -> None:
     """To the byte; what is larger goes no further."""
-    bridge, sensor = Party(shipped.port, "bridge"), Party(shipped.port, "sensor")
-    bridge.listen("office/#")
+    source, sensor = Party(shipped.port, "mqtt"), Party(shipped.port, "sensor")
+    source.listen("office/#")
     for size in (500_001, 500_000):
         sensor.publish("office/hall/badge", bytes(size))
-    wait_until("one arrives", lambda: bool(bridge.heard))
-    assert [len(said) for _, said in bridge.heard] == [500_000]
-    for party in (bridge, sensor):
+    wait_until("one arrives", lambda: bool(source.heard))
+    assert [len(said) for _, said in source.heard] == [500_000]
+    for party in (source, sensor):
         party.leave()

@@ -53,7 +53,7 @@ RUN = {
     "prometheus-public",
     "prometheus-custodian",
     "deliver",
-    "bridge",
+    "mqtt",
     "board",
     "people",
 }

@@ -18,7 +18,7 @@ from stream.events.mqtt_events import (
     route_of,
     template_of,
 )
-from stream.model.bridges import Route
+from stream.model.mqtt import Route
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from prometheus_client.openmetrics.exposition import generate_latest as generate
 from accountant.ledger.journal import START, Happened
 from accountant.loss.gaussian import Gaussian
 from stream.events.columns import Drop
-from stream.kafka.bridge.page import BridgeMetrics
+from stream.kafka.mqtt.page import MqttMetrics
 from stream.metrics.journal import KINDS
 from stream.metrics.readiness import CHECKS, FRESH_S, KAFKA, LEDGER, PARTITIONS
 from stream.metrics.registries import Metrics
@@ -62,7 +62,7 @@ def _registered(metrics: Metrics) -> set[tuple[str, str, str, tuple[str, ...]]]:
     registries = {
         "public": metrics.public,
         "custodian": metrics.custodian,
-        "bridge": BridgeMetrics([]).registry,
+        "mqtt": MqttMetrics([]).registry,
     }
     for seen_by, registry in registries.items():
         for metric in cast("Any", registry)._collector_to_names:

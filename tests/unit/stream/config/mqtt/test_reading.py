@@ -1,4 +1,4 @@
-"""The file of ``tocsin bridge``: what it becomes, and what is refused, each at its place."""
+"""The file of ``tocsin mqtt``: what it becomes, and what is refused, each at its place."""
 
 from __future__ import annotations
 
@@ -7,16 +7,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.errors import ConfigError
-from stream.config.bridge.reading import read_bridge
-from stream.model.bridges import Slot, Template
+from stream.config.mqtt.reading import read_mqtt
+from stream.model.mqtt import Slot, Template
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 FILE = """\
 kafka: {bootstrap: localhost:9092}
-bridge:
-  mqtt: {broker: localhost:1883, password: "${SECRET}"}
+mqtt:
+  broker: localhost:1883
+  password: "${SECRET}"
   topic: building.motion
   unit: sensor
   topics:
@@ -27,27 +28,27 @@ MARK = "⟦"
 
 def read(folder: Path, text: str) -> object:
     """Read a file with this text."""
-    path = folder / "bridge.yaml"
+    path = folder / "mqtt.yaml"
     path.write_text(text, encoding="utf-8")
-    return read_bridge(path, environ={"SECRET": "hush"})
+    return read_mqtt(path, environ={"SECRET": "hush"})
 
 
-def test_a_file_becomes_a_bridge(tmp_path: Path) -> None:
+def test_a_file_becomes_an_mqtt_source(tmp_path: Path) -> None:
     """Its buffer lies beside it; its filter is MQTT's."""
-    path = tmp_path / "bridge.yaml"
+    path = tmp_path / "mqtt.yaml"
     path.write_text(FILE, encoding="utf-8")
-    setup = read_bridge(path, environ={"SECRET": "hush"})
-    bridge = setup.bridge
+    setup = read_mqtt(path, environ={"SECRET": "hush"})
+    source = setup.source
     assert setup.kafka.bootstrap == "localhost:9092"
-    assert (bridge.topic, bridge.unit, bridge.sensors.client) == (
+    assert (source.topic, source.unit, source.sensors.client) == (
         "building.motion",
         "sensor",
         "",
     )
-    assert bridge.sensors.password == "hush"  # noqa: S105  # of no server
+    assert source.sensors.password == "hush"  # noqa: S105  # of no server
     assert "hush" not in repr(setup)
-    assert (bridge.buffer, bridge.buffer_bytes) == (tmp_path / "bridge.buffer", 64 << 20)
-    (route,) = bridge.routes
+    assert (source.buffer, source.buffer_bytes) == (tmp_path / "mqtt.buffer", 64 << 20)
+    (route,) = source.routes
     assert (route.filter, route.names) == ("zigbee2mqtt/+/motion", {1: "room"})
     assert route.fields == {
         "sensor": Template((Slot("topic", ("room",)),)),
@@ -74,7 +75,7 @@ def test_a_file_becomes_a_bridge(tmp_path: Path) -> None:
         ),
         ("unit: sensor", "unit: sensor\n  buffer_mib: ⟦0", "1 MiB to 1 TiB"),
         ("unit: sensor", "unit: sensor\n  ⟦buffers: x", "`buffers` is not a key here"),
-        ("localhost:1883,", "localhost:1883, cafile: ⟦none.pem,", "no file that can be read"),
+        ("localhost:1883\n", "localhost:1883\n  cafile: ⟦none.pem\n", "no file that can be read"),
         ("broker: localhost:1883", "broker: ⟦localhost", "port"),
         ("building.motion", "⟦building/motion", "not a name"),
         ("localhost:9092", "⟦nowhere", "not a list of host:port"),
@@ -96,7 +97,7 @@ def test_what_says_nothing_is_refused_at_its_place(
     assert (error.line, error.column) == place
 
 
-@pytest.mark.parametrize("key", ["mqtt", "topic", "unit", "topics"])
+@pytest.mark.parametrize("key", ["broker", "topic", "unit", "topics"])
 def test_a_key_that_is_missing_is_named(tmp_path: Path, key: str) -> None:
     """With an example."""
     lines = FILE.splitlines(keepends=True)
@@ -106,7 +107,7 @@ def test_a_key_that_is_missing_is_named(tmp_path: Path, key: str) -> None:
         read(tmp_path, text)
 
 
-def test_a_bridge_without_topics_is_refused(tmp_path: Path) -> None:
+def test_an_mqtt_source_without_topics_is_refused(tmp_path: Path) -> None:
     """It would wait for ever."""
     with pytest.raises(ConfigError):
         read(tmp_path, FILE[: FILE.index("  topics")] + "  topics: {}\n")

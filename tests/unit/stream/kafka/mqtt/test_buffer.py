@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from accountant.errors import DataError, DependencyError
-from stream.kafka.bridge import buffer as buffers
-from stream.kafka.bridge.buffer import HEAD_BYTES, Buffer
+from stream.kafka.mqtt import buffer as buffers
+from stream.kafka.mqtt.buffer import HEAD_BYTES, Buffer
 
 if TYPE_CHECKING:
     from collections.abc import Callable

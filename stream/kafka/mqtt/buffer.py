@@ -130,7 +130,7 @@ class Buffer:
             if body is None:
                 raise DataError(
                     f"{self.path.name} was changed while it was open",
-                    hint="let one bridge alone use it",
+                    hint="let one MQTT source alone use it",
                 )
             found.append(body)
             at += HEAD_BYTES + len(body)
@@ -158,14 +158,15 @@ class Buffer:
         except OSError as error:
             raise DependencyError(
                 f"another process has the buffer {self.path.name} open",
-                hint="give every bridge a buffer and an MQTT client of its own",
+                hint="give every MQTT source a buffer and an MQTT client of its own",
             ) from error
         size = os.fstat(self._file).st_size
         head = os.pread(self._file, _FIRST, 0)
         magic = head[: len(_MAGIC)]
         if magic != _MAGIC[: len(magic)]:
             raise DataError(
-                f"{self.path.name} is no buffer of a bridge", hint="name another file in `buffer`"
+                f"{self.path.name} is no buffer of an MQTT source",
+                hint="name another file in `buffer`",
             )
         if size < _FIRST:
             self._begin_anew()

@@ -1,4 +1,4 @@
-"""Which session with the MQTT broker is the bridge's: kept beside the buffer.
+"""Which session with the MQTT broker is the MQTT source's: kept beside the buffer.
 
 Whoever knows a session's name may take it over, with all that waits in it, unless the broker binds
 names to logins. So one that is not given is drawn at random, once.
@@ -47,7 +47,7 @@ class Session:
                 hint="check its folder, its rights and the room on its disk",
             ) from error
         self.client = name
-        """What the bridge calls itself on the broker."""
+        """What the MQTT source calls itself on the broker."""
         self.made = len(lines) > 1
         """Whether the broker had it before."""
 

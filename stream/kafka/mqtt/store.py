@@ -12,7 +12,7 @@ from stream.logs.lines import Line
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from stream.kafka.bridge.buffer import Buffer
+    from stream.kafka.mqtt.buffer import Buffer
     from stream.logs.lines import Log
 
 __all__ = ["Store", "packed", "unpacked"]

@@ -15,13 +15,13 @@ import pytest
 
 from accountant.errors import DependencyError
 from stream.events.mqtt_events import levels_of, template_of
-from stream.kafka.bridge.intake import Intake
-from stream.kafka.bridge.page import BridgeMetrics
-from stream.kafka.bridge.session import Session
-from stream.kafka.bridge.store import unpacked
+from stream.kafka.mqtt.intake import Intake
+from stream.kafka.mqtt.page import MqttMetrics
+from stream.kafka.mqtt.session import Session
+from stream.kafka.mqtt.store import unpacked
 from stream.kafka.presence import Presence
 from stream.logs.lines import Line, Log
-from stream.model.bridges import Bridge, Route, Sensors
+from stream.model.mqtt import MqttSource, Route, Sensors
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,12 +73,12 @@ class Disk:
         self._events.append([unpacked(body)[0] for body in bodies])
 
 
-def bridge(folder: Path) -> Bridge:
-    """Return a bridge of one filter."""
+def source(folder: Path) -> MqttSource:
+    """Return an MQTT source of one filter."""
     levels, names = levels_of("s/+who")
     fields = {"who": template_of("{topic.who}", ["who"]), "n": template_of("{payload}", [])}
     route = Route("s/+who", levels, names, fields)
-    return Bridge(Sensors(("h", 1), "c"), "t", "who", (route,), folder / "b", 1_000)
+    return MqttSource(Sensors(("h", 1), "c"), "t", "who", (route,), folder / "b", 1_000)
 
 
 def taken(
@@ -95,10 +95,10 @@ def taken(
         events.append((mid, qos))
 
     client = SimpleNamespace(messages=Messages(messages), _client=SimpleNamespace(ack=ack))
-    log, metrics = Log(said), BridgeMetrics(bridge(folder).routes)
+    log, metrics = Log(said), MqttMetrics(source(folder).routes)
     disk: Any = Disk(events, most, broken=broken)
     session = Session(folder / "session", "c")
-    intake = Intake(bridge(folder), disk, session, Presence("mqtt", log), metrics=metrics, log=log)
+    intake = Intake(source(folder), disk, session, Presence("mqtt", log), metrics=metrics, log=log)
     try:
         asyncio.run(intake._take(client))  # type: ignore[arg-type]
     except DependencyError:
@@ -139,12 +139,12 @@ def test_nothing_is_acknowledged_that_the_disk_does_not_take(tmp_path: Path) -> 
 def test_a_session_that_another_client_took_is_said(tmp_path: Path, code: int, said: int) -> None:
     """Where the broker says so; a connection that broke is something else."""
     lines = io.StringIO()
-    log, metrics = Log(lines), BridgeMetrics([])
+    log, metrics = Log(lines), MqttMetrics([])
 
     async def story() -> None:
         session, disk = Session(tmp_path / "session", ""), Disk([], 1, broken=False)
         intake = Intake(
-            bridge(tmp_path), disk, session, Presence("mqtt", log), metrics=metrics, log=log
+            source(tmp_path), disk, session, Presence("mqtt", log), metrics=metrics, log=log
         )  # type: ignore[arg-type]
         told: Any = intake._client()._client.on_disconnect
         told(None, None, None, code)
@@ -164,7 +164,7 @@ def test_mqtt_without_its_client_names_the_extra(monkeypatch: pytest.MonkeyPatch
             raise ImportError(name)
         return real(name, *rest)
 
-    monkeypatch.delitem(sys.modules, "stream.kafka.bridge.intake")
+    monkeypatch.delitem(sys.modules, "stream.kafka.mqtt.intake")
     monkeypatch.setattr(builtins, "__import__", missing)
     with pytest.raises(DependencyError, match=r"tocsin\[deliver\]"):
-        importlib.import_module("stream.kafka.bridge.intake")
+        importlib.import_module("stream.kafka.mqtt.intake")

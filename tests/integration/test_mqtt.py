@@ -1,4 +1,4 @@
-"""``tocsin bridge`` with a real Mosquitto and a real broker: nothing acknowledged is lost."""
+"""``tocsin mqtt`` with a real Mosquitto and a real broker: nothing acknowledged is lost."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ EMPTY_BYTES = 20
 CONFIG = """\
 kafka: {{bootstrap: "{bootstrap}"}}
 log: {{format: json}}
-bridge:
-  mqtt: {{broker: "{host}:{mosquitto}"}}
+mqtt:
+  broker: "{host}:{mosquitto}"
   topic: {topic}
   unit: sensor
   topics:
@@ -93,7 +93,7 @@ class Feed:
         self._consumer.close()
 
 
-class Bridges:
+class Sources:
     """One process after the other, on one file."""
 
     def __init__(self, folder: Path, config: str) -> None:
@@ -104,8 +104,8 @@ class Bridges:
 
     def start(self) -> Command:
         """Start one."""
-        errors = self._folder / f"bridge-{len(self.running)}"
-        self.running.append(Command.start(errors, "bridge", self._config))
+        errors = self._folder / f"mqtt-{len(self.running)}"
+        self.running.append(Command.start(errors, "mqtt", self._config))
         return self.running[-1]
 
     def kill(self) -> None:
@@ -124,42 +124,42 @@ class Bridges:
 
 
 def test_every_event_is_in_the_log_though_all_are_killed(broker: Broker, tmp_path: Path) -> None:
-    """Kill -9 of the bridge, Kafka paused, Mosquitto restarted, all while sensors publish."""
+    """Kill -9 of the MQTT source, Kafka paused, Mosquitto restarted, all while sensors publish."""
     topic = broker_topic(broker, name="motion", partitions=2)
     mosquitto = Mosquitto(tmp_path / "mosquitto", keeps=True)
     config = CONFIG.format(
         bootstrap=broker.bootstrap, host=HOST, mosquitto=mosquitto.port, topic=topic
     )
-    bridges, sensors = Bridges(tmp_path, config), Sensors(mosquitto.port)
+    sources, sensors = Sources(tmp_path, config), Sensors(mosquitto.port)
     mosquitto.start()
     try:
-        with closing(bridges), closing(Feed(broker, topic, 2)) as feed:
-            started = bridges.start()
-            wait_until("it is ready", lambda: started.says(Line.BRIDGING))
+        with closing(sources), closing(Feed(broker, topic, 2)) as feed:
+            started = sources.start()
+            wait_until("it is ready", lambda: started.says(Line.READING_MQTT))
             sensors.publish(range(300))  # without a session they would be lost
-            bridges.kill()  # somewhere among them
+            sources.kill()  # somewhere among them
             sensors.publish(range(300, 400))  # while nobody is there
-            bridges.start()
+            sources.start()
             wait_until("all are in the log", lambda: feed.numbers() >= set(range(400)))
 
             broker.pause()
             sensors.publish(range(400, 500))
-            wait_until("they wait on the disk", lambda: bridges.waiting() > 0)
-            bridges.kill()
+            wait_until("they wait on the disk", lambda: sources.waiting() > 0)
+            sources.kill()
             mosquitto.stop()
             mosquitto.start()
             sensors.publish(range(500, 600))
-            before = bridges.waiting()
-            bridges.start()
-            wait_until("more wait on the disk", lambda: bridges.waiting() > before)
-            assert not bridges.running[-1].says(Line.BRIDGING)  # Kafka has not answered
+            before = sources.waiting()
+            sources.start()
+            wait_until("more wait on the disk", lambda: sources.waiting() > before)
+            assert not sources.running[-1].says(Line.READING_MQTT)  # Kafka has not answered
             broker.resume()
             wait_until("all are in the log", lambda: feed.numbers() >= set(range(600)))
-            wait_until("nothing waits any more", lambda: bridges.waiting() == 0)
+            wait_until("nothing waits any more", lambda: sources.waiting() == 0)
 
             assert all(len(feed.ids[number]) == 1 for number in range(600))
-            last = bridges.running[-1]
-            assert last.says(Line.BRIDGING)
+            last = sources.running[-1]
+            assert last.says(Line.READING_MQTT)
             last.tell(signal.SIGTERM)
             assert last.ended() == 0, last.text()
             assert last.beside_its_log() == []

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
 
-from stream.kafka.bridge import outlet as outlets
-from stream.kafka.bridge.buffer import Buffer
-from stream.kafka.bridge.outlet import Outlet
-from stream.kafka.bridge.store import Store, packed
+from stream.kafka.mqtt import producer as outlets
+from stream.kafka.mqtt.buffer import Buffer
+from stream.kafka.mqtt.producer import Producer
+from stream.kafka.mqtt.store import Store, packed
 from stream.kafka.presence import Presence
 from stream.logs.lines import Line, Log
 from stream.model.alarms import KafkaSettings
@@ -72,13 +72,13 @@ def test_the_buffer_forgets_what_is_in_the_log_and_nothing_before(
 
     async def story(buffer: Buffer) -> None:
         log = Log(said)
-        outlet = Outlet(
+        producer = Producer(
             KafkaSettings("localhost:9092", "g", "a", "d", "b", "l", {}),
             "motion",
             Store(buffer, log),
             Presence("kafka", log),
         )
-        running = asyncio.create_task(outlet.run())
+        running = asyncio.create_task(producer.run())
         while buffer.waiting:
             assert not running.done()
             await asyncio.sleep(0.001)

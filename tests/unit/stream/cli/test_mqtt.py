@@ -1,4 +1,4 @@
-"""``tocsin bridge``: what it says where it cannot begin."""
+"""``tocsin mqtt``: what it says where it cannot begin."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 FILE = """\
 kafka: {bootstrap: "127.0.0.1:1"}
-bridge:
-  mqtt: {broker: "127.0.0.1:1"}
+mqtt:
+  broker: "127.0.0.1:1"
   topic: motion
   unit: sensor
   topics: {sensors/+sensor: {sensor: "{topic.sensor}"}}
@@ -27,25 +27,25 @@ def test_a_buffer_that_is_something_else_is_bad_input(tmp_path: Path) -> None:
     path = tmp_path / "sensors.yaml"
     path.write_text(FILE, encoding="utf-8")
     (tmp_path / "sensors.buffer").write_text("notes", encoding="utf-8")
-    result = tocsin("bridge", str(path))
+    result = tocsin("mqtt", str(path))
     assert result.exit_code == 2
-    assert "no buffer of a bridge" in result.stderr
+    assert "no buffer of an MQTT source" in result.stderr
     assert "hint:" in result.stderr
     assert (tmp_path / "sensors.buffer").read_text(encoding="utf-8") == "notes"
 
 
 def test_a_file_of_alarms_is_bad_input(tmp_path: Path) -> None:
     """Exit code 2: a sensor's process has no use for alarms."""
-    result = tocsin("bridge", configuration(tmp_path))
+    result = tocsin("mqtt", configuration(tmp_path))
     assert result.exit_code == 2
 
 
 def test_help_needs_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without a client of MQTT the help is shown; a bridge is not run."""
+    """Without a client of MQTT the help is shown; an MQTT source is not run."""
     for name in ("aiomqtt", "paho"):
         monkeypatch.setitem(sys.modules, name, None)
-    ours = ("stream.cli.bridge", "stream.kafka.bridge")
+    ours = ("stream.cli.mqtt", "stream.kafka.mqtt")
     for name in [one for one in sys.modules if one.startswith(ours)]:
         monkeypatch.delitem(sys.modules, name)
-    result = tocsin("bridge", "--help")
+    result = tocsin("mqtt", "--help")
     assert (result.exit_code, "Bring sensors' messages" in result.stdout) == (0, True)

@@ -9,17 +9,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka import AIOKafkaProducer
 
-from stream.kafka.bridge.store import unpacked
 from stream.kafka.clients import KAFKA_AWAY, aiokafka_arguments
+from stream.kafka.mqtt.store import unpacked
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stream.kafka.bridge.store import Store
+    from stream.kafka.mqtt.store import Store
     from stream.kafka.presence import Presence
     from stream.model.alarms import KafkaSettings
 
-__all__ = ["Outlet"]
+__all__ = ["Producer"]
 
 _MOST: Final = 500  # records that are on their way at once
 _REQUEST_MS: Final = 10_000
@@ -28,7 +28,7 @@ _STOP_S: Final = 5.0
 
 
 @dataclass(eq=False)
-class Outlet:
+class Producer:
     """Brings records to a topic until it is cancelled.
 
     Args:

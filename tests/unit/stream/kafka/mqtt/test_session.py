@@ -1,4 +1,4 @@
-"""The name of the bridge's session: nobody guesses it, and it stays."""
+"""The name of the MQTT source's session: nobody guesses it, and it stays."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.errors import DependencyError
-from stream.kafka.bridge.session import Session
+from stream.kafka.mqtt.session import Session
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
 def test_a_name_that_is_not_given_is_drawn_once(tmp_path: Path) -> None:
-    """With 128 bits, in a file that its owner alone reads; another bridge has another."""
+    """With 128 bits, in a file that its owner alone reads; another MQTT source has another."""
     path = tmp_path / "session"
     first = Session(path, "")
     assert len(first.client) == len("tocsin-") + 32

@@ -1,8 +1,8 @@
-"""``tocsin bridge``: sensors' messages to a feed, and nothing lost that was acknowledged.
+"""``tocsin mqtt``: sensors' messages to a feed, and nothing lost that was acknowledged.
 
 ::
 
-    MQTT broker ── QoS 1 ──▶ intake ──▶ buffer, fsync ──▶ outlet ──▶ Kafka, acks=all
+    MQTT broker ── QoS 1 ──▶ intake ──▶ buffer, fsync ──▶ producer ──▶ Kafka, acks=all
                  ◀── acknowledged once it is on the disk ──┘    └── cut once all is in the log
 """
 
@@ -12,12 +12,12 @@ import asyncio
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
-from stream.kafka.bridge.buffer import Buffer
-from stream.kafka.bridge.intake import Intake
-from stream.kafka.bridge.outlet import Outlet
-from stream.kafka.bridge.page import BridgeMetrics
-from stream.kafka.bridge.session import Session
-from stream.kafka.bridge.store import Store
+from stream.kafka.mqtt.buffer import Buffer
+from stream.kafka.mqtt.intake import Intake
+from stream.kafka.mqtt.page import MqttMetrics
+from stream.kafka.mqtt.producer import Producer
+from stream.kafka.mqtt.session import Session
+from stream.kafka.mqtt.store import Store
 from stream.kafka.presence import Presence
 from stream.kafka.tasks import first, told
 from stream.logs.lines import Line
@@ -25,12 +25,12 @@ from stream.metrics.server import serve_with_token
 
 if TYPE_CHECKING:
     from stream.logs.lines import Log
-    from stream.model.bridges import BridgeSetup
+    from stream.model.mqtt import MqttSetup
 
 __all__ = ["carry"]
 
 
-def carry(setup: BridgeSetup, log: Log) -> None:
+def carry(setup: MqttSetup, log: Log) -> None:
     """Bring messages to the feed until the process is told to end, by SIGTERM, SIGINT or SIGHUP.
 
     Neither Kafka nor the MQTT broker has to be there: each is tried again until it is.
@@ -44,29 +44,29 @@ def carry(setup: BridgeSetup, log: Log) -> None:
         DataError: the file of the buffer is something else.
         DependencyError: the buffer cannot be used.
     """
-    with Buffer(setup.bridge.buffer, setup.bridge.buffer_bytes) as buffer:
+    with Buffer(setup.source.buffer, setup.source.buffer_bytes) as buffer:
         if buffer.torn:
             log.warning(Line.TORN)
-        metrics, page = BridgeMetrics(setup.bridge.routes), setup.page
+        metrics, page = MqttMetrics(setup.source.routes), setup.page
         serving = (
             nullcontext()
             if page is None
-            else serve_with_token(metrics.registry, page.address, page.token, "bridge.metrics")
+            else serve_with_token(metrics.registry, page.address, page.token, "mqtt.metrics")
         )
         with serving:
             asyncio.run(_carry(setup, buffer, metrics, log))
 
 
-async def _carry(setup: BridgeSetup, buffer: Buffer, metrics: BridgeMetrics, log: Log) -> None:
-    bridge = setup.bridge
+async def _carry(setup: MqttSetup, buffer: Buffer, metrics: MqttMetrics, log: Log) -> None:
+    source = setup.source
     store = Store(buffer, log)
-    session = Session(bridge.session, bridge.sensors.client)
+    session = Session(source.session, source.sensors.client)
     mqtt, kafka = Presence("mqtt", log), Presence("kafka", log)
     metrics.watch(lambda: store.full, mqtt=lambda: mqtt.away_s, kafka=lambda: kafka.away_s)
-    intake = Intake(bridge, store, session, mqtt, metrics=metrics, log=log)
-    outlet = Outlet(setup.kafka, bridge.topic, store, kafka)
-    ready = _say_ready(log, intake.connected, outlet.connected)
-    await first(intake.run(), outlet.run(), ready, told())
+    intake = Intake(source, store, session, mqtt, metrics=metrics, log=log)
+    producer = Producer(setup.kafka, source.topic, store, kafka)
+    ready = _say_ready(log, intake.connected, producer.connected)
+    await first(intake.run(), producer.run(), ready, told())
     log.info(Line.STOPPING)
 
 
@@ -74,5 +74,5 @@ async def _say_ready(log: Log, *connected: asyncio.Event) -> None:
     """Say once that messages are brought: a session is there with MQTT, and so is Kafka."""
     for each in connected:
         await each.wait()
-    log.info(Line.BRIDGING)
+    log.info(Line.READING_MQTT)
     await asyncio.Event().wait()  # it goes on until it is cancelled

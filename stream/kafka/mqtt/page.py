@@ -1,4 +1,4 @@
-"""What a bridge shows whoever runs it: what it took and dropped, and what it waits for.
+"""What an MQTT source shows whoever runs it: what it took and dropped, and what it waits for.
 
 Series of whatever is known beforehand are there from the start: a counter that begins with its
 first event shows no increase.
@@ -18,14 +18,14 @@ from stream.metrics.series import Registry
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from stream.model.bridges import Route
+    from stream.model.mqtt import Route
 
-__all__ = ["BridgeMetrics"]
+__all__ = ["MqttMetrics"]
 
 _KINDS = {Line.TOO_LARGE: "too_large", Line.UNFIT: "unfit"}
 
 
-class BridgeMetrics:
+class MqttMetrics:
     """A registry, and what is told to it.
 
     Args:

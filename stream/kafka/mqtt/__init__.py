@@ -1,4 +1,4 @@
-"""From sensors on MQTT to a feed: ``tocsin bridge``.
+"""From sensors on MQTT to a feed: ``tocsin mqtt``.
 
 With a sensor's rights only: it writes one topic. No alarm, no ledger, no custodian's page.
 """

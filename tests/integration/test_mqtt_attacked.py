@@ -1,4 +1,4 @@
-"""``tocsin bridge`` under attack: huge messages, a session taken over, a disk that is full."""
+"""``tocsin mqtt`` under attack: huge messages, a session taken over, a disk that is full."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from paho.mqtt import client as mqtt
 
 from deploy.kafka.runtime import HOST, free_port
 from stream.logs.lines import Line
-from tests.integration.test_bridge import CONFIG, Bridges, Feed, Sensors
+from tests.integration.test_mqtt import CONFIG, Feed, Sensors, Sources
 from tests.support.kafka import broker_topic
 from tests.support.targets import Mosquitto
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 pytestmark = pytest.mark.integration
 
-CLIENT = "tocsin-bridge"
+CLIENT = "tocsin-mqtt"
 TOPIC = "zigbee2mqtt/room-0/motion"
 
 
@@ -52,11 +52,11 @@ def config(broker: Broker, topic: str, port: int, client: str = "") -> str:
 def with_a_page(text: str) -> tuple[str, int]:
     """Return a file that has a page of metrics, and its port."""
     page = free_port()
-    return text.replace("bridge:\n", f"bridge:\n  metrics: {HOST}:{page}\n"), page
+    return text.replace("mqtt:\n", f"mqtt:\n  metrics: {HOST}:{page}\n"), page
 
 
 def shows(page: int, series: str) -> float:
-    """Return the value of a series on a bridge's page."""
+    """Return the value of a series on an MQTT source's page."""
     with urlopen(f"http://{HOST}:{page}/metrics", timeout=PATIENCE_S) as answer:
         lines = answer.read().decode().splitlines()
     (value,) = [line.rpartition(" ")[2] for line in lines if line.rpartition(" ")[0] == series]
@@ -95,9 +95,9 @@ def test_a_message_of_200_mb_costs_nothing(broker: Broker, tmp_path: Path) -> No
     topic = broker_topic(broker, name="motion", partitions=2)
     with mosquitto_of(tmp_path) as mosquitto:
         text, page = with_a_page(config(broker, topic, mosquitto.port))
-        bridges = Bridges(tmp_path, text)
-        with closing(bridges), closing(Feed(broker, topic, 2)) as feed:
-            running = bridges.start()
+        sources = Sources(tmp_path, text)
+        with closing(sources), closing(Feed(broker, topic, 2)) as feed:
+            running = sources.start()
             arrives(feed, mosquitto.port, 0)
             large = (
                 'tocsin_bridge_dropped_total{filter="zigbee2mqtt/+room/motion",kind="too_large"}'
@@ -112,16 +112,16 @@ def test_a_message_of_200_mb_costs_nothing(broker: Broker, tmp_path: Path) -> No
             publish(mosquitto.port, bytes(550_000))
             wait_until("it is named", lambda: running.says(Line.TOO_LARGE))
             assert shows(page, large) == 1
-            bridges.kill()
+            sources.kill()
             publish(mosquitto.port, bytes(80_000_000))
-            again = bridges.start()
+            again = sources.start()
             arrives(feed, mosquitto.port, 2)
             assert most_mib(again.pid) < before + 60
             assert not again.says(Line.TOO_LARGE)  # it was acknowledged
 
 
 def test_a_session_that_was_taken_over_is_reported(broker: Broker, tmp_path: Path) -> None:
-    """While the bridge runs and while it does not, where a client's name is known and not bound."""
+    """While it runs and while it does not, where a client's name is known and not bound."""
     topic = broker_topic(broker, name="motion", partitions=2)
 
     def thief(port: int) -> None:
@@ -134,29 +134,29 @@ def test_a_session_that_was_taken_over_is_reported(broker: Broker, tmp_path: Pat
 
     with mosquitto_of(tmp_path) as mosquitto:
         text, page = with_a_page(config(broker, topic, mosquitto.port, CLIENT))
-        bridges = Bridges(tmp_path, text)
-        with closing(bridges), closing(Feed(broker, topic, 2)) as feed:
-            running = bridges.start()
+        sources = Sources(tmp_path, text)
+        with closing(sources), closing(Feed(broker, topic, 2)) as feed:
+            running = sources.start()
             arrives(feed, mosquitto.port, 0)
             assert not running.says(Line.SESSION_LOST)
             thief(mosquitto.port)
             wait_until("it is lost", lambda: running.says(Line.SESSION_LOST))
             assert shows(page, "tocsin_bridge_session_lost_timestamp_seconds") > 0
             assert shows(page, 'tocsin_bridge_away_seconds{dependency="kafka"}') == 0
-            bridges.kill()
-            again = bridges.start()
+            sources.kill()
+            again = sources.start()
             arrives(feed, mosquitto.port, 1)
             assert not again.says(Line.SESSION_LOST)
-            bridges.kill()
+            sources.kill()
             thief(mosquitto.port)
-            last = bridges.start()
+            last = sources.start()
             wait_until("it is lost", lambda: last.says(Line.SESSION_LOST))
 
 
 def test_a_full_disk_pauses_and_every_reading_arrives_once(
     own_broker: Broker, tmp_path: Path
 ) -> None:
-    """Kafka is away, the disk fills, the bridge starts three times; 2,000 of 2,000, no copies."""
+    """Kafka is away, the disk fills, it starts three times; 2,000 of 2,000, no copies."""
     topic = broker_topic(own_broker, name="motion", partitions=2)
     disk = tmp_path / "disk"
     disk.mkdir()
@@ -164,12 +164,12 @@ def test_a_full_disk_pauses_and_every_reading_arrives_once(
     try:
         with mosquitto_of(tmp_path) as mosquitto, closing(Feed(own_broker, topic, 2)) as feed:
             text = config(own_broker, topic, mosquitto.port)
-            bridges = Bridges(
+            sources = Sources(
                 tmp_path, text.replace("  unit:", f"  buffer: {disk / 'buffer'}\n  unit:")
             )
-            with closing(bridges):
+            with closing(sources):
                 own_broker.pause()  # before a record is on its way
-                running = bridges.start()
+                running = sources.start()
                 kept = disk / "buffer.session"
                 wait_until("it has a session", lambda: kept.exists() and "made" in kept.read_text())
                 Sensors(mosquitto.port).publish(range(2_000))
@@ -178,8 +178,8 @@ def test_a_full_disk_pauses_and_every_reading_arrives_once(
                     assert running.alive
                     running.tell(signal.SIGTERM)
                     assert running.ended() == 0
-                    running = bridges.start()
-                    wait_until("the disk is full", lambda: bridges.running[-1].says(Line.FULL))
+                    running = sources.start()
+                    wait_until("the disk is full", lambda: sources.running[-1].says(Line.FULL))
                 own_broker.resume()
                 wait_until("all are in the log", lambda: feed.numbers() >= set(range(2_000)))
                 wait_until("nothing waits any more", lambda: (disk / "buffer").stat().st_size == 20)

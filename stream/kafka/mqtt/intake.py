@@ -1,7 +1,7 @@
 """The MQTT side: messages are acknowledged only once the buffer has them on the disk.
 
 The session is the broker's to keep (MQTT 5, without an end): what sensors publish at QoS 1 while
-the bridge is away waits there. What was not acknowledged is sent again after every connection.
+the MQTT source is away waits there. What was not acknowledged is sent again after every connection.
 
 The broker is told how large a packet may be, so that what is larger never comes here: it drops it.
 """
@@ -14,8 +14,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from stream.events.mqtt_events import MOST_EVENT_BYTES, Message, event_of, route_of
-from stream.kafka.bridge.store import packed
 from stream.kafka.clients import mqtt_arguments, no_mqtt
+from stream.kafka.mqtt.store import packed
 from stream.logs.lines import Line
 
 try:
@@ -27,12 +27,12 @@ except ImportError as error:
     raise no_mqtt() from error
 
 if TYPE_CHECKING:
-    from stream.kafka.bridge.page import BridgeMetrics
-    from stream.kafka.bridge.session import Session
-    from stream.kafka.bridge.store import Store
+    from stream.kafka.mqtt.page import MqttMetrics
+    from stream.kafka.mqtt.session import Session
+    from stream.kafka.mqtt.store import Store
     from stream.kafka.presence import Presence
     from stream.logs.lines import Log
-    from stream.model.bridges import Bridge
+    from stream.model.mqtt import MqttSource
 
 __all__ = ["Intake"]
 
@@ -50,7 +50,7 @@ class Intake:
     """Takes messages into a buffer until it is cancelled.
 
     Args:
-        bridge: where from and what of it.
+        source: where from and what of it.
         store: the buffer.
         session: with the broker.
         presence: told whether the broker answers.
@@ -58,12 +58,12 @@ class Intake:
         log: where messages that are no events are told of.
     """
 
-    bridge: Bridge
+    source: MqttSource
     store: Store
     session: Session
     presence: Presence
     _: KW_ONLY
-    metrics: BridgeMetrics
+    metrics: MqttMetrics
     log: Log
 
     def __post_init__(self) -> None:
@@ -95,7 +95,7 @@ class Intake:
             await asyncio.sleep(_PAUSE_S)
 
     def _client(self) -> aiomqtt.Client:
-        settings = self.bridge.sensors
+        settings = self.source.sensors
         properties = Properties(PacketTypes.CONNECT)  # type: ignore[no-untyped-call]
         properties.SessionExpiryInterval = _FOR_EVER_S
         properties.ReceiveMaximum = _MOST_OPEN
@@ -126,7 +126,7 @@ class Intake:
     async def _subscribe(self, client: aiomqtt.Client) -> None:
         # What is retained is a state that was told before, and no event.
         options = SubscribeOptions(qos=1, retainHandling=SubscribeOptions.RETAIN_DO_NOT_SEND)
-        filters = [(route.filter, options) for route in self.bridge.routes]
+        filters = [(route.filter, options) for route in self.source.routes]
         for code in await client.subscribe(filters):
             if code.value >= _FAILED:
                 raise aiomqtt.MqttError("a subscription is refused")
@@ -158,7 +158,7 @@ class Intake:
 
     def _body(self, taken: aiomqtt.Message) -> bytes | None:
         topic = taken.topic.value
-        route = route_of(self.bridge.routes, topic)
+        route = route_of(self.source.routes, topic)
         if route is None:  # of a subscription that the session had before
             return None
         self.metrics.taken(route.written)
@@ -168,7 +168,7 @@ class Intake:
             self._drop(Line.TOO_LARGE, route.written)
             return None
         message = Message(topic, payload, number, time.time_ns() // 1_000_000, nonce)
-        event = event_of(route, self.bridge.unit, message)
+        event = event_of(route, self.source.unit, message)
         if event is None:
             self._drop(Line.UNFIT, route.written)
             return None

@@ -1,6 +1,6 @@
-"""What ``tocsin bridge`` runs on: a small file that knows of no alarm.
+"""What ``tocsin mqtt`` runs on: a small file that knows of no alarm.
 
-It has ``kafka`` and ``bridge``: whoever runs sensors writes it without the custodian's secrets.
+It has ``kafka`` and ``mqtt``: whoever runs sensors writes it without the custodian's secrets.
 """
 
 from __future__ import annotations
@@ -25,41 +25,34 @@ from stream.config.scalars import (  # pydantic reads them
 )
 from stream.config.yamlfile import load_document
 from stream.events.mqtt_events import TemplateError, levels_of, overlap, template_of
-from stream.model.bridges import Bridge, BridgeSetup, Page, Route, Sensors
+from stream.model.mqtt import MqttSetup, MqttSource, Page, Route, Sensors
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from stream.config.findings import Findings
     from stream.config.yamlfile import Loc
-    from stream.model.bridges import Template
+    from stream.model.mqtt import Template
 
-__all__ = ["BridgeModel", "read_bridge"]
+__all__ = ["MqttModel", "read_mqtt"]
 
 _MIB: Final = 1 << 20
-_TOPICS: Final[Loc] = ("bridge", "topics")
+_TOPICS: Final[Loc] = ("mqtt", "topics")
 
 
-class _SensorsModel(Closed):
-    """The MQTT broker that sensors publish to."""
+class MqttModel(Closed):
+    """From MQTT to a feed."""
 
     broker: Address
-    """host:port of a broker that speaks MQTT 5"""
+    """host:port of the broker that sensors publish to; it speaks MQTT 5"""
     client: Name = ""
     """the session's name on the broker; drawn once and kept in FILE.buffer.session if left out"""
     username: Text = ""
-    """who the bridge is there"""
+    """login on the broker"""
     password: Text = ""
     """best from a file: ${file:PATH}"""
     cafile: Text = ""
     """authorities of the broker's certificate, in PEM; TLS if it is given"""
-
-
-class BridgeModel(Closed):
-    """From MQTT to a feed."""
-
-    mqtt: _SensorsModel
-    """the broker that sensors publish to: host:port, or its keys"""
     topic: TopicName
     """the feed's topic on Kafka"""
     unit: Text
@@ -78,23 +71,23 @@ class BridgeModel(Closed):
     """by MQTT filter: the event's fields, each with its template"""
 
 
-class _BridgeFile(Closed):
+class _MqttFile(Closed):
     """The whole file."""
 
     kafka: KafkaModel
     log: LogModel = LogModel()
-    bridge: BridgeModel
+    mqtt: MqttModel
 
 
 _EXAMPLES: Final = {
-    "mqtt": "mqtt: {broker: localhost:1883}",
+    "broker": "broker: localhost:1883",
     "unit": "unit: sensor",
     "topics": 'topics: {sensors/+room: {sensor: "{topic.room}"}}',
 }
 
 
-def read_bridge(path: Path, *, environ: Mapping[str, str]) -> BridgeSetup:
-    """Return what ``tocsin bridge`` runs on.
+def read_mqtt(path: Path, *, environ: Mapping[str, str]) -> MqttSetup:
+    """Return what ``tocsin mqtt`` runs on.
 
     Args:
         path: of the file.
@@ -104,29 +97,28 @@ def read_bridge(path: Path, *, environ: Mapping[str, str]) -> BridgeSetup:
         ConfigError: the first thing that is wrong with it.
     """
     document = load_document(path, environ=environ)
-    model, findings = read_as(document, _BridgeFile, EXAMPLES | _EXAMPLES)
+    model, findings = read_as(document, _MqttFile, EXAMPLES | _EXAMPLES)
     if model is None:
         raise findings.errors[0]
     kafka = build_kafka(model.kafka, {}, findings)
-    bridge = _bridge(model.bridge, findings)
+    source = _source(model.mqtt, findings)
     if findings.errors or kafka is None:
         raise findings.errors[0]
-    address, token = model.bridge.metrics, model.bridge.metrics_token
-    return BridgeSetup(kafka, bridge, model.log.settings, Page(address, token) if address else None)
+    address, token = model.mqtt.metrics, model.mqtt.metrics_token
+    return MqttSetup(kafka, source, model.log.settings, Page(address, token) if address else None)
 
 
-def _bridge(model: BridgeModel, findings: Findings) -> Bridge:
-    sensors = model.mqtt
+def _source(model: MqttModel, findings: Findings) -> MqttSource:
     if model.metrics is not None:
-        check_token(("bridge", "metrics"), model.metrics, model.metrics_token, findings)
+        check_token(("mqtt", "metrics"), model.metrics, model.metrics_token, findings)
     stem = Path(findings.document.file).stem
-    return Bridge(
+    return MqttSource(
         sensors=Sensors(
-            sensors.broker,
-            sensors.client,
-            sensors.username,
-            sensors.password,
-            cafile_of(sensors.cafile, findings.under("bridge", "mqtt")),
+            model.broker,
+            model.client,
+            model.username,
+            model.password,
+            cafile_of(model.cafile, findings.under("mqtt")),
         ),
         topic=model.topic,
         unit=model.unit,
@@ -136,7 +128,7 @@ def _bridge(model: BridgeModel, findings: Findings) -> Bridge:
     )
 
 
-def _routes(model: BridgeModel, findings: Findings) -> tuple[Route, ...]:
+def _routes(model: MqttModel, findings: Findings) -> tuple[Route, ...]:
     routes: list[Route] = []
     for written, templates in model.topics.items():
         loc: Loc = (*_TOPICS, written)

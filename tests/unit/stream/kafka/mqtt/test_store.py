@@ -6,9 +6,9 @@ import asyncio
 import io
 from typing import TYPE_CHECKING
 
-from stream.kafka.bridge import store as stores
-from stream.kafka.bridge.buffer import HEAD_BYTES, Buffer
-from stream.kafka.bridge.store import Store, packed, unpacked
+from stream.kafka.mqtt import store as stores
+from stream.kafka.mqtt.buffer import HEAD_BYTES, Buffer
+from stream.kafka.mqtt.store import Store, packed, unpacked
 from stream.logs.lines import Line, Log
 from tests.support.waiting import PATIENCE_S
 

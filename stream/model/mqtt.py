@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from stream.logs.settings import LogSettings
     from stream.model.alarms import KafkaSettings
 
-__all__ = ["Bridge", "BridgeSetup", "Page", "Route", "Sensors", "Slot", "Template"]
+__all__ = ["MqttSetup", "MqttSource", "Page", "Route", "Sensors", "Slot", "Template"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +68,8 @@ class Sensors:
 
     Args:
         address: ``(host, port)``.
-        client: the name of the session that the broker keeps while the bridge is away; empty for
-            one that is drawn at random and kept.
+        client: the name of the session that the broker keeps while the MQTT source is away; empty
+            for one that is drawn at random and kept.
         username: empty for none.
         password: empty for none.
         cafile: authorities of its certificate, for TLS; empty for none.
@@ -83,7 +83,7 @@ class Sensors:
 
 
 @dataclass(frozen=True, slots=True)
-class Bridge:
+class MqttSource:
     """From one MQTT broker to one feed.
 
     Args:
@@ -110,7 +110,7 @@ class Bridge:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Where a bridge shows its metrics, exact counts.
+    """Where an MQTT source shows its metrics, exact counts.
 
     Args:
         address: ``(host, port)``.
@@ -122,17 +122,17 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class BridgeSetup:
-    """All that ``tocsin bridge`` has to know.
+class MqttSetup:
+    """All that ``tocsin mqtt`` has to know.
 
     Args:
         kafka: how the feed's topic is reached.
-        bridge: where from and what of it.
+        source: where from and what of it.
         log: how lines are written.
         page: where metrics are shown; ``None`` for nowhere.
     """
 
     kafka: KafkaSettings
-    bridge: Bridge
+    source: MqttSource
     log: LogSettings
     page: Page | None = None

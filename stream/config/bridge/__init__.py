@@ -1,1 +1,0 @@
-"""The file of ``tocsin bridge``: its keys, and what they become."""

@@ -1,0 +1,1 @@
+"""The file of ``tocsin mqtt``: its keys, and what they become."""
