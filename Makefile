@@ -147,9 +147,9 @@ simulate-faults: $(DEV)  ## the real code on one thread with seeded faults (SEED
 soak: system $(DEV)  ## forty minutes of kills, an outage and wrong clocks under load; writes its report
 	$(PYTEST) tests/soak/test_soak.py --full --timeout=7200 --capture=no
 
-.PHONY: deliveries
-deliveries: system $(DEV)  ## nine minutes in which all that `tocsin deliver` and `tocsin mqtt` need die in turn; writes its report
-	$(BIN)/python -m tests.deliveries --write
+.PHONY: at-least-once
+at-least-once: system $(DEV)  ## nine minutes in which all that `tocsin notify` and `tocsin mqtt` need die in turn; writes its report
+	$(BIN)/python -m tests.at_least_once --write
 
 .PHONY: board-pictures
 board-pictures: system $(DEV)  ## pictures of the board in Chromium, to look at (BOARD_PICTURES=.cache/board)
@@ -176,7 +176,7 @@ LOCK := $(BIN)/uv pip compile --quiet --generate-hashes --no-emit-index-url --no
 .PHONY: lock
 lock: $(DEV)  ## write the lock files again (UPGRADE=1: with newer versions)
 	$(LOCK) -o requirements/run.lock -c requirements/held.in pyproject.toml requirements/build.in
-	$(LOCK) -o requirements/image.lock -c requirements/run.lock --extra deliver \
+	$(LOCK) -o requirements/image.lock -c requirements/run.lock --extra mqtt \
 		pyproject.toml requirements/build.in
 	$(LOCK) -o requirements/dev.lock -c requirements/run.lock --all-extras \
 		pyproject.toml requirements/build.in

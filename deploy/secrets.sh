@@ -7,8 +7,8 @@ folder=${1:-$(dirname "$0")/../secrets}
 mkdir -p "$folder"
 chmod 700 "$folder" # the containers' users read the files, of this machine's only who owns the folder
 for name in db_password custodian_token metrics_token grafana_public_password grafana_custodian_password \
-    kafka_admin kafka_tocsin kafka_custodian kafka_sensor kafka_mqtt kafka_analyst kafka_deliver \
-    mqtt_sensor mqtt_mqtt mqtt_analyst mqtt_deliver; do
+    kafka_admin kafka_tocsin kafka_custodian kafka_sensor kafka_mqtt kafka_analyst kafka_notify \
+    mqtt_sensor mqtt_mqtt mqtt_analyst mqtt_notify; do
     file=$folder/$name
     [ -s "$file" ] && continue
     # Letters and digits: one becomes part of a URL, others of the broker's settings.

@@ -18,11 +18,11 @@ acls --add --allow-principal User:tocsin --operation Read --operation Describe \
      --group tocsin- --resource-pattern-type prefixed
 acls --add --allow-principal User:tocsin --operation Describe --cluster
 
-acls --add $analysts --allow-principal User:deliver --operation Read --operation Describe \
+acls --add $analysts --allow-principal User:notify --operation Read --operation Describe \
      --topic tocsin.alarms --topic tocsin.decisions
 acls --add $analysts --operation Read --operation Describe --topic tocsin.counts
 acls --add $analysts --operation Read --group analyst- --resource-pattern-type prefixed
-acls --add --allow-principal User:deliver --operation Read --group deliver --resource-pattern-type prefixed
+acls --add --allow-principal User:notify --operation Read --group notify --resource-pattern-type prefixed
 
 acls --add --allow-principal User:custodian --operation Create --operation Read --operation Describe \
      --operation DescribeConfigs --operation Alter $feeds

@@ -73,10 +73,10 @@ def up(folder: Path, first: int) -> Places:
         _start_worker(places, number)
     for number in (1, 2):
         _wait_for_worker(places, number)
-    _say("two Prometheis, deliver, mqtt, board, and the office's people")
+    _say("two Prometheis, notify, mqtt, board, and the office's people")
     start_prometheus(places, "public")
     start_prometheus(places, "custodian")
-    _start_command(places, "deliver", "deliver.yaml")
+    _start_command(places, "notify", "notify.yaml")
     _start_command(places, "mqtt", "mqtt.yaml")
     _start_command(places, "board", "board.yaml")
     places.processes.wait("board", lambda: answers(places.ports["board"], "/readyz"))

@@ -4,7 +4,7 @@
 
     FOLDER/ca.pem            what everybody trusts
            tls/  secrets/    keys and passwords: of whoever owns the folder
-           ROLE/             worker custodian mqtt deliver board sensor analyst: what each of
+           ROLE/             worker custodian mqtt notify board sensor analyst: what each of
                              them has, with an `environment` that says where things are
            SERVER/           kafka postgres mosquitto ...: settings and data
            run/              which processes run, and what they wrote

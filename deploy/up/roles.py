@@ -26,7 +26,7 @@ _FILES: Final[Mapping[str, tuple[str, ...]]] = {
     "worker": _ALARMS,
     "custodian": _ALARMS,
     "mqtt": ("mqtt.yaml",),
-    "deliver": ("deliver.yaml",),
+    "notify": ("notify.yaml",),
     "board": ("board.yaml",),
     "sensor": ("people.py", "rooms.txt"),
     "analyst": (),
@@ -47,7 +47,7 @@ _SECRETS: Final[Mapping[str, Mapping[str, str]]] = {
         "kafka_password": "kafka_mqtt",
         "mqtt_password": "mqtt_mqtt",
     },
-    "deliver": {"kafka_password": "kafka_deliver", "mqtt_password": "mqtt_deliver"},
+    "notify": {"kafka_password": "kafka_notify", "mqtt_password": "mqtt_notify"},
     "board": {"kafka_password": "kafka_analyst"},
     "sensor": {"mqtt_password": "mqtt_sensor"},
     "analyst": {"kafka_password": "kafka_analyst", "mqtt_password": "mqtt_analyst"},
@@ -85,9 +85,9 @@ def environment(places: Places, role: str) -> dict[str, str]:
         own["TOCSIN_MQTT_METRICS"] = places.at("mqtt")
     if role == "board":
         own["TOCSIN_BOARD"] = places.at("board")
-    if role in {"deliver", "board", "analyst"}:
+    if role in {"notify", "board", "analyst"}:
         own["TOCSIN_KAFKA"] = places.at("ANALYSTS")
-    if role in {"deliver", "analyst"}:
+    if role in {"notify", "analyst"}:
         own["TOCSIN_ALERTMANAGER"] = places.at("alertmanager-public")
     if role == "analyst":
         own["TOCSIN_PROMETHEUS"] = places.at("prometheus-public")

@@ -118,7 +118,7 @@ def start_postgres(places: Places) -> None:
 
 
 def start_mosquitto(places: Places) -> None:
-    """Start the MQTT broker: sensors write, deliver writes alarms, analysts read those."""
+    """Start the MQTT broker: sensors write, notify writes alarms, analysts read those."""
     folder, certificates = places.kept("mosquitto"), places.certificates
     script = str(_DEPLOY / "mosquitto" / "passwords.sh")
     _run(["sh", script, str(folder / "passwords")], SECRETS=str(places.secrets))

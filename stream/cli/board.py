@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from stream.cli.shared import FILE
-from stream.config.delivery.reading import read_board
+from stream.config.notify.reading import read_board
 from stream.kafka.board.board import show
 from stream.logs.clients import redirect
 from stream.logs.lines import Log

@@ -23,10 +23,10 @@ from accountant.units import PrivacyUnit  # noqa: TC001  # pydantic reads it
 from stream.config.alarms.mechanism_keys import AUTO, MechanismModel, WrittenMechanism
 from stream.config.alarms.severity_keys import SeverityModel  # noqa: TC001  # pydantic reads it
 from stream.config.closed import Closed as _Model
-from stream.config.delivery.keys import (
+from stream.config.notify.keys import (
     BoardModel,
-    DeliverModel,
     LifecycleModel,
+    NotifyModel,
 )
 from stream.config.places import bootstrap_of
 from stream.config.scalars import (
@@ -390,8 +390,8 @@ class FileModel(_Model):
     """what may be lost, and by whom"""
     alarms: dict[Name, AlarmModel]
     """when to ring"""
-    deliver: DeliverModel | None = None
-    """where tocsin deliver brings alarms"""
+    notify: NotifyModel | None = None
+    """where tocsin notify brings alarms"""
     board: BoardModel = BoardModel()
     """where tocsin board shows them"""
 

@@ -22,10 +22,10 @@ from stream.config.alarms.together import excluded_caps, excluded_shares, watche
 from stream.config.alarms.wanted import OPEN_WORDS
 from stream.config.budgets import build_budget
 from stream.config.declarations import build_feeds, build_kafka, build_settings
-from stream.config.delivery.building import build_board, build_delivery
 from stream.config.explaining import read_as
 from stream.config.keys import EXAMPLES, AlarmModel, FileModel
 from stream.config.lock import read_lock, tree_of
+from stream.config.notify.building import build_board, build_notify
 from stream.config.scalars import closest
 from stream.config.tables import Table, read_table
 from stream.config.yamlfile import Document, load_document
@@ -124,7 +124,7 @@ def _alarms(model: FileModel, path: Path, lock: Lock, findings: Findings) -> Ala
     budget = build_budget(model.budget, zone.key, findings.under("budget"))
     kafka = build_kafka(model.kafka, feeds, findings)
     settings = build_settings(model, path.stem, findings)
-    delivery = build_delivery(model.deliver, findings)
+    notify = build_notify(model.notify, findings)
     board = build_board(model.board)
     tables = _tables(model, findings)
     if not model.alarms:
@@ -154,7 +154,7 @@ def _alarms(model: FileModel, path: Path, lock: Lock, findings: Findings) -> Ala
         kafka=kafka,
         settings=settings,
         timezone=zone.key,
-        delivery=delivery,
+        notify=notify,
         board=board,
     )
     findings.refuse((*watched_references(alarms), *excluded_shares(alarms)))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 from operators.registry import OFFERED
 from stream.config.alarms.mechanism_keys import OWN_KEYS, refusal
 from stream.config.closed import keys_of
-from stream.config.delivery.keys import LifecycleModel
 from stream.config.keys import TimingModel
+from stream.config.notify.keys import LifecycleModel
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

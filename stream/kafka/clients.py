@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from aiokafka import AIOKafkaConsumer
 
     from stream.model.alarms import KafkaSettings
-    from stream.model.deliveries import Broker
     from stream.model.mqtt import Sensors
+    from stream.model.notifications import Broker
 
 __all__ = [
     "FETCH",
@@ -139,7 +139,7 @@ def mqtt_arguments(settings: Broker | Sensors) -> dict[str, Any]:
 def no_mqtt() -> DependencyError:
     """Return what is said where the client of MQTT, which is an extra, is not installed."""
     return DependencyError(
-        "MQTT needs a client that is not installed", hint="pip install 'tocsin[deliver]'"
+        "MQTT needs a client that is not installed", hint="pip install 'tocsin[mqtt]'"
     )
 
 

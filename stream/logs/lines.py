@@ -35,7 +35,7 @@ class Line(StrEnum):
     """Every sentence that a log may hold."""
 
     READY = "ready: this worker counts, decides and publishes"
-    DELIVERING = "ready: this process delivers alarms"
+    NOTIFYING = "ready: this process sends alarms to their targets"
     UNDELIVERED = "a target does not take a notice; it is kept with the dead letters"
     INCOMPLETE = "alarms that a decision counts are not on their topic any more"
     SHOWING = "ready: this process shows alarms"

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from accountant.loss.gaussian import Gaussian
     from accountant.units import Contribution
-    from stream.model.deliveries import Delivery
     from stream.model.feeds import Feed
+    from stream.model.notifications import NotifySettings
     from stream.model.queries import Query
     from stream.windows.periods import Periods
 
@@ -172,7 +172,7 @@ class Alarms:
             charged and settled as an alarm is.
         open: alarms with requirements that no lock resolves yet, by id: nothing runs while there
             are any.
-        delivery: where `tocsin deliver` brings alarms; ``None`` where the file does not say.
+        notify: where `tocsin notify` brings alarms; ``None`` where the file does not say.
         board: where `tocsin board` shows them.
     """
 
@@ -184,7 +184,7 @@ class Alarms:
     settings: Settings
     timezone: str = "UTC"
     open: Mapping[str, Query] = field(default_factory=dict)
-    delivery: Delivery | None = None
+    notify: NotifySettings | None = None
     board: Board = field(default_factory=Board)
     panes: Mapping[str, Query] = field(default_factory=dict)
 

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from stream.logs.settings import LogSettings
     from stream.model.alarms import Budget, KafkaSettings
     from stream.model.boards import Board
-    from stream.model.deliveries import Delivery
+    from stream.model.notifications import NotifySettings
 
-__all__ = ["BoardSetup", "DeliverSetup", "Subscription"]
+__all__ = ["BoardSetup", "NotifySetup", "Subscription"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +40,16 @@ class Subscription:
 
 
 @dataclass(frozen=True, slots=True)
-class DeliverSetup:
-    """What ``tocsin deliver`` runs on.
+class NotifySetup:
+    """What ``tocsin notify`` runs on.
 
     Args:
         subscription: what is read.
-        delivery: where alarms are brought.
+        notify: where alarms are brought.
     """
 
     subscription: Subscription
-    delivery: Delivery
+    notify: NotifySettings
 
 
 @dataclass(frozen=True, slots=True)

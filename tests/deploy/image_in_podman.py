@@ -87,7 +87,7 @@ def test_every_command_is_there(engine: Engine) -> None:
     """Each is imported when it is called, and says what it takes."""
     told = _once(engine, "tocsin", "--help")
     names = re.findall(r"^[^\w-]+([a-z]+) {2,}\S", told, flags=re.MULTILINE)
-    assert {"run", "deliver", "mqtt", "board", "simulate", "ledger"} <= set(names)
+    assert {"run", "notify", "mqtt", "board", "simulate", "ledger"} <= set(names)
     loop = "for name in " + " ".join(names) + "; do tocsin $name --help >/tmp/out || exit 1; done"
     _once(engine, "sh", "-c", loop)
 

@@ -16,9 +16,9 @@ import pytest
 import yaml
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from stream.config.delivery.reading import read_board, read_subscription
 from stream.config.loading import check
 from stream.config.mqtt.reading import read_mqtt
+from stream.config.notify.reading import read_board, read_subscription
 from tests.support.ledgers import open_ledger
 from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S, wait_until
@@ -141,8 +141,8 @@ def test_everybody_has_their_own_secrets_only(compose: dict[str, Any]) -> None:
             assert given <= {
                 "grafana_public_password",
                 "kafka_analyst",
-                "kafka_deliver",
-                "mqtt_deliver",
+                "kafka_notify",
+                "mqtt_notify",
             }
 
 
@@ -158,7 +158,7 @@ def test_sensors_analysts_and_the_custodian_share_no_network(compose: dict[str, 
     assert on["watched"] == {"mqtt", "prometheus-custodian"}
     assert on["analysts"] & on["custodian"] == {"kafka", "tocsin"}
     public = {"prometheus-public", "grafana-public", "alertmanager-public"}
-    assert on["analysts"] == {"kafka", "tocsin", "mosquitto", "deliver", "board", *public}
+    assert on["analysts"] == {"kafka", "tocsin", "mosquitto", "notify", "board", *public}
     assert "postgres" not in on["analysts"] | on["custodian"] | on["sensors"]
 
 
@@ -273,7 +273,7 @@ def test_what_starting_over_does_not_help_is_not_started_again(
     said, told = serving.communicate(timeout=PATIENCE_S)
     assert (said, serving.returncode) == ("ran run it\n", seen)
     assert ("is not started again" in told) == (code in (2, 3))
-    for name in ("tocsin", "mqtt", "deliver"):
+    for name in ("tocsin", "mqtt", "notify"):
         ours = compose["services"][name]
         assert (ours["restart"], ours["entrypoint"]) == ("on-failure", ["serve.sh"])
 
@@ -316,7 +316,7 @@ def test_containers_run_without_rights_or_a_writable_disk(compose: dict[str, Any
 
 def test_what_runs_for_long_is_watched(compose: dict[str, Any]) -> None:
     """Every service but those that do one thing and end, or have no page, has a health check."""
-    ends, silent = {"acls", "topics", "custodian"}, {"mqtt", "deliver"}
+    ends, silent = {"acls", "topics", "custodian"}, {"mqtt", "notify"}
     for name, service in compose["services"].items():
         assert (service["restart"] == "no") == (name in ends)
         own = service["image"].startswith(OWN_IMAGE)
@@ -376,11 +376,11 @@ def test_the_configuration_that_compose_runs_is_sound(tmp_path: Path) -> None:
     assert check(file, environ={}) == []
 
 
-def test_mqtt_and_deliver_that_compose_runs_are_sound(
+def test_mqtt_and_notify_that_compose_runs_are_sound(
     tmp_path: Path, compose: dict[str, Any]
 ) -> None:
     """Each reads its secrets and nothing else, keeps what it must on a volume, names services."""
-    for name, read in (("mqtt", read_mqtt), ("deliver", read_subscription)):
+    for name, read in (("mqtt", read_mqtt), ("notify", read_subscription)):
         text = text_of(f"deploy/tocsin/{name}.yaml")
         given = {each["target"] for each in compose["services"][name]["secrets"]}
         assert set(re.findall(r"/run/secrets/(\w+)", text)) == given
@@ -420,8 +420,8 @@ def test_everybody_on_mqtt_may_do_one_thing(compose: dict[str, Any]) -> None:
     }
     assert may["sensor"] == {("write", "office/#")}
     assert may["mqtt"] == {("read", "office/#")}
-    assert {way for way, _ in may["deliver"]} == {"write"}
-    assert {("read", topic) for _, topic in may["deliver"]} == may["analyst"]
+    assert {way for way, _ in may["notify"]} == {"write"}
+    assert {("read", topic) for _, topic in may["notify"]} == may["analyst"]
 
 
 def _serve(folder: Path) -> subprocess.Popen[str]:

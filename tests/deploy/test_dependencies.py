@@ -49,11 +49,11 @@ def test_the_locks_satisfy_what_pyproject_asks_for(project: dict[str, Any]) -> N
     """A changed requirement without `make lock` is noticed here."""
     run, image, dev = (_pins(name) for name in LOCKS)
     extras = [line for extra in project["optional-dependencies"].values() for line in extra]
-    always, deliver = (
+    always, mqtt = (
         project["dependencies"] + project["build"],
-        project["optional-dependencies"]["deliver"],
+        project["optional-dependencies"]["mqtt"],
     )
-    for pins, lines in ((run, always), (image, deliver), (dev, extras)):
+    for pins, lines in ((run, always), (image, mqtt), (dev, extras)):
         for line in lines:
             requirement = Requirement(line)
             version = pins[canonicalize_name(requirement.name)]

@@ -11,9 +11,9 @@ import pytest
 import yaml
 
 from deploy.helm.chart import CASES, FOLDER, RENDERED, stamp
-from stream.config.delivery.reading import read_board, read_subscription
 from stream.config.loading import check
 from stream.config.mqtt.reading import read_mqtt
+from stream.config.notify.reading import read_board, read_subscription
 from tests.support.tree import text_of
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def test_secrets_are_named_and_never_written(documents: list[dict[str, Any]]) ->
         "worker": ledger,
         "custodian": ledger,
         "board": {"kafka_password", "board_token"},
-        "deliver": {"kafka_password"},
+        "notify": {"kafka_password"},
         "mqtt": {"kafka_password", "mqtt_password"},
     }
     assert given == {role: allowed[role] for role in given}
@@ -203,7 +203,7 @@ def test_no_role_reaches_more_than_its_work_asks_for() -> None:
         "worker": {53, 9092, 5432},
         "custodian": {53, 9092, 5432},
         "board": {53, 9092},
-        "deliver": {53, 9092, 9093},
+        "notify": {53, 9092, 9093},
         "mqtt": {53, 9092, 1883},
     }
 
@@ -241,7 +241,7 @@ def test_what_is_mounted_runs(tmp_path: Path) -> None:
             here = text.replace("/run/secrets", str(secrets))
             (tmp_path / name).write_text(here, encoding="utf-8")
     assert not check(tmp_path / "alarms.yaml", environ={})
-    read_subscription(tmp_path / "deliver.yaml", environ={})
+    read_subscription(tmp_path / "notify.yaml", environ={})
     read_mqtt(tmp_path / "mqtt.yaml", environ={})
     assert read_board(tmp_path / "board.yaml", environ={}).board.listen[1] == BOARD
     commands = {role: pod["containers"][0]["args"] for role, pod in pods(documents).items()}

@@ -150,13 +150,13 @@ def test_a_role_has_its_own_secrets_and_no_others(places: Places) -> None:
             for path in (places.folder / role).iterdir()
             for word in re.findall(r"\b[0-9a-f]{48}\b", path.read_text("utf-8"))
         }
-        for role in ("worker", "custodian", "mqtt", "deliver", "sensor", "analyst")
+        for role in ("worker", "custodian", "mqtt", "notify", "sensor", "analyst")
     }
     assert found == {
         "worker": {"db_password", "custodian_token", "kafka_tocsin"},
         "custodian": {"db_password", "custodian_token", "kafka_custodian"},
         "mqtt": {"metrics_token", "kafka_mqtt", "mqtt_mqtt"},
-        "deliver": {"kafka_deliver", "mqtt_deliver"},
+        "notify": {"kafka_notify", "mqtt_notify"},
         "sensor": {"mqtt_sensor"},
         "analyst": {"kafka_analyst", "mqtt_analyst"},
     }

@@ -18,7 +18,7 @@ import yaml
 from stream.cli.main import Later, main
 from stream.config.closed import models_of
 from stream.config.keys import FileModel
-from stream.config.mqtt.reading import MqttModel
+from stream.config.mqtt.reading import MqttSourceModel
 from stream.config.schema.document import _Schema
 from stream.kafka.mqtt.page import MqttMetrics
 from tests.support.measured import fresh_metrics
@@ -138,7 +138,7 @@ def configuration() -> Iterator[str]:
 
 def mqtt() -> Iterator[str]:
     """Yield the tables of the section of ``tocsin mqtt``."""
-    yield from keys(MqttModel, ("mqtt",))
+    yield from keys(MqttSourceModel, ("mqtt",))
 
 
 def metrics() -> Iterator[str]:

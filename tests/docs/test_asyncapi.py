@@ -18,14 +18,14 @@ import yaml
 from stream.config.keys import SecurityModel
 from stream.config.loading import load
 from stream.decisions.records import encode
-from stream.kafka.delivery.web import WebhookTarget
+from stream.kafka.notify.web import WebhookTarget
 from stream.kafka.publish import Publisher
 from stream.kafka.topics import plan
-from stream.model.deliveries import Webhook
+from stream.model.notifications import Webhook
 from stream.model.panes import PATTERN
 from tests.support.asyncapi import resolved
 from tests.support.commands import configuration
-from tests.support.notices import on_mqtt, parcels
+from tests.support.notices import messages, on_mqtt
 from tests.support.paned import alarm, configured, opened, replayed, rows
 from tests.support.published import alarm_of, count_of, decision_of
 from tests.support.targets import Inbox
@@ -199,7 +199,7 @@ def test_letters_are_what_the_file_says(predicate: dict[str, str]) -> None:
             target = WebhookTarget(
                 Webhook("desk", f"{inbox.url}/tocsin", b"a secret of many bytes")
             )
-            wanted.extend([one for one in parcels(predicate) if target.wants(one.notice)])
+            wanted.extend([one for one in messages(predicate) if target.wants(one.notice)])
             await target.send(wanted)
             await target.close()
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from stream.config.delivery.keys import BoardModel
-from stream.config.delivery.reading import read_board
+from stream.config.notify.keys import BoardModel
+from stream.config.notify.reading import read_board
 from stream.kafka.board import standing, view
 from stream.model.boards import Board
 from tests.support.tree import ROOT

@@ -7,7 +7,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from stream.config.loading import examine
-from stream.config.mqtt.reading import MqttModel, read_mqtt
+from stream.config.mqtt.reading import MqttSourceModel, read_mqtt
 from stream.events.mqtt_events import Message, event_of, route_of
 from tests.support.tree import text_of
 
@@ -80,5 +80,5 @@ def test_every_key_has_its_row() -> None:
     """With its default."""
     page = text_of("docs/reference/configuration.md").partition("### `mqtt`\n")[2]
     rows = set(re.findall(r"^\| `([a-z_]+)`", page, flags=re.MULTILINE))
-    assert set(MqttModel.model_fields) <= rows
-    assert f"| `buffer_mib` | `{MqttModel.model_fields['buffer_mib'].default}` |" in page
+    assert set(MqttSourceModel.model_fields) <= rows
+    assert f"| `buffer_mib` | `{MqttSourceModel.model_fields['buffer_mib'].default}` |" in page

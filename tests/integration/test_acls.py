@@ -48,7 +48,7 @@ LISTENERS = {
     "sensor-lobby": "SENSORS",
     "mqtt": "HOST_SENSORS",
     "analyst-anna": "ANALYSTS",
-    "deliver": "HOST_ANALYSTS",
+    "notify": "HOST_ANALYSTS",
 }
 TOOL_VERSION = "3.9.1"
 """Of kafka-acls, which speaks to later brokers too: later ones are not on Maven Central."""
@@ -199,13 +199,13 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
 def _assert_delivered(broker: GuardedBroker, folder: Path) -> None:
     """An analyst delivers alarms from a file of their own, which names no feed and no ledger."""
     with Inbox() as inbox:
-        config = folder / "deliver.yaml"
+        config = folder / "notify.yaml"
         config.write_text(
             f"kafka: {_analysts(broker)}\n"
-            f"deliver: {{webhooks: {{own: {{url: {inbox.url}, secret: {'s' * 32}}}}}}}\n",
+            f"notify: {{webhooks: {{own: {{url: {inbox.url}, secret: {'s' * 32}}}}}}}\n",
             encoding="utf-8",
         )
-        process = Command.start(folder / "deliver", "deliver", config, "--from-beginning")
+        process = Command.start(folder / "notify", "notify", config, "--from-beginning")
         try:
             wait_until("an alarm is delivered", lambda: bool(inbox.letters) or not process.alive)
             assert process.alive, process.text()
@@ -235,17 +235,17 @@ def _analysts(broker: GuardedBroker) -> str:
 
 
 def _assert_alarms_are_handed_on(broker: GuardedBroker) -> None:
-    """Deliver reads both topics in its own group and keeps its place; nobody takes the other's."""
-    consumer = _subscribed(broker, "deliver", "deliver")
+    """Notify reads both topics in its own group and keeps its place; nobody takes the other's."""
+    consumer = _subscribed(broker, "notify", "notify")
     try:
         wait_until("a decision is read", lambda: bool(consumer.poll(timeout_ms=500)))
         consumer.commit()
     finally:
         consumer.close()
     for name, group in (
-        ("deliver", "analyst-anna"),
-        ("deliver", "tocsin-decide"),
-        ("analyst-anna", "deliver"),
+        ("notify", "analyst-anna"),
+        ("notify", "tocsin-decide"),
+        ("analyst-anna", "notify"),
     ):
         consumer = _subscribed(broker, name, group)
         try:
@@ -286,18 +286,18 @@ def _assert_no_more(broker: GuardedBroker) -> None:
         ("custodian", FEED),
         ("sensor-lobby", "tocsin.alarms"),
         ("mqtt", "tocsin.decisions"),
-        ("deliver", "tocsin.alarms"),
-        ("deliver", FEED),
+        ("notify", "tocsin.alarms"),
+        ("notify", FEED),
         ("tocsin", FEED),
     ):
         with pytest.raises(KafkaError):
             _send(broker, name, topic)
-    for name in ("analyst-anna", "deliver"):
+    for name in ("analyst-anna", "notify"):
         for topic in (FEED, "tocsin.ledgers", "tocsin.doorbell"):
             with pytest.raises(KafkaError):
                 _end(broker, name, topic)
     with pytest.raises(KafkaError):
-        _end(broker, "deliver", "tocsin.counts")
+        _end(broker, "notify", "tocsin.counts")
     for name in ("sensor-lobby", "mqtt"):
         # Kafka lets whoever may write to a topic ask for its offsets: the page on privacy says so.
         assert _end(broker, name, FEED) == _count(broker, FEED)

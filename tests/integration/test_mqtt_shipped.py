@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.integration
 
 SHIPPED = ROOT / "deploy" / "mosquitto"
-ROLES = ("sensor", "mqtt", "deliver", "analyst")
+ROLES = ("sensor", "mqtt", "notify", "analyst")
 TOPICS = ("office/hall/badge", "tocsin/alarms/a/b", "homeassistant/sensor/a/config", "other/topic")
 MAY = {
     ("sensor", "office/hall/badge", "mqtt"),
-    ("deliver", "tocsin/alarms/a/b", "analyst"),
-    ("deliver", "homeassistant/sensor/a/config", "analyst"),
+    ("notify", "tocsin/alarms/a/b", "analyst"),
+    ("notify", "homeassistant/sensor/a/config", "analyst"),
 }
 """Who publishes on which topic to whom; nobody else does to anybody."""
 

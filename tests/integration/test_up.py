@@ -52,7 +52,7 @@ RUN = {
     "worker-2",
     "prometheus-public",
     "prometheus-custodian",
-    "deliver",
+    "notify",
     "mqtt",
     "board",
     "people",
@@ -248,7 +248,7 @@ def _assert_an_analyst_reaches_nothing_else(stack: Stack) -> None:
     for topic in ("building.badges", "tocsin.doorbell", "tocsin.ledgers"):
         assert topic not in listed
         assert "authorization failed" in stack.kcat(*read, topic).lower()
-    for group in ("deliver", "tocsin-decide", "tocsin-ingest", "other"):
+    for group in ("notify", "tocsin-decide", "tocsin-ingest", "other"):
         told = stack.kcat("-e", "-G", group, "tocsin.alarms").lower()
         assert "group authorization failed" in told
     for page in ("prometheus-custodian", "alertmanager-custodian"):

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from stream.decisions.lifecycle import State, step
-from stream.kafka.delivery.mqtt import MqttTarget
-from stream.kafka.delivery.parcels import Parcel, ends_ms
-from stream.model.deliveries import Broker
+from stream.kafka.notify.messages import Message, ends_ms
+from stream.kafka.notify.mqtt import MqttTarget
 from stream.model.lifecycles import Lifecycle
+from stream.model.notifications import Broker
 from tests.support.published import HOUR_MS, alarm_of, decision_of
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from stream.decisions.lifecycle import Notice
 
-__all__ = ["notices", "on_mqtt", "parcels"]
+__all__ = ["messages", "notices", "on_mqtt"]
 
 _PUBLISHED_MS = 2 * HOUR_MS
 _TERMS = Lifecycle(
@@ -65,9 +65,9 @@ def notices(predicate: Mapping[str, str]) -> list[Notice]:
     return found
 
 
-def parcels(predicate: Mapping[str, str]) -> list[Parcel]:
+def messages(predicate: Mapping[str, str]) -> list[Message]:
     """Return these notices on their way."""
-    return [Parcel(one, _PUBLISHED_MS, ends_ms(one, _PUBLISHED_MS)) for one in notices(predicate)]
+    return [Message(one, _PUBLISHED_MS, ends_ms(one, _PUBLISHED_MS)) for one in notices(predicate)]
 
 
 class _Client:
@@ -87,7 +87,7 @@ def on_mqtt(predicate: Mapping[str, str]) -> list[tuple[str, bytes, dict[str, An
     target._client = client  # type: ignore[assignment]
 
     async def work() -> None:
-        await target.send(parcels(predicate))
+        await target.send(messages(predicate))
         await target.refresh()
 
     asyncio.run(work())

@@ -24,7 +24,7 @@ from stream.config.alarms.statistics import assemble
 from stream.config.alarms.thresholds import Profiles, ThresholdReader
 from stream.config.alarms.wanted import open_keys, settled
 from stream.config.alarms.warnings import tell
-from stream.config.delivery.building import build_lifecycle
+from stream.config.notify.building import build_lifecycle
 from stream.config.sql.bands import BAND_SHAPE
 from stream.config.sql.select import SqlProblem, parse_sql
 from stream.model.feeds import Domain

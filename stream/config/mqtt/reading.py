@@ -12,9 +12,9 @@ from pydantic import Field
 
 from stream.config.closed import Closed
 from stream.config.declarations import build_kafka, check_token
-from stream.config.delivery.building import cafile_of
 from stream.config.explaining import read_as
 from stream.config.keys import EXAMPLES, KafkaModel, LogModel
+from stream.config.notify.building import cafile_of
 from stream.config.scalars import (  # pydantic reads them
     Address,
     Name,
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
     from stream.config.yamlfile import Loc
     from stream.model.mqtt import Template
 
-__all__ = ["MqttModel", "read_mqtt"]
+__all__ = ["MqttSourceModel", "read_mqtt"]
 
 _MIB: Final = 1 << 20
 _TOPICS: Final[Loc] = ("mqtt", "topics")
 
 
-class MqttModel(Closed):
+class MqttSourceModel(Closed):
     """From MQTT to a feed."""
 
     broker: Address
@@ -76,7 +76,7 @@ class _MqttFile(Closed):
 
     kafka: KafkaModel
     log: LogModel = LogModel()
-    mqtt: MqttModel
+    mqtt: MqttSourceModel
 
 
 _EXAMPLES: Final = {
@@ -108,7 +108,7 @@ def read_mqtt(path: Path, *, environ: Mapping[str, str]) -> MqttSetup:
     return MqttSetup(kafka, source, model.log.settings, Page(address, token) if address else None)
 
 
-def _source(model: MqttModel, findings: Findings) -> MqttSource:
+def _source(model: MqttSourceModel, findings: Findings) -> MqttSource:
     if model.metrics is not None:
         check_token(("mqtt", "metrics"), model.metrics, model.metrics_token, findings)
     stem = Path(findings.document.file).stem
@@ -128,7 +128,7 @@ def _source(model: MqttModel, findings: Findings) -> MqttSource:
     )
 
 
-def _routes(model: MqttModel, findings: Findings) -> tuple[Route, ...]:
+def _routes(model: MqttSourceModel, findings: Findings) -> tuple[Route, ...]:
     routes: list[Route] = []
     for written, templates in model.topics.items():
         loc: Loc = (*_TOPICS, written)

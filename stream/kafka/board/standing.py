@@ -19,7 +19,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Final
 
 from stream.decisions.lifecycle import State, follows
-from stream.kafka.delivery.parcels import due_ms
+from stream.kafka.notify.messages import due_ms
 from stream.model.panes import is_panes
 from stream.windows.instants import from_iso_utc
 

@@ -20,7 +20,7 @@ def test_version_is_printed() -> None:
     [
         ("watch", None),
         ("board", ""),
-        ("deliver", "deliver: {alertmanagers: {main: http://localhost:9093}}\n"),
+        ("notify", "notify: {alertmanagers: {main: http://localhost:9093}}\n"),
     ],
 )
 def test_unreachable_broker_is_a_dependency(
@@ -48,7 +48,7 @@ def test_an_error_without_a_line_names_the_file_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [(each,) for each in ("run", "topics", "watch", "board", "deliver", "load", "dump")]
+    [(each,) for each in ("run", "topics", "watch", "board", "notify", "load", "dump")]
     + [("ledger", "mark-spent")],
 )
 def test_kafka_commands_ask_for_a_kafka_section(tmp_path: Path, command: tuple[str, ...]) -> None:

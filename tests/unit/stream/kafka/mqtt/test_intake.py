@@ -166,5 +166,5 @@ def test_mqtt_without_its_client_names_the_extra(monkeypatch: pytest.MonkeyPatch
 
     monkeypatch.delitem(sys.modules, "stream.kafka.mqtt.intake")
     monkeypatch.setattr(builtins, "__import__", missing)
-    with pytest.raises(DependencyError, match=r"tocsin\[deliver\]"):
+    with pytest.raises(DependencyError, match=r"tocsin\[mqtt\]"):
         importlib.import_module("stream.kafka.mqtt.intake")

@@ -1,0 +1,39 @@
+"""``tocsin notify``: alarms to Alertmanager, webhooks and MQTT."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from stream.cli.shared import FILE
+from stream.config.notify.reading import read_subscription
+from stream.kafka.notify.notifier import notify as bring
+from stream.logs.clients import redirect
+from stream.logs.lines import Log
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["notify"]
+
+
+@click.command()
+@click.argument("file", type=FILE)
+@click.option(
+    "--from-beginning",
+    is_flag=True,
+    help="A group that has delivered nothing yet begins with the oldest records kept.",
+)
+def notify(file: Path, *, from_beginning: bool) -> None:
+    """Send alarms to Alertmanagers, webhooks and MQTT, at least once, until stopped.
+
+    It reads the alarms and the decisions topic, as an analyst may, and nothing else. FILE has
+    `notify` and `kafka`; it may be the file of alarms, or one without feeds.
+    """
+    setup = read_subscription(file, environ=os.environ)
+    log = Log(sys.stderr, setup.subscription.log)
+    redirect(log)
+    bring(setup, log, from_beginning=from_beginning)

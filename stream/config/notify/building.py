@@ -1,0 +1,108 @@
+"""Lifecycles, targets and boards: from the YAML to the model, checked as a whole."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from stream.config.notify.keys import MOST_WINDOWS
+from stream.decisions.templates import FIELDS, LABEL_FIELDS, problem
+from stream.model.boards import Board
+from stream.model.lifecycles import Lifecycle
+from stream.model.notifications import Alertmanager, Broker, NotifySettings, Webhook
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stream.config.findings import Findings
+    from stream.config.notify.keys import BoardModel, LifecycleModel, NotifyModel
+
+__all__ = ["build_board", "build_lifecycle", "build_notify", "cafile_of"]
+
+_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
+_TAKEN: Final = frozenset({"alertname", "fingerprint"})
+
+
+def build_lifecycle(
+    model: LifecycleModel, group: Sequence[str] | None, findings: Findings
+) -> Lifecycle:
+    """Return the terms of an alarm's lifecycle; errors go to ``findings``.
+
+    Args:
+        model: its keys.
+        group: fields of its predicates; ``None`` where they are not known.
+        findings: of the file.
+    """
+    needed, among = (model.for_ or 1,) * 2 if model.of is None else model.of
+    if model.of is not None and model.for_ is not None:
+        message = "for and of say the same in two ways: for: 3 is of: [3, 3]"
+        findings.wrong("of", message, "write one of them", key=True)
+    windows = "for" if model.of is None else "of"
+    if not (model.for_ is None or model.for_ > 0) or not 0 < needed <= among <= MOST_WINDOWS:
+        message = f"an alarm fires after 1 to {MOST_WINDOWS} rings, among no fewer windows"
+        findings.wrong(windows, message, "write for: 3, or of: [2, 3]")
+    for key, written, extra in (
+        ("labels", model.labels, LABEL_FIELDS),
+        ("annotations", model.annotations, FIELDS),
+    ):
+        known = None if group is None else (*extra, *group)
+        for name, template in written.items():
+            if not _NAME.fullmatch(name) or name in _TAKEN:
+                message = f"`{name[:40]}` is not a name here, or has a meaning of its own"
+                hint = "use letters, digits and underscores, and neither alertname nor fingerprint"
+                findings.wrong((key, name), message, hint, key=True)
+            if (found := problem(template, known)) is not None:
+                findings.wrong((key, name), *found)
+    return Lifecycle(needed, among, model.resolve_after, model.labels, model.annotations)
+
+
+def build_notify(model: NotifyModel | None, findings: Findings) -> NotifySettings | None:
+    """Return where alarms are brought; ``None`` where the file does not say."""
+    if model is None:
+        return None
+    if not (model.alertmanagers or model.webhooks or model.mqtt):
+        hint = "write alertmanagers: {main: http://localhost:9093}, webhooks or mqtt"
+        findings.wrong(("notify",), "nothing is delivered anywhere", hint, key=True)
+    stem = Path(findings.document.file).stem
+    return NotifySettings(
+        group=model.group,
+        read_back_ms=model.read_back,
+        give_up_ms=model.give_up,
+        dead_letters=findings.folder / (model.dead_letters or f"{stem}.dead-letters.jsonl"),
+        alertmanagers=tuple(
+            Alertmanager(name, one.url.rstrip("/"), one.resend)
+            for name, one in model.alertmanagers.items()
+        ),
+        webhooks=tuple(
+            Webhook(name, one.url, one.secret.encode()) for name, one in model.webhooks.items()
+        ),
+        brokers=tuple(
+            Broker(
+                name,
+                one.broker,
+                one.topics,
+                one.discovery,
+                one.username,
+                one.password,
+                cafile_of(one.cafile, findings.under("notify", "mqtt", name)),
+            )
+            for name, one in model.mqtt.items()
+        ),
+    )
+
+
+def build_board(model: BoardModel) -> Board:
+    """Return where alarms are shown."""
+    return Board(model.listen, model.token or "", model.windows, model.predicates, model.read_back)
+
+
+def cafile_of(written: str, findings: Findings) -> str:
+    """Return the path of the authorities of a broker's certificate; empty for none."""
+    if not written:
+        return ""
+    path = findings.folder / written
+    if not path.is_file():
+        message = "cafile names no file that can be read"
+        findings.wrong("cafile", message, "write the path of a PEM file")
+    return str(path)

@@ -1,0 +1,126 @@
+"""What ``tocsin notify`` and ``tocsin board`` run on: a file of alarms, or one without feeds.
+
+A small file has ``kafka``, ``notify`` or ``board``, and of each alarm its lifecycle alone: an
+analyst writes it without the custodian's secrets, and needs none of the variables that name them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pydantic import Field
+
+from accountant.errors import ConfigError
+from stream.config.budgets import build_budget
+from stream.config.closed import Closed
+from stream.config.declarations import build_kafka
+from stream.config.explaining import read_as
+from stream.config.keys import BudgetModel, KafkaModel, LogModel
+from stream.config.loading import examine, zone_of
+from stream.config.notify.building import build_board, build_lifecycle, build_notify
+from stream.config.notify.keys import BoardModel, LifecycleModel, NotifyModel
+from stream.config.scalars import Name, Text  # noqa: TC001  # pydantic reads them
+from stream.config.yamlfile import load_document
+from stream.model.alarms import require_kafka
+from stream.model.subscriptions import BoardSetup, NotifySetup, Subscription
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from stream.config.yamlfile import Document
+    from stream.model.notifications import NotifySettings
+
+__all__ = ["read_board", "read_subscription"]
+
+_MISSING: Final = "add `notify: {alertmanagers: {main: http://localhost:9093}}`"
+
+
+class _SmallAlarm(Closed):
+    """What an analyst says of an alarm."""
+
+    lifecycle: LifecycleModel = LifecycleModel()
+
+
+class _SmallFile(Closed):
+    """A file without feeds."""
+
+    timezone: Text = "UTC"
+    kafka: KafkaModel
+    log: LogModel = LogModel()
+    notify: NotifyModel | None = None
+    board: BoardModel = BoardModel()
+    budget: BudgetModel | None = None
+    alarms: dict[Name, _SmallAlarm] = Field(default_factory=dict)
+
+
+def read_subscription(path: Path, *, environ: Mapping[str, str]) -> NotifySetup:
+    """Return what ``tocsin notify`` runs on.
+
+    Args:
+        path: a file of alarms, or one without feeds.
+        environ: environment variables that its values may use.
+
+    Raises:
+        ConfigError: the first thing that is wrong with it.
+    """
+    setup, notify = _read(path, environ)
+    if notify is None:
+        message = "this configuration does not say where alarms are delivered"
+        raise ConfigError(message, file=str(path), line=1, column=1, hint=_MISSING)
+    return NotifySetup(setup.subscription, notify)
+
+
+def read_board(path: Path, *, environ: Mapping[str, str]) -> BoardSetup:
+    """Return what ``tocsin board`` runs on; ``board`` may be left out.
+
+    Args:
+        path: a file of alarms, or one without feeds.
+        environ: environment variables that its values may use.
+
+    Raises:
+        ConfigError: the first thing that is wrong with it.
+    """
+    return _read(path, environ)[0]
+
+
+def _read(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, NotifySettings | None]:
+    document = load_document(path, environ=environ)
+    whole = isinstance(document.tree, dict) and "feeds" in document.tree
+    return _of_alarms(path, environ) if whole else _of_small(document)
+
+
+def _of_alarms(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, NotifySettings | None]:
+    report = examine(path, environ=environ)
+    alarms = report.alarms
+    if alarms is None:
+        raise report.errors[0]
+    kafka = require_kafka(alarms)
+    lifecycles = {
+        name: query.lifecycle for name, query in {**alarms.queries, **alarms.open}.items()
+    }
+    subscription = Subscription(kafka, alarms.timezone, lifecycles, alarms.settings.log)
+    return BoardSetup(subscription, alarms.board, alarms.budget), alarms.notify
+
+
+def _of_small(document: Document) -> tuple[BoardSetup, NotifySettings | None]:
+    model, findings = read_as(document, _SmallFile)
+    if model is None:
+        raise findings.errors[0]
+    zone = zone_of(model.timezone, findings)
+    kafka = build_kafka(model.kafka, {}, findings)
+    notify = build_notify(model.notify, findings)
+    board = build_board(model.board)
+    budget = (
+        None
+        if model.budget is None
+        else build_budget(model.budget, zone.key, findings.under("budget"))
+    )
+    lifecycles = {
+        name: build_lifecycle(alarm.lifecycle, None, findings.under("alarms", name, "lifecycle"))
+        for name, alarm in model.alarms.items()
+    }
+    if findings.errors or kafka is None:
+        raise findings.errors[0]
+    subscription = Subscription(kafka, zone.key, lifecycles, model.log.settings)
+    return BoardSetup(subscription, board, budget), notify

@@ -1,0 +1,206 @@
+"""MQTT: a retained state a predicate, and what Home Assistant finds by itself.
+
+::
+
+    tocsin/status                      online | offline (said by the broker where we are gone)
+    tocsin/alarms/ALARM/VALUE/VALUE    {"state": "ON", "status": "firing", ...}, retained, QoS 1
+    tocsin/denied/ALARM                the last window without an answer, retained, QoS 1
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from stream.kafka.clients import mqtt_arguments, no_mqtt
+from stream.kafka.notify.messages import AwayError, RefusedError, Target, body
+from stream.model.characters import UNFIT
+
+try:
+    import aiomqtt
+except ImportError as error:
+    raise no_mqtt() from error
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stream.decisions.lifecycle import Notice
+    from stream.kafka.notify.messages import Message
+    from stream.model.notifications import Broker
+
+__all__ = ["MqttTarget", "escaped", "topic_of"]
+
+_LONGEST_TOPIC: Final = 65_535  # bytes
+_TRIES: Final = 3
+_SPECIAL: Final = re.compile(f"[%+#/{UNFIT}]")
+
+
+def escaped(value: str) -> str:
+    """Return a value as one level of a topic, each with a level of its own.
+
+    ``%``, ``+``, ``#``, ``/``, control characters and what is no character are written as ``%`` and
+    two hex digits for every byte of UTF-8; an empty value is ``%``.
+    """
+    return _SPECIAL.sub(_percents, value) or "%"
+
+
+def _percents(found: re.Match[str]) -> str:
+    return "".join(f"%{byte:02X}" for byte in found[0].encode("utf-8", "surrogatepass"))
+
+
+def topic_of(first: str, notice: Notice) -> str:
+    """Return the topic of a notice's state.
+
+    Args:
+        first: level of all topics.
+        notice: of a predicate, or a denial.
+    """
+    kind = "denied" if notice.status == "denied" else "alarms"
+    values = map(escaped, notice.predicate.values())
+    return "/".join((first, kind, escaped(notice.query), *values))
+
+
+class MqttTarget(Target):
+    """One broker; what is retained there is written again after every connection.
+
+    A broker that takes other messages and hangs up on one, time after time, refuses that one.
+
+    Args:
+        settings: where it is.
+    """
+
+    resend_s = 5.0
+    """Between two words of being online: within them, a broker that was restarted is noticed."""
+
+    def __init__(self, settings: Broker) -> None:
+        self.name = f"mqtt-{settings.name}"
+        self._settings = settings
+        self._client: aiomqtt.Client | None = None
+        self._standing: dict[str, Message] = {}
+        self._announced: set[str] = set()
+        self._hung_up: tuple[str, int] = ("", 0)
+
+    def remember(self, message: Message) -> None:
+        """Keep the last state of every topic, to write it again."""
+        self._standing[topic_of(self._settings.topics, message.notice)] = message
+
+    async def send(self, messages: Sequence[Message]) -> None:
+        """Publish the states; the broker has acknowledged them then."""
+        client = await self._connected()
+        for message in messages:
+            await self._tried(client, message)
+            self.remember(message)
+
+    async def refresh(self) -> None:
+        """Say that we are here."""
+        await self._publish(await self._connected(), self._status, b"online")
+
+    async def close(self) -> None:
+        """Say goodbye."""
+        if self._client is not None:
+            try:
+                await self._publish(self._client, self._status, b"offline")
+            except AwayError:
+                return
+            await self._part()
+
+    @property
+    def _status(self) -> str:
+        return f"{self._settings.topics}/status"
+
+    async def _connected(self) -> aiomqtt.Client:
+        if self._client is not None:
+            return self._client
+        settings = self._settings
+        client = aiomqtt.Client(
+            will=aiomqtt.Will(self._status, b"offline", qos=1, retain=True),
+            **mqtt_arguments(settings),
+        )
+        try:
+            await client.__aenter__()
+        except (aiomqtt.MqttError, OSError) as error:
+            raise AwayError(type(error).__name__) from error
+        self._client = client
+        self._announced.clear()
+        await self._publish(client, self._status, b"online")
+        for topic, message in list(self._standing.items()):
+            try:
+                await self._tried(client, message)
+            except RefusedError:  # it was taken once; this broker keeps the others
+                del self._standing[topic]
+                raise AwayError("refused what it had") from None
+        return client
+
+    async def _tried(self, client: aiomqtt.Client, message: Message) -> None:
+        """Publish a state over a connection that works.
+
+        Raises:
+            AwayError: the broker did not take it.
+            RefusedError: it never will.
+        """
+        topic = topic_of(self._settings.topics, message.notice)
+        if len(topic.encode()) > _LONGEST_TOPIC:
+            raise RefusedError("longer than a topic of MQTT may be")
+        try:
+            await self._state(client, message)
+        except AwayError:
+            times = self._hung_up[1] + 1 if self._hung_up[0] == topic else 1
+            self._hung_up = (topic, times)
+            if times >= _TRIES:
+                self._hung_up = ("", 0)
+                raise RefusedError("the broker hangs up on it") from None
+            raise
+        if self._hung_up[0] == topic:
+            self._hung_up = ("", 0)
+
+    async def _state(self, client: aiomqtt.Client, message: Message) -> None:
+        notice = message.notice
+        topic = topic_of(self._settings.topics, notice)
+        denied = notice.status == "denied"
+        if self._settings.discovery and not denied and topic not in self._announced:
+            await self._announce(client, topic, notice)
+            self._announced.add(topic)
+        state = "OFF" if notice.status == "resolved" else "ON"
+        told = body(message) if denied else {"state": state, **body(message)}
+        await self._publish(client, topic, msgspec.json.encode(told))
+
+    async def _announce(self, client: aiomqtt.Client, topic: str, notice: Notice) -> None:
+        """Tell Home Assistant of a sensor."""
+        place = f"{self._settings.discovery}/binary_sensor/tocsin_{notice.fingerprint}/config"
+        told = {
+            "name": ", ".join(notice.predicate.values()) or notice.query,
+            "unique_id": f"tocsin_{notice.fingerprint}",
+            "device_class": "problem",
+            "state_topic": topic,
+            "value_template": "{{ value_json.state }}",
+            "json_attributes_topic": topic,
+            "availability_topic": self._status,
+            "device": {
+                "identifiers": [f"tocsin_{notice.query}"],
+                "name": notice.query,
+                "manufacturer": "Tocsin",
+            },
+        }
+        await self._publish(client, place, msgspec.json.encode(told))
+
+    async def _publish(self, client: aiomqtt.Client, topic: str, content: bytes) -> None:
+        """Publish what is retained, and wait for the acknowledgement.
+
+        Raises:
+            AwayError: it did not come.
+        """
+        try:
+            await client.publish(topic, content, qos=1, retain=True)
+        except (aiomqtt.MqttError, OSError, ValueError) as error:
+            await self._part()
+            raise AwayError(type(error).__name__) from error
+
+    async def _part(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            try:
+                await client.__aexit__(None, None, None)
+            except (aiomqtt.MqttError, OSError):
+                return

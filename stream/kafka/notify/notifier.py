@@ -1,0 +1,144 @@
+"""``tocsin notify``: alarms to where people are told of them, at least once.
+
+A window's place is committed once every target has it, or the dead letters have. A target that is
+away delays no other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from stream.decisions.lifecycle import State
+from stream.kafka.notify.messages import DeadLetters, Message, ends_ms
+from stream.kafka.notify.sender import Sender
+from stream.kafka.presence import Presence
+from stream.kafka.public.reader import Position, Reader, run_on
+from stream.kafka.tasks import first, told
+from stream.logs.lines import Line
+
+if TYPE_CHECKING:
+    from stream.kafka.notify.messages import Target
+    from stream.kafka.public.pairing import Window
+    from stream.logs.lines import Log
+    from stream.model.notifications import NotifySettings
+    from stream.model.subscriptions import NotifySetup
+
+__all__ = ["notify", "targets_of"]
+
+_COMMIT_S: Final = 1.0  # a killed process delivers again what it delivered in the last second
+
+
+def notify(setup: NotifySetup, log: Log, *, from_beginning: bool = False) -> None:
+    """Deliver alarms until the process is told to end, by SIGTERM, SIGINT or SIGHUP.
+
+    Args:
+        setup: where from and where to.
+        log: where targets' coming and going is said.
+        from_beginning: a group that has delivered nothing begins with the oldest records.
+
+    Raises:
+        DataError: a record of the topics is not an alarm, or a decision, of this version.
+        DependencyError: Kafka cannot be reached, or the client of a target is not installed.
+    """
+    run_on(
+        setup.subscription.kafka,
+        lambda: _Notifier(setup, log).run(from_beginning=from_beginning),
+    )
+
+
+def targets_of(settings: NotifySettings) -> list[Target]:
+    """Return the targets of a configuration; clients are imported where they are needed.
+
+    Raises:
+        DependencyError: the client of a target is not installed.
+    """
+    found: list[Target] = []
+    if settings.alertmanagers or settings.webhooks:
+        from stream.kafka.notify import web  # noqa: PLC0415  # half a second
+
+        found += [web.AlertmanagerTarget(one) for one in settings.alertmanagers]
+        found += [web.WebhookTarget(one) for one in settings.webhooks]
+    if settings.brokers:
+        from stream.kafka.notify.mqtt import MqttTarget  # noqa: PLC0415  # an extra
+
+        found += [MqttTarget(one) for one in settings.brokers]
+    return found
+
+
+@dataclass(eq=False)
+class _Notifier:
+    """One process: its states, its senders and how far they are."""
+
+    setup: NotifySetup
+    log: Log
+
+    def __post_init__(self) -> None:
+        """Make a sender a target; nothing has been read yet."""
+        settings = self.setup.notify
+        letters, give_up_s = DeadLetters(settings.dead_letters), settings.give_up_ms / 1000
+        self._senders = [
+            Sender(target, letters, give_up_s, self.log) for target in targets_of(settings)
+        ]
+        self._states: dict[str, State] = {}
+        self._number = 0
+        self._undelivered: deque[tuple[int, dict[Any, int]]] = deque()
+
+    async def run(self, *, from_beginning: bool) -> None:
+        """Deliver until told to end.
+
+        Raises:
+            DataError: a record is not of this version.
+            DependencyError: a topic is not there, or dead letters cannot be written.
+            KafkaError: Kafka cannot be reached at the start.
+        """
+        settings, presence = self.setup.notify, Presence("kafka", self.log)
+        position = Position(
+            settings.group, read_back_ms=settings.read_back_ms, from_beginning=from_beginning
+        )
+        async with Reader.opened(self.setup.subscription.kafka, presence, position) as reader:
+            self.log.info(Line.NOTIFYING)
+            senders = (sender.run() for sender in self._senders)
+            await first(self._follow(reader), self._commit(reader), *senders, told())
+            self.log.info(Line.STOPPING)
+            await self._commit_once(reader)
+
+    async def _follow(self, reader: Reader) -> None:
+        while True:
+            for window, before in await reader.read():
+                self._take(window, before=before)
+
+    def _take(self, window: Window, *, before: bool) -> None:
+        query = window.decision.query
+        if not window.whole:
+            self.log.warning(Line.INCOMPLETE)
+        state = self._states.get(query, State())
+        self._states[query], notices = window.after(state, self.setup.subscription)
+        messages = [
+            Message(notice, window.published_ms, ends_ms(notice, window.published_ms))
+            for notice in notices
+        ]
+        if before:
+            for sender in self._senders:
+                sender.remember(messages)
+            return
+        self._number += 1
+        self._undelivered.append((self._number, window.safe))
+        for sender in self._senders:
+            sender.put(self._number, messages)
+
+    async def _commit(self, reader: Reader) -> None:
+        while True:
+            await asyncio.sleep(_COMMIT_S)
+            await self._commit_once(reader)
+
+    async def _commit_once(self, reader: Reader) -> None:
+        """Commit the place of the last window that every target has."""
+        done = min((sender.delivered for sender in self._senders), default=0)
+        safe = None
+        while self._undelivered and self._undelivered[0][0] <= done:
+            _, safe = self._undelivered.popleft()
+        if safe is not None and not await reader.commit(safe):
+            self._undelivered.appendleft((done, safe))

@@ -1,0 +1,142 @@
+"""One sender a target: in order, again and again, and never in another's way."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from dataclasses import KW_ONLY, dataclass
+from typing import TYPE_CHECKING, Final
+
+from stream.kafka.notify.messages import AwayError, RefusedError
+from stream.kafka.presence import Presence
+from stream.logs.lines import Line
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from stream.kafka.notify.messages import DeadLetters, Message, Target
+    from stream.logs.lines import Log
+
+__all__ = ["Sender"]
+
+_MOST_WAITING: Final = 10_000  # windows; what a target does not take is in memory until then
+_LOOK_S: Final = 5.0  # what is away and has nothing to take is looked for so often
+_LONGEST_PAUSE_S: Final = 30.0  # a target that is back is found within half a minute
+
+
+@dataclass(eq=False)
+class Sender:
+    """Brings messages to one target, until it is cancelled.
+
+    At least once: a window counts as delivered after the target has taken each of its messages, or
+    the dead letters have.
+
+    Args:
+        target: where to.
+        letters: for what the target refuses, or does not take in time.
+        give_up_s: how long a target may be away.
+        log: where its coming and going is said.
+        first_pause_s: between the first two tries; then twice as long each time.
+    """
+
+    target: Target
+    letters: DeadLetters
+    give_up_s: float
+    log: Log
+    _: KW_ONLY
+    first_pause_s: float = 1.0
+
+    def __post_init__(self) -> None:
+        """Begin: nothing has come yet."""
+        self.delivered = 0
+        self._presence = Presence(self.target.name, self.log)
+        self._waiting: deque[tuple[int, tuple[Message, ...]]] = deque()
+        self._news = asyncio.Event()
+        self._missed_since_s: float | None = None
+        self._refresh_at_s = 0.0
+
+    def remember(self, messages: Sequence[Message]) -> None:
+        """Take note of messages that were delivered before."""
+        for message in messages:
+            if self.target.wants(message.notice):
+                self.target.remember(message)
+
+    def put(self, number: int, messages: Sequence[Message]) -> None:
+        """Take the messages of a window; numbers rise by one."""
+        wanted = tuple(message for message in messages if self.target.wants(message.notice))
+        self._waiting.append((number, wanted))
+        self._news.set()
+
+    async def run(self) -> None:
+        """Deliver until cancelled; the target is parted from then."""
+        try:
+            while True:
+                await self._wait()
+                while self._waiting:
+                    number, messages = self._waiting[0]
+                    units = [messages] if self.target.together else [(one,) for one in messages]
+                    for unit in units:
+                        if unit:
+                            await self._bring(unit)
+                    self._waiting.popleft()
+                    self.delivered = number
+                    await self._refresh()
+                await self._refresh()
+        finally:
+            await self.target.close()
+
+    async def _wait(self) -> None:
+        """Wait for a window, or until it is time to say again what holds."""
+        self._news.clear()
+        if self._waiting:
+            return
+        try:
+            async with asyncio.timeout(max(0.0, self._refresh_at_s - time.monotonic())):
+                await self._news.wait()
+        except TimeoutError:
+            return
+
+    async def _refresh(self) -> None:
+        if time.monotonic() < self._refresh_at_s:
+            return
+        try:
+            await self.target.refresh()
+        except (AwayError, RefusedError) as error:
+            self._presence.missed(error)
+            self._refresh_at_s = time.monotonic() + min(self.target.resend_s, _LOOK_S)
+        else:
+            self._answered()
+            self._refresh_at_s = time.monotonic() + self.target.resend_s
+
+    async def _bring(self, unit: Sequence[Message]) -> None:
+        pause_s = self.first_pause_s
+        while True:
+            try:
+                await self.target.send(unit)
+            except RefusedError as error:
+                await self._bury(unit, str(error))
+                return
+            except AwayError as error:
+                self._presence.missed(error)
+                now_s = time.monotonic()
+                if self._missed_since_s is None:
+                    self._missed_since_s = now_s
+                away_s = now_s - self._missed_since_s
+                if away_s >= self.give_up_s or len(self._waiting) > _MOST_WAITING:
+                    await self._bury(unit, f"not taken for {away_s:.0f} s")
+                    return
+            else:
+                self._answered()
+                return
+            await asyncio.sleep(pause_s)
+            pause_s = min(2 * pause_s, _LONGEST_PAUSE_S)
+
+    def _answered(self) -> None:
+        self._missed_since_s = None
+        self._presence.found()
+
+    async def _bury(self, unit: Sequence[Message], why: str) -> None:
+        self.log.error(Line.UNDELIVERED, dependency=self.target.name, alarms=len(unit))
+        for message in unit:
+            await self.letters.keep(self.target.name, message, why)

@@ -1,0 +1,35 @@
+"""``tocsin notify``: what it says where it cannot begin (see ``test_main.py``)."""
+
+from __future__ import annotations
+
+import builtins
+import sys
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from accountant.errors import DependencyError
+from stream.kafka.notify.notifier import targets_of
+from stream.model.notifications import Broker, NotifySettings
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_mqtt_without_its_client_names_the_extra(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The client comes with an extra; without it one is told which."""
+    real = builtins.__import__
+
+    def missing(name: str, *rest: Any) -> Any:
+        if name == "aiomqtt":
+            raise ImportError(name)
+        return real(name, *rest)
+
+    monkeypatch.delitem(sys.modules, "stream.kafka.notify.mqtt", raising=False)
+    monkeypatch.setattr(builtins, "__import__", missing)
+    broker = Broker("home", ("localhost", 1883), "tocsin", "")
+    notify = NotifySettings("analyst-notify", 1, 1, tmp_path / "letters", brokers=(broker,))
+    with pytest.raises(DependencyError, match=r"tocsin\[mqtt\]"):
+        targets_of(notify)

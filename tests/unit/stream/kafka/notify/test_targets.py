@@ -1,0 +1,222 @@
+"""What targets are sent: alerts that end, letters that are signed, topics that are escaped."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import contextlib
+import hashlib
+import hmac
+import json
+from typing import TYPE_CHECKING, Any
+
+import aiohttp
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from deploy.kafka.runtime import HOST
+from stream.decisions.lifecycle import State, step
+from stream.kafka import clients
+from stream.kafka.notify import web
+from stream.kafka.notify.messages import AwayError, Message, RefusedError
+from stream.kafka.notify.mqtt import MqttTarget, escaped
+from stream.kafka.notify.web import AlertmanagerTarget, WebhookTarget
+from stream.model.lifecycles import EVERY_WINDOW
+from stream.model.notifications import Alertmanager, Broker, Webhook
+from stream.windows.instants import from_iso_utc
+from tests.support.published import HOUR_MS, alarm_of, decision_of
+from tests.support.targets import Inbox, Mosquitto
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from stream.decisions.lifecycle import Notice
+
+NOW_MS = 3 * HOUR_MS
+SECRET = b"a secret of many bytes"
+
+
+def told(rooms: Sequence[Sequence[str]], *, denied: int = -1) -> list[list[Notice]]:
+    """Return the notices of windows in which these rooms ring, at a severity after an @."""
+    state, found = State(), []
+    for number, ringing in enumerate(rooms):
+        parts = [room.partition("@") for room in ringing]
+        alarms = [
+            replace(alarm_of(number, {"room-id": room}), severity=level or msgspec.UNSET)
+            for room, _, level in parts
+        ]
+        decision = decision_of(number, denied=number == denied, alarms=alarms)
+        state, notices = step(state, decision, alarms, EVERY_WINDOW)
+        found.append(list(notices))
+    return found
+
+
+def posted(rooms: Sequence[Sequence[str]], *, denied: int = -1) -> list[list[dict[str, Any]]]:
+    """Return the alerts that an Alertmanager is sent: window by window, then again."""
+    with Inbox() as inbox:
+
+        async def work() -> None:
+            target = AlertmanagerTarget(Alertmanager("main", inbox.url, 1000), lambda: NOW_MS)
+            for notices in told(rooms, denied=denied):
+                await target.send([Message(one, NOW_MS - 5, 4 * HOUR_MS) for one in notices])
+            await target.refresh()
+            await target.close()
+
+        asyncio.run(work())
+        return inbox.at("/api/v2/alerts")  # type: ignore[return-value]
+
+
+def test_an_alert_keeps_its_labels_and_ends_when_it_is_resolved() -> None:
+    """The same labels throughout; what fires ends in the future, what is resolved has ended."""
+    first, second, third = posted([["hall"], ["hall"], []])
+    labels = [alerts[0]["labels"] for alerts in (first, second, third)]
+    assert labels[0] == labels[1] == labels[2]
+    assert labels[0]["room_id"] == "hall"
+    assert labels[0]["alertname"] == "crowd"
+    ends = [from_iso_utc(alerts[0]["endsAt"]) for alerts in (first, second, third)]
+    assert ends == [4 * HOUR_MS, 4 * HOUR_MS, NOW_MS - 5]
+    assert {alerts[0]["startsAt"] for alerts in (first, second, third)} == {
+        "1970-01-01T00:00:00.000Z"
+    }
+
+
+def test_another_severity_is_another_alert() -> None:
+    """In the window in which it changes, the old one ends and the new one begins."""
+    _, changed, silent = posted([["hall@warning"], ["hall@critical"], []])
+    by_level = {one["labels"]["severity"]: from_iso_utc(one["endsAt"]) for one in changed}
+    assert by_level == {"warning": NOW_MS - 5, "critical": 4 * HOUR_MS}
+    assert [one["labels"]["severity"] for one in silent] == ["critical"]
+
+
+def test_what_fires_is_said_again_and_a_denial_has_a_name_of_its_own() -> None:
+    """An Alertmanager that forgot is told what fires; a denied window renews it and is an alert."""
+    *_, denied, again = posted([["hall"], []], denied=1)
+    assert [alert["labels"]["alertname"] for alert in denied] == ["TocsinWindowDenied", "crowd"]
+    assert denied[0]["labels"] == {
+        "alertname": "TocsinWindowDenied",
+        "alarm": "crowd",
+        "reason": "budget",
+    }
+    assert [alert["labels"]["alertname"] for alert in again] == ["crowd"]
+
+
+@pytest.mark.parametrize(
+    ("status", "raised"),
+    [
+        (200, None),
+        (204, None),
+        (301, RefusedError),
+        (400, RefusedError),
+        (429, AwayError),
+        (503, AwayError),
+    ],
+)
+def test_an_answer_says_whether_to_try_again(status: int, raised: type[Exception] | None) -> None:
+    """Later, never, or taken; and a port that is closed is later."""
+    (notice,), *_ = told([["hall"]])
+
+    async def send(url: str) -> None:
+        target = WebhookTarget(Webhook("pager", url, SECRET), lambda: NOW_MS)
+        try:
+            await target.send([Message(notice, 0, 0)])
+        finally:
+            await target.close()
+
+    with Inbox({"/x": status}) as inbox:
+        if raised is None:
+            asyncio.run(send(f"{inbox.url}/x"))
+        else:
+            with pytest.raises(raised):
+                asyncio.run(send(f"{inbox.url}/x"))
+        ((_, headers, content),) = inbox.letters
+    signed = f"{notice.notice_id}.{NOW_MS // 1000}.".encode() + content
+    proof = base64.b64encode(hmac.new(SECRET, signed, hashlib.sha256).digest()).decode()
+    assert headers["webhook-signature"] == f"v1,{proof}"
+    assert json.loads(content)["status"] == "firing"
+    with pytest.raises(AwayError):
+        asyncio.run(send(f"{inbox.url}/x"))
+
+
+def test_who_takes_a_connection_and_never_answers_is_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After its limit, and tried again: the second time it is asked anew."""
+    monkeypatch.setattr(web, "_PATIENCE", aiohttp.ClientTimeout(total=0.2))
+    (notice,), *_ = told([["hall"]])
+
+    async def send() -> int:
+        asked, left = 0, asyncio.Event()
+
+        async def silent(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            nonlocal asked
+            asked += 1
+            with contextlib.suppress(ConnectionError):
+                await reader.read()
+            writer.close()
+            left.set()
+
+        async with await asyncio.start_server(silent, HOST, 0) as server:
+            url = f"http://{HOST}:{server.sockets[0].getsockname()[1]}"
+            target = WebhookTarget(Webhook("pager", url, SECRET), lambda: NOW_MS)
+            for _ in range(2):
+                with pytest.raises(AwayError, match="Timeout"):
+                    await target.send([Message(notice, 0, 0)])
+                await left.wait()
+                left.clear()
+            await target.close()
+        return asked
+
+    assert asyncio.run(send()) == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "level"),
+    [
+        ("hall", "hall"),
+        ("a/b", "a%2Fb"),
+        ("+", "%2B"),
+        ("#", "%23"),
+        ("50%", "50%25"),
+        ("", "%"),
+        ("\0\n", "%00%0A"),
+        ("Küche 2", "Küche 2"),
+        ("a\x85b", "a%C2%85b"),
+        ("\ufffe", "%EF%BF%BE"),
+    ],
+)
+def test_a_value_is_one_level_of_a_topic(value: str, level: str) -> None:
+    """No value reaches into another's topic, and no two values share one."""
+    assert escaped(value) == level
+
+
+def test_what_a_broker_never_takes_is_refused_and_the_rest_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A topic that is too long at once, a message that the broker hangs up on at the third try.
+
+    Mosquitto itself refuses it: packets of more than 2,000 bytes end a connection here.
+    """
+    monkeypatch.setattr(clients, "_MQTT_S", 1.0)
+    broker = Mosquitto(tmp_path / "mosquitto", most_bytes=2_000)
+    broker.start()
+    long, large, fine = (told([[room]])[0][0] for room in ("a" * 70_000, "b" * 3_000, "hall"))
+
+    async def outcomes() -> list[str]:
+        target = MqttTarget(Broker("home", (HOST, broker.port), "tocsin", ""))
+        found = []
+        try:
+            for notice in (long, large, large, large, fine):
+                try:
+                    await target.send([Message(notice, 0, 0)])
+                    found.append("taken")
+                except (AwayError, RefusedError) as error:
+                    found.append(type(error).__name__)
+        finally:
+            await target.close()
+        return found
+
+    try:
+        found = asyncio.run(outcomes())
+    finally:
+        broker.stop()
+    assert found == ["RefusedError", "AwayError", "AwayError", "RefusedError", "taken"]
