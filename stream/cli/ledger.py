@@ -54,7 +54,7 @@ _CONNECT_S = 30.0
 @click.argument("file", type=FILE)
 @click.pass_context
 def ledger(ctx: click.Context, file: Path) -> None:
-    """Inspect the ledger of a configuration, or settle what it refuses.
+    """Show the ledger of a configuration, or settle what it refuses.
 
     FILE is the configuration; the command follows: tocsin ledger FILE status.
     """

@@ -32,13 +32,13 @@ _SECTIONS: Final = {
         "notify": "Send alarms to Alertmanagers, webhooks and MQTT, at least once, until stopped.",
         "board": "Show analysts what fires, on a web page, until stopped.",
     },
-    "Inspect": {
+    "Observe": {
         "watch": "Follow the alarms on Kafka, and the windows that were denied, until stopped.",
-        "count": "Show what alarms count, exactly: every window, and what is left out of it.",
+        "inspect": "Show what alarms count, exactly: every window, and what is left out of it.",
         "dump": "Write what a feed's topic holds to a Parquet file, for replays and simulations.",
     },
     "Operate": {
-        "ledger": "Inspect the ledger of a configuration, or settle what it refuses.",
+        "ledger": "Show the ledger of a configuration, or settle what it refuses.",
         "grow": "Give FEED more partitions, under the same ledger and budget.",
         "schema": "Print the JSON Schema of configurations, for editors.",
     },

@@ -92,7 +92,7 @@ def test_history_goes_through_kafka_by_commands(broker: Broker, tmp_path: Path) 
     dumped = run("dump", path, "badges", dump)
     assert (dumped.exit_code, dumped.stdout.split()[1:]) == (0, ["records", "in", str(dump)])
     assert dump.stat().st_mode & 0o777 == 0o600
-    counted = _output("count", path, "--replay", dump, "--json")
+    counted = _output("inspect", path, "--replay", dump, "--json")
     assert sum('"statistics"' in line for line in counted) > 0
     path.write_text(path.read_text().replace("office.db", "dumped.db"))
     again = [json.loads(line) for line in _output("run", path, "--replay", dump, "--json")]

@@ -1,6 +1,6 @@
 """``tocsin init`` on samples of other people: what it writes is right for them, or it says why not.
 
-What is written passes ``check`` and ``plan``, and ``count`` can use the sample with it.
+What is written passes ``check`` and ``plan``, and ``inspect`` can use the sample with it.
 """
 
 from __future__ import annotations
@@ -172,7 +172,7 @@ def test_what_is_written_is_right_for_the_sample(name: str, tmp_path: Path) -> N
     checked = tocsin("check", file)
     assert (checked.exit_code, checked.stdout) == (0, "ok\n"), checked.stderr
     assert tocsin("plan", file).exit_code == 0
-    counted = tocsin("count", file, "--replay", str(sample))
+    counted = tocsin("inspect", file, "--replay", str(sample))
     assert counted.exit_code == 0, counted.stderr
     assert re.search(rf"\b{usable} usable", counted.stderr), counted.stderr
 

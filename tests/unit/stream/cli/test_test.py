@@ -95,7 +95,7 @@ def test_numbers_are_shown_in_digits_that_tell(tmp_path: Path) -> None:
 
 
 def test_events_are_what_count_counts(tmp_path: Path) -> None:
-    """Caps, repetitions, domains and WHERE: `tocsin count` on the same events says the same."""
+    """Caps, repetitions, domains and WHERE: `tocsin inspect` on the same events says the same."""
     path = configuration(
         tmp_path, unit="user", epsilon_max="100", aggregate="COUNT(DISTINCT person) > 120"
     )
@@ -107,7 +107,7 @@ def test_events_are_what_count_counts(tmp_path: Path) -> None:
     ]
     file = tmp_path / "badges.jsonl"
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
-    lines = json_lines(tocsin("count", path, "--replay", str(file), "--json"))
+    lines = json_lines(tocsin("inspect", path, "--replay", str(file), "--json"))
     counted = {line["predicate"]["room"]: line["statistics"][0] for line in lines if "true" in line}
     assert counted == {"lab": 150}
     left_out = next(line["left_out"] for line in lines if line.get("left_out", {}).get("repeats"))

@@ -49,7 +49,7 @@ def folder(decided: Path, tmp_path: Path) -> Path:
 
 
 def _counted(folder: Path, option: str, text: str, *, at: int) -> str:
-    command = ("count", str(folder / "alarms.yaml"), "--replay", str(folder / "badges.jsonl"))
+    command = ("inspect", str(folder / "alarms.yaml"), "--replay", str(folder / "badges.jsonl"))
     lines = json_lines(tocsin(*command, option, text, "--json"))
     edge = "window_end" if at else "window_start"
     return _utc(from_iso_utc([line[edge] for line in lines if "complete" in line][at]))
@@ -83,8 +83,8 @@ def _logged(folder: Path, text: str) -> str:
 
 
 READ = {
-    ("count", "--since"): lambda folder, text: _counted(folder, "--since", text, at=0),
-    ("count", "--until"): lambda folder, text: _counted(folder, "--until", text, at=-1),
+    ("inspect", "--since"): lambda folder, text: _counted(folder, "--since", text, at=0),
+    ("inspect", "--until"): lambda folder, text: _counted(folder, "--until", text, at=-1),
     ("ledger losses", "--at"): _lost,
     ("ledger archive", "--before"): lambda folder, text: _told(
         folder, "archive", str(folder / "old"), "--before", text
@@ -120,7 +120,7 @@ def test_what_no_clock_or_two_clocks_show_is_refused(
     words, name = option
     command, *rest = words.split()
     more = {
-        "count": ("--replay", str(decided / "badges.jsonl")),
+        "inspect": ("--replay", str(decided / "badges.jsonl")),
         "ledger losses": ("crowd",),
         "ledger archive": (str(decided / "old"),),
         "grow": ("badges", "--partitions", "4"),
@@ -155,9 +155,9 @@ def test_every_option_that_takes_a_time_is_read_so() -> None:
 
 SHOWN = {
     "run": (("run", "FILE", "--replay", "EVENTS"), "2024-10-27 06:00"),
-    "count": (("count", "FILE", "--replay", "EVENTS"), "2024-10-27 06:00"),
+    "inspect": (("inspect", "FILE", "--replay", "EVENTS"), "2024-10-27 06:00"),
     "what is passed by": (
-        ("count", "FILE", "--replay", "EVENTS"),
+        ("inspect", "FILE", "--replay", "EVENTS"),
         "dated 2024-10-28 12:00 CET, `history` is 2024-10-27 00:00 CEST to 2024-10-28 00:00 CET",
     ),
     "status": (("ledger", "FILE", "status"), "2024-10-28 00:00"),

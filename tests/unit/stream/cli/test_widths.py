@@ -94,7 +94,7 @@ def _tables(printed: str) -> Iterator[list[str]]:
 
 COMMANDS = {
     "run": (("run", "FILE", "--replay", "EVENTS"), 1),
-    "count": (("count", "FILE", "--replay", "EVENTS"), 2),
+    "inspect": (("inspect", "FILE", "--replay", "EVENTS"), 2),
     "status": (("ledger", "FILE", "status"), 1),
     "losses": (("ledger", "FILE", "losses", "takings"), 1),
 }
@@ -113,7 +113,7 @@ def test_tables_fit(folder: Path, name: str, width: int) -> None:
         assert len(lines[0]) <= width
         assert all(line.endswith(EDGES) for line in lines)
     assert "…" not in printed
-    for word in (LAB, "crowd-in-a-room") if name in {"run", "count"} else ():
+    for word in (LAB, "crowd-in-a-room") if name in {"run", "inspect"} else ():
         assert any(_letters(word) in _letters(column) for column in (printed, *_columns(tables)))
 
 

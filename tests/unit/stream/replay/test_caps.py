@@ -95,11 +95,11 @@ def test_the_plan_says_what_a_cap_saves(tmp_path: Path) -> None:
 
 def test_count_says_whom_the_cap_leaves_out(tmp_path: Path) -> None:
     """Who was there in the morning counts no more in the evening; on the next day they do."""
-    shown = json_lines(tocsin("count", written(tmp_path), "--replay", events(tmp_path), "--json"))
+    shown = json_lines(tocsin("inspect", written(tmp_path), "--replay", events(tmp_path), "--json"))
     windows = [line for line in shown if "left_out" in line]
     beyond = [line["left_out"]["people_beyond_windows"] for line in windows]
     assert beyond == ([0] * 6 + [40] * 18) * 2
-    table = tocsin("count", written(tmp_path), "--replay", events(tmp_path)).stdout
+    table = tocsin("inspect", written(tmp_path), "--replay", events(tmp_path)).stdout
     assert "windows_per_period" in " ".join(table.split())
 
 

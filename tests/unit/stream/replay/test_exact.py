@@ -1,4 +1,4 @@
-"""What ``tocsin count`` shows is what a replay hands to its mechanisms, cell by cell."""
+"""What ``tocsin inspect`` shows is what a replay hands to its mechanisms, cell by cell."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> Counted:
 
 
 def shown(path: str, lines: list[dict[str, Any]]) -> Counted:
-    """Return the same of what ``tocsin count --json`` printed."""
+    """Return the same of what ``tocsin inspect --json`` printed."""
     queries = load(Path(path), environ={}).queries
     found: Counted = defaultdict(dict)
     for line in lines:
@@ -133,7 +133,7 @@ def test_what_is_shown_is_what_is_decided(tmp_path: Path, stored: Counted, made:
     """Every window, predicate and reference agrees with the partials of a replay of the files."""
     path, files = made(tmp_path)
     given = [word for file in files for word in ("--replay", file)]
-    lines = json_lines(tocsin("count", path, *given, "--json"))
+    lines = json_lines(tocsin("inspect", path, *given, "--json"))
     assert not stored  # counting stores nothing
     assert not list(tmp_path.rglob("*.db"))
     decided = tocsin("run", path, *given, "--json")
@@ -151,7 +151,7 @@ def test_the_comparison_would_see_one_event_more(tmp_path: Path, stored: Counted
     more = tmp_path / "more.jsonl"
     extra = {"person": "p1", "room": "hall", "n": 4, "ts": 5 * HOUR_MS}
     more.write_text(Path(file).read_text() + json.dumps(extra) + "\n")
-    lines = json_lines(tocsin("count", path, "--replay", str(more), "--json"))
+    lines = json_lines(tocsin("inspect", path, "--replay", str(more), "--json"))
     tocsin("run", path, "--replay", file, "--json")
     expected = {place: {at: n for at, n in found.items() if n} for place, found in stored.items()}
     assert shown(path, lines) != expected

@@ -217,7 +217,7 @@ def test_one_person_in_every_group_moves_one_step(tmp_path: Path, unit: str, cap
 
     def counted(log: Sequence[Event], name: str) -> np.ndarray:
         lines = json_lines(
-            tocsin("count", path, "--replay", written(tmp_path, log, name), "--json")
+            tocsin("inspect", path, "--replay", written(tmp_path, log, name), "--json")
         )
         cells = np.zeros((24, len(query.counted)), np.int64)
         for line in lines:

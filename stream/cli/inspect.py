@@ -1,4 +1,4 @@
-"""``tocsin count FILE``: what alarms count, exactly, for the custodian alone."""
+"""``tocsin inspect FILE``: what alarms count, exactly, for the custodian alone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from rich.console import Console
 
 from accountant.errors import ConfigError
 from operators.registry import mechanism_of
-from stream.cli.counts import (
+from stream.cli.fitting import fitting
+from stream.cli.inspected import (
     Counted,
     cells_of,
     count_rows,
@@ -20,7 +21,6 @@ from stream.cli.counts import (
     summary_rows,
     window_json,
 )
-from stream.cli.fitting import fitting
 from stream.cli.options import ALARMS, LIMIT, given_files
 from stream.cli.shared import FILE, chosen_alarms, echo_json, load_alarms, paths_by_feed
 from stream.cli.surveying import say_read
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from stream.cli.counts import Cell
+    from stream.cli.inspected import Cell
     from stream.model.alarms import Alarms
 
-__all__ = ["count"]
+__all__ = ["inspect"]
 
 _LINES = 30  # that are shown of all alarms together, unless all are asked for
 _LEAST = 3
@@ -65,7 +65,7 @@ _PRIVATE = (
 @click.option("--summary", is_flag=True, help="A line a group instead of one a group and window.")
 @click.option("--all", "every", is_flag=True, help="Show every line, however many there are.")
 @click.option("--json", "as_json", is_flag=True, help="Cells, windows and feeds, one a line.")
-def count(
+def inspect(
     file: Path,
     replayed: tuple[str, ...],
     more: tuple[str, ...],

@@ -1,4 +1,4 @@
-"""``tocsin count``: exact counts for the custodian, and no trace of them anywhere else."""
+"""``tocsin inspect``: exact counts for the custodian, and no trace of them anywhere else."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _lobby(folder: Path) -> tuple[str, str]:
 def test_it_answers_what_an_alarm_counts(tmp_path: Path) -> None:
     """People count in their first room only: the table says so, and how many were left out."""
     path, file = _lobby(tmp_path)
-    lines = json_lines(tocsin("count", path, "--replay", file, "--json"))
+    lines = json_lines(tocsin("inspect", path, "--replay", file, "--json"))
     (cell,) = [line for line in lines if "predicate" in line]
     assert (cell["predicate"], cell["statistics"], cell["true"]) == ({"room": "lab"}, [200], True)
     assert cell["thresholds"] == [121]
@@ -46,7 +46,7 @@ def test_it_answers_what_an_alarm_counts(tmp_path: Path) -> None:
         "beyond_windows": 0,
         "people_beyond_windows": 0,
     }
-    shown = " ".join(tocsin("count", path, "--replay", file).stdout.split())
+    shown = " ".join(tocsin("inspect", path, "--replay", file).stdout.split())
     most = "most at 1970-01-01 05:00: 200 events of 200 people"
     assert f"dropped beyond max_groups_per_window: 200 events; {most}" in shown
     assert "dropped as repeats: 200 events; most at 1970-01-01 05:00: 200 events" in shown
@@ -57,7 +57,7 @@ def test_it_says_that_this_is_private_and_opens_no_ledger(tmp_path: Path) -> Non
     """Standard error names whom it is for; no folder, file or claim is made."""
     path, file = configuration(tmp_path), events(tmp_path)
     before = sorted(tmp_path.rglob("*"))
-    result = tocsin("count", path, "--replay", file)
+    result = tocsin("inspect", path, "--replay", file)
     assert result.exit_code == 0
     assert "for the custodian only: no ledger is opened, nothing is charged" in result.stderr
     assert "200 events read, 200 usable" in result.stderr
@@ -69,7 +69,7 @@ def test_a_file_that_a_run_refuses_is_counted(tmp_path: Path) -> None:
     path = configuration(tmp_path)
     file = tmp_path / "bad.jsonl"
     file.write_text('{"person": "p", "room": "HALL", "ts": 5}\nnonsense\n')
-    result = tocsin("count", path, "--replay", str(file), "--json")
+    result = tocsin("inspect", path, "--replay", str(file), "--json")
     assert result.exit_code == 0
     (feed,) = [json.loads(line) for line in result.stdout.splitlines() if '"feed"' in line]
     assert feed["events"] == 2
@@ -87,7 +87,7 @@ def test_windows_can_be_chosen(tmp_path: Path) -> None:
     path, file = configuration(tmp_path), events(tmp_path)
 
     def starts(*options: str) -> list[str]:
-        lines = json_lines(tocsin("count", path, "--replay", file, "--json", *options))
+        lines = json_lines(tocsin("inspect", path, "--replay", file, "--json", *options))
         return [line["window_start"][11:13] for line in lines if "left_out" in line]
 
     assert len(starts()) == 24
@@ -114,7 +114,7 @@ def test_what_cannot_be_counted_is_refused(
 ) -> None:
     """Exit code 2 and what to write instead."""
     path, file = configuration(tmp_path), events(tmp_path)
-    result = tocsin("count", path, *(file if word == "FILE" else word for word in options))
+    result = tocsin("inspect", path, *(file if word == "FILE" else word for word in options))
     assert result.exit_code == 2
     assert said in " ".join(result.stderr.split())
 
@@ -139,7 +139,7 @@ def _busy(folder: Path) -> tuple[str, str]:
 def test_what_is_shown_is_bounded(tmp_path: Path) -> None:
     """40 lines at most, and how to see the rest; --all shows every cell, as --json does."""
     path, file = _busy(tmp_path)
-    command = ("count", path, "--replay", file)
+    command = ("inspect", path, "--replay", file)
     cells = [line for line in json_lines(tocsin(*command, "--json")) if "predicate" in line]
     shown = tocsin(*command).stdout.splitlines()
     assert len(shown) <= 40
@@ -152,7 +152,7 @@ def test_what_is_shown_is_bounded(tmp_path: Path) -> None:
 def test_groups_and_what_is_true_are_chosen(tmp_path: Path) -> None:
     """--true-only and --group choose cells, of what is shown and of --json; --summary adds up."""
     path, file = _busy(tmp_path)
-    command = ("count", path, "--replay", file)
+    command = ("inspect", path, "--replay", file)
 
     def rooms(*options: str) -> list[str]:
         lines = json_lines(tocsin(*command, "--json", *options))
@@ -171,7 +171,7 @@ def test_without_a_history_it_asks_from_when(tmp_path: Path) -> None:
     path, file = Path(configuration(tmp_path)), events(tmp_path)
     text = path.read_text()
     path.write_text(text.replace("    history: {from: 1970-01-01, until: 1970-01-02}\n", ""))
-    assert "--since" in tocsin("count", str(path), "--replay", file).stderr
+    assert "--since" in tocsin("inspect", str(path), "--replay", file).stderr
     span = ("--since", "1970-01-01T05:00Z", "--until", "1970-01-01T06:00Z")
-    lines = json_lines(tocsin("count", str(path), "--replay", file, "--json", *span))
+    lines = json_lines(tocsin("inspect", str(path), "--replay", file, "--json", *span))
     assert [line["statistics"] for line in lines if "predicate" in line] == [[200]]
