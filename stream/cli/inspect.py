@@ -49,7 +49,7 @@ _PRIVATE = (
 
 @click.command()
 @click.argument("file", type=FILE)
-@given_files("Count Parquet, CSV or JSON lines, or a dump of a topic.", required=True)
+@given_files("Count Parquet, CSV or JSON lines, or an export of a topic.", required=True)
 @ALARMS
 @click.option(
     "--since",

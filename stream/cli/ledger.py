@@ -227,7 +227,10 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
 @ledger.command()
 @click.pass_obj
 def export(load: Callable[[], Alarms]) -> None:
-    """Print every entry, one JSON object a line: no raw count, no hash key is in it."""
+    """Print every entry of the ledger, one JSON object a line: no raw count, no hash key.
+
+    For people, use log. For the events of a topic, use tocsin export.
+    """
     with opened_ledger(load()) as opened:
         for row in opened.reports.entries():
             echo_json(entry_fields(row))

@@ -35,7 +35,7 @@ _SECTIONS: Final = {
     "Observe": {
         "watch": "Follow the alarms on Kafka, and the windows that were denied, until stopped.",
         "inspect": "Show what alarms count, exactly: every window, and what is left out of it.",
-        "dump": "Write what a feed's topic holds to a Parquet file, for replays and simulations.",
+        "export": "Write a feed's topic to a Parquet file of events, for replays and simulations.",
     },
     "Operate": {
         "ledger": "Show the ledger of a configuration, or settle what it refuses.",

@@ -71,7 +71,7 @@ def _mechanism(text: str) -> str | None:
 
 @click.command()
 @click.argument("file", type=FILE)
-@given_files("History: Parquet, CSV or JSON lines, or a dump of a topic.", required=True)
+@given_files("History: Parquet, CSV or JSON lines, or an export of a topic.", required=True)
 @ALARMS
 @click.option("--runs", type=click.IntRange(1), default=100, show_default=True)
 @click.option(

@@ -1,8 +1,8 @@
-"""What the embedded shell reads: recorded events as one partition, a log's dump as its partitions.
+"""What the embedded shell reads: recorded events as one partition, an export as its partitions.
 
 A lane reads one partition forward, a stretch at a time, and hands on the partials of the windows
 that are complete by then. Files of events have no log: each is taken to have been appended at its
-event time. Of a dump, offsets and append times are the log's own.
+event time. Of an export, offsets and append times are the log's own.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from accountant.errors import ConfigError, DataError
 from stream.counting.partition import ReadStart
 from stream.events.files import EventFiles
 from stream.model.feeds import Clock
-from stream.replay.dumps import DUMP_MARK, DumpInfo, dump_info, read_log
+from stream.replay.exports import EXPORT_MARK, ExportInfo, export_info, read_log
 
 if TYPE_CHECKING:
     from collections import defaultdict
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     MakeReader: TypeAlias = Callable[[int, int], PartitionReader]
 
 __all__ = [
-    "DumpSource",
+    "ExportSource",
     "FileSource",
     "Lane",
     "Source",
@@ -79,12 +79,12 @@ def source_of(feed: Feed, files: Mapping[str, Sequence[Path]], alarms: Alarms) -
 
     Args:
         feed: what the events are declared to be.
-        files: per feed name files of events, or one dump of a log.
+        files: per feed name files of events, or one export of a log.
         alarms: the configuration, for the error.
 
     Raises:
         ConfigError: none are given.
-        DataError: a dump is given beside other files, or is of another topic or version.
+        DataError: an export is given beside other files, or is of another topic or version.
     """
     paths = files.get(feed.name)
     if not paths:
@@ -93,21 +93,21 @@ def source_of(feed: Feed, files: Mapping[str, Sequence[Path]], alarms: Alarms) -
             file=alarms.file,
             hint=f"add `--replay {feed.name}=PATH`",
         )
-    dumps = [path for path in paths if _is_dump(path)]
-    if not dumps:
+    exports = [path for path in paths if _is_export(path)]
+    if not exports:
         return FileSource(feed, tuple(paths))
     if len(paths) > 1:
         raise DataError(
-            f"{dumps[0]}: a dump of a log is replayed by itself",
+            f"{exports[0]}: an export of a log is replayed by itself",
             hint=f"give feed {feed.name!r} this one file",
         )
-    info = dump_info(dumps[0])
+    info = export_info(exports[0])
     if info.topic != feed.topic:
         raise DataError(
-            f"{dumps[0]}: a dump of topic {info.topic!r}",
+            f"{exports[0]}: an export of topic {info.topic!r}",
             hint=f"feed {feed.name!r} reads {feed.topic!r}; name the feed as in FEED=PATH",
         )
-    return DumpSource(dumps[0], info)
+    return ExportSource(exports[0], info)
 
 
 def read_until(
@@ -169,8 +169,8 @@ class FileSource:
 
 
 @dataclass(frozen=True, slots=True)
-class DumpSource:
-    """A dump of a log.
+class ExportSource:
+    """An export of a log.
 
     Args:
         path: the file.
@@ -178,7 +178,7 @@ class DumpSource:
     """
 
     path: Path
-    info: DumpInfo
+    info: ExportInfo
 
     @property
     def partitions(self) -> int:
@@ -203,7 +203,7 @@ class DumpSource:
         return lanes
 
 
-Source: TypeAlias = FileSource | DumpSource
+Source: TypeAlias = FileSource | ExportSource
 """The files of one feed."""
 
 
@@ -241,12 +241,12 @@ class _DumpLane(Lane):
         return record.timestamp_ms < self.last_cut_ms + feed.broker_skew_ms
 
 
-def _is_dump(path: Path) -> bool:
-    """Tell dumps from files of events, without judging either."""
+def _is_export(path: Path) -> bool:
+    """Tell exports from files of events, without judging either."""
     if path.suffix.lower() != ".parquet":
         return False
     try:
         metadata = pq.read_schema(path).metadata or {}
     except (pa.ArrowException, OSError):
         return False  # what reads it will say what is wrong with it
-    return DUMP_MARK in metadata
+    return EXPORT_MARK in metadata

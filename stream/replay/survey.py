@@ -1,8 +1,8 @@
 """What can be read of recorded events, counted before anything is spent on them.
 
 One pass over the files, a stretch at a time: of whatever length they are, what is held is a stretch
-of rows, a bit a predicate and some hashes a window. Of a dump, the windows are counted as a replay
-counts them, and thrown away. No ledger is opened.
+of rows, a bit a predicate and some hashes a window. Of an export, the windows are counted as a
+replay counts them, and thrown away. No ledger is opened.
 
 All of this is exact and private: it is for the terminal of the custodian, who owns the files
 (``docs/explanation/guarantees-and-limits.md``).
@@ -23,7 +23,7 @@ from stream.events.decoder import Batcher
 from stream.events.files import read_stretches
 from stream.model.alarms import each_for_itself
 from stream.model.references import feeds_in_use
-from stream.replay.lanes import DumpSource, source_of
+from stream.replay.lanes import ExportSource, source_of
 from stream.replay.replay import windows_of
 from stream.replay.tally import Row, Tally
 from stream.replay.uncharged import HASH_KEY_BYTES, uncharged_lanes
@@ -62,8 +62,8 @@ def survey(alarms: Alarms, files: Mapping[str, Sequence[Path]]) -> list[FeedSurv
     for feed in feeds_in_use(alarms):
         source = source_of(feed, files, alarms)
         tally = Tally(feed, alarms)
-        if isinstance(source, DumpSource):
-            _read_dump(source, tally, alarms, key)
+        if isinstance(source, ExportSource):
+            _read_export(source, tally, alarms, key)
         else:
             for path in files[feed.name]:
                 _read_file(path, tally, key)
@@ -95,8 +95,8 @@ def _read_file(path: Path, tally: Tally, key: bytes) -> None:
         tally.see(batch, lambda at: row_at(stretch, int(good[at])))  # noqa: B023  # called at once
 
 
-def _read_dump(source: DumpSource, tally: Tally, alarms: Alarms, key: bytes) -> None:
-    """Count the records of a dump as a replay counts them."""
+def _read_export(source: ExportSource, tally: Tally, alarms: Alarms, key: bytes) -> None:
+    """Count the records of an export as a replay counts them."""
     windows = {query.id: list(windows_of(alarms.queries[query.id])) for query in tally.queries}
     if not all(windows.values()):
         return  # nothing would be decided

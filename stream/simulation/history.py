@@ -215,7 +215,7 @@ def _stacked(
     if not windows:
         raise ConfigError(
             f"the files no longer hold all of any window of alarm {query.id!r}",
-            hint="replay a dump that reaches back further than the history begins",
+            hint="replay an export that reaches back further than the history begins",
         )
     return CountedAlarm(
         query=query.id,

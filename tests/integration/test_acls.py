@@ -184,7 +184,7 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
             watching.stop()
 
     for words in (
-        ("dump", custodian, "badges", str(tmp_path / "log.parquet")),
+        ("export", custodian, "badges", str(tmp_path / "log.parquet")),
         ("ledger", custodian, "mark-spent"),
         ("ledger", custodian, "verify", "--topics"),
         ("ledger", custodian, "claim", "--yes"),

@@ -88,14 +88,14 @@ def test_history_goes_through_kafka_by_commands(broker: Broker, tmp_path: Path) 
     verified = run("ledger", path, "verify")
     assert verified.exit_code == 0
     assert verified.stdout.startswith("ok\n")
-    dump = tmp_path / "log.parquet"
-    dumped = run("dump", path, "badges", dump)
-    assert (dumped.exit_code, dumped.stdout.split()[1:]) == (0, ["records", "in", str(dump)])
-    assert dump.stat().st_mode & 0o777 == 0o600
-    counted = _output("inspect", path, "--replay", dump, "--json")
+    export = tmp_path / "log.parquet"
+    exported = run("export", path, "badges", export)
+    assert (exported.exit_code, exported.stdout.split()[1:]) == (0, ["records", "in", str(export)])
+    assert export.stat().st_mode & 0o777 == 0o600
+    counted = _output("inspect", path, "--replay", export, "--json")
     assert sum('"statistics"' in line for line in counted) > 0
-    path.write_text(path.read_text().replace("office.db", "dumped.db"))
-    again = [json.loads(line) for line in _output("run", path, "--replay", dump, "--json")]
+    path.write_text(path.read_text().replace("office.db", "exported.db"))
+    again = [json.loads(line) for line in _output("run", path, "--replay", export, "--json")]
     redecided = [line for line in again if "outcome" in line]
     assert [(line["window_start"], line["outcome"]) for line in redecided] == [
         (line["window_start"], line["outcome"]) for line in decisions

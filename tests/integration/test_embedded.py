@@ -1,4 +1,4 @@
-"""The embedded shell from files to decisions: both examples, resuming, dumps, several feeds."""
+"""The embedded shell from files to decisions: both examples, resuming, exports, several feeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from stream.config.loading import load
 from stream.decisions.release import alarm_records
 from stream.decisions.steps import Step
 from stream.events.decoder import Record
-from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
+from stream.replay.exports import ExportInfo, LoggedRecord, LogWriter
 from stream.replay.replay import Replay, windows_of
 from tests.support.examples import BADGES, EXAMPLES, copied
 from tests.support.ledgers import must_verify
@@ -283,11 +283,11 @@ def test_events_outside_the_history_change_no_window(
     assert {place: partial.value.tolist() for place, partial in counted.items()} == before
 
 
-def dump(folder: Path, rows: Sequence[tuple[int, int, dict[str, object]]]) -> Path:
-    """Write a dump of the badges topic from (partition, append time, event)."""
+def export(folder: Path, rows: Sequence[tuple[int, int, dict[str, object]]]) -> Path:
+    """Write an export of the badges topic from (partition, append time, event)."""
     path = folder / "log.parquet"
     offsets = Counter[int]()
-    with LogWriter(path, DumpInfo("building.badges", 2)) as writer:
+    with LogWriter(path, ExportInfo("building.badges", 2)) as writer:
         for partition, append_ms, event in rows:
             value = json.dumps(event).encode()
             record = Record(offsets[partition], append_ms, log_append=True, value=value)
@@ -299,7 +299,7 @@ def dump(folder: Path, rows: Sequence[tuple[int, int, dict[str, object]]]) -> Pa
 def test_a_dump_counts_by_its_own_append_times(
     tmp_path: Path, counted: dict[tuple[WindowKey, int], Partial]
 ) -> None:
-    """Of a log's dump, what was appended after the cut or in a wrong partition does not count."""
+    """Of a log's export, what was appended after the cut or in a wrong partition does not count."""
     text = CONFIG.replace("privacy_unit: user", "privacy_unit: event").replace(
         ", period: lifetime", ""
     )
@@ -316,7 +316,7 @@ def test_a_dump_counts_by_its_own_append_times(
             event = {"person": person, "room": "lab", "ts": 55 * MINUTE_MS}
             rows.append((partition, append_ms, event))
     rows.append((0, 253_402_300_799_999, {"person": "p0", "room": "lab", "ts": 5 * HOUR_MS}))
-    replayed(alarms, {"badges": [dump(tmp_path, rows)], "doors": doors})
+    replayed(alarms, {"badges": [export(tmp_path, rows)], "doors": doors})
     totals: dict[int, list[int]] = {}
     for (key, _), partial in counted.items():
         if key.query == "crowd":
@@ -334,9 +334,9 @@ def test_unsuitable_replays_are_refused(tmp_path: Path, problem: str) -> None:
     text = CONFIG
     files = people(tmp_path)
     if problem == "beside":
-        files["badges"].append(dump(tmp_path, []))
+        files["badges"].append(export(tmp_path, []))
     elif problem == "topic":
-        files["doors"] = [dump(tmp_path, [])]
+        files["doors"] = [export(tmp_path, [])]
     elif problem == "history":
         line = "    history: {from: 1970-01-01, until: 1970-01-01T06:00}\n"
         text = CONFIG.replace(line, "", 1)

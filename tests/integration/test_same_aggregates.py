@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from stream.build import open_ledger
 from stream.cli.main import main
 from stream.events.records import Record
-from stream.replay.dumps import DumpInfo, LoggedRecord, dump_info, read_log
+from stream.replay.exports import ExportInfo, LoggedRecord, export_info, read_log
 from stream.replay.replay import Replay
 from tests.support.hostile import WINDOW_MS, produce_live
 from tests.support.ledgers import must_verify
@@ -36,7 +36,7 @@ _LAYOUTS = [(1, 1), (2, 2), (4, 1)]
 def test_layouts_and_the_embedded_shell_count_alike(
     broker: Broker, postgres: Postgres, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """1, 2 and 4 partitions, 1 and 2 workers and a replayed dump agree with a plain recount."""
+    """1, 2 and 4 partitions, 1 and 2 workers and a replayed export agree with a plain recount."""
     scenarios = {
         (partitions, workers): Scenario(
             broker,
@@ -125,12 +125,14 @@ def _replay(
     starts_ms: Sequence[int],
     monkeypatch: pytest.MonkeyPatch,
 ) -> dict[int, tuple[int, ...]]:
-    """Replay a dump of the topic through the embedded shell and return what it counted."""
-    dump = scenario.directory / "log.parquet"
-    done = CliRunner().invoke(main, ["dump", str(scenario.config), "badges", str(dump)])
-    assert (done.exit_code, done.stdout) == (0, f"{len(records)} records in {dump}\n"), done.stderr
-    assert dump_info(dump) == DumpInfo(scenario.topic, scenario.partitions)
-    assert sorted(read_log(dump), key=lambda one: (one.partition, one.record.offset)) == [
+    """Replay an export of the topic through the embedded shell and return what it counted."""
+    export = scenario.directory / "log.parquet"
+    done = CliRunner().invoke(main, ["export", str(scenario.config), "badges", str(export)])
+    assert (done.exit_code, done.stdout) == (0, f"{len(records)} records in {export}\n"), (
+        done.stderr
+    )
+    assert export_info(export) == ExportInfo(scenario.topic, scenario.partitions)
+    assert sorted(read_log(export), key=lambda one: (one.partition, one.record.offset)) == [
         LoggedRecord(
             r.partition, Record(r.offset, r.timestamp, r.timestamp_type == 1, r.value), r.key
         )
@@ -148,7 +150,7 @@ def _replay(
     alarms = replayed.alarms()
     ledger = open_ledger(alarms)
     try:
-        decisions = list(Replay(alarms, ledger, {"badges": [dump]}).run())
+        decisions = list(Replay(alarms, ledger, {"badges": [export]}).run())
         must_verify(ledger)
     finally:
         ledger.close()

@@ -1,4 +1,4 @@
-"""``tocsin simulate`` from files to tables: the office, the shop, dumps, options, Ctrl-C."""
+"""``tocsin simulate`` from files to tables: the office, the shop, exports, options, Ctrl-C."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from stream.build import open_ledger
 from stream.cli.main import main
 from stream.config.loading import load
 from stream.events.decoder import Record
-from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
+from stream.replay.exports import ExportInfo, LoggedRecord, LogWriter
 from stream.replay.replay import Replay
 from stream.simulation import history
 from stream.simulation.history import count_history
@@ -47,7 +47,7 @@ HOUR_MS = 3_600_000
 
 PROGRAM = "from stream.cli.main import main; main()"
 
-DUMPED = """\
+EXPORTED = """\
 feeds:
   badges:
     topic: building.badges
@@ -131,12 +131,12 @@ def test_windows_and_counts_are_those_of_a_run(
     assert same_counts(alarms, found, counted) > 100
 
 
-def dump(folder: Path, *, first_offset: int = 0) -> Path:
-    """Write a dump of two partitions; a first offset above 0 says that older records are gone."""
+def export(folder: Path, *, first_offset: int = 0) -> Path:
+    """Write an export of two partitions; a first offset above 0: older records are gone."""
     random = np.random.default_rng(1)
     path = folder / "log.parquet"
     offsets: Counter[int] = Counter()
-    with LogWriter(path, DumpInfo("building.badges", 2)) as writer:
+    with LogWriter(path, ExportInfo("building.badges", 2)) as writer:
         for append_ms in np.sort(random.integers(0, 7 * HOUR_MS, 400)).tolist():
             room = str(random.choice(["hall", "lab"]))
             event = {"person": f"p{random.integers(9)}", "room": room, "ts": append_ms}
@@ -150,11 +150,11 @@ def dump(folder: Path, *, first_offset: int = 0) -> Path:
 
 
 def test_partitions_of_a_dump_are_added_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A dump of several partitions counts as a run counts it."""
+    """An export of several partitions counts as a run counts it."""
     config = tmp_path / "alarms.yaml"
-    config.write_text(DUMPED, encoding="utf-8")
+    config.write_text(EXPORTED, encoding="utf-8")
     alarms = load(config, environ={})
-    files = {"badges": [dump(tmp_path)]}
+    files = {"badges": [export(tmp_path)]}
     counted = count_history(alarms, files)
     found = decided_by_run(alarms, files, monkeypatch)
     assert same_counts(alarms, found, counted) > 10
@@ -164,8 +164,8 @@ def test_partitions_of_a_dump_are_added_up(tmp_path: Path, monkeypatch: pytest.M
 def test_windows_that_the_log_no_longer_holds_are_left_out(tmp_path: Path) -> None:
     """What a run would deny as incomplete is not simulated, and it is said how much that is."""
     config = tmp_path / "alarms.yaml"
-    config.write_text(DUMPED, encoding="utf-8")
-    files = {"badges": [dump(tmp_path, first_offset=5)]}
+    config.write_text(EXPORTED, encoding="utf-8")
+    files = {"badges": [export(tmp_path, first_offset=5)]}
     counted = count_history(load(config, environ={}), files)["crowd"]
     assert counted.incomplete >= 1
     assert counted.windows + counted.incomplete == 11
@@ -179,9 +179,9 @@ def test_formulas_are_tried_with_what_answers_them(tmp_path: Path) -> None:
     """Of several comparisons TSLM, PPWLM and ProBE are tried; truths are exact."""
     config = tmp_path / "alarms.yaml"
     having = "HAVING COUNT(*) > 20 OR (COUNT(DISTINCT person) > 7 AND COUNT(*) > 12)"
-    text = DUMPED.replace("HAVING COUNT(*) > 20", having)
+    text = EXPORTED.replace("HAVING COUNT(*) > 20", having)
     config.write_text(text.replace("[hall, lab]", "[hall, lab, roof]"), encoding="utf-8")
-    log = dump(tmp_path)
+    log = export(tmp_path)
     result = tocsin(
         str(config), "--replay", str(log), "--runs", "4", "--workers", "1",
         "--mechanisms", "tslm,ppwlm,probe",

@@ -67,7 +67,7 @@ def page(soaked: Soaked, truth: Truth, wrong: Sequence[str]) -> str:
 _HELD: Final = """\
 Every event counted once or has a reason; per alarm, window, partition and room the stored counts
 equalled a recount of the log by another client and decoder, and the alarms said on which side of
-the threshold they lie; every window was decided, once, in order; the logs, dumped and replayed in
+the threshold they lie; every window was decided, once, in order; the logs, exported and replayed in
 one piece, gave the same, with the same drops by reason on the custodian's page; `ledger verify` was
 clean; nothing grew beyond its bound."""
 

@@ -13,7 +13,7 @@ Everything that is judged afterwards lies in one folder, so a soak can be judged
     decisions.jsonl   alarms.jsonl                             what left, as the broker dated it
     archives          what moved out of the ledger             verify.txt       ``ledger verify``
     ledger.jsonl      how windows ended, moved or not          left.json        last one that left
-    replay.jsonl      the logs dumped and replayed             replay.prom      its custodian's page
+    replay.jsonl      the logs exported and replayed           replay.prom      its custodian's page
 """
 
 from __future__ import annotations
@@ -241,7 +241,7 @@ class _Soak:
         return done.stdout
 
     def _keep(self) -> None:
-        """Read the logs, the topics and the ledger, and replay what was dumped."""
+        """Read the logs, the topics and the ledger, and replay what was exported."""
         folder, bootstrap = self._folder, self._broker.bootstrap
         for feed in FEEDS:
             keep(folder / f"{feed}.parquet", read_topic(bootstrap, f"soak.{feed}"))
@@ -273,7 +273,7 @@ class _Soak:
         (self._folder / "left.json").write_text(json.dumps(left))
 
     def _replay(self, starts_ms: list[int]) -> None:
-        """Dump both logs and replay them: the same events once more, in one piece."""
+        """Export both logs and replay them: the same events once more, in one piece."""
         folder = self._folder
         # A replay reads no further than its history: this one ends behind the last record.
         history_ms = (min(starts_ms), _now_ms() // 1000 * 1000)
@@ -285,12 +285,12 @@ class _Soak:
             bootstrap=self._broker.bootstrap,
             history_ms=history_ms,
         )
-        dumps = [f"{feed}={folder / feed}.dump.parquet" for feed in FEEDS]
+        exports = [f"{feed}={folder / feed}.export.parquet" for feed in FEEDS]
         for feed in FEEDS:
-            self._tocsin("dump", feed, str(folder / f"{feed}.dump.parquet"))
+            self._tocsin("export", feed, str(folder / f"{feed}.export.parquet"))
         # On a slow machine most events come late, to the workers too: the verdict recounts all.
         report = ("--json", "--accept-drops", "--custodian-report", str(folder / "replay.prom"))
-        done = run_command(folder, "run", str(again), *report, "--replay", *dumps)
+        done = run_command(folder, "run", str(again), *report, "--replay", *exports)
         if done.returncode != 0:
             raise AssertionError(f"tocsin run --replay: {done.stderr}")
         (folder / "replay.jsonl").write_text(done.stdout)

@@ -220,7 +220,7 @@ def _every_event_is_accounted_for(soaked: Soaked, truth: Truth) -> Iterator[str]
 
 
 def _a_replay_agrees(soaked: Soaked, truth: Truth) -> Iterator[str]:
-    """The dumped logs, replayed in one piece, decide alike, and account for every event alike."""
+    """The exported logs, replayed in one piece, decide alike, and account for every event alike."""
     again: dict[Window, dict[str, Any]] = {}
     rang: dict[Window, set[str]] = defaultdict(set)
     for line in soaked.lines("replay"):

@@ -78,7 +78,7 @@ def over_panes(query: Query, windows: CountedAlarm, panes: CountedAlarm) -> Over
     if not whole:
         raise ConfigError(
             f"the files no longer hold all panes of any window of alarm {query.id!r}",
-            hint="replay a dump that reaches back further than the history begins",
+            hint="replay an export that reaches back further than the history begins",
         )
     return OverPanes(panes, whole)
 

@@ -210,7 +210,7 @@ _NO_SASL, _OTHER, _YES = 34, 33, 0
 _EVERY_CLIENT = (
     "topics alarms.yaml",
     "watch alarms.yaml",
-    "dump alarms.yaml badges out.parquet",
+    "export alarms.yaml badges out.parquet",
 )
 
 

@@ -89,12 +89,12 @@ entry.main()
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_no_half_written_file_of_events_stays(tmp_path: Path, number: signal.Signals) -> None:
-    """A closed terminal leaves no more of a dump behind than Ctrl-C does."""
-    folder = tmp_path / "dumps"
+    """A closed terminal leaves no more of an export behind than Ctrl-C does."""
+    folder = tmp_path / "exports"
     folder.mkdir()
     program = f"WAIT_S = {PATIENCE_S}\n{OUTPUT}"
     with subprocess.Popen(
-        [sys.executable, "-c", program, "dump", str(folder / "events.parquet")],
+        [sys.executable, "-c", program, "export", str(folder / "events.parquet")],
         cwd=ROOT,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

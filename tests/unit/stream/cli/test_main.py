@@ -48,7 +48,7 @@ def test_an_error_without_a_line_names_the_file_alone(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    [(each,) for each in ("run", "topics", "watch", "board", "notify", "load", "dump")]
+    [(each,) for each in ("run", "topics", "watch", "board", "notify", "load", "export")]
     + [("ledger", "mark-spent")],
 )
 def test_kafka_commands_ask_for_a_kafka_section(tmp_path: Path, command: tuple[str, ...]) -> None:
@@ -56,7 +56,7 @@ def test_kafka_commands_ask_for_a_kafka_section(tmp_path: Path, command: tuple[s
     path = configuration(tmp_path)
     more = {
         ("load",): [events(tmp_path)],
-        ("dump",): ["badges", str(tmp_path / "log.parquet")],
+        ("export",): ["badges", str(tmp_path / "log.parquet")],
     }
     result = tocsin(command[0], path, *command[1:], *more.get(command, ()))
     assert result.exit_code == 2, result.stderr

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from stream.events.records import Record
-from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
+from stream.replay.exports import ExportInfo, LoggedRecord, LogWriter
 from tests.support.commands import tocsin
 
 if TYPE_CHECKING:
@@ -275,9 +275,9 @@ def test_what_is_told_is_what_the_replay_drops(tmp_path: Path) -> None:
     assert "1 outside windows" in line
 
 
-def _dump(path: Path, values: list[tuple[bytes | None, int, bool]]) -> str:
-    """Write a dump of one partition: values, append times, and whether the broker gave them."""
-    with LogWriter(path, DumpInfo("building.badges", 1)) as writer:
+def _export(path: Path, values: list[tuple[bytes | None, int, bool]]) -> str:
+    """Write an export of one partition: values, append times, and whether the broker gave them."""
+    with LogWriter(path, ExportInfo("building.badges", 1)) as writer:
         writer.write(
             LoggedRecord(0, Record(offset, append_ms, log_append, value, ()))
             for offset, (value, append_ms, log_append) in enumerate(values)
@@ -303,9 +303,9 @@ def test_a_dump_is_counted_as_a_replay_counts_it(tmp_path: Path) -> None:
         (json.dumps(_event(1, ts=good_ms + 10_000_000)).encode(), good_ms, True),
         (value(), good_ms + 9_000_000, True),
     ]
-    dump = _dump(tmp_path / "log.parquet", records)
+    export = _export(tmp_path / "log.parquet", records)
     report = tmp_path / "metrics.txt"
-    result = tocsin(command, config, "--replay", dump, "--custodian-report", str(report))
+    result = tocsin(command, config, "--replay", export, "--custodian-report", str(report))
     assert result.exit_code == 0, result.stderr
     (line,) = [line for line in result.stderr.splitlines() if line.startswith("note: badges")]
     assert "27 events read, 20 usable" in line
@@ -328,8 +328,8 @@ def test_a_dump_of_nothing_usable_is_refused(tmp_path: Path) -> None:
     """Records that the broker did not date would all be dropped: nothing is spent on them."""
     (command, config, _, _) = _written(tmp_path, "", "unused.jsonl", {})
     value = json.dumps(_event(1)).encode()
-    dump = _dump(tmp_path / "log.parquet", [(value, 1_740_993_120_000, False)] * 9)
-    result = tocsin(command, config, "--replay", dump)
+    export = _export(tmp_path / "log.parquet", [(value, 1_740_993_120_000, False)] * 9)
+    result = tocsin(command, config, "--replay", export)
     assert result.exit_code == 2
     assert "9 create time, no example" in result.stderr
     assert "LogAppendTime" in result.stderr

@@ -1,4 +1,4 @@
-"""``tocsin dump``: what a feed's topic holds, as a file that replays and simulations read."""
+"""``tocsin export``: what a feed's topic holds, as a file that replays and simulations read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from stream.kafka.columns import LOG_APPEND_TIME
 from stream.kafka.topics import feed_of
 from stream.kafka.whole import read_whole
 from stream.model.alarms import require_kafka
-from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter
+from stream.replay.exports import ExportInfo, LoggedRecord, LogWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from stream.kafka.whole import Whole
     from stream.model.alarms import Alarms
 
-__all__ = ["dump"]
+__all__ = ["export"]
 
 
-def dump(
+def export(
     alarms: Alarms,
     feed_name: str,
     file: IO[bytes],
@@ -47,7 +47,7 @@ def dump(
     async def copy(whole: Whole) -> int:
         written, read = 0, dict(whole.begins)
         first, last = sum(whole.begins.values()), sum(whole.ends.values())
-        with LogWriter(file, DumpInfo(feed.topic, len(whole.ends))) as writer:
+        with LogWriter(file, ExportInfo(feed.topic, len(whole.ends))) as writer:
             async for place, records in whole.records():
                 writer.write(_logged(place.partition, record) for record in records)
                 written += len(records)

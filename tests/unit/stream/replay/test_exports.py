@@ -1,4 +1,4 @@
-"""Dumps of a log keep every record as it lay there."""
+"""Exports of a log keep every record as it lay there."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 
 from accountant.errors import DataError
 from stream.events.decoder import Record
-from stream.replay import dumps
-from stream.replay.dumps import DumpInfo, LoggedRecord, LogWriter, dump_info, read_log
+from stream.replay import exports
+from stream.replay.exports import ExportInfo, LoggedRecord, LogWriter, export_info, read_log
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-INFO = DumpInfo(topic="building.badges", partitions=2)
+INFO = ExportInfo(topic="building.badges", partitions=2)
 RECORDS = [
     LoggedRecord(0, Record(0, 1_000, log_append=True, value=b"{}"), b"alice"),
     LoggedRecord(1, Record(0, 1_001, log_append=False, value=None), None),
@@ -26,7 +26,7 @@ RECORDS = [
 
 
 def written(path: Path, records: list[LoggedRecord]) -> Path:
-    """Write a dump and return its path."""
+    """Write an export and return its path."""
     with LogWriter(path, INFO) as writer:
         writer.write(records)
     return path
@@ -35,14 +35,14 @@ def written(path: Path, records: list[LoggedRecord]) -> Path:
 def test_round_trip(tmp_path: Path) -> None:
     """Places, times, flags, keys, values and headers come back byte for byte, in order."""
     path = written(tmp_path / "log.parquet", RECORDS)
-    assert dump_info(path) == INFO
+    assert export_info(path) == INFO
     assert list(read_log(path)) == RECORDS
     assert list(read_log(path, partition=1)) == [RECORDS[1], RECORDS[3]]
 
 
 def test_many_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A dump longer than one row group comes back whole and in order."""
-    monkeypatch.setattr(dumps, "_ROWS_PER_GROUP", 100)
+    """An export longer than one row group comes back whole and in order."""
+    monkeypatch.setattr(exports, "_ROWS_PER_GROUP", 100)
     records = [
         LoggedRecord(0, Record(at, at, log_append=True, value=str(at).encode()))
         for at in range(1_050)
@@ -51,9 +51,9 @@ def test_many_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_empty_log(tmp_path: Path) -> None:
-    """A log without records is a dump, too."""
+    """A log without records is an export, too."""
     path = written(tmp_path / "log.parquet", [])
-    assert dump_info(path) == INFO
+    assert export_info(path) == INFO
     assert list(read_log(path)) == []
 
 
@@ -64,14 +64,14 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     other = tmp_path / "other.parquet"
     pq.write_table(pa.table({"a": [1]}), other)
     version, columns = tmp_path / "version.parquet", tmp_path / "columns.parquet"
-    dump = pq.read_table(written(tmp_path / "log.parquet", RECORDS))
-    metadata = dict(dump.schema.metadata)
-    key = b"tocsin.logdump.version"
-    pq.write_table(dump.replace_schema_metadata({**metadata, key: b"9"}), version)
-    pq.write_table(dump.drop_columns(["key"]), columns)
+    export = pq.read_table(written(tmp_path / "log.parquet", RECORDS))
+    metadata = dict(export.schema.metadata)
+    key = b"tocsin.export.version"
+    pq.write_table(export.replace_schema_metadata({**metadata, key: b"9"}), version)
+    pq.write_table(export.drop_columns(["key"]), columns)
     for path, message in [
         (text, "not a Parquet file"),
-        (other, "not the dump of a log"),
+        (other, "not the export of a log"),
         (version, "another version"),
         (columns, "columns are not those"),
         (tmp_path / "nowhere.parquet", "not a Parquet file"),
@@ -79,4 +79,4 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
         with pytest.raises(DataError, match=message):
             list(read_log(path))
         with pytest.raises(DataError, match=message):
-            dump_info(path)
+            export_info(path)

@@ -1,8 +1,8 @@
-"""A dump of a log: every record of a topic with its place and append time, as one Parquet file.
+"""An export of a log: every record of a topic with its place and append time, as one Parquet file.
 
-A window is a function of a slice of the log (promise 2), so a dump replayed through the embedded
+A window is a function of a slice of the log (promise 2), so an export replayed through the embedded
 shell gives what the Kafka shell gave. Nothing is interpreted: values are kept byte for byte, bad
-ones and punctuation marks included. A dump holds raw events: it belongs to the custodian.
+ones and punctuation marks included. An export holds raw events: it belongs to the custodian.
 """
 
 from __future__ import annotations
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = [
-    "DUMP_MARK",
-    "DUMP_VERSION",
-    "DumpInfo",
+    "EXPORT_MARK",
+    "EXPORT_VERSION",
+    "ExportInfo",
     "LogWriter",
     "LoggedRecord",
-    "dump_info",
+    "export_info",
     "read_log",
 ]
 
-DUMP_VERSION = 1
+EXPORT_VERSION = 1
 """Version of the file's layout, kept in its schema's metadata."""
 
-DUMP_MARK = b"tocsin.logdump.version"
-"""Says in a schema's metadata that the file is a dump, and of which version."""
+EXPORT_MARK = b"tocsin.export.version"
+"""Says in a schema's metadata that the file is an export, and of which version."""
 
 _TOPIC, _PARTITIONS = b"tocsin.topic", b"tocsin.partitions"
 _ROWS_PER_GROUP = 65_536
@@ -50,7 +50,7 @@ _COLUMNS = pa.schema(
         pa.field("headers", pa.list_(pa.field("element", _HEADER, nullable=False)), nullable=False),
     ]
 )
-_HINT = "write it with `tocsin dump` of this version, or name the log's own files"
+_HINT = "write it with `tocsin export` of this version, or name the log's own files"
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ class LoggedRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class DumpInfo:
-    """What a dump says of itself.
+class ExportInfo:
+    """What an export says of itself.
 
     Args:
         topic: name of the topic.
@@ -82,17 +82,17 @@ class DumpInfo:
 
 
 class LogWriter:
-    """Writes a dump; a context manager. Within a partition, records are given in offset order.
+    """Writes an export; a context manager. Within a partition, records are given in offset order.
 
     Args:
         file: open for writing, or a path, replaced where it exists.
         info: topic and partition count.
     """
 
-    def __init__(self, file: Path | IO[bytes], info: DumpInfo) -> None:
+    def __init__(self, file: Path | IO[bytes], info: ExportInfo) -> None:
         self._schema = _COLUMNS.with_metadata(
             {
-                DUMP_MARK: str(DUMP_VERSION).encode(),
+                EXPORT_MARK: str(EXPORT_VERSION).encode(),
                 _TOPIC: info.topic.encode(),
                 _PARTITIONS: str(info.partitions).encode(),
             }
@@ -139,25 +139,25 @@ def _row(logged: LoggedRecord) -> dict[str, object]:
     }
 
 
-def dump_info(path: Path) -> DumpInfo:
-    """Return the topic and partition count of a dump.
+def export_info(path: Path) -> ExportInfo:
+    """Return the topic and partition count of an export.
 
     Raises:
-        DataError: if the file is not a dump of this version.
+        DataError: if the file is not an export of this version.
     """
     with _opened(path) as file:
         return _info(path, file)
 
 
 def read_log(path: Path, *, partition: int | None = None) -> Iterator[LoggedRecord]:
-    """Iterate over the records of a dump in the order they were written.
+    """Iterate over the records of an export in the order they were written.
 
     Args:
         path: the file.
         partition: only this partition; ``None`` for all.
 
     Raises:
-        DataError: if the file is not a dump of this version.
+        DataError: if the file is not an export of this version.
     """
     with _opened(path) as file:
         _info(path, file)
@@ -172,7 +172,7 @@ def read_log(path: Path, *, partition: int | None = None) -> Iterator[LoggedReco
                         record = Record(offset, append_ms, log_append, value, pairs)
                         yield LoggedRecord(at, record, key)
         except (pa.ArrowException, OSError) as error:
-            raise DataError(f"{path}: the dump is damaged", hint=_HINT) from error
+            raise DataError(f"{path}: the export is damaged", hint=_HINT) from error
 
 
 def _opened(path: Path) -> pq.ParquetFile:
@@ -182,16 +182,16 @@ def _opened(path: Path) -> pq.ParquetFile:
         raise DataError(f"{path}: not a Parquet file that can be read", hint=_HINT) from error
 
 
-def _info(path: Path, file: pq.ParquetFile) -> DumpInfo:
+def _info(path: Path, file: pq.ParquetFile) -> ExportInfo:
     schema = file.schema_arrow
     metadata = schema.metadata or {}
-    if DUMP_MARK not in metadata:
-        raise DataError(f"{path}: a Parquet file, but not the dump of a log", hint=_HINT)
-    if metadata[DUMP_MARK] != str(DUMP_VERSION).encode():
-        raise DataError(f"{path}: a dump of another version than {DUMP_VERSION}", hint=_HINT)
+    if EXPORT_MARK not in metadata:
+        raise DataError(f"{path}: a Parquet file, but not the export of a log", hint=_HINT)
+    if metadata[EXPORT_MARK] != str(EXPORT_VERSION).encode():
+        raise DataError(f"{path}: an export of another version than {EXPORT_VERSION}", hint=_HINT)
     if (schema.names, schema.types) != (_COLUMNS.names, _COLUMNS.types):
-        raise DataError(f"{path}: the columns are not those of a dump", hint=_HINT)
+        raise DataError(f"{path}: the columns are not those of an export", hint=_HINT)
     try:
-        return DumpInfo(metadata[_TOPIC].decode(), int(metadata[_PARTITIONS]))
+        return ExportInfo(metadata[_TOPIC].decode(), int(metadata[_PARTITIONS]))
     except (KeyError, ValueError) as error:
         raise DataError(f"{path}: topic or partition count is missing", hint=_HINT) from error
