@@ -110,7 +110,7 @@ class System:
                 publish_delay_ms=self.publish_delay_ms,
             )
         )
-        problems = check(self.alarms(), apply=True, partitions=self.partitions)
+        problems = check(self.alarms(), create_missing=True, partitions=self.partitions)
         if problems:
             raise RuntimeError("\n".join(problems))
 

@@ -118,7 +118,9 @@ def _reading(system: System, postgres: Postgres, count: int) -> Reading:
     text = text.replace(f"sqlite:///{system.directory}/ledger.db", ledger)
     text = text.replace("kafka:\n", "kafka:\n  session_timeout: 300s\n")
     system.file.write_text(text, encoding="utf-8")
-    check(system.alarms(), apply=True, partitions=system.partitions)  # as another ledger asks for
+    check(
+        system.alarms(), create_missing=True, partitions=system.partitions
+    )  # as another ledger asks for
     _register(system)
     pages = [free_port() for _ in range(count)]
     with _workers(system, pages) as pids:

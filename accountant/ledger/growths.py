@@ -151,7 +151,8 @@ def _refuse_unfit(feed: str, partitions: int, known: Layouts) -> None:
     if known.unfinished is not None:
         raise LedgerError(
             f"feed {feed!r} is already growing to {known.newest} partitions",
-            hint=f"finish that first: `tocsin grow FILE {feed} --partitions {known.newest}`",
+            hint=f"finish that first: `tocsin topics add-partitions FILE {feed} --partitions"
+            f" {known.newest}`",
         )
     if partitions <= known.newest:
         raise LedgerError(

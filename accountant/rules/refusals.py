@@ -84,8 +84,8 @@ def same_log(stored: LogIdentity, given: LogIdentity, layouts: Layouts) -> None:
     )
     if len(changed) == 1 and given.partitions > layouts.newest:
         hint = (
-            f"`tocsin grow FILE {given.feed} --partitions {given.partitions}` takes them on, with "
-            "this ledger and its budget"
+            f"`tocsin topics add-partitions FILE {given.feed} --partitions {given.partitions}`"
+            " takes them on, with this ledger and its budget"
         )
     raise LogChangedError(
         f"the log of feed {given.feed!r} is another than the ledger's: {', '.join(changed)}",

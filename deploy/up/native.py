@@ -119,7 +119,7 @@ def _check_packages() -> None:
 def _make_topics(places: Places) -> None:
     folder = places.folder / "custodian"
     done = subprocess.run(
-        [*_TOCSIN, "topics", "alarms.yaml", "--apply", "--partitions", "2"],
+        [*_TOCSIN, "topics", "create", "alarms.yaml", "--partitions", "2"],
         cwd=folder,
         env={**os.environ, **_environ(environment(places, "custodian"))},
         capture_output=True,
@@ -127,7 +127,7 @@ def _make_topics(places: Places) -> None:
         check=False,
     )
     if done.returncode != 0:
-        raise StartError(f"tocsin topics failed:\n{done.stdout}{done.stderr}")
+        raise StartError(f"tocsin topics create failed:\n{done.stdout}{done.stderr}")
 
 
 def _start_worker(places: Places, number: int) -> None:

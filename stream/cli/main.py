@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import click
 
-__all__ = ["Later", "Suggesting", "main"]
+__all__ = ["RENAMED", "Later", "Suggesting", "main"]
 
 _SECTIONS: Final = {
     "Start": {
@@ -25,7 +25,7 @@ _SECTIONS: Final = {
         "simulate": "Replay history with fresh noise: misses, false alarms, denials and losses.",
     },
     "Run": {
-        "topics": "Check the topics a configuration needs, or create them.",
+        "topics": "Check or create the topics of a configuration, or add partitions to one.",
         "run": "Run an alarm worker on Kafka, or replay files.",
         "load": "Write recorded events to a feed's topic, with marks of time, for workers to read.",
         "mqtt": "Bring sensors' messages from MQTT to a feed, at least once, until stopped.",
@@ -39,11 +39,19 @@ _SECTIONS: Final = {
     },
     "Operate": {
         "ledger": "Show the ledger of a configuration, or settle what it refuses.",
-        "grow": "Give FEED more partitions, under the same ledger and budget.",
         "schema": "Print the JSON Schema of configurations, for editors.",
     },
 }
 """The commands as help lists them: the first sentence of each, which is its own."""
+
+RENAMED: Final = {
+    "bridge": "mqtt",
+    "count": "inspect",
+    "deliver": "notify",
+    "dump": "export",
+    "grow": "topics add-partitions",
+}
+"""Names that commands had, and what they are called."""
 
 
 class Later(click.Command):
@@ -82,10 +90,13 @@ class Suggesting(click.Group):
         Raises:
             click.UsageError: there is none of that name.
         """
-        if self.get_command(ctx, args[0]) is None and not args[0].startswith("-"):
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
             from stream.config.scalars import closest  # noqa: PLC0415  # help is quicker without
 
-            ctx.fail(f"No such command {args[0]!r}: {closest(args[0], self.commands)}")
+            instead = RENAMED.get(name)
+            hint = f"it is `{instead}` now" if instead else closest(name, self.commands)
+            ctx.fail(f"No such command {name!r}: {hint}")
         return super().resolve_command(ctx, args)
 
 

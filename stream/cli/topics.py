@@ -1,33 +1,59 @@
-"""``tocsin topics``: the topics of a configuration, checked or made."""
+"""``tocsin topics``: the topics of a configuration, checked, created, given more partitions."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import click
 
+from stream.cli.add_partitions import add_partitions
+from stream.cli.main import Suggesting
 from stream.cli.shared import BAD_INPUT, FILE, load_alarms, say_awaited
-from stream.kafka.topics import check
+from stream.kafka.topics import check as problems_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["topics"]
 
+_PARTITIONS: Final = 4
 
-@click.command()
+
+@click.group(cls=Suggesting)
+def topics() -> None:
+    """Check or create the topics of a configuration, or add partitions to one."""
+
+
+@topics.command()
 @click.argument("file", type=FILE)
-@click.option("--apply", "create", is_flag=True, help="Create the topics that are missing.")
+def check(file: Path) -> None:
+    """Check the topics that a configuration needs; change nothing."""
+    _check(file)
+
+
+@topics.command()
+@click.argument("file", type=FILE)
 @click.option(
-    "--partitions", type=click.IntRange(1), default=4, show_default=True, help="Of new feed topics."
+    "--partitions",
+    type=click.IntRange(1),
+    default=_PARTITIONS,
+    show_default=True,
+    help="Of new feed topics.",
 )
-def topics(file: Path, *, create: bool, partitions: int) -> None:
-    """Check the topics a configuration needs, or create them."""
+def create(file: Path, partitions: int) -> None:
+    """Create the topics that are missing, and check all; a topic that exists is not changed."""
+    _check(file, create_missing=True, partitions=partitions)
+
+
+def _check(file: Path, *, create_missing: bool = False, partitions: int = _PARTITIONS) -> None:
     alarms = load_alarms(file)
     say_awaited(alarms)
-    problems = check(alarms, apply=create, partitions=partitions)
+    problems = problems_of(alarms, create_missing=create_missing, partitions=partitions)
     for problem in problems:
         click.echo(problem, err=True)
     if problems:
         click.get_current_context().exit(BAD_INPUT)
     click.echo("ok")
+
+
+topics.add_command(add_partitions)

@@ -55,7 +55,7 @@ def check_feeds(alarms: Alarms) -> dict[str, LogIdentity]:
     found = [line for topic in wanted for line in problems(topic, facts.get(topic.name))]
     if found:
         raise LogChangedError(
-            "\n".join(found), hint="`tocsin topics FILE` lists what each topic needs"
+            "\n".join(found), hint="`tocsin topics check FILE` lists what each topic needs"
         )
     return {feed.name: facts[feed.topic].identity(feed.name) for feed in alarms.feeds.values()}
 

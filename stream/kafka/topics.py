@@ -86,7 +86,7 @@ class TopicFacts:
         )
 
 
-def check(alarms: Alarms, *, apply: bool, partitions: int) -> list[str]:
+def check(alarms: Alarms, *, create_missing: bool, partitions: int) -> list[str]:
     """Return what is wrong with the topics, after creating the missing ones if told to.
 
     An existing topic is never altered: changing the timestamp type or the partitions of a feed
@@ -94,7 +94,7 @@ def check(alarms: Alarms, *, apply: bool, partitions: int) -> list[str]:
 
     Args:
         alarms: the checked configuration.
-        apply: create missing topics.
+        create_missing: create the topics that are missing.
         partitions: of the feeds that are created.
 
     Raises:
@@ -106,7 +106,7 @@ def check(alarms: Alarms, *, apply: bool, partitions: int) -> list[str]:
     names = [topic.name for topic in wanted]
     with admin_client(kafka) as client:
         facts = describe(client, names)
-        if apply:
+        if create_missing:
             for topic in wanted:
                 if topic.name not in facts:
                     create(client, topic)
@@ -216,9 +216,7 @@ def describe(client: KafkaAdminClient, names: list[str]) -> dict[str, TopicFacts
 def problems(wanted: TopicPlan, facts: TopicFacts | None) -> list[str]:
     """Say what is wrong with a topic, and what to set instead; empty when it will do."""
     if facts is None:
-        return [
-            f"topic {wanted.name!r} does not exist; create it with `tocsin topics FILE --apply`"
-        ]
+        return [f"topic {wanted.name!r} does not exist; create it with `tocsin topics create FILE`"]
     found = [
         f"topic {wanted.name!r} has {key}={facts.config.get(key)}; set {key}={value}"
         for key, value in wanted.config.items()

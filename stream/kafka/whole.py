@@ -95,7 +95,7 @@ def read_whole(kafka: KafkaSettings, topic: str, read: Callable[[Whole], Awaitab
     if facts is None:
         raise LogChangedError(
             f"topic {topic!r} does not exist",
-            hint="correct its name, or create it with `tocsin topics FILE --apply`",
+            hint="correct its name, or create it with `tocsin topics create FILE`",
         )
 
     async def reading() -> T:

@@ -164,7 +164,7 @@ def test_the_log_may_have_the_partitions_that_were_announced(ledger: Ledger) -> 
     assert [fits(each) for each in (1, 2, 3, 5)] == [False, True, False, False]
     with pytest.raises(LogChangedError, match="partitions 2 -> 5") as caught:
         ledger.pins.register_log(identity(5))
-    assert "tocsin grow FILE feed --partitions 5" in caught.value.hint
+    assert "tocsin topics add-partitions FILE feed --partitions 5" in caught.value.hint
     announced(ledger)
     assert [fits(each) for each in (2, 5, 6)] == [True, True, False]
     ledger.growths.conclude("feed", 5, until_ms=UNTIL_MS)

@@ -246,7 +246,7 @@ def test_what_is_mounted_runs(tmp_path: Path) -> None:
     assert read_board(tmp_path / "board.yaml", environ={}).board.listen[1] == BOARD
     commands = {role: pod["containers"][0]["args"] for role, pod in pods(documents).items()}
     for role, args in commands.items():
-        mounted = Path(args[1])
+        mounted = Path(args[-1])
         assert mounted.parent == Path("/etc/tocsin")
         assert (tmp_path / mounted.name).is_file(), role
 

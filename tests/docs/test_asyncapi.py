@@ -72,7 +72,7 @@ def test_every_reference_leads_somewhere() -> None:
 
 
 def test_topics_are_those_that_are_made(tmp_path: Path) -> None:
-    """Their names, partitions and settings, as `tocsin topics --apply` has them by default."""
+    """Their names, partitions and settings, as `tocsin topics create` has them by default."""
     path = Path(configuration(tmp_path))
     path.write_text("kafka: {bootstrap: 'h:1'}\n" + path.read_text())
     alarms = load(path, environ={})

@@ -151,7 +151,7 @@ def _configured(broker: GuardedBroker, folder: Path, name: str) -> Path:
 def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_path: Path) -> None:
     """Topics are made, events are sent, a worker decides, an analyst watches, a feed grows."""
     custodian = str(_configured(guarded, tmp_path, "custodian"))
-    made = tocsin("topics", custodian, "--apply", "--partitions", "2")
+    made = tocsin("topics", "create", custodian, "--partitions", "2")
     assert made.exit_code == 0, made.output
     config = _configured(guarded, tmp_path, "tocsin")
     worker = Command.start(tmp_path / "worker", "run", config, "--log-format", "json")
@@ -188,7 +188,7 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
         ("ledger", custodian, "mark-spent"),
         ("ledger", custodian, "verify", "--topics"),
         ("ledger", custodian, "claim", "--yes"),
-        ("grow", custodian, "badges", "--partitions", "3", "--yes"),
+        ("topics", "add-partitions", custodian, "badges", "--partitions", "3", "--yes"),
     ):
         done = tocsin(*words)
         assert done.exit_code == 0, (words, done.output)

@@ -77,7 +77,7 @@ def test_unfit_topics_are_refused_at_the_start(broker: Broker, tmp_path: Path) -
         for key, (bad, wanted) in _UNFIT.items():
             one = _scenario(broker, tmp_path, key)
             broker.create_topic(one.topic, 2, {key: bad})
-            check(one.alarms(), apply=True, partitions=2)
+            check(one.alarms(), create_missing=True, partitions=2)
             with pytest.raises(LogChangedError, match=re.escape(wanted)) as caught:
                 check_feeds(one.alarms())
             assert len(caught.value.message.splitlines()) == 1, caught.value.message
@@ -90,7 +90,7 @@ def test_unfit_topics_are_refused_at_the_start(broker: Broker, tmp_path: Path) -
     needed = int(re.search(r"retention\.ms=(\d+) or more", said)[1])  # type: ignore[index]
     assert needed > 60_000
     assert f"topic {missing.topic!r} does not exist" in unsaid, unsaid
-    assert "tocsin topics FILE --apply" in unsaid
+    assert "tocsin topics create FILE" in unsaid
 
 
 def test_added_partitions_stop_a_worker(broker: Broker, running: Mapping[str, Scenario]) -> None:
@@ -103,9 +103,17 @@ def test_added_partitions_stop_a_worker(broker: Broker, running: Mapping[str, Sc
     again = scenario.start_worker()
     assert again.ended() == 2, again.text()
     assert "partitions 2 -> 3" in again.text()
-    assert "tocsin grow FILE badges --partitions 3" in again.text()
+    assert "tocsin topics add-partitions FILE badges --partitions 3" in again.text()
     grown = tocsin(
-        "grow", str(scenario.config), "badges", "--partitions", "3", "--settle", "1s", "--yes"
+        "topics",
+        "add-partitions",
+        str(scenario.config),
+        "badges",
+        "--partitions",
+        "3",
+        "--settle",
+        "1s",
+        "--yes",
     )
     assert grown.exit_code == 0, grown.output
     (growth,) = _growths(scenario)
@@ -179,7 +187,7 @@ def _scenario(broker: Broker, folder: Path, name: str) -> Scenario:
 
 
 def _created(scenario: Scenario) -> list[str]:
-    return check(scenario.alarms(), apply=True, partitions=scenario.partitions)
+    return check(scenario.alarms(), create_missing=True, partitions=scenario.partitions)
 
 
 def _set(broker: Broker, topic: str, key: str, value: str) -> None:

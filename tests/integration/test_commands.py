@@ -62,9 +62,9 @@ def configured(folder: Path, broker: Broker) -> Path:
 def test_history_goes_through_kafka_by_commands(broker: Broker, tmp_path: Path) -> None:
     """Topics, replay, run --json, verify: every line is JSON, every window is decided once."""
     path = configured(tmp_path, broker)
-    missing = run("topics", path)
-    assert (missing.exit_code, "--apply" in missing.stderr) == (2, True)
-    assert run("topics", path, "--apply", "--partitions", "2").exit_code == 0
+    missing = run("topics", "check", path)
+    assert (missing.exit_code, "tocsin topics create FILE" in missing.stderr) == (2, True)
+    assert run("topics", "create", path, "--partitions", "2").exit_code == 0
     badges = path.with_name("badges.jsonl")
     for _ in range(2):  # the second one finds nothing left to write
         assert run("load", path, badges).exit_code == 0

@@ -111,7 +111,7 @@ class _Soak:
         # What leaves is dated by the broker: how long alarms took is read off the topic itself.
         for topic in ("soak.decisions", "soak.alarms"):
             self._broker.create_topic(topic, 1)
-        self._tocsin("topics", "--apply", "--partitions", str(PARTITIONS))
+        self._tocsin("topics create", "--partitions", str(PARTITIONS))
         self._tocsin("ledger", "status")
         watch_partials(self._database)
 
@@ -235,7 +235,7 @@ class _Soak:
     def _tocsin(self, *command: str) -> str:
         """Run a command on the configuration; it has to end well."""
         name, *rest = command
-        done = run_command(self._folder, name, str(self._config), *rest)
+        done = run_command(self._folder, *name.split(), str(self._config), *rest)
         if done.returncode != 0:
             raise AssertionError(f"tocsin {' '.join(command)}: {done.stdout}{done.stderr}")
         return done.stdout

@@ -223,8 +223,8 @@ class Scenario:
         return self._loaded[1]
 
     def create_topics(self) -> None:
-        """Create every topic as ``tocsin topics --apply`` does."""
-        problems = check(self.alarms(), apply=True, partitions=self.partitions)
+        """Create every topic as ``tocsin topics create`` does."""
+        problems = check(self.alarms(), create_missing=True, partitions=self.partitions)
         if problems:
             raise AssertionError("\n".join(problems))
 

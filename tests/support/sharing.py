@@ -27,7 +27,7 @@ _MINUTES: Final = (
     "soak/test_soak.py",
     "integration/test_up.py",
     "integration/test_crash_matrix.py",
-    "integration/test_growth.py",
+    "integration/test_add_partitions.py",
     "integration/test_reference_feeds.py",
     "integration/test_restore_drill.py",
     "integration/test_acls.py",

@@ -24,7 +24,7 @@ _TOPICS: Final = ("alarms", "decisions", "counts", "doorbell", "ledgers")
 _HEAD: Final = """\
 # {file} once more, to try it on Kafka with made-up events: nothing of it touches the real one.
 #
-#   tocsin topics {name} --apply
+#   tocsin topics create {name}
 #   tocsin run {name}
 #   tocsin load {name} EVENTS
 #   tocsin watch {name} --from-beginning

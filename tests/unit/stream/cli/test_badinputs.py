@@ -208,7 +208,7 @@ _SASL = (
 )
 _NO_SASL, _OTHER, _YES = 34, 33, 0
 _EVERY_CLIENT = (
-    "topics alarms.yaml",
+    "topics check alarms.yaml",
     "watch alarms.yaml",
     "export alarms.yaml badges out.parquet",
 )
@@ -250,13 +250,15 @@ def test_another_protocol_is_named(folder: Path, code: int, security: str, phras
     stop = threading.Event()
     with closing(listener(code, stop)) as server:
         address = f"127.0.0.1:{server.getsockname()[1]}"
-        broker_refused(folder, "topics alarms.yaml", address, phrase, security)
+        broker_refused(folder, "topics check alarms.yaml", address, phrase, security)
         stop.set()
 
 
 def test_an_unknown_host_is_named(folder: Path) -> None:
     """The name is what is wrong, and not the broker."""
-    broker_refused(folder, "topics alarms.yaml", "no-such-host.invalid:9092", "host is not known")
+    broker_refused(
+        folder, "topics check alarms.yaml", "no-such-host.invalid:9092", "host is not known"
+    )
 
 
 def test_the_process_ends_as_the_command_does(folder: Path) -> None:

@@ -123,7 +123,6 @@ def test_what_no_clock_or_two_clocks_show_is_refused(
         "inspect": ("--replay", str(decided / "badges.jsonl")),
         "ledger losses": ("crowd",),
         "ledger archive": (str(decided / "old"),),
-        "grow": ("badges", "--partitions", "4"),
     }.get(words, ())
     result = tocsin(command, str(decided / "alarms.yaml"), *rest, *more, name, text)
     told = " ".join(result.stderr.split())

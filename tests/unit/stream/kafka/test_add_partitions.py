@@ -14,7 +14,7 @@ from accountant.records import LogIdentity
 from accountant.units import PrivacyUnit
 from stream.config.loading import load
 from stream.decisions.registration import registration, terms_of
-from stream.kafka import growth
+from stream.kafka import add_partitions as growth
 from stream.kafka.topics import TopicFacts
 from stream.model.alarms import scope_of
 
@@ -143,7 +143,7 @@ def grow(alarms: Alarms, ledger: Ledger, topic: Topic) -> Callable[..., Growth |
     def call(feed: str = "badges", partitions: int = 5, **options: Any) -> Growth | None:
         given = {"settle_ms": 60_000, "clock_ms": lambda: topic.now_ms, "say": lambda _text: None}
         given["agree"] = lambda _planned: None
-        return growth.grow(alarms, ledger, feed, partitions, **{**given, **options})
+        return growth.add_partitions(alarms, ledger, feed, partitions, **{**given, **options})
 
     return call
 

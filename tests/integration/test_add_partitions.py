@@ -60,7 +60,17 @@ main(sys.argv[1:], prog_name="tocsin")
 
 def grow(scenario: Scenario, die: str = "never") -> subprocess.CompletedProcess[str]:
     """Run the command; it is killed when it has ``announced``, or has ``made`` the partitions."""
-    given = ["grow", str(scenario.config), "badges", "--partitions", "5", "--settle", "4s", "--yes"]
+    given = [
+        "topics",
+        "add-partitions",
+        str(scenario.config),
+        "badges",
+        "--partitions",
+        "5",
+        "--settle",
+        "4s",
+        "--yes",
+    ]
     return subprocess.run(
         [sys.executable, "-c", COMMAND, die, *given],
         cwd=ROOT,

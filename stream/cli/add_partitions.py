@@ -1,4 +1,4 @@
-"""``tocsin grow``: more partitions for a feed, under the same ledger and budget."""
+"""``tocsin topics add-partitions``: more for a feed, under the same ledger and budget."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import click
 from stream.build import open_ledger, wall_clock_ms
 from stream.cli.options import YES
 from stream.cli.shared import FILE, load_alarms, require_ledger_file
-from stream.kafka.growth import SETTLE_MS, denied_by
-from stream.kafka.growth import grow as more_partitions
+from stream.kafka.add_partitions import SETTLE_MS, denied_by
+from stream.kafka.add_partitions import add_partitions as more_partitions
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
     from stream.model.alarms import Alarms
 
-__all__ = ["grow"]
+__all__ = ["add_partitions"]
 
 _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000}
 
 
-@click.command()
+@click.command("add-partitions")
 @click.argument("file", type=FILE)
 @click.argument("feed")
 @click.option(
@@ -44,7 +44,7 @@ _UNITS_MS = {"s": 1_000, "m": 60_000, "h": 3_600_000}
     help="How long sensors may take to learn of new partitions, and what they sent to arrive.",
 )
 @YES
-def grow(file: Path, feed: str, *, partitions: int, settle: str, yes: bool) -> None:
+def add_partitions(file: Path, feed: str, *, partitions: int, settle: str, yes: bool) -> None:
     """Give FEED more partitions, under the same ledger and budget.
 
     Windows that may have events of before and after are denied as repartitioned, uncharged; all

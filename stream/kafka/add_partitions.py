@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.model.feeds import Feed
 
-__all__ = ["SETTLE_MS", "Denied", "denied_by", "grow"]
+__all__ = ["SETTLE_MS", "Denied", "add_partitions", "denied_by"]
 
 SETTLE_MS: Final = 10 * 60_000
 """Until every sensor routes over new partitions: clients ask for a topic's partitions every 5
@@ -63,7 +63,7 @@ class Denied:
     end_ms: int
 
 
-def grow(
+def add_partitions(
     alarms: Alarms,
     ledger: Ledger,
     name: str,
@@ -189,7 +189,7 @@ class _Work:
             raise LogChangedError(
                 f"topic {self.feed.topic!r} has {facts.partitions} partitions, the ledger knows of "
                 f"{known.newest}",
-                hint=f"take these on first: `tocsin grow FILE {name} --partitions "
+                hint=f"take these on first: `tocsin topics add-partitions FILE {name} --partitions "
                 f"{facts.partitions}`",
             )
         # What Kafka would refuse is not announced: windows would be denied for nothing.
