@@ -148,7 +148,7 @@ class Writing:
             raise ClockError(
                 f"the clock stands {behind_ms} ms before the last time the ledger saw",
                 hint="set this machine's clock right; where it is, and was ahead before: "
-                "`tocsin ledger FILE set-clock`; nothing was written",
+                "`tocsin ledger FILE reset-clock`; nothing was written",
             )
         if -behind_ms > CLOCK_GRAIN_MS:
             self.tx.counters.put(CLOCK, now_ms, now_ms)

@@ -33,10 +33,10 @@ __all__ = ["Heads"]
 _SUFFIX: Final = ".heads"
 _LONG: Final = 1 << 18  # bytes: some thousands of heads, which a start compares in a second
 _PERSON: Final = b"tocsin.head"
-_CHARGES: Final = "`tocsin ledger FILE mark-spent`, after replays with `--published FILE.jsonl`"
+_CHARGES: Final = "`tocsin ledger FILE reconcile`, after replays with `--published FILE.jsonl`"
 _TAKES_OVER: Final = (
-    "`tocsin ledger FILE claim`, after replays `tocsin ledger FILE claim --replay PATH --published "
-    "FILE.jsonl`"
+    "`tocsin ledger FILE take-ownership`, after replays `tocsin ledger FILE take-ownership"
+    " --replay PATH --published FILE.jsonl`"
 )
 
 

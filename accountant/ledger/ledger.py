@@ -208,7 +208,7 @@ class Ledger:
             return registered(state, query).cursor_ms
 
     def effective_from(self, query: str) -> int:
-        """Return the start (ms) of the first window its accepted change decides; 0 without one.
+        """Return the start (ms) of the first window its applied change decides; 0 without one.
 
         Undecided windows that start before it can only be denied.
         """

@@ -1,7 +1,7 @@
 """What a ledger is pinned to: budgets, logs and queries.
 
 The first registration is appended, later ones compare: a configuration or a log that changed under
-a ledger is refused, unless the change was accepted at a window boundary.
+a ledger is refused, unless the change was applied at a window boundary.
 """
 
 from __future__ import annotations
@@ -169,7 +169,7 @@ class Pins:
             )
             self._end(writing, row, changed)
 
-    def retire_query(self, query: str) -> None:
+    def remove_alarm(self, query: str) -> None:
         """End a query: its reservations are released, its charges stay; idempotent."""
         with self._door.write() as writing:
             row = registered(writing.state, query)

@@ -39,7 +39,7 @@ class QueryProgress:
     Args:
         query: its name.
         cursor_ms: start of its oldest undecided window.
-        reconfigured: whether an accepted change takes effect behind that window, which can only be
+        reconfigured: whether an applied change takes effect behind that window, which can only be
             denied then.
         counted: whether any count waits for a decision of the query.
     """

@@ -53,7 +53,7 @@ class Upkeep:
             last = (one.last_ms for query in state.queries.values() for one in query.ended.values())
             return max(last, default=None)
 
-    def set_clock(self) -> tuple[int, int]:
+    def reset_clock(self) -> tuple[int, int]:
         """Put the mark of time at the clock's, where a clock that ran ahead had taken it along.
 
         Nothing is drawn again: what was decided stays decided, and cursors stay. The log keeps
@@ -69,7 +69,7 @@ class Upkeep:
             counters.put(CLOCK, now_ms, now_ms)
             return before_ms, now_ms
 
-    def mark_spent(self, seen: Sequence[SeenDecision]) -> int:
+    def reconcile(self, seen: Sequence[SeenDecision]) -> int:
         """Take released decisions over as spent, and return how many were new.
 
         Their cost is charged beside anything this ledger charged itself, their windows are never

@@ -178,7 +178,7 @@ class Registered(Entry, frozen=True):
 
 
 class Changed(Entry, frozen=True):
-    """A query's new configuration was accepted, from the window that starts at an instant on.
+    """A query's new configuration was applied, from the window that starts at an instant on.
 
     What was open of it is given back; its run, its noisy counts and its partials are dropped.
     """

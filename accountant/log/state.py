@@ -214,7 +214,7 @@ class Query:
         shapes: which rows its cells cover, by fingerprint.
         share_units: what it keeps of every period.
         drawn: what it holds of a period, since it has a share.
-        effective_from_ms: start of the first window that an accepted change decides.
+        effective_from_ms: start of the first window that an applied change decides.
         retired: whether it decides no more.
         sequence: number of its last decision.
         ended: windows by outcome and reason.

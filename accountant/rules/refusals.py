@@ -39,7 +39,7 @@ __all__ = [
     "same_share",
 ]
 
-ACCEPT = "undo the change, or take it on at a window boundary with `tocsin ledger FILE accept`"
+APPLY = "undo the change, or apply it at a window boundary with `tocsin ledger FILE apply`"
 OTHER_LEDGER = "sqlite:///.tocsin/NAME.db"
 NEW_LEDGER = (
     f"undo the change, or start a new ledger (write `ledger: {OTHER_LEDGER}` in the "
@@ -101,7 +101,7 @@ def same_query(stored: Query, given: QueryRegistration) -> None:
         changed = list(_differences(stored.definition, given.definition))
         named = ", ".join(changed[:MOST_DIFFERENCES]) or "how it is computed"
         raise ConfigChangedError(
-            f"query {stored.query!r} differs from the registered one in {named}", hint=ACCEPT
+            f"query {stored.query!r} differs from the registered one in {named}", hint=APPLY
         )
 
 
@@ -248,14 +248,14 @@ def same_fingerprint(stored: Query, fingerprint: str) -> None:
     if stored.fingerprint != fingerprint:
         raise ConfigChangedError(
             f"query {stored.query!r} runs under another configuration than the registered one",
-            hint="restart this worker with the configuration that was accepted last",
+            hint="restart this worker with the configuration that was applied last",
         )
 
 
 def in_turn(stored: Query, key: WindowKey, next_start_ms: int, *, deny: bool) -> None:
     """Refuse a window that is not the oldest undecided one of its query.
 
-    While the cursor stands before an accepted change, windows that start before the change can only
+    While the cursor stands before an applied change, windows that start before the change can only
     be denied, and starts that the new calendar doesn't have may be stepped over.
     """
     if next_start_ms <= key.start_ms:
@@ -263,7 +263,7 @@ def in_turn(stored: Query, key: WindowKey, next_start_ms: int, *, deny: bool) ->
     boundary_ms = stored.effective_from_ms
     if boundary_ms is not None and key.start_ms < boundary_ms and not deny:
         raise ConfigChangedError(
-            f"a window of {key.query!r} starts before the accepted change takes effect",
+            f"a window of {key.query!r} starts before the applied change takes effect",
             hint="deny it",
         )
     steps_over = boundary_ms is not None and stored.cursor_ms < min(boundary_ms, key.start_ms)
@@ -292,7 +292,7 @@ def all_known(drawing: Iterable[str], scope: str, known: Collection[str]) -> Non
             f"budget {scope!r} is also drawn on by {', '.join(map(repr, others))}, which this "
             "configuration does not have",
             hint="run all alarms of a budget from one configuration; end one that was removed with "
-            f"`tocsin ledger FILE retire {others[0]}`",
+            f"`tocsin ledger FILE remove-alarm {others[0]}`",
         )
 
 
@@ -309,7 +309,7 @@ def _wall(terms: BudgetTerms) -> str:
 def _not_retired(stored: Query) -> None:
     if stored.retired:
         raise ConfigChangedError(
-            f"query {stored.query!r} was retired", hint="give the alarm a new name"
+            f"query {stored.query!r} was removed", hint="give the alarm a new name"
         )
 
 

@@ -17,7 +17,7 @@ from stream.build import wall_clock_ms
 from stream.cli.console import losses_table, status_tables
 from stream.cli.main import Suggesting
 from stream.cli.options import JSON_LINES, YES, published
-from stream.cli.restore import claim, mark_spent, set_clock
+from stream.cli.restore import reconcile, reset_clock, take_ownership
 from stream.cli.retention import archive, opened_ledger, refuse_other_budgets, warn_of_orphans
 from stream.cli.shared import BAD_INPUT, FILE, echo_json, load_alarms
 from stream.cli.timestamps import TIME, past_ms
@@ -27,7 +27,7 @@ from stream.custody.archive import (
     decisions_in,
     missing_in,
 )
-from stream.custody.changes import accept_changes
+from stream.custody.changes import apply_changes
 from stream.custody.history import entry_fields, log_lines
 from stream.custody.losses import predicate_losses
 from stream.custody.published import Records
@@ -256,12 +256,12 @@ def log(load: Callable[[], Alarms], alarm: str | None, since: str | None) -> Non
             click.echo(line)
 
 
-@ledger.command()
+@ledger.command("remove-alarm")
 @click.argument("alarm")
 @YES
 @click.pass_obj
-def retire(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
-    """End an alarm that was removed from the configuration, for good.
+def remove_alarm(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
+    """Remove an alarm that is no longer in the configuration, for good.
 
     Its reservations are given back, so that windows that wait for them go on; what it spent stays
     spent. Its name cannot be used again.
@@ -270,7 +270,7 @@ def retire(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
     if alarm in alarms.running:
         raise LedgerError(
             f"alarm {alarm!r} is in the configuration",
-            hint="remove it first, and restart the workers",
+            hint="take it out first, and restart the workers",
         )
     with opened_ledger(alarms) as opened:
         known = opened.reports.status().queries
@@ -280,7 +280,7 @@ def retire(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
                 hint=f"not in the configuration are: {_others(alarms, known) or 'none'}",
             )
         if known[alarm].retired:
-            click.echo(f"{alarm}: retired already")
+            click.echo(f"{alarm}: removed already")
             return
         if known[alarm].unpublished:
             click.echo(
@@ -290,9 +290,10 @@ def retire(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
             )
         if not yes:
             budget = known[alarm].scope
-            click.confirm(f"end {alarm!r} on budget {budget!r} for good?", abort=True, err=True)
-        opened.pins.retire_query(alarm)
-    click.echo(f"{alarm}: retired")
+            question = f"remove {alarm!r} from budget {budget!r} for good?"
+            click.confirm(question, abort=True, err=True)
+        opened.pins.remove_alarm(alarm)
+    click.echo(f"{alarm}: removed")
 
 
 @ledger.command()
@@ -314,15 +315,15 @@ def backup(load: Callable[[], Alarms], path: Path) -> None:
 
 @ledger.command()
 @click.pass_obj
-def accept(load: Callable[[], Alarms]) -> None:
-    """Take the changed configuration on, from the next window boundary of every changed alarm.
+def apply(load: Callable[[], Alarms]) -> None:
+    """Apply the changed configuration from the next window boundary of every changed alarm.
 
     Windows that began before are denied, uncharged. Stop all workers first.
     """
     alarms = load()
     with opened_ledger(alarms) as opened:
         refuse_other_budgets(alarms, opened)
-        lines = accept_changes(alarms, opened, now_ms=wall_clock_ms())
+        lines = apply_changes(alarms, opened, now_ms=wall_clock_ms())
     for line in lines:
         click.echo(line)
     if not lines:
@@ -356,7 +357,7 @@ def _others(alarms: Alarms, known: Mapping[str, QueryStatus]) -> str:
     return ", ".join(q.query for q in known.values() if q.query not in alarms.running)
 
 
-ledger.add_command(mark_spent)
-ledger.add_command(claim)
-ledger.add_command(set_clock)
+ledger.add_command(reconcile)
+ledger.add_command(take_ownership)
+ledger.add_command(reset_clock)
 ledger.add_command(archive)

@@ -50,6 +50,11 @@ RENAMED: Final = {
     "deliver": "notify",
     "dump": "export",
     "grow": "topics add-partitions",
+    "accept": "ledger FILE apply",
+    "claim": "ledger FILE take-ownership",
+    "mark-spent": "ledger FILE reconcile",
+    "retire": "ledger FILE remove-alarm",
+    "set-clock": "ledger FILE reset-clock",
 }
 """Names that commands had, and what they are called."""
 
@@ -95,7 +100,7 @@ class Suggesting(click.Group):
             from stream.config.scalars import closest  # noqa: PLC0415  # help is quicker without
 
             instead = RENAMED.get(name)
-            hint = f"it is `{instead}` now" if instead else closest(name, self.commands)
+            hint = f"it is `tocsin {instead}` now" if instead else closest(name, self.commands)
             ctx.fail(f"No such command {name!r}: {hint}")
         return super().resolve_command(ctx, args)
 

@@ -1,4 +1,4 @@
-"""``tocsin ledger FILE mark-spent``, ``claim``, ``set-clock``: a stopped ledger goes on."""
+"""``reconcile``, ``take-ownership`` and ``reset-clock`` of a ledger: a stopped one goes on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
     from stream.model.alarms import Alarms
 
-__all__ = ["claim", "mark_spent", "set_clock"]
+__all__ = ["reconcile", "reset_clock", "take_ownership"]
 
 _FORGET = click.option(
     "--forget-what-is-gone",
@@ -39,11 +39,11 @@ _PUBLISHED = published(
 )
 
 
-@click.command("mark-spent")
+@click.command("reconcile")
 @_PUBLISHED
 @_FORGET
 @click.pass_obj
-def mark_spent(load: Callable[[], Alarms], saved: tuple[Path, ...], *, forget: bool) -> None:
+def reconcile(load: Callable[[], Alarms], saved: tuple[Path, ...], *, forget: bool) -> None:
     """Charge published decisions that the ledger does not have.
 
     For a ledger that was lost, or restored from an older copy: what the decisions topic shows, or
@@ -61,7 +61,7 @@ def mark_spent(load: Callable[[], Alarms], saved: tuple[Path, ...], *, forget: b
     click.echo(f"{charged} decision(s) taken over as spent, of {compared} compared")
 
 
-@click.command()
+@click.command("take-ownership")
 @click.option(
     "--replay",
     "replayed",
@@ -73,7 +73,7 @@ def mark_spent(load: Callable[[], Alarms], saved: tuple[Path, ...], *, forget: b
 @_FORGET
 @YES
 @click.pass_obj
-def claim(
+def take_ownership(
     load: Callable[[], Alarms],
     replayed: tuple[str, ...],
     saved: tuple[Path, ...],
@@ -81,7 +81,7 @@ def claim(
     forget: bool,
     yes: bool,
 ) -> None:
-    """Take the feeds over from another ledger, with all that it spent on them.
+    """Take ownership of the feeds from another ledger, with all that it spent on them.
 
     For a ledger that was lost, or is given up. Stop whoever works with it first: what leaves it
     meanwhile is not charged. Of files, --published says what it spent.
@@ -101,11 +101,11 @@ def _claim_topics(alarms: Alarms, opened: Ledger, *, forget: bool, yes: bool) ->
 
     for ledger_id, held in takeover.held_by_others(alarms, opened).items():
         since = moment_text(from_iso_utc(held.since), alarms.timezone)
-        click.echo(f"topic {held.topic}: claimed by ledger {ledger_id} on {since}")
+        click.echo(f"topic {held.topic}: owned by ledger {ledger_id} on {since}")
     _confirm(alarms, yes=yes)
     done = takeover.transfer(alarms, opened, forget=forget)
     click.echo(f"{done.charged} decision(s) taken over as spent, of {done.compared} compared")
-    click.echo(f"claimed: {', '.join(done.feeds) or 'nothing, it holds every feed'}")
+    click.echo(f"taken over: {', '.join(done.feeds) or 'nothing, it holds every feed'}")
 
 
 def _claim_files(
@@ -127,7 +127,7 @@ def _claim_files(
     claims = claims_on(contents, alarms, opened)
     others = claims.others()
     for path, held in others.items():
-        click.echo(f"{path}: claimed by ledger {held.ledger} at {held.place}")
+        click.echo(f"{path}: owned by ledger {held.ledger} at {held.place}")
     if others and not (saved or forget):
         raise LedgerError(
             "what another ledger spent on these files is not known",
@@ -140,7 +140,8 @@ def _claim_files(
     for path in claims.take_over():
         click.echo(f"note: {path} is in a folder where this user cannot write", err=True)
     click.echo(f"{charged} decision(s) taken over as spent, of {len(seen)} compared")
-    click.echo(f"claimed: {', '.join(map(str, others)) or 'nothing, no other ledger holds them'}")
+    taken = ", ".join(map(str, others)) or "nothing, no other ledger holds them"
+    click.echo(f"taken over: {taken}")
 
 
 def _confirm(alarms: Alarms, *, yes: bool) -> None:
@@ -149,11 +150,11 @@ def _confirm(alarms: Alarms, *, yes: bool) -> None:
         click.confirm(f"hand them to the ledger at {place} for good?", abort=True, err=True)
 
 
-@click.command("set-clock")
+@click.command("reset-clock")
 @YES
 @click.pass_obj
-def set_clock(load: Callable[[], Alarms], *, yes: bool) -> None:
-    """Put the ledger's mark of time back to this machine's clock.
+def reset_clock(load: Callable[[], Alarms], *, yes: bool) -> None:
+    """Reset the ledger's clock to this machine's.
 
     For a ledger whose workers ran on a clock that was ahead: it refuses every clock that is right.
     Nothing is drawn again. Set this machine's clock right first.
@@ -164,7 +165,7 @@ def set_clock(load: Callable[[], Alarms], *, yes: bool) -> None:
         if not yes:
             now = moment_text(wall_clock_ms(), alarms.timezone)
             click.confirm(f"is it {now} now, by a clock you trust?", abort=True, err=True)
-        before_ms, now_ms = opened.upkeep.set_clock()
+        before_ms, now_ms = opened.upkeep.reset_clock()
     before, now = (moment_text(at_ms, alarms.timezone) for at_ms in (before_ms, now_ms))
     click.echo(f"the mark stood at {before}, and stands at {now}")
 
@@ -178,5 +179,5 @@ def _from_kafka(alarms: Alarms, opened: Ledger, *, forget: bool) -> tuple[int, i
     require_kafka(alarms, hint="give what replays printed: --published FILE.jsonl")
     from stream.kafka import takeover  # noqa: PLC0415  # imports Kafka's client
 
-    done = takeover.mark_spent(alarms, opened, forget=forget)
+    done = takeover.reconcile(alarms, opened, forget=forget)
     return done.charged, done.compared

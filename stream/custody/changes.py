@@ -12,10 +12,10 @@ if TYPE_CHECKING:
     from accountant.records import LedgerStatus
     from stream.model.alarms import Alarms
 
-__all__ = ["accept_changes", "orphan_warning", "orphans"]
+__all__ = ["apply_changes", "orphan_warning", "orphans"]
 
 
-def accept_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
+def apply_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
     """Accept every changed alarm; return one line for each.
 
     A feed with a declared history is read again, so its change takes effect at the oldest undecided
@@ -37,7 +37,7 @@ def accept_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
         from_ms = calendar.bounds(index)[0]
         opened.pins.accept_change(registration(query, alarms, 0), from_ms)
         since = moment_text(from_ms, alarms.timezone)
-        lines.append(f"{query.id}: accepted, in force from {since}")
+        lines.append(f"{query.id}: applied, in force from {since}")
     return lines
 
 
@@ -61,5 +61,5 @@ def orphan_warning(alarm: str) -> str:
     return (
         f"alarm {alarm!r} is in the ledger and not in the configuration: other windows may wait "
         "for ever for what it reserved, and nothing is archived past it; "
-        f"put it back, or end it with `tocsin ledger FILE retire {alarm}`"
+        f"put it back, or end it with `tocsin ledger FILE remove-alarm {alarm}`"
     )

@@ -55,7 +55,7 @@ def take_over(alarms: Alarms, opened: Ledger, seen: Sequence[SeenDecision]) -> i
     _refuse_another_unit(alarms, [one for one in seen if one.scope not in known])
     for budget in sorted({*scopes_of(alarms), *({one.scope for one in seen} - known)}):
         opened.pins.register_budget(terms_of(alarms, budget))
-    adopted = opened.upkeep.mark_spent(seen)
+    adopted = opened.upkeep.reconcile(seen)
     opened.heads.begin()
     return adopted
 

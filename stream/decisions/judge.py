@@ -109,7 +109,7 @@ class Judge:
         """Return the queries that may have a window to decide, from one short read.
 
         A window is looked at once something was counted in it, or its cut has passed (for
-        timeouts), or an accepted change takes effect behind it. Of others there is nothing to say.
+        timeouts), or an applied change takes effect behind it. Of others there is nothing to say.
         """
         now_ms = self._clock_ms()
         stands = [each for each in self._ledger.progress.queries() if each.query in self._queries]

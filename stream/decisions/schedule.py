@@ -68,7 +68,7 @@ class Schedule:
 
 
 def oldest_index(query: Query, cursor_ms: int) -> int:
-    """Return the oldest undecided window; an accepted change may have cut time up anew."""
+    """Return the oldest undecided window; an applied change may have cut time up anew."""
     return query.calendar.next_active(query.calendar.first_starting_at(cursor_ms))
 
 

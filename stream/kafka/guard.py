@@ -143,7 +143,7 @@ def check_ledger(alarms: Alarms, ledger: Ledger, others: Collection[str] = ()) -
             f"{len(unknown)} published decision(s), the first of {first.query!r} for the window "
             f"from {since} on, are missing from this ledger: it was restored "
             "from an older copy, or another ledger serves this topic",
-            hint="restore the newest copy, or charge the gap: `tocsin ledger FILE mark-spent`",
+            hint="restore the newest copy, or charge the gap: `tocsin ledger FILE reconcile`",
         )
 
 

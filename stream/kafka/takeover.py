@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["TakenOver", "held_by_others", "mark_spent", "transfer"]
+__all__ = ["TakenOver", "held_by_others", "reconcile", "transfer"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def held_by_others(alarms: Alarms, ledger: Ledger) -> dict[str, Claim]:
     return _witnessed(alarms, ledger, check_feeds(alarms), others)
 
 
-def mark_spent(alarms: Alarms, ledger: Ledger, *, forget: bool = False) -> TakenOver:
+def reconcile(alarms: Alarms, ledger: Ledger, *, forget: bool = False) -> TakenOver:
     """Charge the published decisions that a ledger lacks, so that it may go on.
 
     Args:

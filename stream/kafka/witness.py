@@ -37,10 +37,9 @@ if TYPE_CHECKING:
 __all__ = ["Witness"]
 
 _SILENT_S: Final = 60.0  # a client goes on asking a broker that is gone
-_CLAIM: Final = "`tocsin ledger FILE claim` takes it over, with what was spent"
+_CLAIM: Final = "`tocsin ledger FILE take-ownership` takes it over, with what was spent"
 _NEWEST: Final = (
-    "use the newest copy and no other, or charge what was published: `tocsin ledger FILE "
-    "mark-spent`"
+    "use the newest copy and no other, or charge what was published: `tocsin ledger FILE reconcile`"
 )
 
 

@@ -82,9 +82,9 @@ class FileClaims:
             raise FeedClaimedError(
                 f"{path} is held by ledger {claim.ledger} at {claim.place}, and this is ledger "
                 f"{self._mine.ledger}: what is spent on its people is one ledger's to know",
-                hint="use that ledger; where it is lost or given up, `tocsin ledger FILE claim "
-                "--replay ...` takes the file over, with what was spent; to try on made-up data, "
-                "`tocsin run FILE --replay ... --dry-run` needs no ledger",
+                hint="use that ledger; where it is lost or given up, `tocsin ledger FILE "
+                "take-ownership --replay ...` takes the file over, with what was spent; to try on "
+                "made-up data, `tocsin run FILE --replay ... --dry-run` needs no ledger",
             )
 
     def claim(self) -> list[Path]:

@@ -302,7 +302,8 @@ def _stuck(awaited: WindowKey | None) -> LedgerError:
         )
     return LedgerError(
         f"whether the budget carries the next window depends on how one of {awaited.query!r} ends",
-        hint=f"replay its feed too, or end it with `tocsin ledger FILE retire {awaited.query}`",
+        hint="replay its feed too, or end it with `tocsin ledger FILE remove-alarm"
+        f" {awaited.query}`",
     )
 
 

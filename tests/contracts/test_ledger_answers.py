@@ -59,6 +59,6 @@ def test_a_budget_is_served_only_for_who_knows_all_of_it(ledger: Ledger) -> None
         ledger.admit("s", requests([a], 20), alarms={"a"})
     assert ledger.frontier("s") is None
     ledger.admit("s", requests([a, b], 20), alarms={"a", "b"})
-    ledger.pins.retire_query("b")
+    ledger.pins.remove_alarm("b")
     ledger.admit("s", requests([a], 40), alarms={"a"})
     assert ledger.answer(a.key(3)) is Answer.RESERVED

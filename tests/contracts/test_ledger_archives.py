@@ -349,12 +349,12 @@ def test_a_decision_found_beside_what_is_gone_counts_on_top(ledger: Ledger) -> N
     assert known is not None
     assert ended_in(moved(ledger, 40)) == 4
     other = on_the_topic(known, ledger_id="other", epsilon_units=3)
-    assert ledger.upkeep.mark_spent([on_the_topic(known)]) == 0, "it is known"
-    assert ledger.upkeep.mark_spent([other]) == 1
+    assert ledger.upkeep.reconcile([on_the_topic(known)]) == 0, "it is known"
+    assert ledger.upkeep.reconcile([other]) == 1
     assert held(ledger) == spent + 3
-    assert ledger.upkeep.mark_spent([on_the_topic(known, ledger_id="third", epsilon_units=1)]) == 1
+    assert ledger.upkeep.reconcile([on_the_topic(known, ledger_id="third", epsilon_units=1)]) == 1
     assert held(ledger) == spent + 4
-    assert ledger.upkeep.mark_spent([other]) == 0
+    assert ledger.upkeep.reconcile([other]) == 0
     must_verify(ledger)
 
 
@@ -366,7 +366,7 @@ def test_gaps_in_the_numbers_are_no_marks(ledger: Ledger) -> None:
     last = ledger.decision(a.key(1))
     assert last is not None
     lost = on_the_topic(last, sequence=7, start_ms=20, end_ms=30)
-    ledger.upkeep.mark_spent([replace(lost, next_start_ms=30)])
+    ledger.upkeep.reconcile([replace(lost, next_start_ms=30)])
     for index in range(3, 7):
         ledger.admit("s", [a.request(index)])
         deny(ledger, a, index)

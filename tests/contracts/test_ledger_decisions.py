@@ -78,7 +78,7 @@ def test_a_mark_that_a_wrong_clock_took_along_is_put_back(ledger: Ledger, clock:
     clock.now_ms = right_ms
     with pytest.raises(ClockError, match="before the last time"):
         settle(ledger, A, 1)
-    assert ledger.upkeep.set_clock() == (right_ms + 86_400_000, right_ms)
+    assert ledger.upkeep.reset_clock() == (right_ms + 86_400_000, right_ms)
     assert settle(ledger, A, 0) == first
     assert settle(ledger, A, 1).sequence == 2
     assert ledger.journal.entries()["clock_set"].times == 1

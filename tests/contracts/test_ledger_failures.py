@@ -151,8 +151,8 @@ def test_a_restored_backup_is_noticed_and_marked_as_spent(tmp_path: Path) -> Non
         assert ledger.upkeep.unknown_decisions(topic) == []
     with open_ledger(f"sqlite:///{backup}") as restored:
         assert restored.upkeep.unknown_decisions(topic) == topic[1:]
-        assert restored.upkeep.mark_spent(topic) == 2
-        assert restored.upkeep.mark_spent(topic) == 0
+        assert restored.upkeep.reconcile(topic) == 2
+        assert restored.upkeep.reconcile(topic) == 0
         assert restored.upkeep.unknown_decisions(topic) == []
         must_verify(restored)
         assert restored.cursor("a") == 30
@@ -180,7 +180,7 @@ def test_two_timelines_are_both_charged(opened: Opens, unit: PrivacyUnit) -> Non
     other = replace(twin, ledger_id="other", start_ms=0, epsilon_units=3)
     assert ledger.upkeep.unknown_decisions([seen(mine)]) == []
     assert len(ledger.upkeep.unknown_decisions([seen(mine), twin, other, twin])) == 2
-    assert ledger.upkeep.mark_spent([other, twin]) == 2
+    assert ledger.upkeep.reconcile([other, twin]) == 2
     # Under unit user window 1 still holds its own reservation.
     assert held(ledger) == 2 + 2 + 3 + (2 if period else 0)
     assert settle(ledger, a, 1).sequence == 2
@@ -195,7 +195,7 @@ def test_a_window_that_another_timeline_released_does_not_leave_again(ledger: Le
     set_up(ledger, EVENT, 4, [A])
     admit(ledger, 20, A)
     mine, later = settle(ledger, A, 0), settle(ledger, A, 1)
-    assert ledger.upkeep.mark_spent([seen(mine, alarm_count=mine.alarm_count + 1)]) == 1
+    assert ledger.upkeep.reconcile([seen(mine, alarm_count=mine.alarm_count + 1)]) == 1
     assert [one.key for one in ledger.unpublished("a", 2**62)] == [later.key]
     must_verify(ledger)
 
@@ -209,7 +209,7 @@ def test_windows_before_an_adopted_one_are_passed_over(ledger: Ledger) -> None:
         ledger.counts.put_partial(partial(A, index))
     later = seen(decision, sequence=5, start_ms=20, end_ms=30, next_start_ms=30)
     stranger = replace(later, query="new", ledger_id="other", start_ms=0, end_ms=10)
-    assert ledger.upkeep.mark_spent([later, replace(stranger, next_start_ms=10)]) == 2
+    assert ledger.upkeep.reconcile([later, replace(stranger, next_start_ms=10)]) == 2
     assert ledger.cursor("a") == 30
     assert ledger.counts.put_partial(partial(A, 1)) is PartialStatus.DECIDED
     stored = [bool(ledger.counts.partials(A.key(index))) for index in range(4)]
@@ -236,7 +236,7 @@ def test_waiting_windows_that_are_passed_over_count_as_spent(
     last = a.key(3)
     place = ("other", "a", "s", last.start_ms, last.end_ms, 4, Outcome.DECIDED)
     adopted = SeenDecision(*place, 1, 0, next_start_ms=40, periods=(0,) if period else ())
-    assert ledger.upkeep.mark_spent([adopted]) == 1
+    assert ledger.upkeep.reconcile([adopted]) == 1
     answers = [[ledger.answer(one.key(index)) for index in range(4)] for one in (a, b)]
     # a0 was granted; a1 and a2 were not, but who knows; a3 was decided elsewhere.
     yes, missed, refused = Answer.RESERVED, Answer.MISSED, Answer.REFUSED
@@ -259,8 +259,8 @@ def test_numbers_go_on_per_query_behind_what_was_seen(ledger: Ledger) -> None:
     same_number = seen(mine, query="b", start_ms=10, end_ms=20, next_start_ms=20)
     topic = [seen(mine), lost, unregistered, foreign, same_number]
     assert sorted(ledger.upkeep.unknown_decisions(topic), key=repr) == sorted(topic[1:], key=repr)
-    assert ledger.upkeep.mark_spent(topic) == 4
-    assert ledger.upkeep.mark_spent(topic) == 0
+    assert ledger.upkeep.reconcile(topic) == 4
+    assert ledger.upkeep.reconcile(topic) == 0
     ledger.pins.register_query(registration(new))
     status = ledger.reports.status().queries
     assert {name: one.sequence for name, one in status.items()} == {"a": 4, "b": 1, "new": 2}

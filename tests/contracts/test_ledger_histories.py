@@ -110,7 +110,7 @@ def _end_somehow(ledger: Ledger, series: Series, index: int) -> str:
         periods = request.charge.periods
         place = ("other", "q", "s", key.start_ms + 1, key.end_ms, index, Outcome.DECIDED, 1, 0)
         after = SeenDecision(*place, next_start_ms=key.start_ms + 10, periods=periods)
-        ledger.upkeep.mark_spent([after])
+        ledger.upkeep.reconcile([after])
         return "spent"
     cells = (2, 1, 0, 0) if kind % 2 else None
     settle(ledger, series, index, cells=cells, units=None if cells else kind // 2)

@@ -138,7 +138,7 @@ def test_a_share_changes_with_the_configuration(ledger: Ledger) -> None:
     ledger.pins.accept_change(registration(smaller), 0)
     admit(ledger, 80, SHORT)
     assert reserved(ledger, SHORT, 8)[4:] == [True] * 2 + [False] * 2
-    ledger.pins.retire_query("long")
+    ledger.pins.remove_alarm("long")
     admit(ledger, 120, SHORT)
     assert reserved(ledger, SHORT, 12)[6:] == [True] * 4 + [False] * 2
     must_verify(ledger)
@@ -152,7 +152,7 @@ def test_an_adopted_decision_is_drawn_from_its_share(ledger: Ledger) -> None:
     admit(ledger, 10, short)
     first = settle(ledger, short, 0)
     adopted = seen(first, query="long", start_ms=0, end_ms=60, ledger_id="other", epsilon_units=6)
-    assert ledger.upkeep.mark_spent([adopted]) == 1
+    assert ledger.upkeep.reconcile([adopted]) == 1
     admit(ledger, 70, short)
     assert reserved(ledger, short, 7) == [True] * 4 + [False] * 3
     must_verify(ledger)

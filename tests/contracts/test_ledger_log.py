@@ -70,7 +70,7 @@ def fill(ledger: Ledger) -> None:
     settle(ledger, OLD, 0)
     ledger.mark_published(OLD.key(0))
     assert moved(ledger, -90)[-1].kind in {Ended.kind, Worst.kind}
-    ledger.pins.retire_query("old")
+    ledger.pins.remove_alarm("old")
     set_up(ledger, USER, WHOLE + 4 * OTHER.units, [RUN, OTHER])
     ledger.pins.register_budget(terms(EVENT, 50, "t"))
     for one in (E, LAB):
@@ -84,7 +84,7 @@ def fill(ledger: Ledger) -> None:
     settle(ledger, LAB, 0, noisy=Noisy(b"secret counts", 0))
     deny(ledger, E, 1)
     other = seen(settle(ledger, E, 2), scope="t", start_ms=30, end_ms=50, sequence=9)
-    ledger.upkeep.mark_spent([replace(other, ledger_id="other", next_start_ms=40)])
+    ledger.upkeep.reconcile([replace(other, ledger_id="other", next_start_ms=40)])
     ledger.counts.put_partial(replace(partial(OTHER, 1), cells=4, used=b"everybody"))
     ledger.counts.put_mark("feed", 0, 100, 3)
     ledger.counts.put_places({"feed": {0: (4, Stand.READING)}})

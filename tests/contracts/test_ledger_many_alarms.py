@@ -198,7 +198,7 @@ def test_looking_for_due_windows_takes_one_read(many: Callable[[str, int], Many]
 
 
 def test_a_change_is_due_before_its_windows_end(many: Callable[[str, int], Many]) -> None:
-    """Windows before an accepted change can only be denied, and are at once."""
+    """Windows before an applied change can only be denied, and are at once."""
     one = many("user", 2)
     one.start()
     query = one.alarms.queries["q001"]

@@ -98,7 +98,7 @@ def test_a_feed_has_one_budget(ledger: Ledger) -> None:
         ledger.pins.register_query(second)
     with pytest.raises(ConfigChangedError, match="an event has one budget"):
         ledger.pins.refuse_changes([], [], [replace(second, feed="one")])
-    ledger.pins.retire_query("q")
+    ledger.pins.remove_alarm("q")
     with pytest.raises(ConfigChangedError, match="an event has one budget"):
         ledger.pins.register_query(second)
 
@@ -194,12 +194,12 @@ def test_retired_query_gives_its_reservations_back(ledger: Ledger) -> None:
     set_up(ledger, EVENT, 1, [A, Series("z")])
     admit(ledger, 20, A)
     settle(ledger, A, 0)
-    ledger.pins.retire_query("a")
-    ledger.pins.retire_query("a")
+    ledger.pins.remove_alarm("a")
+    ledger.pins.remove_alarm("a")
     assert status_of(ledger).reservations == 0
-    with pytest.raises(ConfigChangedError, match="retired"):
+    with pytest.raises(ConfigChangedError, match="removed"):
         ledger.pins.register_query(registration(A))
-    with pytest.raises(ConfigChangedError, match="retired"):
+    with pytest.raises(ConfigChangedError, match="removed"):
         settle(ledger, A, 1)
     must_verify(ledger)
 

@@ -114,8 +114,8 @@ def test_what_was_charged_under_another_promise_is_not_taken_over(ledger: Ledger
     """An epsilon is no rho: nothing is written; of the same kind it is charged."""
     set_up(ledger)
     with pytest.raises(LedgerError, match="another kind of promise"):
-        ledger.upkeep.mark_spent([seen(gaussian=False)])
+        ledger.upkeep.reconcile([seen(gaussian=False)])
     assert held(ledger) == 0
-    assert ledger.upkeep.mark_spent([seen(gaussian=True)]) == 1
+    assert ledger.upkeep.reconcile([seen(gaussian=True)]) == 1
     assert held(ledger) == 5
     must_verify(ledger)

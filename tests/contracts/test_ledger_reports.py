@@ -83,9 +83,9 @@ def test_what_was_recovered_twice_hides_nothing_that_waits(ledger: Ledger) -> No
     waits = settle(ledger, A, 0)
     later = replace(waits, key=A.key(1), sequence=7, ledger_id="other")
     for copy in ("other", "third"):
-        ledger.upkeep.mark_spent([replace(seen(later), ledger_id=copy)])
+        ledger.upkeep.reconcile([replace(seen(later), ledger_id=copy)])
     assert ledger.reports.status().queries["a"].unpublished == 1
     ledger.mark_published(waits.key)
     assert ledger.reports.status().queries["a"].unpublished == 0
-    ledger.upkeep.mark_spent([replace(seen(waits), ledger_id="other")])
+    ledger.upkeep.reconcile([replace(seen(waits), ledger_id="other")])
     assert ledger.reports.status().queries["a"].unpublished == 0

@@ -56,7 +56,7 @@ def test_an_adoption_ends_the_run(ledger: Ledger) -> None:
     set_up(ledger, USER, 4 * WHOLE, [RUN, OTHER])
     ask(ledger, 40)
     first = ring(ledger, 0, 1)
-    assert ledger.upkeep.mark_spent([seen(first, ledger_id="other", alarm_count=2)]) == 1
+    assert ledger.upkeep.reconcile([seen(first, ledger_id="other", alarm_count=2)]) == 1
     assert now(ledger, 1) is None
     assert ledger.answer(RUN.key(1)) is Answer.MISSED
     assert ledger.answer(RUN.key(2)) is Answer.RESERVED
@@ -65,7 +65,7 @@ def test_an_adoption_ends_the_run(ledger: Ledger) -> None:
         ring(ledger, 1)
     deny(ledger, RUN, 1)
     must_verify(ledger)
-    assert ledger.upkeep.mark_spent([seen(first, query="s", ledger_id="other")]) == 1
+    assert ledger.upkeep.reconcile([seen(first, query="s", ledger_id="other")]) == 1
     ring(ledger, 2, 0)
     assert now(ledger, 3) is not None
     must_verify(ledger)
@@ -79,7 +79,7 @@ def test_lost_decisions_of_a_run_are_charged_exactly(fresh: Opens) -> None:
     ask(lost, 40)
     topic = [seen(ring(lost, index, rung)) for index, rung in enumerate((0, 1, 0, 1))]
     assert [one.epsilon_units for one in topic] == [5, 2, 0, 2]
-    assert restored.upkeep.mark_spent(topic) == 4
+    assert restored.upkeep.reconcile(topic) == 4
     assert held(restored) == held(lost) == 9
     ask(restored, 60)
     assert restored.answer(RUN.key(4)) is Answer.REFUSED
@@ -116,7 +116,7 @@ def test_under_unit_event_the_state_is_kept_and_all_is_charged(ledger: Ledger) -
         assert (now(ledger, index + 1, run) is None) is (index == 2)
     assert held(ledger) == WHOLE
     must_verify(ledger)
-    ledger.pins.retire_query("r")
+    ledger.pins.remove_alarm("r")
     must_verify(ledger)
 
 

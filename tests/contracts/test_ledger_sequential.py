@@ -72,8 +72,8 @@ def test_a_ledger_that_charges_less_after_a_restore_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, twin: Twin, unit: PrivacyUnit
 ) -> None:
     """The same comparison finds it: other sums, or a window that the ledger is not at."""
-    own = Upkeep.mark_spent
-    monkeypatch.setattr(Upkeep, "mark_spent", lambda self, seen: own(self, twin(seen)))
+    own = Upkeep.reconcile
+    monkeypatch.setattr(Upkeep, "reconcile", lambda self, seen: own(self, twin(seen)))
 
     def live_many() -> None:
         for number in range(FOR_A_TWIN):

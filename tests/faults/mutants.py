@@ -94,7 +94,7 @@ def _no_wall() -> _Changes:
 
 
 def _mark_spent_ignored() -> _Changes:
-    return [(Upkeep, "mark_spent", lambda _, seen: len(seen))]
+    return [(Upkeep, "reconcile", lambda _, seen: len(seen))]
 
 
 def _spending_not_carried_over() -> _Changes:
@@ -299,7 +299,7 @@ MUTANTS: Final[Mapping[str, Callable[[], _Changes]]] = MappingProxyType(
         "commits do not wait for the disk": _commits_not_synced,
         "charged after the draw": _charged_after_the_draw,
         "no wall": _no_wall,
-        "mark-spent charges nothing": _mark_spent_ignored,
+        "reconcile charges nothing": _mark_spent_ignored,
         "another ledger's spending is not carried over": _spending_not_carried_over,
         "published before it is stored": _published_before_it_is_stored,
         "marked before it is published": _marked_before_it_is_published,

@@ -28,7 +28,7 @@ MOST = 40
 MISFITS = ("TypeError", "AttributeError", "NameError")
 
 FOUND_FROM = {
-    "mark-spent charges nothing": 4,
+    "reconcile charges nothing": 4,
     "another ledger's spending is not carried over": 4,
     "marked before it is published": 44,
     "claims are not asked for": 60,

@@ -317,11 +317,11 @@ class _World:
         """Do as a custodian does who reads why a worker stopped."""
         own = self._alarms(slot.disk)
         if isinstance(error, ClockError):
-            await self._by_hand("set-clock", slot.disk, lambda led: led.upkeep.set_clock())
+            await self._by_hand("reset-clock", slot.disk, lambda led: led.upkeep.reset_clock())
         elif isinstance(error, LedgerRolledBackError):
-            await self._by_hand("mark-spent", slot.disk, partial(takeover.mark_spent, own))
+            await self._by_hand("reconcile", slot.disk, partial(takeover.reconcile, own))
         elif isinstance(error, FeedClaimedError) and slot.disk is self.main:
-            await self._by_hand("claim", slot.disk, partial(takeover.transfer, own))
+            await self._by_hand("take-ownership", slot.disk, partial(takeover.transfer, own))
 
     async def _by_hand(self, name: str, disk: Disk, call: Callable[[Any], object]) -> None:
         """Stop all workers of a ledger, and run a command of the custodian's."""

@@ -70,9 +70,9 @@ def story(folder: Path, url: str) -> str:
         _run(folder, url, CROWD + LEVELS + RUN + BAND, FIRST),
         _ask(folder, url, "verify"),
         _run(folder, url, CROWD + RUN + BAND, FIRST),
-        _ask(folder, url, "retire", "levels", "--yes"),
+        _ask(folder, url, "remove-alarm", "levels", "--yes"),
         _run(folder, url, CHANGED + RUN + BAND, SECOND),
-        _ask(folder, url, "accept"),
+        _ask(folder, url, "apply"),
         _run(folder, url, CHANGED + RUN + BAND, SECOND),
         _ask(folder, url, "archive", "moved", "--before", "1970-01-01T02:00:00"),
         _ask(folder, url, "verify"),
@@ -174,7 +174,7 @@ def _by_hand(ledger: Ledger) -> str:
         SeenDecision(own, "c", "hand", 0, SIZE_MS, 1, Outcome.DENIED, 0, 0, SIZE_MS),
     ]
     said.append(f"unknown {len(ledger.upkeep.unknown_decisions(seen))}")
-    said.append(f"adopted {ledger.upkeep.mark_spent(seen)}, again {ledger.upkeep.mark_spent(seen)}")
+    said.append(f"adopted {ledger.upkeep.reconcile(seen)}, again {ledger.upkeep.reconcile(seen)}")
     said.append(f"marks {[ledger.counts.mark_before('feed', n, 70_000) for n in (0, 1)]}")
     return "".join(f"{line}\n" for line in said)
 

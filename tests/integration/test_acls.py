@@ -185,9 +185,9 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
 
     for words in (
         ("export", custodian, "badges", str(tmp_path / "log.parquet")),
-        ("ledger", custodian, "mark-spent"),
+        ("ledger", custodian, "reconcile"),
         ("ledger", custodian, "verify", "--topics"),
-        ("ledger", custodian, "claim", "--yes"),
+        ("ledger", custodian, "take-ownership", "--yes"),
         ("topics", "add-partitions", custodian, "badges", "--partitions", "3", "--yes"),
     ):
         done = tocsin(*words)

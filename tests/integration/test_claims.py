@@ -64,18 +64,18 @@ def test_a_feed_has_one_ledger(scenario: Scenario) -> None:
         refused = other.start_worker()
         assert refused.ended() == 2, refused.text()
         assert "is held by ledger" in refused.text()
-        assert "`tocsin ledger FILE claim`" in refused.text()
+        assert "`tocsin ledger FILE take-ownership`" in refused.text()
         with open_ledger(other.alarms()) as ledger:
             assert ledger.pins.queries() == []
 
-        told = tocsin("ledger", str(other.config), "claim", "--yes")
+        told = tocsin("ledger", str(other.config), "take-ownership", "--yes")
         assert told.exit_code == 0, told.output
-        assert "claimed: badges" in told.output
+        assert "taken over: badges" in told.output
         assert first.ended() == 2, first.text()
         assert "is held by ledger" in first.text()
         released = scenario.decided()
-        again = tocsin("ledger", str(other.config), "claim", "--yes")
-        assert "claimed: nothing, it holds every feed" in again.output
+        again = tocsin("ledger", str(other.config), "take-ownership", "--yes")
+        assert "taken over: nothing, it holds every feed" in again.output
 
         other.start_worker()
         wait_until("windows are published", lambda: len(scenario.decided()) >= len(released) + 2)
@@ -121,7 +121,7 @@ def test_of_two_copies_one_releases(scenario: Scenario, tmp_path: Path, who: str
             await two.release()  # both have the same log: they release the same
             ahead, behind = (two, one) if who == "copy" else (one, two)
             for ledger in (copy, original):  # which was closed: it opens anew
-                ledger.upkeep.set_clock()
+                ledger.upkeep.reset_clock()
             await ahead.release()
             for _ in range(2):
                 with pytest.raises(LedgerRolledBackError, match="another copy"):
@@ -169,7 +169,7 @@ def test_an_older_copy_knows_what_it_lacks(scenario: Scenario, tmp_path: Path) -
     async def release(ledger: Ledger, writer: str) -> None:
         async with Witness.opened(alarms, ledger, logs, writer) as witness:
             await witness.claim()
-            ledger.upkeep.set_clock()  # any entry
+            ledger.upkeep.reset_clock()  # any entry
             await witness.release()
 
     with open_ledger(alarms) as ledger:
@@ -180,7 +180,7 @@ def test_an_older_copy_knows_what_it_lacks(scenario: Scenario, tmp_path: Path) -
     copyfile(tmp_path / "older.db", database)
     with open_ledger(alarms) as ledger, pytest.raises(LedgerRolledBackError, match="older copy"):
         asyncio.run(release(ledger, "w3"))
-    told = tocsin("ledger", str(scenario.config), "mark-spent")
+    told = tocsin("ledger", str(scenario.config), "reconcile")
     assert told.exit_code == 0, told.output
     with open_ledger(alarms) as ledger:
         asyncio.run(release(ledger, "w3"))

@@ -109,7 +109,7 @@ def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path: Path) -> None:
         assert WINDOWS // 8 <= held.decided < WINDOWS
         lost = ledger.upkeep.unknown_decisions(seen)
         assert lost == seen[held.decided :]
-        assert ledger.upkeep.mark_spent(seen) == len(lost)
+        assert ledger.upkeep.reconcile(seen) == len(lost)
         assert ledger.upkeep.unknown_decisions(seen) == []
         must_verify(ledger)
     assert spent(restored) >= spent(path)

@@ -62,7 +62,7 @@ def _decisions(lines: Sequence[bytes | str]) -> list[dict[str, Any]]:
 
 def _claim(path: Path) -> list[str]:
     """Return the command that a ledger begins with in the place of one that was lost."""
-    return ["claim", "--yes", "--replay", events(path.parent)]
+    return ["take-ownership", "--yes", "--replay", events(path.parent)]
 
 
 _LOST = ("fingerprint", "alarms_digest")
@@ -108,7 +108,7 @@ def test_a_killed_replay_whose_wal_is_lost_is_refused(tmp_path: Path) -> None:
 
     refused = _again(tmp_path, path)
     assert refused.returncode == 2, refused.stdout
-    assert "`tocsin ledger FILE claim --replay" in refused.stderr
+    assert "`tocsin ledger FILE take-ownership --replay" in refused.stderr
     assert refused.stdout == ""
     verified = tocsin("ledger", str(path), "verify")
     assert (verified.exit_code, verified.stdout) == (2, "")
@@ -148,7 +148,7 @@ def test_an_older_copy_and_no_copy_are_refused(
     refused = tocsin(*command)
     assert (refused.exit_code, refused.stdout) == (2, "")
     new = put_back is _lost
-    command_told = "claim --replay" if new else "mark-spent"
+    command_told = "take-ownership --replay" if new else "reconcile"
     assert f"`tocsin ledger FILE {command_told}" in refused.stderr
     verified = tocsin("ledger", str(path), "verify")
     assert (verified.exit_code, verified.stdout) == (2, "")
@@ -157,7 +157,7 @@ def test_an_older_copy_and_no_copy_are_refused(
     if new:
         with open_ledger(load(path, environ={})) as ledger:
             assert ledger.pins.queries() == []
-    _assert_put_right(path, saved, _claim(path) if new else ["mark-spent"])
+    _assert_put_right(path, saved, _claim(path) if new else ["reconcile"])
     assert _spent(path) >= spent
     again = tocsin(*command)
     assert again.exit_code == 0, again.stderr
@@ -226,7 +226,7 @@ def test_what_shows_no_decision_is_refused(tmp_path: Path, text: str) -> None:
     _lost(tmp_path)
     saved = tmp_path / "saved.jsonl"
     saved.write_text(text, encoding="utf-8")
-    told = tocsin("ledger", str(path), "mark-spent", "--published", str(saved))
+    told = tocsin("ledger", str(path), "reconcile", "--published", str(saved))
     assert told.exit_code == 2
     assert "saved.jsonl" in told.stderr
     assert tocsin("run", str(path), "--replay", events(tmp_path)).exit_code == 2
@@ -234,7 +234,7 @@ def test_what_shows_no_decision_is_refused(tmp_path: Path, text: str) -> None:
 
 def test_without_kafka_the_command_says_what_to_give(tmp_path: Path) -> None:
     """A ledger of replays is put right from what they printed."""
-    told = tocsin("ledger", str(_configured(tmp_path)), "mark-spent")
+    told = tocsin("ledger", str(_configured(tmp_path)), "reconcile")
     assert told.exit_code == 2
     assert "--published FILE.jsonl" in told.stderr
 

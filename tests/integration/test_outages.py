@@ -98,7 +98,7 @@ def test_broker_and_database_may_leave_and_come_back(
 def test_a_changed_configuration_is_refused_until_it_is_accepted(
     broker: Broker, tmp_path: Path
 ) -> None:
-    """Under an accepted change, windows that began before it are denied, later ones decided."""
+    """Under an applied change, windows that began before it are denied, later ones decided."""
     scenario = Scenario(
         broker, tmp_path, f"changed-{time.monotonic_ns()}", f"sqlite:///{tmp_path}/ledger.db"
     )
@@ -114,12 +114,12 @@ def test_a_changed_configuration_is_refused_until_it_is_accepted(
         refused = scenario.start_worker()
         assert refused.ended() == 2, refused.text()
         assert "differs from the registered one" in refused.text()
-        assert "tocsin ledger FILE accept" in refused.text()
+        assert "tocsin ledger FILE apply" in refused.text()
         assert _cursor_ms(scenario) == cursor_ms
 
-        told = CliRunner().invoke(main, ["ledger", str(scenario.config), "accept"])
+        told = CliRunner().invoke(main, ["ledger", str(scenario.config), "apply"])
         assert told.exit_code == 0, told.output
-        assert "crowd: accepted, in force from" in told.output
+        assert "crowd: applied, in force from" in told.output
         with open_ledger(scenario.alarms()) as ledger:
             boundary_ms = ledger.effective_from(scenario.query)
         assert boundary_ms > cursor_ms

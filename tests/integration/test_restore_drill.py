@@ -150,8 +150,8 @@ def test_a_ledger_of_replays_is_put_back(tmp_path: Path) -> None:
     assert "more was appended than this ledger has" in verified.stderr
     assert "noted" not in verified.stderr  # the copy's own anchor holds
     refused = shell.run("tocsin run alarms.yaml --replay", code=2)
-    assert "mark-spent" in refused.stderr
-    shell.run("tocsin ledger alarms.yaml mark-spent --published")
+    assert "reconcile" in refused.stderr
+    shell.run("tocsin ledger alarms.yaml reconcile --published")
     again = shell.run("tocsin run alarms.yaml --replay")
     assert "this ledger is new" not in again.stderr
     assert _spent(tmp_path) == spent
@@ -159,7 +159,7 @@ def test_a_ledger_of_replays_is_put_back(tmp_path: Path) -> None:
     for file in (tmp_path / ".tocsin").glob("alarms.db*"):
         file.unlink()
     assert "is held by ledger" in shell.run("tocsin run alarms.yaml --replay", code=2).stderr
-    shell.run("tocsin ledger alarms.yaml claim --replay")
+    shell.run("tocsin ledger alarms.yaml take-ownership --replay")
     assert _spent(tmp_path) == spent
     shell.run("tocsin run alarms.yaml --replay")
     assert _spent(tmp_path) == spent
@@ -216,8 +216,8 @@ def test_a_workers_ledger_is_put_back(
         shell.run("tocsin ledger alarms.yaml verify --anchor", put=noted)
         refused = scenario.start_worker()
         assert refused.ended() == 2, refused.text()
-        assert "tocsin ledger FILE mark-spent" in refused.text()
-        shell.run("tocsin ledger alarms.yaml mark-spent")
+        assert "tocsin ledger FILE reconcile" in refused.text()
+        shell.run("tocsin ledger alarms.yaml reconcile")
         scenario.start_worker()
         wait_until("others are", lambda: len(scenario.decided()) > len(released), every_s=1)
     finally:

@@ -54,12 +54,12 @@ def test_an_older_copy_is_refused_until_the_gap_is_charged(broker: Broker, tmp_p
 
         refused = scenario.start_worker()
         assert refused.ended() == 2, refused.text()
-        assert "tocsin ledger FILE mark-spent" in refused.text()
+        assert "tocsin ledger FILE reconcile" in refused.text()
         first_lost = moment_text(sorted(released)[before], "UTC")
         assert f"window from {first_lost} on, are missing" in refused.text()
         assert _sequence(scenario) == before
 
-        told = CliRunner().invoke(main, ["ledger", str(scenario.config), "mark-spent"])
+        told = CliRunner().invoke(main, ["ledger", str(scenario.config), "reconcile"])
         assert told.exit_code == 0, told.output
         assert f"{len(released) - before} decision(s) taken over" in told.output
         assert _sequence(scenario) == len(released)

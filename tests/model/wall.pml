@@ -250,7 +250,7 @@ inline publish(w, said_of_it) {
 
 inline note(w) { last = last | ((L.end[w] != NOTHING) << w) }
 
-/* Pins.retire_query */
+/* Pins.remove_alarm */
 #if WINDOWS == 2
 #define RETIRE_FIRST give_back(0)
 #else
@@ -512,7 +512,7 @@ end:	do
 		fi;
 		alarms = file
 	   };
-	   /* restoring.take_over, Upkeep.mark_spent */
+	   /* restoring.take_over, Upkeep.reconcile */
 	   atomic {
 		if
 		:: told != 0 && told != (L.unit -> L.unit : unit) -> goto served

@@ -311,7 +311,7 @@ class History:
         self._now = copy.deepcopy(self._copy)
         lacking = self._lacking()
         everything = [_seen(*one) for one in self._published.values()]
-        self._ledger.upkeep.mark_spent(everything)
+        self._ledger.upkeep.reconcile(everything)
         for decision, worst, _ in lacking:
             self._now.taken_over.add(_told(decision))
             decided = decision.outcome is Outcome.DECIDED
@@ -361,7 +361,7 @@ class History:
         self._names += 1
         alarm = self._rng.choice(self._now.alarms)
         name = f"{alarm.series.query[0]}{self._names}"
-        self._ledger.pins.retire_query(alarm.series.query)
+        self._ledger.pins.remove_alarm(alarm.series.query)
         self._now.accountant.end(alarm.key, None)
         alarm.series = replace(alarm.series, query=name, first=alarm.key.start_ms)
         alarm.index = 0

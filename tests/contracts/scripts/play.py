@@ -185,7 +185,7 @@ class Stage:
 
     def retire(self, name: str) -> None:
         """Retire a series."""
-        self.ledger.pins.retire_query(name)
+        self.ledger.pins.remove_alarm(name)
 
     def publish(self, name: str, some: str) -> None:
         """Mark windows as published."""

@@ -297,7 +297,7 @@ def test_archived_windows_are_missing_and_it_says_so(
         assert (found.period, found.instant_ms) == (before.period, before.instant_ms)
         assert found.complete is life.event, "no window goes that one to come may overlap"
         assert found.windows == before.windows - (0 if life.event else 2)
-    life.ledger.pins.retire_query("q")
+    life.ledger.pins.remove_alarm("q")
     assert move_all(ledger, 10**6, "g") > 0
     for one in (ledger, again):
         found = one.reports.realised("q", cells=CELLS)
@@ -366,7 +366,7 @@ def test_decisions_of_other_timelines_and_spent_windows_count(
     life.settle(1, 2, 3, 4, 5)
     worst = MOST * UNITS_PER_EPSILON // 100
     life.reserve()
-    ledger.upkeep.mark_spent([life.seen(2, 70), life.seen(3, 0, Outcome.DENIED), life.seen(4, 30)])
+    ledger.upkeep.reconcile([life.seen(2, 70), life.seen(3, 0, Outcome.DENIED), life.seen(4, 30)])
     assert life.realised().costs.tolist() == [one + worst + 100 for one in range(1, 6)]
     assert (life.realised().windows, life.realised().complete) == (4, True)
 
@@ -374,7 +374,7 @@ def test_decisions_of_other_timelines_and_spent_windows_count(
 def test_only_adopted_decisions(ledger: Ledger) -> None:
     """A ledger that lost everything still shows what the topic proves."""
     life = _Life(ledger, PrivacyUnit.USER)
-    ledger.upkeep.mark_spent([life.seen(0, 70), life.seen(11, 30)])
+    ledger.upkeep.reconcile([life.seen(0, 70), life.seen(11, 30)])
     assert (life.realised().period, life.realised().worst_units) == (DAY, 30)
     assert life.realised(0).worst_units == 70
 
@@ -384,7 +384,7 @@ def test_what_does_not_fit_is_shown_at_the_most(ledger: Ledger) -> None:
     life = _Life(ledger, PrivacyUnit.EVENT)
     life.settle(1, 2, 3, 4, 5)
     for name in "abc":
-        ledger.upkeep.mark_spent([replace(life.seen(0, 2**61), ledger_id=name)])
+        ledger.upkeep.reconcile([replace(life.seen(0, 2**61), ledger_id=name)])
     assert life.realised().costs.tolist() == [2**62] * CELLS
 
 

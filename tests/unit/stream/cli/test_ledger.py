@@ -125,7 +125,7 @@ def test_verify_finds_a_ledger_that_was_tampered_with(tmp_path: Path, decided: s
 
 
 def test_changed_alarm_is_refused_until_it_is_accepted(tmp_path: Path) -> None:
-    """A changed threshold is refused by name; ``accept`` takes it on at the next window."""
+    """A changed threshold is refused by name; ``apply`` takes it on at the next window."""
     path = Path(configuration(tmp_path))
     early = path.read_text(encoding="utf-8").replace("until: 1970-01-02", "until: 1970-01-01T12:00")
     path.write_text(early, encoding="utf-8")
@@ -136,9 +136,9 @@ def test_changed_alarm_is_refused_until_it_is_accepted(tmp_path: Path) -> None:
     refused = tocsin(*command)
     assert refused.exit_code == 2
     assert "'crowd' differs from the registered one" in refused.stderr
-    accepted = tocsin("ledger", str(path), "accept")
-    assert accepted.stdout == "crowd: accepted, in force from 1970-01-01 12:00 UTC\n"
-    assert tocsin("ledger", str(path), "accept").stdout == "nothing has changed\n"
+    accepted = tocsin("ledger", str(path), "apply")
+    assert accepted.stdout == "crowd: applied, in force from 1970-01-01 12:00 UTC\n"
+    assert tocsin("ledger", str(path), "apply").stdout == "nothing has changed\n"
     lines = json_lines(tocsin(*command, "--json"))
     assert [line["outcome"] for line in lines if "alarm_id" not in line] == ["decided"] * 24
     assert tocsin("ledger", str(path), "verify").exit_code == 0
@@ -153,7 +153,7 @@ def test_accepted_windows_may_be_cut_anew(tmp_path: Path) -> None:
     tocsin(*command, "--accept-drops")  # the events lie in the hour after
     changed = early.replace("'1' HOUR", "'4' HOUR").replace("1970-01-01T05:00", "1970-01-02")
     path.write_text(changed, encoding="utf-8")
-    accepted = tocsin("ledger", str(path), "accept")
+    accepted = tocsin("ledger", str(path), "apply")
     assert "in force from 1970-01-01 08:00 UTC" in accepted.stdout
     shown = tocsin(*command)
     assert shown.exit_code == 0, shown.stderr
@@ -416,39 +416,39 @@ def with_an_orphan(folder: Path) -> str:
 
 @pytest.mark.long
 def test_a_removed_alarm_is_shown_and_retired(tmp_path: Path) -> None:
-    """Status warns of it; ``retire`` gives its reservations back, and the others go on."""
+    """Status warns of it; ``remove-alarm`` gives its reservations back, and the others go on."""
     path = with_an_orphan(tmp_path)
     warned = tocsin("ledger", path, "status")
     assert "alarm 'gone' is in the ledger and not in the configuration" in warned.stderr
-    assert "tocsin ledger FILE retire gone" in warned.stderr
+    assert "tocsin ledger FILE remove-alarm gone" in warned.stderr
     assert "2 reserved, 0 pending" in warned.stdout
     shown = {line["alarm"]: line for line in status_of(path) if line["record"] == "alarm"}
     assert (shown["crowd"]["configured"], shown["gone"]["configured"]) == (True, False)
     archived = tocsin("ledger", path, "archive", str(tmp_path / "archive"))
     assert "'gone'" in archived.stderr
 
-    retired = tocsin("ledger", path, "retire", "gone", "--yes")
-    assert (retired.exit_code, retired.stdout) == (0, "gone: retired\n")
-    assert tocsin("ledger", path, "retire", "gone").stdout == "gone: retired already\n"
+    retired = tocsin("ledger", path, "remove-alarm", "gone", "--yes")
+    assert (retired.exit_code, retired.stdout) == (0, "gone: removed\n")
+    assert tocsin("ledger", path, "remove-alarm", "gone").stdout == "gone: removed already\n"
     after = tocsin("ledger", path, "status")
-    assert (after.stderr, "(retired)" in after.stdout) == ("", True)
+    assert (after.stderr, "(removed)" in after.stdout) == ("", True)
     assert status_of(path)[1]["reservations"] == 1
     assert tocsin("ledger", path, "verify").exit_code == 0
     assert tocsin("run", path, "--replay", events(tmp_path)).exit_code == 0
     with Path(path).open("a", encoding="utf-8") as file:
         file.write(GONE)
     refused = tocsin("run", path, "--replay", events(tmp_path))
-    assert (refused.exit_code, "'gone' was retired" in refused.stderr) == (2, True)
+    assert (refused.exit_code, "'gone' was removed" in refused.stderr) == (2, True)
 
 
 def test_retiring_asks_first(tmp_path: Path) -> None:
     """Anything but yes leaves the alarm as it was."""
     path = with_an_orphan(tmp_path)
-    command = ("ledger", path, "retire", "gone")
+    command = ("ledger", path, "remove-alarm", "gone")
     for answer in ("n\n", ""):
         asked = CliRunner().invoke(main, command, input=answer)
         assert asked.exit_code == 1
-        assert "end 'gone' on budget 'feed:badges' for good?" in asked.stderr
+        assert "remove 'gone' from budget 'feed:badges' for good?" in asked.stderr
         assert status_of(path)[1]["reservations"] == 2
     assert CliRunner().invoke(main, command, input="y\n").exit_code == 0
     assert status_of(path)[1]["reservations"] == 1
@@ -457,9 +457,9 @@ def test_retiring_asks_first(tmp_path: Path) -> None:
 def test_only_removed_alarms_can_be_retired(tmp_path: Path) -> None:
     """An alarm that still runs is refused, and so is one that never was."""
     path = with_an_orphan(tmp_path)
-    running = tocsin("ledger", path, "retire", "crowd", "--yes")
+    running = tocsin("ledger", path, "remove-alarm", "crowd", "--yes")
     assert (running.exit_code, "remove it first" in running.stderr) == (2, True)
-    unknown = tocsin("ledger", path, "retire", "crow", "--yes")
+    unknown = tocsin("ledger", path, "remove-alarm", "crow", "--yes")
     assert unknown.exit_code == 2
     assert "not in the configuration are: gone" in unknown.stderr
 
@@ -484,7 +484,7 @@ def test_alarms_on_other_budgets_are_no_orphans(tmp_path: Path) -> None:
         ([("period: lifetime", "period: 1d")], "period 'lifetime' -> "),
     ],
 )
-@pytest.mark.parametrize("command", ["run", "accept", "archive"])
+@pytest.mark.parametrize("command", ["run", "apply", "archive"])
 def test_a_changed_budget_is_refused(
     tmp_path: Path, decided_users: str, changes: list[tuple[str, str]], text: str, command: str
 ) -> None:
@@ -493,7 +493,7 @@ def test_a_changed_budget_is_refused(
     edited(decided_users, *changes)
     arguments = {
         "run": ("run", decided_users, "--replay", events(tmp_path)),
-        "accept": ("ledger", decided_users, "accept"),
+        "apply": ("ledger", decided_users, "apply"),
         "archive": ("ledger", decided_users, "archive", str(tmp_path / "archive")),
     }
     result = tocsin(*arguments[command])
@@ -507,14 +507,14 @@ def test_a_changed_budget_is_refused(
 def test_a_changed_unit_is_refused(tmp_path: Path, decided: str) -> None:
     """The alarms would move to another budget: exit code 2 and a hint."""
     edited(decided, ("privacy_unit: event", "privacy_unit: user"), ('"40"', '"40", period: 1d'))
-    for command in (("run", decided, "--replay", events(tmp_path)), ("ledger", decided, "accept")):
+    for command in (("run", decided, "--replay", events(tmp_path)), ("ledger", decided, "apply")):
         result = tocsin(*command)
         assert (result.exit_code, result.stdout) == (2, "")
         assert "'feed:badges'" in result.stderr
         assert "hint:" in result.stderr
     kafka = 'kafka: {bootstrap: "127.0.0.1:1"}\nfeeds:'
     edited(decided, ("feeds:", kafka))
-    result = tocsin("ledger", decided, "mark-spent")
+    result = tocsin("ledger", decided, "reconcile")
     assert result.exit_code == 2
     assert "moved from scope 'feed:badges' to 'user'" in result.stderr
     edited(decided, ("privacy_unit: user", "privacy_unit: event"), (", period: 1d", ""))

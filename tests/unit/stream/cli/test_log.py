@@ -57,7 +57,7 @@ def test_the_log_goes_on_behind_an_archive(tmp_path: Path) -> None:
 def test_the_log_of_one_alarm_is_without_the_others(tmp_path: Path) -> None:
     """What names another alarm goes, of windows and of what was registered."""
     path = with_an_orphan(tmp_path)
-    tocsin("ledger", path, "retire", "gone", "--yes")
+    tocsin("ledger", path, "remove-alarm", "gone", "--yes")
     for alarm, other in (("crowd", "gone"), ("gone", "crowd")):
         lines = log_of(path, "--alarm", alarm)
         assert any(f"'{alarm}'" in line for line in lines)

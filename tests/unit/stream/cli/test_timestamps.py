@@ -166,7 +166,7 @@ SHOWN = {
         "before 2024-10-27 11:00 CET",
     ),
     "log": (("ledger", "FILE", "log"), "'crowd' 2024-10-27 23:00 CET to 2024-10-28 00:00 CET: "),
-    "accept": (("ledger", "FILE", "accept"), "in force from 2024-10-28 00:00 CET"),
+    "apply": (("ledger", "FILE", "apply"), "in force from 2024-10-28 00:00 CET"),
 }
 
 
@@ -175,7 +175,7 @@ def test_what_a_person_reads_is_local(folder: Path, name: str) -> None:
     """The time on the spot, its zone, and nothing in the form that records have."""
     command, said = SHOWN[name]
     path = folder / "alarms.yaml"
-    if name == "accept":
+    if name == "apply":
         text = path.read_text(encoding="utf-8")
         path.write_text(text.replace("> 30", "> 31"), encoding="utf-8")
     places = {"FILE": str(path), "EVENTS": str(folder / "badges.jsonl"), "OLD": str(folder / "old")}

@@ -245,7 +245,7 @@ def test_what_another_timeline_released_is_held_against_its_own_record(
     published = [*beside, decision, alarm]
     assert compared(alarms, ledger, published)[0] != []
     seen = seen_decision(decision)
-    assert ledger.upkeep.mark_spent([seen]) == 1
+    assert ledger.upkeep.reconcile([seen]) == 1
     problems, notes = compared(alarms, ledger, published)
     assert problems == []
     assert any("1 decision(s) not covered: the ledger has no row" in one for one in notes)

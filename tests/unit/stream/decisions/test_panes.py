@@ -14,7 +14,7 @@ from accountant.store.private import NOISY
 from accountant.store.tables import PRIVATE
 from accountant.units import PrivacyUnit
 from operators.noise.source import NoiseSource
-from stream.custody.changes import accept_changes
+from stream.custody.changes import apply_changes
 from stream.decisions.lifecycle import State, step
 from stream.decisions.mechanisms import panes_of
 from stream.decisions.release import decision_record, seen_decision
@@ -139,8 +139,8 @@ def test_panes_that_two_copies_of_a_ledger_drew_are_seen_and_charged_twice(tmp_p
         unknown = ledger.upkeep.unknown_decisions(theirs)
         assert {one.key for one in unknown} >= {one.key for one in panes}
         before = ledger.reports.status().scopes
-        assert ledger.upkeep.mark_spent(theirs) == len(unknown)
-        assert ledger.upkeep.mark_spent(theirs) == 0
+        assert ledger.upkeep.reconcile(theirs) == len(unknown)
+        assert ledger.upkeep.reconcile(theirs) == 0
         after = ledger.reports.status().scopes
         assert ledger.reports.verify() == []
     ((name, scope),) = before.items()
@@ -257,7 +257,7 @@ def test_stored_panes_that_were_changed_are_found(ledger_path: Path) -> None:
         assert edited(gone.where(mine)) == missing
         settle(ledger, window, 3, noisy=Noisy(b"noisy 3", 30))
         assert ledger.reports.verify() == []
-        ledger.pins.retire_query("panes-1")
+        ledger.pins.remove_alarm("panes-1")
         assert ledger.reports.verify() == []
 
 
@@ -291,7 +291,7 @@ def test_an_accepted_change_ends_the_panes_that_were_stored(tmp_path: Path) -> N
         tmp_path, *(one.replace("tolerance: 2", "tolerance: 1") for one in TWO), until="00:20"
     )
     with opened(sharper) as ledger:
-        assert len(accept_changes(sharper, ledger, now_ms=0)) == 3
+        assert len(apply_changes(sharper, ledger, now_ms=0)) == 3
         assert stored(ledger, sharper) == {}
         rest = list(replayed(sharper, ledger, events))
         assert ledger.reports.verify() == []

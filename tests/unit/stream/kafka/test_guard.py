@@ -1,4 +1,4 @@
-"""What a start and ``mark-spent`` read of the decisions topic: back to the ledger's cursors."""
+"""What a start and ``reconcile`` read of the decisions topic: back to the ledger's cursors."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ def _lose(path: Path) -> None:
 
 
 def _claim(path: Path, data: str, *more: str) -> Result:
-    return tocsin("ledger", str(path), "claim", "--yes", "--replay", data, *more)
+    return tocsin("ledger", str(path), "take-ownership", "--yes", "--replay", data, *more)
 
 
 def test_another_ledger_is_refused(tmp_path: Path) -> None:
@@ -57,7 +57,7 @@ def test_another_ledger_is_refused(tmp_path: Path) -> None:
         refused = _replay(other, name)
         assert (refused.exit_code, refused.stdout) == (2, "")
         assert "is held by ledger" in refused.stderr
-        assert "claim --replay" in refused.stderr
+        assert "take-ownership --replay" in refused.stderr
         assert _spent(other) == []
     _lose(path)
     assert "is held by ledger" in _replay(path, data).stderr
@@ -78,7 +78,7 @@ def test_a_claim_carries_the_spending_over(tmp_path: Path) -> None:
     claimed = _claim(path, data, "--published", str(saved))
     assert claimed.exit_code == 0, claimed.stderr
     assert "24 decision(s) taken over as spent" in claimed.stdout
-    assert f"claimed: {data}" in claimed.stdout
+    assert f"taken over: {data}" in claimed.stdout
     assert _spent(path) == spent
     again = tocsin("run", str(path), "--replay", data)
     assert again.exit_code == 0, again.stderr
@@ -177,6 +177,6 @@ def test_a_claim_that_says_nothing_is_refused(tmp_path: Path) -> None:
 
 def test_what_was_printed_is_of_files(tmp_path: Path) -> None:
     """Of topics, the decisions topic tells."""
-    refused = tocsin("ledger", configuration(tmp_path), "claim", "--published", "x.jsonl")
+    refused = tocsin("ledger", configuration(tmp_path), "take-ownership", "--published", "x.jsonl")
     assert refused.exit_code == 2
     assert "goes with --replay" in refused.stderr

@@ -157,7 +157,7 @@ def test_what_was_published_is_not_taken_by_a_pure_budget(ran: Ran, tmp_path: Pa
     saved = tmp_path / "printed.jsonl"
     saved.write_text(ran.printed, encoding="utf-8")
     refused = tocsin(
-        "ledger", written(tmp_path, PURE, "40"), "mark-spent", "--published", str(saved)
+        "ledger", written(tmp_path, PURE, "40"), "reconcile", "--published", str(saved)
     )
     assert refused.exit_code != 0
     assert "another kind of promise" in refused.stderr

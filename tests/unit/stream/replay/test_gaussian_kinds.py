@@ -213,7 +213,7 @@ def test_what_was_published_of_runs_is_charged_again(tmp_path: Path, place: str)
     other = tmp_path / "other"
     other.mkdir()
     path = written(other, USER, place)
-    done = tocsin("ledger", path, "mark-spent", "--published", str(saved))
+    done = tocsin("ledger", path, "reconcile", "--published", str(saved))
     assert done.exit_code == 0, done.stderr
     assert budget_of(path)["spent"] == spent
     assert tocsin("ledger", path, "verify").exit_code == 0

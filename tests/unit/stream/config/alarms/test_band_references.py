@@ -464,6 +464,6 @@ def test_a_feed_that_was_ever_protected_is_no_reference(tmp_path: Path) -> None:
     identity = LogIdentity("forecast", "cluster", "log of forecast", "forecast", 2)
     with open_ledger(alarms) as ledger:
         assemble(alarms, ledger, identities={"forecast": identity}, first_start_ms={"before": 0})
-        ledger.pins.retire_query("before")
+        ledger.pins.remove_alarm("before")
     with pytest.raises(ConfigChangedError, match="protects its events"), running(tmp_path):
         pass
