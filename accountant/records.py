@@ -480,12 +480,12 @@ class LedgerStatus:
 
     Args:
         ledger_id: its identity.
-        anchor: ``NUMBER:HASH`` of its last entry, to note elsewhere.
+        checkpoint: ``NUMBER:HASH`` of its last entry, to note elsewhere.
         scopes: by name.
         queries: by name.
     """
 
     ledger_id: str
-    anchor: str
+    checkpoint: str
     scopes: Mapping[str, ScopeStatus]
     queries: Mapping[str, QueryStatus]

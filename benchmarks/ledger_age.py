@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import psycopg
 
 from accountant.ledger.ledger import Ledger
-from accountant.log.entries import read_anchor
+from accountant.log.entries import read_checkpoint
 from accountant.log.images import IMAGE
 from accountant.units import PrivacyUnit
 from benchmarks import report
@@ -195,7 +195,7 @@ def _settled(ledger: Ledger, one: Series, hours: int) -> Callable[[], object]:
 
 def _yesterday(ledger: Ledger) -> tuple[int, bytes]:
     """Return the entry that was the last one a day of windows ago."""
-    last, _ = read_anchor(ledger.reports.status().anchor)
+    last, _ = read_checkpoint(ledger.reports.status().checkpoint)
     number = max(last - 24 * ALARMS, 1)
     (row,) = ledger.archives.entries(number, number)
     return number, row.hash

@@ -6,7 +6,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final
 
 from accountant.budget.dearest import dearest_sum
-from accountant.log.entries import anchor_text
+from accountant.log.entries import checkpoint_text
 from accountant.log.state import ChargeState
 from accountant.loss.overlap import worst_loss
 from accountant.records import LedgerStatus, Outcome, QueryStatus, ScopeStatus
@@ -31,7 +31,7 @@ def status(state: State, unpublished: Mapping[str, int]) -> LedgerStatus:
     """
     return LedgerStatus(
         ledger_id=state.ledger_id,
-        anchor=anchor_text(state.head),
+        checkpoint=checkpoint_text(state.head),
         scopes={name: _scope_status(one) for name, one in sorted(state.budgets.items())},
         queries={
             name: _query_status(one, unpublished[name])

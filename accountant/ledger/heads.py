@@ -19,7 +19,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 from accountant.errors import LedgerError, LedgerRolledBackError
-from accountant.log.entries import HASH_BYTES, Head, anchor_text, read_anchor
+from accountant.log.entries import HASH_BYTES, Head, checkpoint_text, read_checkpoint
 from accountant.store.headfile import HeadFile, Noted
 
 if TYPE_CHECKING:
@@ -164,7 +164,7 @@ class Heads:
             first, last = tx.log.bounds()
             found = []
             for head in sorted(noted):
-                number = read_anchor(head).number
+                number = read_checkpoint(head).number
                 row = tx.log.at(number)
                 hashed = hashes.get(number, b"") if row is None else row.hash
                 if number > last:
@@ -192,7 +192,7 @@ class Heads:
         number = head.number
         keyed = blake2b(head.hash, digest_size=HASH_BYTES, key=self._key, person=_PERSON)
         keyed.update(str(number).encode())
-        return anchor_text(Head(number, keyed.digest()))
+        return checkpoint_text(Head(number, keyed.digest()))
 
 
 def _beside(database: Path) -> Path:

@@ -74,7 +74,7 @@ class Reports:
 
     def verify(
         self,
-        anchors: Mapping[int, bytes] | None = None,
+        checkpoints: Mapping[int, bytes] | None = None,
         *,
         since: tuple[int, bytes] | None = None,
         archived: Iterable[EntryRow] | None = None,
@@ -82,13 +82,13 @@ class Reports:
         """Fold the whole log again; return what contradicts it.
 
         Args:
-            anchors: entries that were noted elsewhere: number and hash.
+            checkpoints: entries that were noted elsewhere: number and hash.
             since: an entry that was noted: only what came after it is read.
             archived: entries that lie in archives, in order; ``None`` where they are not read.
         """
         trusted = None if since is None else Head(*since)
         with self._door.store.read(slow=True) as tx:
-            return verify.problems(tx, anchors or {}, trusted, archived)
+            return verify.problems(tx, checkpoints or {}, trusted, archived)
 
     def final_charges(self, scope: str, from_ms: int, until_ms: int) -> list[FinalCharge]:
         """Return what windows that overlap ``[from_ms, until_ms)`` lost for good.

@@ -34,7 +34,7 @@ __all__ = ["problems"]
 @without_collector()
 def problems(
     tx: Transaction,
-    anchors: Mapping[int, bytes],
+    checkpoints: Mapping[int, bytes],
     since: Head | None = None,
     archived: Iterable[EntryRow] | None = None,
 ) -> list[str]:
@@ -42,13 +42,13 @@ def problems(
 
     Args:
         tx: a transaction that sees one snapshot.
-        anchors: entries noted elsewhere: number and hash.
+        checkpoints: entries noted elsewhere: number and hash.
         since: the entry that is trusted with all that came before it.
         archived: entries that lie in archives, in order; ``None`` where they are not read.
     """
     found: list[str] = []
     try:
-        for one in _problems(tx, anchors, since, archived, found):
+        for one in _problems(tx, checkpoints, since, archived, found):
             found.append(one)  # noqa: PERF402  # what was found before an error is told
     except (ValueError, TypeError, LookupError) as error:
         found.append(f"a row cannot even be read: {sentence_of(error)}")
@@ -59,14 +59,14 @@ def problems(
 
 def _problems(
     tx: Transaction,
-    anchors: Mapping[int, bytes],
+    checkpoints: Mapping[int, bytes],
     since: Head | None,
     archived: Iterable[EntryRow] | None,
     found: list[str],
 ) -> Iterator[str]:
     for table, wrong in tx.wrong():
         yield f"a row of {table} is not what was stored: {tuple(wrong[:2])}"
-    noted = anchors if since is None else {**anchors, since.number: since.hash}
+    noted = checkpoints if since is None else {**checkpoints, since.number: since.hash}
     follower = _Follower(noted, found)
     for row in archived or ():
         follower.take(row)
@@ -85,17 +85,17 @@ class _Follower:
     """Follows the log and folds it; an entry that does not fit is named and taken as it stands.
 
     Args:
-        anchors: entries noted elsewhere: number and hash.
+        checkpoints: entries noted elsewhere: number and hash.
         found: what is wrong is added to it.
     """
 
-    def __init__(self, anchors: Mapping[int, bytes], found: list[str]) -> None:
+    def __init__(self, checkpoints: Mapping[int, bytes], found: list[str]) -> None:
         self._wrong = found
         self.head = Head(0, BEGINNING)
         self.state: State | None = State(self.head)
         self.panes: defaultdict[str, dict[tuple[int, int], bytes]] = defaultdict(dict)
         """What windows to come read of the panes that were read here, by query."""
-        self._anchors = dict(anchors)
+        self._checkpoints = dict(checkpoints)
         self._first: EntryRow | None = None
         self._sums: Sums | None = Sums()
 
@@ -110,7 +110,7 @@ class _Follower:
             self.state = self._sums = None
         elif entries.hash_after(self.head.hash, *row[:4]) != row.hash:
             wrong.append(f"entry {row.seq} of the ledger is not what was stored")
-        noted = self._anchors.pop(row.seq, row.hash)
+        noted = self._checkpoints.pop(row.seq, row.hash)
         if noted != row.hash:
             wrong.append(f"entry {row.seq} is not the one that was noted")
         self.head = Head(row.seq, row.hash)  # of what is there, right or wrong
@@ -157,7 +157,7 @@ class _Follower:
         known = (
             {} if self.state is None else {one.last: one.last_hash for one in self.state.archives}
         )
-        for number, noted in sorted(self._anchors.items()):
+        for number, noted in sorted(self._checkpoints.items()):
             if number > last:
                 yield f"entry {number} was noted, the log is shorter"
             elif number not in known:

@@ -2,8 +2,8 @@
 
 An entry is plain data. Its payload is JSON with the names of its fields, those at their defaults
 left out, so that a new field with a default changes no old entry. Each entry's hash covers the
-entry before it: whoever noted one number and hash (an *anchor*) is shown every later change of what
-came up to it. What an entry means is said by :mod:`accountant.log.fold`.
+entry before it: whoever noted one number and hash (a *checkpoint*) is shown every later change of
+what came up to it. What an entry means is said by :mod:`accountant.log.fold`.
 """
 
 from __future__ import annotations
@@ -51,12 +51,12 @@ __all__ = [
     "RunLeft",
     "Snapshot",
     "Worst",
-    "anchor_text",
+    "checkpoint_text",
     "decode",
     "digest_of_marks",
     "encode",
     "hash_after",
-    "read_anchor",
+    "read_checkpoint",
     "window_name",
 ]
 
@@ -472,7 +472,7 @@ def window_name(query: str, start_ms: int) -> str:
     return f"{query}\t{start_ms + _LOWEST_MS:020d}"
 
 
-def anchor_text(head: Head) -> str:
+def checkpoint_text(head: Head) -> str:
     """Return an entry's number and hash as ``NUMBER:HASH``, to note elsewhere."""
     return f"{head.number}:{head.hash.hex()}"
 
@@ -482,13 +482,13 @@ def digest_of_marks(marks: bytes) -> bytes:
     return blake2b(marks, digest_size=HASH_BYTES).digest()
 
 
-def read_anchor(text: str) -> Head:
-    """Return the number and the hash of :func:`anchor_text`.
+def read_checkpoint(text: str) -> Head:
+    """Return the number and the hash of :func:`checkpoint_text`.
 
     Raises:
         ValueError: it is no such text.
     """
     number, _, digest = text.partition(":")
     if not number.isdecimal() or len(digest) != 2 * HASH_BYTES:
-        raise ValueError("an anchor is NUMBER:HASH, as `status` shows it")
+        raise ValueError("a checkpoint is NUMBER:HASH, as `status` shows it")
     return Head(int(number), bytes.fromhex(digest))

@@ -21,13 +21,13 @@ from stream.cli.restore import reconcile, reset_clock, take_ownership
 from stream.cli.retention import archive, opened_ledger, refuse_other_budgets, warn_of_orphans
 from stream.cli.shared import BAD_INPUT, FILE, echo_json, load_alarms
 from stream.cli.timestamps import TIME, past_ms
-from stream.custody.anchors import anchor_line, read_anchor, read_anchors
 from stream.custody.archive import (
     archived_in,
     decisions_in,
     missing_in,
 )
 from stream.custody.changes import apply_changes
+from stream.custody.checkpoints import checkpoint_line, read_checkpoint, read_checkpoints
 from stream.custody.history import entry_fields, log_lines
 from stream.custody.losses import predicate_losses
 from stream.custody.published import Records
@@ -74,7 +74,7 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
         Console().print(*status_tables(now, alarms.timezone), sep="\n")
         click.echo(f"ledger  {alarms.settings.ledger_place}")
         return
-    echo_json({"record": "ledger", "ledger": now.ledger_id, "anchor": now.anchor})
+    echo_json({"record": "ledger", "ledger": now.ledger_id, "checkpoint": now.checkpoint})
     for scope in now.scopes.values():
         gaussian = Gaussian.read(scope.promise)
         echo_json(
@@ -108,8 +108,8 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
 
 @ledger.command()
 @click.option(
-    "--anchor",
-    "anchors",
+    "--checkpoint",
+    "checkpoints",
     multiple=True,
     metavar="NUMBER:HASH",
     help="An entry that was noted elsewhere, as status and verify show it; repeatable.",
@@ -135,7 +135,7 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
 @click.pass_obj
 def verify(
     load: Callable[[], Alarms],
-    anchors: tuple[str, ...],
+    checkpoints: tuple[str, ...],
     trusted: str | None,
     folder: Path | None,
     saved: tuple[Path, ...],
@@ -144,18 +144,19 @@ def verify(
 ) -> None:
     """Follow the log from its beginning, and add up what it granted; say what contradicts it.
 
-    Ends with the anchor to note: with it, a later call shows whether anything before was changed,
-    dropped or inserted.
+    Ends with the checkpoint to note: with it, a later call shows whether anything before was
+    changed, dropped or inserted.
     """
     if saved and topics:
         raise click.UsageError("--published or --topics: records of one source are compared")
     if trusted and folder is not None:
         raise click.UsageError("--since or --archive: what lies in archives came before")
-    noted, since = read_anchors(anchors), None if trusted is None else read_anchor(trusted)
+    noted = read_checkpoints(checkpoints)
+    since = None if trusted is None else read_checkpoint(trusted)
     notes: list[str] = []
     alarms = load()
     with opened_ledger(alarms) as opened:
-        anchor = opened.reports.status().anchor
+        checkpoint = opened.reports.status().checkpoint
         problems = [] if folder is None else missing_in(opened, folder)
         if not problems:
             archived = None if folder is None else archived_in(opened, folder)
@@ -172,7 +173,7 @@ def verify(
         click.echo(f"read since entry {since.number} only; what came before was not compared")
     for note in notes:
         click.echo(note)
-    click.echo(anchor_line(anchor))
+    click.echo(checkpoint_line(checkpoint))
 
 
 @ledger.command()
@@ -302,15 +303,15 @@ def remove_alarm(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
 def backup(load: Callable[[], Alarms], path: Path) -> None:
     """Copy a SQLite ledger to PATH, also while workers use it.
 
-    Ends with an anchor that the copy holds. Keep it from analysts, as the ledger itself.
+    Ends with a checkpoint that the copy holds. Keep it from analysts, as the ledger itself.
     """
     alarms = load()
     with opened_ledger(alarms) as opened:
-        anchor = opened.reports.status().anchor
+        checkpoint = opened.reports.status().checkpoint
     with closing(Store.open(alarms.settings.ledger_url, connect_timeout_s=_CONNECT_S)) as store:
         store.backup(path)
     click.echo(f"copied to {path}")
-    click.echo(anchor_line(anchor))
+    click.echo(checkpoint_line(checkpoint))
 
 
 @ledger.command()

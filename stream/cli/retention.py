@@ -10,9 +10,9 @@ import click
 from stream.build import open_ledger, wall_clock_ms
 from stream.cli.shared import require_ledger_file
 from stream.cli.timestamps import TIME, past_ms
-from stream.custody.anchors import anchor_line
 from stream.custody.archive import archive as move_entries
 from stream.custody.changes import orphan_warning, orphans
+from stream.custody.checkpoints import checkpoint_line
 from stream.decisions.held import held_from_ms
 from stream.decisions.registration import scopes_of, terms_of
 from stream.windows.shown import moment_text
@@ -64,7 +64,7 @@ def archive(load: Callable[[], Alarms], folder: Path, before: str | None) -> Non
     where = f" to {', '.join(moved.files)}" if moved.files else ""
     until = moment_text(before_ms, alarms.timezone)
     click.echo(f"{moved.entries} entries moved{where}, before {until}")
-    click.echo(anchor_line(later.anchor))
+    click.echo(checkpoint_line(later.checkpoint))
 
 
 def _too_old_ms(alarms: Alarms, now_ms: int) -> int:

@@ -12,7 +12,7 @@ import pytest
 from accountant.audit import sums
 from accountant.ledger import archives, door
 from accountant.log import state
-from accountant.log.entries import read_anchor
+from accountant.log.entries import read_checkpoint
 from accountant.records import Answer
 from accountant.store import entry_rows
 from accountant.store.tables import ENTRIES
@@ -153,7 +153,7 @@ def aged(fresh: Opens, unit: PrivacyUnit, past: int) -> tuple[Ledger, tuple[int,
     """Return a ledger that has decided windows since it was old, and an entry from before that."""
     ledger, series = fresh(), alarms(unit)
     age(ledger, unit, WALL, series, past)
-    noted = read_anchor(ledger.reports.status().anchor)
+    noted = read_checkpoint(ledger.reports.status().checkpoint)
     for index in range(past, past + 12):
         ledger.admit("s", [one.request(index) for one in series])
         for one in series:

@@ -12,7 +12,7 @@ import pytest
 from accountant.errors import LedgerError
 from accountant.ledger import archives
 from accountant.ledger.archives import Archives
-from accountant.log.entries import Ended, read_anchor
+from accountant.log.entries import Ended, read_checkpoint
 from accountant.records import Answer, Outcome, SeenDecision
 from stream.custody.archive import archive, archived_in, missing_in
 from tests.support.archived import move_all, moved
@@ -31,7 +31,7 @@ from tests.support.ledgers import (
     set_up,
     settle,
     status_of,
-    without_anchor,
+    without_checkpoint,
 )
 from tests.support.runs import RUN, WHOLE, ask, ring
 
@@ -106,7 +106,7 @@ def on_the_topic(decision: StoredDecision, **changes: object) -> SeenDecision:
 
 def scopes(ledger: Ledger) -> Mapping[str, ScopeStatus]:
     """Return the status of every budget without what it says of archives."""
-    return without_anchor(ledger.reports.status()).scopes
+    return without_checkpoint(ledger.reports.status()).scopes
 
 
 @BOTH
@@ -122,8 +122,8 @@ def test_nobody_can_tell(fresh: Opens, opened: Opens, unit: PrivacyUnit) -> None
     decisions = [one.decision(each.charge.key) for each in requests(all_series, 120)]
     topic = [on_the_topic(each) for each in decisions if each is not None]
     assert {each.outcome for each in topic} == set(Outcome)
-    before = without_anchor(one.reports.status())
-    noted = dict([read_anchor(one.reports.status().anchor)])
+    before = without_checkpoint(one.reports.status())
+    noted = dict([read_checkpoint(one.reports.status().checkpoint)])
 
     rows = moved(one, 100)
 
@@ -131,7 +131,7 @@ def test_nobody_can_tell(fresh: Opens, opened: Opens, unit: PrivacyUnit) -> None
     assert move_all(one, 100, "again") == 0
     other = opened()  # folds from the snapshot; the first goes on with what it knows
     for ledger in (one, other):
-        assert without_anchor(ledger.reports.status()) == before
+        assert without_checkpoint(ledger.reports.status()) == before
         assert status_of(ledger).archived_ms == 100
         assert ledger.reports.verify(noted) == []
         assert ledger.reports.verify(noted, archived=rows) == []
@@ -308,12 +308,12 @@ def test_noted_entries_outlive_what_was_moved(ledger: Ledger, *, archived: bool)
     """At the end of an archive and behind it they are compared; before it, with the archive."""
     a = Series("a", period=PERIOD)
     set_up(ledger, USER, 9, [a])
-    noted = dict([read_anchor(ledger.reports.status().anchor)])
+    noted = dict([read_checkpoint(ledger.reports.status().checkpoint)])
     for index in range(4):
         admit(ledger, 10 * index + 10, a)
-        noted.update([read_anchor(ledger.reports.status().anchor)])
+        noted.update([read_checkpoint(ledger.reports.status().checkpoint)])
         settle(ledger, a, index)
-        noted.update([read_anchor(ledger.reports.status().anchor)])
+        noted.update([read_checkpoint(ledger.reports.status().checkpoint)])
         ledger.mark_published(a.key(index))
     rows = moved(ledger, 20)
     last = rows[-1].seq
@@ -419,7 +419,7 @@ def test_killed_at_any_step_it_goes_on(
     ledger = opened()
     set_up(ledger, USER, 8, all_series)
     end_until(ledger, all_series, 120)
-    before = without_anchor(ledger.reports.status())
+    before = without_checkpoint(ledger.reports.status())
     whole = list(ledger.reports.entries())
     left = iter(range(steps))
 
@@ -439,12 +439,12 @@ def test_killed_at_any_step_it_goes_on(
         with pytest.raises(Killed):
             archive(ledger, tmp_path / "archive", 100)
     for one in (ledger, opened()):
-        assert without_anchor(one.reports.status()) == before
+        assert without_checkpoint(one.reports.status()) == before
         must_verify(one)
     end_until(ledger, all_series, 160)
-    after = without_anchor(ledger.reports.status())
+    after = without_checkpoint(ledger.reports.status())
     archive(ledger, tmp_path / "archive", 150)
-    assert without_anchor(opened().reports.status()) == after
+    assert without_checkpoint(opened().reports.status()) == after
     rows = [*archived_in(ledger, tmp_path / "archive"), *ledger.reports.entries()]
     assert rows[: len(whole)] == whole
     assert [row.seq for row in rows] == list(range(1, len(rows) + 1))

@@ -61,8 +61,8 @@ def test_a_page_shows_calls_that_are_taken(page: Path) -> None:
     [
         ("plan FILE --caps", ["--caps"]),
         ("replay FILE", ["replay"]),
-        ("ledger FILE verify --anchors 1:a", ["--anchors"]),
-        ("ledger FILE verify --anchor 1:a", []),
+        ("ledger FILE verify --checkpoints 1:a", ["--checkpoints"]),
+        ("ledger FILE verify --checkpoint 1:a", []),
     ],
 )
 def test_a_call_that_is_not_taken_is_found(call: str, words: list[str]) -> None:

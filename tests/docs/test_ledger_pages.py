@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 import pytest
 
-from accountant.log.entries import read_anchor
+from accountant.log.entries import read_checkpoint
 from stream.cli.ledger import ledger
 from stream.custody.archive import write_entries
 from tests.support.tree import ROOT
@@ -54,11 +54,11 @@ def test_parquet_columns_are_documented(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("page", [MAINTAIN, BACK_UP], ids=["maintain", "back-up"])
-def test_shown_anchors_and_commands_are_real(page: str) -> None:
-    """Every anchor shown can be read, and every ledger command shown exists."""
-    anchors = re.findall(r"\b([0-9]+:[0-9a-f]{32})\b", MAINTAIN)
-    assert anchors
-    assert all(read_anchor(anchor)[0] for anchor in anchors)
+def test_shown_checkpoints_and_commands_are_real(page: str) -> None:
+    """Every checkpoint shown can be read, and every ledger command shown exists."""
+    checkpoints = re.findall(r"\b([0-9]+:[0-9a-f]{32})\b", MAINTAIN)
+    assert checkpoints
+    assert all(read_checkpoint(checkpoint)[0] for checkpoint in checkpoints)
     shown = re.findall(r"tocsin ledger (?:FILE|alarms\.yaml) ([a-z-]+)", page)
     assert shown
     assert set(shown) <= set(ledger.commands)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from accountant.errors import DependencyError, LedgerError
-from accountant.log.entries import read_anchor
+from accountant.log.entries import read_checkpoint
 from accountant.store.store import Store
 from accountant.units import PrivacyUnit
 from stream.build import open_ledger
@@ -41,11 +41,11 @@ def configured(folder: Path) -> str:
     return str(path)
 
 
-def anchor_of(path: str) -> str:
-    """Return the anchor to note, as ``verify --anchor`` takes it."""
+def checkpoint_of(path: str) -> str:
+    """Return the checkpoint to note, as ``verify --checkpoint`` takes it."""
     lines = tocsin("ledger", path, "verify").stdout.splitlines()
     assert lines[0] == "ok", lines
-    return lines[1].removeprefix("anchor ")
+    return lines[1].removeprefix("checkpoint ")
 
 
 def spent(path: str) -> float:
@@ -63,7 +63,7 @@ def published(alarms: Alarms, decisions: list[StoredDecision]) -> list[SeenDecis
 
 
 def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path: Path) -> None:
-    """The copy verifies with the anchor of its time, not with a later one; the gap is adopted."""
+    """The copy verifies with its own checkpoint, not with a later one; the gap is adopted."""
     path = configured(tmp_path / "live")
     alarms = load(Path(path), environ={})
     released: list[StoredDecision] = []
@@ -88,7 +88,7 @@ def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path: Path) -> None:
     writer.join()
     assert told.exit_code == 0, told.output
     assert len(released) == WINDOWS
-    first, anchor = told.stdout.splitlines()
+    first, checkpoint = told.stdout.splitlines()
     assert first == f"copied to {copy}"
     assert [one.name for one in copy.parent.iterdir()] == ["one.db"]
     assert copy.stat().st_mode & 0o077 == 0
@@ -96,9 +96,9 @@ def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path: Path) -> None:
     restored = configured(tmp_path / "restored")
     (tmp_path / "restored" / ".tocsin").mkdir()
     copyfile(copy, tmp_path / "restored" / ".tocsin" / "alarms.db")
-    noted = anchor.removeprefix("anchor ")
-    assert tocsin("ledger", restored, "verify", "--anchor", noted).exit_code == 0
-    older = tocsin("ledger", restored, "verify", "--anchor", anchor_of(path))
+    noted = checkpoint.removeprefix("checkpoint ")
+    assert tocsin("ledger", restored, "verify", "--checkpoint", noted).exit_code == 0
+    older = tocsin("ledger", restored, "verify", "--checkpoint", checkpoint_of(path))
     assert (older.exit_code, older.stdout) == (2, "")
     assert "the log is shorter" in older.stderr
 
@@ -113,7 +113,7 @@ def test_a_copy_made_while_a_writer_runs_is_restored(tmp_path: Path) -> None:
         assert ledger.upkeep.unknown_decisions(seen) == []
         must_verify(ledger)
     assert spent(restored) >= spent(path)
-    assert tocsin("ledger", restored, "verify", "--anchor", noted).exit_code == 0
+    assert tocsin("ledger", restored, "verify", "--checkpoint", noted).exit_code == 0
     shown = tocsin("run", restored, "--replay", events(tmp_path))
     assert "0 decided now" in " ".join(shown.stdout.split())
 
@@ -152,7 +152,7 @@ def test_postgresql_is_copied_by_its_own_tools(postgres: Postgres, tmp_path: Pat
     with ledgers.open_ledger(url) as ledger:
         ledgers.set_up(ledger, PrivacyUnit.USER, 10**6, [series])
         ledgers.decide_all(ledger, [series], 100, "first")
-        noted = read_anchor(ledger.reports.status().anchor)
+        noted = read_checkpoint(ledger.reports.status().checkpoint)
         store = Store.open(url, connect_timeout_s=1)
         with pytest.raises(LedgerError, match="PostgreSQL") as caught:
             store.backup(dump)
@@ -163,7 +163,7 @@ def test_postgresql_is_copied_by_its_own_tools(postgres: Postgres, tmp_path: Pat
         _run(postgres, "pg_dump", "--format=custom", f"--file={dump}", f"--dbname={url}")
         writer.join()
         ledgers.decide_all(ledger, [series], 500, "last")
-        later = read_anchor(ledger.reports.status().anchor)
+        later = read_checkpoint(ledger.reports.status().checkpoint)
     restored = postgres.new_database()
     _run(postgres, "pg_restore", "--exit-on-error", f"--dbname={restored}", str(dump))
     with ledgers.open_ledger(restored) as ledger:

@@ -171,8 +171,8 @@ def test_a_copy_that_lacks_nothing_goes_on(tmp_path: Path) -> None:
     told = tocsin("ledger", str(path), "backup", str(copy)).stdout.splitlines()
     _ledger(tmp_path).unlink()
     subprocess.run(["install", "-m", "600", copy, _ledger(tmp_path)], check=True)
-    noted = told[1].removeprefix("anchor ")
-    assert tocsin("ledger", str(path), "verify", "--anchor", noted).exit_code == 0
+    noted = told[1].removeprefix("checkpoint ")
+    assert tocsin("ledger", str(path), "verify", "--checkpoint", noted).exit_code == 0
     again = tocsin("run", str(path), "--replay", events(tmp_path))
     assert "0 decided now" in " ".join(again.stdout.split())
 

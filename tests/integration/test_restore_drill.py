@@ -102,9 +102,9 @@ class Shell:
         return done
 
 
-def _anchor(said: str) -> str:
-    (anchor,) = re.findall(r"^anchor (\S+)$", said, flags=re.MULTILINE)
-    return str(anchor)
+def _checkpoint(said: str) -> str:
+    (checkpoint,) = re.findall(r"^checkpoint (\S+)$", said, flags=re.MULTILINE)
+    return str(checkpoint)
 
 
 def _spent(folder: Path) -> dict[str, int]:
@@ -135,7 +135,7 @@ def test_a_ledger_of_replays_is_put_back(tmp_path: Path) -> None:
     events(tmp_path)
     _begin(tmp_path, 10)
     shell = Shell(tmp_path)
-    anchor = _anchor(shell.run("tocsin ledger alarms.yaml backup").stdout)
+    checkpoint = _checkpoint(shell.run("tocsin ledger alarms.yaml backup").stdout)
     shell.run("tocsin run alarms.yaml --replay")
     spent = _spent(tmp_path)
 
@@ -143,12 +143,12 @@ def test_a_ledger_of_replays_is_put_back(tmp_path: Path) -> None:
         (tmp_path / ".tocsin" / f"alarms.db{suffix}").unlink(missing_ok=True)
     shell.run("install -m 600")
     verified = shell.run(
-        "tocsin ledger alarms.yaml verify --anchor",
-        put={"NUMBER:HASH": anchor},
+        "tocsin ledger alarms.yaml verify --checkpoint",
+        put={"NUMBER:HASH": checkpoint},
         code=2,
     )
     assert "more was appended than this ledger has" in verified.stderr
-    assert "noted" not in verified.stderr  # the copy's own anchor holds
+    assert "noted" not in verified.stderr  # the copy's own checkpoint holds
     refused = shell.run("tocsin run alarms.yaml --replay", code=2)
     assert "reconcile" in refused.stderr
     shell.run("tocsin ledger alarms.yaml reconcile --published")
@@ -201,7 +201,7 @@ def test_a_workers_ledger_is_put_back(
     try:
         worker = scenario.start_worker()
         wait_until("a window is published", lambda: scenario.done("decision"))
-        anchor = _anchor(shell.run("tocsin ledger alarms.yaml verify").stdout)
+        checkpoint = _checkpoint(shell.run("tocsin ledger alarms.yaml verify").stdout)
         shell.run("docker compose exec")
         dumped = len(scenario.done("decision"))  # or one more than the dump holds
         wait_until("later ones are", lambda: len(scenario.decided()) > dumped + 1, every_s=1)
@@ -212,8 +212,8 @@ def test_a_workers_ledger_is_put_back(
         shell.run("pg_restore")
         text = scenario.config.read_text(encoding="utf-8")
         scenario.config.write_text(text.replace("/tocsin?", "/tocsin_restored?"), encoding="utf-8")
-        noted = {"NUMBER:HASH": anchor}
-        shell.run("tocsin ledger alarms.yaml verify --anchor", put=noted)
+        noted = {"NUMBER:HASH": checkpoint}
+        shell.run("tocsin ledger alarms.yaml verify --checkpoint", put=noted)
         refused = scenario.start_worker()
         assert refused.ended() == 2, refused.text()
         assert "tocsin ledger FILE reconcile" in refused.text()

@@ -269,10 +269,10 @@ def _decided(
     return deny(ledger, series, index, "budget")
 
 
-def without_anchor(status: LedgerStatus) -> LedgerStatus:
+def without_checkpoint(status: LedgerStatus) -> LedgerStatus:
     """Return a status without the end of the log and what lies in archives."""
     scopes = {name: replace(one, archived_ms=None) for name, one in status.scopes.items()}
-    return replace(status, anchor="", scopes=scopes)
+    return replace(status, checkpoint="", scopes=scopes)
 
 
 def answers(ledger: Ledger, series: Series, count: int) -> list[Answer]:

@@ -142,7 +142,7 @@ def ledger_status(
     """Return what a ledger of one budget says."""
     return LedgerStatus(
         ledger_id="l",
-        anchor="0:",
+        checkpoint="0:",
         scopes={
             "user": ScopeStatus(
                 scope="user",

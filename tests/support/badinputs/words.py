@@ -123,9 +123,9 @@ WORDS: tuple[Call, ...] = (
     Call("ledger alarms.yaml backup", "Missing argument 'PATH'"),
     Call("ledger alarms.yaml backup copy.db", _NO_LEDGER),
     Call("ledger alarms.yaml apply", _NO_LEDGER),
-    Call("ledger alarms.yaml verify --anchor x", "write NUMBER:HASH"),
-    Call("ledger alarms.yaml verify --anchor user=1", "write NUMBER:HASH"),
-    Call("ledger alarms.yaml verify --since user=-1:zz", "'user=-1:zz' is not an anchor"),
+    Call("ledger alarms.yaml verify --checkpoint x", "write NUMBER:HASH"),
+    Call("ledger alarms.yaml verify --checkpoint user=1", "write NUMBER:HASH"),
+    Call("ledger alarms.yaml verify --since user=-1:zz", "'user=-1:zz' is not a checkpoint"),
     Call("ledger alarms.yaml reset-clock --yes", _NO_LEDGER),
 )
 """What was typed, and what it is answered."""

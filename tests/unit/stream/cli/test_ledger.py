@@ -78,16 +78,16 @@ def status_of(path: str) -> list[dict[str, Any]]:
     return json_lines(tocsin("ledger", path, "status", "--json"))
 
 
-def without_anchors(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+def without_checkpoints(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Return a status without the ends of its chains."""
-    return [{key: value for key, value in line.items() if key != "anchor"} for line in lines]
+    return [{key: value for key, value in line.items() if key != "checkpoint"} for line in lines]
 
 
-def anchors_of(result: Result) -> list[str]:
-    """Return the anchors that a command ended with."""
+def checkpoints_of(result: Result) -> list[str]:
+    """Return the checkpoints that a command ended with."""
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    return [line.removeprefix("anchor ") for line in lines if line.startswith("anchor ")]
+    return [line.removeprefix("checkpoint ") for line in lines if line.startswith("checkpoint ")]
 
 
 def execute(folder: Path, statement: str) -> None:
@@ -161,42 +161,42 @@ def test_accepted_windows_may_be_cut_anew(tmp_path: Path) -> None:
     assert tocsin("ledger", str(path), "verify").exit_code == 0
 
 
-# --- verify with anchors
+# --- verify with checkpoints
 
 
-def test_verify_ends_with_anchors_that_status_shows_too(tmp_path: Path) -> None:
-    """What ``verify`` prints is taken by ``--anchor``, now and after more windows."""
+def test_verify_ends_with_checkpoints_that_status_shows_too(tmp_path: Path) -> None:
+    """What ``verify`` prints is taken by ``--checkpoint``, now and after more windows."""
     path = configuration(tmp_path)
     edited(path, (f"until: {DAY}", "until: 1970-01-01T12:00"))
     tocsin("run", path, "--replay", events(tmp_path))
-    noted = anchors_of(tocsin("ledger", path, "verify"))
+    noted = checkpoints_of(tocsin("ledger", path, "verify"))
     ledger, budget, _ = status_of(path)
-    assert noted == [ledger["anchor"]]
+    assert noted == [ledger["checkpoint"]]
     assert noted[0] in tocsin("ledger", path, "status").stdout
     assert (budget["reservations"], budget["pending"]) == (0, 0)
     edited(path, ("until: 1970-01-01T12:00", f"until: {DAY}"))
     tocsin("run", path, "--replay", events(tmp_path))
-    later = anchors_of(tocsin("ledger", path, "verify", "--anchor", noted[0]))
+    later = checkpoints_of(tocsin("ledger", path, "verify", "--checkpoint", noted[0]))
     assert later != noted
-    both = ("--anchor", noted[0], "--anchor", later[0], "--anchor", later[0])
-    assert anchors_of(tocsin("ledger", path, "verify", *both)) == later
+    both = ("--checkpoint", noted[0], "--checkpoint", later[0], "--checkpoint", later[0])
+    assert checkpoints_of(tocsin("ledger", path, "verify", *both)) == later
 
 
-def test_an_anchor_of_another_chain_is_found(decided: str) -> None:
+def test_an_checkpoint_of_another_chain_is_found(decided: str) -> None:
     """Another hash at a number, or a number beyond the end, ends with exit code 2."""
-    (noted,) = anchors_of(tocsin("ledger", decided, "verify"))
+    (noted,) = checkpoints_of(tocsin("ledger", decided, "verify"))
     number, _, digest = noted.partition(":")
     for wrong in (f"{number}:{'0' * 32}", f"{int(number) + 1}:{digest}", f"1:{digest}"):
-        result = tocsin("ledger", decided, "verify", "--anchor", wrong)
+        result = tocsin("ledger", decided, "verify", "--checkpoint", wrong)
         assert (result.exit_code, result.stdout) == (2, "")
         assert "noted" in result.stderr
 
 
 def test_verify_since_a_noted_link_says_what_it_did_not_read(decided: str) -> None:
-    """It ends with anchors like any other, and does not pass for a whole one."""
-    (noted,) = anchors_of(tocsin("ledger", decided, "verify"))
+    """It ends with checkpoints like any other, and does not pass for a whole one."""
+    (noted,) = checkpoints_of(tocsin("ledger", decided, "verify"))
     result = tocsin("ledger", decided, "verify", "--since", noted)
-    assert anchors_of(result) == [noted]
+    assert checkpoints_of(result) == [noted]
     number = noted.partition(":")[0]
     said = f"read since entry {number} only; what came before was not compared"
     assert result.stdout.splitlines()[:2] == ["ok", said]
@@ -205,9 +205,9 @@ def test_verify_since_a_noted_link_says_what_it_did_not_read(decided: str) -> No
     assert "is not the one that was noted" in wrong.stderr
 
 
-def test_two_anchors_that_contradict_each_other_are_bad_input(decided: str) -> None:
+def test_two_checkpoints_that_contradict_each_other_are_bad_input(decided: str) -> None:
     """One entry has one hash."""
-    same = ("--anchor", "3:" + "0" * 32, "--anchor", "3:" + "1" * 32)
+    same = ("--checkpoint", "3:" + "0" * 32, "--checkpoint", "3:" + "1" * 32)
     result = tocsin("ledger", decided, "verify", *same)
     assert result.exit_code == 2
     assert "different hashes" in result.stderr
@@ -227,7 +227,7 @@ def test_a_log_that_cannot_be_read_is_said(tmp_path: Path, decided: str, column:
 
 
 def test_archiving_changes_nothing_that_is_shown(tmp_path: Path, decided: str) -> None:
-    """Entries go; status, verification and a second run stay as they were; the anchor is told."""
+    """Entries go; status, verification and a second run stay; the checkpoint is told."""
     before, folder = status_of(decided), tmp_path / "archive"
     command = ("ledger", decided, "archive", str(folder))
     told = tocsin(*command, "--before", "1970-01-01T12:00").stdout.splitlines()
@@ -235,14 +235,14 @@ def test_archiving_changes_nothing_that_is_shown(tmp_path: Path, decided: str) -
     many = name.split("-")[2]
     assert told == [
         f"{many} entries moved to {name}, before 1970-01-01 12:00 UTC",
-        *(f"anchor {noted}" for noted in anchors_of(tocsin("ledger", decided, "verify"))),
+        *(f"checkpoint {noted}" for noted in checkpoints_of(tocsin("ledger", decided, "verify"))),
     ]
     assert " entries moved to entries-" in tocsin(*command).stdout
     assert tocsin(*command).stdout.startswith("0 entries moved, before ")
     assert len(list(folder.iterdir())) == 2
-    assert without_anchors(status_of(decided)) == without_anchors(before)
-    (noted,) = anchors_of(tocsin("ledger", decided, "verify"))
-    assert anchors_of(tocsin("ledger", decided, "verify", "--anchor", noted)) == [noted]
+    assert without_checkpoints(status_of(decided)) == without_checkpoints(before)
+    (noted,) = checkpoints_of(tocsin("ledger", decided, "verify"))
+    assert checkpoints_of(tocsin("ledger", decided, "verify", "--checkpoint", noted)) == [noted]
     again = tocsin("run", decided, "--replay", events(tmp_path))
     assert "24 decided by an earlier run" in " ".join(again.stdout.split())
     kinds = [row["record"] for row in json_lines(tocsin("ledger", decided, "export"))]
@@ -251,17 +251,17 @@ def test_archiving_changes_nothing_that_is_shown(tmp_path: Path, decided: str) -
 
 
 def test_verify_follows_archives(tmp_path: Path, decided: str) -> None:
-    """From the first entry on, with anchors that lie in them; an edited file is named."""
-    (early,) = anchors_of(tocsin("ledger", decided, "verify"))
+    """From the first entry on, with checkpoints that lie in them; an edited file is named."""
+    (early,) = checkpoints_of(tocsin("ledger", decided, "verify"))
     folder = tmp_path / "archive"
     command = ("ledger", decided, "archive", str(folder))
     told = tocsin(*command, "--before", "1970-01-01T12:00").stdout.split()
     tocsin(*command)
     verify = ("ledger", decided, "verify", "--archive", str(folder))
     assert tocsin(*verify).stdout.startswith("ok\n")
-    assert tocsin(*verify, "--anchor", early).stdout.startswith("ok\n")
+    assert tocsin(*verify, "--checkpoint", early).stdout.startswith("ok\n")
     middle = f"5:{early.partition(':')[2]}"
-    wrong = tocsin(*verify, "--anchor", middle)
+    wrong = tocsin(*verify, "--checkpoint", middle)
     assert (wrong.exit_code, "entry 5 is not the one that was noted" in wrong.stderr) == (2, True)
     assert tocsin(*verify, "--since", early).exit_code == 2
     assert tocsin(*command, "--before", "2100-01-01").exit_code == 2
@@ -272,16 +272,16 @@ def test_verify_follows_archives(tmp_path: Path, decided: str) -> None:
     assert tocsin("ledger", decided, "verify").exit_code == 0
 
 
-def test_an_anchor_in_an_archive_is_not_taken_on_trust(tmp_path: Path, decided: str) -> None:
+def test_an_checkpoint_in_an_archive_is_not_taken_on_trust(tmp_path: Path, decided: str) -> None:
     """The last entry of an archive is still compared; an earlier one cannot be, and says so."""
-    (noted,) = anchors_of(tocsin("ledger", decided, "verify"))
+    (noted,) = checkpoints_of(tocsin("ledger", decided, "verify"))
     tocsin("ledger", decided, "archive", str(tmp_path / "archive"))
     wrong, early = noted[:-32] + "0" * 32, f"1:{'0' * 32}"
-    for anchor, text in ((wrong, "not the one that was noted"), (early, "give the archive")):
-        result = tocsin("ledger", decided, "verify", "--anchor", anchor)
+    for checkpoint, text in ((wrong, "not the one that was noted"), (early, "give the archive")):
+        result = tocsin("ledger", decided, "verify", "--checkpoint", checkpoint)
         assert (result.exit_code, result.stdout) == (2, "")
         assert text in result.stderr
-    assert tocsin("ledger", decided, "verify", "--anchor", noted).exit_code == 0
+    assert tocsin("ledger", decided, "verify", "--checkpoint", noted).exit_code == 0
 
 
 def test_what_was_published_is_compared(tmp_path: Path, decided: str) -> None:
@@ -294,7 +294,7 @@ def test_what_was_published_is_compared(tmp_path: Path, decided: str) -> None:
         if more:
             assert tocsin("ledger", decided, "archive", str(folder)).exit_code == 0
         compared = tocsin(*verify, *more).stdout
-        assert compared.startswith("ok\ncrowd: decisions 1 to 24 compared\nanchor ")
+        assert compared.startswith("ok\ncrowd: decisions 1 to 24 compared\ncheckpoint ")
     assert "24 decision(s) not covered" in tocsin(*verify).stdout
     lines = printed.splitlines()
     kept = [line for line in lines if '"alarm_id"' not in line]
@@ -351,7 +351,7 @@ def test_the_current_period_is_kept_by_default(
     told = tocsin("ledger", path, "archive", str(tmp_path / "archive")).stdout
     assert told.splitlines()[0].endswith(", before 1970-01-11 00:00 UTC")
     assert len(archived_until(path)) == 24
-    assert without_anchors(status_of(path)) == without_anchors(before)
+    assert without_checkpoints(status_of(path)) == without_checkpoints(before)
 
 
 def test_losses_of_an_alarm_that_never_ran_say_so(decided: str) -> None:

@@ -44,7 +44,7 @@ def test_every_entry_is_written(tmp_path: Path) -> None:
     lines = json_lines(tocsin("ledger", path, "export"))
     assert lines == list(map(entry_fields, entries))
     assert [line["seq"] for line in lines] == list(range(1, len(lines) + 1))
-    assert status.anchor == f"{len(lines)}:{lines[-1]['hash']}"
+    assert status.checkpoint == f"{len(lines)}:{lines[-1]['hash']}"
     text = json.dumps(lines)
     for hidden in (b"secret counts", secret):
         assert base64.b64encode(hidden).decode() not in text

@@ -45,10 +45,10 @@ def _spent(path: str) -> list[str]:
     return [line for line in lines if '"spent"' in line]
 
 
-def _anchored(path: str) -> int:
+def _checkpointed(path: str) -> int:
     """Return how many entries the ledger has."""
     (first, *_) = tocsin("ledger", path, "status", "--json").stdout.splitlines()
-    return int(json.loads(first)["anchor"].partition(":")[0])
+    return int(json.loads(first)["checkpoint"].partition(":")[0])
 
 
 def test_a_renamed_feed_is_no_fresh_wall_for_its_file(tmp_path: Path) -> None:
@@ -85,11 +85,11 @@ def test_other_content_under_a_feed_is_the_same_wall(tmp_path: Path) -> None:
     more = tmp_path / "more.jsonl"
     more.write_text(f'{{"person": "q", "room": "lab", "n": 1, "ts": {6 * HOUR_MS}}}\n')
     assert tocsin("run", path, "--replay", events(tmp_path)).exit_code == 0
-    before, spent = _anchored(path), _spent(path)
+    before, spent = _checkpointed(path), _spent(path)
     again = tocsin("run", path, "--replay", events(tmp_path), str(more))
     assert again.exit_code == 0, again.stderr
     assert "0 decided now" in " ".join(again.stdout.split())
-    assert _anchored(path) == before + 1, "the log tells of the file"
+    assert _checkpointed(path) == before + 1, "the log tells of the file"
     assert _spent(path) == spent
 
 
