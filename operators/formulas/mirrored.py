@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from accountant.errors import ConfigError
 from operators.base import Decision
-from operators.single.abreast import Decisions, decide_many
+from operators.single.batched import Decisions, decide_many
 from operators.single.held import among
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class Mirrored:
         return Decision(fired=~found.fired, cost=found.cost)
 
     def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
-        """Decide many windows; see :class:`operators.single.abreast.DecidesMany`."""
+        """Decide many windows; see :class:`operators.single.batched.DecidesMany`."""
         found = decide_many(self.negation, statistics, noise)
         return Decisions(~found.fired, found.units)
 

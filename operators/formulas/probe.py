@@ -19,7 +19,7 @@ from accountant.errors import ArgumentError, ConfigError
 from accountant.units import from_loss_units
 from operators.base import Plan, Promise
 from operators.descriptors import WINDOW_KEYS, Maker, Mechanism, check_asked
-from operators.formulas.abreast import Walks
+from operators.formulas.batched import Walks
 from operators.formulas.chances import walk_chances
 from operators.formulas.literals import apportioned, least_common_rate
 from operators.formulas.treewalk import Rungs, Scale
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from operators.formulas.literals import Reading, Share
     from operators.noise.boundaries import Cut
     from operators.noise.source import NoiseSource
-    from operators.single.abreast import Decisions
+    from operators.single.batched import Decisions
 
 __all__ = ["PROBE", "Probe"]
 
@@ -133,7 +133,7 @@ class Probe:
         return self.decide_many(statistics[np.newaxis], noise).only
 
     def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
-        """Decide many windows; see :class:`operators.single.abreast.DecidesMany`."""
+        """Decide many windows; see :class:`operators.single.batched.DecidesMany`."""
         walks = Walks(self.condition, self.scales, statistics, noise)
         order = sorted(range(len(self.scales)), key=lambda at: self.scales[at].charges[-1])
         for at in order:

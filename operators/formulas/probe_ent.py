@@ -15,7 +15,7 @@ from accountant.arguments import expect
 from accountant.units import UNITS_PER_EPSILON, from_loss_units
 from operators.base import Plan
 from operators.descriptors import WINDOW_KEYS, Maker, Mechanism, check_asked
-from operators.formulas.abreast import Walks
+from operators.formulas.batched import Walks
 from operators.formulas.chances import walk_chances
 from operators.formulas.literals import apportioned, least_common_rate
 from operators.formulas.treewalk import Scale
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from operators.formulas.literals import Share
     from operators.noise.boundaries import Cut
     from operators.noise.source import NoiseSource
-    from operators.single.abreast import Decisions
+    from operators.single.batched import Decisions
 
     _Levels: TypeAlias = tuple[Share, tuple[int, ...], tuple[Cut, ...]]
 
@@ -113,7 +113,7 @@ class ProbeEnt:
         return walk_chances(self.condition.formula, self.scales, cell, statistics)
 
     def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
-        """Decide many windows; see :class:`operators.single.abreast.DecidesMany`.
+        """Decide many windows; see :class:`operators.single.batched.DecidesMany`.
 
         The coarsest level that any window reads next is read first: most others come to read it,
         too, and then go on together.

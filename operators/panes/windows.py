@@ -20,8 +20,8 @@ from operators.panes.law import LaplaceSum
 from operators.panes.looks import first_rings
 from operators.panes.mechanism import Panes
 from operators.panes.pricing import PaneQuestion
-from operators.single.abreast import repeated
 from operators.single.adapter import check_statistics, least_loss, only_test, promise_of, steps_of
+from operators.single.batched import repeated
 from operators.single.converted import converted_plan
 from operators.single.severity import SEVERITIES, crossed, nested, steps_apart
 

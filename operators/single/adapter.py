@@ -13,7 +13,7 @@ from operators.base import Promise
 from operators.conditions.formula import atom_of
 from operators.conditions.score import score_of
 from operators.descriptors import Maker
-from operators.single.abreast import decide_many, retested
+from operators.single.batched import decide_many, retested
 from operators.single.gaussian import gaussian_limit
 from operators.single.tslm import error_rates, room_of, theoretical_limit
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Aim, Condition
     from operators.conditions.score import Score
     from operators.noise.source import NoiseSource
-    from operators.single.abreast import Decisions
+    from operators.single.batched import Decisions
 
 __all__ = [
     "CellOperator",
@@ -107,7 +107,7 @@ class Scored:
         return self.operator.decide(self.score.read(statistics)[self.cells], noise)
 
     def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
-        """Decide many windows; see :class:`operators.single.abreast.DecidesMany`."""
+        """Decide many windows; see :class:`operators.single.batched.DecidesMany`."""
         check_statistics(self.score.condition, statistics[0])
         return decide_many(self.operator, self.score.read(statistics), noise)
 

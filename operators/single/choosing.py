@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.costs.minentropy import min_entropy_levels
-from operators.single.abreast import Decisions, repeated
+from operators.single.batched import Decisions, repeated
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -22,8 +22,8 @@ from accountant.errors import ArgumentError
 from accountant.units import to_loss_units
 from operators.base import Decision, Plan, RunStep
 from operators.descriptors import Maker
-from operators.single.abreast import decide_many
 from operators.single.adapter import check_statistics, least_loss, promise_of
+from operators.single.batched import decide_many
 from operators.single.lookstate import LookState
 from operators.single.tslm import error_rates
 

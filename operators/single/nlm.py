@@ -20,8 +20,8 @@ from operators.noise.certified import exp_neg_bounds
 from operators.noise.likely import laplace_at_most
 from operators.noise.source import SOURCE
 from operators.search import least
-from operators.single.abreast import EachByItself
 from operators.single.adapter import scored
+from operators.single.batched import EachByItself
 from operators.single.tslm import room_of, theoretical_limit
 
 if TYPE_CHECKING:

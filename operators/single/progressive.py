@@ -17,8 +17,8 @@ from accountant.units import from_loss_units
 from operators.base import Decision, Plan, Promise
 from operators.descriptors import WINDOW_KEYS, Mechanism
 from operators.noise.source import SOURCE
-from operators.single.abreast import EachByItself
 from operators.single.adapter import least_loss, scored
+from operators.single.batched import EachByItself
 from operators.single.choosing import level_of_most_entropy, walk_by_entropy
 from operators.single.converted import converted
 from operators.single.ladder import Grid, Ladder, level_definition
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from operators.conditions.atoms import IntegerTest
     from operators.noise.source import NoiseSource
-    from operators.single.abreast import Decisions
+    from operators.single.batched import Decisions
 
 __all__ = ["DPPWLM", "PPWLM", "Dppwlm", "Ppwlm"]
 
@@ -117,7 +117,7 @@ class Dppwlm(Ppwlm):
     refinement: ClassVar[int] = 3
 
     def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
-        """Decide many windows; see :func:`operators.single.abreast.walk_by_entropy`."""
+        """Decide many windows; see :func:`operators.single.batched.walk_by_entropy`."""
         return walk_by_entropy(self.ladder, self.test, statistics, noise)
 
     def following(self, level: int, read: NDArray[np.int64], counts: NDArray[np.int64]) -> int:

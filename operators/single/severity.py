@@ -24,8 +24,8 @@ from operators.base import Decision, Plan, Promise
 from operators.descriptors import Maker
 from operators.noise.certified import exp_neg_bounds
 from operators.noise.normal import Quantiles
-from operators.single.abreast import Decisions
 from operators.single.adapter import check_statistics, only_test, promise_of
+from operators.single.batched import Decisions
 from operators.single.gaussian import gaussian_limit, least_mu, quantile_above
 from operators.single.tslm import MOST_STEPS, Tslm, error_rates, step_down, step_up
 
@@ -80,7 +80,7 @@ class SeverityLevels:
         return Decision(reached > 0, UniformCost(units, reached.size), reached)
 
     def decide_many(self, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
-        """Decide many windows; see :class:`operators.single.abreast.DecidesMany`."""
+        """Decide many windows; see :class:`operators.single.batched.DecidesMany`."""
         reached = self._reached(statistics, noise)
         units = np.full(reached.shape, to_loss_units(self.plan.epsilon))
         return Decisions(reached > 0, units, reached)

@@ -25,7 +25,7 @@ from operators.conditions.atoms import IntegerTest
 from operators.noise.certified import exp_neg_bounds
 from operators.noise.source import SOURCE
 from operators.search import least, passing_zero
-from operators.single.abreast import EachByItself
+from operators.single.batched import EachByItself
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -151,7 +151,7 @@ def _looked(sample: Path | None, topic: str | None, bootstrap: str | None) -> Lo
             f"as the custodian: reads the last {MOST_ROWS:,} messages of {topic} at {place}",
             err=True,
         )
-        from stream.kafka.peek import last_messages  # noqa: PLC0415  # imports Kafka's clients
+        from stream.kafka.sample import last_messages  # noqa: PLC0415  # imports Kafka's clients
 
         rows, codec = rows_of_messages(last_messages(place, topic, MOST_ROWS))
     else:

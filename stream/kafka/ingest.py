@@ -32,9 +32,9 @@ from stream.counting.partition import ReadStart
 from stream.decisions.steps import Step
 from stream.kafka.clients import FETCH, aiokafka_arguments, stop_consumer
 from stream.kafka.columns import Fetched, as_columns, fetch
+from stream.kafka.fetch_buffers import keep_freed_memory
 from stream.kafka.guard import check_unchanged
-from stream.kafka.memory import keep_freed_memory
-from stream.kafka.places import Bounds, HeldBack, Lookout, Reports, Stopped
+from stream.kafka.positions import Blocked, Bounds, Lookout, Reports, Stopped
 from stream.kafka.tasks import cancelled, every, first, in_thread
 from stream.model.alarms import require_kafka
 from stream.model.feeds import Clock
@@ -107,7 +107,7 @@ class Ingest:
         runtime: configuration, ledger, metrics, clock.
         identities: per feed name, the registered log.
         ring: sends a doorbell message for a query, after a partial is stored.
-        log: told of partitions that are held back.
+        log: told of partitions that are blocked.
     """
 
     def __init__(
@@ -119,7 +119,7 @@ class Ingest:
         log: Log,
     ) -> None:
         self._runtime = runtime
-        self._held_back = HeldBack(log, time.monotonic)
+        self._blocked = Blocked(log, time.monotonic)
         self._reports = Reports(time.monotonic)
         self._identities = identities
         self._ring = ring
@@ -309,10 +309,11 @@ class Ingest:
     ) -> None:
         """Complete idle partitions and tell everybody how far partitions are read.
 
-        Only in the generation in which the loop sought its places: after a rebalance no partition
-        has a position, and aiokafka would wait for one for ever, keeping the loop from seeking.
+        Only in the generation in which the loop sought its positions: after a rebalance no
+        partition has a position, and aiokafka would wait for one for ever, keeping the loop from
+        seeking.
         """
-        places: dict[str, dict[int, tuple[int, Stand]]] = defaultdict(dict)
+        positions: dict[str, dict[int, tuple[int, Stand]]] = defaultdict(dict)
         for partition, assigned in list(self.assigned.items()):
             if self._listener.number != generation:
                 return
@@ -326,14 +327,14 @@ class Ingest:
                 stand = Stand.CORRUPT
             if bounds is not None and stand is Stand.END:
                 await self._complete(partition, assigned, bounds.asked_ms)
-            places[assigned.feed.name][partition.partition] = (position, stand)
+            positions[assigned.feed.name][partition.partition] = (position, stand)
             self._show(assigned.feed, partition, position, bounds, stand)
         for partition in self._opening:
             self._show(self._feeds[partition.topic], partition, None, None, Stand.UNREACHABLE)
         if self._listener.shared_out and self._listener.number == generation:
             self._runtime.metrics.shared_out()
-        if self._reports.due(places):
-            await self._in_thread(partial(self._runtime.ledger.counts.put_places, places))
+        if self._reports.due(positions):
+            await self._in_thread(partial(self._runtime.ledger.counts.put_places, positions))
             await self._follow_growths()  # as seldom: a count by who does not know is not taken
 
     async def _follow_growths(self) -> None:
@@ -356,7 +357,7 @@ class Ingest:
         stand: Stand,
     ) -> None:
         metrics, number = self._runtime.metrics, partition.partition
-        self._held_back.see(partition, stand)
+        self._blocked.see(partition, stand)
         if bounds is not None and position is not None:
             metrics.lag(feed.name, number, max(bounds.end - position, 0))
         metrics.held(feed.name, number, stand.value, position)

@@ -6,7 +6,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from stream.decisions.records import Alarm, DecisionRecord
-from stream.kafka.presence import Presence
+from stream.kafka.connectivity import Connectivity
 from stream.kafka.public.reader import Position, Reader, run_on
 from stream.kafka.tasks import first, told
 from stream.logs.lines import Log
@@ -40,10 +40,10 @@ def watch(alarms: Alarms, show: Callable[[Watched], None], position: Position) -
         DependencyError: Kafka cannot be reached.
     """
     kafka = require_kafka(alarms)
-    presence = Presence("kafka", Log(sys.stderr, alarms.settings.log))
+    connectivity = Connectivity("kafka", Log(sys.stderr, alarms.settings.log))
 
     async def follow() -> None:
-        async with Reader.opened(kafka, presence, position) as reader:
+        async with Reader.opened(kafka, connectivity, position) as reader:
             while True:
                 for window, before in await reader.read():
                     if not before:

@@ -32,11 +32,11 @@ from stream.decisions.mechanisms import plans_of
 from stream.decisions.steps import no_step
 from stream.kafka.clients import KAFKA_AWAY, faust_credentials, reaching
 from stream.kafka.clock import HeldClock
+from stream.kafka.connectivity import Dependencies
 from stream.kafka.guard import check_feeds, check_unchanged, claim_feeds
 from stream.kafka.host import App, Hooks, host
 from stream.kafka.ingest import Ingest
 from stream.kafka.nodes import tolerate_no_broker
-from stream.kafka.presence import Presences
 from stream.kafka.publish import Publisher
 from stream.kafka.refusals import note, noting_refusals
 from stream.kafka.tasks import in_thread
@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from stream.build import Runtime
     from stream.decisions.records import Record
     from stream.decisions.steps import StepHook
-    from stream.kafka.presence import Presence
+    from stream.kafka.connectivity import Connectivity
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
@@ -122,22 +122,22 @@ def run(
     """
     require_kafka(alarms)  # said before a port, a ledger or a client is opened
     log = log or Log(sys.stderr)
-    presences = Presences(log)
+    dependencies = Dependencies(log)
     clock = HeldClock(alarms)
     metrics = Metrics(alarms, plans_of(alarms))
     # The page is there before anything can be refused, and tells of earlier refusals.
     with serve(metrics, alarms.settings), contextlib.ExitStack() as stack:
-        ledger = _reached(lambda: open_ledger(alarms, clock_ms=clock), presences.ledger)
+        ledger = _reached(lambda: open_ledger(alarms, clock_ms=clock), dependencies.ledger)
         stack.enter_context(noting_refusals(ledger))
         stack.enter_context(reaching(*_GAVE_UP, KAFKA_AWAY))
         note(ledger, START)
         metrics.journal(ledger.journal.entries())
         metrics.answered(LEDGER)
-        identities = _reached(lambda: check_feeds(alarms), presences.kafka)
+        identities = _reached(lambda: check_feeds(alarms), dependencies.kafka)
         writer = NoiseSource().token(16).hex()
         # Before anything is registered: what was lost is told by what the ledger does not know.
         mine = (alarms, ledger, identities, writer, clock)
-        if _reached(partial(claim_feeds, *mine), presences.kafka):
+        if _reached(partial(claim_feeds, *mine), dependencies.kafka):
             log.warning(Line.CLAIMED)
         now_ms = clock()
         runtime = assemble(
@@ -153,20 +153,22 @@ def run(
         publisher = partial(
             Publisher, runtime, witness=partial(Witness.opened, *mine), released=released
         )
-        tasks = _Tasks(runtime, identities, publisher, log_check_s, log=log, presences=presences)
+        tasks = _Tasks(
+            runtime, identities, publisher, log_check_s, log=log, dependencies=dependencies
+        )
         tolerate_no_broker()
         return host(_app(tasks), Hooks(log, tasks.ready, tasks.lost, reread))
 
 
-def _reached(call: Callable[[], T], presence: Presence) -> T:
+def _reached(call: Callable[[], T], connectivity: Connectivity) -> T:
     """Return what a call to a dependency returns, trying again for a while."""
 
     def missed(error: DependencyError) -> bool:
-        presence.missed(error)
+        connectivity.missed(error)
         return True
 
     found = retrying(call, passing=missed)
-    presence.found()
+    connectivity.found()
     return found
 
 
@@ -184,7 +186,7 @@ class _Tasks:
     log_check_s: float
     _: KW_ONLY
     log: Log
-    presences: Presences
+    dependencies: Dependencies
 
     def __post_init__(self) -> None:
         """Begin: nothing has come yet."""
@@ -225,7 +227,7 @@ class _Tasks:
         ledger, metrics = self.runtime.ledger, self.runtime.metrics
         while True:
             metrics.ledger(await self._in_thread(ledger.reports.status))
-            self.presences.ledger.found()
+            self.dependencies.ledger.found()
             metrics.journal(await self._in_thread(ledger.journal.entries))
             await self._in_thread(lambda: metrics.realised(ledger.reports))
             metrics.answered(LEDGER)
@@ -241,7 +243,7 @@ class _Tasks:
 
     async def look_for_kafka(self) -> None:
         """Say when Kafka goes away and comes back: its clients wait for it silently."""
-        await self.presences.look_for_kafka(require_kafka(self.runtime.alarms))
+        await self.dependencies.look_for_kafka(require_kafka(self.runtime.alarms))
 
     def answer(self, bell: bytes) -> None:
         """Let what is due be decided, if a doorbell message names an alarm of ours."""
@@ -256,7 +258,9 @@ class _Tasks:
         """
 
         def away(error: Exception) -> bool:
-            return isinstance(error, _AWAY) and self.presences.missed(error).away_s <= _DEPENDENCY_S
+            return (
+                isinstance(error, _AWAY) and self.dependencies.missed(error).away_s <= _DEPENDENCY_S
+            )
 
         try:
             async for attempt in _trying_again(on=away):

@@ -19,7 +19,7 @@ from accountant.costs.charges import UniformCost
 from accountant.costs.levels import LevelCosts
 from accountant.units import to_loss_units
 from operators.registry import create
-from operators.single.abreast import decide_many
+from operators.single.batched import decide_many
 from stream.decisions.mechanisms import as_charged, panes_of, run_of
 from stream.simulation.budgets import Asking, Budgets, in_order, keys_at, unlimited
 from stream.simulation.draws.held import Holding, holds_since

@@ -42,12 +42,12 @@ if TYPE_CHECKING:
     from tests.faults.schedule import Process, Schedule
     from tests.faults.watch import Watch
 
-__all__ = ["Crew", "world_of"]
+__all__ = ["WorkerPool", "world_of"]
 
 _SETTLED_MS: Final = 3_000
 
 
-class Crew:
+class WorkerPool:
     """The workers that run, who hear each other's bells.
 
     Args:
@@ -134,7 +134,7 @@ class _Inline:
 
 @contextmanager
 def world_of(
-    schedule: Schedule, broker: Broker, storage: Storage, watch: Watch, crew: Crew
+    schedule: Schedule, broker: Broker, storage: Storage, watch: Watch, pool: WorkerPool
 ) -> Iterator[Groups]:
     """Let every process run in a simulated world while the block runs; yield its groups."""
     noise = iter(range(1 << 30))
@@ -169,13 +169,13 @@ def world_of(
                 (module, "describe", lambda _, names: {one: broker.facts[one] for one in names}),
             )
         ),
-        (worker, "host", crew.host),
+        (worker, "host", pool.host),
         (worker, "_app", lambda tasks: tasks),
         (worker, "serve", lambda *_: nullcontext()),
         (worker, "HeldClock", held),
         (worker, "NoiseSource", source),
-        (worker, "os", SimpleNamespace(_exit=crew.exit)),
-        (worker._Tasks, "_end", crew.failing(worker._Tasks._end)),
+        (worker, "os", SimpleNamespace(_exit=pool.exit)),
+        (worker._Tasks, "_end", pool.failing(worker._Tasks._end)),
         (witness, "HeldClock", held),
         (build, "NoiseSource", source),
         (refusals, "Thread", _Inline),

@@ -27,7 +27,7 @@ from tests.faults.log import Broker
 from tests.faults.recount import WINDOW_MS
 from tests.faults.scene import PARTITIONS, TOPIC, WINDOWS, Sensors, alarms
 from tests.faults.schedule import EPOCH_MS, Process, Schedule
-from tests.faults.seams import Crew, world_of
+from tests.faults.seams import WorkerPool, world_of
 from tests.faults.watch import Watch
 from tests.support.schema import empty_ledger
 
@@ -153,7 +153,7 @@ class _World:
         self.broker = Broker(self.schedule, plain, partitions=PARTITIONS)
         self.storage = Storage(self.schedule)
         self.watch = Watch(self.broker, self.storage, plain, partitions=PARTITIONS)
-        self.crew = Crew(self.schedule, self.watch)
+        self.pool = WorkerPool(self.schedule, self.watch)
         self.main = self._disk("main")
         self.slots = [_Slot(self.main)]
         self.faults = {name for name in _FAULTS if self.random.random() < 0.35}
@@ -167,7 +167,7 @@ class _World:
 
     def live(self) -> Outcome:
         """Run until everything is published, or patience ends."""
-        world = world_of(self.schedule, self.broker, self.storage, self.watch, self.crew)
+        world = world_of(self.schedule, self.broker, self.storage, self.watch, self.pool)
         with world as self.groups:
             self.schedule.loop.run_until_complete(self._run())
             for disk in self.storage.disks:
@@ -230,7 +230,7 @@ class _World:
         if "network" in self.faults:
             news = self.broker.weather
             news.lost, news.unanswered, news.refused = 0.05, 0.05, 0.02
-            self.crew.lost_bells = 0.5
+            self.pool.lost_bells = 0.5
 
     def _courses(self) -> Iterator[Coroutine[Any, Any, None]]:
         """Yield what goes on side by side."""
@@ -264,7 +264,7 @@ class _World:
         copies = [slot.disk for slot in self.slots if slot.disk is not self.main]
         if any(at < self.end_ms for copy in copies for at in copy.story().cursors.values()):
             return True
-        if not all(slot.worker and self.crew.settled(slot.worker) for slot in self.slots):
+        if not all(slot.worker and self.pool.settled(slot.worker) for slot in self.slots):
             return True
         return self.main.waiting(self.end_ms) > 0
 
@@ -275,7 +275,7 @@ class _World:
         self.schedule.slowest_s = 0.02
         self.broker.weather = type(self.broker.weather)()
         self.storage.weather = type(self.storage.weather)()
-        self.crew.lost_bells = 0.0
+        self.pool.lost_bells = 0.0
         for slot in self.slots:
             if slot.worker is not None:
                 slot.worker.fuse = None

@@ -74,8 +74,8 @@ def test_a_corrupt_batch_stops_its_partition_alone(scenario: Scenario) -> None:
     assert _counted(scenario)[good_ms, 0] == _counted(scenario)[good_ms, 1] == _GOOD
     outcomes = {line["start_ms"]: line["outcome"] for line in scenario.done("decision")}
     assert outcomes[good_ms] == "decided"
-    wait_until("the log names it", lambda: "is held back" in worker.text())
-    (said, *_) = (line for line in worker.text().splitlines() if "is held back" in line)
+    wait_until("the log names it", lambda: "is blocked" in worker.text())
+    (said, *_) = (line for line in worker.text().splitlines() if "is blocked" in line)
     assert all(word in said for word in (scenario.topic, "corrupt", "partition=0")), said
     assert not any(_MARKER in line or "spoilt-" in line for line in worker.text().splitlines())
 

@@ -16,7 +16,7 @@ import pytest
 from aiokafka import AIOKafkaProducer
 
 from stream.config.loading import examine
-from stream.kafka.peek import last_messages
+from stream.kafka.sample import last_messages
 from stream.model.feeds import Codec
 from tests.support.commands import tocsin
 from tests.support.examples import SALES

@@ -15,8 +15,8 @@ from tests.soak.loops import Loop
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.soak.crew import Crew
     from tests.soak.database import Database
+    from tests.soak.worker_pool import WorkerPool
 
 __all__ = ["Gauges"]
 
@@ -31,14 +31,14 @@ class Gauges(Loop):
 
     Args:
         path: of the lines.
-        crew: the workers.
+        pool: the workers.
         database: of the ledger.
         every_s: between two looks.
     """
 
-    def __init__(self, path: Path, crew: Crew, database: Database, *, every_s: float) -> None:
+    def __init__(self, path: Path, pool: WorkerPool, database: Database, *, every_s: float) -> None:
         super().__init__("gauges", self._note, every_s=every_s)
-        self._path, self._crew, self._database = path, crew, database
+        self._path, self._pool, self._database = path, pool, database
         self._looks = 0
 
     def _note(self) -> None:
@@ -50,7 +50,7 @@ class Gauges(Loop):
     def _look(self, *, pages: bool) -> list[dict[str, Any]]:
         at_ms = time.time_ns() // 1_000_000
         found: list[dict[str, Any]] = []
-        for life in self._crew.lives():
+        for life in self._pool.lives():
             try:
                 process = psutil.Process(life.pid)
                 figures = {
@@ -64,7 +64,7 @@ class Gauges(Loop):
             place = {"at_ms": at_ms, "worker": life.worker, "pid": life.pid}
             found.append({"what": "process", **place, "age_ms": at_ms - life.began_ms, **figures})
             if pages:
-                answers = [_answer(f"{page}/metrics") for page in self._crew.pages(life.worker)]
+                answers = [_answer(f"{page}/metrics") for page in self._pool.pages(life.worker)]
                 statuses = [status for status, _ in answers]
                 found.append({"what": "pages", **place, "answers": statuses})
                 kept = self._path.with_name(f"worker-{life.worker}.{at_ms}.prom")

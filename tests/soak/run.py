@@ -31,7 +31,6 @@ from stream.config.loading import load
 from stream.custody.archive import archive, archived_in
 from stream.custody.history import entry_fields
 from tests.soak.alarms import FEEDS, PARTITIONS, alarms_of, write_configuration
-from tests.soak.crew import Crew, run_command
 from tests.soak.database import Database
 from tests.soak.gauges import Gauges
 from tests.soak.log import (
@@ -44,6 +43,7 @@ from tests.soak.log import (
 from tests.soak.sensors import Sensors
 from tests.soak.timetable import Fault
 from tests.soak.witness import copied_partials, watch_partials
+from tests.soak.worker_pool import WorkerPool, run_command
 from tests.support.kafka import start_again
 from tests.support.waiting import wait_until
 
@@ -51,8 +51,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from tests.soak.crew import End
     from tests.soak.timetable import Pace, Planned
+    from tests.soak.worker_pool import End
 
 __all__ = ["run_soak"]
 
@@ -86,15 +86,15 @@ class _Soak:
         write_configuration(self._config, pace, ledger=database.url, bootstrap=broker.bootstrap)
         self._archives = folder / "archives"
         self._archives.mkdir()
-        self._crew = Crew(self._config, folder)
+        self._pool = WorkerPool(self._config, folder)
         self._sensors = Sensors(broker.bootstrap, pace, seed=_SEED)
-        self._gauges = Gauges(folder / "samples.jsonl", self._crew, database, every_s=pace.sample_s)
+        self._gauges = Gauges(folder / "samples.jsonl", self._pool, database, every_s=pace.sample_s)
 
     def run(self) -> None:
         """Do everything, and keep what it left."""
         about = {"pace": self._pace.name, "machine": machine()}
         self._prepare()
-        with self._crew, self._gauges:
+        with self._pool, self._gauges:
             wait_until("every alarm has begun", lambda: self._caught_up(0), every_s=1.0)
             with self._sensors:
                 about["load_began_ms"] = _now_ms()
@@ -103,7 +103,7 @@ class _Soak:
             about["delivered"] = dict(self._sensors.delivered)
             about["stuck"] = self._catch_up(about["load_ended_ms"])
             about["caught_up_ms"] = _now_ms()
-            about["stuck"] += self._crew.stop_all()
+            about["stuck"] += self._pool.stop_all()
         (self._folder / "about.json").write_text(json.dumps(about, indent=2))
         self._keep()
 
@@ -126,7 +126,7 @@ class _Soak:
     def _wait(self, until_s: float) -> None:
         while (left_s := until_s - time.monotonic()) > 0:
             time.sleep(min(left_s, _SETTLE_S))
-            for loop in (self._sensors, self._gauges, self._crew):
+            for loop in (self._sensors, self._gauges, self._pool):
                 loop.check()
 
     def _note(self, planned: Planned) -> None:
@@ -147,7 +147,7 @@ class _Soak:
 
     def _kill_worker(self, worker: int) -> str:
         wait_until("the worker to kill runs", lambda: worker in self._running())
-        self._crew.kill(worker)
+        self._pool.kill(worker)
         return ""
 
     def _kill_broker(self, _worker: int) -> str:
@@ -163,24 +163,24 @@ class _Soak:
         return ""
 
     def _set_clock_ahead(self, worker: int) -> str:
-        self._crew.set_clock(worker, self._pace.ahead_ms)
+        self._pool.set_clock(worker, self._pace.ahead_ms)
         time.sleep(self._pace.ahead_s)
-        self._crew.set_clock(worker, 0)
+        self._pool.set_clock(worker, 0)
         return ""
 
     def _start_far_behind(self, worker: int) -> str:
         """Start a worker whose clock is a minute slow: it must refuse, and say why."""
         wait_until("the worker runs", lambda: worker in self._running())
-        before = len(self._crew.ends)
-        self._crew.set_clock(worker, _BEHIND_MS)
-        self._crew.kill(worker)
+        before = len(self._pool.ends)
+        self._pool.set_clock(worker, _BEHIND_MS)
+        self._pool.kill(worker)
 
         def refusals() -> list[End]:
-            since = self._crew.ends[before:]
+            since = self._pool.ends[before:]
             return [one for one in since if one.worker == worker and not one.ours]
 
         wait_until("the worker that is far behind refuses", lambda: bool(refusals()))
-        self._crew.set_clock(worker, 0)
+        self._pool.set_clock(worker, 0)
         refused = refusals()[0]
         return f"exit {refused.code}: {' '.join(refused.told.strip().splitlines()[-2:])}"
 
@@ -192,18 +192,18 @@ class _Soak:
 
     def _take_everything_away(self, _worker: int) -> str:
         self._sensors.go_away()
-        self._crew.kill_all()
+        self._pool.kill_all()
         self._broker.kill()
         self._database.kill()
         self._wait(time.monotonic() + self._pace.outage_s)
-        self._crew.start()  # first: nobody promises them that the others are there
+        self._pool.start()  # first: nobody promises them that the others are there
         self._database.start()
         start_again(self._broker)
         self._sensors.come_back()
         return ""
 
     def _running(self) -> set[int]:
-        return {life.worker for life in self._crew.lives()}
+        return {life.worker for life in self._pool.lives()}
 
     def _published(self) -> dict[str, int]:
         """Return the end of the last published window of every alarm that has one."""
@@ -228,7 +228,7 @@ class _Soak:
 
     def _caught_up(self, target_ms: int) -> bool:
         self._gauges.check()
-        self._crew.check()
+        self._pool.check()
         ends = self._published()
         return all(ends.get(alarm.name, -1) >= target_ms for alarm in alarms_of(self._pace))
 

@@ -19,7 +19,7 @@ import numpy as np
 from accountant.units import UNITS_PER_EPSILON
 from operators.conditions.condition import Condition, ThresholdAtom
 from operators.conditions.formula import Formula, atom_of
-from operators.formulas.abreast import Walks
+from operators.formulas.batched import Walks
 from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
 from tests.statistical.chain_law import laplace
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from operators.formulas.treewalk import Scale
     from operators.noise.gradual import GradualNoise
     from operators.noise.source import NoiseSource
-    from operators.single.abreast import Decisions
+    from operators.single.batched import Decisions
     from tests.statistical.enumeration import Bools, Floats, Ints, Words
 
 ONE = 1 << 64

@@ -16,7 +16,7 @@ import pytest
 import operators.formulas.probe
 from operators.conditions.condition import Aim
 from operators.conditions.formula import atom_of
-from operators.formulas.abreast import Walks
+from operators.formulas.batched import Walks
 from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
 from operators.formulas.treewalk import Rungs

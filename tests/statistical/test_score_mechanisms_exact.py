@@ -230,7 +230,7 @@ def test_early_evaluations_of_one_count_cost_less() -> None:
     assert one.epsilon < two.epsilon
 
 
-# --- quorums, windows abreast, groups
+# --- quorums, windows batched, groups
 
 
 @pytest.mark.parametrize("promise", ["misses", "false_alarms"])
@@ -260,7 +260,7 @@ def test_a_guard_asks_for_a_quorum(sensitivity: int, tolerance: int, promise: st
 
 
 def test_many_windows_are_scored_as_one_is() -> None:
-    """Windows abreast, cells with thresholds of their own, all three axes in their places."""
+    """Windows batched, cells with thresholds of their own, all three axes in their places."""
     text, bounds = "(a AND NOT b) OR c", {"a": [3, 5, 9], "b": [4, 5, 8], "c": [5, 5, 7]}
     of = condition_of(text, bounds, places={"a": 0, "b": 1, "c": 0}, sensitivities=(1, 2))
     score = score_of(of, (1, 0, 2))
@@ -275,7 +275,7 @@ def test_many_windows_are_scored_as_one_is() -> None:
 
 
 def test_answers_are_of_groups_that_follow_each_other() -> None:
-    """Two answers of three groups, windows abreast: shapes, truth and decisions agree."""
+    """Two answers of three groups, windows batched: shapes, truth and decisions agree."""
     of = condition_of("a", {"a": (1, 2, 3, 4, 5, 6)}, members=3, least=2)
     assert (of.cells, of.answers) == (6, 2)
     windows = np.random.default_rng(5).integers(-3, 10, (50, 1, 6))

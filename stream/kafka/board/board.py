@@ -14,7 +14,7 @@ from stream.kafka.board.server import Screen, serving
 from stream.kafka.board.standing import Standings
 from stream.kafka.board.strips import HEIGHT, SHAPES, WIDTH
 from stream.kafka.board.view import Health, overdue, view_of
-from stream.kafka.presence import Presence
+from stream.kafka.connectivity import Connectivity
 from stream.kafka.public.reader import Position, Reader, run_on
 from stream.kafka.tasks import first, now_ms, told
 from stream.logs.lines import Line
@@ -73,7 +73,7 @@ class _Shower:
 
     def __post_init__(self) -> None:
         """Begin: nothing has come yet."""
-        self._presence = Presence("kafka", self.log)
+        self._connectivity = Connectivity("kafka", self.log)
         self._standings = Standings(self.setup.subscription, self.setup.board.windows)
         self._writer = Writer()
         self._screen = Screen()
@@ -95,7 +95,7 @@ class _Shower:
         self._show()
         async with (
             serving(self._screen, board) as address,
-            Reader.opened(kafka, self._presence, position) as reader,
+            Reader.opened(kafka, self._connectivity, position) as reader,
         ):
             said(address)
             self.log.info(Line.SHOWING)
@@ -111,7 +111,7 @@ class _Shower:
 
     def _show(self) -> None:
         """Write what is known now, where it says something else than what is shown."""
-        health = Health(self._caught_up, self._presence.away_s > 0, now_ms())
+        health = Health(self._caught_up, self._connectivity.away_s > 0, now_ms())
         if self._caught_up:
             self._standings.forget(health.now_ms, self.setup.board.read_back_ms)
         standings = self._standings.all()

@@ -27,10 +27,10 @@ except ImportError as error:
     raise no_mqtt() from error
 
 if TYPE_CHECKING:
+    from stream.kafka.connectivity import Connectivity
     from stream.kafka.mqtt.page import MqttMetrics
     from stream.kafka.mqtt.session import Session
     from stream.kafka.mqtt.store import Store
-    from stream.kafka.presence import Presence
     from stream.logs.lines import Log
     from stream.model.mqtt import MqttSource
 
@@ -53,7 +53,7 @@ class Intake:
         source: where from and what of it.
         store: the buffer.
         session: with the broker.
-        presence: told whether the broker answers.
+        connectivity: told whether the broker answers.
         metrics: told what was taken and dropped.
         log: where messages that are no events are told of.
     """
@@ -61,7 +61,7 @@ class Intake:
     source: MqttSource
     store: Store
     session: Session
-    presence: Presence
+    connectivity: Connectivity
     _: KW_ONLY
     metrics: MqttMetrics
     log: Log
@@ -86,12 +86,12 @@ class Intake:
                         self._lost(Line.SESSION_LOST)
                     await self._subscribe(client)
                     self.session.keep()
-                    self.presence.found()
+                    self.connectivity.found()
                     self.connected.set()
                     while True:
                         await self._take(client)
             except (aiomqtt.MqttError, OSError) as error:
-                self.presence.missed(error)
+                self.connectivity.missed(error)
             await asyncio.sleep(_PAUSE_S)
 
     def _client(self) -> aiomqtt.Client:

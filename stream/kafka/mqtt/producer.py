@@ -15,8 +15,8 @@ from stream.kafka.mqtt.store import unpacked
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from stream.kafka.connectivity import Connectivity
     from stream.kafka.mqtt.store import Store
-    from stream.kafka.presence import Presence
     from stream.model.alarms import KafkaSettings
 
 __all__ = ["Producer"]
@@ -35,13 +35,13 @@ class Producer:
         kafka: how it is reached.
         topic: of the feed.
         store: the buffer.
-        presence: told whether Kafka answers.
+        connectivity: told whether Kafka answers.
     """
 
     kafka: KafkaSettings
     topic: str
     store: Store
-    presence: Presence
+    connectivity: Connectivity
 
     def __post_init__(self) -> None:
         """Begin: Kafka has not answered yet."""
@@ -67,10 +67,10 @@ class Producer:
                 while True:
                     bodies = await self.store.next(_MOST)
                     await self._send(producer, bodies)
-                    self.presence.found()
+                    self.connectivity.found()
                     await self.store.delivered(bodies)
             except KAFKA_AWAY as error:
-                self.presence.missed(error)
+                self.connectivity.missed(error)
             finally:
                 # A producer that gave a record up is not to be trusted with the order of the next.
                 with suppress(TimeoutError):

@@ -12,13 +12,13 @@ import asyncio
 from contextlib import nullcontext
 from typing import TYPE_CHECKING
 
+from stream.kafka.connectivity import Connectivity
 from stream.kafka.mqtt.buffer import Buffer
 from stream.kafka.mqtt.intake import Intake
 from stream.kafka.mqtt.page import MqttMetrics
 from stream.kafka.mqtt.producer import Producer
 from stream.kafka.mqtt.session import Session
 from stream.kafka.mqtt.store import Store
-from stream.kafka.presence import Presence
 from stream.kafka.tasks import first, told
 from stream.logs.lines import Line
 from stream.metrics.server import serve_with_token
@@ -61,7 +61,7 @@ async def _carry(setup: MqttSetup, buffer: Buffer, metrics: MqttMetrics, log: Lo
     source = setup.source
     store = Store(buffer, log)
     session = Session(source.session, source.sensors.client)
-    mqtt, kafka = Presence("mqtt", log), Presence("kafka", log)
+    mqtt, kafka = Connectivity("mqtt", log), Connectivity("kafka", log)
     metrics.watch(lambda: store.full, mqtt=lambda: mqtt.away_s, kafka=lambda: kafka.away_s)
     intake = Intake(source, store, session, mqtt, metrics=metrics, log=log)
     producer = Producer(setup.kafka, source.topic, store, kafka)

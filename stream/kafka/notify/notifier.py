@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from stream.decisions.lifecycle import State
+from stream.kafka.connectivity import Connectivity
 from stream.kafka.notify.messages import DeadLetters, Message, ends_ms
 from stream.kafka.notify.sender import Sender
-from stream.kafka.presence import Presence
 from stream.kafka.public.reader import Position, Reader, run_on
 from stream.kafka.tasks import first, told
 from stream.logs.lines import Line
@@ -94,11 +94,11 @@ class _Notifier:
             DependencyError: a topic is not there, or dead letters cannot be written.
             KafkaError: Kafka cannot be reached at the start.
         """
-        settings, presence = self.setup.notify, Presence("kafka", self.log)
+        settings, connectivity = self.setup.notify, Connectivity("kafka", self.log)
         position = Position(
             settings.group, read_back_ms=settings.read_back_ms, from_beginning=from_beginning
         )
-        async with Reader.opened(self.setup.subscription.kafka, presence, position) as reader:
+        async with Reader.opened(self.setup.subscription.kafka, connectivity, position) as reader:
             self.log.info(Line.NOTIFYING)
             senders = (sender.run() for sender in self._senders)
             await first(self._follow(reader), self._commit(reader), *senders, told())

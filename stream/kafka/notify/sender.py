@@ -8,8 +8,8 @@ from collections import deque
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Final
 
+from stream.kafka.connectivity import Connectivity
 from stream.kafka.notify.messages import AwayError, RefusedError
-from stream.kafka.presence import Presence
 from stream.logs.lines import Line
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Sender:
     def __post_init__(self) -> None:
         """Begin: nothing has come yet."""
         self.delivered = 0
-        self._presence = Presence(self.target.name, self.log)
+        self._connectivity = Connectivity(self.target.name, self.log)
         self._waiting: deque[tuple[int, tuple[Message, ...]]] = deque()
         self._news = asyncio.Event()
         self._missed_since_s: float | None = None
@@ -103,7 +103,7 @@ class Sender:
         try:
             await self.target.refresh()
         except (AwayError, RefusedError) as error:
-            self._presence.missed(error)
+            self._connectivity.missed(error)
             self._refresh_at_s = time.monotonic() + min(self.target.resend_s, _LOOK_S)
         else:
             self._answered()
@@ -118,7 +118,7 @@ class Sender:
                 await self._bury(unit, str(error))
                 return
             except AwayError as error:
-                self._presence.missed(error)
+                self._connectivity.missed(error)
                 now_s = time.monotonic()
                 if self._missed_since_s is None:
                     self._missed_since_s = now_s
@@ -134,7 +134,7 @@ class Sender:
 
     def _answered(self) -> None:
         self._missed_since_s = None
-        self._presence.found()
+        self._connectivity.found()
 
     async def _bury(self, unit: Sequence[Message], why: str) -> None:
         self.log.error(Line.UNDELIVERED, dependency=self.target.name, alarms=len(unit))

@@ -32,7 +32,7 @@ from stream.kafka.tasks import now_ms
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
 
-    from stream.kafka.presence import Presence
+    from stream.kafka.connectivity import Connectivity
     from stream.kafka.public.pairing import Window
     from stream.model.alarms import KafkaSettings
 
@@ -95,9 +95,9 @@ class Position:
 class Reader:
     """Reads the topics as one process; see :meth:`opened`."""
 
-    def __init__(self, kafka: KafkaSettings, group: str | None, presence: Presence) -> None:
+    def __init__(self, kafka: KafkaSettings, group: str | None, connectivity: Connectivity) -> None:
         self._topics = [kafka.decisions_topic, kafka.alarms_topic]
-        self._presence = presence
+        self._connectivity = connectivity
         self._group = group
         self._pairing = Pairing()
         self._committed: dict[TopicPartition, int] = {}
@@ -117,19 +117,19 @@ class Reader:
     @classmethod
     @asynccontextmanager
     async def opened(
-        cls, kafka: KafkaSettings, presence: Presence, position: Position
+        cls, kafka: KafkaSettings, connectivity: Connectivity, position: Position
     ) -> AsyncIterator[Reader]:
         """Yield a reader that has begun to read.
 
         Args:
             kafka: how the topics are reached.
-            presence: told whether Kafka answers.
+            connectivity: told whether Kafka answers.
             position: where it begins.
 
         Raises:
             DependencyError: a topic is not there, or may not be read.
         """
-        self = cls(kafka, position.group, presence)
+        self = cls(kafka, position.group, connectivity)
         try:
             await self._start(position)
             yield self
@@ -197,9 +197,9 @@ class Reader:
         try:
             await self._consumer.commit(further)
         except KAFKA_AWAY as error:
-            self._presence.missed(error)
+            self._connectivity.missed(error)
             return False
-        self._presence.found()
+        self._connectivity.found()
         return True
 
     async def caught_up(self) -> bool:
@@ -239,9 +239,9 @@ class Reader:
             async with asyncio.timeout(_LOOK_S):
                 await self._consumer.end_offsets(self._alarms)
         except KAFKA_AWAY as error:
-            self._presence.missed(error)
+            self._connectivity.missed(error)
         else:
-            self._presence.found()
+            self._connectivity.found()
         self._look_at_s = time.monotonic() + _LOOK_S
 
     async def _at_ends(self) -> bool:

@@ -10,7 +10,7 @@ import pytest
 from accountant.costs.levels import LevelCosts
 from operators.conditions.condition import Aim, Condition
 from operators.formulas import probe
-from operators.formulas.abreast import Walks
+from operators.formulas.batched import Walks
 from operators.formulas.literals import apportioned, least_common_rate
 from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt

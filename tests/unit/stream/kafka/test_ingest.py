@@ -20,10 +20,10 @@ from accountant.records import PartialStatus
 from stream.config.loading import load
 from stream.decisions.steps import no_step
 from stream.events.records import Record, Records
-from stream.kafka import ingest, places
+from stream.kafka import ingest, positions
 from stream.kafka.columns import Damage
 from stream.kafka.ingest import Assigned
-from stream.kafka.places import Bounds
+from stream.kafka.positions import Bounds
 from stream.logs.lines import Log
 from stream.model.feeds import Clock
 from tests.support.commands import configuration
@@ -175,7 +175,7 @@ def test_a_damaged_batch_stops_its_partition_and_not_the_worker(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Its partition rests for a while and is tried again, and the custodian is told both times."""
-    monkeypatch.setattr(places, "_AGAIN_S", 0.05)
+    monkeypatch.setattr(positions, "_AGAIN_S", 0.05)
     monkeypatch.setattr(ingest, "_LOOK_S", 0.0)
     told: list[str] = []
     reading_on = asyncio.Event()

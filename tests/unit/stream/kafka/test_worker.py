@@ -18,7 +18,7 @@ from kafka.errors import KafkaConnectionError as AdminConnectionError
 
 from accountant.errors import BudgetError, DependencyError, LedgerError
 from stream.kafka import worker
-from stream.kafka.presence import Presences
+from stream.kafka.connectivity import Dependencies
 from stream.logs.lines import Line, Log
 from stream.logs.settings import Form, Level, LogSettings
 from tests.support.measured import fresh_metrics, sample_value
@@ -41,7 +41,7 @@ class Tasks(worker._Tasks):
         """Hold a log and nothing else."""
         self.stream = io.StringIO()
         self.log = Log(self.stream, LogSettings(Level.INFO, Form.JSON))
-        self.presences = Presences(self.log, clock_s)
+        self.dependencies = Dependencies(self.log, clock_s)
 
     def _end(self, error: BaseException, code: int) -> None:
         raise Ended(code) from error
@@ -68,8 +68,8 @@ class Task:
         took_s, error = next(self._runs)
         self.now_s += took_s
         if took_s and self._found:
-            self.tasks.presences.kafka.found()
-            self.tasks.presences.ledger.found()
+            self.tasks.dependencies.kafka.found()
+            self.tasks.dependencies.ledger.found()
         if error is not None:
             raise error
 
@@ -194,13 +194,13 @@ def test_the_last_line_says_why_and_quotes_nothing(monkeypatch: pytest.MonkeyPat
 NO_THREADS = """
 import asyncio, os, resource, sys
 from types import SimpleNamespace
-from stream.kafka.presence import Presences
+from stream.kafka.connectivity import Dependencies
 from stream.kafka.worker import _Tasks
 from stream.logs.lines import Log
 from tests.support.measured import fresh_metrics
 log = Log(sys.stderr)
 runtime = SimpleNamespace(ledger=None, metrics=fresh_metrics())
-tasks = _Tasks(runtime, {}, None, 1.0, log=log, presences=Presences(log))
+tasks = _Tasks(runtime, {}, None, 1.0, log=log, dependencies=Dependencies(log))
 if not os.getuid():
     os.setuid(65534)
 resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
@@ -230,8 +230,8 @@ def test_what_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         with monkeypatch.context() as patched:
             patched.setattr(asyncio, "sleep", task.sleep)
             await tasks.guarded(task)
-        tasks.presences.kafka.found()
-        tasks.presences.ledger.found()
+        tasks.dependencies.kafka.found()
+        tasks.dependencies.ledger.found()
         said.extend(json.loads(line) for line in tasks.stream.getvalue().splitlines())
 
     asyncio.run(run())

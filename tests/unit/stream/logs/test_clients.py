@@ -143,7 +143,7 @@ def test_a_place_in_the_code_speaks_once_a_minute(heard: Heard) -> None:
 
 
 def test_all_places_together_speak_so_often(heard: Heard) -> None:
-    """A library that logs from many places, or under many names, is held back too."""
+    """A library that logs from many places, or under many names, is limited too."""
     for number in range(200):
         code = f"{chr(10) * number}log('cannot connect')"
         exec(code, {"log": heard.logger(f"library.{number}").error})  # noqa: S102  # places of their own

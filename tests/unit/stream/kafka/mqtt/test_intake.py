@@ -15,11 +15,11 @@ import pytest
 
 from accountant.errors import DependencyError
 from stream.events.mqtt_events import levels_of, template_of
+from stream.kafka.connectivity import Connectivity
 from stream.kafka.mqtt.intake import Intake
 from stream.kafka.mqtt.page import MqttMetrics
 from stream.kafka.mqtt.session import Session
 from stream.kafka.mqtt.store import unpacked
-from stream.kafka.presence import Presence
 from stream.logs.lines import Line, Log
 from stream.model.mqtt import MqttSource, Route, Sensors
 
@@ -98,7 +98,9 @@ def taken(
     log, metrics = Log(said), MqttMetrics(source(folder).routes)
     disk: Any = Disk(events, most, broken=broken)
     session = Session(folder / "session", "c")
-    intake = Intake(source(folder), disk, session, Presence("mqtt", log), metrics=metrics, log=log)
+    intake = Intake(
+        source(folder), disk, session, Connectivity("mqtt", log), metrics=metrics, log=log
+    )
     try:
         asyncio.run(intake._take(client))  # type: ignore[arg-type]
     except DependencyError:
@@ -144,7 +146,7 @@ def test_a_session_that_another_client_took_is_said(tmp_path: Path, code: int, s
     async def story() -> None:
         session, disk = Session(tmp_path / "session", ""), Disk([], 1, broken=False)
         intake = Intake(
-            source(tmp_path), disk, session, Presence("mqtt", log), metrics=metrics, log=log
+            source(tmp_path), disk, session, Connectivity("mqtt", log), metrics=metrics, log=log
         )  # type: ignore[arg-type]
         told: Any = intake._client()._client.on_disconnect
         told(None, None, None, code)

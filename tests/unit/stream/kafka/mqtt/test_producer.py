@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 from aiokafka.errors import KafkaConnectionError, KafkaTimeoutError
 
+from stream.kafka.connectivity import Connectivity
 from stream.kafka.mqtt import producer as outlets
 from stream.kafka.mqtt.buffer import Buffer
 from stream.kafka.mqtt.producer import Producer
 from stream.kafka.mqtt.store import Store, packed
-from stream.kafka.presence import Presence
 from stream.logs.lines import Line, Log
 from stream.model.alarms import KafkaSettings
 
@@ -76,7 +76,7 @@ def test_the_buffer_forgets_what_is_in_the_log_and_nothing_before(
             KafkaSettings("localhost:9092", "g", "a", "d", "b", "l", {}),
             "motion",
             Store(buffer, log),
-            Presence("kafka", log),
+            Connectivity("kafka", log),
         )
         running = asyncio.create_task(producer.run())
         while buffer.waiting:

@@ -125,7 +125,7 @@ class EachByItself:
     __slots__ = ()
 
     def decide_many(self: Decides, statistics: NDArray[np.int64], noise: NoiseSource) -> Decisions:
-        """Decide many windows; see :class:`operators.single.abreast.DecidesMany`.
+        """Decide many windows; see :class:`operators.single.batched.DecidesMany`.
 
         Args:
             statistics: shape (windows, cells), int64.

@@ -1,4 +1,4 @@
-"""Walks of many windows abreast, each over the levels of its own channels.
+"""Walks of many windows at once, each over the levels of its own channels.
 
 A window chooses its next channel and level by what was read of that window alone; windows that
 choose alike are read together.
@@ -14,8 +14,8 @@ from accountant.costs.levels import MOST_LEVELS
 from accountant.units import from_loss_units
 from operators.formulas.treewalk import rounded_costs, still_open
 from operators.noise.likely import expected_count, likely_inside, likely_inside_afresh
-from operators.single.abreast import Decisions, steps_of_many
 from operators.single.adapter import check_statistics
+from operators.single.batched import Decisions, steps_of_many
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -21,7 +21,7 @@ from tests.support.waiting import wait_until
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["WORKERS", "Crew", "End", "Life", "run_command"]
+__all__ = ["WORKERS", "End", "Life", "WorkerPool", "run_command"]
 
 WORKERS: Final = 2
 _AGAIN_S: Final = 1.0
@@ -65,7 +65,7 @@ class End:
     told: str
 
 
-class Crew(Loop):
+class WorkerPool(Loop):
     """The workers, from entering the context to leaving it.
 
     Args:
@@ -74,7 +74,7 @@ class Crew(Loop):
     """
 
     def __init__(self, config: Path, folder: Path) -> None:
-        super().__init__("crew", self._look_after, every_s=_LOOK_S)
+        super().__init__("pool", self._look_after, every_s=_LOOK_S)
         self._config = config
         self._folder = folder
         self._lock = threading.RLock()

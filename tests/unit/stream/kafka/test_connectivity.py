@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from stream.kafka.presence import Presence, Presences
+from stream.kafka.connectivity import Connectivity, Dependencies
 from stream.logs.lines import Line, Log
 from stream.logs.settings import Form, Level, LogSettings
 from stream.model.alarms import KafkaSettings
@@ -22,7 +22,7 @@ class Watched:
         self.now_s = 5000.0
         self.stream = io.StringIO()
         self.log = Log(self.stream, LogSettings(Level.INFO, Form.JSON))
-        self.kafka = Presence("kafka", self.log, lambda: self.now_s)
+        self.kafka = Connectivity("kafka", self.log, lambda: self.now_s)
 
     def said(self) -> list[tuple[str, int | None]]:
         """Return the sentences so far, and for how long it was away by then."""
@@ -74,7 +74,7 @@ def test_a_broker_that_is_not_there_is_missed(
 ) -> None:
     """Whoever looks for Kafka never fails, and looks again until it is cancelled."""
     stream = io.StringIO()
-    presences = Presences(Log(stream, LogSettings(Level.INFO, Form.JSON)))
+    dependencies = Dependencies(Log(stream, LogSettings(Level.INFO, Form.JSON)))
     kafka = KafkaSettings(f"127.0.0.1:{unused_port}", "group", "a", "b", "c", "d", {})
     looked: list[float] = []
 
@@ -86,8 +86,8 @@ def test_a_broker_that_is_not_there_is_missed(
     with monkeypatch.context() as patched:
         patched.setattr(asyncio, "sleep", sleep)
         with pytest.raises(asyncio.CancelledError):
-            asyncio.run(presences.look_for_kafka(kafka))
-    assert presences.kafka.away_s
+            asyncio.run(dependencies.look_for_kafka(kafka))
+    assert dependencies.kafka.away_s
     (line,) = lines(stream)
     assert (line["dependency"], line["error"]) == ("kafka", "KafkaConnectionError")
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stream.logs.lines import Log
     from stream.model.alarms import KafkaSettings
 
-__all__ = ["Presence", "Presences"]
+__all__ = ["Connectivity", "Dependencies"]
 
 _AGAIN_S: Final = 60.0
 _LOOK_S: Final = 5.0
@@ -34,7 +34,7 @@ _ANSWER_S: Final = 5.0
 
 
 @dataclass(eq=False)
-class Presence:
+class Connectivity:
     """One dependency: told of by any task or thread, it says what is news.
 
     Args:
@@ -86,7 +86,7 @@ class Presence:
                 self.log.info(Line.BACK, dependency=self.dependency, away_s=away_s)
 
 
-class Presences:
+class Dependencies:
     """Both dependencies of a worker.
 
     Args:
@@ -95,10 +95,10 @@ class Presences:
     """
 
     def __init__(self, log: Log, clock_s: Callable[[], float] = time.monotonic) -> None:
-        self.kafka = Presence("kafka", log, clock_s)
-        self.ledger = Presence("ledger", log, clock_s)
+        self.kafka = Connectivity("kafka", log, clock_s)
+        self.ledger = Connectivity("ledger", log, clock_s)
 
-    def missed(self, error: BaseException) -> Presence:
+    def missed(self, error: BaseException) -> Connectivity:
         """Note an error that means that one of them is away, and return which: the error says."""
         database = isinstance(error, DependencyError) and error.ledger
         missed = self.ledger if database else self.kafka

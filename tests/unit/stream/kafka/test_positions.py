@@ -1,9 +1,9 @@
-"""The ledger hears at once of a partition that is held back, and of the others now and then."""
+"""The ledger hears at once of a partition that is blocked, and of the others now and then."""
 
 from __future__ import annotations
 
 from accountant.records import Stand
-from stream.kafka.places import Reports
+from stream.kafka.positions import Reports
 
 Seen = dict[str, dict[int, tuple[int, Stand]]]
 

@@ -7,7 +7,7 @@ import platform
 from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
-from stream.kafka.memory import keep_freed_memory
+from stream.kafka.fetch_buffers import keep_freed_memory
 
 if TYPE_CHECKING:
     import pytest

@@ -21,7 +21,7 @@ from operators.noise.gradual import GradualNoise
 from operators.noise.source import KeyedNoise
 from operators.registry import create
 from operators.single import choosing
-from operators.single.abreast import DecidesMany, decide_many
+from operators.single.batched import DecidesMany, decide_many
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""Where the log's partitions end, how far they can be read, which are held back and which stopped.
+"""Where the log's partitions end, how far they can be read, which are blocked and which stopped.
 
 A partition without a leader keeps its own answer waiting, and no other's: nothing here may hold up
 counting.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from stream.logs.lines import Log
 
-__all__ = ["Bounds", "HeldBack", "Lookout", "Reports", "Stopped"]
+__all__ = ["Blocked", "Bounds", "Lookout", "Reports", "Stopped"]
 
 _EVERY_S = 0.5
 _PATIENCE_S = 5.0
@@ -107,7 +107,7 @@ class Reports:
     """When the ledger is told how partitions stand: a transaction for all of them, now and then.
 
     Every two seconds; at once where the partitions are others than before, where one begins to be
-    held back, and where it goes on.
+    blocked, and where it goes on.
 
     Args:
         monotonic_s: clock.
@@ -137,10 +137,10 @@ class Reports:
 
 
 @dataclass(eq=False)
-class HeldBack:
-    """Names partitions that are held back in the log, once it is no passing matter, and again.
+class Blocked:
+    """Names partitions that are blocked in the log, once it is no passing matter, and again.
 
-    Where they are held back is not said: an offset counts records, and counts are the custodian's.
+    Where they are blocked is not said: an offset counts records, and counts are the custodian's.
 
     Args:
         log: where.
@@ -172,7 +172,7 @@ class HeldBack:
         since_s = self._since_s.setdefault(partition, now_s)
         if now_s >= self._again_s.get(partition, since_s + _HELD_AFTER_S):
             self._again_s[partition] = now_s + _HELD_EVERY_S
-            self.log.warning(Line.HELD_BACK, **place, stand=stand.value)
+            self.log.warning(Line.BLOCKED, **place, stand=stand.value)
 
 
 class Stopped:
