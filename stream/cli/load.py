@@ -20,7 +20,7 @@ __all__ = ["load"]
 @click.argument("file", type=FILE)
 @click.argument("paths", nargs=-1, required=True, metavar="[FEED=]PATH...")
 def load(file: Path, paths: tuple[str, ...]) -> None:
-    """Write recorded events to a feed's topic, with marks of time, for workers to read."""
+    """Write recorded events to a feed's topic, with watermarks, for workers to read."""
     alarms = load_alarms(file)
     for feed, files in paths_by_feed(alarms, paths).items():
         with bar(f"writing {feed}", lasting=True) as shown:

@@ -78,7 +78,7 @@ _UNCLAIMED = (
     "--dry-run",
     "dry",
     is_flag=True,
-    help="Replay made-up or public data: nothing is spent, no ledger and no claim is kept.",
+    help="Replay made-up or public data: nothing is spent, no ledger and no ownership is kept.",
 )
 @click.option(
     "--log-format",

@@ -155,7 +155,7 @@ class KafkaModel(_Model):
     doorbell_topic: TopicName = "tocsin.doorbell"
     """internal"""
     ledgers_topic: TopicName = "tocsin.ledgers"
-    """internal: which ledger has claimed a feed; the same in all of a cluster"""
+    """internal: which ledger owns a feed; the same in all of a cluster"""
     security: SecurityModel = SecurityModel()
     """how clients prove who they are"""
     session_timeout: Annotated[

@@ -46,9 +46,7 @@ class Line(StrEnum):
     TAKEN_OVER = "another client took the MQTT session over; what came meanwhile may be lost"
     SESSION_LOST = "the MQTT broker has lost the session; what came while nobody listened is lost"
     TORN = "the buffer ends with a torn record, as a crash leaves it; it is cut off there"
-    CLAIMED = (
-        "the feeds are claimed for this ledger; it knows nothing of what another spent on them"
-    )
+    OWNED = "this ledger owns the feeds now; it knows nothing of what another spent on them"
     AWAY = "a dependency is away; trying again"
     STILL_AWAY = "a dependency is still away; trying again"
     BACK = "a dependency is back"

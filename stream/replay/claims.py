@@ -132,7 +132,7 @@ def claims_on(
 
 
 def _beside(path: Path, digest: str) -> Path:
-    return path.resolve().parent / _FOLDER / f"{digest[:_NAMED]}.claim"
+    return path.resolve().parent / _FOLDER / f"{digest[:_NAMED]}.owner"
 
 
 def _read(place: Path) -> FileClaim | None:

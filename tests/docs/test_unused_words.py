@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
+from stream.cli.main import RENAMED
 from tests.docs.reference import PAGES
-from tests.support.tree import ROOT
+from tests.support.tree import ROOT, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -44,11 +45,18 @@ INSTEAD: Final = {
     r"crew|abreast|peeks?": "worker pool, batched, sample",
     r"vouch\w*|parted copies": "attestation, diverged copies",
     r"is another than": "does not match",
+    r"bridges?|bridged": "the MQTT source, tocsin mqtt",
+    r"(?<!core )dump(?:s|ed)?": "export",
+    r"mark-spent|set-clock": "reconcile, reset-clock",
+    r"retire[sd]?": "remove an alarm",
+    r"anchors?": "checkpoint",
+    r"claim(?:s|ed|ing)?": "own, take ownership",
+    r"accepted change|mark of time|marks of time": "applied change, clock, watermarks",
+    r"presences?": "connectivity",
 }
 """What is not written, and what is."""
 
 STILL: Final = {
-    "docs/reference/cli.md": 3,
     "docs/reference/configuration.md": 20,
     "docs/reference/metrics-and-alerts.md": 11,
 }
@@ -119,6 +127,13 @@ def test_the_fields_words_are_used(place: str) -> None:
     """Pages, helps, dashboards, chart, compose file, alerts and the board: none of these words."""
     words = found(PLACES[place])
     assert len(words) <= STILL.get(place, 0), words
+
+
+@pytest.mark.parametrize("page", sorted({place for place, _ in pages()} - {"CHANGELOG.md"}))
+def test_no_command_has_a_name_of_old(page: str) -> None:
+    """In code as in prose; a field called `count` is none."""
+    names = "|".join(name for name in RENAMED if name != "count")
+    assert not re.findall(rf"`(?:{names})[` ]|tocsin (?:{names}|count)\b", text_of(page))
 
 
 def test_exceptions_are_pages_made_from_the_code() -> None:

@@ -97,7 +97,7 @@ def test_a_ready_worker_ends_with_0(
     worker.tell(number)
     assert worker.ended() == 0, worker.text()
     said = [line["event"] for line in worker.lines() if line["event"] != Line.CLIENT]
-    assert said[:3] == [Line.CLAIMED, Line.READY, Line.STOPPING]
+    assert said[:3] == [Line.OWNED, Line.READY, Line.STOPPING]
     assert said[-1] in {Line.STOPPED, Line.CUT_OFF}  # a busy machine may take longer than it waits
 
 

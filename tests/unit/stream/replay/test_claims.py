@@ -119,7 +119,7 @@ def test_of_two_that_claim_at_once_one_succeeds(tmp_path: Path) -> None:
     with pytest.raises(FeedClaimedError, match="is held by ledger one at somewhere"):
         other.claim()
     assert one.claim() == []
-    assert [file.suffix for file in (tmp_path / ".tocsin").iterdir()] == [".claim"]
+    assert [file.suffix for file in (tmp_path / ".tocsin").iterdir()] == [".owner"]
 
 
 def test_a_link_is_its_file(tmp_path: Path) -> None:
@@ -164,8 +164,8 @@ def test_a_claim_that_says_nothing_is_refused(tmp_path: Path) -> None:
     """It may have said another ledger."""
     path, data = Path(configuration(tmp_path)), events(tmp_path)
     _replay(path, data)
-    (claim,) = (tmp_path / ".tocsin").glob("*.claim")
-    assert claim.name == f"{digest_of(Path(data))[:32]}.claim"
+    (claim,) = (tmp_path / ".tocsin").glob("*.owner")
+    assert claim.name == f"{digest_of(Path(data))[:32]}.owner"
     assert claim.stat().st_mode & 0o077 == 0
     assert "alarms.db" in claim.read_text(encoding="utf-8")
     for broken in ("", "[]", '{"ledger": "x"}'):
