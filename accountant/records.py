@@ -455,7 +455,7 @@ class QueryStatus:
         denied_at_ms: when the last one was denied, by reason.
         unpublished: decisions that have not left yet.
         sequence: number of its last decision.
-        retired: whether it was retired.
+        removed: whether it was removed, for good.
         alarms_left: alarms that its newest run can still give; ``None`` without a run.
         alarms_rung: alarms that it has given.
     """
@@ -469,7 +469,7 @@ class QueryStatus:
     denied_at_ms: Mapping[str, int]
     unpublished: int
     sequence: int
-    retired: bool
+    removed: bool
     alarms_left: int | None = None
     alarms_rung: int | None = None
 

@@ -108,7 +108,7 @@ def _query_status(query: Query, unpublished: int) -> QueryStatus:
         denied_at_ms={reason: one.last_ms for reason, one in denied.items()},
         unpublished=unpublished,
         sequence=query.sequence,
-        retired=query.retired,
+        removed=query.retired,
         alarms_left=None if query.run is None else query.run.left,
         alarms_rung=None if query.run is None else query.run.alarms_rung,
     )

@@ -79,7 +79,7 @@ def status_tables(status: LedgerStatus, timezone: str) -> list[RenderableType]:
     """
     rows = [
         (
-            query.query + (" (removed)" if query.retired else ""),
+            query.query + (" (removed)" if query.removed else ""),
             query.scope,
             clock_text(query.cursor_ms, timezone),
             str(query.decided),

@@ -280,7 +280,7 @@ def remove_alarm(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
                 f"the ledger has no alarm {alarm!r}",
                 hint=f"not in the configuration are: {_others(alarms, known) or 'none'}",
             )
-        if known[alarm].retired:
+        if known[alarm].removed:
             click.echo(f"{alarm}: removed already")
             return
         if known[alarm].unpublished:

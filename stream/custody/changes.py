@@ -52,7 +52,7 @@ def orphans(alarms: Alarms, status: LedgerStatus) -> list[str]:
     return [
         query.query
         for query in status.queries.values()
-        if not query.retired and query.scope in budgets and query.query not in alarms.running
+        if not query.removed and query.scope in budgets and query.query not in alarms.running
     ]
 
 

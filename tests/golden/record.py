@@ -24,6 +24,7 @@ from typing import TYPE_CHECKING
 
 from stream.cli.ledger import ledger
 from stream.cli.main import main as top
+from stream.cli.topics import topics
 from tests.golden.cases import BAD, FOREIGN_KEYS, GOOD, MISTAKES
 from tests.golden.ledgers import (
     dumped,
@@ -202,6 +203,7 @@ def _write_beside(folder: Path, text: str) -> None:
 _COMMANDS: tuple[tuple[str, ...], ...] = (
     (),
     *((name,) for name in top.commands),
+    *(("topics", name) for name in topics.commands),
     *(("ledger", "x.yaml", name) for name in ledger.commands),
 )
 

@@ -166,7 +166,7 @@ def ledger_status(
                 denied_at_ms=denied_at_ms or {},
                 unpublished=unpublished,
                 sequence=17,
-                retired=False,
+                removed=False,
             )
             for name in ("crowd", "quiet")
         },
