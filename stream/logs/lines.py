@@ -51,7 +51,7 @@ class Line(StrEnum):
     STILL_AWAY = "a dependency is still away; trying again"
     BACK = "a dependency is back"
     BLOCKED = "a partition is blocked; the others are read on"
-    READ_ON = "a partition that was blocked is read on"
+    READ_ON = "a blocked partition is read on"
     STOPPING = "told to end"
     STOPPED = "ended"
     CUT_OFF = "ended without waiting for clients any longer; nothing is lost"
