@@ -454,11 +454,11 @@ def test_retiring_asks_first(tmp_path: Path) -> None:
     assert status_of(path)[1]["reservations"] == 1
 
 
-def test_only_removed_alarms_can_be_retired(tmp_path: Path) -> None:
+def test_only_alarms_out_of_the_configuration_can_be_removed(tmp_path: Path) -> None:
     """An alarm that still runs is refused, and so is one that never was."""
     path = with_an_orphan(tmp_path)
     running = tocsin("ledger", path, "remove-alarm", "crowd", "--yes")
-    assert (running.exit_code, "remove it first" in running.stderr) == (2, True)
+    assert (running.exit_code, "take it out first" in running.stderr) == (2, True)
     unknown = tocsin("ledger", path, "remove-alarm", "crow", "--yes")
     assert unknown.exit_code == 2
     assert "not in the configuration are: gone" in unknown.stderr
