@@ -28,7 +28,7 @@ _SECTIONS: Final = {
         "topics": "Check or create the topics of a configuration, or add partitions to one.",
         "run": "Run an alarm worker on Kafka, or replay files.",
         "load": "Write recorded events to a feed's topic, with watermarks, for workers to read.",
-        "mqtt": "Bring sensors' messages from MQTT to a feed, at least once, until stopped.",
+        "mqtt": "Forward sensors' messages from MQTT to a feed, at least once, until stopped.",
         "notify": "Send alarms to Alertmanagers, webhooks and MQTT, at least once, until stopped.",
         "board": "Show analysts what fires, on a web page, until stopped.",
     },

@@ -22,15 +22,15 @@ __all__ = ["mqtt"]
 @click.command()
 @click.argument("file", type=FILE)
 def mqtt(file: Path) -> None:
-    """Bring sensors' messages from MQTT to a feed, at least once, until stopped.
+    """Forward sensors' messages from MQTT to a feed, at least once, until stopped.
 
     It writes the feed's topic, as a sensor may, and nothing else. FILE has `mqtt` and `kafka`,
     and no feeds. What Kafka does not take yet waits in a file, and what that does not hold waits
     with the MQTT broker.
     """
-    from stream.kafka.mqtt.source import carry  # noqa: PLC0415  # needs an extra, help does not
+    from stream.kafka.mqtt.source import forward  # noqa: PLC0415  # needs an extra, help does not
 
     setup = read_mqtt(file, environ=os.environ)
     log = Log(sys.stderr, setup.log)
     redirect(log)
-    carry(setup, log)
+    forward(setup, log)

@@ -27,11 +27,11 @@ if TYPE_CHECKING:
     from stream.logs.lines import Log
     from stream.model.mqtt import MqttSetup
 
-__all__ = ["carry"]
+__all__ = ["forward"]
 
 
-def carry(setup: MqttSetup, log: Log) -> None:
-    """Bring messages to the feed until the process is told to end, by SIGTERM, SIGINT or SIGHUP.
+def forward(setup: MqttSetup, log: Log) -> None:
+    """Forward messages to the feed until the process is told to end, by SIGTERM, SIGINT or SIGHUP.
 
     Neither Kafka nor the MQTT broker has to be there: each is tried again until it is.
 
@@ -54,10 +54,10 @@ def carry(setup: MqttSetup, log: Log) -> None:
             else serve_with_token(metrics.registry, page.address, page.token, "mqtt.metrics")
         )
         with serving:
-            asyncio.run(_carry(setup, buffer, metrics, log))
+            asyncio.run(_forward(setup, buffer, metrics, log))
 
 
-async def _carry(setup: MqttSetup, buffer: Buffer, metrics: MqttMetrics, log: Log) -> None:
+async def _forward(setup: MqttSetup, buffer: Buffer, metrics: MqttMetrics, log: Log) -> None:
     source = setup.source
     store = Store(buffer, log)
     session = Session(source.session, source.sensors.client)
