@@ -31,7 +31,7 @@ __all__ = ["main", "run"]
 RATES = {"0.001": Fraction(1, 1000), "0.1": Fraction(1, 10), "1": Fraction(1)}
 VARIATES = 4_000_000
 THEIR_VARIATES = 100_000
-PREDICATES = 1_000_000
+GROUPS = 1_000_000
 ROUNDS = 3
 
 
@@ -41,8 +41,8 @@ def run() -> dict[str, float]:
     Returns:
         Per rate t: our discrete Laplace variates/s, OpenDP's discrete (integer) and continuous
         (float) vector Laplace variates/s, and the ratio of ours to each; then TSLM decisions/s for
-        1e6 predicates in the operator alone, the seconds of one such window, and those of a window
-        of 1e5 predicates by DPPWLM, spread about their thresholds and all upon them. One thread.
+        1e6 groups in the operator alone, the seconds of one such window, and those of a window
+        of 1e5 groups by DPPWLM, spread about their thresholds and all upon them. One thread.
         OpenDP's figures include its lists in and out: its Python interface has no other way.
     """
     measured: dict[str, float] = {}
@@ -54,15 +54,15 @@ def run() -> dict[str, float]:
             theirs = THEIR_VARIATES / _best(draw)
             measured[f"opendp_{law}_vector_laplace_per_s[t={name}]"] = theirs
             measured[f"ratio_to_opendp_{law}[t={name}]"] = ours / theirs
-    thresholds = np.full(PREDICATES, 120, dtype=np.int64)
+    thresholds = np.full(GROUPS, 120, dtype=np.int64)
     operator = Tslm.planned(
         IntegerTest(Comparison.GT, thresholds, 1), Promise(Fraction(1, 20), tolerance=9)
     )
-    statistics = np.random.default_rng(0).integers(0, 240, PREDICATES)
+    statistics = np.random.default_rng(0).integers(0, 240, GROUPS)
     seconds = _best(lambda: operator.decide(statistics, noise))
-    measured["tslm_decisions_per_s"] = PREDICATES / seconds
+    measured["tslm_decisions_per_s"] = GROUPS / seconds
     measured["tslm_window_of_1e6_s"] = seconds
-    some = PREDICATES // 10
+    some = GROUPS // 10
     progressive = Dppwlm.planned(
         IntegerTest(Comparison.GT, thresholds[:some], 1), Promise(Fraction(1, 20), tolerance=9)
     )

@@ -231,7 +231,7 @@ Gains over all sets (Equation 6), and what Gaussian noise shrinks by (from Equat
 
 Means of {DRAWS} sets within {FEW_STEPS:,} steps each: the gain that is certain, and the largest
 that there can be, as a row was found that loses the rest; and how many sets were exact. In the
-paper uniform is the largest of *predicates*, the least of *values*.
+paper uniform is the largest of *groups*, the least of *values*.
 """
     sizes = (head for size in FEW for head in (f"gain, {size:,}", "at most", "exact"))
     yield from table(("what is not uniform", *sizes), distributions())

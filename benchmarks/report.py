@@ -85,19 +85,19 @@ _ROWS = (
     ),
     _Row("TSLM alone, 1,000,000 predicates", "noise.tslm_decisions_per_s", "decisions/s"),
     _Row(
-        "Ledger, 100,000 predicates a window",
-        "end_to_end.predicates_decided_per_s_ledger",
+        "Ledger, 100,000 groups a window",
+        "end_to_end.groups_decided_per_s_ledger",
         "decisions/s",
     ),
     _Row(
-        "Ledger and alarms on Kafka, 100,000 predicates a window",
-        "end_to_end.predicates_decided_per_s_ledger_and_topic",
+        "Ledger and alarms on Kafka, 100,000 groups a window",
+        "end_to_end.groups_decided_per_s_ledger_and_topic",
         "decisions/s",
     ),
     _Row("Ledger on SQLite", "ledger.sqlite_decisions_per_s", "windows/s"),
     _Row("Ledger on PostgreSQL", "ledger.postgresql_decisions_per_s", "windows/s"),
-    _Row("Window cut to alarm, median", "end_to_end.cut_to_alarm_median_ms", "ms"),
-    _Row("Window cut to alarm, p99", "end_to_end.cut_to_alarm_p99_ms", "ms"),
+    _Row("Window cut to alarm, median", "end_to_end.window_close_to_alarm_median_ms", "ms"),
+    _Row("Window cut to alarm, p99", "end_to_end.window_close_to_alarm_p99_ms", "ms"),
 )
 
 

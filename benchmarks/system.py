@@ -70,7 +70,7 @@ class System:
         directory: where configuration and ledger go; made.
         name: prefix of topics and groups.
         codec: ``json`` or ``arrow``.
-        rooms: number of predicates.
+        rooms: number of groups.
         window: the SQL interval.
         threshold: people a room may hold.
         partitions: of the feed.

@@ -1,6 +1,6 @@
 """The queries of the reproduction, with the papers' thresholds as far as their rules apply here.
 
-MIDE takes, per predicate, a share (1, 0.8, 0.6: high, medium, low) of the largest count of an
+MIDE takes, per group, a share (1, 0.8, 0.6: high, medium, low) of the largest count of an
 earlier span, or of a building's capacity. Capacities are not known here, so the first rule serves
 everywhere. ProBE takes one threshold per sub-query "using the Z-score outlier detection method"
 without saying over which values or with which score: mean plus three standard deviations of the

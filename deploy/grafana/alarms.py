@@ -8,38 +8,38 @@ from deploy.grafana.panels import DELTA, Annotation, Panel, Row, Variable, dashb
 
 __all__ = ["alarms"]
 
-CHOSEN = 'query=~"$alarm"'
-RANG = f'tocsin_predicate_rang_timestamp_seconds{{{CHOSEN}, predicate=~"$predicate"}}'
+CHOSEN = 'alarm=~"$alarm"'
+FIRED = f'tocsin_group_fired_timestamp_seconds{{{CHOSEN}, group=~"$group"}}'
 WINDOW = f"tocsin_window_end_timestamp_seconds{{{CHOSEN}}}"
 DECISIONS = f"tocsin_decisions_total{{{CHOSEN}}}"
 DENIED = f'tocsin_decisions_total{{{CHOSEN}, outcome="denied"}}'
 
-LAST_RANG = f"max by (query, predicate) ({RANG})"
-LAST_WINDOW = f"max by (query) ({WINDOW})"
-PREDICATE = "{{query}}: {{predicate}}"
+LAST_FIRED = f"max by (alarm, group) ({FIRED})"
+LAST_WINDOW = f"max by (alarm) ({WINDOW})"
+GROUP = "{{alarm}}: {{group}}"
 # Of several workers, that which published last: what others show is of an older window.
-NEWEST = f"({WINDOW} == on (query) group_left () {LAST_WINDOW})"
+NEWEST = f"({WINDOW} == on (alarm) group_left () {LAST_WINDOW})"
 
 VARIABLES = (
-    Variable("alarm", "alarm", "label_values(tocsin_plan_epsilon, query)"),
+    Variable("alarm", "alarm", "label_values(tocsin_plan_epsilon, alarm)"),
     Variable(
-        "predicate",
         "group",
-        f"label_values(tocsin_predicate_rang_timestamp_seconds{{{CHOSEN}}}, predicate)",
+        "group",
+        f"label_values(tocsin_group_fired_timestamp_seconds{{{CHOSEN}}}, group)",
     ),
 )
 ANNOTATIONS = (
     # A worker that starts anew shows 0 again: only a later window is an alarm.
     Annotation(
         "fired",
-        f"({LAST_RANG} > 0) unless ({LAST_RANG} <= max by (query, predicate) ({RANG} offset 1m))",
-        f"{PREDICATE} fired",
+        f"({LAST_FIRED} > 0) unless ({LAST_FIRED} <= max by (alarm, group) ({FIRED} offset 1m))",
+        f"{GROUP} fired",
         "red",
     ),
     Annotation(
         "denied",
-        f"sum by (query) (increase({DENIED}[1m])) > 0",
-        "{{query}}: a window was denied",
+        f"sum by (alarm) (increase({DENIED}[1m])) > 0",
+        "{{alarm}}: a window was denied",
         "orange",
     ),
 )
@@ -50,7 +50,7 @@ PARTS = (
         "Firing in the last window",
         "Groups that fired for the window published last, and when it ended. Where that window "
         "was denied nothing is known or shown here: see the denials below.",
-        ((f"1000 * ({LAST_RANG} == on (query) group_left () ({LAST_WINDOW} > 0))", PREDICATE),),
+        ((f"1000 * ({LAST_FIRED} == on (alarm) group_left () ({LAST_WINDOW} > 0))", GROUP),),
         width=8,
         unit="dateTimeAsIso",
         steps=(("red", None),),
@@ -64,10 +64,10 @@ PARTS = (
         (
             (
                 (
-                    f"({LAST_RANG} == bool on (query) group_left () {LAST_WINDOW}) "
-                    f"* ({LAST_RANG} > bool 0)"
+                    f"({LAST_FIRED} == bool on (alarm) group_left () {LAST_WINDOW}) "
+                    f"* ({LAST_FIRED} > bool 0)"
                 ),
-                PREDICATE,
+                GROUP,
             ),
         ),
         width=16,
@@ -82,8 +82,8 @@ PARTS = (
         "started anew since. Of an alarm with more than 200 groups, those 200 that fired last.",
         (
             (
-                f"sort(time() - (max by (query, predicate) (max_over_time({RANG}[$__range])) > 0))",
-                PREDICATE,
+                f"sort(time() - (max by (alarm, group) (max_over_time({FIRED}[$__range])) > 0))",
+                GROUP,
             ),
         ),
         width=8,
@@ -95,14 +95,14 @@ PARTS = (
         "timeseries",
         "Alarms per hour",
         "Alarms published, by alarm.",
-        ((f"sum by (query) (increase(tocsin_alarms_total{{{CHOSEN}}}[1h]))", "{{query}}"),),
+        ((f"sum by (alarm) (increase(tocsin_alarms_total{{{CHOSEN}}}[1h]))", "{{alarm}}"),),
         width=8,
     ),
     Panel(
         "stat",
         "Last window published",
         "How long ago the last published window of each alarm ended.",
-        ((f"time() - ({LAST_WINDOW} > 0)", "{{query}}"),),
+        ((f"time() - ({LAST_WINDOW} > 0)", "{{alarm}}"),),
         width=8,
         unit="s",
         nothing="none yet",
@@ -117,10 +117,10 @@ PARTS = (
         (
             (
                 (
-                    "max by (query, predicate) (tocsin_predicate_noisy_value"
-                    f'{{{CHOSEN}, predicate=~"$predicate"}} and ignoring (predicate) {NEWEST})'
+                    "max by (alarm, group) (tocsin_group_noisy_value"
+                    f'{{{CHOSEN}, group=~"$group"}} and ignoring (group) {NEWEST})'
                 ),
-                PREDICATE,
+                GROUP,
             ),
         ),
         width=16,
@@ -135,10 +135,10 @@ PARTS = (
         (
             (
                 (
-                    "max by (query) (tocsin_noisy_value_standard_deviation"
+                    "max by (alarm) (tocsin_noisy_value_standard_deviation"
                     f"{{{CHOSEN}}} and {NEWEST})"
                 ),
-                "{{query}}",
+                "{{alarm}}",
             ),
         ),
         width=8,
@@ -152,7 +152,7 @@ PARTS = (
         "A decided window misses a true alarm with probability max_fnr at most (with "
         "bounded_error: fpr, one that is twice the tolerance beyond its threshold). A denied one "
         "has no answer: no alarm does not mean no danger.",
-        ((f"sum by (query, outcome) (increase({DECISIONS}[1h]))", "{{query}}: {{outcome}}"),),
+        ((f"sum by (alarm, outcome) (increase({DECISIONS}[1h]))", "{{alarm}}: {{outcome}}"),),
         width=12,
     ),
     Panel(
@@ -162,10 +162,10 @@ PARTS = (
         (
             (
                 (
-                    f"sum by (query) (increase({DENIED}[1d])) / "
-                    f"(sum by (query) (increase({DECISIONS}[1d])) > 0)"
+                    f"sum by (alarm) (increase({DENIED}[1d])) / "
+                    f"(sum by (alarm) (increase({DECISIONS}[1d])) > 0)"
                 ),
-                "{{query}}",
+                "{{alarm}}",
             ),
         ),
         width=12,
@@ -178,7 +178,7 @@ PARTS = (
         "Planned epsilon per window",
         "What one group of a window costs at worst, as `tocsin plan` prints it; the limit beside.",
         (
-            (f"max by (query) (tocsin_plan_epsilon{{{CHOSEN}}})", "{{query}}"),
+            (f"max by (alarm) (tocsin_plan_epsilon{{{CHOSEN}}})", "{{alarm}}"),
             ("max(tocsin_budget_epsilon_max)", "epsilon_max"),
         ),
         width=12,

@@ -9,11 +9,11 @@ from deploy.grafana.panels import DELTA, Panel, Row, Variable, dashboard
 __all__ = ["custodian"]
 
 VARIABLES = (
-    Variable("alarm", "alarm", "label_values(tocsin_plan_epsilon, query)"),
+    Variable("alarm", "alarm", "label_values(tocsin_plan_epsilon, alarm)"),
     Variable(
-        "predicate",
         "group",
-        'label_values(tocsin_predicate_epsilon{query=~"$alarm"}, predicate)',
+        "group",
+        'label_values(tocsin_group_realised_epsilon{alarm=~"$alarm"}, group)',
     ),
 )
 PARTS = (
@@ -63,7 +63,7 @@ PARTS = (
         "bargauge",
         "Planned epsilon per window",
         "What one group of a window costs at worst, as `tocsin plan` prints it.",
-        (('max by (query) (tocsin_plan_epsilon{query=~"$alarm"})', "{{query}}"),),
+        (('max by (alarm) (tocsin_plan_epsilon{alarm=~"$alarm"})', "{{alarm}}"),),
         width=4,
     ),
     DELTA,
@@ -72,7 +72,7 @@ PARTS = (
         "timeseries",
         "Alarms per hour",
         "Alarms published, by alarm.",
-        (('sum by (query) (increase(tocsin_alarms_total{query=~"$alarm"}[1h]))', "{{query}}"),),
+        (('sum by (alarm) (increase(tocsin_alarms_total{alarm=~"$alarm"}[1h]))', "{{alarm}}"),),
         width=8,
     ),
     Panel(
@@ -81,8 +81,8 @@ PARTS = (
         "Windows published, decided or denied.",
         (
             (
-                'sum by (query, outcome) (increase(tocsin_decisions_total{query=~"$alarm"}[1h]))',
-                "{{query}} {{outcome}}",
+                'sum by (alarm, outcome) (increase(tocsin_decisions_total{alarm=~"$alarm"}[1h]))',
+                "{{alarm}} {{outcome}}",
             ),
         ),
         width=8,
@@ -93,8 +93,8 @@ PARTS = (
         "How long ago the last published window of each alarm ended.",
         (
             (
-                'time() - max by (query) (tocsin_window_end_timestamp_seconds{query=~"$alarm"})',
-                "{{query}}",
+                'time() - max by (alarm) (tocsin_window_end_timestamp_seconds{alarm=~"$alarm"})',
+                "{{alarm}}",
             ),
         ),
         width=8,
@@ -109,14 +109,14 @@ PARTS = (
             (
                 (
                     "histogram_quantile(0.5, sum by (le) "
-                    "(rate(tocsin_cut_to_alarm_seconds_bucket[$__rate_interval])))"
+                    "(rate(tocsin_window_close_to_alarm_seconds_bucket[$__rate_interval])))"
                 ),
                 "median",
             ),
             (
                 (
                     "histogram_quantile(0.99, sum by (le) "
-                    "(rate(tocsin_cut_to_alarm_seconds_bucket[$__rate_interval])))"
+                    "(rate(tocsin_window_close_to_alarm_seconds_bucket[$__rate_interval])))"
                 ),
                 "99 %",
             ),
@@ -173,7 +173,7 @@ PARTS = (
         "timeseries",
         "Decisions waiting to be published",
         "Stored and not yet published.",
-        (('max by (query) (tocsin_unpublished_decisions{query=~"$alarm"})', "{{query}}"),),
+        (('max by (alarm) (tocsin_unpublished_decisions{alarm=~"$alarm"})', "{{alarm}}"),),
         width=5,
     ),
     Panel(
@@ -187,7 +187,7 @@ PARTS = (
         "stat",
         "Alarms left in a run",
         "Alarms that each alarm's newest run of windows can still give (svt only).",
-        (('max by (query) (tocsin_run_alarms_left{query=~"$alarm"})', "{{query}}"),),
+        (('max by (alarm) (tocsin_run_alarms_left{alarm=~"$alarm"})', "{{alarm}}"),),
         width=5,
     ),
     Panel(
@@ -228,10 +228,10 @@ PARTS = (
         (
             (
                 (
-                    "clamp_min(time() - (max by (query) "
-                    '(tocsin_window_due_timestamp_seconds{query=~"$alarm"}) > 0), 0)'
+                    "clamp_min(time() - (max by (alarm) "
+                    '(tocsin_window_due_timestamp_seconds{alarm=~"$alarm"}) > 0), 0)'
                 ),
-                "{{query}}",
+                "{{alarm}}",
             ),
         ),
         width=6,
@@ -244,10 +244,10 @@ PARTS = (
         (
             (
                 (
-                    "time() - (max by (query, reason) "
-                    '(tocsin_denied_timestamp_seconds{query=~"$alarm"}) > 0)'
+                    "time() - (max by (alarm, reason) "
+                    '(tocsin_denied_timestamp_seconds{alarm=~"$alarm"}) > 0)'
                 ),
-                "{{query}}: {{reason}}",
+                "{{alarm}}: {{reason}}",
             ),
         ),
         width=6,
@@ -278,10 +278,10 @@ PARTS = (
         (
             (
                 (
-                    'sum by (query, hour) (tocsin_window_people_beyond_cap_total{query=~"$alarm"})'
-                    ' / sum by (query, hour) (tocsin_window_people_total{query=~"$alarm"})'
+                    'sum by (alarm, hour) (tocsin_window_people_beyond_cap_total{alarm=~"$alarm"})'
+                    ' / sum by (alarm, hour) (tocsin_window_people_total{alarm=~"$alarm"})'
                 ),
-                "{{query}} {{hour}}:00",
+                "{{alarm}} {{hour}}:00",
             ),
         ),
         width=24,
@@ -297,7 +297,7 @@ PARTS = (
             "period, or at the latest instant under unit event."
         ),
         (
-            ('max by (query) (tocsin_expost_epsilon_max{query=~"$alarm"})', "{{query}}"),
+            ('max by (alarm) (tocsin_realised_epsilon_max{alarm=~"$alarm"})', "{{alarm}}"),
             ("max(tocsin_budget_epsilon_max)", "epsilon_max"),
         ),
         width=8,
@@ -309,7 +309,7 @@ PARTS = (
             "Share of the uncertainty about a group that the realised losses leave at "
             "least: 1 is all of it. In all workers' readings, the least."
         ),
-        (('min by (query) (tocsin_min_entropy_normalised{query=~"$alarm"})', "{{query}}"),),
+        (('min by (alarm) (tocsin_min_entropy_normalised{alarm=~"$alarm"})', "{{alarm}}"),),
         width=8,
         unit="percentunit",
         most=1,
@@ -324,10 +324,10 @@ PARTS = (
         (
             (
                 (
-                    "sort_desc(max by (query, predicate) "
-                    '(tocsin_predicate_epsilon{query=~"$alarm", predicate=~"$predicate"}))'
+                    "sort_desc(max by (alarm, group) "
+                    '(tocsin_group_realised_epsilon{alarm=~"$alarm", group=~"$group"}))'
                 ),
-                "{{query}}: {{predicate}}",
+                "{{alarm}}: {{group}}",
             ),
         ),
         width=8,
@@ -340,7 +340,7 @@ PARTS = (
             "0: windows of the period lie in an archive, or some are still to be unpacked after "
             "a restart."
         ),
-        (('max by (query) (tocsin_expost_complete{query=~"$alarm"})', "{{query}}"),),
+        (('max by (alarm) (tocsin_realised_complete{alarm=~"$alarm"})', "{{alarm}}"),),
         width=5,
         most=1,
     ),

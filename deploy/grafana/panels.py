@@ -113,11 +113,11 @@ class Panel:
 DELTA: Final = Panel(
     "stat",
     "Delta",
-    "At what delta every epsilon here holds, and the kind of promise: 0 for a pure one.",
-    (("max by (promise) (tocsin_budget_delta)", "{{promise}}"),),
+    "At what delta every epsilon here holds, and the kind of privacy: 0 for pure.",
+    (("max by (privacy) (tocsin_budget_delta)", "{{privacy}}"),),
     width=4,
 )
-"""Beside panels that show an epsilon: it says what kind of promise that is."""
+"""Beside panels that show an epsilon: it says what kind of privacy that is."""
 
 
 @dataclass(frozen=True, slots=True)

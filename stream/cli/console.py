@@ -56,11 +56,11 @@ def alarms_table(alarms: Iterable[Alarm], timezone: str, width: int) -> Table:
     shown = max(1, min(_LATEST, width // _INSTANT - 3))
     firing: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for alarm in alarms:
-        firing[alarm.query, _predicate(alarm)].append(_starts(alarm, timezone))
+        firing[alarm.query, _group(alarm)].append(_starts(alarm, timezone))
     order = sorted(firing.items(), key=lambda item: (item[0][0], -len(item[1]), item[0][1]))
     rows = [(*name, str(len(starts)), "  ".join(starts[-shown:])) for name, starts in order]
     latest = f"latest windows (start, {timezone})"
-    table = fitting("alarms", ("alarm", "predicate", "times", latest), (), rows)
+    table = fitting("alarms", ("alarm", "group", "times", latest), (), rows)
     table.columns[2].justify = "right"
     return table
 
@@ -110,7 +110,7 @@ def losses_table(query: Query, losses: Losses, budget: Budget, timezone: str) ->
     dearest = sorted(enumerate(losses.units.tolist()), key=lambda one: (-one[1], one[0]))
     rows = [
         (
-            ", ".join(query.domain.predicate(index).values()) or "(all)",
+            ", ".join(query.domain.group(index).values()) or "(all)",
             rounded_loss(budget.gaussian, units),
         )
         for index, units in dearest[:_DEAREST]
@@ -120,7 +120,7 @@ def losses_table(query: Query, losses: Losses, budget: Budget, timezone: str) ->
         notes.append(f"and {len(dearest) - _DEAREST} more; --json shows all")
     if not losses.complete:
         notes.append("windows lie in an archive: groups may have lost more")
-    table = fitting(title, ("predicate",), (epsilon,), rows, "\n".join(notes))
+    table = fitting(title, ("group",), (epsilon,), rows, "\n".join(notes))
     table.min_width = len(title)
     return table
 
@@ -151,9 +151,9 @@ def _when(since_ms: int | None, unit: PrivacyUnit, timezone: str) -> str:
     return f"{of} {moment_text(since_ms, timezone)}"
 
 
-def _predicate(alarm: Alarm) -> str:
+def _group(alarm: Alarm) -> str:
     level = f" ({alarm.severity})" if alarm.severity else ""
-    return (", ".join(alarm.predicate.values()) or "(all)") + level
+    return (", ".join(alarm.group.values()) or "(all)") + level
 
 
 def _starts(alarm: Alarm, timezone: str) -> str:

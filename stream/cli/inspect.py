@@ -98,7 +98,7 @@ def inspect(
     files = paths_by_feed(alarms, (*replayed, *more))
 
     def kept(cell: Cell) -> bool:
-        named = not groups or not set(groups).isdisjoint(cell.predicate.values())
+        named = not groups or not set(groups).isdisjoint(cell.group.values())
         return named and (bool(cell.true) or not true_only)
 
     read = survey(alarms, files)

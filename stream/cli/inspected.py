@@ -39,7 +39,7 @@ Rows: TypeAlias = tuple[list[str], list[str], list[list[str]]]
 
 _CAPS: Final = {
     "repeats": "as repeats",
-    "beyond_predicates": "beyond max_groups_per_window",
+    "beyond_groups": "beyond max_groups_per_window",
     "beyond_events": "beyond max_events_per_group",
     "beyond_windows": "beyond max_windows_per_period",
 }
@@ -50,23 +50,23 @@ class Cell:
     """One group of one window, in units of its statistics.
 
     Args:
-        predicate: the group's values by field.
+        group: the group's values by field.
         statistics: one each.
         thresholds: one for every test of the condition.
         reference: of a band; ``None`` for any other alarm.
         true: whether the condition holds; ``None`` for bands.
     """
 
-    predicate: dict[str, str]
+    group: dict[str, str]
     statistics: tuple[int, ...]
     thresholds: tuple[int, ...]
     reference: int | None
     true: bool | None
 
     @property
-    def group(self) -> str:
+    def name(self) -> str:
         """Its group as people read it."""
-        return ", ".join(self.predicate.values()) or "(all)"
+        return ", ".join(self.group.values()) or "(all)"
 
 
 class Counted(NamedTuple):
@@ -90,7 +90,7 @@ def cells_of(query: Query, window: CountedWindow) -> Iterator[Cell]:
         shown = shown | (window.references != 0)
     for cell in np.flatnonzero(shown).tolist():
         yield Cell(
-            query.counted.predicate(cell),
+            query.counted.group(cell),
             tuple(window.statistics[:, cell].tolist()),
             tuple(int(each[cell]) for each in thresholds),
             None if window.references is None else int(window.references[cell]),
@@ -111,7 +111,7 @@ def count_rows(query: Query, counted: Sequence[Counted], timezone: str) -> Rows:
             if cell.reference is not None:
                 ends = [decimal(cell.reference * band_of(query).unit)]
             amounts = map(_amount, cell.statistics, query.aggregates)
-            rows.append([start, cell.group, *amounts, *ends])
+            rows.append([start, cell.name, *amounts, *ends])
             start = ""
     return ["window starts", "group"], [*_headings(query), *last], rows
 
@@ -120,7 +120,7 @@ def summary_rows(query: Query, counted: Sequence[Counted]) -> Rows:
     """Return what the groups of an alarm count, those first that are true in most windows."""
     groups: defaultdict[str, list[Cell]] = defaultdict(list)
     for cell in chain.from_iterable(one.cells for one in counted):
-        groups[cell.group].append(cell)
+        groups[cell.name].append(cell)
     rows = []
     for group, cells in groups.items():
         by_statistic = zip(*(cell.statistics for cell in cells), strict=True)

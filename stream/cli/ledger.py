@@ -29,7 +29,7 @@ from stream.custody.archive import (
 from stream.custody.changes import apply_changes
 from stream.custody.checkpoints import checkpoint_line, read_checkpoint, read_checkpoints
 from stream.custody.history import entry_fields, log_lines
-from stream.custody.losses import predicate_losses
+from stream.custody.losses import group_losses
 from stream.custody.published import Records
 from stream.custody.released import Comparison, compare, published_by
 from stream.custody.restoring import records_in
@@ -206,7 +206,7 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
                 f"the ledger does not have alarm {alarm!r} yet, so nothing of it was decided",
                 hint="start a worker or a replay with this configuration first",
             )
-        found = predicate_losses(alarms, opened, query, at_ms)
+        found = group_losses(alarms, opened, query, at_ms)
     since = None if found.since_ms is None else iso_utc(found.since_ms)
     if as_json:
         for index, units in enumerate(found.units.tolist()):
@@ -215,7 +215,7 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
                     "record": "loss",
                     "alarm": alarm,
                     "at": since,
-                    "predicate": query.domain.predicate(index),
+                    "group": query.domain.group(index),
                     loss_name(alarms.budget.gaussian): epsilon_text(units),
                     "exact": found.exact,
                     "complete": found.complete,

@@ -67,7 +67,7 @@ def _read(found: FeedSurvey, *, examples: bool = True) -> str:
 
 def _unseen(alarm: AlarmSurvey) -> str:
     some = ", ".join(alarm.unseen) + (", ..." if alarm.unseen_count > len(alarm.unseen) else "")
-    count = f"{alarm.unseen_count} of {alarm.predicates} groups"
+    count = f"{alarm.unseen_count} of {alarm.groups} groups"
     return f"{count} of {alarm.alarms[0]} never seen ({some})"
 
 

@@ -75,7 +75,7 @@ class _Lines:
             line = said = f"{record.query}  denied: {record.reason}"
         else:
             level = f"  {record.severity}" if record.severity else ""
-            group = ", ".join(record.predicate.values()) or "(all)"
+            group = ", ".join(record.group.values()) or "(all)"
             line = f"{record.query}  {group}{level}"
             said = f"{when}  {line}"
         if said != self._said:

@@ -1,4 +1,4 @@
-"""Public files beside the configuration: domains and per-predicate thresholds.
+"""Public files beside the configuration: domains and per-group thresholds.
 
 They are configuration, never data: their values are published with every decision.
 """

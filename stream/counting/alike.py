@@ -33,7 +33,7 @@ class Selection(Protocol):
 
     @property
     def domain(self) -> Domain:
-        """Public predicates."""
+        """Public groups."""
         ...
 
     @property

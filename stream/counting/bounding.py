@@ -8,7 +8,7 @@ unit    duplicates (feeds with an ``id``)      caps
 ======  =====================================  ================================================
 event   same (unit, cell, weight, id)          none
 user    same (unit, period, cell, weight, id)  ``events_per_cell`` events in each cell, and the
-                                               first ``predicates_per_window`` predicates of every
+                                               first ``predicates_per_window`` groups of every
                                                (unit, period)
 ======  =====================================  ================================================
 
@@ -16,12 +16,12 @@ Duplicates and events are told apart for every statistic by itself, among the ro
 and by what they weigh in it, so that a statistic is the same whatever stands beside it. Cells are
 capped for all statistics together: the first that any row of the query reaches. A person pays for
 the sum over statistics in the dearest cells, as many as the cap; choices of cells per statistic
-would let one person reach more. A predicate is one cell, or all cells of the groups that a
+would let one person reach more. A group is one cell, or all cells of the groups that a
 quantifier counts: however many of these a person reaches, they move its score by one step.
 
 Guarantee: adding or removing one event (unit ``event``) changes one cell of a window, every
 statistic of it by at most what the event weighs there; adding or removing all events of one unit in
-one period (unit ``user``) changes cells of at most ``predicates_per_window`` predicates, over all
+one period (unit ``user``) changes cells of at most ``predicates_per_window`` groups, over all
 statistics, each statistic of a cell by at most ``events_per_cell`` weights; a distinct count
 changes by at most 1. That is why keys start with the unit, why the period is part of the key under
 unit ``user``, why duplicates weigh the same, and why nothing here may look at a row that is not in
@@ -59,8 +59,8 @@ class Capped:
 
     Args:
         repeats: duplicates by id, and in distinct counts further events of somebody counted.
-        beyond_predicates: in cells of a person beyond their first ``predicates_per_window``.
-        people_beyond_predicates: people who lost any so.
+        beyond_groups: in cells of a person beyond their first ``predicates_per_window``.
+        people_beyond_groups: people who lost any so.
         beyond_events: beyond the first ``events_per_cell`` of a person in a cell.
         people_beyond_events: people who lost any so.
         beyond_windows: of people who counted in ``windows_per_period`` windows before.
@@ -68,8 +68,8 @@ class Capped:
     """
 
     repeats: int = 0
-    beyond_predicates: int = 0
-    people_beyond_predicates: int = 0
+    beyond_groups: int = 0
+    people_beyond_groups: int = 0
     beyond_events: int = 0
     people_beyond_events: int = 0
     beyond_windows: int = 0
@@ -88,7 +88,7 @@ class Contributions(Table):
         sequence: shape (n,), int64: place in the log, strictly growing with log order.
         period: shape (n,), int64: start of the event's budget period (0 under unit ``event``).
         unit: of n rows.
-        cell: shape (n,), int64: predicate.
+        cell: shape (n,), int64: group.
         weight: shape (statistics, n), int64: what the event adds to each statistic of the cell.
         counts: shape (statistics, n), bool: which statistics it may count in, at least one.
         event_id: shape (n, 2), uint64: keyed hash of the event's id; ``None`` for feeds without.
@@ -139,9 +139,9 @@ class Bounds:
         distinct: per statistic whether it counts units, so that one row per unit and cell is
             enough.
         deduplicate: the feed names events, repeated ones are removed.
-        predicates_per_window: predicates of a window that one unit reaches in one period.
+        predicates_per_window: groups of a window that one unit reaches in one period.
         events_per_cell: events of one unit and period that a statistic of a cell counts.
-        members: cells of a predicate.
+        members: cells of a group.
     """
 
     per_user: bool
@@ -219,7 +219,7 @@ class Bounds:
         """
         rows = self.compact(rows)
         if self.per_user and len(rows):
-            rows = rows.take(self._within_predicates(rows))
+            rows = rows.take(self._within_groups(rows))
             if any(self.distinct):  # a unit may reach a cell in several periods; it is one unit
                 rows = self._narrowed(rows, _first_of_unit)
         return rows
@@ -233,15 +233,15 @@ class Bounds:
         single = replace(self, events_per_cell=len(rows) + 1).compact(rows)
         if not self.per_user or not len(rows):
             return Capped(repeats=len(rows) - len(single))
-        within = self._within_predicates(single)
+        within = self._within_groups(single)
         left = single.take(within)
         few = self.compact(left)
         counted = self.apply(rows)
         beyond = ~np.isin(left.sequence, few.sequence)
         return Capped(
             repeats=len(rows) - len(single) + len(few) - len(counted),
-            beyond_predicates=len(single) - len(left),
-            people_beyond_predicates=_people(single, ~within),
+            beyond_groups=len(single) - len(left),
+            people_beyond_groups=_people(single, ~within),
             beyond_events=len(left) - len(few),
             people_beyond_events=_people(left, beyond),
         )
@@ -278,11 +278,11 @@ class Bounds:
             first[np.flatnonzero(first)] = occurrence(*place) < self.events_per_cell
         return first
 
-    def _within_predicates(self, rows: Contributions) -> NDArray[np.bool_]:
-        """Tell which rows lie in the first predicates that their unit reaches in their period."""
+    def _within_groups(self, rows: Contributions) -> NDArray[np.bool_]:
+        """Tell which rows lie in the first groups that their unit reaches in their period."""
         units = rows.unit.number
         order, fresh = grouped(units, rows.period, rows.cell // self.members)
-        reached = np.sort(order[fresh])  # first rows of (unit, period, predicate), in log order
+        reached = np.sort(order[fresh])  # first rows of (unit, period, group), in log order
         rank = occurrence(units[reached], rows.period[reached])
         allowed = np.zeros(len(rows), np.bool_)
         allowed[reached] = rank < self.predicates_per_window

@@ -38,7 +38,7 @@ class Full:
     Args:
         rows: in log order, bounded: of any place at most so many as its cap.
         caps: per statistic, rows of a place that it counts; ``None`` where that is not limited.
-        cells: number of predicates.
+        cells: number of groups.
     """
 
     def __init__(self, rows: Contributions, caps: Sequence[int | None], cells: int) -> None:

@@ -188,7 +188,7 @@ def check_weights(spec: AggregateSpec, cells: int) -> None:
 
     Args:
         spec: the statistic.
-        cells: number of predicates.
+        cells: number of groups.
 
     Raises:
         ValueError: values without a field, pivots missing or not one int64 per cell, a scale that
@@ -207,7 +207,7 @@ def check_weights(spec: AggregateSpec, cells: int) -> None:
     if spec.kind in _WITH_PIVOTS:
         pivots = spec.pivots
         if pivots is None or pivots.shape != (cells,) or pivots.dtype != np.int64:
-            raise ValueError("a statistic with pivots has one int64 for every predicate")
+            raise ValueError("a statistic with pivots has one int64 for every group")
         if max(abs(int(pivots.min())), abs(int(pivots.max()))) > WEIGHT_LIMIT:
             raise ValueError("a statistic's pivots lie within 2**62")
     if spec.kind is Weight.OFFSET and not 1 <= spec.scale <= WEIGHT_LIMIT:
@@ -247,7 +247,7 @@ class Columns:
         self._granules: dict[tuple[str, Fraction, int, int], NDArray[np.int64]] = {}
 
     def cells(self, domain: Domain) -> tuple[NDArray[np.int64], _Mask]:
-        """Return the predicate of each row (anything where it has none), and which rows have one.
+        """Return the group of each row (anything where it has none), and which rows have one.
 
         Neither may be written to.
         """
@@ -321,7 +321,7 @@ def _weights(
     if spec.kind is Weight.SUM:
         return granules
     if spec.pivots is None:
-        raise ValueError("a statistic with pivots has one int64 for every predicate")
+        raise ValueError("a statistic with pivots has one int64 for every group")
     pivots = spec.pivots.take(cell, mode="clip")
     if spec.kind is Weight.RANK:
         return np.where(granules > pivots, np.int64(spec.above), np.int64(spec.not_above))

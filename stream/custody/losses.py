@@ -1,8 +1,8 @@
-"""What each predicate of an alarm has lost so far: for the custodian's eyes alone.
+"""What each group of an alarm has lost so far: for the custodian's eyes alone.
 
 Unit ``event``: over all alarms of the feed, for events of one instant (MIDE, Theorem 5; see
 :mod:`accountant.loss.composition`). Unit ``user``: over the alarm's own windows of one budget
-period; a person may have events anywhere, so other alarms are not told apart by predicate.
+period; a person may have events anywhere, so other alarms are not told apart by group.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
     from stream.model.alarms import Alarms
     from stream.model.queries import Query
 
-__all__ = ["Losses", "predicate_losses"]
+__all__ = ["Losses", "group_losses"]
 
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """Loss of every predicate of one alarm.
+    """Loss of every group of one alarm.
 
     Args:
-        units: loss units per predicate, shape (cells,), in the order of the domain.
-        exact: whether some row of every predicate lost that; else they are safe bounds.
-        complete: whether nothing is missing: where windows lie in an archive, predicates may have
+        units: loss units per group, shape (cells,), in the order of the domain.
+        exact: whether some row of every group lost that; else they are safe bounds.
+        complete: whether nothing is missing: where windows lie in an archive, groups may have
             lost more than ``units``.
         since_ms: the instant (unit ``event``) or the start of the period (unit ``user``) meant;
             ``None`` where nothing has settled.
@@ -50,10 +50,8 @@ class Losses:
     since_ms: int | None
 
 
-def predicate_losses(
-    alarms: Alarms, ledger: Ledger, query: Query, at_ms: int | None = None
-) -> Losses:
-    """Return what each predicate of an alarm has lost.
+def group_losses(alarms: Alarms, ledger: Ledger, query: Query, at_ms: int | None = None) -> Losses:
+    """Return what each group of an alarm has lost.
 
     Args:
         alarms: the configuration; charges made under another one are taken to concern every row.

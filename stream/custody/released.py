@@ -1,6 +1,6 @@
 """What was published, compared with what was decided: which alarm was altered, removed or added.
 
-The ledger's log holds which predicates rang of every decision. One that another timeline stored, or
+The ledger's log holds which groups rang of every decision. One that another timeline stored, or
 that lies in an archive which is not given, is compared with the digest in its own record alone.
 """
 
@@ -286,7 +286,7 @@ def _altered(
     """Name the alarms that no decision writes so, whatever it decided and was configured then."""
     for one in alarms:
         window = _window_of(one)
-        identity = "" if window is None else alarm_id(window, one.predicate)
+        identity = "" if window is None else alarm_id(window, one.group)
         said: dict[str, Any] = {"alarm_id": identity, **_OF_NO_KIND, **lost}
         if severities is not None:
             said["severity"] = severities.get(one.alarm_id, msgspec.UNSET)

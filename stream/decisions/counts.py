@@ -34,15 +34,15 @@ _LARGEST_EXACT = 1 << 53  # readers of JSON hold whole numbers up to here
 class WindowCounts(msgspec.Struct, frozen=True):
     """The noisy counts of one window.
 
-    Predicates are named: a later configuration may number them otherwise.
+    Groups are named: a later configuration may number them otherwise.
 
     Args:
         noisy_panes: the name of the panes.
         panes: how many were added up.
         standard_deviation: of the noise of every count, in its unit.
-        fields: of a predicate, in the order of the group-by.
-        values: of every predicate, in the order of the domain.
-        counts: of every predicate.
+        fields: of a group, in the order of the group-by.
+        values: of every group, in the order of the domain.
+        counts: of every group.
     """
 
     noisy_panes: str
@@ -52,8 +52,8 @@ class WindowCounts(msgspec.Struct, frozen=True):
     values: list[tuple[str, ...]]
     counts: list[int | float]
 
-    def by_predicate(self) -> Iterator[tuple[dict[str, str], int | float]]:
-        """Yield every predicate with its count."""
+    def by_group(self) -> Iterator[tuple[dict[str, str], int | float]]:
+        """Yield every group with its count."""
         for values, count in zip(self.values, self.counts, strict=True):
             yield dict(zip(self.fields, values, strict=True)), count
 

@@ -54,10 +54,10 @@ def held_cells(query: Query, key: WindowKey, progress: Progress) -> NDArray[np.b
     ):
         if decision.fingerprint != query.fingerprint:
             continue
-        for fired, predicate in released_alarms(decision):
+        for fired, group in released_alarms(decision):
             if since_ms <= whole_window(query, fired)[1] < end_ms:
                 cell = 0
-                for values, value in zip(places, predicate.values(), strict=True):
+                for values, value in zip(places, group.values(), strict=True):
                     cell = cell * len(values) + values[value]
                 held[cell] = True
     return held

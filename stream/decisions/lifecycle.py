@@ -12,12 +12,12 @@ costs no privacy.
                                    │     └ denied: nothing moves, and it is said
                                    └ firing: rang twice in a row
 
-A predicate fires at whichever severity; where that changes, it is resolved at the old one and fires
+A group fires at whichever severity; where that changes, it is resolved at the old one and fires
 at the new one, in one window.
 
-A window that was denied, and a predicate that got no answer in a window, neither raise nor resolve:
-they are left out of every count. So are windows that end by ``held_until`` of a predicate that
-fired: it was not asked. Once resolved, a predicate begins anew. Of noisy panes nothing is said:
+A window that was denied, and a group that got no answer in a window, neither raise nor resolve:
+they are left out of every count. So are windows that end by ``held_until`` of a group that
+fired: it was not asked. Once resolved, a group begins anew. Of noisy panes nothing is said:
 they are no alarm, and every window over a pane that was denied is denied itself.
 
 An early alarm counts windows, too, and not the steps that it is decided in: it rings in a window at
@@ -60,20 +60,20 @@ _INCOMPLETE: Final = "incomplete_records"
 
 
 class Notice(msgspec.Struct, frozen=True, kw_only=True):
-    """What one window changed for one predicate, or that it was denied.
+    """What one window changed for one group, or that it was denied.
 
     Its published schema is ``stream/decisions/schemas/notice.schema.json``.
 
     Args:
         notice_id: 32 hex digits, the same for every copy of this notice.
-        fingerprint: 32 hex digits of alarm and predicate, the same for as long as both exist.
+        fingerprint: 32 hex digits of alarm and group, the same for as long as both exist.
         status: ``firing`` and ``resolved`` once each in turn; ``ongoing`` after every further
             window that leaves it firing; ``denied`` of a window without an answer.
         query: the alarm's name in the configuration.
-        predicate: the group's values by field; empty where the query has no group, and of denials.
+        group: the group's values by field; empty where the query has no group, and of denials.
         labels: rendered.
         annotations: rendered.
-        alarm_id: of the predicate's last ring; empty of a denial.
+        alarm_id: of the group's last ring; empty of a denial.
         reason: why there was no answer: the decision's own word; ``unanswered`` where the run of
             the alarm was spent within the window; ``incomplete_records`` where alarms that the
             decision counts are not on their topic any more. ``None`` otherwise.
@@ -91,7 +91,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str
     status: Status
     query: str
-    predicate: dict[str, str]
+    group: dict[str, str]
     labels: dict[str, str]
     annotations: dict[str, str]
     alarm_id: str = ""
@@ -107,7 +107,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What is known of one predicate.
+    """What is known of one group.
 
     Args:
         rings: whether it rang in its last answered windows, newest last.
@@ -137,7 +137,7 @@ class State:
         sequence: of its last decision.
         start: of its last window.
         unclear: end of the last window one of whose steps may have rung unseen; empty for none.
-        cells: by predicate; those that are as new are not in it.
+        cells: by group; those that are as new are not in it.
         fingerprint: of its last decision's configuration: another one holds nobody.
     """
 
@@ -178,13 +178,13 @@ def step(
         timezone: in which templates say times.
 
     Returns:
-        Notices in the order of predicates, a denial first; none of panes.
+        Notices in the order of groups, a denial first; none of panes.
     """
     if is_panes(decision.query) or not follows(state, decision):
         return state, ()
     denied = decision.outcome == "denied"
     answered = not denied and whole and not decision.unanswered
-    rang: dict[Key, Alarm] = {} if denied else {_key(alarm.predicate): alarm for alarm in alarms}
+    rang: dict[Key, Alarm] = {} if denied else {_key(alarm.group): alarm for alarm in alarms}
     said = _Saying(decision, terms, timezone)
     end = decision.window_end if decision.whole_end is msgspec.UNSET else decision.whole_end
     unclear = state.unclear if answered else end
@@ -219,13 +219,13 @@ def step(
     return after, tuple(notices)
 
 
-def fingerprint(query: str, predicate: Mapping[str, str]) -> str:
-    """Return what stands for an alarm and a predicate: 32 hex digits, in every window the same."""
-    return _digest(b"tocsin.lifecycle", [query, dict(predicate)])
+def fingerprint(query: str, group: Mapping[str, str]) -> str:
+    """Return what stands for an alarm and a group: 32 hex digits, in every window the same."""
+    return _digest(b"tocsin.lifecycle", [query, dict(group)])
 
 
 def _moved(cell: Cell, alarm: Alarm | None, terms: Lifecycle, start: str, end: str) -> Cell:
-    """Return a predicate after it rang in a window that ends then, or was silent in all of it."""
+    """Return a group after it rang in a window that ends then, or was silent in all of it."""
     rings = (*cell.rings, alarm is not None)[-terms.among :]
     held, severity = cell.held, cell.severity
     last, through = cell.alarm_id, ""
@@ -250,12 +250,12 @@ class _Saying:
     timezone: str
 
     def notice(self, key: Key, cell: Cell, status: Status, reason: str | None = None) -> Notice:
-        decision, predicate = self.decision, dict(key)
-        mark = fingerprint(decision.query, predicate)
+        decision, group = self.decision, dict(key)
+        mark = fingerprint(decision.query, group)
         window = [mark, status, decision.window_start, decision.window_end]
-        of_labels = {"alarm": decision.query, **predicate}
+        of_labels = {"alarm": decision.query, **group}
         labels = self.terms.labels
-        if status == "denied":  # of no predicate: what speaks of one cannot be said
+        if status == "denied":  # of no group: what speaks of one cannot be said
             labels = {name: text for name, text in labels.items() if not problem(text, of_labels)}
         level = {"severity": cell.severity} if cell.severity else {}
         return Notice(
@@ -263,7 +263,7 @@ class _Saying:
             fingerprint=mark,
             status=status,
             query=decision.query,
-            predicate=predicate,
+            group=group,
             labels={name: render(text, of_labels) for name, text in labels.items()} | level,
             annotations=self._told(key, cell, status),
             alarm_id=cell.alarm_id,
@@ -298,8 +298,8 @@ class _Saying:
         return moment_text(from_iso_utc(instant), self.timezone)
 
 
-def _key(predicate: Mapping[str, str]) -> Key:
-    return tuple(predicate.items())
+def _key(group: Mapping[str, str]) -> Key:
+    return tuple(group.items())
 
 
 def _digest(kind: bytes, parts: Sequence[object]) -> str:

@@ -43,12 +43,12 @@ _Kind = TypeVar("_Kind")
 
 
 class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One predicate rang in one window.
+    """One group rang in one window.
 
     Args:
         alarm_id: 32 hex digits, the same for every copy of this alarm.
         query: the alarm's name in the configuration.
-        predicate: the group's values by field; empty for one predicate over everything.
+        group: the group's values by field; empty for one group over everything.
         window_start: ISO 8601 UTC with milliseconds, inclusive.
         window_end: exclusive.
         mechanism: which mechanism decided.
@@ -64,7 +64,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         step_end: end of that step, exclusive; the alarm leaves at this step's tick.
         promise: ``gdp`` where a Gaussian budget paid; there is no epsilon then.
         rho: what it paid per cell, ``mu^2 / 2``, as a decimal number in a string.
-        held_until: of an alarm with ``hold``, that long after ``window_end``: the predicate is not
+        held_until: of an alarm with ``hold``, that long after ``window_end``: the group is not
             asked in later windows that end by then, and stays as it is; else left out.
         severity: the highest severity level that fired, whose max_fnr and tolerance these are; left
             out for alarms without levels.
@@ -72,7 +72,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
     alarm_id: str
     query: str
-    predicate: dict[str, str]
+    group: dict[str, str]
     window_start: str
     window_end: str
     mechanism: str
@@ -112,7 +112,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         alarms: how many alarms it released.
         alarms_digest: hex digest of which (:func:`alarms_digest`); empty where only what they cost
             is known, of a decision that was taken over.
-        unanswered: predicates that got no answer, as the run of their alarm was spent.
+        unanswered: groups that got no answer, as the run of their alarm was spent.
         epsilon: loss charged per cell at worst, as a decimal number in a string; of a run, what
             this window added to its loss.
         epsilon_units: the same in whole loss units (a trillionth of an epsilon).
@@ -161,7 +161,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class CountRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The noisy count of one predicate in one window, of an alarm that releases counts.
+    """The noisy count of one group in one window, of an alarm that releases counts.
 
     It is what the window's noisy panes add up to, whatever that is: also below 0, and above what
     could have been counted. It is right on average, and says nothing more of what was counted.
@@ -169,7 +169,7 @@ class CountRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     Args:
         count_id: 32 hex digits, the same for every copy of this count.
         query: the alarm's name in the configuration.
-        predicate: the group's values by field; empty for one predicate over everything.
+        group: the group's values by field; empty for one group over everything.
         window_start: ISO 8601 UTC with milliseconds, inclusive; of an early alarm, of the step.
         window_end: exclusive. Counted are the last ``panes`` panes before it.
         count: of events, or the sum in the field's own unit.
@@ -182,7 +182,7 @@ class CountRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     count_id: str
     query: str
-    predicate: dict[str, str]
+    group: dict[str, str]
     window_start: str
     window_end: str
     count: int | float
@@ -197,17 +197,17 @@ Record: TypeAlias = Alarm | DecisionRecord | CountRecord
 """Whatever leaves."""
 
 
-def alarm_id(key: WindowKey, predicate: Mapping[str, str]) -> str:
-    """Return the id of an alarm: 32 hex digits that depend on query, window and predicate alone.
+def alarm_id(key: WindowKey, group: Mapping[str, str]) -> str:
+    """Return the id of an alarm: 32 hex digits that depend on query, window and group alone.
 
     Not on the ledger, the worker or the attempt: every copy of an alarm carries the same id.
     """
-    return _identity(b"tocsin.alarm", key, predicate)
+    return _identity(b"tocsin.alarm", key, group)
 
 
-def count_id(key: WindowKey, predicate: Mapping[str, str]) -> str:
+def count_id(key: WindowKey, group: Mapping[str, str]) -> str:
     """Return the id of a noisy count, as that of an alarm."""
-    return _identity(b"tocsin.count", key, predicate)
+    return _identity(b"tocsin.count", key, group)
 
 
 def alarms_digest(ids: Iterable[str]) -> str:
@@ -297,10 +297,10 @@ def _check_kind(
         raise ValueError("a record has an epsilon, or promise: gdp and a rho")
 
 
-def _identity(kind: bytes, key: WindowKey, predicate: Mapping[str, str]) -> str:
-    """Return what names a record of a kind: 32 hex digits, of window and predicate alone."""
+def _identity(kind: bytes, key: WindowKey, group: Mapping[str, str]) -> str:
+    """Return what names a record of a kind: 32 hex digits, of window and group alone."""
     canonical = msgspec.json.encode(
-        [key.query, key.start_ms, key.end_ms, dict(predicate)], order="deterministic"
+        [key.query, key.start_ms, key.end_ms, dict(group)], order="deterministic"
     )
     return blake2b(canonical, digest_size=16, person=kind).hexdigest()
 

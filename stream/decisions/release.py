@@ -1,6 +1,6 @@
 """From a stored decision to the records that leave.
 
-What the ledger keeps of a decision is which predicates fired, by name, and their noisy counts where
+What the ledger keeps of a decision is which groups fired, by name, and their noisy counts where
 these leave, too: a later configuration may number them otherwise, and a retry must publish what was
 decided.
 """
@@ -50,28 +50,28 @@ __all__ = [
     "window_around",
 ]
 
-_Predicates = list[dict[str, str]]
+_Groups = list[dict[str, str]]
 
 
 class _Late(msgspec.Struct, frozen=True):
     """An alarm of an earlier window of the run, asked again with this one's."""
 
-    predicate: dict[str, str]
+    group: dict[str, str]
     start_ms: int
     end_ms: int
 
 
 class _InRun(msgspec.Struct, frozen=True):
-    """What left of a window, where that is more than the list of its own predicates."""
+    """What left of a window, where that is more than the list of its own groups."""
 
-    fired: _Predicates
+    fired: _Groups
     late: list[_Late] = []
     unanswered: int = 0
     counts: WindowCounts | msgspec.UnsetType = msgspec.UNSET
     severities: list[str] | msgspec.UnsetType = msgspec.UNSET
 
 
-_STORED = msgspec.json.Decoder(_Predicates | _InRun)
+_STORED = msgspec.json.Decoder(_Groups | _InRun)
 
 
 def encode_fired(
@@ -83,44 +83,43 @@ def encode_fired(
     counts: WindowCounts | None = None,
     severities: Sequence[str] = (),
 ) -> bytes:
-    """Return the predicates that fired as JSON, for the ledger, and what leaves beside them.
+    """Return the groups that fired as JSON, for the ledger, and what leaves beside them.
 
     Args:
         query: names them.
         fired: their numbers.
-        late: numbers of earlier windows and of predicates that fired only now.
+        late: numbers of earlier windows and of groups that fired only now.
         unanswered: how many got no answer, as the run of their alarm was spent.
         counts: the noisy counts of the window, where they leave.
         severities: names of the highest levels of those that fired, where their alarm has any.
     """
-    predicates = [query.domain.predicate(index) for index in fired]
+    groups = [query.domain.group(index) for index in fired]
     others = [
-        _Late(query.domain.predicate(index), *query.calendar.bounds(window))
-        for window, index in late
+        _Late(query.domain.group(index), *query.calendar.bounds(window)) for window, index in late
     ]
     if not others and not unanswered and counts is None and not severities:
-        return msgspec.json.encode(predicates)
+        return msgspec.json.encode(groups)
     kept = msgspec.UNSET if counts is None else counts
     levels = list(severities) or msgspec.UNSET
-    return msgspec.json.encode(_InRun(predicates, others, unanswered, kept, levels))
+    return msgspec.json.encode(_InRun(groups, others, unanswered, kept, levels))
 
 
 def released_ids(decision: StoredDecision) -> list[str]:
     """Return the ids of a decision's alarms, in the order in which they leave."""
-    return [alarm_id(key, predicate) for key, predicate in released_alarms(decision)]
+    return [alarm_id(key, group) for key, group in released_alarms(decision)]
 
 
 def alarm_records(query: Query, decision: StoredDecision) -> Iterator[Alarm]:
-    """Yield the alarms of a decision: those of older windows, then its own by predicate."""
+    """Yield the alarms of a decision: those of older windows, then its own by group."""
     severities = released_severities(decision)
-    for key, predicate in released_alarms(decision):
-        identity, around = alarm_id(key, predicate), window_around(query, key)
+    for key, group in released_alarms(decision):
+        identity, around = alarm_id(key, group), window_around(query, key)
         severity = severities.get(identity, "")
         level = query.at_severity(severity)
         yield Alarm(
             alarm_id=identity,
             query=key.query,
-            predicate=predicate,
+            group=group,
             mechanism=query.mechanism,
             max_fnr=float(level.aim.max_fnr),
             tolerance=level.tolerance,
@@ -135,15 +134,15 @@ def alarm_records(query: Query, decision: StoredDecision) -> Iterator[Alarm]:
 
 
 def count_records(decision: StoredDecision) -> Iterator[CountRecord]:
-    """Yield the noisy counts that leave with a decision, by predicate; none where none do."""
+    """Yield the noisy counts that leave with a decision, by group; none where none do."""
     counts = _stored(decision).counts
     if counts is msgspec.UNSET:
         return
-    for predicate, count in counts.by_predicate():
+    for group, count in counts.by_group():
         yield CountRecord(
-            count_id=count_id(decision.key, predicate),
+            count_id=count_id(decision.key, group),
             query=decision.key.query,
-            predicate=predicate,
+            group=group,
             count=count,
             standard_deviation=counts.standard_deviation,
             noisy_panes=counts.noisy_panes,
@@ -155,11 +154,11 @@ def count_records(decision: StoredDecision) -> Iterator[CountRecord]:
 
 
 def released_counts(decision: StoredDecision) -> Iterator[tuple[Mapping[str, str], float, float]]:
-    """Yield predicate, noisy count and standard deviation of what leaves with a decision."""
+    """Yield group, noisy count and standard deviation of what leaves with a decision."""
     counts = _stored(decision).counts
     if counts is not msgspec.UNSET:
-        for predicate, count in counts.by_predicate():
-            yield predicate, count, counts.standard_deviation
+        for group, count in counts.by_group():
+            yield group, count, counts.standard_deviation
 
 
 def decision_record(query: Query, alarms: Alarms, decision: StoredDecision) -> DecisionRecord:
@@ -241,14 +240,14 @@ def held_until(query: Query, key: WindowKey) -> str | msgspec.UnsetType:
 
 
 def released_alarms(decision: StoredDecision) -> list[tuple[WindowKey, dict[str, str]]]:
-    """Return window and predicate of every alarm, those of older windows first."""
+    """Return window and group of every alarm, those of older windows first."""
     stored = _stored(decision)
     query = decision.key.query
     late = [
-        (WindowKey(end_ms=one.end_ms, query=query, start_ms=one.start_ms), one.predicate)
+        (WindowKey(end_ms=one.end_ms, query=query, start_ms=one.start_ms), one.group)
         for one in stored.late
     ]
-    return [*late, *((decision.key, predicate) for predicate in stored.fired)]
+    return [*late, *((decision.key, group) for group in stored.fired)]
 
 
 def released_severities(decision: StoredDecision) -> dict[str, str]:
@@ -256,8 +255,8 @@ def released_severities(decision: StoredDecision) -> dict[str, str]:
     stored = _stored(decision)
     names = stored.severities or ()
     return {
-        alarm_id(decision.key, predicate): name
-        for predicate, name in zip(stored.fired, names, strict=False)
+        alarm_id(decision.key, group): name
+        for group, name in zip(stored.fired, names, strict=False)
     }
 
 

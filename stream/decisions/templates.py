@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["FIELDS", "LABEL_FIELDS", "problem", "render"]
 
 LABEL_FIELDS: Final = ("alarm",)
-"""What labels may say beside the predicate: it is the same as long as an alarm fires."""
+"""What labels may say beside the group: it is the same as long as an alarm fires."""
 
 FIELDS: Final = (
     *LABEL_FIELDS,
@@ -27,7 +27,7 @@ FIELDS: Final = (
     "ledger",
     "sequence",
 )
-"""What annotations may say beside the predicate."""
+"""What annotations may say beside the group."""
 
 _HINT: Final = "write {name} with a known name, and {{ or }} for a brace"
 

@@ -1,6 +1,6 @@
-"""Noisy counts that have left, by predicate, for whoever draws a curve: as public as these are.
+"""Noisy counts that have left, by group, for whoever draws a curve: as public as these are.
 
-A domain may have millions of predicates, a page may not: of an alarm, the first ``MOST_PREDICATES``
+A domain may have millions of groups, a page may not: of an alarm, the first ``MOST_GROUPS``
 of its domain have a series, from the start, and always the same ones. A curve has no value before
 the first window, nor for one that was denied. So the page is a function of configuration and of
 released records alone.
@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Final
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from stream.metrics.losses import label_of, predicate_label
-from stream.metrics.rang import MOST_PREDICATES
+from stream.metrics.fired import MOST_GROUPS
+from stream.metrics.losses import group_label, label_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -31,14 +31,12 @@ class CountFamilies(Collector):
     """The families of noisy counts; safe to call from many threads.
 
     Args:
-        domains: predicates of every query that releases counts, by id.
+        domains: groups of every query that releases counts, by id.
     """
 
     def __init__(self, domains: Mapping[str, Domain]) -> None:
         self._labels = {
-            query: [
-                predicate_label(domain, cell) for cell in range(min(len(domain), MOST_PREDICATES))
-            ]
+            query: [group_label(domain, cell) for cell in range(min(len(domain), MOST_GROUPS))]
             for query, domain in domains.items()
         }
         self._last: dict[str, dict[str, tuple[float, float]]] = {}
@@ -50,25 +48,25 @@ class CountFamilies(Collector):
 
         Args:
             query: its id.
-            counts: predicate, noisy count and standard deviation of what left with it; nothing of a
+            counts: group, noisy count and standard deviation of what left with it; nothing of a
                 window that was denied.
         """
-        found = {label_of(predicate): (count, deviation) for predicate, count, deviation in counts}
+        found = {label_of(group): (count, deviation) for group, count, deviation in counts}
         shown = self._labels.get(query, ())
         self._last[query] = {label: found[label] for label in shown if label in found}
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield both families as of now, in the order of configuration and domain."""
         counts = GaugeMetricFamily(
-            "tocsin_predicate_noisy_value",
+            "tocsin_group_noisy_value",
             "Noisy count of the last published window, in the unit of its comparison; "
             "NaN before the first, and where that window was denied.",
-            labels=["query", "predicate"],
+            labels=["alarm", "group"],
         )
         deviations = GaugeMetricFamily(
             "tocsin_noisy_value_standard_deviation",
             "Standard deviation of the noise in each noisy count of the last published window.",
-            labels=["query"],
+            labels=["alarm"],
         )
         for query, labels in self._labels.items():
             last = self._last.get(query, {})

@@ -1,8 +1,8 @@
 """Realised losses as metrics: for the custodian's registry only.
 
-They are functions of the data. Which predicates are dear tells where noise alone could not decide,
-so near the threshold; see ``docs/reference/metrics-and-alerts.md``. However many predicates there
-are, a query has at most ``MOST_PREDICATES`` series of its own predicates and a fixed number of
+They are functions of the data. Which groups cost much shows where noise alone could not decide,
+so near the threshold; see ``docs/reference/metrics-and-alerts.md``. However many groups there
+are, a query has at most ``MOST_GROUPS`` series of its own groups and a fixed number of
 others.
 """
 
@@ -25,36 +25,36 @@ if TYPE_CHECKING:
     from stream.model.alarms import Budget
     from stream.model.feeds import Domain
 
-__all__ = ["MOST_PREDICATES", "LossFamilies", "dearest", "label_of", "predicate_label"]
+__all__ = ["MOST_GROUPS", "LossFamilies", "costliest", "group_label", "label_of"]
 
-MOST_PREDICATES: Final = 20
-"""Predicates of one query that have a series of their own."""
+MOST_GROUPS: Final = 20
+"""Groups of one query that have a series of their own."""
 
 _FAMILIES: Final = (
     (
-        "tocsin_expost_epsilon_max",
-        "Realised loss of the query's dearest predicate, over one budget period or instant.",
+        "tocsin_realised_epsilon_max",
+        "Realised loss of the alarm's highest-cost group, over one budget period or instant.",
     ),
     (
-        "tocsin_expost_complete",
-        "1 if nothing is missing from the query's realised losses, else 0.",
+        "tocsin_realised_complete",
+        "1 if nothing is missing from the alarm's realised losses, else 0.",
     ),
     (
         "tocsin_min_entropy_normalised",
-        "Share of the uncertainty about a predicate that realised losses leave at least.",
+        "Share of the uncertainty about a group that realised losses leave at least.",
     ),
-    ("tocsin_predicate_epsilon", "Realised loss of the query's dearest predicates.", "predicate"),
+    ("tocsin_group_realised_epsilon", "Realised loss of the alarm's highest-cost groups.", "group"),
 )
 
 
 class LossFamilies(Collector):
     """Families of the last losses it was shown; until then they have no series.
 
-    A scrape sees all of one reading: a predicate that is no longer among the dearest is gone with
+    A scrape sees all of one reading: a group that is no longer among the costliest is gone with
     the reading that says so.
 
     Args:
-        domains: predicates of every query, by id.
+        domains: groups of every query, by id.
         budget: the wall, and how losses are told.
     """
 
@@ -73,8 +73,8 @@ class LossFamilies(Collector):
         yield from self._shown
 
     def _families(self, losses: Iterable[Realised]) -> tuple[GaugeMetricFamily, ...]:
-        worst, complete, normalised, predicates = (
-            GaugeMetricFamily(name, text, labels=["query", *label])
+        worst, complete, normalised, groups = (
+            GaugeMetricFamily(name, text, labels=["alarm", *label])
             for name, text, *label in _FAMILIES
         )
         for loss in losses:
@@ -82,18 +82,16 @@ class LossFamilies(Collector):
             worst.add_metric([query], shown_epsilon(self._gaussian, loss.worst_units))
             complete.add_metric([query], float(loss.complete))
             normalised.add_metric([query], shown_entropy(entropy.normalised))
-            for cell in dearest(costs):
-                label = predicate_label(self._domains[query], cell)
-                predicates.add_metric(
-                    [query, label], shown_epsilon(self._gaussian, int(costs[cell]))
-                )
+            for cell in costliest(costs):
+                label = group_label(self._domains[query], cell)
+                groups.add_metric([query, label], shown_epsilon(self._gaussian, int(costs[cell])))
         if self._gaussian is not None:  # pure losses bound uncertainty: of Gaussian ones none is
-            return worst, complete, predicates
-        return worst, complete, normalised, predicates
+            return worst, complete, groups
+        return worst, complete, normalised, groups
 
 
-def dearest(costs: NDArray[np.int64], most: int = MOST_PREDICATES) -> list[int]:
-    """Return the cells that lost most, dearest first; of equals those with the lowest numbers.
+def costliest(costs: NDArray[np.int64], most: int = MOST_GROUPS) -> list[int]:
+    """Return the cells that lost most, costliest first; of equals those with the lowest numbers.
 
     Args:
         costs: loss per cell, shape (cells,).
@@ -111,14 +109,14 @@ def dearest(costs: NDArray[np.int64], most: int = MOST_PREDICATES) -> list[int]:
     return sorted(chosen.tolist(), key=lambda cell: (-int(costs[cell]), cell))
 
 
-def predicate_label(domain: Domain, cell: int) -> str:
-    """Return a predicate as a label, its field's values joined; no two cells have the same."""
-    return label_of(domain.predicate(cell))
+def group_label(domain: Domain, cell: int) -> str:
+    """Return a group as a label, its field's values joined; no two cells have the same."""
+    return label_of(domain.group(cell))
 
 
-def label_of(predicate: Mapping[str, str]) -> str:
+def label_of(group: Mapping[str, str]) -> str:
     """Return the label of ``{field: value}``, fields in the order of the group-by."""
-    values = list(predicate.values())
+    values = list(group.values())
     if len(values) > 1:
         values = [value.replace("\\", "\\\\").replace(",", "\\,") for value in values]
     return ", ".join(values) or "(all)"

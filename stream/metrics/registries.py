@@ -159,28 +159,29 @@ class Metrics:
     def published(
         self,
         decision: StoredDecision,
-        cut_to_alarm_s: float | None,
-        rang: Iterable[tuple[WindowKey, Mapping[str, str]]] = (),
+        window_close_to_alarm_s: float | None,
+        fired: Iterable[tuple[WindowKey, Mapping[str, str]]] = (),
         counts: Iterable[tuple[Mapping[str, str], float, float]] = (),
     ) -> None:
         """Take note of a decision that has left: the only method that moves public series.
 
         Args:
             decision: as released.
-            cut_to_alarm_s: seconds from the window's cut to its release; ``None`` in replays. It
-                slips by a tick when the work took long, so the custodian alone sees it.
-            rang: window and predicate of every alarm that left with it.
-            counts: predicate, noisy count and standard deviation of every count that did.
+            window_close_to_alarm_s: seconds from the window's close to its publication; ``None`` in
+                replays. It slips by a publish interval when the work took long, so the custodian
+                alone sees it.
+            fired: window and group of every alarm that left with it.
+            counts: group, noisy count and standard deviation of every count that did.
         """
         query = decision.key.query
         self._public.decisions.labels(query, str(decision.outcome)).inc()
         self._public.alarms.labels(query).inc(decision.alarm_count)
         self._public.window_end.labels(query).set(decision.key.end_ms / 1000)
-        for key, predicate in rang:
-            self._public.rang.rang(query, predicate, key.end_ms)
+        for key, group in fired:
+            self._public.fired.fired(query, group, key.end_ms)
         self._public.counts.released(query, counts)
-        if cut_to_alarm_s is not None:
-            self._custodian.cut_to_alarm_seconds.observe(cut_to_alarm_s)
+        if window_close_to_alarm_s is not None:
+            self._custodian.window_close_to_alarm_seconds.observe(window_close_to_alarm_s)
 
     def ledger(self, status: LedgerStatus) -> None:
         """Show the ledger as it stands; that it could be read says that it answers."""
@@ -207,7 +208,7 @@ class Metrics:
         self._custodian.stopping.set_to_current_time()
 
     def realised(self, reports: RealisedLosses) -> None:
-        """Show what the predicates of every query have really lost.
+        """Show what the groups of every query have really lost.
 
         Reads the ledger, so call it from a thread that may wait, as often as the status is shown:
         it does nothing until some seconds after the last time. One caller at a time.

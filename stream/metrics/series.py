@@ -16,10 +16,10 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from accountant.records import Outcome
 from accountant.units import to_loss_units
 from stream.metrics.counts import CountFamilies
+from stream.metrics.fired import FiredFamilies
 from stream.metrics.journal import JournalFamilies
 from stream.metrics.losses import LossFamilies
 from stream.metrics.partitions import PartitionFamilies
-from stream.metrics.rang import RangFamilies
 from stream.model.losses import shown_epsilon
 from stream.model.reasons import DENIALS, DROPS
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Custodian", "Public", "Registry"]
 
-_CUT_TO_ALARM_BUCKETS_S: Final = (
+_WINDOW_CLOSE_TO_ALARM_BUCKETS_S: Final = (
     *(0.3, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 900.0),
 )
 
@@ -59,16 +59,16 @@ class Public:
     ) -> None:
         counter, gauge = partial(Counter, registry=registry), partial(Gauge, registry=registry)
         self.decisions = counter(
-            "tocsin_decisions_total", "Decisions published.", ["query", "outcome"]
+            "tocsin_decisions_total", "Decisions published.", ["alarm", "outcome"]
         )
-        self.alarms = counter("tocsin_alarms_total", "Alarms published.", ["query"])
+        self.alarms = counter("tocsin_alarms_total", "Alarms published.", ["alarm"])
         self.window_end = gauge(
             "tocsin_window_end_timestamp_seconds",
             "End of the last published window, seconds since the Unix epoch; 0 before the first.",
-            ["query"],
+            ["alarm"],
         )
-        self.rang = RangFamilies({query.id: query.domain for query in alarms.queries.values()})
-        registry.register(self.rang)
+        self.fired = FiredFamilies({query.id: query.domain for query in alarms.queries.values()})
+        registry.register(self.fired)
         counted = [query for query in alarms.queries.values() if query.releases_counts]
         self.counts = CountFamilies({query.id: query.domain for query in counted})
         if counted:
@@ -77,13 +77,13 @@ class Public:
             "tocsin_plan_epsilon",
             "Privacy loss of one cell of one window at worst, from configuration;"
             " at tocsin_budget_delta.",
-            ["query"],
+            ["alarm"],
         )
-        epsilon_max = gauge("tocsin_budget_epsilon_max", "The wall, from configuration.")
+        epsilon_max = gauge("tocsin_budget_epsilon_max", "The budget limit, from configuration.")
         delta = gauge(
             "tocsin_budget_delta",
-            "At what delta every epsilon here holds, and the kind of promise: 0 for a pure one.",
-            ["promise"],
+            "At what delta every epsilon here holds, and the kind of privacy: 0 for pure.",
+            ["privacy"],
         )
         build = gauge("tocsin_build_info", "Always 1; the version is a label.", ["version"])
         gaussian = alarms.budget.gaussian
@@ -123,7 +123,7 @@ class Custodian:
         )
         self.spent = gauge(
             "tocsin_budget_spent_epsilon",
-            "Loss of the worst-off privacy unit held against the wall, reservations included.",
+            "Highest loss of a privacy unit held against the budget limit, reservations included.",
             ["scope"],
         )
         self.period_spent = gauge(
@@ -137,12 +137,12 @@ class Custodian:
         self.people = counter(
             "tocsin_window_people",
             "People with events in a window, over windows, by local hour of its start.",
-            ["query", "hour"],
+            ["alarm", "hour"],
         )
         self.people_beyond_cap = counter(
             "tocsin_window_people_beyond_cap",
             "Those of them who do not count: they did in max_windows_per_period earlier windows.",
-            ["query", "hour"],
+            ["alarm", "hour"],
         )
         self.events = counter(
             "tocsin_events_total",
@@ -159,29 +159,31 @@ class Custodian:
             "Append time of the newest record read, seconds since the Unix epoch; 0 before it.",
             ["feed"],
         )
-        self.cut_to_alarm_seconds = Histogram(
-            "tocsin_cut_to_alarm_seconds",
-            "Time from a window's cut to its release.",
-            buckets=_CUT_TO_ALARM_BUCKETS_S,
+        self.window_close_to_alarm_seconds = Histogram(
+            "tocsin_window_close_to_alarm_seconds",
+            "Time from a window's close to its publication.",
+            buckets=_WINDOW_CLOSE_TO_ALARM_BUCKETS_S,
             registry=registry,
         )
         self.denied_at = gauge(
             "tocsin_denied_timestamp_seconds",
             "When the ledger last denied a window, seconds since the Unix epoch; 0 for never.",
-            ["query", "reason"],
+            ["alarm", "reason"],
         )
         self.window_due = gauge(
             "tocsin_window_due_timestamp_seconds",
-            "When the oldest undecided window is to leave, seconds since the Unix epoch.",
-            ["query"],
+            "When the oldest undecided window is to be published, seconds since the Unix epoch.",
+            ["alarm"],
         )
         self.unpublished = gauge(
-            "tocsin_unpublished_decisions", "Decisions stored that have not left yet.", ["query"]
+            "tocsin_unpublished_decisions",
+            "Decisions stored that are not published yet.",
+            ["alarm"],
         )
         self.alarms_left = gauge(
             "tocsin_run_alarms_left",
-            "Alarms that the newest run of windows can still give.",
-            ["query"],
+            "Alarms that the newest SVT run can still give.",
+            ["alarm"],
         )
         for feed in alarms.feeds:
             self.events.labels(feed)

@@ -15,12 +15,12 @@ class Board:
         listen: ``(host, port)`` of the page; port 0 for any that is free.
         token: password of the page; empty for none.
         windows: how many of the last windows of an alarm are shown.
-        predicates: how many predicates of an alarm are shown.
+        groups: how many groups of an alarm are shown.
         read_back_ms: at the start, what rings is found by reading back so far.
     """
 
     listen: tuple[str, int] = ("127.0.0.1", 8470)
     token: str = field(default="", repr=False)
     windows: int = 48
-    predicates: int = 40
+    groups: int = 40
     read_back_ms: int = 7 * 86_400_000

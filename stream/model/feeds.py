@@ -119,10 +119,10 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The public predicates of a query: every combination of its group fields' values.
+    """The public groups of a query: every combination of its group fields' values.
 
     Args:
-        fields: group-by fields, in order; empty for one predicate over everything.
+        fields: group-by fields, in order; empty for one group over everything.
         values: per field its public values, in order.
     """
 
@@ -130,18 +130,18 @@ class Domain:
     values: tuple[tuple[str, ...], ...]
 
     def __len__(self) -> int:
-        """Number of predicates."""
+        """Number of groups."""
         size = 1
         for values in self.values:
             size *= len(values)
         return size
 
     def times(self, members: Domain) -> Domain:
-        """Return every combination with the predicates of other fields, which vary fastest."""
+        """Return every combination with the groups of other fields, which vary fastest."""
         return Domain(self.fields + members.fields, self.values + members.values)
 
-    def predicate(self, index: int) -> dict[str, str]:
-        """Return predicate ``index`` as ``{field: value}``; the last field varies fastest."""
+    def group(self, index: int) -> dict[str, str]:
+        """Return group ``index`` as ``{field: value}``; the last field varies fastest."""
         chosen: dict[str, str] = {}
         for name, values in zip(reversed(self.fields), reversed(self.values), strict=True):
             index, at = divmod(index, len(values))

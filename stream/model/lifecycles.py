@@ -20,10 +20,10 @@ class Lifecycle:
     """The terms of one alarm's lifecycle; windows are answered ones, in the order they end.
 
     Args:
-        needed: a predicate fires once it rang in so many ...
+        needed: a group fires once it rang in so many ...
         among: ... of its last so many windows; ``needed`` for windows in a row.
         resolve_after: it is resolved once it was silent in so many windows in a row.
-        labels: who is told, in templates over the alarm's name and its predicate.
+        labels: who is told, in templates over the alarm's name and its group.
         annotations: what is told, in templates over all public fields.
     """
 

@@ -40,7 +40,7 @@ __all__ = [
 
 _FIRST_FACTOR: Final = 5
 ALONE: Final = Domain((), ())
-"""The one cell of a predicate that has no groups within it."""
+"""The one cell of a group that has no groups within it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ class AggregateSpec:
         hi: upper clip in granules; of LINEAR, the most an event weighs.
         granule: the field's granule, where values are read; of LINEAR, what 1 stands for.
         where: further filter of the events that count (SQL's FILTER); ``None`` keeps all.
-        pivots: shape (cells,), int64, per predicate, for OFFSET in granules over ``scale``, for
+        pivots: shape (cells,), int64, per group, for OFFSET in granules over ``scale``, for
             RANK in granules; ``None`` otherwise.
         scale: of OFFSET, >= 1.
         above: weight above the pivot, of RANK.
@@ -210,7 +210,7 @@ class Query:
     Args:
         id: the alarm's name.
         feed: where its events come from.
-        domain: its public predicates: what is decided, recorded and charged.
+        domain: its public groups: what is decided, recorded and charged.
         calendar: its windows, schedule included.
         where: row filter; ``None`` keeps all.
         aggregates: its statistics, at least one, in the order that the condition numbers them.
@@ -250,7 +250,7 @@ class Query:
         share: unit ``user``: the part of the budget that is its own in every period; 0 without one.
         baseline: shape (cells,), float64: the aggregate in an ordinary window, in its own unit; for
             plans only, so that it moves no decision and enters no fingerprint.
-        members: public groups within every predicate, that a quantifier counts: each has cells of
+        members: public groups within every group, that a quantifier counts: each has cells of
             its own that are counted, thresholds that they are compared with, and no answer.
     """
 

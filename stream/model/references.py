@@ -1,6 +1,6 @@
 """References that are counted on a public feed, by the pipeline that counts everything else.
 
-A band's reference feed is counted by a query of the same name, windows and predicates as its alarm:
+A band's reference feed is counted by a query of the same name, windows and groups as its alarm:
 its partials lie in the ledger beside the alarm's own, from partition ``REFERENCE_PARTITIONS`` on.
 Nothing of it is protected, so nothing is capped, charged or kept apart by unit.
 """
@@ -136,7 +136,7 @@ def waited_ms(query: Query) -> int:
 def references_of(query: Query, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the references that were counted in one window, shape (cells,).
 
-    A mean is rounded to the nearest of its units, halves upwards. Where a predicate has no events,
+    A mean is rounded to the nearest of its units, halves upwards. Where a group has no events,
     its reference is 0.
 
     Args:

@@ -77,7 +77,7 @@ def group_by_of(query: Query) -> tuple[str, ...]:
 
 
 def cells_of(query: Query) -> Iterator[tuple[Value, ...]]:
-    """Yield every predicate of the query, in order, as values of ``group_by_of``."""
+    """Yield every group of the query, in order, as values of ``group_by_of``."""
     return product(*(each for _, each in _declared(query, query.domain)))
 
 

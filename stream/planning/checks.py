@@ -124,7 +124,7 @@ def _low_utility(query: Query) -> Iterator[Objection]:
         baseline = float(query.baseline[cell])
         found = law.at(cell, [Fraction(baseline)])
         if found is not None and found[0] > _MOSTLY:
-            named = ", ".join(query.domain.predicate(cell).values())
+            named = ", ".join(query.domain.group(cell).values())
             where = f" in {named}" if named else ""
             text = f"it fires with probability {found[0]:.2f} at the baseline{where}, {baseline:g}"
             yield Objection(query.id, Objections.LOW_UTILITY, text, _TOO_NEAR)

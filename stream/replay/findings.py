@@ -49,8 +49,8 @@ class AlarmSurvey:
         asked: rows that its WHERE asks for, and the FILTER of some statistic.
         usable: rows that a window takes which is to be decided.
         windows: whether there is any such window.
-        predicates: how many it has.
-        unseen: names of some predicates that no usable row is of, in the order of the domain.
+        groups: how many it has.
+        unseen: names of some groups that no usable row is of, in the order of the domain.
         unseen_count: how many there are.
     """
 
@@ -58,7 +58,7 @@ class AlarmSurvey:
     asked: int
     usable: int
     windows: bool
-    predicates: int
+    groups: int
     unseen: tuple[str, ...]
     unseen_count: int
 

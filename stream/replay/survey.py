@@ -1,7 +1,7 @@
 """What can be read of recorded events, counted before anything is spent on them.
 
 One pass over the files, a stretch at a time: of whatever length they are, what is held is a stretch
-of rows, a bit a predicate and some hashes a window. Of an export, the windows are counted as a
+of rows, a bit a group and some hashes a window. Of an export, the windows are counted as a
 replay counts them, and thrown away. No ledger is opened.
 
 All of this is exact and private: it is for the terminal of the custodian, who owns the files

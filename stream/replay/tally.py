@@ -99,9 +99,9 @@ class _Use:
             asked=self._asked,
             usable=self._usable,
             windows=self._spans.any,
-            predicates=len(domain),
+            groups=len(domain),
             unseen=tuple(
-                ", ".join(domain.predicate(cell).values()) or "(all)"
+                ", ".join(domain.group(cell).values()) or "(all)"
                 for cell in unseen[:_UNSEEN_SHOWN].tolist()
             ),
             unseen_count=len(unseen),

@@ -203,7 +203,7 @@ class _Drill:
 
 def _notice(told: dict[str, Any]) -> str:
     """Return which notice a letter is."""
-    return f"{told['status']} {told['predicate'].get('room', told['window_start'])}"
+    return f"{told['status']} {told['group'].get('room', told['window_start'])}"
 
 
 def _alert(alert: dict[str, dict[str, str]]) -> str:

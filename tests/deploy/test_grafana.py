@@ -24,8 +24,8 @@ def targets(path: str) -> list[dict[str, Any]]:
 
 
 def filled_in(expression: str) -> str:
-    """Return an expression with Grafana's variables filled in, all alarms and predicates chosen."""
-    values = {"$__rate_interval": "5m", "$__range": "1d", "$alarm": ".*", "$predicate": ".*"}
+    """Return an expression with Grafana's variables filled in, all alarms and groups chosen."""
+    values = {"$__rate_interval": "5m", "$__range": "1d", "$alarm": ".*", "$group": ".*"}
     for name, value in values.items():
         expression = expression.replace(name, value)
     assert "$" not in expression
@@ -69,7 +69,7 @@ def test_a_choice_of_alarm_reaches_every_panel_that_can_follow_it(path: str) -> 
     """Where a metric has the label, its panel selects by the variable."""
     for target in targets(path):
         for name, selected in re.findall(r"(tocsin_\w+)(\{[^}]*\})?", target["expr"]):
-            for label, variable in (("query", "$alarm"), ("predicate", "$predicate")):
+            for label, variable in (("alarm", "$alarm"), ("group", "$group")):
                 assert (label in documented()[name]) == (f'{label}=~"{variable}"' in selected)
 
 

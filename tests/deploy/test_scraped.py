@@ -30,7 +30,7 @@ from tests.deploy.test_grafana import DASHBOARDS, filled_in
 from tests.support.measured import (
     HOUR_MS,
     MICRO,
-    PredicateLosses,
+    GroupLosses,
     addresses,
     decided,
     denied,
@@ -132,7 +132,7 @@ def _live(metrics: Metrics, times: int) -> None:
     )
     crowd = replace(status.queries["crowd"], alarms_left=4)
     metrics.ledger(replace(status, queries={**status.queries, "crowd": crowd}))
-    metrics.realised(PredicateLosses(crowd=[3, 0, 1]))
+    metrics.realised(GroupLosses(crowd=[3, 0, 1]))
     metrics.journal(
         {START: Happened(times, HOUR * HOUR_MS), "ClockError": Happened(1, HOUR * HOUR_MS)}
     )
@@ -201,10 +201,10 @@ def test_the_room_that_rang_is_named(told: Prometheus) -> None:
     """One room of one alarm, with its window's end, also though a worker has forgotten it."""
     (expression,) = _panels()[f"public/alarms.json: {RINGING}"]
     assert told.ask(expression) == [
-        ({"query": "crowd", "predicate": "r2"}, HOUR * HOUR_MS),
+        ({"alarm": "crowd", "group": "r2"}, HOUR * HOUR_MS),
     ]
     (when,) = _panels()["public/alarms.json: Which group fired, and when"]
-    rings = {(each["query"], each["predicate"]) for each, value in told.ask(when) if value}
+    rings = {(each["alarm"], each["group"]) for each, value in told.ask(when) if value}
     assert rings == {("crowd", "r2")}
 
 
@@ -214,24 +214,24 @@ def test_counts_are_those_of_the_worker_that_published_last(told: Prometheus) ->
         _panels()[f"public/alarms.json: {title}"][0]
         for title in ("Noisy count of the last window", "Standard deviation of its noise")
     )
-    assert {each["predicate"]: value for each, value in told.ask(counted)} == COUNTS
-    assert told.ask(noise) == [({"query": "crowd"}, 2.5)]
+    assert {each["group"]: value for each, value in told.ask(counted)} == COUNTS
+    assert told.ask(noise) == [({"alarm": "crowd"}, 2.5)]
 
 
 def test_a_first_denial_is_not_taken_for_silence(told: Prometheus) -> None:
     """Of the two alarms one was decided and one was not; shares and increases say which."""
     (windows,) = _panels()["public/alarms.json: Windows per hour, decided and denied"]
-    moved = {(e["query"], e["outcome"]) for e, value in told.ask(windows) if value > 0}
+    moved = {(e["alarm"], e["outcome"]) for e, value in told.ask(windows) if value > 0}
     assert moved == {("crowd", "decided"), ("quiet", "denied")}
     (share,) = _panels()["public/alarms.json: Share of windows denied"]
-    assert {e["query"]: value for e, value in told.ask(share)} == {"crowd": 0, "quiet": 1}
+    assert {e["alarm"]: value for e, value in told.ask(share)} == {"crowd": 0, "quiet": 1}
 
 
 def test_marks_are_set_by_an_alarm_and_a_denial_and_by_no_restart(told: Prometheus) -> None:
     """What is drawn on the time axis names the room; a worker that forgot rings nothing."""
     listed = DASHBOARDS["public/alarms.json"]["annotations"]["list"]
     marks = {each["name"]: filled_in(each["expr"]) for each in listed}
-    room, alarm = {"query": "crowd", "predicate": "r2"}, {"query": "quiet"}
+    room, alarm = {"alarm": "crowd", "group": "r2"}, {"alarm": "quiet"}
     assert [found for found, _ in told.ask(marks["fired"], told.rang_s)] == [room]
     assert [found for found, _ in told.ask(marks["denied"], told.rang_s)] == [alarm]
     assert [found for found, _ in told.ask(marks["fired"]) if found != room] == []

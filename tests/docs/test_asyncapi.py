@@ -39,7 +39,7 @@ FILE: dict[str, Any] = yaml.safe_load((DOCS / "asyncapi.yaml").read_text(encodin
 RANG = alarm_of(0, {"room": "hall"})
 COUNTED = count_of(0, {"room": "hall"}, -2)
 DENIED = decision_of(1, denied=True)
-PREDICATES = ({"room": "hall"}, {}, {"room": "2/14", "floor": ""})
+GROUPS = ({"room": "hall"}, {}, {"room": "2/14", "floor": ""})
 
 
 def message(channel: str) -> dict[str, Any]:
@@ -189,8 +189,8 @@ def test_examples_are_records(channel: str, record: Any) -> None:
     assert example["payload"] == json.loads(encode(record))
 
 
-@pytest.mark.parametrize("predicate", PREDICATES)
-def test_letters_are_what_the_file_says(predicate: dict[str, str]) -> None:
+@pytest.mark.parametrize("group", GROUPS)
+def test_letters_are_what_the_file_says(group: dict[str, str]) -> None:
     """Headers and body of every notice that a web server is sent, of every status named."""
     wanted = []
     with Inbox() as inbox:
@@ -199,7 +199,7 @@ def test_letters_are_what_the_file_says(predicate: dict[str, str]) -> None:
             target = WebhookTarget(
                 Webhook("desk", f"{inbox.url}/tocsin", b"a secret of many bytes")
             )
-            wanted.extend([one for one in messages(predicate) if target.wants(one.notice)])
+            wanted.extend([one for one in messages(group) if target.wants(one.notice)])
             await target.send(wanted)
             await target.close()
 
@@ -223,22 +223,22 @@ def test_letters_are_what_the_file_says(predicate: dict[str, str]) -> None:
             validate({**json.loads(letters[0][2]), **change}, said["payload"])
 
 
-def named(channel: str, predicate: dict[str, str]) -> str:
+def named(channel: str, group: dict[str, str]) -> str:
     """Return a pattern for the topics of a channel."""
     address: str = FILE["channels"][channel]["address"]
-    values = "".join("/[^/]+" for _ in predicate)
+    values = "".join("/[^/]+" for _ in group)
     return address.replace("{alarm}", "crowd").replace("/{values}", values)
 
 
-@pytest.mark.parametrize("predicate", PREDICATES)
-def test_what_is_retained_is_what_the_file_says(predicate: dict[str, str]) -> None:
+@pytest.mark.parametrize("group", GROUPS)
+def test_what_is_retained_is_what_the_file_says(group: dict[str, str]) -> None:
     """Topics, payloads and quality of service of every notice, and of being there."""
     seen = set()
-    for topic, content, options in on_mqtt(predicate):
+    for topic, content, options in on_mqtt(group):
         (channel,) = [
             one
             for one in ("mqttStates", "mqttDenials", "mqttStatus")
-            if re.fullmatch(named(one, predicate), topic)
+            if re.fullmatch(named(one, group), topic)
         ]
         seen.add(channel)
         said = message(channel)

@@ -45,5 +45,5 @@ def test_the_figures_are_those_of_the_code() -> None:
     assert set(re.findall(r"^\| `(\w+)` \|", section, flags=re.MULTILINE)) == set(
         BoardModel.model_fields
     )
-    for key in ("windows", "predicates"):
+    for key in ("windows", "groups"):
         assert f"| `{key}` | `{getattr(Board(), key)}` |" in section

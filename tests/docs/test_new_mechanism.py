@@ -137,10 +137,8 @@ def test_the_new_mechanism_is_read_priced_and_decides(copy: Path) -> None:
     assert alarm["mechanism"] == "shift"
     assert alarm["loss"] > alarm["lower_bound"]
     records = map(json.loads, run.splitlines())
-    alarms = [each for each in records if "predicate" in each]
-    assert [(each["predicate"], each["mechanism"]) for each in alarms] == [
-        ({"room": "lobby"}, "shift")
-    ]
+    alarms = [each for each in records if "group" in each]
+    assert [(each["group"], each["mechanism"]) for each in alarms] == [({"room": "lobby"}, "shift")]
     assert "shift" in simulated
 
 

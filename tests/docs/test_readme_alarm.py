@@ -26,19 +26,19 @@ if TYPE_CHECKING:
 PEOPLE = 200
 
 
-def readme(folder: Path, *, predicates: int = 2) -> Alarms:
+def readme(folder: Path, *, groups: int = 2) -> Alarms:
     """Load the README's configuration over one recorded day.
 
     Args:
         folder: where it is written.
-        predicates: ``predicates_per_window``, 2 in the README.
+        groups: ``predicates_per_window``, 2 in the README.
     """
     page = text_of("README.md")
     (text,) = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
     fields = "    fields:"
     assert text.count(fields) == text.count("max_groups_per_window: 2") == 1
     text = text.replace(fields, f"    history: {{from: 2025-03-03, until: 2025-03-04}}\n{fields}")
-    text = text.replace("max_groups_per_window: 2", f"max_groups_per_window: {predicates}")
+    text = text.replace("max_groups_per_window: 2", f"max_groups_per_window: {groups}")
     (folder / "alarms.yaml").write_text(text, encoding="utf-8")
     (folder / "rooms.txt").write_text("lobby\nhall\n", encoding="utf-8")
     return load(folder / "alarms.yaml", environ={})
@@ -78,7 +78,7 @@ def test_the_readme_alarm_rings_for_its_own_fire(tmp_path: Path) -> None:
 
 def test_with_one_room_an_hour_the_hall_stays_empty(tmp_path: Path) -> None:
     """The twin: capped at one room, everybody is in the lobby, and nobody in the hall."""
-    alarms = readme(tmp_path, predicates=1)
+    alarms = readme(tmp_path, groups=1)
     events = through(tmp_path, "lobby", "hall")
     assert counted(alarms, events, "hall").max() == 0
     assert counted(alarms, events, "lobby").max() == PEOPLE

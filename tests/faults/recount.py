@@ -100,7 +100,7 @@ class Topic:
         """Take a record of the alarms topic; yield what contradicts what left before."""
         alarm = json.loads(value)
         key = _key(alarm)
-        self.alarms[key].add(alarm["predicate"]["room"])
+        self.alarms[key].add(alarm["group"]["room"])
         decision = self.decisions.get(key)
         if decision is None:
             yield f"{key}: an alarm left before its decision"

@@ -306,8 +306,8 @@ def _drawn(replay: Replay) -> str:
     decided, rang = [], 0
     for line in answer.out.splitlines():
         record = json.loads(line)
-        if "predicate" in record:
-            rang |= 1 << int(record["predicate"]["cell"])
+        if "group" in record:
+            rang |= 1 << int(record["group"]["cell"])
         else:
             decided.append(line)
     ended = [json.loads(line) for line in export.splitlines() if '"record":"ended"' in line]

@@ -211,8 +211,8 @@ def test_holds_survive_kills_at_every_named_step(matrix: Matrix) -> None:
     (query,) = matrix.scenario.alarms().queries.values()
     held: dict[str, int] = {}
     again = 0
-    for key, predicate in (each for one in decisions for each in released_alarms(one)):
-        (room,) = predicate.values()
+    for key, group in (each for one in decisions for each in released_alarms(one)):
+        (room,) = group.values()
         assert key.end_ms > held.get(room, 0)
         again += room in held
         held[room] = key.end_ms + query.hold_ms

@@ -80,7 +80,7 @@ class Seen:
     def rooms(self, decision: StoredDecision) -> list[str]:
         """Return which rooms rang at a step."""
         query = self.scenario.alarms().queries[self.scenario.query]
-        return [alarm.predicate["room"] for alarm in alarm_records(query, decision)]
+        return [alarm.group["room"] for alarm in alarm_records(query, decision)]
 
 
 @pytest.fixture(scope="module")

@@ -128,10 +128,10 @@ def replayed(alarms: Alarms, files: Mapping[str, Sequence[Path]]) -> list[Stored
 
 
 def ringing(alarms: Alarms, decisions: Sequence[StoredDecision]) -> Iterator[tuple[str, str, str]]:
-    """Yield (alarm, predicate, window start) of every alarm."""
+    """Yield (alarm, group, window start) of every alarm."""
     for decision in decisions:
         for alarm in alarm_records(alarms.queries[decision.key.query], decision):
-            yield alarm.query, ", ".join(alarm.predicate.values()), alarm.window_start
+            yield alarm.query, ", ".join(alarm.group.values()), alarm.window_start
 
 
 def test_office_rings_for_the_crowded_rooms(tmp_path: Path) -> None:

@@ -173,14 +173,14 @@ def test_what_rings_elsewhere_is_told(tmp_path: Path) -> None:
     """Broken twins of two forms: decided the wrong way round, not sent, or ringing in any room."""
     path = written(tmp_path, f"sqlite:///{tmp_path}/ledger.db")
     lines = json_lines(tocsin("run", str(path), *an_hour(tmp_path), "--json"))
-    records = [line for line in lines if "predicate" in line and rang_at([line], 0)]
+    records = [line for line in lines if "group" in line and rang_at([line], 0)]
     for form in ("plain", "average"):
         others = [each for each in records if each["query"] != form]
         own = [each for each in records if each["query"] == form]
         rang = rang_at(own, 0)
         for rooms in (set(ROOMS) - rang, set[str](), set(ROOMS)):
             stamp = {"window_start": "1970-01-01T00:00:00.000Z"}
-            broken = [{**own[0], **stamp, "predicate": {"room": room}} for room in sorted(rooms)]
+            broken = [{**own[0], **stamp, "group": {"room": room}} for room in sorted(rooms)]
             assert set(wrong(others + broken, 0)) == {form}, (form, rooms)
 
 
@@ -201,7 +201,7 @@ def test_every_form_rings_where_it_should_in_a_replay(
     alarms = load(path, environ={})
     for line in decisions:
         assert line["epsilon_units"] == price(alarms, line["query"]) > 0
-    assert wrong((line for line in lines if "predicate" in line), 0) == {}
+    assert wrong((line for line in lines if "group" in line), 0) == {}
     assert settled(alarms) == dict.fromkeys(FORMS, 2)
 
 

@@ -49,9 +49,7 @@ def replayed(path: str, events: str) -> tuple[set[tuple[str, str]], LedgerStatus
         must_verify(ledger)
         status = ledger.reports.status()
     rang = {
-        (line["window_start"][11:13], line["predicate"]["room"])
-        for line in lines
-        if "predicate" in line
+        (line["window_start"][11:13], line["group"]["room"]) for line in lines if "group" in line
     }
     return rang, status
 
@@ -129,7 +127,7 @@ def test_a_rate_says_its_tolerance_as_it_is_written(tmp_path: Path) -> None:
     path = configured(tmp_path, "event", "", aggregate=rate, tolerance=tolerance)
     events = visits(tmp_path, [{"hall": [9] * 100 + [0] * 200, "lab": [5] * 200}])
     lines = json_lines(tocsin("run", path, "--replay", events, "--json"))
-    rooms = [line["predicate"]["room"] for line in lines if "predicate" in line]
+    rooms = [line["group"]["room"] for line in lines if "group" in line]
     assert "lab" not in rooms
     (query,) = load(Path(path), environ={}).queries.values()
     assert query.condition.sensitivities == (10, 1)  # of 0.5 each: n = 10 takes 5 from the sum

@@ -97,7 +97,7 @@ class Retained:
         }
 
     def states(self) -> dict[str, str]:
-        """Return the state of every predicate."""
+        """Return the state of every group."""
         return {
             topic.removeprefix("tocsin/alarms/crowd/"): told["state"]
             for topic, told in self.all().items()
@@ -151,10 +151,10 @@ class Duty:
         return process
 
     def told(self, room: str, status: str) -> bool:
-        """Tell whether the web server was told of a predicate."""
+        """Tell whether the web server was told of a group."""
         letters = self.inbox.at("/pager")
         return any(
-            (letter["predicate"].get("room", ""), letter["status"]) == (room, status)
+            (letter["group"].get("room", ""), letter["status"]) == (room, status)
             for letter in letters
         )
 

@@ -77,9 +77,9 @@ def test_a_forecast_in_a_file_decides_like_the_same_numbers_in_a_table(
     own, other = sales(tmp_path, HOURS), forecast(tmp_path, single=single)
     lines = replayed(path, own, other)
     rang = {
-        (int(line["window_start"][11:13]), line["predicate"]["room"])
+        (int(line["window_start"][11:13]), line["group"]["room"])
         for line in lines
-        if "predicate" in line
+        if "group" in line
     }
     for hour, expected in enumerate(EXPECTED):
         folder = tmp_path / f"table{hour}"
@@ -90,16 +90,16 @@ def test_a_forecast_in_a_file_decides_like_the_same_numbers_in_a_table(
         (folder / "usual.csv").write_text(f"room,n\n{rows}")
         answers = json_lines(tocsin("run", table, "--replay", sales(folder, HOURS), "--json"))
         alarms = {
-            line["predicate"]["room"]
+            line["group"]["room"]
             for line in answers
-            if "predicate" in line and int(line["window_start"][11:13]) == hour
+            if "group" in line and int(line["window_start"][11:13]) == hour
         }
         assert {room for at, room in rang if at == hour} == alarms
     assert all(hour < len(EXPECTED) for hour, _ in rang)
     assert {line["outcome"] for line in lines if "outcome" in line} == {"decided"}
     again = replayed(path, own, other)
-    assert [line for line in again if "predicate" in line] == [
-        line for line in lines if "predicate" in line
+    assert [line for line in again if "group" in line] == [
+        line for line in lines if "group" in line
     ]
     ledger_must_verify(load(Path(path), environ={}))
 

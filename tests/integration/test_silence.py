@@ -52,7 +52,7 @@ def check(path: Path) -> None:
     lines = json_lines(tocsin("run", str(path), "--replay", events(path.parent), "--json"))
     decided = [line for line in lines if "outcome" in line]
     assert {line["outcome"] for line in decided} == {"decided"}
-    alarms = sum("predicate" in line for line in lines)
+    alarms = sum("group" in line for line in lines)
     assert alarms > 0
     ledger_must_verify(load(path, environ={}))
     spent = sum(line["epsilon_units"] for line in decided)

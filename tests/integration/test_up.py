@@ -37,7 +37,7 @@ WITHOUT = {
     "tocsin_denied_timestamp_seconds",
     "tocsin_refused_timestamp_seconds",
     "tocsin_window_people_beyond_cap_total",
-    "tocsin_predicate_noisy_value",
+    "tocsin_group_noisy_value",
     "tocsin_noisy_value_standard_deviation",
 }
 """What only a run, a denial, a refusal, a cap over a period or released counts move:

@@ -146,7 +146,7 @@ budget:
   epsilon_max: "1000000"
   period: lifetime
   on_shortfall: deny
-  contribution: {{max_groups_per_window: {predicates}, max_events_per_group: {events}}}
+  contribution: {{max_groups_per_window: {groups}, max_events_per_group: {events}}}
 alarms:
 {alarms}"""
 
@@ -202,7 +202,7 @@ def write_configuration(
             cells=", ".join(CELLS),
             highest=HIGHEST_AMOUNT,
             times=times.rstrip("\n"),
-            predicates=PREDICATES_PER_WINDOW,
+            groups=PREDICATES_PER_WINDOW,
             events=EVENTS_PER_CELL,
             alarms="".join(_alarm(alarm, pace) for alarm in alarms_of(pace)),
         ),

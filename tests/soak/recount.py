@@ -132,7 +132,7 @@ class Recount:
         unit, room = event.unit, str(event.room)
         rooms = window.rooms[unit]
         if room not in rooms and len(rooms) == PREDICATES_PER_WINDOW:
-            return "beyond predicates_per_window"
+            return "beyond max_groups_per_window"
         weight = self._weight(event)
         if self.alarm.of == "people":
             if room in rooms:

@@ -101,7 +101,7 @@ def test_a_person_counts_once_in_two_rooms_at_most() -> None:
     assert one.fates == {
         COUNTED: 2,
         "the same person again": 2,
-        "beyond predicates_per_window": 1,
+        "beyond max_groups_per_window": 1,
     }
 
 

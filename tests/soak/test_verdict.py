@@ -77,7 +77,7 @@ def _window(found: Files, one: Recount, start_ms: int, number: int) -> None:
     row = {"record": "ended", "query": alarm.name, "start_ms": start_ms}
     found["ledger"].append({**row, "sequence": number, "outcome": "decided"})
     if total > alarm.threshold:
-        ringing = {**window, "alarm_id": f"{alarm.name}-{start_ms}", "predicate": {"room": "attic"}}
+        ringing = {**window, "alarm_id": f"{alarm.name}-{start_ms}", "group": {"room": "attic"}}
         found["alarms"].append(ringing)
         found["replay"].append(ringing)
 
@@ -170,7 +170,7 @@ def _end(code: int, *, ours: bool, told: str = "tocsin stops") -> Callable[[File
         (_change("decisions", 1, sequence=7), "are not 1, 2, 3"),
         (_twice("decisions", sequence=9), "published in 2 ways"),
         (_lose("alarms", 0), "above the threshold were"),
-        (_twice("alarms", predicate={"room": CELLS[1]}), "above the threshold were"),
+        (_twice("alarms", group={"room": CELLS[1]}), "above the threshold were"),
         (_twice("alarms", alarm_id="another"), "rang under 2 ids"),
         (_change("replay", 0, outcome="denied"), "a replay decides"),
         (_change("ledger", 0, outcome="denied"), "in the ledger"),

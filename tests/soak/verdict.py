@@ -190,7 +190,7 @@ def _alarms_are_right(soaked: Soaked, truth: Truth) -> Iterator[str]:
     rang: dict[Window, set[str]] = defaultdict(set)
     ids: dict[tuple[str, int, str], set[str]] = defaultdict(set)
     for one in soaked.lines("alarms"):
-        window, room = (one["query"], instant_ms(one["window_start"])), one["predicate"]["room"]
+        window, room = (one["query"], instant_ms(one["window_start"])), one["group"]["room"]
         rang[window].add(room)
         ids[(*window, room)].add(one["alarm_id"])
     yield from (
@@ -226,7 +226,7 @@ def _a_replay_agrees(soaked: Soaked, truth: Truth) -> Iterator[str]:
     for line in soaked.lines("replay"):
         window = (line["query"], instant_ms(line["window_start"]))
         if "alarm_id" in line:
-            rang[window].add(line["predicate"]["room"])
+            rang[window].add(line["group"]["room"])
         else:
             again[window] = line
     compared = [window for window in again if window in soaked.decisions]

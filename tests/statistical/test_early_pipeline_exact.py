@@ -63,8 +63,8 @@ def told(
             rang = list(alarm_records(query, decision))
             said = (decision_record(query, alarms, decision), *rang)
             records += [encode(one).replace(ledger.ledger_id.encode(), b"-") for one in said]
-            assert not left.keys() & {one.predicate["room"] for one in rang}
-            left |= {one.predicate["room"]: from_iso_utc(str(one.step_end)) for one in rang}
+            assert not left.keys() & {one.group["room"] for one in rang}
+            left |= {one.group["room"]: from_iso_utc(str(one.step_end)) for one in rang}
         must_verify(ledger)
     early = early_of(query)
     assert early is not None

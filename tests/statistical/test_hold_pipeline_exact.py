@@ -71,7 +71,7 @@ def told(
             said = (decision_record(query, alarms, decision), *rang)
             records += [encode(one).replace(ledger.ledger_id.encode(), b"-") for one in said]
             if len(records) == len(said):
-                first = {one.predicate["room"] for one in rang}
+                first = {one.group["room"] for one in rang}
         must_verify(ledger)
         found = (decode(row.kind, row.payload) for row in ledger.reports.entries())
         ended = [one for one in found if isinstance(one, Ended)]

@@ -126,7 +126,7 @@ def law(
     assert scope.spent_units == max(units) * person.charged * cells
     np.testing.assert_array_equal(np.stack(stored), values[: len(counts)])
     fired = [{one["room"] for _, one in released_alarms(each)} for each in windows]
-    left = [{one.predicate["room"]: one.count for one in count_records(each)} for each in windows]
+    left = [{one.group["room"]: one.count for one in count_records(each)} for each in windows]
     found: dict[Hashable, Fraction] = defaultdict(Fraction)
     for at, room in enumerate(rooms):
         outcome = tuple(room in each for each in fired), tuple(each.get(room) for each in left)

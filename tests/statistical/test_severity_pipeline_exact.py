@@ -126,7 +126,7 @@ def test_alarms_say_the_highest_level_that_fires(tmp_path: Path, mechanism: str)
     found = [one for each in decisions for one in alarm_records(query, each)]
     assert all(b'"severity":' in encode(one) for one in found)
     critical = [one for one in found if one.severity == "critical"]
-    assert {one.predicate["room"] for one in critical if "00:00:00" in one.window_start} == {*ROOMS}
+    assert {one.group["room"] for one in critical if "00:00:00" in one.window_start} == {*ROOMS}
     assert {one.max_fnr for one in critical} == {0.01}
     assert {one.max_fnr for one in found if one.severity == "warning"} <= {0.05}
     assert len({one.alarm_id for one in found}) == len(found)

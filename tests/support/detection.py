@@ -33,7 +33,7 @@ def ring_probability(
     if threshold is not None:
         found = np.flatnonzero(law.thresholds == int(Fraction(threshold) / law.unit)).tolist()
         if not found:
-            raise ValueError(f"no predicate of {query.id!r} has the threshold {threshold}")
+            raise ValueError(f"no group of {query.id!r} has the threshold {threshold}")
         cell = found[0]
     chances = law.at(cell, [Fraction(count)])
     return None if chances is None else chances[0]

@@ -107,6 +107,4 @@ def people_at(now_ms: int) -> list[tuple[str | None, bytes]]:
 def rang_at(published: Sequence[Mapping[str, Any]], start_ms: int) -> set[str]:
     """Return the rooms that rang in the window that starts then."""
     stamp = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(start_ms // 1000))
-    return {
-        alarm["predicate"]["room"] for alarm in published if alarm["window_start"][:19] == stamp
-    }
+    return {alarm["group"]["room"] for alarm in published if alarm["window_start"][:19] == stamp}

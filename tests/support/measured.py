@@ -173,8 +173,8 @@ def ledger_status(
     )
 
 
-class PredicateLosses:
-    """Stands for a ledger that knows what predicates have lost, in millionths of an epsilon."""
+class GroupLosses:
+    """Stands for a ledger that knows what groups have lost, in millionths of an epsilon."""
 
     def __init__(self, *, complete: bool = True, away: bool = False, **costs: list[int]) -> None:
         self.costs = {"crowd": [3, 1, 2], "quiet": [0, 0, 0], **costs}
@@ -183,7 +183,7 @@ class PredicateLosses:
         self.asked = 0
 
     def realised(self, query: str, period: int | None = None, *, cells: int) -> Realised:
-        """Return what the predicates lost, or say that the ledger is away."""
+        """Return what the groups lost, or say that the ledger is away."""
         self.asked += 1
         if self.away and query == "quiet":
             raise DependencyError("the ledger is away")

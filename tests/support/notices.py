@@ -45,18 +45,18 @@ _HOURS = (
 )
 
 
-def notices(predicate: Mapping[str, str]) -> list[Notice]:
-    """Return what is said while a predicate rings twice, gets no answer three times, and is silent.
+def notices(group: Mapping[str, str]) -> list[Notice]:
+    """Return what is said while a group rings twice, gets no answer three times, and is silent.
 
     Without an answer are a denied window, one in which a run was spent, and one whose alarms are
     not all there.
 
     Args:
-        predicate: the group's values by field.
+        group: the group's values by field.
     """
     state, found = State(), []
     for number, hour in enumerate(_HOURS):
-        alarms = [alarm_of(number, predicate)] if hour.rings else []
+        alarms = [alarm_of(number, group)] if hour.rings else []
         decision = decision_of(
             number, denied=hour.denied, unanswered=hour.unanswered, alarms=alarms
         )
@@ -65,9 +65,9 @@ def notices(predicate: Mapping[str, str]) -> list[Notice]:
     return found
 
 
-def messages(predicate: Mapping[str, str]) -> list[Message]:
+def messages(group: Mapping[str, str]) -> list[Message]:
     """Return these notices on their way."""
-    return [Message(one, _PUBLISHED_MS, ends_ms(one, _PUBLISHED_MS)) for one in notices(predicate)]
+    return [Message(one, _PUBLISHED_MS, ends_ms(one, _PUBLISHED_MS)) for one in notices(group)]
 
 
 class _Client:
@@ -81,13 +81,13 @@ class _Client:
         self.published.append((topic, content, options))
 
 
-def on_mqtt(predicate: Mapping[str, str]) -> list[tuple[str, bytes, dict[str, Any]]]:
+def on_mqtt(group: Mapping[str, str]) -> list[tuple[str, bytes, dict[str, Any]]]:
     """Return topic, payload and options of what a broker gets: these notices, and being there."""
     target, client = MqttTarget(Broker("home", ("localhost", 1), "tocsin", "")), _Client()
     target._client = client  # type: ignore[assignment]
 
     async def work() -> None:
-        await target.send(messages(predicate))
+        await target.send(messages(group))
         await target.refresh()
 
     asyncio.run(work())

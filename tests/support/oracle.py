@@ -33,7 +33,7 @@ def crowd(
 ) -> dict[int, tuple[int, ...]]:
     """Return per window start the number of distinct people per room.
 
-    A person counts in the first room of the window only (one predicate per window), in the order of
+    A person counts in the first room of the window only (one group per window), in the order of
     the log.
 
     Args:

@@ -63,14 +63,14 @@ def decision_of(
 
 
 def alarm_of(
-    number: int, predicate: Mapping[str, str], *, ledger: str = "ledger", query: str = "crowd"
+    number: int, group: Mapping[str, str], *, ledger: str = "ledger", query: str = "crowd"
 ) -> Alarm:
     """Return a ring in the hour of a number."""
     key = WindowKey(query=query, start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
     return Alarm(
-        alarm_id=alarm_id(key, predicate),
+        alarm_id=alarm_id(key, group),
         query=query,
-        predicate=dict(predicate),
+        group=dict(group),
         window_start=iso_utc(key.start_ms),
         window_end=iso_utc(key.end_ms),
         mechanism="tslm",
@@ -83,14 +83,14 @@ def alarm_of(
 
 
 def count_of(
-    number: int, predicate: Mapping[str, str], count: float, *, query: str = "crowd"
+    number: int, group: Mapping[str, str], count: float, *, query: str = "crowd"
 ) -> CountRecord:
     """Return a noisy count of the hour of a number."""
     key = WindowKey(query=query, start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
     return CountRecord(
-        count_id=count_id(key, predicate),
+        count_id=count_id(key, group),
         query=query,
-        predicate=dict(predicate),
+        group=dict(group),
         window_start=iso_utc(key.start_ms),
         window_end=iso_utc(key.end_ms),
         count=count,

@@ -268,12 +268,12 @@ def random_spec(rng: random.Random) -> AggregateSpec:
 
 
 def make_budget(
-    unit: PrivacyUnit, periods: Periods | None = None, predicates: int = 1, events: int = 1
+    unit: PrivacyUnit, periods: Periods | None = None, groups: int = 1, events: int = 1
 ) -> Budget:
     """Return a budget; periods only under unit ``user``."""
     if unit is PrivacyUnit.EVENT:
         return Budget(unit, Fraction(4), None, Contribution())
-    return Budget(unit, Fraction(4), periods, Contribution(predicates, events))
+    return Budget(unit, Fraction(4), periods, Contribution(groups, events))
 
 
 def random_log(scene: Scene, size: int, rng: random.Random) -> list[Event]:
@@ -431,10 +431,10 @@ def bounded(query: Query, budget: Budget, members: Sequence[Event]) -> list[list
         person = (event.unit, period_of(budget, event) if user else 0)
         if user:
             cells = reached.setdefault(person, set())
-            predicate = cell // len(query.members)
-            if predicate not in cells and len(cells) == budget.contribution.predicates_per_window:
+            group = cell // len(query.members)
+            if group not in cells and len(cells) == budget.contribution.predicates_per_window:
                 continue
-            cells.add(predicate)
+            cells.add(group)
         for at, weight in enumerate(weights):
             copy = (at, person, cell, weight, event.id)
             if weight is None or (query.feed.id is not None and copy in seen):

@@ -56,7 +56,7 @@ def test_rooms_carry_as_many_episodes_as_their_lock_says(tmp_path: Path) -> None
     carried = int(entry["figures"]["episodes"].split()[0])
     assert carried >= 3
     fired, _ = replayed(tmp_path, tmp_path / "week.parquet")
-    rang = {(one["window_start"], one["predicate"]["room"]) for one in fired}
+    rang = {(one["window_start"], one["group"]["room"]) for one in fired}
     due = {(iso_utc(one.start_ms), *one.group) for one in episodes}
     by_day: Counter[int] = Counter()
     first: list[Episode] = []
@@ -81,9 +81,7 @@ def test_a_chain_watches_any_quarter_of_an_hour(tmp_path: Path) -> None:
     for one in promotions:
         group = dict(zip(("shop", "class"), one.group, strict=True))
         near = [iso_utc(one.start_ms + minutes * 60_000) for minutes in (-10, -5, 0, 5)]
-        assert any(each["predicate"] == group and each["window_start"] in near for each in fired), (
-            fired
-        )
+        assert any(each["group"] == group and each["window_start"] in near for each in fired), fired
 
 
 @pytest.mark.long

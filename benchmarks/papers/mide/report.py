@@ -47,7 +47,7 @@ queries, 1, 0.8 and 0.6 times each group's own maximum over an earlier span. Wha
 - It only counts. For the sums, u is one clipped event. Clips are round numbers chosen before any
   run: 20 miles, 100 items, 20 pounds; values below 0 count 0.
 
-*Mean epsilon* is the mean over a query's cells (predicates) of what each has lost. The *dearest
+*Mean epsilon* is the mean over a query's cells (groups) of what each has lost. The *dearest
 cell* is the paper's ex-post epsilon: with hundreds of cells there is nearly always one that goes
 to the last level. FNR and FPR are the paper's: false negatives over positives, false positives
 over negatives, the cells within the tolerance of 2u below the threshold included, where nothing is

@@ -134,9 +134,9 @@ def measured(
         charges = [one for one in exported if one["record"] == "ended" and "asked" in one]
     fired = {name: np.zeros((_WINDOWS, len(names)), np.bool_) for name in asked}
     for one in rang:
-        if "predicate" in one:
+        if "group" in one:
             hour = int(np.datetime64(one["window_start"][:-1], "ms").astype(np.int64)) - _START_MS
-            fired[one["query"]][hour // _HOUR_MS, names.index(one["predicate"]["room"])] = True
+            fired[one["query"]][hour // _HOUR_MS, names.index(one["group"]["room"])] = True
     lost = {name: np.zeros((_WINDOWS, len(names))) for name in asked}
     for one in charges:
         lost[one["query"]][(one["start_ms"] - _START_MS) // _HOUR_MS] = _epsilons(one, len(names))

@@ -251,7 +251,7 @@ class AimReader:
                 self.findings.note(
                     "sql",
                     "an aggregate of nothing is NULL and must not ring, so it takes"
-                    f" {takes}: predicates with fewer {rows} lie outside max_fnr",
+                    f" {takes}: groups with fewer {rows} lie outside max_fnr",
                 )
 
 

@@ -140,7 +140,7 @@ class FeedReferenceReader:
             raise ConfigError(f"{measure.text}: {sentence_of(error)}", hint=_CONSTANT) from None
 
     def _check_fields(self, feed: Feed, measure: Measure) -> None:
-        """Refuse other predicates, or another unit of the aggregate."""
+        """Refuse other groups, or another unit of the aggregate."""
         own = self.parsed.feed
         for name in self.parsed.group:
             if feed.fields[name].domain != own.fields[name].domain:

@@ -154,7 +154,7 @@ def reference_aggregates(
     Args:
         measure: COUNT, COUNT(DISTINCT), SUM, AVG or QUANTILE.
         feed: the public one.
-        cells: predicates.
+        cells: groups.
 
     Raises:
         ValueError: numbers beyond what deciders take.

@@ -260,7 +260,7 @@ class BandReader:
             always |= references - widths >= most
         for cells, where in ((never, "within"), (always, "outside")):
             if cells.any():
-                cell = self.tables.domain.predicate(int(np.flatnonzero(cells)[0]))
+                cell = self.tables.domain.group(int(np.flatnonzero(cells)[0]))
                 named = ", ".join(f"{name} = {value}" for name, value in cell.items())
                 message = f"{self.asked.measure.text} is always {where} this band"
                 message += f" (as for {named})" if named else ""
@@ -301,7 +301,7 @@ class BandReader:
             return False
         self.findings.wrong(
             self._at_decider,
-            f"{decider.name} counts {rows} statistics of {cells} predicates: more than"
+            f"{decider.name} counts {rows} statistics of {cells} groups: more than"
             f" {MOST_STATISTICS}, or {_MOST_COUNTED} in all",
             "write decider: tight, or declare a coarser granule for the field",
         )
@@ -327,7 +327,7 @@ class BandReader:
             self.findings.warn(
                 "sql",
                 f"{self.asked.measure.text} of nothing is within no band: {rings}",
-                "take predicates that may stay empty out of the domain, or expect their alarms",
+                "take groups that may stay empty out of the domain, or expect their alarms",
                 offset=self.asked.measure.offset,
             )
         if decider.name != "tight":

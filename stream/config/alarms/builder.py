@@ -99,7 +99,7 @@ class QueryBuilder:
         )
         counted = domain.times(members)
         if len(counted) > _MOST_CELLS:
-            message = f"GROUP BY makes {len(counted)} predicates, more than {_MOST_CELLS}"
+            message = f"GROUP BY makes {len(counted)} groups, more than {_MOST_CELLS}"
             hint = "group by fewer fields, or narrow a domain"
             findings.at_sql(message, hint, parsed.window_offset)
             return None
@@ -152,7 +152,7 @@ class QueryBuilder:
         """Return the query with its fingerprint, or ``None`` where its runs cannot be."""
         queued = len(query.domain) * (query.aim.questions - 1) if query.aim.put_back else 0
         if queued > _MOST_QUEUED:
-            message = f"up to {queued:,} predicates of a window would wait to be asked again"
+            message = f"up to {queued:,} groups of a window would wait to be asked again"
             hint = f"write a smaller repeat: {_MOST_QUEUED:,} is the most, or repeat_in: window"
             self.findings.wrong(("mechanism", query.mechanism, "repeat"), message, hint)
             return None
@@ -336,7 +336,7 @@ class QueryBuilder:
         """Return where cells are such as those of a profile; "" where all cells are."""
         if not any(profiles.used):
             return ""
-        cell = domain.predicate(profiles.a_cell_of(profile))
+        cell = domain.group(profiles.a_cell_of(profile))
         return f" (as for {', '.join(f'{name} = {value}' for name, value in cell.items())})"
 
 

@@ -119,7 +119,7 @@ def _of_early_alarms(how: MechanismModel, parsed: ParsedQuery, budget: Budget) -
     for key in _OF_RUNS:
         if getattr(how, key) is not None:
             message = f"{key} is for runs over many windows; an early alarm has one run per window"
-            yield how.at(key), f"{message} and predicate, which rings once", f"remove {key}"
+            yield how.at(key), f"{message} and group, which rings once", f"remove {key}"
 
 
 def _of_silence(model: AlarmModel, ends: object, *, searched: bool) -> Iterator[Problem]:

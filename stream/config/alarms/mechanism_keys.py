@@ -62,7 +62,7 @@ _DeciderName = Annotated[
 
 Release = Literal["alarms", "counts"]
 ReleaseWord = Annotated[Release, WORD]
-"""What leaves of an alarm's windows: which predicates ring, or their noisy counts, too."""
+"""What leaves of an alarm's windows: which groups ring, or their noisy counts, too."""
 
 RepeatIn = Literal["window", "run"]
 """Where a cell that did not ring is asked again: at once, or among the next window's cells."""

@@ -1,6 +1,6 @@
 """Alarms that share noisy panes: which do, how long a pane is, and what it has to pay for.
 
-Alarms over the same events, predicates, statistic, grace and schedule share a query that nobody
+Alarms over the same events, groups, statistic, grace and schedule share a query that nobody
 wrote: panes as long as fit whole into all their windows, at the rate that the dearest of them
 needs. One joins others where that costs an event no more than panes of its own.
 """

@@ -113,7 +113,7 @@ class ThresholdReader:
 
     Args:
         feed: the query's feed.
-        domain: its predicates.
+        domain: its groups.
         tables: public tables by name.
         findings: receives errors.
     """
@@ -204,7 +204,7 @@ class ThresholdReader:
         if missing:
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
             message = f"{table.file} has no value for {field.name} {', '.join(missing[:5])}{more}"
-            hint = f"every public predicate needs its {what}: add the rows"
+            hint = f"every public group needs its {what}: add the rows"
             self.findings.wrong(place, message, hint, offset=offset)
         return Levels(tuple(map(found.__getitem__, keys)), axis) if len(errors) == before else None
 

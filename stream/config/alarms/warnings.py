@@ -79,7 +79,7 @@ def _odd(query: Query) -> Iterator[Problem]:
         score = score_of(condition, tolerances)
         empty = score.read(np.zeros((condition.statistics, condition.cells), dtype=np.int64))
         if ((empty < 0) & (empty > -score.steps)).any():
-            message = "a predicate of which nothing was counted lies within the tolerance, and may"
+            message = "a group of which nothing was counted lies within the tolerance, and may"
             hint = "write AND COUNT(*) >= 20, say, with a tolerance of its own: "
             yield "tolerance", f"{message} ring", hint + '{"COUNT(*) >= 20": 9}'
 

@@ -108,7 +108,7 @@ def _each(
         return
     if not isinstance(tree, dict):
         if domain.fields:
-            first = ", ".join(domain.predicate(0).values())
+            first = ", ".join(domain.group(0).values())
             message = f"this does not say which {', '.join(domain.fields)} it is about"
             at.wrong((), message, f"write {{{_quoted(first)}: ...}}")
         else:
@@ -199,7 +199,7 @@ def _remedy(domain: Domain, name: str) -> str:
         return f"it groups by nothing: write the value alone, or {{{_quoted(ALL)}: ...}}"
     if len(domain.fields) == 1:
         return closest(name, domain.values[0])
-    shape = ", ".join(domain.predicate(0).values())
+    shape = ", ".join(domain.group(0).values())
     return f"write values of {', '.join(domain.fields)}, with commas between: {_quoted(shape)}"
 
 

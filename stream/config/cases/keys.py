@@ -60,7 +60,7 @@ class WindowModel(Closed):
     counts: _Counts = None
     """its exact aggregates, caps applied, by group; others are not looked at"""
     left_out: dict[str, Whole] | None = None
-    """how many events caps leave out: repeats, beyond_predicates, ..."""
+    """how many events caps leave out: repeats, beyond_groups, ..."""
     fires: _Fires = None
     """how likely groups fire"""
 

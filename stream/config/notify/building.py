@@ -31,7 +31,7 @@ def build_lifecycle(
 
     Args:
         model: its keys.
-        group: fields of its predicates; ``None`` where they are not known.
+        group: fields of its groups; ``None`` where they are not known.
         findings: of the file.
     """
     needed, among = (model.for_ or 1,) * 2 if model.of is None else model.of
@@ -94,7 +94,7 @@ def build_notify(model: NotifyModel | None, findings: Findings) -> NotifySetting
 
 def build_board(model: BoardModel) -> Board:
     """Return where alarms are shown."""
-    return Board(model.listen, model.token or "", model.windows, model.predicates, model.read_back)
+    return Board(model.listen, model.token or "", model.windows, model.groups, model.read_back)
 
 
 def cafile_of(written: str, findings: Findings) -> str:

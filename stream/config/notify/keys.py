@@ -69,7 +69,7 @@ class LifecycleModel(Closed):
     """When an alarm begins and ends, and what is said of it."""
 
     for_: Whole | None = Field(default=None, alias="for")
-    """a predicate fires once it rang in so many windows in a row; costs nothing"""
+    """a group fires once it rang in so many windows in a row; costs nothing"""
     of: Annotated[tuple[int, int], PlainValidator(_of), WithJsonSchema(shapes.PAIR)] | None = None
     """[2, 3]: it fires once it rang in 2 of its last 3 windows; instead of for"""
     resolve_after: Annotated[
@@ -83,9 +83,9 @@ class LifecycleModel(Closed):
     ] = 1
     """it is resolved once it was silent in so many windows in a row"""
     labels: dict[str, Text] = Field(default_factory=dict)
-    """who is told: templates over {alarm} and the fields of the predicate"""
+    """who is told: templates over {alarm} and the fields of the group"""
     annotations: dict[str, Text] = Field(default_factory=dict)
-    """what is told: templates over the predicate, {window_end}, {since} and others"""
+    """what is told: templates over the group, {window_end}, {since} and others"""
 
 
 class AlertmanagerModel(Closed):
@@ -174,7 +174,7 @@ class BoardModel(Closed):
     """password of the page, 16 bytes or more, best from a file: ${file:PATH}"""
     windows: Annotated[Whole, _shown("windows")] = _BOARD.windows
     """how many of the last windows of an alarm are shown"""
-    predicates: Annotated[Whole, _shown("predicates")] = _BOARD.predicates
-    """how many predicates of an alarm are shown; how many more rang is said"""
+    groups: Annotated[Whole, _shown("groups")] = _BOARD.groups
+    """how many groups of an alarm are shown; how many more rang is said"""
     read_back: DurationMs = _BOARD.read_back_ms
     """at the start, what rings is found by reading back so far"""

@@ -1,6 +1,6 @@
 """The band of a HAVING: ``ABS(<aggregate> - REFERENCE) >= tau``, alone.
 
-REFERENCE stands for what the alarm's ``reference`` says, per predicate. tau is a number, or a share
+REFERENCE stands for what the alarm's ``reference`` says, per group. tau is a number, or a share
 of it: ``0.05 * REFERENCE``.
 """
 

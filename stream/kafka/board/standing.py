@@ -2,7 +2,7 @@
 
 A pure function of public topics and of public configuration, so that a board that was killed knows
 the same again once it has read back. Bounded, whatever is published: so many alarms, windows of
-each, and predicates named of each window.
+each, and groups named of each window.
 
 ::
 
@@ -31,17 +31,17 @@ if TYPE_CHECKING:
     from stream.kafka.public.pairing import Window
     from stream.model.subscriptions import Subscription
 
-__all__ = ["Outcome", "Predicate", "Seen", "Standing", "Standings"]
+__all__ = ["Group", "Outcome", "Seen", "Standing", "Standings"]
 
-Predicate = tuple[tuple[str, str], ...]
+Group = tuple[tuple[str, str], ...]
 """Values by field, in the order of the alarm's SQL."""
 
 _MOST_ALARMS: Final = 64
-_MOST_NAMED: Final = 256  # predicates of one window; how many more rang is known all the same
+_MOST_NAMED: Final = 256  # groups of one window; how many more rang is known all the same
 
 
 class Outcome(StrEnum):
-    """What a window said of the predicates that did not ring in it."""
+    """What a window said of the groups that did not ring in it."""
 
     SILENT = "silent"
     DENIED = "denied"
@@ -58,8 +58,8 @@ class Seen:
         outcome: for who did not ring.
         reason: why there is no full answer: the decision's own word, ``unanswered`` or
             ``incomplete_records``; empty where there is one.
-        rang: predicates, so many as are named.
-        earlier: of a cumulative window, predicates that rang in an earlier step of it.
+        rang: groups, so many as are named.
+        earlier: of a cumulative window, groups that rang in an earlier step of it.
         rings: how many rang.
         lost: how many windows before it are not on the topic any more.
     """
@@ -68,8 +68,8 @@ class Seen:
     end_ms: int
     outcome: Outcome
     reason: str
-    rang: tuple[Predicate, ...]
-    earlier: tuple[Predicate, ...]
+    rang: tuple[Group, ...]
+    earlier: tuple[Group, ...]
     rings: int
     lost: int
 
@@ -165,7 +165,7 @@ def _seen(window: Window, before: State) -> Seen:
     decision = window.decision
     denied = decision.outcome == "denied"
     alarms = () if denied else window.alarms
-    rang = {tuple(alarm.predicate.items()): None for alarm in alarms}
+    rang = {tuple(alarm.group.items()): None for alarm in alarms}
     outcome, reason = _outcome(decision, whole=window.whole)
     return Seen(
         start_ms=from_iso_utc(decision.window_start),
@@ -190,12 +190,12 @@ def _outcome(decision: DecisionRecord, *, whole: bool) -> tuple[Outcome, str]:
 
 
 def _earlier(
-    before: State, decision: DecisionRecord, rang: Mapping[Predicate, None]
-) -> Iterator[Predicate]:
+    before: State, decision: DecisionRecord, rang: Mapping[Group, None]
+) -> Iterator[Group]:
     """Yield who rang in an earlier step of a window: they are not asked again until it is over."""
-    for predicate, cell in before.cells.items():
-        if cell.through == decision.whole_end and predicate not in rang:
-            yield predicate
+    for group, cell in before.cells.items():
+        if cell.through == decision.whole_end and group not in rang:
+            yield group
 
 
 def _lost(before: State, decision: DecisionRecord) -> int:

@@ -16,7 +16,7 @@ from stream.kafka.board.standing import Outcome
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from stream.kafka.board.standing import Predicate, Seen
+    from stream.kafka.board.standing import Group, Seen
 
 __all__ = ["HEIGHT", "SHAPES", "WIDTH", "Strip", "Strips"]
 
@@ -62,27 +62,27 @@ class Strips:
 
     def __init__(self, seen: Sequence[Seen]) -> None:
         self._seen = seen
-        self.rang: dict[Predicate, list[int]] = defaultdict(list)
-        """In which windows each predicate rang."""
-        self._earlier: dict[Predicate, list[int]] = defaultdict(list)
+        self.rang: dict[Group, list[int]] = defaultdict(list)
+        """In which windows each group rang."""
+        self._earlier: dict[Group, list[int]] = defaultdict(list)
         for at, window in enumerate(seen):
-            for predicate in window.rang:
-                self.rang[predicate].append(at)
-            for predicate in window.earlier:
-                self._earlier[predicate].append(at)
+            for group in window.rang:
+                self.rang[group].append(at)
+            for group in window.earlier:
+                self._earlier[group].append(at)
         lost = [at for at, window in enumerate(seen) if window.lost]
         self._lost = "".join(_cell(at, "lost") for at in lost)
 
-    def of(self, predicate: Predicate) -> Strip:
-        """Return the row of one predicate."""
+    def of(self, group: Group) -> Strip:
+        """Return the row of one group."""
         kinds: list[str] = [window.outcome.value for window in self._seen]
         for kind, places in ((_EARLIER, self._earlier), (_RANG, self.rang)):
-            for at in places.get(predicate, ()):
+            for at in places.get(group, ()):
                 kinds[at] = kind
         return self._strip(kinds)
 
     def any(self) -> Strip:
-        """Return the row of all predicates together."""
+        """Return the row of all groups together."""
         return self._strip([_kind(window) for window in self._seen])
 
     def _strip(self, kinds: Sequence[str]) -> Strip:

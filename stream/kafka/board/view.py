@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from stream.decisions.lifecycle import Notice
-    from stream.kafka.board.standing import Predicate, Seen, Standing
+    from stream.kafka.board.standing import Group, Seen, Standing
     from stream.kafka.board.strips import Strip
     from stream.model.alarms import Budget
     from stream.model.boards import Board
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["AlarmView", "Health", "Ring", "Row", "View", "overdue", "view_of"]
 
 _MOST_RINGS: Final = 100  # on the page at once; how many more there are is said
-_MOST_IN_WORDS: Final = 12  # predicates of one window
+_MOST_IN_WORDS: Final = 12  # groups of one window
 _LONGEST_VALUE: Final = 120  # letters of one value
 _LONGEST_TEXT: Final = 500  # letters of one annotation
 _STRANGE: Final = "\N{REPLACEMENT CHARACTER}"
@@ -74,7 +74,7 @@ class Ring:
     Args:
         mark: the same for as long as it does.
         query: the alarm.
-        values: its predicate; empty for the one over everything.
+        values: its group; empty for the one over everything.
         since: from which window's start on.
         told: annotations.
         old: whether the next decision of the alarm is overdue.
@@ -90,7 +90,7 @@ class Ring:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One row of the map: a predicate, or any.
+    """One row of the map: a group, or any.
 
     Args:
         name: its values.
@@ -112,9 +112,9 @@ class AlarmView:
     Args:
         name: of it.
         anchor: an identifier for links and for what is open on the page.
-        fields: what its predicates are made of.
-        rows: of the map, the one of any predicate first.
-        more: how many further predicates rang.
+        fields: what its groups are made of.
+        rows: of the map, the one of any group first.
+        more: how many further groups rang.
         first: start of the oldest window shown; empty where there is none.
         last: end of the newest.
         counts: windows by what became of them, in words.
@@ -208,7 +208,7 @@ def _is_overdue(standing: Standing, health: Health) -> bool:
 
 
 def _ring(notice: Notice, timezone: str, *, old: bool) -> Ring:
-    said = notice.predicate | ({"severity": notice.severity} if notice.severity else {})
+    said = notice.group | ({"severity": notice.severity} if notice.severity else {})
     values = tuple((_value(field), _value(value)) for field, value in said.items())
     since = _local(notice.since, timezone)
     told = tuple(_value(text, _LONGEST_TEXT) for text in notice.annotations.values())
@@ -217,9 +217,9 @@ def _ring(notice: Notice, timezone: str, *, old: bool) -> Ring:
 
 def _alarm(standing: Standing, health: Health, board: Board, timezone: str) -> AlarmView:
     seen, strips = standing.seen, Strips(standing.seen)
-    named = _predicates(standing, strips)
-    shown = named[: board.predicates]
-    firing = {tuple(notice.predicate.items()) for notice in standing.firing}
+    named = _groups(standing, strips)
+    shown = named[: board.groups]
+    firing = {tuple(notice.group.items()) for notice in standing.firing}
     rows = [_row("any", strips.any(), seen, timezone, fires=bool(firing))] if seen else []
     rows += [
         _row(_name(each), strips.of(each), seen, timezone, fires=each in firing) for each in shown
@@ -240,12 +240,12 @@ def _alarm(standing: Standing, health: Health, board: Board, timezone: str) -> A
     )
 
 
-def _predicates(standing: Standing, strips: Strips) -> list[Predicate]:
+def _groups(standing: Standing, strips: Strips) -> list[Group]:
     """Return whoever rang in the windows shown, or rings: first what rings, then by rings."""
-    firing = {tuple(notice.predicate.items()) for notice in standing.firing}
+    firing = {tuple(notice.group.items()) for notice in standing.firing}
     found = {each for each in {*strips.rang, *firing} if each}  # without a group it is "any"
 
-    def order(each: Predicate) -> tuple[bool, int, Predicate]:
+    def order(each: Group) -> tuple[bool, int, Group]:
         return each not in firing, -len(strips.rang.get(each, ())), each
 
     return sorted(found, key=order)
@@ -343,8 +343,8 @@ def _span(start_ms: int, end_ms: int, timezone: str) -> str:
     return f"{start} to {end.partition(' ')[2] if same else end}"
 
 
-def _name(predicate: Predicate) -> str:
-    return ", ".join(_value(value) for _, value in predicate) or "all"
+def _name(group: Group) -> str:
+    return ", ".join(_value(value) for _, value in group) or "all"
 
 
 def _value(text: str, longest: int = _LONGEST_VALUE) -> str:

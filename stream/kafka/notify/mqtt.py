@@ -1,4 +1,4 @@
-"""MQTT: a retained state a predicate, and what Home Assistant finds by itself.
+"""MQTT: a retained state a group, and what Home Assistant finds by itself.
 
 ::
 
@@ -55,10 +55,10 @@ def topic_of(first: str, notice: Notice) -> str:
 
     Args:
         first: level of all topics.
-        notice: of a predicate, or a denial.
+        notice: of a group, or a denial.
     """
     kind = "denied" if notice.status == "denied" else "alarms"
-    values = map(escaped, notice.predicate.values())
+    values = map(escaped, notice.group.values())
     return "/".join((first, kind, escaped(notice.query), *values))
 
 
@@ -170,7 +170,7 @@ class MqttTarget(Target):
         """Tell Home Assistant of a sensor."""
         place = f"{self._settings.discovery}/binary_sensor/tocsin_{notice.fingerprint}/config"
         told = {
-            "name": ", ".join(notice.predicate.values()) or notice.query,
+            "name": ", ".join(notice.group.values()) or notice.query,
             "unique_id": f"tocsin_{notice.fingerprint}",
             "device_class": "problem",
             "state_topic": topic,

@@ -184,7 +184,7 @@ def _labels(notice: Notice) -> dict[str, str]:
         named = {"alertname": _DENIED, "alarm": notice.query, "reason": reason}
     else:
         named = {"alertname": notice.query, "fingerprint": notice.fingerprint}
-    fields = {_label(name): value for name, value in notice.predicate.items()}
+    fields = {_label(name): value for name, value in notice.group.items()}
     return {**fields, **notice.labels, **named}
 
 

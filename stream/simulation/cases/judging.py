@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Check", "Verdict", "judged"]
 
-_LEFT_OUT: Final = ("repeats", "beyond_predicates", "beyond_events", "beyond_windows")
+_LEFT_OUT: Final = ("repeats", "beyond_groups", "beyond_events", "beyond_windows")
 _ESTIMATE: Final = "or add `sampled: 1000` for an estimate by draws of its mechanism"
 
 

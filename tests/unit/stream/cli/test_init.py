@@ -68,7 +68,7 @@ def test_every_template_rings_once(template: str, tmp_path: Path) -> None:
     said = re.search(r"from (\S+) (\S+) UTC on", made.stdout)
     assert said is not None
     due = (f"{said[1]}T{said[2]}:00.000Z", *TEMPLATES[template].groups[0])
-    assert due in {(alarm["window_start"], *alarm["predicate"].values()) for alarm in rang}
+    assert due in {(alarm["window_start"], *alarm["group"].values()) for alarm in rang}
     assert alarms in made.stdout
 
 
@@ -94,7 +94,7 @@ def test_options_go_into_the_file(tmp_path: Path) -> None:
     assert alarms.kafka.bootstrap == "kafka:9092"
     (query,) = alarms.queries.values()
     assert (query.feed.unit, query.feed.topic) == ("badge", "building.badges")
-    assert [each["floor"] for each in map(query.domain.predicate, range(2))] == ["north", "south"]
+    assert [each["floor"] for each in map(query.domain.group, range(2))] == ["north", "south"]
     assert query.calendar.schedule is None
     assert (alarms.budget.epsilon_max, alarms.budget.contribution.predicates_per_window) == (3, 1)
     assert "at the baseline 45 it fires" in made.stdout

@@ -11,7 +11,7 @@ from tests.support.commands import HOUR_MS, configuration, events, json_lines, t
 
 
 def _lobby(folder: Path) -> tuple[str, str]:
-    """Write 200 people who badge in the lab at 05:00 and go to the hall; one predicate a window."""
+    """Write 200 people who badge in the lab at 05:00 and go to the hall; one group a window."""
     path = configuration(
         folder, unit="user", epsilon_max="100", aggregate="COUNT(DISTINCT person) > 120"
     )
@@ -29,8 +29,8 @@ def test_it_answers_what_an_alarm_counts(tmp_path: Path) -> None:
     """People count in their first room only: the table says so, and how many were left out."""
     path, file = _lobby(tmp_path)
     lines = json_lines(tocsin("inspect", path, "--replay", file, "--json"))
-    (cell,) = [line for line in lines if "predicate" in line]
-    assert (cell["predicate"], cell["statistics"], cell["true"]) == ({"room": "lab"}, [200], True)
+    (cell,) = [line for line in lines if "group" in line]
+    assert (cell["group"], cell["statistics"], cell["true"]) == ({"room": "lab"}, [200], True)
     assert cell["thresholds"] == [121]
     (lost,) = [
         line["left_out"]
@@ -39,8 +39,8 @@ def test_it_answers_what_an_alarm_counts(tmp_path: Path) -> None:
     ]
     assert lost == {
         "repeats": 200,
-        "beyond_predicates": 200,
-        "people_beyond_predicates": 200,
+        "beyond_groups": 200,
+        "people_beyond_groups": 200,
         "beyond_events": 0,
         "people_beyond_events": 0,
         "beyond_windows": 0,
@@ -140,7 +140,7 @@ def test_what_is_shown_is_bounded(tmp_path: Path) -> None:
     """40 lines at most, and how to see the rest; --all shows every cell, as --json does."""
     path, file = _busy(tmp_path)
     command = ("inspect", path, "--replay", file)
-    cells = [line for line in json_lines(tocsin(*command, "--json")) if "predicate" in line]
+    cells = [line for line in json_lines(tocsin(*command, "--json")) if "group" in line]
     shown = tocsin(*command).stdout.splitlines()
     assert len(shown) <= 40
     assert shown[-1].startswith(f"{len(cells) - 30} more lines with --all; or less: --summary")
@@ -156,7 +156,7 @@ def test_groups_and_what_is_true_are_chosen(tmp_path: Path) -> None:
 
     def rooms(*options: str) -> list[str]:
         lines = json_lines(tocsin(*command, "--json", *options))
-        return [line["predicate"]["room"] for line in lines if "predicate" in line]
+        return [line["group"]["room"] for line in lines if "group" in line]
 
     assert rooms("--true-only") == ["r0"] * 40
     assert sorted(rooms("--group", "r0", "--group", "r58")) == ["r0"] * 40 + ["r58"]
@@ -174,4 +174,4 @@ def test_without_a_history_it_asks_from_when(tmp_path: Path) -> None:
     assert "--since" in tocsin("inspect", str(path), "--replay", file).stderr
     span = ("--since", "1970-01-01T05:00Z", "--until", "1970-01-01T06:00Z")
     lines = json_lines(tocsin("inspect", str(path), "--replay", file, "--json", *span))
-    assert [line["statistics"] for line in lines if "predicate" in line] == [[200]]
+    assert [line["statistics"] for line in lines if "group" in line] == [[200]]

@@ -40,7 +40,7 @@ def test_run_replays_to_json_lines_that_keep_their_schemas(tmp_path: Path) -> No
         jsonschema.validate(line, schema("alarm"))
     assert len(decisions) == 24
     at_five = [a for a in alarms if a["window_start"] == "1970-01-01T05:00:00.000Z"]
-    assert [alarm["predicate"] for alarm in at_five] == [{"room": "hall"}]
+    assert [alarm["group"] for alarm in at_five] == [{"room": "hall"}]
 
 
 def test_second_run_prints_the_same_and_draws_nothing(tmp_path: Path) -> None:

@@ -108,13 +108,13 @@ def test_events_are_what_count_counts(tmp_path: Path) -> None:
     file = tmp_path / "badges.jsonl"
     file.write_text("".join(f"{json.dumps(row)}\n" for row in rows), encoding="utf-8")
     lines = json_lines(tocsin("inspect", path, "--replay", str(file), "--json"))
-    counted = {line["predicate"]["room"]: line["statistics"][0] for line in lines if "true" in line}
+    counted = {line["group"]["room"]: line["statistics"][0] for line in lines if "true" in line}
     assert counted == {"lab": 150}
     left_out = next(line["left_out"] for line in lines if line.get("left_out", {}).get("repeats"))
     (feed,) = [line for line in lines if "feed" in line]
     dropped = {reason: found["rows"] for reason, found in feed["dropped"].items()}
     assert dropped == {"out_of_domain": 150}
-    reasons = {reason: left_out[reason] for reason in ("repeats", "beyond_predicates")}
+    reasons = {reason: left_out[reason] for reason in ("repeats", "beyond_groups")}
     listed = ", ".join(
         f'{{repeat: 150, person: "p{{i}}", room: {room}, n: 1, ts: {5 * HOUR_MS + step * 60_000}}}'
         for step, room in enumerate(rooms)

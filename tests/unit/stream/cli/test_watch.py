@@ -19,7 +19,7 @@ def alarm(hour: int) -> Alarm:
     return Alarm(
         alarm_id="1",
         query="crowd",
-        predicate={"room": "hall"},
+        group={"room": "hall"},
         window_start=HOURS[hour],
         window_end=HOURS[hour + 1],
         mechanism="tslm",

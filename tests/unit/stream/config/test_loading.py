@@ -131,14 +131,14 @@ alarms:
     assert query.max_age_ms == 1_209_600_000
 
 
-def test_thresholds_follow_the_order_of_predicates(tmp_path: Path) -> None:
-    """A table keyed by one of two group fields gives every predicate its own field's value."""
+def test_thresholds_follow_the_order_of_groups(tmp_path: Path) -> None:
+    """A table keyed by one of two group fields gives every group its own field's value."""
     text = edited(HAVING, "HAVING COUNT(*) > capacity[room]").replace(
         "tolerance: 9", "tolerance: 1"
     )
     text = text.replace("GROUP BY room,", "GROUP BY floor, room,")
     query = load(write(tmp_path, text), environ={}).queries["fire-code"]
-    cells = [query.domain.predicate(index) for index in range(len(query.domain))]
+    cells = [query.domain.group(index) for index in range(len(query.domain))]
     seats = {"lobby": 120, "lab": 80, "attic": 30}
     assert [cell["floor"] for cell in cells] == ["1", "1", "1", "2", "2", "2"]
     assert query.condition.atoms["a1"].thresholds.tolist() == [

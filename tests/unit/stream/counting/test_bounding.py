@@ -301,15 +301,15 @@ def without_cap(
     return reference.count(query, capped_at(budget, 99), log, indexes)
 
 
-def capped_at(budget: Budget, predicates: int) -> Budget:
-    """Return a budget with another cap on predicates."""
-    caps = replace(budget.contribution, predicates_per_window=predicates)
+def capped_at(budget: Budget, groups: int) -> Budget:
+    """Return a budget with another cap on groups."""
+    caps = replace(budget.contribution, predicates_per_window=groups)
     return replace(budget, contribution=caps)
 
 
 @pytest.mark.parametrize("outer", [False, True])
 @pytest.mark.parametrize("unit", PrivacyUnit)
-def test_groups_are_counted_whole_within_the_predicates_that_are_capped(
+def test_groups_are_counted_whole_within_the_groups_that_are_capped(
     unit: PrivacyUnit, outer: bool
 ) -> None:
     """As brute force has it, with duplicates and late rows; inner groups use up no cap."""

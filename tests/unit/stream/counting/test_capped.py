@@ -8,7 +8,7 @@ import pytest
 from stream.counting.bounding import Bounds, Capped, Contributions
 from stream.events.units import Units
 
-PREDICATES, EVENTS = 2, 2
+GROUPS, EVENTS = 2, 2
 
 
 def _rows(random: np.random.Generator, *, ids: bool) -> Contributions:
@@ -64,7 +64,7 @@ class _Walk:
         reached = self.cells.setdefault((unit, period), [])
         reached += [cell] if cell not in reached else []
         if reached.index(cell) >= bounds.predicates_per_window:
-            return "predicates"
+            return "groups"
         few = [
             s for s in new if bounds.distinct[s] or self.number[s, *place] <= bounds.events_per_cell
         ]
@@ -86,8 +86,8 @@ def _told(bounds: Bounds, rows: Contributions) -> Capped:
 
     return Capped(
         fates.count("repeat"),
-        fates.count("predicates"),
-        people("predicates"),
+        fates.count("groups"),
+        people("groups"),
         fates.count("events"),
         people("events"),
     )
@@ -101,13 +101,13 @@ def test_every_event_left_out_is_told_once(
 ) -> None:
     """The figures are those of a walk through the rows, and with what counts they are all rows."""
     random = np.random.default_rng(7)
-    bounds = Bounds(per_user, distinct, ids, PREDICATES, EVENTS)
+    bounds = Bounds(per_user, distinct, ids, GROUPS, EVENTS)
     lost = 0
     for _ in range(40):
         rows = _rows(random, ids=ids)
         found = bounds.capped(rows)
         assert found == _told(bounds, rows)
-        left = found.repeats + found.beyond_predicates + found.beyond_events
+        left = found.repeats + found.beyond_groups + found.beyond_events
         assert left + len(bounds.apply(rows)) == len(rows)
         lost += left
     assert lost or (not per_user and not ids and not all(distinct))

@@ -127,7 +127,7 @@ def test_cells_of_several_fields_number_as_the_domain_does() -> None:
         at = _positions(columns[name], values)
         cells = [cell * len(values) + int(here) for cell, here in zip(cells, at, strict=True)]
     for row in range(3):
-        named = domain.predicate(cells[row])
+        named = domain.group(cells[row])
         assert named == {
             "floor": str(columns["floor"][row]),
             "lit": str(columns["lit"][row]).lower(),
@@ -225,7 +225,7 @@ def test_memory_is_bounded_by_people_and_cells() -> None:
 
 
 def test_late_rows_in_a_large_domain_stay_small() -> None:
-    """A row in a domain of a million predicates costs no dense array, and a full one is exact."""
+    """A row in a domain of a million groups costs no dense array, and a full one is exact."""
     sums = Sums(1_000_000, 1)
     for cell in (999_999, 5, 999_999):
         sums.add(np.array([cell]), None)

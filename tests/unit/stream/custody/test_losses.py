@@ -1,4 +1,4 @@
-"""``tocsin ledger FILE losses``: what each predicate has lost, over alarms that share rows."""
+"""``tocsin ledger FILE losses``: what each group has lost, over alarms that share rows."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from accountant.errors import LedgerError
 from accountant.records import Request
 from stream.build import open_ledger
 from stream.config.loading import load
-from stream.custody.losses import predicate_losses
+from stream.custody.losses import group_losses
 from stream.decisions.registration import registration, terms_of
 from stream.model.alarms import scope_of
 from tests.support.commands import json_lines, tocsin
@@ -91,7 +91,7 @@ def ledger(alarms: Alarms) -> Iterator[Ledger]:
 
 def test_alarms_on_the_same_rooms_add_up_room_by_room(ledger: Ledger, alarms: Alarms) -> None:
     """A room loses what both alarms on rooms and the dearest cell of the third cost it."""
-    found = predicate_losses(alarms, ledger, alarms.queries["rooms"])
+    found = group_losses(alarms, ledger, alarms.queries["rooms"])
     assert found.units.tolist() == [1 + 5 + 4, 5 + 1 + 4]
     assert found.exact
     assert found.since_ms == 0
@@ -101,13 +101,13 @@ def test_rows_that_another_alarm_leaves_out_lose_nothing_to_it(
     ledger: Ledger, alarms: Alarms
 ) -> None:
     """A visitor is no row of the alarm on staff; one of staff sits in either room, never in two."""
-    found = predicate_losses(alarms, ledger, alarms.queries["staff"])
+    found = group_losses(alarms, ledger, alarms.queries["staff"])
     assert found.units.tolist() == [4 + 6, 0]
 
 
 def test_another_instant_has_its_own_losses(ledger: Ledger, alarms: Alarms) -> None:
     """Events of an hour in which nothing was settled have lost nothing."""
-    found = predicate_losses(alarms, ledger, alarms.queries["rooms"], HOUR_MS)
+    found = group_losses(alarms, ledger, alarms.queries["rooms"], HOUR_MS)
     assert found.units.tolist() == [0, 0]
 
 
@@ -115,15 +115,15 @@ def test_charges_of_another_configuration_concern_every_row(ledger: Ledger, plac
     """Once an alarm has changed, its old cells are not read as the new ones."""
     place.write_text(CONFIG.replace("> 9", "> 10"))
     changed = load(place, environ={})
-    found = predicate_losses(changed, ledger, changed.queries["rooms"], 0)
+    found = group_losses(changed, ledger, changed.queries["rooms"], 0)
     assert found.units.tolist() == [1 + 5 + 4, 5 + 5 + 4]
 
 
 @pytest.mark.usefixtures("ledger")
-def test_the_command_lists_every_predicate(place: Path) -> None:
+def test_the_command_lists_every_group(place: Path) -> None:
     """As JSON lines, and as a table of the dearest."""
     lines = json_lines(tocsin("ledger", str(place), "losses", "rooms", "--json"))
-    assert [line["predicate"] for line in lines] == [{"room": "lab"}, {"room": "office"}]
+    assert [line["group"] for line in lines] == [{"room": "lab"}, {"room": "office"}]
     assert {line["epsilon"] for line in lines} == {"0.00000000001"}
     shown = tocsin("ledger", str(place), "losses", "rooms").output
     assert "lab" in shown

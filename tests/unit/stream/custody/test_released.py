@@ -139,7 +139,7 @@ def _edits(records: Sequence[Record]) -> Iterator[tuple[str, list[Record]]]:
     alarm = next(one for one in records if isinstance(one, Alarm) and one.sequence == ONE)
     key = WindowKey(from_iso_utc(alarm.window_end), alarm.query, from_iso_utc(alarm.window_start))
     other = {"room": "lab"}
-    moved = msgspec.structs.replace(alarm, predicate=other, alarm_id=alarm_id(key, other))
+    moved = msgspec.structs.replace(alarm, group=other, alarm_id=alarm_id(key, other))
     yield "alarm of another room", [moved if one is alarm else one for one in records]
     yield "alarm added", [*records, moved]
     yield (

@@ -73,7 +73,7 @@ def edits(records: list[Record]) -> Iterator[tuple[str, list[Record]]]:
             {"noisy_panes": "panes-00000000"},
             {"count_id": "0" * 32},
             {"window_end": "1970-01-01T00:00:00.000Z"},
-            {"predicate": {"room": "attic"}},
+            {"group": {"room": "attic"}},
         ):
             other = msgspec.structs.replace(one, **change)
             yield f"{change} {ringing}", [*records[:at], other, *records[at + 1 :]]

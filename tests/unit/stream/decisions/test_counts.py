@@ -54,11 +54,11 @@ def counted(decisions: list[StoredDecision]) -> list[CountRecord]:
 
 
 def test_a_count_is_what_the_noisy_panes_add_up_to(tmp_path: Path) -> None:
-    """Of the alarm that releases them alone, of each predicate, with its noise and its panes."""
+    """Of the alarm that releases them alone, of each group, with its noise and its panes."""
     alarms = configured(tmp_path, COUNTED, SILENT, rooms=ROOMS, until="00:04")
     noise = GivenNoise(np.array([0, -9, 5, 0, -7, 1, 100, 0], dtype=np.int64))
     left = counted(decided(alarms, rows(tmp_path, (4, 0, 9, 2), ROOMS), noise=noise))
-    assert [(one.query, one.predicate["room"], one.count) for one in left] == [
+    assert [(one.query, one.group["room"], one.count) for one in left] == [
         ("counted", "hall", 13 + 0 + 5 - 7),
         ("counted", "lab", 13 - 9 + 0 + 1),
         ("counted", "hall", 11 + 5 - 7 + 100),
@@ -200,14 +200,14 @@ def test_sums_are_in_the_fields_own_unit(
 def test_counts_are_named_as_the_domain_numbers_them(
     tmp_path: Path, values: tuple[tuple[str, ...], ...]
 ) -> None:
-    """Of several fields, and of none, which is one predicate over everything."""
+    """Of several fields, and of none, which is one group over everything."""
     domain = Domain(("a", "b")[: len(values)], values)
     query = replace(configured(tmp_path, COUNTED).queries["counted"], domain=domain)
     noisy = np.arange(len(domain), dtype=np.int64)[None]
     found = counts_of(query, cast("PaneOperator", Noise()), noisy)
     assert found is not None
-    named = [(domain.predicate(cell), cell) for cell in range(len(domain))]
-    assert list(found.by_predicate()) == named
+    named = [(domain.group(cell), cell) for cell in range(len(domain))]
+    assert list(found.by_group()) == named
 
 
 def test_others_are_stored_as_before(tmp_path: Path) -> None:

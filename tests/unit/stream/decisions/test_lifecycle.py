@@ -43,14 +43,14 @@ def rang(number: int, room: str = "hall") -> Alarm:
 
 
 def moved(state: State, number: int, what: str, terms: Lifecycle) -> tuple[State, list[str]]:
-    """Return the state after a window of one predicate, and what was said."""
+    """Return the state after a window of one group, and what was said."""
     alarms = [rang(number)] if what == RING else []
     state, notices = step(state, decided(number, what), alarms, terms, whole=what != LOST)
     return state, [notice.status for notice in notices]
 
 
 def firing(past: Sequence[str], terms: Lifecycle) -> bool:
-    """Tell whether a predicate fires after these windows: the definition, from the whole past."""
+    """Tell whether a group fires after these windows: the definition, from the whole past."""
     answered: list[bool] = []
     fires, begin, silent_since = False, 0, 0
     for what in past:
@@ -178,15 +178,15 @@ def test_copies_and_other_ledgers_pasts_change_nothing() -> None:
     assert len(step(state, decided(6, RING, ledger="other"), twice, terms)[1]) == 1
 
 
-def test_predicates_do_not_touch_each_other() -> None:
+def test_groups_do_not_touch_each_other() -> None:
     """One fires while another rings for the first time; each has a mark that stays."""
     terms, state, said = Lifecycle(2, 2, 1), State(), []
     for number, rooms in enumerate([["hall"], ["hall", "lab"], ["lab"], []]):
         alarms = [rang(number, room) for room in rooms]
         state, notices = step(state, decided(number, RING), alarms, terms)
-        said.append([(notice.predicate["room"], notice.status) for notice in notices])
+        said.append([(notice.group["room"], notice.status) for notice in notices])
         for notice in notices:
-            assert notice.fingerprint == fingerprint("crowd", notice.predicate)
+            assert notice.fingerprint == fingerprint("crowd", notice.group)
     assert said == [
         [],
         [("hall", "firing")],
@@ -231,7 +231,7 @@ def test_a_template_has_plain_known_fields(template: str) -> None:
 
 
 def test_ids_tell_windows_and_statuses_apart_and_are_the_same_for_copies() -> None:
-    """An id is a function of predicate, window and status."""
+    """An id is a function of group, window and status."""
     ids = set()
     for what in (RING, DENIED):
         for number in (0, 1):

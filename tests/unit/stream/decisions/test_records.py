@@ -36,13 +36,13 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 WINDOW = {"window_start": "2024-05-01T09:00:00.000Z", "window_end": "2024-05-01T10:00:00.000Z"}
 
 
-def an_alarm(predicate: dict[str, str] | None = None) -> Alarm:
+def an_alarm(group: dict[str, str] | None = None) -> Alarm:
     """An alarm as a decision would release it."""
-    predicate = {"room": "2.14"} if predicate is None else predicate
+    group = {"room": "2.14"} if group is None else group
     return Alarm(
-        alarm_id=alarm_id(KEY, predicate),
+        alarm_id=alarm_id(KEY, group),
         query=KEY.query,
-        predicate=predicate,
+        group=group,
         mechanism="tslm",
         max_fnr=0.05,
         tolerance="9",
@@ -98,9 +98,9 @@ def test_the_schemas_are_schemas(kind: Any) -> None:
 
 
 @given(st.dictionaries(TEXT, TEXT, max_size=3))
-def test_alarms_obey_their_schema(predicate: dict[str, str]) -> None:
+def test_alarms_obey_their_schema(group: dict[str, str]) -> None:
     """Every alarm is valid under the published schema and comes back unchanged."""
-    alarm = an_alarm(predicate)
+    alarm = an_alarm(group)
     validate(json.loads(encode(alarm)), "alarm")
     assert decode_alarm(encode(alarm)) == alarm
 
@@ -163,7 +163,7 @@ def test_denials_cost_nothing() -> None:
 
 
 def test_alarm_ids_differ() -> None:
-    """Another query, window or predicate gives another id; the id itself never changes."""
+    """Another query, window or group gives another id; the id itself never changes."""
     keys = [
         KEY,
         WindowKey(KEY.end_ms, "other", KEY.start_ms),
@@ -171,10 +171,10 @@ def test_alarm_ids_differ() -> None:
         WindowKey(KEY.end_ms, KEY.query, KEY.start_ms + 1),
     ]
     identities = {alarm_id(key, {"room": "2.14"}) for key in keys}
-    identities |= {alarm_id(KEY, predicate) for predicate in ({}, {"room": "2"}, {"hall": "2.14"})}
+    identities |= {alarm_id(KEY, group) for group in ({}, {"room": "2"}, {"hall": "2.14"})}
     assert len(identities) == 7
     turned = [dict(pairs) for pairs in ((("a", "1"), ("b", "2")), (("b", "2"), ("a", "1")))]
-    assert len({alarm_id(KEY, predicate) for predicate in turned}) == 1
+    assert len({alarm_id(KEY, group) for group in turned}) == 1
     # Fixed: subscribers recognise copies across releases of Tocsin.
     assert alarm_id(KEY, {"room": "2.14"}) == "0ceb7aa765b3ba0150958d74f4b51653"
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 from stream.metrics.counts import CountFamilies
-from stream.metrics.rang import MOST_PREDICATES
+from stream.metrics.fired import MOST_GROUPS
 from stream.model.feeds import Domain
 from tests.support.measured import decided, denied, fresh_metrics, page_text, sample_value
 
-NAME = "tocsin_predicate_noisy_value"
+NAME = "tocsin_group_noisy_value"
 DEVIATION = "tocsin_noisy_value_standard_deviation"
 ROOMS = ("r1", "r2", "r3")
 RELEASED = [({"room": room}, count, 1.5) for room, count in zip(ROOMS, (-4, 0, 120), strict=True)]
@@ -20,8 +20,8 @@ def test_a_window_shows_its_counts_and_a_denied_one_none() -> None:
     metrics = fresh_metrics()
 
     def shown() -> list[float]:
-        values = [sample_value(metrics.public, NAME, query="crowd", predicate=r) for r in ROOMS]
-        values.append(sample_value(metrics.public, DEVIATION, query="crowd"))
+        values = [sample_value(metrics.public, NAME, alarm="crowd", group=r) for r in ROOMS]
+        values.append(sample_value(metrics.public, DEVIATION, alarm="crowd"))
         return [value for value in values if value is not None]
 
     assert len(shown()) == 4
@@ -42,11 +42,11 @@ def test_a_window_shows_its_counts_and_a_denied_one_none() -> None:
 def test_of_a_large_domain_the_first_have_a_series() -> None:
     """The same ones before and after a window, however large their counts."""
     families = CountFamilies({"q": Domain(("n",), (tuple(map(str, range(900))),))})
-    wanted = [str(n) for n in range(MOST_PREDICATES)]
+    wanted = [str(n) for n in range(MOST_GROUPS)]
 
     def labels() -> list[str]:
         counts, _ = families.collect()
-        return [sample.labels["predicate"] for sample in counts.samples]
+        return [sample.labels["group"] for sample in counts.samples]
 
     assert labels() == wanted
     families.released("q", [({"n": str(n)}, n, 1.0) for n in range(900)])

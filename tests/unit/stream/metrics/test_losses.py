@@ -1,4 +1,4 @@
-"""Realised losses on the custodian's page: the dearest predicates."""
+"""Realised losses on the custodian's page: the dearest groups."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from accountant.costs.minentropy import min_entropy
 from accountant.errors import DependencyError
 from accountant.loss.gaussian import Gaussian
 from accountant.units import Contribution, PrivacyUnit
-from stream.metrics.losses import LossFamilies, dearest, predicate_label
+from stream.metrics.losses import LossFamilies, costliest, group_label
 from stream.metrics.registries import Metrics
 from stream.model.alarms import Budget
 from stream.model.feeds import Domain
@@ -24,7 +24,7 @@ from stream.model.losses import shown_entropy
 from tests.support.measured import (
     MICRO,
     PLANS,
-    PredicateLosses,
+    GroupLosses,
     fresh_metrics,
     page_text,
     sample_value,
@@ -39,21 +39,21 @@ BUDGET = Budget(PrivacyUnit.EVENT, Fraction(4), None, Contribution())
 
 
 def test_realised_losses_are_shown_in_epsilon() -> None:
-    """The dearest predicate, the min-entropy, and each dear predicate."""
+    """The dearest group, the min-entropy, and each dear group."""
     metrics = fresh_metrics()
-    metrics.realised(PredicateLosses(crowd=[3_000_000, 0, 500_000]))
+    metrics.realised(GroupLosses(crowd=[3_000_000, 0, 500_000]))
     custodian = metrics.custodian
-    assert sample_value(custodian, "tocsin_expost_epsilon_max", query="crowd") == 3
-    assert sample_value(custodian, "tocsin_expost_epsilon_max", query="quiet") == 0
-    assert sample_value(custodian, "tocsin_expost_complete", query="crowd") == 1
-    assert _series(custodian, "tocsin_predicate_epsilon") == {
+    assert sample_value(custodian, "tocsin_realised_epsilon_max", alarm="crowd") == 3
+    assert sample_value(custodian, "tocsin_realised_epsilon_max", alarm="quiet") == 0
+    assert sample_value(custodian, "tocsin_realised_complete", alarm="crowd") == 1
+    assert _series(custodian, "tocsin_group_realised_epsilon") == {
         ("crowd", "r1"): 3.0,
         ("crowd", "r3"): 0.5,
     }
     exact = min_entropy([3, 0, 0.5])
-    normalised = sample_value(custodian, "tocsin_min_entropy_normalised", query="crowd")
+    normalised = sample_value(custodian, "tocsin_min_entropy_normalised", alarm="crowd")
     assert normalised == shown_entropy(exact.normalised)
-    assert sample_value(custodian, "tocsin_min_entropy_normalised", query="quiet") == pytest.approx(
+    assert sample_value(custodian, "tocsin_min_entropy_normalised", alarm="quiet") == pytest.approx(
         1
     )
 
@@ -66,25 +66,25 @@ def test_gaussian_losses_are_shown_as_an_epsilon_at_the_delta() -> None:
     costs = np.array([promise.wall_units, half, half + 2], dtype=np.int64)
     families.show([Realised("q", 0, None, 1, costs, True)])
     assert {family.name for family in families.collect()} == {
-        "tocsin_expost_epsilon_max",
-        "tocsin_expost_complete",
-        "tocsin_predicate_epsilon",
+        "tocsin_realised_epsilon_max",
+        "tocsin_realised_complete",
+        "tocsin_group_realised_epsilon",
     }
-    assert max(_samples(families, "tocsin_predicate_epsilon").values()) == pytest.approx(4)
+    assert max(_samples(families, "tocsin_group_realised_epsilon").values()) == pytest.approx(4)
 
 
 def test_an_incomplete_sum_is_marked() -> None:
     """The custodian sees that compacted charges, or those still to be unpacked, are missing."""
     metrics = fresh_metrics()
-    metrics.realised(PredicateLosses(complete=False))
-    assert sample_value(metrics.custodian, "tocsin_expost_complete", query="crowd") == 0
+    metrics.realised(GroupLosses(complete=False))
+    assert sample_value(metrics.custodian, "tocsin_realised_complete", alarm="crowd") == 0
 
 
 def test_realised_losses_are_read_now_and_then() -> None:
     """However often it is called, the ledger is asked every fifteen seconds, each query once."""
     now_s = [100.0]
     metrics = Metrics(two_alarms(), PLANS, monotonic_s=lambda: now_s[0])
-    losses = PredicateLosses()
+    losses = GroupLosses()
     for second, asked in ((0, 2), (1, 2), (14.9, 2), (15, 4), (16, 4), (1e6, 6)):
         now_s[0] = 100 + second
         metrics.realised(losses)
@@ -95,24 +95,24 @@ def test_a_ledger_out_of_reach_leaves_what_was_shown() -> None:
     """An error passes through, and the next call asks again."""
     now_s = [0.0]
     metrics = Metrics(two_alarms(), PLANS, monotonic_s=lambda: now_s[0])
-    metrics.realised(PredicateLosses())
+    metrics.realised(GroupLosses())
     shown, now_s[0] = page_text(metrics.custodian), 15.0
     with pytest.raises(DependencyError):
-        metrics.realised(PredicateLosses(away=True))
+        metrics.realised(GroupLosses(away=True))
     assert page_text(metrics.custodian) == shown
-    metrics.realised(PredicateLosses(crowd=[9, 9, 9]))
+    metrics.realised(GroupLosses(crowd=[9, 9, 9]))
     assert page_text(metrics.custodian) != shown
 
 
 def test_labels_stay_bounded_whatever_becomes_dear() -> None:
-    """After many readings there are twenty predicates, those of the last one, and no others."""
+    """After many readings there are twenty groups, those of the last one, and no others."""
     rng = np.random.default_rng(7)
     families = LossFamilies(_domains(1_000), BUDGET)
     lines = set()
     for _ in range(50):
         costs = rng.integers(0, 30, 1_000) * MICRO
         families.show([Realised("q", 0, None, 1, costs, True)])
-        shown = _samples(families, "tocsin_predicate_epsilon")
+        shown = _samples(families, "tocsin_group_realised_epsilon")
         order = sorted(range(1_000), key=lambda cell: (-costs[cell], cell))
         assert list(shown) == [f"r{cell}" for cell in order[:20]]
         lines.add(sum(len(family.samples) for family in families.collect()))
@@ -126,26 +126,26 @@ def test_labels_stay_bounded_whatever_becomes_dear() -> None:
 def test_the_dearest_are_those_of_a_full_sort(costs: list[int], most: int) -> None:
     """Ties go to the lowest cell, and who lost nothing is not among them."""
     order = sorted((cell for cell, cost in enumerate(costs) if cost), key=lambda c: (-costs[c], c))
-    assert dearest(np.array(costs, dtype=np.int64), most) == order[:most]
+    assert costliest(np.array(costs, dtype=np.int64), most) == order[:most]
 
 
 @pytest.mark.parametrize("levels", [1, 12, 10**6])
-def test_a_hundred_thousand_predicates_are_ranked_quickly(levels: int) -> None:
+def test_a_hundred_thousand_groups_are_ranked_quickly(levels: int) -> None:
     """The twenty dearest of 100,000 take a few milliseconds, equal or all different."""
     costs = np.random.default_rng(3).integers(1, levels + 1, 100_000)
-    assert len(dearest(costs)) == 20
-    assert steps(lambda: dearest(costs)) < 500_000
+    assert len(costliest(costs)) == 20
+    assert steps(lambda: costliest(costs)) < 500_000
 
 
-def test_no_two_predicates_share_a_label() -> None:
+def test_no_two_groups_share_a_label() -> None:
     """Two equal series would make Prometheus refuse the whole page."""
     values = ("a", "a, b", "a\\", "b", ", b", "\\, b")
     two = Domain(fields=("x", "y"), values=(values, values))
-    labels = [predicate_label(two, cell) for cell in range(len(two))]
+    labels = [group_label(two, cell) for cell in range(len(two))]
     assert len(set(labels)) == len(labels)
     one = Domain(fields=("x",), values=(values,))
-    assert [predicate_label(one, cell) for cell in range(len(one))] == list(values)
-    assert predicate_label(Domain(fields=(), values=()), 0) == "(all)"
+    assert [group_label(one, cell) for cell in range(len(one))] == list(values)
+    assert group_label(Domain(fields=(), values=()), 0) == "(all)"
 
 
 def _domains(cells: int) -> dict[str, Domain]:
@@ -156,7 +156,7 @@ def _samples(families: LossFamilies, name: str) -> dict[str, float]:
     """Return a family's samples by their second label."""
     found = [family for family in families.collect() if family.name == name]
     return {
-        next(value for label, value in sample.labels.items() if label != "query"): sample.value
+        next(value for label, value in sample.labels.items() if label != "alarm"): sample.value
         for sample in found[0].samples
     }
 

@@ -27,7 +27,7 @@ from tests.support.measured import (
     HOUR_MS,
     MICRO,
     PLANS,
-    PredicateLosses,
+    GroupLosses,
     decided,
     denied,
     fresh_metrics,
@@ -107,7 +107,7 @@ def _run(
         metrics.held("badges", count % 4, "reading" if count else "end")
     metrics.events_dropped("badges", drops)
     metrics.ledger(ledger_status(spent=len(reads) * MICRO))
-    metrics.realised(PredicateLosses(crowd=[len(reads), sum(reads) + 1, 0], quiet=[len(drops)] * 3))
+    metrics.realised(GroupLosses(crowd=[len(reads), sum(reads) + 1, 0], quiet=[len(drops)] * 3))
     metrics.appended("badges", sum(reads))
     metrics.journal({"ClockError": Happened(len(reads), sum(reads))})
     for decision in _RELEASED:
@@ -181,10 +181,10 @@ class _Exact(Metrics):
         self._seen += count
 
     def published(
-        self, decision: Any, cut_to_alarm_s: Any, rang: Any = (), counts: Any = ()
+        self, decision: Any, window_close_to_alarm_s: Any, rang: Any = (), counts: Any = ()
     ) -> None:
-        exact = [(predicate, self._seen, deviation) for predicate, _, deviation in counts]
-        super().published(decision, cut_to_alarm_s, rang, exact)
+        exact = [(group, self._seen, deviation) for group, _, deviation in counts]
+        super().published(decision, window_close_to_alarm_s, rang, exact)
 
 
 class _LateSeries(Metrics):
@@ -220,7 +220,7 @@ _PRIVATE_CALLS: dict[str, Callable[[Metrics], None]] = {
     "held": lambda m: m.held("badges", 0, "transaction"),
     "shared_out": lambda m: m.shared_out(),
     "ledger": lambda m: m.ledger(ledger_status(spent=5)),
-    "realised": lambda m: m.realised(PredicateLosses()),
+    "realised": lambda m: m.realised(GroupLosses()),
     "appended": lambda m: m.appended("badges", 1_000),
     "answered": lambda m: m.answered(KAFKA),
     "stopping": lambda m: m.stopping(),
@@ -260,13 +260,13 @@ def test_public_values_follow_from_configuration_and_decisions() -> None:
     for decision in _RELEASED:
         metrics.published(decision, None)
     public = metrics.public
-    assert sample_value(public, "tocsin_plan_epsilon", query="crowd") == 1.386295
+    assert sample_value(public, "tocsin_plan_epsilon", alarm="crowd") == 1.386295
     assert sample_value(public, "tocsin_budget_epsilon_max") == 4
-    assert sample_value(public, "tocsin_decisions_total", query="crowd", outcome="decided") == 2
-    assert sample_value(public, "tocsin_decisions_total", query="crowd", outcome="denied") == 1
-    assert sample_value(public, "tocsin_alarms_total", query="crowd") == 3
-    assert sample_value(public, "tocsin_alarms_total", query="quiet") == 0
-    assert sample_value(public, "tocsin_window_end_timestamp_seconds", query="crowd") == 3 * 3600
+    assert sample_value(public, "tocsin_decisions_total", alarm="crowd", outcome="decided") == 2
+    assert sample_value(public, "tocsin_decisions_total", alarm="crowd", outcome="denied") == 1
+    assert sample_value(public, "tocsin_alarms_total", alarm="crowd") == 3
+    assert sample_value(public, "tocsin_alarms_total", alarm="quiet") == 0
+    assert sample_value(public, "tocsin_window_end_timestamp_seconds", alarm="crowd") == 3 * 3600
 
 
 def test_a_budget_of_another_promise_is_not_shown() -> None:
@@ -286,7 +286,7 @@ def test_what_the_ledger_says_of_windows_is_shown_as_timestamps() -> None:
     metrics = fresh_metrics()
     custodian = metrics.custodian
     for reason in DENIALS:
-        labels = {"query": "crowd", "reason": reason}
+        labels = {"alarm": "crowd", "reason": reason}
         assert sample_value(custodian, "tocsin_denied_timestamp_seconds", **labels) == 0
     metrics.ledger(
         ledger_status(
@@ -294,9 +294,9 @@ def test_what_the_ledger_says_of_windows_is_shown_as_timestamps() -> None:
             denied_at_ms={"budget": 14_400_250},
         )
     )
-    labels = {"query": "crowd", "reason": "budget"}
+    labels = {"alarm": "crowd", "reason": "budget"}
     assert sample_value(custodian, "tocsin_denied_timestamp_seconds", **labels) == 14_400.25
-    assert sample_value(custodian, "tocsin_window_due_timestamp_seconds", query="crowd") == 21_600
+    assert sample_value(custodian, "tocsin_window_due_timestamp_seconds", alarm="crowd") == 21_600
 
 
 def test_a_replayed_feed_is_never_late() -> None:
@@ -307,7 +307,7 @@ def test_a_replayed_feed_is_never_late() -> None:
     metrics = Metrics(replace(alarms, feeds={"badges": feed}, queries=queries), PLANS)
     metrics.ledger(ledger_status())
     custodian = metrics.custodian
-    assert sample_value(custodian, "tocsin_window_due_timestamp_seconds", query="crowd") is None
+    assert sample_value(custodian, "tocsin_window_due_timestamp_seconds", alarm="crowd") is None
 
 
 def test_a_full_day_is_not_held_against_the_next() -> None:

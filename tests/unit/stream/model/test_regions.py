@@ -261,7 +261,7 @@ def test_the_group_keeps_to_its_domain() -> None:
     cells = list(cells_of(asked))
     assert len(cells) == len(asked.domain)
     for index, cell in enumerate(cells):
-        assert tuple(map(str, cell)) == tuple(asked.domain.predicate(index).values())
+        assert tuple(map(str, cell)) == tuple(asked.domain.group(index).values())
         assert region_of(asked).contains(
             {"feed": "badges", **dict(zip(group_by_of(asked), cell, strict=True))}
         )

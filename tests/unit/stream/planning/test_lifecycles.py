@@ -31,7 +31,7 @@ TERMS = [
 
 
 def fired(terms: Lifecycle, past: Sequence[bool]) -> int:
-    """Return how often a predicate fires in these windows."""
+    """Return how often a group fires in these windows."""
     state, count = State(), 0
     for number, ring in enumerate(past):
         alarms = [alarm_of(number, {"room": "hall"})] if ring else []

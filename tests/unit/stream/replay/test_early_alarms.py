@@ -30,7 +30,7 @@ EVENT: dict[str, Any] = {"unit": "event", "window": WINDOW}
 
 def rang(one: Harness, decision: StoredDecision) -> list[str]:
     """Return the rooms that ring at a step."""
-    return [alarm.predicate["room"] for alarm in alarm_records(one.query, decision)]
+    return [alarm.group["room"] for alarm in alarm_records(one.query, decision)]
 
 
 def lacking(one: Harness, step: int) -> None:

@@ -53,10 +53,10 @@ def shown(path: str, lines: list[dict[str, Any]]) -> Counted:
         own = found[query.id, start_ms, False]
         if query.reference is not None:
             found[query.id, start_ms, True]  # there, and empty
-        if "predicate" not in line:
+        if "group" not in line:
             continue
-        cells = [query.domain.predicate(cell) for cell in range(len(query.domain))]
-        cell = cells.index(line["predicate"])
+        cells = [query.domain.group(cell) for cell in range(len(query.domain))]
+        cell = cells.index(line["group"])
         for at, value in enumerate(line["statistics"]):
             if value:
                 own[at * len(cells) + cell] = value
@@ -130,7 +130,7 @@ def _two_feeds(folder: Path) -> tuple[str, list[str]]:
 
 @pytest.mark.parametrize("made", [_office, _retail, _event_unit, _two_feeds])
 def test_what_is_shown_is_what_is_decided(tmp_path: Path, stored: Counted, made: Any) -> None:
-    """Every window, predicate and reference agrees with the partials of a replay of the files."""
+    """Every window, group and reference agrees with the partials of a replay of the files."""
     path, files = made(tmp_path)
     given = [word for file in files for word in ("--replay", file)]
     lines = json_lines(tocsin("inspect", path, *given, "--json"))

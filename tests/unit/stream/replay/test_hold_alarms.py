@@ -41,7 +41,7 @@ def hold(minutes: int, *more: str, **settings: Any) -> dict[str, Any]:
 
 def rooms(one: Harness, decision: StoredDecision) -> str:
     """Return the rooms that fired."""
-    return "".join(each.predicate["room"] for each in alarm_records(one.query, decision))
+    return "".join(each.group["room"] for each in alarm_records(one.query, decision))
 
 
 def paid(one: Harness, key: WindowKey) -> list[int]:

@@ -98,9 +98,9 @@ def configured(
     return str(path)
 
 
-def user(predicates: int = 1, *, epsilon_max: int = 100) -> str:
-    """Return a budget of people with a cap on predicates."""
-    return USER.format(epsilon_max, f"max_groups_per_window: {predicates}, max_events_per_group: 2")
+def user(groups: int = 1, *, epsilon_max: int = 100) -> str:
+    """Return a budget of people with a cap on groups."""
+    return USER.format(epsilon_max, f"max_groups_per_window: {groups}, max_events_per_group: 2")
 
 
 def query_of(path: str) -> Query:
@@ -142,8 +142,8 @@ FULL = crowded(("east", "r1"), ("east", "r3"), ("west", "r2"))
 def fired(path: str, events: str) -> set[tuple[int, str]]:
     """Replay, and return hours and buildings of alarms."""
     found = json_lines(tocsin("run", path, "--replay", events, "--json"))
-    alarms = [line for line in found if "predicate" in line]
-    return {(int(x["window_start"][11:13]), ",".join(x["predicate"].values())) for x in alarms}
+    alarms = [line for line in found if "group" in line]
+    return {(int(x["window_start"][11:13]), ",".join(x["group"].values())) for x in alarms}
 
 
 @pytest.mark.parametrize(
@@ -221,8 +221,8 @@ def test_one_person_in_every_group_moves_one_step(tmp_path: Path, unit: str, cap
         )
         cells = np.zeros((24, len(query.counted)), np.int64)
         for line in lines:
-            if line.get("alarm") and "predicate" in line:
-                at = [query.counted.predicate(c) for c in range(6)].index(line["predicate"])
+            if line.get("alarm") and "group" in line:
+                at = [query.counted.group(c) for c in range(6)].index(line["group"])
                 cells[int(line["window_start"][11:13]), at] = line["statistics"][0]
         return cells
 

@@ -298,7 +298,7 @@ def test_late_alarms_carry_the_window_they_are_about(tmp_path: Path) -> None:
         decisions = [one.decide(0, [low] * ROOMS)]
         decisions += [one.decide(window) for window in range(1, 300)]
         late = [
-            (alarm.window_start, alarm.predicate["room"], each.key.start_ms)
+            (alarm.window_start, alarm.group["room"], each.key.start_ms)
             for each in decisions
             for alarm in alarm_records(one.query, each)
         ]

@@ -137,9 +137,9 @@ def run(folder: Path, budget: str, *alarms: str, noise: NoiseSource | None = Non
             if decision.reason is not None:
                 assert decision.reason in {"budget", "step_missed"}
                 denied[query.id].add(whole_window(query, decision.key)[0])
-            cells = [query.domain.predicate(at) for at in range(len(query.domain))]
-            for key, predicate in released_alarms(decision):
-                place = whole_window(query, key)[0], cells.index(predicate)
+            cells = [query.domain.group(at) for at in range(len(query.domain))]
+            for key, group in released_alarms(decision):
+                place = whole_window(query, key)[0], cells.index(group)
                 fired[query.id].add(place)
     return {name: judged(loaded, folder, name, fired[name], denied[name]) for name in fired}
 

@@ -134,7 +134,7 @@ def test_every_spelling_of_leaving_a_band_is_one_alarm(tmp_path: Path, band: str
     assert query.texts == ("COUNT(*) - REFERENCE >= 50", "COUNT(*) - REFERENCE > -50")
 
 
-def test_a_table_gives_every_predicate_its_reference(tmp_path: Path) -> None:
+def test_a_table_gives_every_group_its_reference(tmp_path: Path) -> None:
     """References follow the domain's order, in granules of the field."""
     band = "ABS(SUM(paid) FILTER (WHERE open) - REFERENCE) >= 50.5"
     query = query_of(tmp_path, band, reference="usual[shop]", decider="tight")

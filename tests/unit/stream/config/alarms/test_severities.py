@@ -34,7 +34,7 @@ def levels(severity: str = TWO, having: str = ASKED, rest: str = "") -> str:
 def test_levels_are_distances_from_the_first(
     tmp_path: Path, having: str, severity: str, thresholds: tuple[list[int], ...] | None
 ) -> None:
-    """In the direction of the comparison, for every predicate."""
+    """In the direction of the comparison, for every group."""
     query = load(write(tmp_path, levels(severity, having)), environ={}).queries["fire-code"]
     (atom,) = query.condition.atoms.values()
     cells = atom.thresholds.size

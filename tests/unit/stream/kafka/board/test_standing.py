@@ -12,9 +12,9 @@ from tests.support.boards import Scene, setup_of, window_of
 from tests.support.published import HOUR_MS, alarm_of, decision_of
 
 if TYPE_CHECKING:
-    from stream.kafka.board.standing import Predicate
+    from stream.kafka.board.standing import Group
 
-LAB: Predicate = (("room", "lab"),)
+LAB: Group = (("room", "lab"),)
 
 
 def test_a_denied_window_rings_nothing_whatever_stands_beside_it() -> None:
@@ -84,7 +84,7 @@ def test_what_rings_follows_the_lifecycle() -> None:
     for number, rooms in enumerate([["lab"], ["lab", "hall"], ["hall"], []]):
         scene.hour(number, rooms)
         crowd, mute = scene.standings.all()
-        ringing.append([notice.predicate["room"] for notice in crowd.firing])
+        ringing.append([notice.group["room"] for notice in crowd.firing])
         assert (mute.query, mute.seen, mute.published_ms) == ("mute", (), 0)
     assert ringing == [[], ["lab"], ["hall"], []]
 
@@ -115,7 +115,7 @@ def test_an_alarm_that_was_removed_is_not_overdue_for_ever() -> None:
 
 
 def test_nothing_grows_without_end() -> None:
-    """Windows, predicates of one window and alarms are kept up to a bound; more is known to be."""
+    """Windows, groups of one window and alarms are kept up to a bound; more is known to be."""
     scene = Scene(setup_of(board=Board(windows=3)))
     count = 600
     rooms = [str(number) for number in range(count)]

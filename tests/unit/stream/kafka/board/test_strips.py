@@ -10,10 +10,10 @@ from stream.kafka.board.standing import Outcome, Seen
 from stream.kafka.board.strips import SHAPES, WIDTH, Strips
 
 if TYPE_CHECKING:
-    from stream.kafka.board.standing import Predicate
+    from stream.kafka.board.standing import Group
 
-LAB: Predicate = (("room", "lab"),)
-HALL: Predicate = (("room", "hall"),)
+LAB: Group = (("room", "lab"),)
+HALL: Group = (("room", "hall"),)
 RANG = Seen(0, 1, Outcome.SILENT, "", (LAB,), (), 1, 0)
 SILENT = Seen(1, 2, Outcome.SILENT, "", (), (), 0, 0)
 DENIED = Seen(2, 3, Outcome.DENIED, "budget", (), (), 0, 0)
@@ -23,11 +23,11 @@ BROKEN = Seen(5, 6, Outcome.DENIED, "budget", (), (LAB,), 0, 0)
 ALL = (RANG, SILENT, DENIED, UNSURE, HELD, BROKEN)
 
 
-def drawn(predicate: Predicate | None) -> str:
+def drawn(group: Group | None) -> str:
     """Return a letter a window, by where the paths begin."""
     found = {}
     strips = Strips(ALL)
-    strip = strips.any() if predicate is None else strips.of(predicate)
+    strip = strips.any() if group is None else strips.of(group)
     for kind, path in strip.paths.items():
         if kind != "lost":
             found |= {int(x) // WIDTH: kind[0] for x in re.findall(r"M(\d+) ", path)}

@@ -43,7 +43,7 @@ GDP = Gaussian(Fraction(7, 2), Fraction(1, 10**6))
 
 
 def told_of(values: Sequence[str]) -> str:
-    """Return a page on which predicates, fields, alarms and annotations have these values."""
+    """Return a page on which groups, fields, alarms and annotations have these values."""
     terms = Lifecycle(annotations={"said": "{room}"})
     scene = Scene(setup_of({"crowd": terms}))
     scene.hour(0, values)
@@ -96,7 +96,7 @@ def test_what_was_charged_changes_nothing_on_the_page() -> None:
 
 
 def test_it_says_what_rings_and_since_when() -> None:
-    """With the alarm, its predicate and what the configuration says of it."""
+    """With the alarm, its group and what the configuration says of it."""
     terms = {"crowd": Lifecycle(annotations={"summary": "{room} is full"})}
     scene = Scene(setup_of(terms))
     scene.hour(0, ["lab"])
@@ -151,7 +151,7 @@ def test_every_reason_is_explained() -> None:
 
 def test_so_many_rows_are_shown_and_the_rest_is_said() -> None:
     """Who rings comes first, then who rang most; nobody is left out in silence."""
-    scene = Scene(setup_of(board=Board(predicates=2)))
+    scene = Scene(setup_of(board=Board(groups=2)))
     scene.hour(0, ["attic", "hall", "lab"])
     scene.hour(1, ["hall", "lab"])
     scene.hour(2, ["attic"])

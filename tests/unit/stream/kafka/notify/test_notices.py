@@ -59,7 +59,7 @@ def test_every_format_is_checked() -> None:
         ("denied", {"reason": None}),
         ("denied", {"reason": ""}),
         ("denied", {"state": "ON"}),
-        ("denied", {"predicate": {"room": "hall"}}),
+        ("denied", {"group": {"room": "hall"}}),
         ("denied", {"since": "1970-01-01T01:00:00.000Z"}),
         ("denied", {"annotations": {"summary": "x"}}),
     ],

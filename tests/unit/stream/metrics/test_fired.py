@@ -1,29 +1,29 @@
-"""Which predicate rang last: from the start where there are few, bounded where there are many."""
+"""Which group rang last: from the start where there are few, bounded where there are many."""
 
 from __future__ import annotations
 
 from accountant.costs.charges import WindowKey
-from stream.metrics.rang import MOST_PREDICATES, RangFamilies
+from stream.metrics.fired import MOST_GROUPS, FiredFamilies
 from stream.model.feeds import Domain
 from tests.support.measured import HOUR_MS, decided, fresh_metrics, page_text, sample_value
 
-NAME = "tocsin_predicate_rang_timestamp_seconds"
-MANY = Domain(("n",), (tuple(str(n) for n in range(10 * MOST_PREDICATES)),))
+NAME = "tocsin_group_fired_timestamp_seconds"
+MANY = Domain(("n",), (tuple(str(n) for n in range(10 * MOST_GROUPS)),))
 
 
-def _shown(families: RangFamilies) -> dict[str, float]:
+def _shown(families: FiredFamilies) -> dict[str, float]:
     (family,) = families.collect()
-    return {sample.labels["predicate"]: sample.value for sample in family.samples}
+    return {sample.labels["group"]: sample.value for sample in family.samples}
 
 
 def test_the_room_and_its_window_are_on_the_public_page_alone() -> None:
     """All rooms are there at 0; one rings, and its own series moves, of its own alarm."""
     metrics = fresh_metrics()
     decision = decided(hour=3, alarms=1)
-    assert sample_value(metrics.public, NAME, query="crowd", predicate="r2") == 0
+    assert sample_value(metrics.public, NAME, alarm="crowd", group="r2") == 0
     metrics.published(decision, None, [(decision.key, {"room": "r2"})])
     values = {
-        (query, room): sample_value(metrics.public, NAME, query=query, predicate=room)
+        (query, room): sample_value(metrics.public, NAME, alarm=query, group=room)
         for query in ("crowd", "quiet")
         for room in ("r1", "r2", "r3")
     }
@@ -40,30 +40,30 @@ def test_an_alarm_of_an_older_window_has_that_windows_end() -> None:
     rang = [(older, {"room": "r1"}), (older, {"room": "r2"}), (decision.key, {"room": "r2"})]
     metrics.published(decision, None, rang)
     metrics.published(decision, None, [(older, {"room": "r2"})])
-    assert sample_value(metrics.public, NAME, query="crowd", predicate="r1") == 2 * 3600
-    assert sample_value(metrics.public, NAME, query="crowd", predicate="r2") == 5 * 3600
+    assert sample_value(metrics.public, NAME, alarm="crowd", group="r1") == 2 * 3600
+    assert sample_value(metrics.public, NAME, alarm="crowd", group="r2") == 5 * 3600
 
 
 def test_of_a_large_domain_those_that_rang_last_are_shown() -> None:
     """Never more than the bound; who rings again stays; nothing is there before an alarm."""
-    families = RangFamilies({"q": MANY})
+    families = FiredFamilies({"q": MANY})
     assert _shown(families) == {}
-    for n in range(MOST_PREDICATES + 50):
-        families.rang("q", {"n": str(n)}, (n + 1) * 1_000)
-        families.rang("q", {"n": "0"}, (n + 1) * 1_000)
+    for n in range(MOST_GROUPS + 50):
+        families.fired("q", {"n": str(n)}, (n + 1) * 1_000)
+        families.fired("q", {"n": "0"}, (n + 1) * 1_000)
     shown = _shown(families)
-    assert len(shown) == MOST_PREDICATES
-    assert shown["0"] == MOST_PREDICATES + 50
-    assert set(shown) - {"0"} == {str(n) for n in range(51, MOST_PREDICATES + 50)}
+    assert len(shown) == MOST_GROUPS
+    assert shown["0"] == MOST_GROUPS + 50
+    assert set(shown) - {"0"} == {str(n) for n in range(51, MOST_GROUPS + 50)}
 
 
 def test_the_page_is_the_same_for_the_same_alarms_in_another_order() -> None:
-    """Two alarms of one window leave in the order of their predicates, or do not: nobody sees."""
-    one, other = RangFamilies({"q": MANY}), RangFamilies({"q": MANY})
+    """Two alarms of one window leave in the order of their groups, or do not: nobody sees."""
+    one, other = FiredFamilies({"q": MANY}), FiredFamilies({"q": MANY})
     for n in (3, 1, 2):
-        one.rang("q", {"n": str(n)}, 1_000)
+        one.fired("q", {"n": str(n)}, 1_000)
     for n in (1, 2, 3):
-        other.rang("q", {"n": str(n)}, 1_000)
+        other.fired("q", {"n": str(n)}, 1_000)
     assert [list(_shown(each).items()) for each in (one, other)] == [
         [("1", 1.0), ("2", 1.0), ("3", 1.0)]
     ] * 2
