@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from accountant.records import LedgerStatus, ScopeStatus
     from stream.custody.losses import Losses
-    from stream.decisions.records import Alarm
+    from stream.decisions.records import AlarmRecord
     from stream.model.alarms import Budget
     from stream.model.queries import Query
 
@@ -45,7 +45,7 @@ _INSTANT = 16  # columns that a minute takes
 _DEAREST = 20
 
 
-def alarms_table(alarms: Iterable[Alarm], timezone: str, width: int) -> Table:
+def alarms_table(alarms: Iterable[AlarmRecord], timezone: str, width: int) -> Table:
     """Return which groups fired how often, the most frequent of each alarm first.
 
     Args:
@@ -56,7 +56,7 @@ def alarms_table(alarms: Iterable[Alarm], timezone: str, width: int) -> Table:
     shown = max(1, min(_LATEST, width // _INSTANT - 3))
     firing: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for alarm in alarms:
-        firing[alarm.query, _group(alarm)].append(_starts(alarm, timezone))
+        firing[alarm.alarm, _group(alarm)].append(_starts(alarm, timezone))
     order = sorted(firing.items(), key=lambda item: (item[0][0], -len(item[1]), item[0][1]))
     rows = [(*name, str(len(starts)), "  ".join(starts[-shown:])) for name, starts in order]
     latest = f"latest windows (start, {timezone})"
@@ -151,10 +151,10 @@ def _when(since_ms: int | None, unit: PrivacyUnit, timezone: str) -> str:
     return f"{of} {moment_text(since_ms, timezone)}"
 
 
-def _group(alarm: Alarm) -> str:
+def _group(alarm: AlarmRecord) -> str:
     level = f" ({alarm.severity})" if alarm.severity else ""
     return (", ".join(alarm.group.values()) or "(all)") + level
 
 
-def _starts(alarm: Alarm, timezone: str) -> str:
+def _starts(alarm: AlarmRecord, timezone: str) -> str:
     return clock_text(from_iso_utc(alarm.window_start), timezone)

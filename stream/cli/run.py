@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
-    from stream.decisions.records import Alarm, Record
+    from stream.decisions.records import AlarmRecord, Record
     from stream.model.alarms import Alarms
     from stream.replay.replay import ReplaySummary
 
@@ -199,7 +199,7 @@ def _note_archives(alarms: Alarms, opened: Ledger) -> None:
 
 def _show_replay(alarms: Alarms, replaying: Replay) -> None:
     console = Console()
-    rang: list[Alarm] = []
+    rang: list[AlarmRecord] = []
     for decision in replaying.earlier(_EARLIER_SHOWN):
         rang += alarm_records(alarms.running[decision.key.query], decision)
     with bar("deciding") as shown, closing(replaying.run()) as decisions:

@@ -72,11 +72,11 @@ class _Lines:
         start_ms, end_ms = from_iso_utc(record.window_start), from_iso_utc(record.window_end)
         when = f"{clock_text(start_ms, self._timezone)} to {moment_text(end_ms, self._timezone)}"
         if isinstance(record, DecisionRecord):
-            line = said = f"{record.query}  denied: {record.reason}"
+            line = said = f"{record.alarm}  denied: {record.reason}"
         else:
             level = f"  {record.severity}" if record.severity else ""
             group = ", ".join(record.group.values()) or "(all)"
-            line = f"{record.query}  {group}{level}"
+            line = f"{record.alarm}  {group}{level}"
             said = f"{when}  {line}"
         if said != self._said:
             yield from self.rest()

@@ -149,7 +149,7 @@ class KafkaModel(_Model):
     alarms_topic: TopicName = "tocsin.alarms"
     """where alarms are written"""
     decisions_topic: TopicName = "tocsin.decisions"
-    """where one record per query and window is written"""
+    """where one record per alarm and window is written"""
     counts_topic: TopicName = "tocsin.counts"
     """where noisy counts are written, of alarms with release: counts"""
     doorbell_topic: TopicName = "tocsin.doorbell"

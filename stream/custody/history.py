@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["entry_fields", "log_lines"]
 
+_NAMES: Final = {"query": "alarm", "queries": "alarms", "promise": "privacy"}
 _LONG: Final = 60
 """A value that takes more characters is not shown in a line."""
 
@@ -25,10 +26,10 @@ _LONG: Final = 60
 def entry_fields(row: EntryRow) -> dict[str, Any]:
     """Return an entry as a JSON-ready object.
 
-    Its kind stands under ``record``; losses are loss units, times milliseconds, bytes base64.
+    Its kind is under ``record``; losses are loss units, times milliseconds, bytes base64.
     """
-    fields = msgspec.json.decode(row.payload)
-    return {"record": row.kind, "seq": row.seq, **fields, "hash": row.hash.hex()}
+    fields = _named(msgspec.json.decode(row.payload))
+    return {"record": _kind(row), "seq": row.seq, **fields, "hash": row.hash.hex()}
 
 
 def log_lines(
@@ -54,7 +55,19 @@ def log_lines(
         if not windows and since_ms is None and alarm in {None, getattr(entry, "query", alarm)}:
             what = [_said(row)]
         if what:
-            yield f"{row.seq} {row.kind} {'; '.join(what)}"
+            yield f"{row.seq} {_kind(row)} {'; '.join(what)}"
+
+
+def _kind(row: EntryRow) -> str:
+    """Return an entry's kind: the ledger registers a query, which is an alarm to its reader."""
+    return "alarm" if row.kind == entries.Registered.kind else row.kind
+
+
+def _named(value: Any) -> Any:
+    """Return what an entry says with an alarm called so wherever the ledger says query."""
+    if isinstance(value, dict):
+        return {_NAMES.get(name, name): _named(of) for name, of in value.items()}
+    return [_named(each) for each in value] if isinstance(value, list) else value
 
 
 def _windows_of(entry: entries.Entry) -> Iterator[tuple[WindowKey, str]]:
@@ -81,7 +94,7 @@ def _said(row: EntryRow) -> str:
     if row.kind == entries.Snapshot.kind:
         return "of all that came before"
     flat: dict[str, Any] = {}
-    for name, value in msgspec.json.decode(row.payload).items():
+    for name, value in _named(msgspec.json.decode(row.payload)).items():
         flat |= value if isinstance(value, dict) else {name: value}
     short = {name: value for name, value in flat.items() if len(str(value)) <= _LONG}
     return ", ".join(f"{name} {value}" for name, value in short.items())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 from accountant.errors import DataError
 from stream.decisions.records import (
-    Alarm,
+    AlarmRecord,
     CountRecord,
     DecisionRecord,
     decode_alarm,
@@ -28,10 +28,10 @@ __all__ = ["Number", "Records", "fields_altered"]
 _NUMBERS: Final = 2**63
 _WORDS: Final[dict[type[Record], str]] = {
     DecisionRecord: "decision",
-    Alarm: "alarm",
+    AlarmRecord: "alarm",
     CountRecord: "count",
 }
-_Kind = TypeVar("_Kind", DecisionRecord, Alarm, CountRecord)
+_Kind = TypeVar("_Kind", DecisionRecord, AlarmRecord, CountRecord)
 
 
 class Number(NamedTuple):
@@ -57,7 +57,7 @@ class Records:
         if not 0 < record.sequence < _NUMBERS:
             self.unreadable[_WORDS[kind]] += 1
             return
-        number = Number(record.ledger, record.query, record.sequence)
+        number = Number(record.ledger, record.alarm, record.sequence)
         self._kept[kind][number].setdefault(encode(record), record)
 
     def take_decision(self, value: bytes | None) -> None:

@@ -15,7 +15,7 @@ import msgspec
 from accountant.costs.charges import WindowKey
 from stream.custody.published import Number, fields_altered
 from stream.decisions.records import (
-    Alarm,
+    AlarmRecord,
     CountRecord,
     DecisionRecord,
     alarm_id,
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Comparison", "compare", "published_by"]
 
-_OF_NO_KIND: Final[dict[str, Any]] = dict.fromkeys(("epsilon", "promise", "rho"), msgspec.UNSET)
+_OF_NO_KIND: Final[dict[str, Any]] = dict.fromkeys(("epsilon", "privacy", "rho"), msgspec.UNSET)
 _BY_RECORD_ALONE: Final = "the ledger has no row of them: compared with their own records alone"
 _BY_COUNT_ALONE: Final = "nothing tells which rang: alarms counted only"
 
@@ -167,7 +167,7 @@ class _Comparing:
         if query is not None and query.fingerprint != decision.fingerprint:
             query = None
         decisions = self._records.of(DecisionRecord, number)
-        alarms = self._records.of(Alarm, number)
+        alarms = self._records.of(AlarmRecord, number)
         if any(self._of_another(decision, record) for record in decisions):
             yield from self._without_rows([number])
             return
@@ -180,7 +180,7 @@ class _Comparing:
         for record in decisions:
             if wrong := fields_altered(record, self._again(record, decision, query)):
                 yield f"{where}: its decision record was altered: {', '.join(sorted(wrong))}"
-        rang: dict[str, Alarm | None] = dict.fromkeys(released_ids(decision))
+        rang: dict[str, AlarmRecord | None] = dict.fromkeys(released_ids(decision))
         if query is not None:
             rang |= {one.alarm_id: one for one in alarm_records(query, decision)}
         else:
@@ -199,7 +199,7 @@ class _Comparing:
         """Compare decisions of which the ledger has no row with their own records."""
         for number in numbers:
             decisions = self._records.of(DecisionRecord, number)
-            alarms = self._records.of(Alarm, number)
+            alarms = self._records.of(AlarmRecord, number)
             where = f"number {number.sequence} of {number.query!r}, ledger {number.ledger}"
             if not decisions:
                 counts = len(self._records.of(CountRecord, number))
@@ -212,7 +212,7 @@ class _Comparing:
                 continue
             if len(decisions) > 1:
                 yield f"{where}: {len(decisions)} decision records contradict each other"
-            of_gaussian = record.promise is not msgspec.UNSET
+            of_gaussian = record.privacy is not msgspec.UNSET
             if self._gaussian.get(number.query, of_gaussian) is not of_gaussian:
                 yield f"{where}: its decision record was altered: promise"
             lost = {each: getattr(record, each) for each in _OF_NO_KIND}
@@ -278,7 +278,7 @@ class _Comparing:
 
 
 def _altered(
-    alarms: Iterable[Alarm],
+    alarms: Iterable[AlarmRecord],
     lost: Mapping[str, Any],
     where: str,
     severities: Mapping[str, str] | None = None,
@@ -323,7 +323,7 @@ def _others(
             yield f"{where}: {kind} {identity} is missing"
 
 
-def _window_of(alarm: Alarm) -> WindowKey | None:
+def _window_of(alarm: AlarmRecord) -> WindowKey | None:
     """Return an alarm's window; ``None`` where its times are not ones that Tocsin writes."""
     try:
         start, end = alarm.window_start, alarm.window_end
@@ -331,6 +331,6 @@ def _window_of(alarm: Alarm) -> WindowKey | None:
         if step != (msgspec.UNSET, msgspec.UNSET):
             start, end = ("" if one is msgspec.UNSET else one for one in step)
         start_ms, end_ms = from_iso_utc(start), from_iso_utc(end)
-        return WindowKey(end_ms=end_ms, query=alarm.query, start_ms=start_ms)
+        return WindowKey(end_ms=end_ms, query=alarm.alarm, start_ms=start_ms)
     except ValueError:
         return None

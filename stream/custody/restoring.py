@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
-    from stream.decisions.records import Alarm, CountRecord, Record
+    from stream.decisions.records import AlarmRecord, CountRecord, Record
     from stream.model.alarms import Alarms
 
 _Read = TypeVar("_Read")
@@ -92,7 +92,9 @@ def records_in(path: Path) -> Iterator[Record]:
     yield from _lines_of(path, decode_decision)
 
 
-def _lines_of(path: Path, read: Callable[[bytes], _Read]) -> Iterator[_Read | Alarm | CountRecord]:
+def _lines_of(
+    path: Path, read: Callable[[bytes], _Read]
+) -> Iterator[_Read | AlarmRecord | CountRecord]:
     """Yield what every line holds: what ``read`` makes of it, or no decision."""
     try:
         lines = path.read_bytes().splitlines()
@@ -106,7 +108,7 @@ def _lines_of(path: Path, read: Callable[[bytes], _Read]) -> Iterator[_Read | Al
             yield _alarm_or_count(line, place)
 
 
-def _alarm_or_count(line: bytes, place: str) -> Alarm | CountRecord:
+def _alarm_or_count(line: bytes, place: str) -> AlarmRecord | CountRecord:
     for read in (decode_alarm, decode_count):
         with suppress(DataError):
             return read(line)

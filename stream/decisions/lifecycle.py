@@ -1,6 +1,6 @@
 """The lifecycle of alarms: a pure function from what is published to firing and resolved.
 
-Guarantee: :func:`step` sees one decision of a query with its alarms, both published before, and the
+Guarantee: :func:`step` sees one decision with its alarms, both published before, and the
 configuration. It is post-processing: whoever reads the two topics can compute the same, and it
 costs no privacy.
 
@@ -47,7 +47,7 @@ from stream.windows.shown import moment_text
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from stream.decisions.records import Alarm, DecisionRecord
+    from stream.decisions.records import AlarmRecord, DecisionRecord
     from stream.model.lifecycles import Lifecycle
 
 __all__ = ["Cell", "Notice", "State", "fingerprint", "follows", "step"]
@@ -69,8 +69,8 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
         fingerprint: 32 hex digits of alarm and group, the same for as long as both exist.
         status: ``firing`` and ``resolved`` once each in turn; ``ongoing`` after every further
             window that leaves it firing; ``denied`` of a window without an answer.
-        query: the alarm's name in the configuration.
-        group: the group's values by field; empty where the query has no group, and of denials.
+        alarm: the alarm's name in the configuration.
+        group: the group's values by field; empty where the alarm has no group, and of denials.
         labels: rendered.
         annotations: rendered.
         alarm_id: of the group's last ring; empty of a denial.
@@ -80,7 +80,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
         since: start of the window, or of the step, with which it began to fire; empty of a denial.
         window_start: ISO 8601 UTC with milliseconds, inclusive.
         window_end: exclusive.
-        next_start: start of the query's next window.
+        next_start: start of the alarm's next window.
         ledger: of the decision.
         sequence: of the decision.
         severity: of its last ring, where its alarm has levels: a label, too. When it changes, the
@@ -90,7 +90,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
     notice_id: str
     fingerprint: str
     status: Status
-    query: str
+    alarm: str
     group: dict[str, str]
     labels: dict[str, str]
     annotations: dict[str, str]
@@ -130,7 +130,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """What is known of one query: as little as its next windows can need.
+    """What is known of one alarm: as little as its next windows can need.
 
     Args:
         ledger: of its last decision.
@@ -159,7 +159,7 @@ def follows(state: State, decision: DecisionRecord) -> bool:
 def step(
     state: State,
     decision: DecisionRecord,
-    alarms: Sequence[Alarm],
+    alarms: Sequence[AlarmRecord],
     terms: Lifecycle,
     *,
     whole: bool = True,
@@ -167,10 +167,10 @@ def step(
 ) -> tuple[State, tuple[Notice, ...]]:
     """Return the state after a window, and what is to be said of it.
 
-    Called once for each decision of a query, in the order of the topic. Copies change nothing.
+    Called once for each decision of an alarm, in the order of the topic. Copies change nothing.
 
     Args:
-        state: of this query before.
+        state: of this alarm before.
         decision: one of its decisions.
         alarms: those of the decision, copies among them at will.
         terms: of the lifecycle.
@@ -180,11 +180,11 @@ def step(
     Returns:
         Notices in the order of groups, a denial first; none of panes.
     """
-    if is_panes(decision.query) or not follows(state, decision):
+    if is_panes(decision.alarm) or not follows(state, decision):
         return state, ()
     denied = decision.outcome == "denied"
     answered = not denied and whole and not decision.unanswered
-    rang: dict[Key, Alarm] = {} if denied else {_key(alarm.group): alarm for alarm in alarms}
+    rang: dict[Key, AlarmRecord] = {} if denied else {_key(alarm.group): alarm for alarm in alarms}
     said = _Saying(decision, terms, timezone)
     end = decision.window_end if decision.whole_end is msgspec.UNSET else decision.whole_end
     unclear = state.unclear if answered else end
@@ -219,12 +219,12 @@ def step(
     return after, tuple(notices)
 
 
-def fingerprint(query: str, group: Mapping[str, str]) -> str:
+def fingerprint(alarm: str, group: Mapping[str, str]) -> str:
     """Return what stands for an alarm and a group: 32 hex digits, in every window the same."""
-    return _digest(b"tocsin.lifecycle", [query, dict(group)])
+    return _digest(b"tocsin.lifecycle", [alarm, dict(group)])
 
 
-def _moved(cell: Cell, alarm: Alarm | None, terms: Lifecycle, start: str, end: str) -> Cell:
+def _moved(cell: Cell, alarm: AlarmRecord | None, terms: Lifecycle, start: str, end: str) -> Cell:
     """Return a group after it rang in a window that ends then, or was silent in all of it."""
     rings = (*cell.rings, alarm is not None)[-terms.among :]
     held, severity = cell.held, cell.severity
@@ -251,9 +251,9 @@ class _Saying:
 
     def notice(self, key: Key, cell: Cell, status: Status, reason: str | None = None) -> Notice:
         decision, group = self.decision, dict(key)
-        mark = fingerprint(decision.query, group)
+        mark = fingerprint(decision.alarm, group)
         window = [mark, status, decision.window_start, decision.window_end]
-        of_labels = {"alarm": decision.query, **group}
+        of_labels = {"alarm": decision.alarm, **group}
         labels = self.terms.labels
         if status == "denied":  # of no group: what speaks of one cannot be said
             labels = {name: text for name, text in labels.items() if not problem(text, of_labels)}
@@ -262,7 +262,7 @@ class _Saying:
             notice_id=_digest(b"tocsin.notice", window),
             fingerprint=mark,
             status=status,
-            query=decision.query,
+            alarm=decision.alarm,
             group=group,
             labels={name: render(text, of_labels) for name, text in labels.items()} | level,
             annotations=self._told(key, cell, status),
@@ -282,7 +282,7 @@ class _Saying:
             return {}
         decision = self.decision
         fields = {
-            "alarm": decision.query,
+            "alarm": decision.alarm,
             "status": status,
             "since": self._local(cell.since),
             "window_start": self._local(decision.window_start),

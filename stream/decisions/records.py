@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from accountant.costs.charges import WindowKey
 
 __all__ = [
-    "Alarm",
+    "AlarmRecord",
     "CountRecord",
     "DecisionRecord",
     "Record",
@@ -42,27 +42,27 @@ __all__ = [
 _Kind = TypeVar("_Kind")
 
 
-class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One group rang in one window.
+class AlarmRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One group fired in one window.
 
     Args:
         alarm_id: 32 hex digits, the same for every copy of this alarm.
-        query: the alarm's name in the configuration.
+        alarm: the alarm's name in the configuration.
         group: the group's values by field; empty for one group over everything.
         window_start: ISO 8601 UTC with milliseconds, inclusive.
         window_end: exclusive.
         mechanism: which mechanism decided.
         max_fnr: the promised bound on misses: where the condition holds or, if false alarms are
             promised up to the threshold, holds with twice the tolerance to spare.
-        tolerance: how far below the threshold ringing is no error (or beyond it, silence), in the
-            unit that the configuration writes it in, as a decimal number in a string (``a/b``
+        tolerance: how far below the threshold firing is no error (or beyond it, no alarm), in
+            the unit that the configuration writes it in, as a decimal number in a string (``a/b``
             where decimals do not end); by comparison where the condition has several.
         epsilon: loss charged per cell at worst, as a decimal number in a string.
         ledger: id of the ledger that paid.
-        sequence: the decision's number among those of the query in that ledger.
-        step_start: of an early alarm, start of the step at which it rang; else left out.
-        step_end: end of that step, exclusive; the alarm leaves at this step's tick.
-        promise: ``gdp`` where a Gaussian budget paid; there is no epsilon then.
+        sequence: the decision's number among those of the alarm in that ledger.
+        step_start: of an early alarm, start of the step at which it fired; else left out.
+        step_end: end of that step, exclusive; the alarm is published after this step.
+        privacy: ``gdp`` where a Gaussian budget paid; there is no epsilon then.
         rho: what it paid per cell, ``mu^2 / 2``, as a decimal number in a string.
         held_until: of an alarm with ``hold``, that long after ``window_end``: the group is not
             asked in later windows that end by then, and stays as it is; else left out.
@@ -71,7 +71,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     """
 
     alarm_id: str
-    query: str
+    alarm: str
     group: dict[str, str]
     window_start: str
     window_end: str
@@ -83,7 +83,7 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     sequence: int
     step_start: str | msgspec.UnsetType = msgspec.UNSET
     step_end: str | msgspec.UnsetType = msgspec.UNSET
-    promise: Literal["gdp"] | msgspec.UnsetType = msgspec.UNSET
+    privacy: Literal["gdp"] | msgspec.UnsetType = msgspec.UNSET
     rho: str | msgspec.UnsetType = msgspec.UNSET
     held_until: str | msgspec.UnsetType = msgspec.UNSET
     severity: str | msgspec.UnsetType = msgspec.UNSET
@@ -94,15 +94,15 @@ class Alarm(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What became of one window of one query, or of one step of a cumulative one.
+    """What became of one window of one alarm, or of one step of a cumulative one.
 
     Args:
-        query: the alarm's name in the configuration.
+        alarm: the alarm's name in the configuration.
         window_start: ISO 8601 UTC with milliseconds, inclusive; of a step, the step's.
         window_end: exclusive; of a step, the step's.
         whole_start: of a step, start of the window that it is a step of; else left out.
         whole_end: end of that window, exclusive: the same as ``window_end`` in its last step.
-        promise: ``gdp`` where a Gaussian budget paid; there is no epsilon then.
+        privacy: ``gdp`` where a Gaussian budget paid; there is no epsilon then.
         rho: what it paid per cell, ``mu^2 / 2``, as a decimal number in a string.
         rho_units: the same in whole loss units (a trillionth of a rho).
         draw: of a pane, hex digest of the noisy counts that it left, keyed with a secret of the
@@ -112,20 +112,20 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
         alarms: how many alarms it released.
         alarms_digest: hex digest of which (:func:`alarms_digest`); empty where only what they cost
             is known, of a decision that was taken over.
-        unanswered: groups that got no answer, as the run of their alarm was spent.
+        unanswered: groups that got no answer, as the SVT run of their alarm was spent.
         epsilon: loss charged per cell at worst, as a decimal number in a string; of a run, what
             this window added to its loss.
         epsilon_units: the same in whole loss units (a trillionth of an epsilon).
         cells_per_unit: cells of the window that one privacy unit can reach.
         ledger: id of the ledger that recorded it.
-        sequence: its number among those of the query in that ledger.
+        sequence: its number among those of the alarm in that ledger.
         fingerprint: hex digest of the configuration that decided it.
         budget: what it drew on.
         periods: starts of the budget periods it touches, under unit ``user``.
-        next_start: start of the query's next window.
+        next_start: start of the alarm's next window.
     """
 
-    query: str
+    alarm: str
     window_start: str
     window_end: str
     outcome: Literal["decided", "denied"]
@@ -145,7 +145,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     whole_start: str | msgspec.UnsetType = msgspec.UNSET
     whole_end: str | msgspec.UnsetType = msgspec.UNSET
     draw: str | msgspec.UnsetType = msgspec.UNSET
-    promise: Literal["gdp"] | msgspec.UnsetType = msgspec.UNSET
+    privacy: Literal["gdp"] | msgspec.UnsetType = msgspec.UNSET
     rho: str | msgspec.UnsetType = msgspec.UNSET
     rho_units: int | msgspec.UnsetType = msgspec.UNSET
 
@@ -156,7 +156,7 @@ class DecisionRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     @property
     def loss_units(self) -> int:
         """What a cell lost at worst, in loss units of whatever paid."""
-        found = self.epsilon_units if self.promise is msgspec.UNSET else self.rho_units
+        found = self.epsilon_units if self.privacy is msgspec.UNSET else self.rho_units
         return cast("int", found)  # as checked when it was made
 
 
@@ -168,7 +168,7 @@ class CountRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     Args:
         count_id: 32 hex digits, the same for every copy of this count.
-        query: the alarm's name in the configuration.
+        alarm: the alarm's name in the configuration.
         group: the group's values by field; empty for one group over everything.
         window_start: ISO 8601 UTC with milliseconds, inclusive; of an early alarm, of the step.
         window_end: exclusive. Counted are the last ``panes`` panes before it.
@@ -177,11 +177,11 @@ class CountRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
         noisy_panes: the name of the panes; counts over the same panes share their noise.
         panes: how many of them were added up.
         ledger: id of the ledger that keeps the decision.
-        sequence: the decision's number among those of the query in that ledger.
+        sequence: the decision's number among those of the alarm in that ledger.
     """
 
     count_id: str
-    query: str
+    alarm: str
     group: dict[str, str]
     window_start: str
     window_end: str
@@ -193,12 +193,12 @@ class CountRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     sequence: int
 
 
-Record: TypeAlias = Alarm | DecisionRecord | CountRecord
+Record: TypeAlias = AlarmRecord | DecisionRecord | CountRecord
 """Whatever leaves."""
 
 
 def alarm_id(key: WindowKey, group: Mapping[str, str]) -> str:
-    """Return the id of an alarm: 32 hex digits that depend on query, window and group alone.
+    """Return the id of an alarm: 32 hex digits that depend on alarm, window and group alone.
 
     Not on the ledger, the worker or the attempt: every copy of an alarm carries the same id.
     """
@@ -226,7 +226,7 @@ def encode(record: Record) -> bytes:
     return msgspec.json.encode(record)
 
 
-def decode_alarm(value: bytes) -> Alarm:
+def decode_alarm(value: bytes) -> AlarmRecord:
     """Parse a record of the alarms topic.
 
     Raises:
@@ -267,7 +267,7 @@ def loss_fields(units: int, *, gaussian: bool) -> dict[str, Any]:
         gaussian: whether a Gaussian budget paid.
     """
     text = epsilon_text(units)
-    return {"promise": "gdp", "rho": text} if gaussian else {"epsilon": text}
+    return {"privacy": "gdp", "rho": text} if gaussian else {"epsilon": text}
 
 
 def decision_loss_fields(units: int, *, gaussian: bool) -> dict[str, Any]:
@@ -284,17 +284,17 @@ def epsilon_text(units: int) -> str:
     return f"{whole}.{rest:012d}".rstrip("0").rstrip(".")
 
 
-_ALARM = msgspec.json.Decoder(Alarm)
+_ALARM = msgspec.json.Decoder(AlarmRecord)
 _DECISION = msgspec.json.Decoder(DecisionRecord)
 _COUNT = msgspec.json.Decoder(CountRecord)
 
 
 def _check_kind(
-    record: Alarm | DecisionRecord, pure: tuple[object, ...], gaussian: tuple[object, ...]
+    record: AlarmRecord | DecisionRecord, pure: tuple[object, ...], gaussian: tuple[object, ...]
 ) -> None:
-    lost, other = (pure, gaussian) if record.promise is msgspec.UNSET else (gaussian, pure)
+    lost, other = (pure, gaussian) if record.privacy is msgspec.UNSET else (gaussian, pure)
     if msgspec.UNSET in lost or other.count(msgspec.UNSET) < len(other):
-        raise ValueError("a record has an epsilon, or promise: gdp and a rho")
+        raise ValueError("a record has an epsilon, or privacy: gdp and a rho")
 
 
 def _identity(kind: bytes, key: WindowKey, group: Mapping[str, str]) -> str:

@@ -15,7 +15,7 @@ from accountant.costs.charges import WindowKey
 from accountant.records import Outcome, SeenDecision
 from stream.decisions.counts import WindowCounts  # noqa: TC001  # the decoder reads it
 from stream.decisions.records import (
-    Alarm,
+    AlarmRecord,
     CountRecord,
     DecisionRecord,
     alarm_id,
@@ -109,16 +109,16 @@ def released_ids(decision: StoredDecision) -> list[str]:
     return [alarm_id(key, group) for key, group in released_alarms(decision)]
 
 
-def alarm_records(query: Query, decision: StoredDecision) -> Iterator[Alarm]:
+def alarm_records(query: Query, decision: StoredDecision) -> Iterator[AlarmRecord]:
     """Yield the alarms of a decision: those of older windows, then its own by group."""
     severities = released_severities(decision)
     for key, group in released_alarms(decision):
         identity, around = alarm_id(key, group), window_around(query, key)
         severity = severities.get(identity, "")
         level = query.at_severity(severity)
-        yield Alarm(
+        yield AlarmRecord(
             alarm_id=identity,
-            query=key.query,
+            alarm=key.query,
             group=group,
             mechanism=query.mechanism,
             max_fnr=float(level.aim.max_fnr),
@@ -141,7 +141,7 @@ def count_records(decision: StoredDecision) -> Iterator[CountRecord]:
     for group, count in counts.by_group():
         yield CountRecord(
             count_id=count_id(decision.key, group),
-            query=decision.key.query,
+            alarm=decision.key.query,
             group=group,
             count=count,
             standard_deviation=counts.standard_deviation,
@@ -176,7 +176,7 @@ def decision_record(query: Query, alarms: Alarms, decision: StoredDecision) -> D
     known = bool(decision.alarms) or not decision.alarm_count
     around = window_around(query, key)
     return DecisionRecord(
-        query=key.query,
+        alarm=key.query,
         outcome="decided" if decision.reason is None else "denied",
         reason=decision.reason,
         alarms=decision.alarm_count,
@@ -204,7 +204,7 @@ def seen_decision(record: DecisionRecord) -> SeenDecision:
     """
     return SeenDecision(
         ledger_id=record.ledger,
-        query=record.query,
+        query=record.alarm,
         scope=record.budget,
         start_ms=from_iso_utc(record.window_start),
         end_ms=from_iso_utc(record.window_end),
@@ -216,7 +216,7 @@ def seen_decision(record: DecisionRecord) -> SeenDecision:
         cells_per_unit=record.cells_per_unit,
         periods=tuple(map(from_iso_utc, record.periods)),
         draw=record.draw or None,
-        gaussian=record.promise is not msgspec.UNSET,
+        gaussian=record.privacy is not msgspec.UNSET,
     )
 
 

@@ -242,7 +242,7 @@ def _seen(value: bytes | None, alarms: Alarms, ledgers: Collection[str]) -> Seen
     """
     try:
         record = decode_decision(value or b"")
-        mine = record.ledger in ledgers or record.query in alarms.running
+        mine = record.ledger in ledgers or record.alarm in alarms.running
         return seen_decision(record) if mine else None
     except (DataError, ValueError):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING
 
-from stream.decisions.records import Alarm, DecisionRecord
+from stream.decisions.records import AlarmRecord, DecisionRecord
 from stream.kafka.connectivity import Connectivity
 from stream.kafka.public.reader import Position, Reader, run_on
 from stream.kafka.tasks import first, told
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Watched", "shown_of", "watch"]
 
-Watched = Alarm | DecisionRecord
+Watched = AlarmRecord | DecisionRecord
 
 
 def watch(alarms: Alarms, show: Callable[[Watched], None], position: Position) -> None:
@@ -60,6 +60,6 @@ def shown_of(window: Window) -> Sequence[Watched]:
     Of panes nothing is shown: every window over one that was denied is denied itself.
     """
     decision = window.decision
-    if is_panes(decision.query):
+    if is_panes(decision.alarm):
         return ()
     return (decision,) if decision.outcome == "denied" else window.alarms

@@ -248,7 +248,7 @@ class _Tasks:
     def answer(self, bell: bytes) -> None:
         """Let what is due be decided, if a doorbell message names an alarm of ours."""
         with contextlib.suppress(msgspec.MsgspecError):
-            if msgspec.json.decode(bell, type=_Bell).query in self.runtime.alarms.running:
+            if msgspec.json.decode(bell, type=_Bell).alarm in self.runtime.alarms.running:
                 self._rung.set()
 
     async def guarded(self, task: Callable[[], Awaitable[None]]) -> None:
@@ -317,9 +317,9 @@ def _first_start_ms(query: Query, now_ms: int) -> int:
 
 
 class _Bell(msgspec.Struct):
-    """A doorbell message: which query to look at, and nothing that was counted."""
+    """A doorbell message: which alarm to decide, and nothing that was counted."""
 
-    query: str
+    alarm: str
 
 
 def _app(tasks: _Tasks) -> App:

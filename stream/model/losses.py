@@ -58,7 +58,7 @@ def wall_fields(gaussian: Gaussian | None, units: int) -> dict[str, str]:
     if gaussian is None:
         return {"epsilon_max": wall}
     return {
-        "promise": "gdp",
+        "privacy": "gdp",
         "epsilon_max": decimal(gaussian.epsilon),
         "delta": decimal(gaussian.delta),
         "rho_max": wall,

@@ -157,9 +157,9 @@ def test_records_are_what_the_file_says(tmp_path: Path) -> None:
         assert options.keys() == {"key", "timestamp_ms"}
         validate(dict(options.get("headers", ())), said["headers"])
         validate(options["key"].decode(), said["bindings"]["kafka"]["key"])
-        assert options["key"].decode() == content["query"]
+        assert options["key"].decode() == content["alarm"]
     panes = re.compile(PATTERN)
-    assert any(panes.fullmatch(json.loads(value)["query"]) for _, value, _ in sent)
+    assert any(panes.fullmatch(json.loads(value)["alarm"]) for _, value, _ in sent)
     assert "`panes-` and eight hex digits" in FILE["channels"]["decisions"]["description"]
 
 

@@ -114,7 +114,7 @@ class Topic:
 
 def _key(record: dict[str, Any]) -> tuple[str, int]:
     start = datetime.fromisoformat(record["window_start"])
-    return record["query"], round(start.timestamp() * 1000)
+    return record["alarm"], round(start.timestamp() * 1000)
 
 
 def _short(record: dict[str, Any]) -> str:

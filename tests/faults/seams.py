@@ -89,7 +89,7 @@ class WorkerPool:
         if not self._tasks or draw.random() < self.lost_bells:
             return
         process = draw.choice(sorted(self._tasks, key=lambda one: one.name))
-        tasks, bell = self._tasks[process], msgspec.json.encode({"query": query})
+        tasks, bell = self._tasks[process], msgspec.json.encode({"alarm": query})
 
         def heard() -> None:
             if not process.dead:

@@ -157,7 +157,7 @@ class Watch:
 
     def _violated_by(self, process: Process, disk: Disk, record: dict[str, Any]) -> None:
         name = f"{record['query']} from {record['window_start']}"
-        found = disk.story().numbered(record["query"], record["sequence"])
+        found = disk.story().numbered(record["alarm"], record["sequence"])
         if found is None:
             self.violated(f"{name}: leaves, and is not stored")
             return
@@ -165,7 +165,7 @@ class Watch:
         outcome = (told.ended or {})["outcome"]
         if outcome != record["outcome"] or (outcome == "decided" and not told.charged):
             self.violated(f"{name}: leaves as {record['outcome']}, and the log has {told}")
-        place = disk, record["query"], start_ms
+        place = disk, record["alarm"], start_ms
         if self._said.get(process, -1) < self._stored.get(place, 0):
             self.violated(f"{name}: leaves before its release was said")
         heads = [json.loads(line)[1] for line in disk.synced_heads.splitlines()]

@@ -173,7 +173,7 @@ def test_everybody_can_do_their_work_and_no_more(guarded: GuardedBroker, tmp_pat
         words = ("--from-beginning", "--json", "--group", "analyst-watch")
         watching = Command.start(tmp_path / "watch", "watch", analyst, *words)
         assert watching.process.stdout is not None
-        assert b'"query"' in watching.process.stdout.readline()
+        assert b'"alarm"' in watching.process.stdout.readline()
         _assert_delivered(guarded, tmp_path)
         _assert_shown(guarded, tmp_path)
         worker.process.terminate()

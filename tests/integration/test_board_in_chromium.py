@@ -47,8 +47,8 @@ def written(broker: Broker) -> Topics:
     first = time.time_ns() // 1_000_000 // HOUR_MS - 16
     for hour in range(16):
         rooms = [room for room, rings in PATTERN.items() if rings >> (15 - hour) & 1]
-        topics.publish(first + hour, rooms, denied=hour in {5, 6}, query="fire-code")
-        topics.publish(first + hour, [], query="night-watch")
+        topics.publish(first + hour, rooms, denied=hour in {5, 6}, alarm="fire-code")
+        topics.publish(first + hour, [], alarm="night-watch")
     return topics
 
 
@@ -84,7 +84,7 @@ def test_the_board_in_a_browser(broker: Broker, tmp_path: Path) -> None:
             await browser.until("!document.getElementById('link').hidden")
             await asyncio.to_thread(board.start)
             await browser.until("document.getElementById('link').hidden")
-            topics.publish(900_002, ["lab"], query="after")
+            topics.publish(900_002, ["lab"], alarm="after")
             await browser.until(f"{VIEW}.textContent.includes('after')")
             # While nobody listened there was nothing to connect to; nothing else was complained of.
             refused = "net::ERR_"
@@ -130,7 +130,7 @@ async def keyboard(browser: Chromium) -> None:
 async def news(browser: Chromium, topics: Topics) -> None:
     """A ring is said aloud once, as words; what was open stays open, and what had focus has it."""
     focused = await browser.value("document.activeElement.id")
-    topics.publish(900_000, [HOSTILE], query="crowd")
+    topics.publish(900_000, [HOSTILE], alarm="crowd")
     await browser.until("document.title === '(2) Tocsin board'")
     said = await browser.value("document.getElementById('news').textContent")
     assert said.startswith(f"Firing: crowd room {HOSTILE} since")
@@ -138,6 +138,6 @@ async def news(browser: Chromium, topics: Topics) -> None:
     assert await browser.value("window.hacked === undefined && document.images.length === 0")
     assert await browser.value("document.activeElement.id") == focused
     assert await browser.value("document.querySelectorAll('details[open]').length") == 1
-    topics.publish(900_001, [], query="crowd")
+    topics.publish(900_001, [], alarm="crowd")
     await browser.until("document.title === '(1) Tocsin board'")
     assert await browser.value("document.getElementById('news').textContent") == said

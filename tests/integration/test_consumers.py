@@ -36,7 +36,7 @@ def test_every_consumer_prints_what_was_published(broker: Broker, tmp_path: Path
     alarm = alarm_of(0, {"room": "hall"})
     producer = KafkaProducer(bootstrap_servers=broker.bootstrap, acks="all")
     denial = decision_of(1, denied=True)
-    pane = decision_of(1, denied=True, query="panes-0123abcd")
+    pane = decision_of(1, denied=True, alarm="panes-0123abcd")
     said = ((pane, []), (decision_of(0, alarms=[alarm]), [alarm] * 2), (denial, []))
     for decision, alarms in said:
         producer.send("consumers.decisions", key=b"crowd", value=encode(decision)).get()

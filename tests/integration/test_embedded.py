@@ -131,7 +131,7 @@ def ringing(alarms: Alarms, decisions: Sequence[StoredDecision]) -> Iterator[tup
     """Yield (alarm, group, window start) of every alarm."""
     for decision in decisions:
         for alarm in alarm_records(alarms.queries[decision.key.query], decision):
-            yield alarm.query, ", ".join(alarm.group.values()), alarm.window_start
+            yield alarm.alarm, ", ".join(alarm.group.values()), alarm.window_start
 
 
 def test_office_rings_for_the_crowded_rooms(tmp_path: Path) -> None:

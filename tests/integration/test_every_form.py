@@ -110,7 +110,7 @@ def wrong(records: Iterable[Mapping[str, Any]], start_ms: int) -> dict[str, set[
     published: dict[str, list[Mapping[str, Any]]] = {name: [] for name in FORMS}
     for record in records:
         jsonschema.validate(record, schema("alarm"))
-        published.setdefault(record["query"], []).append(record)
+        published.setdefault(record["alarm"], []).append(record)
     found = {
         name: (rang_at(published[name], start_ms) - form.open) ^ form.rings
         for name, form in FORMS.items()
@@ -175,8 +175,8 @@ def test_what_rings_elsewhere_is_told(tmp_path: Path) -> None:
     lines = json_lines(tocsin("run", str(path), *an_hour(tmp_path), "--json"))
     records = [line for line in lines if "group" in line and rang_at([line], 0)]
     for form in ("plain", "average"):
-        others = [each for each in records if each["query"] != form]
-        own = [each for each in records if each["query"] == form]
+        others = [each for each in records if each["alarm"] != form]
+        own = [each for each in records if each["alarm"] == form]
         rang = rang_at(own, 0)
         for rooms in (set(ROOMS) - rang, set[str](), set(ROOMS)):
             stamp = {"window_start": "1970-01-01T00:00:00.000Z"}
@@ -200,7 +200,7 @@ def test_every_form_rings_where_it_should_in_a_replay(
     assert {line["outcome"] for line in decisions} == {"decided"}
     alarms = load(path, environ={})
     for line in decisions:
-        assert line["epsilon_units"] == price(alarms, line["query"]) > 0
+        assert line["epsilon_units"] == price(alarms, line["alarm"]) > 0
     assert wrong((line for line in lines if "group" in line), 0) == {}
     assert settled(alarms) == dict.fromkeys(FORMS, 2)
 
@@ -245,16 +245,16 @@ def test_every_form_rings_where_it_should_on_a_live_log(
         scenario.mark(start_ms + WINDOW_MS + 1_000)
         wait_until(
             "every alarm has published the window",
-            lambda: {each["query"] for each in scenario.decided()[start_ms]} == every,
+            lambda: {each["alarm"] for each in scenario.decided()[start_ms]} == every,
         )
     finally:
         scenario.stop()
     assert {each["outcome"] for each in scenario.decided()[start_ms]} == {"decided"}
-    own = [line for line in scenario.done("partial") if line["query"] == scenario.query]
+    own = [line for line in scenario.done("partial") if line["alarm"] == scenario.query]
     counted = add_up([line for line in own if line["partition"] < REFERENCE_PARTITIONS])
     assert counted[start_ms] == tuple(PEOPLE[room] for room in ROOMS)
     published = scenario.published()
-    of_its_own = [each for each in published if each["query"] == scenario.query]
+    of_its_own = [each for each in published if each["alarm"] == scenario.query]
     assert rang_at(of_its_own, start_ms) == {"library", "roof"}
-    assert wrong((each for each in published if each["query"] in FORMS), start_ms) == {}
+    assert wrong((each for each in published if each["alarm"] in FORMS), start_ms) == {}
     assert min(settled(scenario.alarms()).values()) >= 1

@@ -195,7 +195,7 @@ def test_two_workers_count_every_statistic(
         scenario.stop()
     decided = [json.loads(one.value) for one in scenario.read(f"{scenario.name}.decisions")]
     drawn = [one for one in decided if one["outcome"] == "decided"]
-    assert {one.get("promise", "") for one in drawn} == {"gdp"}
+    assert {one.get("privacy", "") for one in drawn} == {"gdp"}
     counted = add_up(scenario.done("counted"), cells=4 * len(ROOMS))
     records = scenario.read(scenario.topic)
     for start_ms in starts_ms:

@@ -106,7 +106,7 @@ def check_records(scenario: Scenario, decisions: Sequence[StoredDecision], until
     published: dict[tuple[str, int], set[int]] = {}
     for copies in scenario.decided().values():
         for copy in copies:
-            key = (copy["query"], from_iso_utc(copy["window_start"]))
+            key = (copy["alarm"], from_iso_utc(copy["window_start"]))
             published.setdefault(key, set()).add(copy["sequence"])
     for one in decisions:
         if one.key.end_ms <= until_ms:

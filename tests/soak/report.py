@@ -155,7 +155,7 @@ def _delay_by_cut(soaked: Soaked) -> list[tuple[int, int]]:
     """Return the cut (ms) of every window of the load, and how long it took until all had left."""
     first: dict[tuple[Any, ...], int] = {}  # copies that were published again do not count
     for line in [*soaked.lines("decisions"), *soaked.lines("alarms")]:
-        window = (line["query"], instant_ms(line["window_start"]))
+        window = (line["alarm"], instant_ms(line["window_start"]))
         record = (*window, line.get("alarm_id"))
         first[record] = min(line["append_ms"], first.get(record, line["append_ms"]))
     left: dict[tuple[int, int, str], int] = defaultdict(int)

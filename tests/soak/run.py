@@ -211,7 +211,7 @@ class _Soak:
         ends: dict[str, int] = {}
         for decision in decisions:
             end_ms = instant_ms(decision["window_end"])
-            ends[decision["query"]] = max(end_ms, ends.get(decision["query"], 0))
+            ends[decision["alarm"]] = max(end_ms, ends.get(decision["alarm"], 0))
         return ends
 
     def _catch_up(self, target_ms: int) -> list[str]:

@@ -67,14 +67,14 @@ def _window(found: Files, one: Recount, start_ms: int, number: int) -> None:
     for partition in range(PARTITIONS):
         cells = dict(one.counts.get((start_ms, partition), {}))
         total += cells.get("attic", 0)
-        place = {"query": alarm.name, "start_ms": start_ms, "partition": partition}
+        place = {"alarm": alarm.name, "start_ms": start_ms, "partition": partition}
         found["partials"].append({**place, "complete": True, "cells": cells})
-    window = {"query": alarm.name, "window_start": _iso(start_ms)}
+    window = {"alarm": alarm.name, "window_start": _iso(start_ms)}
     window["window_end"] = _iso(start_ms + alarm.size_ms)
     decision = {**window, "outcome": "decided", "reason": None, "sequence": number}
     found["decisions"].append({**decision, "append_ms": alarm.cut_ms(start_ms) + 5_000})
     found["replay"].append(decision)
-    row = {"record": "ended", "query": alarm.name, "start_ms": start_ms}
+    row = {"record": "ended", "alarm": alarm.name, "start_ms": start_ms}
     found["ledger"].append({**row, "sequence": number, "outcome": "decided"})
     if total > alarm.threshold:
         ringing = {**window, "alarm_id": f"{alarm.name}-{start_ms}", "group": {"room": "attic"}}
@@ -106,7 +106,7 @@ def judged(
         "about.json": json.dumps(about),
         "codecs.json": json.dumps({feed: dict.fromkeys(CODECS, 1) for feed in FEEDS}),
         "verify.txt": "exit 0\nok\n",
-        "left.json": json.dumps({one["query"]: one["sequence"] for one in files["ledger"]}),
+        "left.json": json.dumps({one["alarm"]: one["sequence"] for one in files["ledger"]}),
         "replay.prom": _page(),
     } | {name.replace("_", "."): text for name, text in texts.items()}
     for name, text in plain.items():

@@ -68,7 +68,7 @@ class Soaked:
         """Decisions as they left, repeats included, by window."""
         found: dict[Window, list[dict[str, Any]]] = defaultdict(list)
         for line in self.lines("decisions"):
-            found[line["query"], instant_ms(line["window_start"])].append(line)
+            found[line["alarm"], instant_ms(line["window_start"])].append(line)
         return found
 
     @cached_property
@@ -76,7 +76,7 @@ class Soaked:
         """Stored partials by alarm, window and partition."""
         found: dict[tuple[str, int, int], list[dict[str, Any]]] = defaultdict(list)
         for line in self.lines("partials"):
-            found[line["query"], line["start_ms"], line["partition"]].append(line)
+            found[line["alarm"], line["start_ms"], line["partition"]].append(line)
         return found
 
     def lines(self, name: str) -> list[dict[str, Any]]:
@@ -190,7 +190,7 @@ def _alarms_are_right(soaked: Soaked, truth: Truth) -> Iterator[str]:
     rang: dict[Window, set[str]] = defaultdict(set)
     ids: dict[tuple[str, int, str], set[str]] = defaultdict(set)
     for one in soaked.lines("alarms"):
-        window, room = (one["query"], instant_ms(one["window_start"])), one["group"]["room"]
+        window, room = (one["alarm"], instant_ms(one["window_start"])), one["group"]["room"]
         rang[window].add(room)
         ids[(*window, room)].add(one["alarm_id"])
     yield from (
@@ -224,7 +224,7 @@ def _a_replay_agrees(soaked: Soaked, truth: Truth) -> Iterator[str]:
     again: dict[Window, dict[str, Any]] = {}
     rang: dict[Window, set[str]] = defaultdict(set)
     for line in soaked.lines("replay"):
-        window = (line["query"], instant_ms(line["window_start"]))
+        window = (line["alarm"], instant_ms(line["window_start"]))
         if "alarm_id" in line:
             rang[window].add(line["group"]["room"])
         else:
@@ -261,10 +261,10 @@ def _ledger_is_whole(soaked: Soaked) -> Iterator[str]:
         yield f"tocsin ledger verify: {verified}"
     out = json.loads((soaked.folder / "left.json").read_text())
     for row in soaked.lines("ledger"):
-        left = soaked.decisions.get((row["query"], row["start_ms"]))
+        left = soaked.decisions.get((row["alarm"], row["start_ms"]))
         where = f"{row['query']}: the window from {row['start_ms']} on"
         if left is None:
-            if row["sequence"] <= out[row["query"]]:
+            if row["sequence"] <= out[row["alarm"]]:
                 yield f"{where} counts as published, and is not on the topic"
         elif (left[0]["sequence"], left[0]["outcome"]) != (row["sequence"], row["outcome"]):
             yield f"{where} is {row['outcome']} in the ledger, {left[0]['outcome']} on the topic"

@@ -45,6 +45,6 @@ def copied_partials(database: Database) -> list[dict[str, Any]]:
         for query, start_ms, partition, complete, index, value in connection.execute(_READ):
             places, values = (np.frombuffer(one, "<i8").tolist() for one in (index, value))
             cells = {CELLS[at]: count for at, count in zip(places, values, strict=True)}
-            place = {"query": query, "start_ms": start_ms, "partition": partition}
+            place = {"alarm": query, "start_ms": start_ms, "partition": partition}
             found.append({**place, "complete": complete, "cells": cells})
     return found

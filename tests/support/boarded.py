@@ -44,16 +44,16 @@ class Topics:
         self._producer = KafkaProducer(bootstrap_servers=broker.bootstrap, acks="all")
 
     def publish(
-        self, number: int, rooms: Sequence[str], *, denied: bool = False, query: str = "crowd"
+        self, number: int, rooms: Sequence[str], *, denied: bool = False, alarm: str = "crowd"
     ) -> None:
         """Publish the window of an hour: its decision, then its alarms."""
-        alarms = [alarm_of(number, {"room": room}, query=query) for room in rooms]
-        decision = decision_of(number, denied=denied, alarms=alarms, query=query)
+        alarms = [alarm_of(number, {"room": room}, alarm=alarm) for room in rooms]
+        decision = decision_of(number, denied=denied, alarms=alarms, alarm=alarm)
         for topic, record in (
             (self.decisions, decision),
-            *((self.alarms, alarm) for alarm in alarms),
+            *((self.alarms, one) for one in alarms),
         ):
-            self._producer.send(topic, key=query.encode(), value=encode(record)).get()
+            self._producer.send(topic, key=alarm.encode(), value=encode(record)).get()
 
     def close(self) -> None:
         """Part from the broker."""

@@ -19,7 +19,7 @@ from tests.support.published import HOUR_MS, alarm_of, decision_of
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from stream.decisions.records import Alarm, DecisionRecord
+    from stream.decisions.records import AlarmRecord, DecisionRecord
     from stream.kafka.board.view import View
     from stream.model.alarms import Budget
     from stream.model.lifecycles import Lifecycle
@@ -39,7 +39,7 @@ def setup_of(
 
 
 def window_of(
-    decision: DecisionRecord, alarms: Sequence[Alarm] = (), *, whole: bool = True
+    decision: DecisionRecord, alarms: Sequence[AlarmRecord] = (), *, whole: bool = True
 ) -> Window:
     """Return a window as it is read, published as it ends."""
     published_ms = (decision.sequence + 1) * HOUR_MS
@@ -63,12 +63,12 @@ class Scene:
         *,
         denied: bool = False,
         unanswered: int = 0,
-        query: str = "crowd",
+        alarm: str = "crowd",
     ) -> None:
         """Tell of a window."""
-        alarms = [alarm_of(number, {"room": room}, query=query) for room in rooms]
+        alarms = [alarm_of(number, {"room": room}, alarm=alarm) for room in rooms]
         decision = decision_of(
-            number, denied=denied, unanswered=unanswered, alarms=alarms, query=query
+            number, denied=denied, unanswered=unanswered, alarms=alarms, alarm=alarm
         )
         self.standings.take(window_of(decision, alarms))
 

@@ -9,7 +9,7 @@ from stream.custody.archive import decisions_in
 from stream.custody.published import Records
 from stream.custody.released import compare, published_by
 from stream.decisions.records import (
-    Alarm,
+    AlarmRecord,
     CountRecord,
     DecisionRecord,
     alarm_id,
@@ -36,19 +36,19 @@ def decision_of(
     *,
     denied: bool = False,
     unanswered: int = 0,
-    alarms: Sequence[Alarm] = (),
+    alarms: Sequence[AlarmRecord] = (),
     ledger: str = "ledger",
-    query: str = "crowd",
+    alarm: str = "crowd",
 ) -> DecisionRecord:
     """Return the decision of the hour of a number, which is its number in the ledger, too."""
     return DecisionRecord(
-        query=query,
+        alarm=alarm,
         window_start=iso_utc(number * HOUR_MS),
         window_end=iso_utc((number + 1) * HOUR_MS),
         outcome="denied" if denied else "decided",
         reason="budget" if denied else None,
         alarms=len(alarms),
-        alarms_digest=alarms_digest(alarm.alarm_id for alarm in alarms),
+        alarms_digest=alarms_digest(one.alarm_id for one in alarms),
         unanswered=unanswered,
         epsilon="0",
         epsilon_units=0,
@@ -63,13 +63,13 @@ def decision_of(
 
 
 def alarm_of(
-    number: int, group: Mapping[str, str], *, ledger: str = "ledger", query: str = "crowd"
-) -> Alarm:
+    number: int, group: Mapping[str, str], *, ledger: str = "ledger", alarm: str = "crowd"
+) -> AlarmRecord:
     """Return a ring in the hour of a number."""
-    key = WindowKey(query=query, start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
-    return Alarm(
+    key = WindowKey(query=alarm, start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
+    return AlarmRecord(
         alarm_id=alarm_id(key, group),
-        query=query,
+        alarm=alarm,
         group=dict(group),
         window_start=iso_utc(key.start_ms),
         window_end=iso_utc(key.end_ms),
@@ -83,13 +83,13 @@ def alarm_of(
 
 
 def count_of(
-    number: int, group: Mapping[str, str], count: float, *, query: str = "crowd"
+    number: int, group: Mapping[str, str], count: float, *, alarm: str = "crowd"
 ) -> CountRecord:
     """Return a noisy count of the hour of a number."""
-    key = WindowKey(query=query, start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
+    key = WindowKey(query=alarm, start_ms=number * HOUR_MS, end_ms=(number + 1) * HOUR_MS)
     return CountRecord(
         count_id=count_id(key, group),
-        query=query,
+        alarm=alarm,
         group=dict(group),
         window_start=iso_utc(key.start_ms),
         window_end=iso_utc(key.end_ms),

@@ -66,7 +66,7 @@ class Fuse:
 
     def __call__(self, step: Step | str, key: WindowKey | None) -> None:
         """Note a step; die if it is the one."""
-        fields = {} if key is None else {"query": key.query, "start_ms": key.start_ms}
+        fields = {} if key is None else {"alarm": key.query, "start_ms": key.start_ms}
         if step != "after_poll":
             self._journal.write("step", step=str(step), **fields)
         if step != self._step:
@@ -86,7 +86,7 @@ def instrument(journal: Journal, fuse: Fuse) -> None:
 
     def recorded_partial(self: Counts, partial: Partial) -> PartialStatus:
         fields = {
-            "query": partial.key.query,
+            "alarm": partial.key.query,
             "start_ms": partial.key.start_ms,
             "partition": partial.partition,
             "complete": partial.complete,

@@ -79,7 +79,7 @@ class Standing:
     """One alarm.
 
     Args:
-        query: its name.
+        alarm: its name.
         seen: its last windows, newest last.
         firing: notices of what rings now, so many as are named.
         firings: how many ring.
@@ -88,7 +88,7 @@ class Standing:
         state: of its lifecycle.
     """
 
-    query: str
+    alarm: str
     seen: tuple[Seen, ...] = ()
     firing: tuple[Notice, ...] = ()
     firings: int = 0
@@ -118,16 +118,16 @@ class Standings:
         """Whether there were more alarms than are kept: those heard of last are."""
 
     def take(self, window: Window) -> None:
-        """Take a window, in the order of its query; copies and panes change nothing."""
-        decision, query = window.decision, window.decision.query
-        before = self._heard.get(query, Standing(query))
-        if is_panes(query) or not follows(before.state, decision):
+        """Take a window, in the order of its alarm; copies and panes change nothing."""
+        decision, alarm = window.decision, window.decision.alarm
+        before = self._heard.get(alarm, Standing(alarm))
+        if is_panes(alarm) or not follows(before.state, decision):
             return
         state, notices = window.after(before.state, self.subscription)
         firing = [each for each in notices if each.status in {"firing", "ongoing"}]
         self.changes += 1
-        self._heard.pop(query, None)  # the one heard of last is the last of the mapping
-        self._heard[query] = replace(
+        self._heard.pop(alarm, None)  # the one heard of last is the last of the mapping
+        self._heard[alarm] = replace(
             before,
             seen=(*before.seen, _seen(window, before.state))[-self.windows :],
             firing=tuple(firing[:_MOST_NAMED]),
@@ -149,9 +149,9 @@ class Standings:
             now_ms: milliseconds since the epoch.
             read_back_ms: how far back a board reads at its start.
         """
-        for query, standing in list(self._heard.items()):
+        for alarm, standing in list(self._heard.items()):
             if standing.due_ms < now_ms and standing.published_ms < now_ms - read_back_ms:
-                del self._heard[query]
+                del self._heard[alarm]
                 self.changes += 1
 
     def all(self) -> tuple[Standing, ...]:

@@ -73,7 +73,7 @@ class Ring:
 
     Args:
         mark: the same for as long as it does.
-        query: the alarm.
+        alarm: the alarm.
         values: its group; empty for the one over everything.
         since: from which window's start on.
         told: annotations.
@@ -81,7 +81,7 @@ class Ring:
     """
 
     mark: str
-    query: str
+    alarm: str
     values: tuple[tuple[str, str], ...]
     since: str
     told: tuple[str, ...]
@@ -200,7 +200,7 @@ def view_of(
 
 def overdue(standings: Sequence[Standing], health: Health) -> tuple[str, ...]:
     """Return the names of alarms whose next decision should have been heard of."""
-    return tuple(_value(each.query) for each in standings if _is_overdue(each, health))
+    return tuple(_value(each.alarm) for each in standings if _is_overdue(each, health))
 
 
 def _is_overdue(standing: Standing, health: Health) -> bool:
@@ -212,7 +212,7 @@ def _ring(notice: Notice, timezone: str, *, old: bool) -> Ring:
     values = tuple((_value(field), _value(value)) for field, value in said.items())
     since = _local(notice.since, timezone)
     told = tuple(_value(text, _LONGEST_TEXT) for text in notice.annotations.values())
-    return Ring(notice.fingerprint, _value(notice.query), values, since, told, old)
+    return Ring(notice.fingerprint, _value(notice.alarm), values, since, told, old)
 
 
 def _alarm(standing: Standing, health: Health, board: Board, timezone: str) -> AlarmView:
@@ -226,8 +226,8 @@ def _alarm(standing: Standing, health: Health, board: Board, timezone: str) -> A
     ]
     late = _is_overdue(standing, health)
     return AlarmView(
-        name=_value(standing.query),
-        anchor=fingerprint(standing.query, {}),
+        name=_value(standing.alarm),
+        anchor=fingerprint(standing.alarm, {}),
         fields=", ".join(_value(field) for field, _ in named[0]) if named else "",
         rows=tuple(rows),
         more=len(named) - len(shown),

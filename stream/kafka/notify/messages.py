@@ -97,7 +97,7 @@ class Target:
 def ends_ms(notice: Notice, published_ms: int) -> int:
     """Return until when a notice stands by itself, in milliseconds since the epoch.
 
-    Until the query's next window is heard of, as long after this one as it begins after it, and
+    Until the alarm's next window is heard of, as long after this one as it begins after it, and
     half as long again, a minute at least and two hours at most. Where the schedule pauses, it does
     not stand until it goes on: as if the next window followed at once.
 
@@ -109,7 +109,7 @@ def ends_ms(notice: Notice, published_ms: int) -> int:
 
 
 def due_ms(decision: DecisionRecord, published_ms: int) -> int:
-    """Return by when the decision of the query's next window is heard of, if all goes well.
+    """Return by when the decision of the alarm's next window is heard of, if all goes well.
 
     As :func:`ends_ms`, but a schedule may pause: until it goes on, nothing is overdue.
 

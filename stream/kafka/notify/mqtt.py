@@ -59,7 +59,7 @@ def topic_of(first: str, notice: Notice) -> str:
     """
     kind = "denied" if notice.status == "denied" else "alarms"
     values = map(escaped, notice.group.values())
-    return "/".join((first, kind, escaped(notice.query), *values))
+    return "/".join((first, kind, escaped(notice.alarm), *values))
 
 
 class MqttTarget(Target):
@@ -170,7 +170,7 @@ class MqttTarget(Target):
         """Tell Home Assistant of a sensor."""
         place = f"{self._settings.discovery}/binary_sensor/tocsin_{notice.fingerprint}/config"
         told = {
-            "name": ", ".join(notice.group.values()) or notice.query,
+            "name": ", ".join(notice.group.values()) or notice.alarm,
             "unique_id": f"tocsin_{notice.fingerprint}",
             "device_class": "problem",
             "state_topic": topic,
@@ -178,8 +178,8 @@ class MqttTarget(Target):
             "json_attributes_topic": topic,
             "availability_topic": self._status,
             "device": {
-                "identifiers": [f"tocsin_{notice.query}"],
-                "name": notice.query,
+                "identifiers": [f"tocsin_{notice.alarm}"],
+                "name": notice.alarm,
                 "manufacturer": "Tocsin",
             },
         }

@@ -111,11 +111,11 @@ class _Notifier:
                 self._take(window, before=before)
 
     def _take(self, window: Window, *, before: bool) -> None:
-        query = window.decision.query
+        alarm = window.decision.alarm
         if not window.whole:
             self.log.warning(Line.INCOMPLETE)
-        state = self._states.get(query, State())
-        self._states[query], notices = window.after(state, self.setup.subscription)
+        state = self._states.get(alarm, State())
+        self._states[alarm], notices = window.after(state, self.setup.subscription)
         messages = [
             Message(notice, window.published_ms, ends_ms(notice, window.published_ms))
             for notice in notices

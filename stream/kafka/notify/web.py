@@ -181,9 +181,9 @@ def _labels(notice: Notice) -> dict[str, str]:
     """Return what an alert is known by: the same for as long as it fires."""
     if notice.status == "denied":
         reason = notice.reason or ""
-        named = {"alertname": _DENIED, "alarm": notice.query, "reason": reason}
+        named = {"alertname": _DENIED, "alarm": notice.alarm, "reason": reason}
     else:
-        named = {"alertname": notice.query, "fingerprint": notice.fingerprint}
+        named = {"alertname": notice.alarm, "fingerprint": notice.fingerprint}
     fields = {_label(name): value for name, value in notice.group.items()}
     return {**fields, **notice.labels, **named}
 

@@ -1,8 +1,8 @@
 """Decisions and their alarms, brought together again: two topics, read side by side.
 
 A decision leaves before its alarms, on another topic, so that they arrive in any order. A window is
-whole once as many alarms are there as its decision counts. Windows of a query come out in the order
-of the decisions topic; copies come out as nothing.
+whole once as many alarms are there as its decision counts. Windows of an alarm come out in the
+order of the decisions topic; copies come out as nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
 
     from stream.decisions.lifecycle import Notice, State
-    from stream.decisions.records import Alarm, DecisionRecord
+    from stream.decisions.records import AlarmRecord, DecisionRecord
     from stream.model.subscriptions import Subscription
 
 __all__ = ["Pairing", "Window"]
@@ -39,7 +39,7 @@ class Window:
     decision: DecisionRecord
     published_ms: int
     place: tuple[Hashable, int]
-    alarms: tuple[Alarm, ...] = ()
+    alarms: tuple[AlarmRecord, ...] = ()
     whole: bool = True
     safe: dict[Hashable, int] = field(default_factory=dict)
 
@@ -54,7 +54,7 @@ class Window:
             state,
             self.decision,
             self.alarms,
-            subscription.lifecycle(self.decision.query),
+            subscription.lifecycle(self.decision.alarm),
             whole=self.whole,
             timezone=subscription.timezone,
         )
@@ -63,13 +63,13 @@ class Window:
 class _Key(NamedTuple):
     """What a decision and its alarms have in common."""
 
-    query: str
+    alarm: str
     ledger: str
     sequence: int
 
     @classmethod
-    def of(cls, record: Alarm | DecisionRecord) -> _Key:
-        return cls(record.query, record.ledger, record.sequence)
+    def of(cls, record: AlarmRecord | DecisionRecord) -> _Key:
+        return cls(record.alarm, record.ledger, record.sequence)
 
 
 class Pairing:
@@ -77,7 +77,7 @@ class Pairing:
 
     def __init__(self) -> None:
         self._waiting: dict[str, deque[Window]] = defaultdict(deque)
-        self._alarms: dict[str, dict[_Key, dict[str, Alarm]]] = defaultdict(dict)
+        self._alarms: dict[str, dict[_Key, dict[str, AlarmRecord]]] = defaultdict(dict)
         self._held: dict[Hashable, dict[int, _Key]] = defaultdict(dict)
         self._next: dict[Hashable, int] = {}
         self._last: dict[str, _Key] = {}
@@ -86,21 +86,23 @@ class Pairing:
         self, partition: Hashable, offset: int, published_ms: int, record: DecisionRecord
     ) -> None:
         """Take a record of the decisions topic, in the order of its partition."""
-        queue = self._waiting[record.query]
+        queue = self._waiting[record.alarm]
         known = any(_Key.of(each.decision) == _Key.of(record) for each in queue)
         if self._is_new(partition, offset, record) and not known:
             queue.append(Window(record, published_ms, (partition, offset)))
 
-    def alarm(self, partition: Hashable, offset: int, record: Alarm) -> None:
+    def alarm(self, partition: Hashable, offset: int, record: AlarmRecord) -> None:
         """Take a record of the alarms topic, in the order of its partition."""
         if self._is_new(partition, offset, record):
-            alarms = self._alarms[record.query].setdefault(_Key.of(record), {})
+            alarms = self._alarms[record.alarm].setdefault(_Key.of(record), {})
             alarms[record.alarm_id] = record
 
-    def _is_new(self, partition: Hashable, offset: int, record: Alarm | DecisionRecord) -> bool:
+    def _is_new(
+        self, partition: Hashable, offset: int, record: AlarmRecord | DecisionRecord
+    ) -> bool:
         """Pass a record; one whose window has not come out yet is held."""
         self._next[partition] = offset + 1
-        key, last = _Key.of(record), self._last.get(record.query)
+        key, last = _Key.of(record), self._last.get(record.alarm)
         if last is not None and last.ledger == key.ledger and key.sequence <= last.sequence:
             return False
         self._held[partition][offset] = key
@@ -108,7 +110,7 @@ class Pairing:
 
     @property
     def blocked(self) -> bool:
-        """Whether a decision waits for its alarms though a later one of its query is there."""
+        """Whether a decision waits for its alarms though a later one of its alarm is there."""
         return any(len(queue) > 1 for queue in self._waiting.values())
 
     def windows(self, *, give_up: bool = False) -> Iterator[Window]:
@@ -118,10 +120,10 @@ class Pairing:
             give_up: both topics were read to where they ended after the last decision was read:
                 what is missing of a decision that has a later one behind it will not come.
         """
-        for query, queue in self._waiting.items():
+        for alarm, queue in self._waiting.items():
             while queue:
                 decision = queue[0].decision
-                alarms = self._alarms[query].get(_Key.of(decision), {})
+                alarms = self._alarms[alarm].get(_Key.of(decision), {})
                 whole = len(alarms) >= decision.alarms
                 if not whole and not (give_up and len(queue) > 1):
                     break
@@ -132,9 +134,9 @@ class Pairing:
 
     def _let_go(self, decision: DecisionRecord) -> None:
         """Forget what has come out, and alarms before it whose decision is not kept any more."""
-        key, kept = _Key.of(decision), self._alarms[decision.query]
-        self._last[decision.query] = key
-        waiting = {_Key.of(each.decision) for each in self._waiting[decision.query]}
+        key, kept = _Key.of(decision), self._alarms[decision.alarm]
+        self._last[decision.alarm] = key
+        waiting = {_Key.of(each.decision) for each in self._waiting[decision.alarm]}
         gone = {key}
         for other, alarms in kept.items():
             first = next(iter(alarms.values()))

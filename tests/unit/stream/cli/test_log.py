@@ -64,7 +64,7 @@ def test_the_log_of_one_alarm_is_without_the_others(tmp_path: Path) -> None:
         assert not any(other in line for line in lines)
     kinds = [line.split()[1] for line in log_of(path, "--alarm", "gone")]
     assert kinds[-1] == "retired"
-    assert kinds.count("query") == 1
+    assert kinds.count("alarm") == 1
 
 
 def test_the_log_since_a_time_is_of_later_windows(decided: str) -> None:

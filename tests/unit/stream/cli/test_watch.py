@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stream.decisions.records import Alarm, DecisionRecord
+from stream.decisions.records import AlarmRecord, DecisionRecord
 from tests.support.commands import configuration, tocsin
 
 if TYPE_CHECKING:
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 HOURS = [f"2025-03-03T{hour:02}:00:00.000Z" for hour in range(10)]
 
 
-def alarm(hour: int) -> Alarm:
+def alarm(hour: int) -> AlarmRecord:
     """Return an alarm of the hall."""
-    return Alarm(
+    return AlarmRecord(
         alarm_id="1",
-        query="crowd",
+        alarm="crowd",
         group={"room": "hall"},
         window_start=HOURS[hour],
         window_end=HOURS[hour + 1],
@@ -34,7 +34,7 @@ def alarm(hour: int) -> Alarm:
 def denial(hour: int, reason: str = "budget") -> DecisionRecord:
     """Return a window that was denied."""
     return DecisionRecord(
-        query="crowd",
+        alarm="crowd",
         window_start=HOURS[hour],
         window_end=HOURS[hour + 1],
         outcome="denied",

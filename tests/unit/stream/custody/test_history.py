@@ -74,20 +74,20 @@ ENTRIES: list[tuple[Entry, str]] = [
     ),
     (
         entries.Registered("crowd", "s", "badges", "f", LONG, ANYWHERE, 5),
-        "query query crowd, scope s, feed badges, fingerprint f",
+        "alarm alarm crowd, scope s, feed badges, fingerprint f",
     ),
     (
         entries.Changed("crowd", "f", LONG, ANYWHERE, 5),
-        "changed query crowd, fingerprint f",
+        "changed alarm crowd, fingerprint f",
     ),
-    (entries.Retired("crowd"), "retired query crowd"),
+    (entries.Retired("crowd"), "retired alarm crowd"),
     (
         entries.Admitted("s", OfWindow("crowd", 0, HOUR_MS), (asked("crowd", 0, Answer.RESERVED),)),
         f"admitted 'crowd' {SPAN}: reserved, 1.5 at worst",
     ),
     (
         entries.Admitted("s", OfWindow("crowd", 0, HOUR_MS)),
-        "admitted scope s, query crowd, start_ms 0, end_ms 3600000",
+        "admitted scope s, alarm crowd, start_ms 0, end_ms 3600000",
     ),
     (entries.Answered("s", (given("crowd"),)), f"answered 'crowd' {SPAN}: refused"),
     (
@@ -105,7 +105,7 @@ ENTRIES: list[tuple[Entry, str]] = [
         entries.Recovered((seen("crowd"),), 5),
         f"recovered 'crowd' {SPAN}: taken over, 1 spent",
     ),
-    (entries.Passed("crowd", 5), "passed query crowd, cursor_ms 5"),
+    (entries.Passed("crowd", 5), "passed alarm crowd, cursor_ms 5"),
     (entries.ClockSet(9, 5), "clock before_ms 9, now_ms 5"),
     (
         entries.Archived("f.parquet", 1, 5, bytes(16), 9),
@@ -139,8 +139,10 @@ def test_every_entry_is_a_line(entry: Entry, line: str) -> None:
     assert LONG not in found
     (row,) = rows([entry])
     fields = entry_fields(row)
-    assert json.loads(row.payload).items() <= fields.items()
-    assert (fields["record"], fields["seq"], fields["hash"]) == (entry.kind, 1, "0" * 32)
+    said = row.payload.replace(b'"query":', b'"alarm":').replace(b'"promise":', b'"privacy":')
+    assert json.loads(said).items() <= fields.items()
+    kind = entry.kind.replace("query", "alarm")
+    assert (fields["record"], fields["seq"], fields["hash"]) == (kind, 1, "0" * 32)
 
 
 def test_no_kind_is_left_out() -> None:

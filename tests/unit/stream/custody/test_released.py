@@ -17,7 +17,7 @@ from stream.custody import released
 from stream.custody.archive import archive
 from stream.custody.published import Records
 from stream.custody.released import compare
-from stream.decisions.records import Alarm, DecisionRecord, alarm_id, alarms_digest
+from stream.decisions.records import AlarmRecord, DecisionRecord, alarm_id, alarms_digest
 from stream.decisions.release import (
     alarm_records,
     decision_record,
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
     from stream.model.alarms import Alarms
 
-    Record = DecisionRecord | Alarm
+    Record = DecisionRecord | AlarmRecord
     Decided = tuple[Alarms, Ledger, list[Record]]
 
 LATE: Final = 1 << 60
@@ -93,7 +93,7 @@ def _changed(record: Record, name: str) -> Record:
     now = getattr(record, name)
     if name == "outcome":
         return msgspec.structs.replace(record, outcome="denied", reason="budget")
-    if name in {"promise", "rho", "rho_units"}:
+    if name in {"privacy", "rho", "rho_units"}:
         return _of_the_other_promise(record)
     if name in {"window_start", "window_end", "next_start"}:
         now = iso_utc(from_iso_utc(now) + 1 if now else 0)
@@ -120,7 +120,7 @@ def _of_the_other_promise(record: Record) -> Record:
     fields = {to: of for to, of in told.items() if to in record.__struct_fields__}
     paid = {to: getattr(record, of) for to, of in fields.items()}
     none = dict.fromkeys(fields.values(), msgspec.UNSET)
-    return msgspec.structs.replace(record, promise="gdp", **paid, **none)
+    return msgspec.structs.replace(record, privacy="gdp", **paid, **none)
 
 
 def _edits(records: Sequence[Record]) -> Iterator[tuple[str, list[Record]]]:
@@ -129,15 +129,15 @@ def _edits(records: Sequence[Record]) -> Iterator[tuple[str, list[Record]]]:
         kind: next(
             at for at, one in enumerate(records) if isinstance(one, kind) and one.sequence == BOTH
         )
-        for kind in (DecisionRecord, Alarm)
+        for kind in (DecisionRecord, AlarmRecord)
     }
     for kind, at in places.items():
-        word = "alarm" if kind is Alarm else "decision"
+        word = "alarm" if kind is AlarmRecord else "decision"
         yield f"{word} removed", [*records[:at], *records[at + 1 :]]
         for name in kind.__struct_fields__:
             yield f"{word} {name}", [*records[:at], _changed(records[at], name), *records[at + 1 :]]
-    alarm = next(one for one in records if isinstance(one, Alarm) and one.sequence == ONE)
-    key = WindowKey(from_iso_utc(alarm.window_end), alarm.query, from_iso_utc(alarm.window_start))
+    alarm = next(one for one in records if isinstance(one, AlarmRecord) and one.sequence == ONE)
+    key = WindowKey(from_iso_utc(alarm.window_end), alarm.alarm, from_iso_utc(alarm.window_start))
     other = {"room": "lab"}
     moved = msgspec.structs.replace(alarm, group=other, alarm_id=alarm_id(key, other))
     yield "alarm of another room", [moved if one is alarm else one for one in records]
@@ -162,7 +162,7 @@ def test_every_edit_is_named(changing: Decided, tmp_path: Path) -> None:
     """While the ledger has the decisions, from an archive's files, and without these."""
     alarms, ledger, records = changing
     folder = tmp_path / "archive"
-    assert [one.sequence for one in records if isinstance(one, Alarm)] == [BOTH, BOTH, ONE]
+    assert [one.sequence for one in records if isinstance(one, AlarmRecord)] == [BOTH, BOTH, ONE]
     assert len(list(_edits(records))) > 30
 
     def check(given: Path | None, unseen: set[str], covered: str) -> None:
@@ -213,7 +213,7 @@ def test_what_is_still_leaving_is_not_missed(
 ) -> None:
     """A decision leaves before its alarms; what nobody released is named all the same."""
     alarms, ledger, records = decided
-    leaving = [one for one in records if not isinstance(one, Alarm) or one.sequence != BOTH]
+    leaving = [one for one in records if not isinstance(one, AlarmRecord) or one.sequence != BOTH]
     shown = Records()
     for one in leaving:
         shown.take(one)
@@ -224,7 +224,7 @@ def test_what_is_still_leaving_is_not_missed(
 
     assert told(BOTH - 1) == []
     assert len(told(BOTH)) == 2
-    (alarm, *_) = [one for one in records if isinstance(one, Alarm)]
+    (alarm, *_) = [one for one in records if isinstance(one, AlarmRecord)]
     shown.take(msgspec.structs.replace(alarm, mechanism="other"))
     assert ["was altered: mechanism" in one for one in told(BOTH - 1)] == [True]
 
@@ -239,7 +239,7 @@ def test_what_another_timeline_released_is_held_against_its_own_record(
     beside = [one for one in records if one.sequence != BOTH]
     decision, alarm = (msgspec.structs.replace(one, sequence=number) for one in own[:2])
     assert isinstance(decision, DecisionRecord)
-    assert isinstance(alarm, Alarm)
+    assert isinstance(alarm, AlarmRecord)
     digest = alarms_digest([alarm.alarm_id])
     decision = msgspec.structs.replace(decision, alarms=1, alarms_digest=digest)
     published = [*beside, decision, alarm]
@@ -274,7 +274,9 @@ def test_every_retry_has_the_same_digest(
 ) -> None:
     """It follows from what is stored, so that who publishes it, and how often, changes nothing."""
     alarms, ledger, records = decided
-    rang = [one.alarm_id for one in records if isinstance(one, Alarm) and one.sequence == BOTH]
+    rang = [
+        one.alarm_id for one in records if isinstance(one, AlarmRecord) and one.sequence == BOTH
+    ]
     for record in records:
         if isinstance(record, DecisionRecord) and record.sequence == BOTH:
             key = WindowKey(BOTH * HOUR_MS, "crowd", (BOTH - 1) * HOUR_MS)

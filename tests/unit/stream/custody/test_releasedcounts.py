@@ -10,7 +10,7 @@ import pytest
 from stream.custody.archive import archive
 from stream.custody.published import Records
 from stream.custody.restoring import published_in, records_in
-from stream.decisions.records import Alarm, CountRecord, DecisionRecord, encode
+from stream.decisions.records import AlarmRecord, CountRecord, DecisionRecord, encode
 from stream.decisions.release import alarm_records, count_records, decision_record
 from tests.support.paned import alarm, configured, opened, replayed, rows
 from tests.support.published import compared
@@ -55,7 +55,7 @@ def edits(records: list[Record]) -> Iterator[tuple[str, list[Record]]]:
 
     Not of the first one: what lies before the beginning of what is shown may be forgotten.
     """
-    rings = {one.sequence for one in records if isinstance(one, Alarm)}
+    rings = {one.sequence for one in records if isinstance(one, AlarmRecord)}
     counts = [one for one in records if isinstance(one, CountRecord) and one.sequence > 1]
     for ringing in (False, True):
         at = next(
@@ -85,7 +85,7 @@ def test_every_edit_of_a_count_is_named(decided: Decided, tmp_path: Path) -> Non
     """While the ledger has the counts, and once they lie in an archive."""
     _, ledger, records = decided
     kinds = {type(one) for one in records}
-    assert kinds == {DecisionRecord, Alarm, CountRecord}
+    assert kinds == {DecisionRecord, AlarmRecord, CountRecord}
     for folder in (None, tmp_path / "archive"):
         if folder is not None:
             assert archive(ledger, folder, LATE).entries > 0
@@ -110,7 +110,7 @@ def test_counts_that_their_topic_has_forgotten_are_not_missed(
         for gone in (1, 2, 3):
             shown = [*beside, *(records[n] for n in at[gone:])]
             assert problems(decided, shown, folder) == []
-        without = [one for one in shown if not isinstance(one, Alarm)]
+        without = [one for one in shown if not isinstance(one, AlarmRecord)]
         assert problems(decided, without, folder) != []
 
 

@@ -58,7 +58,7 @@ def test_a_count_is_what_the_noisy_panes_add_up_to(tmp_path: Path) -> None:
     alarms = configured(tmp_path, COUNTED, SILENT, rooms=ROOMS, until="00:04")
     noise = GivenNoise(np.array([0, -9, 5, 0, -7, 1, 100, 0], dtype=np.int64))
     left = counted(decided(alarms, rows(tmp_path, (4, 0, 9, 2), ROOMS), noise=noise))
-    assert [(one.query, one.group["room"], one.count) for one in left] == [
+    assert [(one.alarm, one.group["room"], one.count) for one in left] == [
         ("counted", "hall", 13 + 0 + 5 - 7),
         ("counted", "lab", 13 - 9 + 0 + 1),
         ("counted", "hall", 11 + 5 - 7 + 100),

@@ -18,7 +18,7 @@ from tests.support.published import alarm_of, decision_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from stream.decisions.records import Alarm, DecisionRecord
+    from stream.decisions.records import AlarmRecord, DecisionRecord
 
 RING, SILENT, DENIED, UNANSWERED, LOST, HELD = "R", ".", "D", "u", "?", "h"
 STEPS = 2
@@ -37,7 +37,7 @@ def decided(number: int, what: str, *, ledger: str = "ledger") -> DecisionRecord
 
 
 @cache
-def rang(number: int, room: str = "hall") -> Alarm:
+def rang(number: int, room: str = "hall") -> AlarmRecord:
     """Return a ring in that window."""
     return alarm_of(number, {"room": room})
 

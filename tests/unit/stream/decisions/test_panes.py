@@ -181,11 +181,11 @@ def test_readers_are_told_of_no_pane_and_of_every_window_over_a_denied_one(tmp_p
     records = [decision_record(alarms.running[one.key.query], alarms, one) for one in decisions]
     denied = [one for one in records if one.outcome == "denied"]
     notices = [step(State(), one, (), EVERY_WINDOW)[1] for one in denied]
-    told = {(one.query, one.window_start) for each in notices for one in each}
+    told = {(one.alarm, one.window_start) for each in notices for one in each}
     (panes,) = alarms.panes
-    assert panes in {one.query for one in denied}
+    assert panes in {one.alarm for one in denied}
     assert {(one.reason, one.loss_units) for one in denied} == {("budget", 0)}
-    assert told == {(one.query, one.window_start) for one in denied if one.query != panes}
+    assert told == {(one.alarm, one.window_start) for one in denied if one.alarm != panes}
     over = [one for one in decisions if one.key.query in alarms.panes[panes].readers]
     for pane in (one.key for one in decisions if one.key.query == panes and one.reason):
         reading = [

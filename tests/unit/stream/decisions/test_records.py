@@ -17,7 +17,7 @@ from accountant.costs.charges import WindowKey
 from accountant.errors import DataError
 from accountant.units import UNITS_PER_EPSILON
 from stream.decisions.records import (
-    Alarm,
+    AlarmRecord,
     DecisionRecord,
     alarm_id,
     alarms_digest,
@@ -36,12 +36,12 @@ TEXT = st.text(st.characters(exclude_categories=["Cs"]))
 WINDOW = {"window_start": "2024-05-01T09:00:00.000Z", "window_end": "2024-05-01T10:00:00.000Z"}
 
 
-def an_alarm(group: dict[str, str] | None = None) -> Alarm:
+def an_alarm(group: dict[str, str] | None = None) -> AlarmRecord:
     """An alarm as a decision would release it."""
     group = {"room": "2.14"} if group is None else group
-    return Alarm(
+    return AlarmRecord(
         alarm_id=alarm_id(KEY, group),
-        query=KEY.query,
+        alarm=KEY.query,
         group=group,
         mechanism="tslm",
         max_fnr=0.05,
@@ -56,7 +56,7 @@ def an_alarm(group: dict[str, str] | None = None) -> Alarm:
 def a_decision(*, denied: str | None = None, **fields: Any) -> DecisionRecord:
     """A decision, or a denial for a reason."""
     return DecisionRecord(
-        query=KEY.query,
+        alarm=KEY.query,
         outcome="denied" if denied else "decided",
         reason=denied,
         unanswered=0,
@@ -87,7 +87,7 @@ def test_the_schemas_are_schemas(kind: Any) -> None:
     """What is published is valid JSON Schema, 2020-12, closed to unknown fields."""
     jsonschema.Draft202012Validator.check_schema(schema(kind))
     assert schema(kind)["additionalProperties"] is False
-    pure, gaussian = {"epsilon"}, {"promise", "rho"}
+    pure, gaussian = {"epsilon"}, {"privacy", "rho"}
     left_out = {"step_start", "step_end", "held_until", "severity"}
     if kind == "decision":
         left_out = {"whole_start", "whole_end", "draw"}
@@ -144,7 +144,7 @@ def test_tolerances_are_exact_texts(tolerance: Any, valid: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "change", [{"extra": 1}, {"query": ""}, {"window_end": "2024-05-01T10:00:00Z"}, {"epsilon": 1}]
+    "change", [{"extra": 1}, {"alarm": ""}, {"window_end": "2024-05-01T10:00:00Z"}, {"epsilon": 1}]
 )
 def test_the_schemas_refuse(change: dict[str, Any]) -> None:
     """Unknown fields, empty names, other time formats and numeric losses break both schemas."""
@@ -200,7 +200,7 @@ def test_epsilon_is_exact(units: int) -> None:
     assert Fraction(epsilon_text(units)) == Fraction(units, UNITS_PER_EPSILON)
 
 
-@pytest.mark.parametrize("value", [b"", b"{}", b"\xff", b'{"query": "\xff"}', b"[]"])
+@pytest.mark.parametrize("value", [b"", b"{}", b"\xff", b'{"alarm": "\xff"}', b"[]"])
 def test_other_records_are_refused(value: bytes) -> None:
     """Whatever else lies on the topics is refused with a hint and without its content."""
     for decode in (decode_alarm, decode_decision):

@@ -104,7 +104,7 @@ def _decision(end: int, query: str, hours: int, ledger: str = OTHER) -> bytes:
     start, end_text = iso_utc((end - hours) * HOUR_MS), iso_utc(end * HOUR_MS)
     return encode(
         DecisionRecord(
-            query=query,
+            alarm=query,
             window_start=start,
             window_end=end_text,
             outcome="decided",

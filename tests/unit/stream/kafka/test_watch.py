@@ -10,7 +10,7 @@ from tests.support.published import alarm_of, decision_of
 
 
 @pytest.mark.parametrize(
-    ("query", "denied", "shown"),
+    ("alarm", "denied", "shown"),
     [
         ("crowd", True, "denial"),
         ("crowd", False, "alarms"),
@@ -20,9 +20,9 @@ from tests.support.published import alarm_of, decision_of
         ("my-panes-0123abcd", True, "denial"),
     ],
 )
-def test_alarms_and_denials_are_shown(query: str, denied: bool, shown: str) -> None:
+def test_alarms_and_denials_are_shown(alarm: str, denied: bool, shown: str) -> None:
     """Silence says as much as a decision; panes are no alarm, and what is like their name is."""
-    alarms = () if denied else (alarm_of(0, {"room": "hall"}, query=query),)
-    window = window_of(decision_of(0, denied=denied, query=query, alarms=alarms), alarms)
+    alarms = () if denied else (alarm_of(0, {"room": "hall"}, alarm=alarm),)
+    window = window_of(decision_of(0, denied=denied, alarm=alarm, alarms=alarms), alarms)
     found = {"denial": (window.decision,), "alarms": alarms, "": ()}
     assert shown_of(window) == found[shown]

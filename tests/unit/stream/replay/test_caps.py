@@ -143,7 +143,7 @@ def test_the_custodian_sees_whom_the_cap_leaves_out_by_the_hour(tmp_path: Path) 
         list(replay.run())
         metrics = replay.runtime.metrics
         shown = generate_latest(metrics.custodian).decode()
-        assert 'tocsin_window_people_total{hour="05",query="crowd"} 80.0' in shown
-        assert 'tocsin_window_people_beyond_cap_total{hour="05",query="crowd"} 0.0' in shown
-        assert 'tocsin_window_people_beyond_cap_total{hour="20",query="crowd"} 80.0' in shown
+        assert 'tocsin_window_people_total{alarm="crowd",hour="05"} 80.0' in shown
+        assert 'tocsin_window_people_beyond_cap_total{alarm="crowd",hour="05"} 0.0' in shown
+        assert 'tocsin_window_people_beyond_cap_total{alarm="crowd",hour="20"} 80.0' in shown
         assert "window_people" not in generate_latest(metrics.public).decode()

@@ -107,7 +107,7 @@ def test_records_say_which_promise_paid(ran: Ran) -> None:
     for one in ran.records:
         assert "epsilon" not in one
         assert "epsilon_units" not in one
-        assert one["promise"] == "gdp"
+        assert one["privacy"] == "gdp"
         kind = "alarm" if "alarm_id" in one else "decision"
         Draft202012Validator(schema(kind)).validate(one)
         both = {**one, "epsilon": "1", "epsilon_units": 1}
@@ -122,7 +122,7 @@ def test_published_records_are_compared_with_the_ledger(ran: Ran) -> None:
     assert same.exit_code == 0, same.stdout + same.stderr
     lines = ran.printed.splitlines()
     for wrong in (
-        lines[0].replace('"promise":"gdp",', ""),
+        lines[0].replace('"privacy":"gdp",', ""),
         lines[0].replace('"rho":"0.', '"rho":"1.'),
     ):
         assert wrong != lines[0]
@@ -140,7 +140,7 @@ def test_a_rho_that_is_called_an_epsilon_is_found_without_its_row(ran: Ran, tmp_
     same = tocsin("ledger", path, "verify", "--published", str(saved))
     assert same.exit_code == 0, same.stdout + same.stderr
     lines = [
-        line.replace('"promise":"gdp",', "").replace('"rho', '"epsilon')
+        line.replace('"privacy":"gdp",', "").replace('"rho', '"epsilon')
         for line in ran.printed.splitlines()
     ]
     saved.write_text("\n".join(lines), encoding="utf-8")

@@ -108,7 +108,7 @@ class Ran:
 
     def of(self, query: str) -> list[dict[str, Any]]:
         """Return an alarm's decisions, in order."""
-        return [one for one in self.decisions if one["query"] == query]
+        return [one for one in self.decisions if one["alarm"] == query]
 
 
 def budget_of(path: str) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def replayed(path: str, data: str) -> Ran:
     done = tocsin("run", path, "--replay", data, "--json")
     assert done.exit_code == 0, done.stderr
     records = [json.loads(line) for line in done.stdout.splitlines()]
-    assert all(one["promise"] == "gdp" and "epsilon" not in one for one in records)
+    assert all(one["privacy"] == "gdp" and "epsilon" not in one for one in records)
     decisions = tuple(one for one in records if "alarm_id" not in one)
     return Ran(path, data, decisions, done.stdout)
 

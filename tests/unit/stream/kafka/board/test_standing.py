@@ -31,7 +31,7 @@ def test_copies_and_panes_change_nothing() -> None:
     scene.hour(0, ["lab"])
     before, changes = scene.standings.all(), scene.standings.changes
     scene.hour(0, ["lab"])
-    scene.hour(0, denied=True, query="panes-0123abcd")
+    scene.hour(0, denied=True, alarm="panes-0123abcd")
     assert (scene.standings.all(), scene.standings.changes) == (before, changes)
 
 
@@ -85,7 +85,7 @@ def test_what_rings_follows_the_lifecycle() -> None:
         scene.hour(number, rooms)
         crowd, mute = scene.standings.all()
         ringing.append([notice.group["room"] for notice in crowd.firing])
-        assert (mute.query, mute.seen, mute.published_ms) == ("mute", (), 0)
+        assert (mute.alarm, mute.seen, mute.published_ms) == ("mute", (), 0)
     assert ringing == [[], ["lab"], ["hall"], []]
 
 
@@ -106,12 +106,12 @@ def test_an_alarm_that_was_removed_is_not_overdue_for_ever() -> None:
     scene = Scene()
     scene.hour(0, ["lab"])
     weekly = msgspec.structs.replace(
-        decision_of(0, query="weekly"), next_start=decision_of(168).window_start
+        decision_of(0, alarm="weekly"), next_start=decision_of(168).window_start
     )
     scene.standings.take(window_of(weekly))
     for now, kept in ((24, ["crowd", "weekly"]), (26, ["weekly"]), (168, ["weekly"]), (172, [])):
         scene.standings.forget(now * HOUR_MS, read_back_ms=24 * HOUR_MS)
-        assert [each.query for each in scene.standings.all()] == kept, now
+        assert [each.alarm for each in scene.standings.all()] == kept, now
 
 
 def test_nothing_grows_without_end() -> None:
@@ -126,7 +126,7 @@ def test_nothing_grows_without_end() -> None:
     assert len(crowd.firing) == len(crowd.seen[-1].rang) == 256
     assert not scene.standings.forgotten
     for number in range(100):
-        scene.hour(0, query=f"alarm-{number:03}")
-    kept = [each.query for each in scene.standings.all()]
+        scene.hour(0, alarm=f"alarm-{number:03}")
+    kept = [each.alarm for each in scene.standings.all()]
     assert (len(kept), kept[0], kept[-1]) == (64, "alarm-036", "alarm-099")
     assert scene.standings.forgotten

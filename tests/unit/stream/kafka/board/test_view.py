@@ -48,8 +48,8 @@ def told_of(values: Sequence[str]) -> str:
     scene = Scene(setup_of({"crowd": terms}))
     scene.hour(0, values)
     for value in values:
-        ring = alarm_of(0, {value: "lab"}, query=value)
-        scene.standings.take(window_of(decision_of(0, alarms=[ring], query=value), [ring]))
+        ring = alarm_of(0, {value: "lab"}, alarm=value)
+        scene.standings.take(window_of(decision_of(0, alarms=[ring], alarm=value), [ring]))
     return scene.html()
 
 
@@ -102,7 +102,7 @@ def test_it_says_what_rings_and_since_when() -> None:
     scene.hour(0, ["lab"])
     scene.hour(1, ["lab"])
     (ring,) = scene.view().rings
-    assert (ring.query, ring.values, ring.since) == (
+    assert (ring.alarm, ring.values, ring.since) == (
         "crowd",
         (("room", "lab"),),
         "1970-01-01 00:00 UTC",

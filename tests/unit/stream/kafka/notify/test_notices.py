@@ -46,7 +46,7 @@ def test_every_format_is_checked() -> None:
     ("status", "change"),
     [
         ("firing", {"extra": 1}),
-        ("firing", {"query": ""}),
+        ("firing", {"alarm": ""}),
         ("firing", {"status": "pending"}),
         ("firing", {"window_end": "1970-01-01T01:00:00Z"}),
         ("firing", {"alarm_id": ""}),

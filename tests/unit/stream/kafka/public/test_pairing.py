@@ -104,11 +104,11 @@ def test_lost_alarms_do_not_hold_a_query_for_ever() -> None:
 def test_queries_do_not_wait_for_each_other() -> None:
     """What is missing of one holds its own place, and nobody's answer."""
     pairing = Pairing()
-    late = alarm_of(0, {"room": "hall"}, query="late")
-    pairing.decision(DECISIONS, 0, 0, decision_of(0, query="late", alarms=[late]))
+    late = alarm_of(0, {"room": "hall"}, alarm="late")
+    pairing.decision(DECISIONS, 0, 0, decision_of(0, alarm="late", alarms=[late]))
     pairing.decision(DECISIONS, 1, 0, decision_of(0))
     (window,) = pairing.windows()
-    assert window.decision.query == "crowd"
+    assert window.decision.alarm == "crowd"
     assert window.safe == {DECISIONS: 0}
     pairing.alarm(ALARMS, 0, late)
     (window,) = pairing.windows()
