@@ -58,7 +58,7 @@ def start(
         if chosen.form is Form.TEXT:
             raise
         code = error.exit_code if isinstance(error, TocsinError) else UNKNOWN_ERROR
-        log.error(Line.FAILED, error=error, code=code)  # noqa: TRY400  # not the standard library's
+        log.error(Line.FATAL, error=error, code=code)  # noqa: TRY400  # not the standard library's
         return code
 
 

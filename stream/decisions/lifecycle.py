@@ -6,11 +6,11 @@ costs no privacy.
 
 ::
 
-    for: 2           rings   .  R  R  .  D  R  .  .
+    for: 2           fired   .  x  x  .  D  x  .  .
     resolve_after: 2 state   .  .  F  F  F  F  F  r
-                                   │     │        └ resolved: silent twice in a row
+                                   │     │        └ resolved: not fired twice in a row
                                    │     └ denied: nothing moves, and it is said
-                                   └ firing: rang twice in a row
+                                   └ firing: fired twice in a row
 
 A group fires at whichever severity; where that changes, it is resolved at the old one and fires
 at the new one, in one window.
@@ -20,15 +20,15 @@ they are left out of every count. So are windows that end by ``held_until`` of a
 fired: it was not asked. Once resolved, a group begins anew. Of noisy panes nothing is said:
 they are no alarm, and every window over a pane that was denied is denied itself.
 
-An early alarm counts windows, too, and not the steps that it is decided in: it rings in a window at
-whichever step, and is silent in it only once the last step is over::
+An early alarm counts windows, too, and not the steps that it is decided in: it fires in a window at
+whichever step, and has not fired in it only once the last step is over::
 
     step            1 2 3 4   1 2 3 4   1 2 3 4   1 2 3 4   1 2 3 4
-    rings           . R . .   . . . R   . . . .   . D D D   . . . .     (resolve_after: 2)
+    fired           . x . .   . . . x   . . . .   . D D D   . . . .     (resolve_after: 2)
     state           . F F F   F F F F   F F F F   F F F F   F F F r
-                                              │         │         └ silent in a second window
+                                              │         │         └ did not fire in a second window
                                               │         └ no answer: its last step was denied
-                                              └ silent in this window
+                                              └ did not fire in this window
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
         group: the group's values by field; empty where the alarm has no group, and of denials.
         labels: rendered.
         annotations: rendered.
-        alarm_id: of the group's last ring; empty of a denial.
+        alarm_id: of the last time that the group fired; empty of a denial.
         reason: why there was no answer: the decision's own word; ``unanswered`` where the run of
             the alarm was spent within the window; ``incomplete_records`` where alarms that the
             decision counts are not on their topic any more. ``None`` otherwise.
@@ -83,8 +83,8 @@ class Notice(msgspec.Struct, frozen=True, kw_only=True):
         next_start: start of the alarm's next window.
         ledger: of the decision.
         sequence: of the decision.
-        severity: of its last ring, where its alarm has levels: a label, too. When it changes, the
-            old one is resolved and the new one fires.
+        severity: of the last time that it fired, where its alarm has levels: a label, too. When it
+            changes, the old one is resolved and the new one fires.
     """
 
     notice_id: str
@@ -110,17 +110,17 @@ class Cell:
     """What is known of one group.
 
     Args:
-        rings: whether it rang in its last answered windows, newest last.
-        silent: answered windows in a row in which it did not ring, while it fires.
+        fired: whether it fired in its last answered windows, newest last.
+        quiet: answered windows in a row in which it did not fire, while it fires.
         since: start of the window with which it began to fire; empty where it does not.
-        alarm_id: of its last ring.
-        through: end of the window that it last rang in; empty where it did not.
+        alarm_id: of the last time that it fired.
+        through: end of the window that it last fired in; empty where it did not.
         held: until when windows are not asked of it; empty for no hold.
-        severity: of its last ring, where its alarm has levels.
+        severity: of the last time that it fired, where its alarm has levels.
     """
 
-    rings: tuple[bool, ...] = ()
-    silent: int = 0
+    fired: tuple[bool, ...] = ()
+    quiet: int = 0
     since: str = ""
     alarm_id: str = ""
     through: str = ""
@@ -136,7 +136,7 @@ class State:
         ledger: of its last decision.
         sequence: of its last decision.
         start: of its last window.
-        unclear: end of the last window one of whose steps may have rung unseen; empty for none.
+        unclear: end of the last window one of whose steps may have fired unseen; empty for none.
         cells: by group; those that are as new are not in it.
         fingerprint: of its last decision's configuration: another one holds nobody.
     """
@@ -174,7 +174,7 @@ def step(
         decision: one of its decisions.
         alarms: those of the decision, copies among them at will.
         terms: of the lifecycle.
-        whole: whether these are all of its alarms; where not, silence is no answer.
+        whole: whether these are all of its alarms; where not, no alarm is no answer.
         timezone: in which templates say times.
 
     Returns:
@@ -184,29 +184,29 @@ def step(
         return state, ()
     denied = decision.outcome == "denied"
     answered = not denied and whole and not decision.unanswered
-    rang: dict[Key, AlarmRecord] = {} if denied else {_key(alarm.group): alarm for alarm in alarms}
+    fired: dict[Key, AlarmRecord] = {} if denied else {_key(alarm.group): alarm for alarm in alarms}
     said = _Saying(decision, terms, timezone)
     end = decision.window_end if decision.whole_end is msgspec.UNSET else decision.whole_end
     unclear = state.unclear if answered else end
-    silence = decision.window_end == end != unclear
+    over = decision.window_end == end != unclear
     notices = []
     if not answered:
         reason = decision.reason or (_INCOMPLETE if not whole else _UNANSWERED)
         notices.append(said.notice((), Cell(), "denied", reason))
     cells: dict[Key, Cell] = {}
-    for key in sorted({*state.cells, *rang}):
+    for key in sorted({*state.cells, *fired}):
         before = state.cells.get(key, Cell())
         if decision.fingerprint != state.fingerprint:
             before = replace(before, held="")
         cell = before
-        if (key in rang or (silence and end > before.held)) and before.through != end:
-            cell = _moved(before, rang.get(key), terms, decision.window_start, end)
+        if (key in fired or (over and end > before.held)) and before.through != end:
+            cell = _moved(before, fired.get(key), terms, decision.window_start, end)
         goes_on = bool(before.since and cell.since) and before.severity == cell.severity
         if before.since and not goes_on:
             notices.append(said.notice(key, before, "resolved"))
         if cell.since:
             notices.append(said.notice(key, cell, "ongoing" if goes_on else "firing"))
-        if cell.since or any(cell.rings):
+        if cell.since or any(cell.fired):
             cells[key] = cell
     after = State(
         decision.ledger,
@@ -225,20 +225,20 @@ def fingerprint(alarm: str, group: Mapping[str, str]) -> str:
 
 
 def _moved(cell: Cell, alarm: AlarmRecord | None, terms: Lifecycle, start: str, end: str) -> Cell:
-    """Return a group after it rang in a window that ends then, or was silent in all of it."""
-    rings = (*cell.rings, alarm is not None)[-terms.among :]
+    """Return a group after it fired in a window that ends then, or did not fire in all of it."""
+    fired = (*cell.fired, alarm is not None)[-terms.among :]
     held, severity = cell.held, cell.severity
     last, through = cell.alarm_id, ""
     if alarm is not None:
         last, through, severity = alarm.alarm_id, end, alarm.severity
         held = "" if alarm.held_until is msgspec.UNSET else max(held, alarm.held_until)
     if not cell.since:
-        since = start if sum(rings) >= terms.needed else ""
-        return Cell(rings, 0, since, last, through, held, severity)
-    silent = 0 if alarm is not None else cell.silent + 1
-    if silent >= terms.resolve_after:
+        since = start if sum(fired) >= terms.needed else ""
+        return Cell(fired, 0, since, last, through, held, severity)
+    quiet = 0 if alarm is not None else cell.quiet + 1
+    if quiet >= terms.resolve_after:
         return Cell()
-    return Cell(rings, silent, cell.since, last, through, held, severity)
+    return Cell(fired, quiet, cell.since, last, through, held, severity)
 
 
 @dataclass(frozen=True, slots=True)

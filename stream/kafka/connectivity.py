@@ -54,7 +54,7 @@ class Connectivity:
         self._said_s = 0.0
 
     @property
-    def away_s(self) -> float:
+    def unreachable_s(self) -> float:
         """For how long it has been missed and not found, in seconds; 0 while it is there."""
         with self._lock:
             return 0.0 if self._since_s is None else self.clock_s() - self._since_s
@@ -69,21 +69,24 @@ class Connectivity:
             now_s = self.clock_s()
             if self._since_s is None:
                 self._since_s = self._said_s = now_s
-                self.log.warning(Line.AWAY, dependency=self.dependency, error=error)
+                self.log.warning(Line.UNREACHABLE, dependency=self.dependency, error=error)
             elif now_s - self._said_s >= _AGAIN_S:
                 self._said_s = now_s
-                away_s = int(now_s - self._since_s)
+                unreachable_s = int(now_s - self._since_s)
                 self.log.warning(
-                    Line.STILL_AWAY, dependency=self.dependency, away_s=away_s, error=error
+                    Line.STILL_UNREACHABLE,
+                    dependency=self.dependency,
+                    unreachable_s=unreachable_s,
+                    error=error,
                 )
 
     def found(self) -> None:
         """It answered."""
         with self._lock:
             if self._since_s is not None:
-                away_s = int(self.clock_s() - self._since_s)
+                unreachable_s = int(self.clock_s() - self._since_s)
                 self._since_s = None
-                self.log.info(Line.BACK, dependency=self.dependency, away_s=away_s)
+                self.log.info(Line.BACK, dependency=self.dependency, unreachable_s=unreachable_s)
 
 
 class Dependencies:

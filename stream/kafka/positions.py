@@ -172,7 +172,7 @@ class Blocked:
         since_s = self._since_s.setdefault(partition, now_s)
         if now_s >= self._again_s.get(partition, since_s + _HELD_AFTER_S):
             self._again_s[partition] = now_s + _HELD_EVERY_S
-            self.log.warning(Line.BLOCKED, **place, stand=stand.value)
+            self.log.warning(Line.BLOCKED, **place, state=stand.value)
 
 
 class Stopped:

@@ -259,7 +259,7 @@ class _Tasks:
 
         def away(error: Exception) -> bool:
             return (
-                isinstance(error, _AWAY) and self.dependencies.missed(error).away_s <= _DEPENDENCY_S
+                isinstance(error, _AWAY) and self.dependencies.missed(error).unreachable_s <= _DEPENDENCY_S
             )
 
         try:
@@ -288,7 +288,7 @@ class _Tasks:
         """
         try:
             self.runtime.metrics.stopping()
-            self.log.error(Line.FAILED, error=error, code=code)
+            self.log.error(Line.FATAL, error=error, code=code)
             note(self.runtime.ledger, kind_of(error))
         finally:
             os._exit(code)

@@ -47,18 +47,18 @@ class Line(StrEnum):
     SESSION_LOST = "the MQTT broker has lost the session; what came while nobody listened is lost"
     TORN = "the buffer ends with a torn record, as a crash leaves it; it is cut off there"
     OWNED = "this ledger owns the feeds now; it knows nothing of what another spent on them"
-    AWAY = "a dependency is away; trying again"
-    STILL_AWAY = "a dependency is still away; trying again"
-    BACK = "a dependency is back"
+    UNREACHABLE = "a dependency is unreachable; trying again"
+    STILL_UNREACHABLE = "a dependency is still unreachable; trying again"
+    BACK = "a dependency is reachable again"
     BLOCKED = "a partition is blocked; the others are read on"
     READ_ON = "a blocked partition is read on"
-    STOPPING = "told to end"
-    STOPPED = "ended"
-    CUT_OFF = "ended without waiting for clients any longer; nothing is lost"
-    FAILED = "cannot go on"
+    STOPPING = "stopping"
+    STOPPED = "stopped"
+    CUT_OFF = "stopped without waiting for clients any longer; nothing is lost"
+    FATAL = "fatal"
     REREAD = "the configuration was read again"
     NOT_REREAD = "the configuration was read again and cannot be used; the one in force stays"
-    CLIENT = "a client says"
+    CLIENT = "a client library reports"
 
 
 _NUMBER: Final = re.compile(r"\d{1,12}")
@@ -70,7 +70,7 @@ _TEXT: Final = re.compile(r"[^\x00-\x1f\x7f]{1,2000}")
 FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
     "alarms": _NUMBER,
     "at": _PLACES,
-    "away_s": _NUMBER,
+    "unreachable_s": _NUMBER,
     "client": _WORD,
     "code": _NUMBER,
     "dependency": _WORD,
@@ -81,19 +81,19 @@ FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
     "message": _TEXT,
     "needs_restart": _WORDS,
     "partition": _NUMBER,
-    "says": _TEXT,
+    "text": _TEXT,
     "signal": _WORD,
-    "stand": _WORD,
+    "state": _WORD,
     "topic": _WORD,
     "version": re.compile(r"\d[\w.+-]{0,49}"),
 }
 """Every field a line may have, and what its value looks like.
 
-``message`` and ``hint`` are taken from Tocsin's own errors, ``says`` from the constants of a
+``message`` and ``hint`` are taken from Tocsin's own errors, ``text`` from the constants of a
 client's code; neither can be given by name.
 """
 
-_TAKEN: Final = frozenset({"message", "hint", "says", "at"})
+_TAKEN: Final = frozenset({"message", "hint", "text", "at"})
 """Fields that ``Log`` fills in itself."""
 
 _REFUSED: Final = "(left out)"
@@ -138,17 +138,17 @@ class Log:
         """Write a line that somebody has to act on."""
         self._write(Level.ERROR, line, fields)
 
-    def client(self, level: Level, name: str, place: str, says: str | None, error: str) -> None:
+    def client(self, level: Level, name: str, place: str, text: str | None, error: str) -> None:
         """Write what a library said, as :mod:`stream.logs.clients` made it fit to be written.
 
         Args:
             level: how much it matters.
             name: of its logger.
             place: in its code.
-            says: a constant of its code; ``None`` where there is none.
+            text: a constant of its code; ``None`` where there is none.
             error: the type it told of; empty where there is none.
         """
-        known = {"client": name, "at": place, "says": says, "error": error}
+        known = {"client": name, "at": place, "text": says, "error": error}
         shown = {field: value for field, value in known.items() if value}
         self._print(level, Line.CLIENT, shown)
 

@@ -105,7 +105,7 @@ def test_a_case_is_about_what_its_alert_reads(case: dict[str, Any]) -> None:
         ("TocsinWorkerStuck", " > 0)", " >= 0)"),
         ("TocsinBridgeDropped", "0.5 * ", "0.3 * "),  # who reports batteries
         ("TocsinBridgeSessionLost", " > 0)", " >= 0)"),
-        ("TocsinBridgeAway", ' or max(up{job="tocsin-mqtt"}) == 0', ""),
+        ("TocsinBridgeUnreachable", ' or max(up{job="tocsin-mqtt"}) == 0', ""),
         ("TocsinWindowsDenied", "time() - ", "60 + "),
         ("TocsinBudgetNearlySpent", "period_spent", "spent"),  # yesterday
         ("TocsinSensorsSilent", "[1d]", "[1m]"),  # forgotten with a restart

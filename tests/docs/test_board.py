@@ -37,7 +37,7 @@ def test_the_files_are_read(tmp_path: Path, text: str) -> None:
 def test_the_figures_are_those_of_the_code() -> None:
     """Bounds, the port, and every key of the section with its default."""
     assert f"{standing._MOST_ALARMS} alarms" in PAGE
-    assert f"{view._MOST_RINGS} groups that fire at once" in PAGE
+    assert f"{view._MOST_FIRING} groups that fire at once" in PAGE
     host, port = Board().listen
     assert f"http://{host}:{port}/" in PAGE
     reference = (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ AWAY = "Kafka does not answer"
 def test_the_page_goes_on_though_board_and_broker_are_killed(
     own_broker: Broker, tmp_path: Path
 ) -> None:
-    """What rang, was silent and was denied is shown, and what comes."""
+    """What fired, did not fire and was denied is shown, and what comes."""
     topics = Topics(own_broker, "tocsin")
     board = Boarded(tmp_path, topics.kafka)
     try:
@@ -65,7 +65,7 @@ def test_the_page_goes_on_though_board_and_broker_are_killed(
         process.tell(signal.SIGTERM)
         assert process.ended() == 0, process.text()
         assert process.says(Line.SHOWING)
-        assert process.says(Line.AWAY, dependency="kafka")
+        assert process.says(Line.UNREACHABLE, dependency="kafka")
         assert process.says(Line.BACK, dependency="kafka")
     finally:
         board.stop()

@@ -165,7 +165,7 @@ def test_an_outage_is_a_few_lines(
 
     began_s = time.monotonic()
     own_broker.kill()
-    wait_until("Kafka is missed", lambda: worker.says(Line.AWAY, dependency="kafka"))
+    wait_until("Kafka is missed", lambda: worker.says(Line.UNREACHABLE, dependency="kafka"))
     time.sleep(5)
     own_broker.restart()
     wait_until("Kafka is found", lambda: worker.says(Line.BACK, dependency="kafka"))
@@ -204,7 +204,7 @@ def test_a_worker_without_a_broker_gives_up(hopeless: Command) -> None:
     """After half a minute, with exit code 4, a few lines of its clients and one that says why."""
     assert hopeless.ended() == 4, hopeless.text()
     last = hopeless.lines()[-1]
-    assert (last["event"], last["code"]) == (Line.FAILED, 4)
+    assert (last["event"], last["code"]) == (Line.FATAL, 4)
     assert last["message"].startswith("Kafka does not answer at 127.0.0.1")
     assert hopeless.beside_its_log() == []
     assert len(hopeless.lines()) <= 4 + 2 * MOST

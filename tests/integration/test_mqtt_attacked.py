@@ -142,7 +142,7 @@ def test_a_session_that_was_taken_over_is_reported(broker: Broker, tmp_path: Pat
             thief(mosquitto.port)
             wait_until("it is lost", lambda: running.says(Line.SESSION_LOST))
             assert shows(page, "tocsin_bridge_session_lost_timestamp_seconds") > 0
-            assert shows(page, 'tocsin_bridge_away_seconds{dependency="kafka"}') == 0
+            assert shows(page, 'tocsin_mqtt_unreachable_seconds{dependency="kafka"}') == 0
             sources.kill()
             again = sources.start()
             arrives(feed, mosquitto.port, 1)

@@ -111,7 +111,7 @@ class _Shower:
 
     def _show(self) -> None:
         """Write what is known now, where it says something else than what is shown."""
-        health = Health(self._caught_up, self._connectivity.away_s > 0, now_ms())
+        health = Health(self._caught_up, self._connectivity.unreachable_s > 0, now_ms())
         if self._caught_up:
             self._standings.forget(health.now_ms, self.setup.board.read_back_ms)
         standings = self._standings.all()

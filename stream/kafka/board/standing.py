@@ -1,4 +1,4 @@
-"""What is known of every alarm from what was published: its last windows, and what rings.
+"""What is known of every alarm from what was published: its last windows, and what fires.
 
 A pure function of public topics and of public configuration, so that a board that was killed knows
 the same again once it has read back. Bounded, whatever is published: so many alarms, windows of
@@ -6,10 +6,10 @@ each, and groups named of each window.
 
 ::
 
-    windows kept   ▸ .  R  R  .  D  R  ?  .      R rang, . silent, D denied, ? not answered in full
+    windows kept   ▸ .  F  F  .  D  F  ?  .      F fired, . did not, D denied, ? answered in part
                      oldest          newest
 
-Silence is an answer, and a denial is none: they are told apart here and never added up.
+No alarm is an answer, and a denial is none: they are told apart here and never added up.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ Group = tuple[tuple[str, str], ...]
 """Values by field, in the order of the alarm's SQL."""
 
 _MOST_ALARMS: Final = 64
-_MOST_NAMED: Final = 256  # groups of one window; how many more rang is known all the same
+_MOST_NAMED: Final = 256  # groups of one window; how many more fired is known all the same
 
 
 class Outcome(StrEnum):
-    """What a window said of the groups that did not ring in it."""
+    """What a window said of the groups that did not fire in it."""
 
-    SILENT = "silent"
+    NOT_FIRED = "not-fired"
     DENIED = "denied"
     UNSURE = "unsure"
 
@@ -55,12 +55,12 @@ class Seen:
     Args:
         start_ms: inclusive, in milliseconds since the epoch.
         end_ms: exclusive.
-        outcome: for who did not ring.
+        outcome: for who did not fire.
         reason: why there is no full answer: the decision's own word, ``unanswered`` or
             ``incomplete_records``; empty where there is one.
-        rang: groups, so many as are named.
-        earlier: of a cumulative window, groups that rang in an earlier step of it.
-        rings: how many rang.
+        fired: groups, so many as are named.
+        earlier: of a cumulative window, groups that fired in an earlier step of it.
+        alarms: how many fired.
         lost: how many windows before it are not on the topic any more.
     """
 
@@ -68,9 +68,9 @@ class Seen:
     end_ms: int
     outcome: Outcome
     reason: str
-    rang: tuple[Group, ...]
+    fired: tuple[Group, ...]
     earlier: tuple[Group, ...]
-    rings: int
+    alarms: int
     lost: int
 
 
@@ -81,8 +81,8 @@ class Standing:
     Args:
         alarm: its name.
         seen: its last windows, newest last.
-        firing: notices of what rings now, so many as are named.
-        firings: how many ring.
+        firing: notices of what fires now, so many as are named.
+        firings: how many fire.
         published_ms: when its last decision left; 0 where none was heard of.
         due_ms: by when the next one is overdue; 0 where none was heard of.
         state: of its lifecycle.
@@ -165,16 +165,16 @@ def _seen(window: Window, before: State) -> Seen:
     decision = window.decision
     denied = decision.outcome == "denied"
     alarms = () if denied else window.alarms
-    rang = {tuple(alarm.group.items()): None for alarm in alarms}
+    fired = {tuple(alarm.group.items()): None for alarm in alarms}
     outcome, reason = _outcome(decision, whole=window.whole)
     return Seen(
         start_ms=from_iso_utc(decision.window_start),
         end_ms=from_iso_utc(decision.window_end),
         outcome=outcome,
         reason=reason,
-        rang=tuple(rang)[:_MOST_NAMED],
-        earlier=tuple(_earlier(before, decision, rang))[:_MOST_NAMED],
-        rings=0 if denied else decision.alarms,
+        fired=tuple(fired)[:_MOST_NAMED],
+        earlier=tuple(_earlier(before, decision, fired))[:_MOST_NAMED],
+        alarms=0 if denied else decision.alarms,
         lost=_lost(before, decision),
     )
 
@@ -186,15 +186,15 @@ def _outcome(decision: DecisionRecord, *, whole: bool) -> tuple[Outcome, str]:
         return Outcome.UNSURE, "incomplete_records"
     if decision.unanswered:
         return Outcome.UNSURE, "unanswered"
-    return Outcome.SILENT, ""
+    return Outcome.NOT_FIRED, ""
 
 
 def _earlier(
-    before: State, decision: DecisionRecord, rang: Mapping[Group, None]
+    before: State, decision: DecisionRecord, fired: Mapping[Group, None]
 ) -> Iterator[Group]:
-    """Yield who rang in an earlier step of a window: they are not asked again until it is over."""
+    """Yield who fired in an earlier step of a window: they are not asked again until it is over."""
     for group, cell in before.cells.items():
-        if cell.through == decision.whole_end and group not in rang:
+        if cell.through == decision.whole_end and group not in fired:
             yield group
 
 

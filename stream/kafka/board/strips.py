@@ -1,7 +1,7 @@
 """Strips of windows as SVG paths: one cell a window, the newest at the right.
 
 Written from numbers alone. What a window was is told by shape, and by colour besides: full where
-it rang, half where it had rung earlier in the same window, a dash where it was silent, a cross
+it fired, half where it had fired earlier in the same window, a dash where it did not fire, a cross
 where it was denied, a circle where it is not known; a dashed line where windows are lost.
 """
 
@@ -25,12 +25,12 @@ WIDTH: Final = 10
 HEIGHT: Final = 20
 """Of a strip."""
 
-_RANG: Final = "rang"
+_FIRED: Final = "fired"
 _EARLIER: Final = "earlier"
 SHAPES: Final[Mapping[str, str]] = {
-    _RANG: "m1 1h8v18h-8z",
+    _FIRED: "m1 1h8v18h-8z",
     _EARLIER: "m1 11h8v8h-8z",
-    Outcome.SILENT: "m3 15h4",
+    Outcome.NOT_FIRED: "m3 15h4",
     Outcome.DENIED: "m2 5l6 10m0-10l-6 10",
     Outcome.UNSURE: "m2 10a3 3 0 1 0 6 0a3 3 0 1 0-6 0",
     "lost": "v20",
@@ -45,7 +45,7 @@ class Strip:
     Args:
         paths: by kind, what is drawn.
         counts: by kind, how many windows are of it.
-        last: which window rang last; ``None`` where none did.
+        last: which window fired last; ``None`` where none did.
     """
 
     paths: Mapping[str, str]
@@ -62,12 +62,12 @@ class Strips:
 
     def __init__(self, seen: Sequence[Seen]) -> None:
         self._seen = seen
-        self.rang: dict[Group, list[int]] = defaultdict(list)
-        """In which windows each group rang."""
+        self.fired: dict[Group, list[int]] = defaultdict(list)
+        """In which windows each group fired."""
         self._earlier: dict[Group, list[int]] = defaultdict(list)
         for at, window in enumerate(seen):
-            for group in window.rang:
-                self.rang[group].append(at)
+            for group in window.fired:
+                self.fired[group].append(at)
             for group in window.earlier:
                 self._earlier[group].append(at)
         lost = [at for at, window in enumerate(seen) if window.lost]
@@ -76,7 +76,7 @@ class Strips:
     def of(self, group: Group) -> Strip:
         """Return the row of one group."""
         kinds: list[str] = [window.outcome.value for window in self._seen]
-        for kind, places in ((_EARLIER, self._earlier), (_RANG, self.rang)):
+        for kind, places in ((_EARLIER, self._earlier), (_FIRED, self.fired)):
             for at in places.get(group, ()):
                 kinds[at] = kind
         return self._strip(kinds)
@@ -91,8 +91,8 @@ class Strips:
             paths[kind] += _cell(at, kind)
         if self._lost:
             paths["lost"] = self._lost
-        rang = [at for at, kind in enumerate(kinds) if kind == _RANG]
-        return Strip(dict(paths), Counter(kinds), rang[-1] if rang else None)
+        fired = [at for at, kind in enumerate(kinds) if kind == _FIRED]
+        return Strip(dict(paths), Counter(kinds), fired[-1] if fired else None)
 
 
 def _cell(at: int, kind: str) -> str:
@@ -100,8 +100,8 @@ def _cell(at: int, kind: str) -> str:
 
 
 def _kind(window: Seen) -> str:
-    if window.rings:
-        return _RANG
-    if window.earlier and window.outcome is Outcome.SILENT:
+    if window.alarms:
+        return _FIRED
+    if window.earlier and window.outcome is Outcome.NOT_FIRED:
         return _EARLIER
     return window.outcome.value

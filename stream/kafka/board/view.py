@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from stream.model.boards import Board
     from stream.model.subscriptions import BoardSetup
 
-__all__ = ["AlarmView", "Health", "Ring", "Row", "View", "overdue", "view_of"]
+__all__ = ["AlarmView", "Firing", "Health", "Row", "View", "overdue", "view_of"]
 
-_MOST_RINGS: Final = 100  # on the page at once; how many more there are is said
+_MOST_FIRING: Final = 100  # on the page at once; how many more there are is said
 _MOST_IN_WORDS: Final = 12  # groups of one window
 _LONGEST_VALUE: Final = 120  # letters of one value
 _LONGEST_TEXT: Final = 500  # letters of one annotation
@@ -68,8 +68,8 @@ class Health:
 
 
 @dataclass(frozen=True, slots=True)
-class Ring:
-    """What rings now.
+class Firing:
+    """What fires now.
 
     Args:
         mark: the same for as long as it does.
@@ -96,7 +96,7 @@ class Row:
         name: its values.
         strip: what is drawn.
         words: the same in words.
-        fires: whether it rings now.
+        fires: whether it fires now.
     """
 
     name: str
@@ -114,7 +114,7 @@ class AlarmView:
         anchor: an identifier for links and for what is open on the page.
         fields: what its groups are made of.
         rows: of the map, the one of any group first.
-        more: how many further groups rang.
+        more: how many further groups fired.
         first: start of the oldest window shown; empty where there is none.
         last: end of the newest.
         counts: windows by what became of them, in words.
@@ -142,8 +142,8 @@ class View:
 
     Args:
         health: how fresh it is.
-        rings: what rings now.
-        ringing: how many do.
+        firing: what fires now.
+        firings: how many do.
         alarms: by name.
         heard: when the last decision of any alarm left; empty where none was heard of.
         overdue: names of alarms whose next decision is.
@@ -153,8 +153,8 @@ class View:
     """
 
     health: Health
-    rings: tuple[Ring, ...]
-    ringing: int
+    firing: tuple[Firing, ...]
+    firings: int
     alarms: tuple[AlarmView, ...]
     heard: str
     overdue: tuple[str, ...]
@@ -179,16 +179,16 @@ def view_of(
         forgotten: whether alarms are left out.
     """
     board, timezone = setup.board, setup.subscription.timezone
-    rings = [
-        _ring(notice, timezone, old=_is_overdue(each, health))
+    firing = [
+        _firing_of(notice, timezone, old=_is_overdue(each, health))
         for each in standings
         for notice in each.firing
     ]
     heard_ms = max((each.published_ms for each in standings), default=0)
     return View(
         health=health,
-        rings=tuple(rings[:_MOST_RINGS]),
-        ringing=sum(each.firings for each in standings),
+        firing=tuple(firing[:_MOST_FIRING]),
+        firings=sum(each.firings for each in standings),
         alarms=tuple(_alarm(each, health, board, timezone) for each in standings),
         heard=_moment(heard_ms, timezone),
         overdue=overdue(standings, health),
@@ -207,12 +207,12 @@ def _is_overdue(standing: Standing, health: Health) -> bool:
     return 0 < standing.due_ms < health.now_ms
 
 
-def _ring(notice: Notice, timezone: str, *, old: bool) -> Ring:
+def _firing_of(notice: Notice, timezone: str, *, old: bool) -> Firing:
     said = notice.group | ({"severity": notice.severity} if notice.severity else {})
     values = tuple((_value(field), _value(value)) for field, value in said.items())
     since = _local(notice.since, timezone)
     told = tuple(_value(text, _LONGEST_TEXT) for text in notice.annotations.values())
-    return Ring(notice.fingerprint, _value(notice.alarm), values, since, told, old)
+    return Firing(notice.fingerprint, _value(notice.alarm), values, since, told, old)
 
 
 def _alarm(standing: Standing, health: Health, board: Board, timezone: str) -> AlarmView:
@@ -241,24 +241,24 @@ def _alarm(standing: Standing, health: Health, board: Board, timezone: str) -> A
 
 
 def _groups(standing: Standing, strips: Strips) -> list[Group]:
-    """Return whoever rang in the windows shown, or rings: first what rings, then by rings."""
+    """Return whoever fired in the windows shown, or fires: first what fires, then by how often."""
     firing = {tuple(notice.group.items()) for notice in standing.firing}
-    found = {each for each in {*strips.rang, *firing} if each}  # without a group it is "any"
+    found = {each for each in {*strips.fired, *firing} if each}  # without a group it is "any"
 
     def order(each: Group) -> tuple[bool, int, Group]:
-        return each not in firing, -len(strips.rang.get(each, ())), each
+        return each not in firing, -len(strips.fired.get(each, ())), each
 
     return sorted(found, key=order)
 
 
 def _row(name: str, strip: Strip, seen: Sequence[Seen], timezone: str, *, fires: bool) -> Row:
     counts = strip.counts
-    said = [f"fired in {counts.get('rang', 0)} of {_windows(len(seen))}"]
+    said = [f"fired in {counts.get('fired', 0)} of {_windows(len(seen))}"]
     said += [
         f"{words} {counts[kind]}"
         for kind, words in (
             ("earlier", "fired before in the same window:"),
-            ("silent", "did not fire:"),
+            ("not-fired", "did not fire:"),
             ("denied", "denied:"),
             ("unsure", "not known:"),
         )
@@ -271,15 +271,15 @@ def _row(name: str, strip: Strip, seen: Sequence[Seen], timezone: str, *, fires:
 
 
 def _counts(seen: Sequence[Seen]) -> Iterator[str]:
-    """Yield how many windows rang, were silent and got no answer: never one for another."""
+    """Yield how many windows fired, did not fire and got no answer: never one for another."""
     answered = [each for each in seen if each.outcome is not Outcome.DENIED]
-    rang = sum(1 for each in answered if each.rings)
-    silent = sum(1 for each in answered if each.outcome is Outcome.SILENT and not each.rings)
-    yield f"{_windows(rang)} with an alarm"
-    yield f"{silent} without an alarm"
+    fired = sum(1 for each in answered if each.alarms)
+    not_fired = sum(1 for each in answered if each.outcome is Outcome.NOT_FIRED and not each.alarms)
+    yield f"{_windows(fired)} with an alarm"
+    yield f"{not_fired} without an alarm"
     for number, words in (
         (len(seen) - len(answered), "denied, without any answer"),
-        (len(answered) - rang - silent, "no alarm, but not answered in full"),
+        (len(answered) - fired - not_fired, "no alarm, but not answered in full"),
         (sum(each.lost for each in seen), "not on the topic any more"),
     ):
         if number:
@@ -298,14 +298,14 @@ def _in_words(window: Seen, timezone: str) -> tuple[str, str, str]:
     if window.outcome is Outcome.DENIED:
         return when, "denied", f"denied: {reason}"
     said = []
-    if window.rings:
-        named = [_name(each) for each in window.rang[:_MOST_IN_WORDS]]
-        if window.rings > len(named):
-            named.append(f"{window.rings - len(named)} more")
+    if window.alarms:
+        named = [_name(each) for each in window.fired[:_MOST_IN_WORDS]]
+        if window.alarms > len(named):
+            named.append(f"{window.alarms - len(named)} more")
         said.append(f"fired: {', '.join(named)}")
     if window.outcome is Outcome.UNSURE:
         said.append(f"not all were answered: {reason}")
-    kind = "rang" if window.rings else window.outcome.value
+    kind = "fired" if window.alarms else window.outcome.value
     return when, kind, "; ".join(said) or "did not fire"
 
 

@@ -55,7 +55,7 @@ class MqttMetrics:
             "1 while nothing is taken, since the buffer or its disk is full, else 0.",
         )
         self._away = gauge(
-            "tocsin_bridge_away_seconds",
+            "tocsin_bridge_unreachable_seconds",
             "For how long a dependency has not answered; 0 while it does.",
             ["dependency"],
         )
@@ -64,15 +64,15 @@ class MqttMetrics:
             for kind in _KINDS.values():
                 self._dropped.labels(route.written, kind)
 
-    def watch(self, full: Callable[[], bool], **away_s: Callable[[], float]) -> None:
+    def watch(self, full: Callable[[], bool], **unreachable_s: Callable[[], float]) -> None:
         """Show what is asked for whenever somebody looks.
 
         Args:
             full: whether nothing is taken.
-            away_s: by dependency, for how long it has not answered.
+            **unreachable_s: by dependency, for how long it has not answered.
         """
         self._full.set_function(full)
-        for dependency, seconds in away_s.items():
+        for dependency, seconds in unreachable_s.items():
             self._away.labels(dependency).set_function(seconds)
 
     def taken(self, written: str) -> None:

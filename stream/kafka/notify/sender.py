@@ -122,9 +122,9 @@ class Sender:
                 now_s = time.monotonic()
                 if self._missed_since_s is None:
                     self._missed_since_s = now_s
-                away_s = now_s - self._missed_since_s
-                if away_s >= self.give_up_s or len(self._waiting) > _MOST_WAITING:
-                    await self._bury(unit, f"not taken for {away_s:.0f} s")
+                unreachable_s = now_s - self._missed_since_s
+                if unreachable_s >= self.give_up_s or len(self._waiting) > _MOST_WAITING:
+                    await self._bury(unit, f"not taken for {unreachable_s:.0f} s")
                     return
             else:
                 self._answered()

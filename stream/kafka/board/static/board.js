@@ -11,18 +11,18 @@
   const state = document.getElementById("state");
   let shown = "";
 
-  const rings = () => new Map([...view.querySelectorAll("[data-mark]")].map((one) => [one.dataset.mark, one]));
+  const firing = () => new Map([...view.querySelectorAll("[data-mark]")].map((one) => [one.dataset.mark, one]));
 
   function show(html) {
-    const before = rings();
-    const known = view.querySelector("[data-rings]") !== null;
+    const before = firing();
+    const known = view.querySelector("[data-firing]") !== null;
     const open = [...view.querySelectorAll("details[open]")].map((one) => one.id);
     const focused = view.contains(document.activeElement) ? document.activeElement.id : "";
     const next = new DOMParser().parseFromString(html, "text/html").body; // runs no script in it
     view.replaceChildren(...next.childNodes);
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
     if (focused) document.getElementById(focused)?.focus({ preventScroll: true });
-    if (known) announce([...rings()].filter(([mark]) => !before.has(mark)).map(([, one]) => one));
+    if (known) announce([...firing()].filter(([mark]) => !before.has(mark)).map(([, one]) => one));
     const warnings = [...view.querySelectorAll(".fresh .warn")].map((one) => one.textContent).join(" ");
     if (state.textContent !== warnings) state.textContent = warnings;
     title();
@@ -37,8 +37,8 @@
   }
 
   function title() {
-    const ringing = view.querySelector("[data-rings]")?.dataset.rings ?? "0";
-    document.title = ringing === "0" ? "Tocsin board" : `(${ringing}) Tocsin board`;
+    const firings = view.querySelector("[data-firing]")?.dataset.firing ?? "0";
+    document.title = firings === "0" ? "Tocsin board" : `(${firings}) Tocsin board`;
   }
 
   async function look() {

@@ -108,7 +108,7 @@ def test_what_cannot_start_is_a_line_of_a_log_in_json(
     monkeypatch.setattr(worker, "run", refuse)
     assert start(Form.JSON) == code
     line = json.loads(capsys.readouterr().err)
-    assert (line["event"], line["code"]) == (Line.FAILED, code)
+    assert (line["event"], line["code"]) == (Line.FATAL, code)
     assert line.get("message") == (error.message if isinstance(error, LedgerError) else None)
     with pytest.raises(type(error)):
         start(Form.TEXT)

@@ -37,14 +37,14 @@ def decided(number: int, what: str, *, ledger: str = "ledger") -> DecisionRecord
 
 
 @cache
-def rang(number: int, room: str = "hall") -> AlarmRecord:
+def fired(number: int, room: str = "hall") -> AlarmRecord:
     """Return a ring in that window."""
     return alarm_of(number, {"room": room})
 
 
 def moved(state: State, number: int, what: str, terms: Lifecycle) -> tuple[State, list[str]]:
     """Return the state after a window of one group, and what was said."""
-    alarms = [rang(number)] if what == RING else []
+    alarms = [fired(number)] if what == RING else []
     state, notices = step(state, decided(number, what), alarms, terms, whole=what != LOST)
     return state, [notice.status for notice in notices]
 
@@ -122,7 +122,7 @@ def _goes_on_counting(
     after, said = moved(state, number, what, terms)
     if said != ["resolved"]:
         return after, said
-    cells = {key: replace(cell, silent=0, since="") for key, cell in state.cells.items()}
+    cells = {key: replace(cell, quiet=0, since="") for key, cell in state.cells.items()}
     return replace(after, cells=cells), said
 
 
@@ -134,7 +134,7 @@ def held_moved(
 ) -> tuple[State, list[str]]:
     """Return the same of an alarm that holds, and is another one after so many windows."""
     until = decided(number + HOLD, SILENT).window_end
-    alarms = [msgspec.structs.replace(rang(number), held_until=until)] if what == RING else []
+    alarms = [msgspec.structs.replace(fired(number), held_until=until)] if what == RING else []
     changed = str(number // lasting)
     decision = msgspec.structs.replace(decided(number, what), fingerprint=changed)
     state, notices = step(state, decision, alarms, terms)
@@ -171,10 +171,10 @@ def test_copies_and_other_ledgers_pasts_change_nothing() -> None:
     terms = Lifecycle(2, 2, 1)
     state, _ = moved(State(), 4, RING, terms)
     for again in (decided(4, RING), decided(3, RING), decided(3, RING, ledger="other")):
-        assert step(state, again, [rang(3)], terms) == (state, ())
-    state, notices = step(state, decided(5, RING, ledger="other"), [rang(5)], terms)
+        assert step(state, again, [fired(3)], terms) == (state, ())
+    state, notices = step(state, decided(5, RING, ledger="other"), [fired(5)], terms)
     assert [notice.status for notice in notices] == ["firing"]
-    twice = [rang(6), rang(6)]
+    twice = [fired(6), fired(6)]
     assert len(step(state, decided(6, RING, ledger="other"), twice, terms)[1]) == 1
 
 
@@ -182,7 +182,7 @@ def test_groups_do_not_touch_each_other() -> None:
     """One fires while another rings for the first time; each has a mark that stays."""
     terms, state, said = Lifecycle(2, 2, 1), State(), []
     for number, rooms in enumerate([["hall"], ["hall", "lab"], ["lab"], []]):
-        alarms = [rang(number, room) for room in rooms]
+        alarms = [fired(number, room) for room in rooms]
         state, notices = step(state, decided(number, RING), alarms, terms)
         said.append([(notice.group["room"], notice.status) for notice in notices])
         for notice in notices:
@@ -212,7 +212,7 @@ def test_templates_say_public_fields_in_local_time() -> None:
         labels={"severity": "page", "where": "{alarm}/{room}"},
         annotations={"summary": "{room} is full at {window_end} {{{status}}}"},
     )
-    _, (notice,) = step(State(), decided(0, RING), [rang(0)], terms, timezone="Asia/Tokyo")
+    _, (notice,) = step(State(), decided(0, RING), [fired(0)], terms, timezone="Asia/Tokyo")
     assert notice.labels == {"severity": "page", "where": "crowd/hall"}
     assert notice.annotations == {"summary": "hall is full at 1970-01-01 10:00 JST {firing}"}
     _, (denied,) = step(State(), decided(0, DENIED), [], terms)
@@ -235,7 +235,7 @@ def test_ids_tell_windows_and_statuses_apart_and_are_the_same_for_copies() -> No
     ids = set()
     for what in (RING, DENIED):
         for number in (0, 1):
-            alarms = [rang(number)] if what == RING else []
+            alarms = [fired(number)] if what == RING else []
             taken = decided(number, what), alarms, EVERY_WINDOW
             again = [step(State(), *taken)[1] for _ in range(2)]
             assert again[0] == again[1]
@@ -269,7 +269,7 @@ def stepped(state: State, number: int, what: str, terms: Lifecycle) -> tuple[Sta
         decided(number, what), whole_start=decided(first, SILENT).window_start, whole_end=last
     )
     early = msgspec.structs.replace(
-        rang(number),
+        fired(number),
         window_start=decision.whole_start,
         window_end=last,
         step_start=decision.window_start,
@@ -326,7 +326,7 @@ def levelled(past: str, terms: Lifecycle) -> list[list[tuple[str, str | None]]]:
     """Return status and label of every notice, window by window."""
     state, said = State(), []
     for number, what in enumerate(past):
-        rings = [msgspec.structs.replace(rang(number), severity=SEVERE.get(what, ""))] * (
+        rings = [msgspec.structs.replace(fired(number), severity=SEVERE.get(what, ""))] * (
             what in SEVERE
         )
         state, notices = step(state, decided(number, what), rings, terms)

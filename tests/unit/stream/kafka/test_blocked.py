@@ -31,4 +31,4 @@ def test_what_is_blocked_is_named_within_a_minute(stand: Stand) -> None:
     assert [one["event"] for one in said] == [Line.BLOCKED] * 3 + [Line.READ_ON]
     assert [(one["topic"], one["partition"]) for one in said] == [("badges", 1)] * 4
     assert not any("offset" in one for one in said), "it would count records"
-    assert [one.get("stand") for one in said] == [stand.value] * 3 + [None]
+    assert [one.get("state") for one in said] == [stand.value] * 3 + [None]

@@ -48,14 +48,14 @@ def test_a_line_when_it_goes_one_a_minute_one_when_it_is_back() -> None:
     for _ in range(1401):
         watched.kafka.missed(ConnectionError())
         watched.now_s += 0.1
-    assert watched.kafka.away_s
+    assert watched.kafka.unreachable_s
     watched.kafka.found()
     watched.kafka.found()
-    assert not watched.kafka.away_s
+    assert not watched.kafka.unreachable_s
     assert watched.said() == [
-        (Line.AWAY, None),
-        (Line.STILL_AWAY, 60),
-        (Line.STILL_AWAY, 120),
+        (Line.UNREACHABLE, None),
+        (Line.STILL_UNREACHABLE, 60),
+        (Line.STILL_UNREACHABLE, 120),
         (Line.BACK, 140),
     ]
 
@@ -66,7 +66,7 @@ def test_each_time_it_goes_is_news() -> None:
     for _ in range(3):
         watched.kafka.missed(ConnectionError())
         watched.kafka.found()
-    assert [event for event, _ in watched.said()] == [Line.AWAY, Line.BACK] * 3
+    assert [event for event, _ in watched.said()] == [Line.UNREACHABLE, Line.BACK] * 3
 
 
 def test_a_broker_that_is_not_there_is_missed(
@@ -87,7 +87,7 @@ def test_a_broker_that_is_not_there_is_missed(
         patched.setattr(asyncio, "sleep", sleep)
         with pytest.raises(asyncio.CancelledError):
             asyncio.run(dependencies.look_for_kafka(kafka))
-    assert dependencies.kafka.away_s
+    assert dependencies.kafka.unreachable_s
     (line,) = lines(stream)
     assert (line["dependency"], line["error"]) == ("kafka", "KafkaConnectionError")
 

@@ -184,7 +184,7 @@ def test_the_last_line_says_why_and_quotes_nothing(monkeypatch: pytest.MonkeyPat
         with pytest.raises(Closed, match=str(code)):
             worker._Tasks._end(tasks, error, code)
     unknown, known = [json.loads(line) for line in tasks.stream.getvalue().splitlines()]
-    assert (unknown["event"], unknown["error"], unknown["code"]) == (Line.FAILED, "ValueError", 70)
+    assert (unknown["event"], unknown["error"], unknown["code"]) == (Line.FATAL, "ValueError", 70)
     assert (known["message"], known["code"]) == ("changed", 2)
     assert "p17" not in tasks.stream.getvalue()
     assert noted == [("ledger", "unexpected"), ("ledger", "LedgerError")]
@@ -214,7 +214,7 @@ def test_what_fails_ends_the_process_where_no_thread_can_be_had() -> None:
         [sys.executable, "-c", NO_THREADS], capture_output=True, text=True, timeout=120, check=False
     )
     assert told.returncode == worker.UNKNOWN_ERROR, told.stderr
-    assert Line.FAILED in told.stderr
+    assert Line.FATAL in told.stderr
     assert "Traceback" not in told.stderr
 
 
@@ -236,8 +236,8 @@ def test_what_is_away_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
     asyncio.run(run())
     assert [(line["event"], line["dependency"]) for line in said] == [
-        (Line.AWAY, "ledger"),
-        (Line.AWAY, "kafka"),
+        (Line.UNREACHABLE, "ledger"),
+        (Line.UNREACHABLE, "kafka"),
         (Line.BACK, "kafka"),
         (Line.BACK, "ledger"),
     ]

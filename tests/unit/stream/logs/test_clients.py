@@ -63,10 +63,10 @@ def test_its_own_words_are_written_without_what_was_filled_in(heard: Heard) -> N
     assert first["client"] == "library.client"
     assert first["level"] == "error"
     assert first["event"] == Line.CLIENT
-    assert first["says"] == 'Unable to read "…:…": …'
+    assert first["text"] == 'Unable to read "…:…": …'
     assert first["error"] == "KafkaConnectionError"
     assert first["at"].startswith("test_its_own_words_are_written_without_what_was_filled_in:")
-    assert (second["says"], second["level"]) == ("cannot read all of …", "warning")
+    assert (second["text"], second["level"]) == ("cannot read all of …", "warning")
 
 
 def test_a_sentence_made_of_values_is_not_written(heard: Heard) -> None:
@@ -80,7 +80,7 @@ def test_a_sentence_made_of_values_is_not_written(heard: Heard) -> None:
     logger.error("%s %s %d", EVENT)  # noqa: PLE1206  # the standard library would print the values
     found = heard()
     assert len(found) == 8
-    assert [line["says"] for line in found if "says" in line] == ["cannot be read", "… … …"]
+    assert [line["text"] for line in found if "text" in line] == ["cannot be read", "… … …"]
     assert "Zo" not in heard.stream.getvalue()
 
 
@@ -110,7 +110,7 @@ def test_a_service_s_name_is_not_part_of_its_words(heard: Heard) -> None:
 
     asyncio.run(crash())
     (line,) = heard()
-    assert (line["says"], line["error"]) == ("Crashed reason=…", "ValueError")
+    assert (line["text"], line["error"]) == ("Crashed reason=…", "ValueError")
     assert "Zo" not in heard.stream.getvalue()
 
 

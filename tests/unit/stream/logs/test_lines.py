@@ -33,20 +33,22 @@ def lines(stream: io.StringIO) -> list[dict[str, Any]]:
 def test_a_line_is_a_sentence_with_fields() -> None:
     """As JSON: when, how much it matters, which sentence, and the fields."""
     log, stream = written()
-    log.info(Line.BACK, dependency="kafka", away_s=61)
+    log.info(Line.BACK, dependency="kafka", unreachable_s=61)
     (line,) = lines(stream)
     assert line.pop("timestamp").endswith("Z")
-    assert line == {"level": "info", "event": Line.BACK, "dependency": "kafka", "away_s": 61}
+    assert line == {"level": "info", "event": Line.BACK, "dependency": "kafka", "unreachable_s": 61}
 
 
 def test_a_line_of_text_reads_from_left_to_right() -> None:
     """As text: the same in one line, values that have spaces quoted."""
     log, stream = written(form=Form.TEXT)
-    log.warning(Line.AWAY, dependency="kafka", error=LedgerError("no luck", hint="try\nagain"))
+    log.warning(
+        Line.UNREACHABLE, dependency="kafka", error=LedgerError("no luck", hint="try\nagain")
+    )
     log.info(Line.READY)
     first, second = stream.getvalue().splitlines()
     assert first.partition(" ")[2] == (
-        f"warning {Line.AWAY}  "
+        f"warning {Line.UNREACHABLE}  "
         'dependency=kafka error=LedgerError hint="try again" message="no luck"'
     )
     assert second.endswith(f"info    {Line.READY}")
@@ -69,14 +71,14 @@ def test_fields_that_are_not_listed_are_left_out() -> None:
         **dict.fromkeys(("person", "room", "ts", "event", "level", "exc_info"), EVENT),
         **dict.fromkeys(("self", "line", "timestamp", "_record"), EVENT),
     }
-    log.error(Line.FAILED, **event)
-    log.error(Line.FAILED, **dict.fromkeys(FIELDS, EVENT))
-    log.error(Line.FAILED, **{name: {"person": EVENT} for name in FIELDS})
-    log.error(Line.FAILED, message="Zoe", hint="Zoe", says="Zoe", at="Zoe")
+    log.error(Line.FATAL, **event)
+    log.error(Line.FATAL, **dict.fromkeys(FIELDS, EVENT))
+    log.error(Line.FATAL, **{name: {"person": EVENT} for name in FIELDS})
+    log.error(Line.FATAL, message="Zoe", hint="Zoe", text="Zoe", at="Zoe")
     assert "Zo" not in stream.getvalue()
     first, second, third, fourth = lines(stream)
     assert set(first) == set(fourth) == {"timestamp", "level", "event"}
-    assert set(second) == set(third) == set(FIELDS) - {"message", "hint", "says", "at"} | set(first)
+    assert set(second) == set(third) == set(FIELDS) - {"message", "hint", "text", "at"} | set(first)
     assert {value for name, value in second.items() if name not in first} == {"(left out)"}
 
 
@@ -101,8 +103,8 @@ def test_a_line_stays_one_line(value: str, name: str) -> None:
 def test_errors_raised_on_purpose_are_told_with_their_text() -> None:
     """Their text holds configuration and released decisions only; a place is part of it."""
     log, stream = written()
-    log.error(Line.FAILED, code=2, error=ConfigError("no", file="a.yaml", line=3, column=1))
-    log.error(Line.FAILED, code=2, error=ConfigError("no", file="a.yaml", hint="yes"))
+    log.error(Line.FATAL, code=2, error=ConfigError("no", file="a.yaml", line=3, column=1))
+    log.error(Line.FATAL, code=2, error=ConfigError("no", file="a.yaml", hint="yes"))
     first, second = lines(stream)
     assert (first["message"], first["error"]) == ("a.yaml:3:1: no", "ConfigError")
     assert (second["message"], second["hint"]) == ("a.yaml: no", "yes")
@@ -121,7 +123,7 @@ def test_other_errors_are_told_by_type_and_place() -> None:
     try:
         read()
     except ValueError as error:
-        log.error(Line.FAILED, code=70, error=error)  # noqa: TRY400  # not the standard library
+        log.error(Line.FATAL, code=70, error=error)  # noqa: TRY400  # not the standard library
     (line,) = lines(stream)
     assert line["error"] == "ValueError"
     assert (

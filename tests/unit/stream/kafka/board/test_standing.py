@@ -22,7 +22,7 @@ def test_a_denied_window_rings_nothing_whatever_stands_beside_it() -> None:
     scene = Scene()
     scene.hour(0, ["lab"], denied=True)
     (crowd,) = scene.standings.all()
-    assert (crowd.seen[0].rings, crowd.seen[0].rang, crowd.firing) == (0, (), ())
+    assert (crowd.seen[0].alarms, crowd.seen[0].fired, crowd.firing) == (0, (), ())
 
 
 def test_copies_and_panes_change_nothing() -> None:
@@ -80,13 +80,13 @@ def test_a_window_that_overlaps_one_that_rang_is_silent() -> None:
 def test_what_rings_follows_the_lifecycle() -> None:
     """With ``for: 2`` once is not enough; what is configured is there before it is heard."""
     scene = Scene(setup_of({"crowd": Lifecycle(2, 2), "mute": Lifecycle()}))
-    ringing = []
+    firings = []
     for number, rooms in enumerate([["lab"], ["lab", "hall"], ["hall"], []]):
         scene.hour(number, rooms)
         crowd, mute = scene.standings.all()
-        ringing.append([notice.group["room"] for notice in crowd.firing])
+        firings.append([notice.group["room"] for notice in crowd.firing])
         assert (mute.alarm, mute.seen, mute.published_ms) == ("mute", (), 0)
-    assert ringing == [[], ["lab"], ["hall"], []]
+    assert firings == [[], ["lab"], ["hall"], []]
 
 
 def test_a_pause_in_the_schedule_is_not_overdue() -> None:
@@ -122,8 +122,8 @@ def test_nothing_grows_without_end() -> None:
     for number in range(5):
         scene.hour(number, rooms)
     (crowd,) = scene.standings.all()
-    assert (len(crowd.seen), crowd.firings, crowd.seen[-1].rings) == (3, count, count)
-    assert len(crowd.firing) == len(crowd.seen[-1].rang) == 256
+    assert (len(crowd.seen), crowd.firings, crowd.seen[-1].alarms) == (3, count, count)
+    assert len(crowd.firing) == len(crowd.seen[-1].fired) == 256
     assert not scene.standings.forgotten
     for number in range(100):
         scene.hour(0, alarm=f"alarm-{number:03}")

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 LAB: Group = (("room", "lab"),)
 HALL: Group = (("room", "hall"),)
-RANG = Seen(0, 1, Outcome.SILENT, "", (LAB,), (), 1, 0)
-SILENT = Seen(1, 2, Outcome.SILENT, "", (), (), 0, 0)
+RANG = Seen(0, 1, Outcome.NOT_FIRED, "", (LAB,), (), 1, 0)
+SILENT = Seen(1, 2, Outcome.NOT_FIRED, "", (), (), 0, 0)
 DENIED = Seen(2, 3, Outcome.DENIED, "budget", (), (), 0, 0)
 UNSURE = Seen(3, 4, Outcome.UNSURE, "unanswered", (LAB,), (), 1, 2)
-HELD = Seen(4, 5, Outcome.SILENT, "", (), (LAB,), 0, 0)
+HELD = Seen(4, 5, Outcome.NOT_FIRED, "", (), (LAB,), 0, 0)
 BROKEN = Seen(5, 6, Outcome.DENIED, "budget", (), (LAB,), 0, 0)
 ALL = (RANG, SILENT, DENIED, UNSURE, HELD, BROKEN)
 
@@ -35,10 +35,10 @@ def drawn(group: Group | None) -> str:
 
 
 def test_each_window_is_what_it_was_for_whom_it_is_asked() -> None:
-    """Rang, silent, denied, unsure, earlier; the oldest is at the left."""
-    assert drawn(LAB) == "rsdree"
-    assert drawn(HALL) == "ssdusd"
-    assert drawn(None) == "rsdred"
+    """Fired, did not fire, denied, unsure, earlier; the oldest is at the left."""
+    assert drawn(LAB) == "fndfee"
+    assert drawn(HALL) == "nndund"
+    assert drawn(None) == "fndfed"
 
 
 def test_no_window_is_left_out_of_the_counts() -> None:
@@ -51,4 +51,4 @@ def test_no_window_is_left_out_of_the_counts() -> None:
 def test_shapes_differ_without_any_colour() -> None:
     """No two kinds are drawn alike."""
     assert all(one != other for one, other in combinations(SHAPES.values(), 2))
-    assert set(SHAPES) == {"rang", "earlier", "lost", *Outcome}
+    assert set(SHAPES) == {"fired", "earlier", "lost", *Outcome}

@@ -101,7 +101,7 @@ def test_it_says_what_rings_and_since_when() -> None:
     scene = Scene(setup_of(terms))
     scene.hour(0, ["lab"])
     scene.hour(1, ["lab"])
-    (ring,) = scene.view().rings
+    (ring,) = scene.view().firing
     assert (ring.alarm, ring.values, ring.since) == (
         "crowd",
         (("room", "lab"),),
@@ -131,11 +131,11 @@ def test_denials_are_told_apart_from_silence_in_words() -> None:
         "1 no alarm, but not answered in full",
     )
     assert [(kind, words.partition(" (")[0]) for _, kind, words in crowd.windows] == [
-        ("rang", "fired: 1 more; not all were answered: incomplete_records"),
+        ("fired", "fired: 1 more; not all were answered: incomplete_records"),
         ("unsure", "not all were answered: unanswered"),
         ("denied", "denied: budget"),
-        ("silent", "did not fire"),
-        ("rang", "fired: lab"),
+        ("not-fired", "did not fire"),
+        ("fired", "fired: lab"),
     ]
     assert "(the privacy budget does not hold this window)" in crowd.windows[2][2]
     assert crowd.rows[1].words == (
@@ -150,7 +150,7 @@ def test_every_reason_is_explained() -> None:
 
 
 def test_so_many_rows_are_shown_and_the_rest_is_said() -> None:
-    """Who rings comes first, then who rang most; nobody is left out in silence."""
+    """Who rings comes first, then who fired most; nobody is left out in silence."""
     scene = Scene(setup_of(board=Board(groups=2)))
     scene.hour(0, ["attic", "hall", "lab"])
     scene.hour(1, ["hall", "lab"])
@@ -236,11 +236,11 @@ def test_contrast_is_enough_in_light_and_dark(*, dark: bool) -> None:
     """AA: words 4.5 to 1, shapes and focus 3 to 1, on whatever they stand on."""
     light, _, rest = STYLES.partition("@media (prefers-color-scheme: dark)")
     found = colours(rest.partition("\n}\n")[0] if dark else light)
-    for ink in ("ink", "quiet", "ring", "denied", "unsure", "warn"):
+    for ink in ("ink", "quiet", "fired", "denied", "unsure", "warn"):
         for paper in ("page", "card"):
             assert contrast(found[ink], found[paper]) >= 4.5, (ink, paper)
     for ink in ("ink", "warn"):
-        assert contrast(found[ink], found["ring-card"]) >= 4.5, ink
-    for ink in ("silent", "focus"):
+        assert contrast(found[ink], found["fired-card"]) >= 4.5, ink
+    for ink in ("not-fired", "focus"):
         assert contrast(found[ink], found["card"]) >= 3, ink
     assert contrast("#777777", "#ffffff") < 4.5  # a grey that is known to be too light

@@ -93,4 +93,4 @@ def test_the_buffer_forgets_what_is_in_the_log_and_nothing_before(
     assert producers.sent == [[], [b"0", b"1", b"2"], [b"0", b"1", b"2"]]
     assert all(producers.waiting)
     assert producers.made == producers.stopped == 3
-    assert said.getvalue().count(Line.AWAY) == said.getvalue().count(Line.BACK) == 1
+    assert said.getvalue().count(Line.UNREACHABLE) == said.getvalue().count(Line.BACK) == 1
