@@ -191,12 +191,12 @@ def _seconds(alarms: Alarms, records: list[Record]) -> float:
         partition=0,
         partitions=1,
         topic_id="log",
-        queries=list(alarms.queries.values()),
+        alarms=list(alarms.by_name.values()),
         budget=alarms.budget,
         hash_key=bytes(32),
         **told,
     )
-    reader.begin(dict.fromkeys(alarms.queries, START_MS), ReadStart(whole=True))
+    reader.begin(dict.fromkeys(alarms.by_name, START_MS), ReadStart(whole=True))
     before_s = time.process_time()
     for first in range(0, len(records), PIECE):
         reader.read(records[first : first + PIECE])

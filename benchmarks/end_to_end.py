@@ -138,7 +138,7 @@ def _partial(
     return Partial(
         key=WindowKey(end_ms=start_ms + WINDOW_MS, query=QUERY, start_ms=start_ms),
         partition=partition,
-        fingerprint=runtime.alarms.queries[QUERY].fingerprint,
+        fingerprint=runtime.alarms.by_name[QUERY].fingerprint,
         topic_id=topic_id,
         complete=True,
         cells=len(crowd),

@@ -224,7 +224,7 @@ async def _librdkafka_seconds(system: System) -> float:
 
 
 async def _our_seconds(system: System) -> float:
-    calendar = system.alarms().queries[QUERY].calendar
+    calendar = system.alarms().by_name[QUERY].calendar
     now_ms = np.array([wall_clock_ms()])
     window = int(calendar.containing(now_ms)[0][0]) - 1  # midnight may pass while we measure
     runtime, identities = system.runtime(calendar.bounds(window)[0])

@@ -145,7 +145,7 @@ def _inside(folder: Path, kind: str, alarms: int, rooms: int) -> dict[str, float
         judge: Any = again.runtime.judge
         began = time.process_time()
         for _ in range(POLLS):
-            due = judge.due() if hasattr(judge, "due") else configuration.queries
+            due = judge.due() if hasattr(judge, "due") else configuration.by_name
             for query in due:
                 list(judge.decide_due(query))
         found["poll_ms"] = _since(began) / POLLS

@@ -172,7 +172,7 @@ def _processor_s(processes: Sequence[psutil.Process]) -> float:
 def _register(system: System) -> None:
     """Make a ledger whose first window is today's, so that workers read what is in the topic."""
     alarms = system.alarms()
-    calendar = alarms.queries[QUERY].calendar
+    calendar = alarms.by_name[QUERY].calendar
     window = int(calendar.containing(np.array([wall_clock_ms()]))[0][0]) - 1
     with open_ledger(alarms) as ledger:
         first = {QUERY: calendar.bounds(window)[0]}

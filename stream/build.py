@@ -75,7 +75,7 @@ class Runtime:
             topic_id: of the registered log.
             growths: how the partitions became more.
         """
-        queries, budget = counted_on(feed, self.alarms)
+        alarms, budget = counted_on(feed, self.alarms)
         metrics = self.metrics
         return PartitionReader(
             feed=feed,
@@ -83,7 +83,7 @@ class Runtime:
             partitions=partitions,
             growths=growths,
             topic_id=topic_id,
-            queries=queries,
+            alarms=alarms,
             budget=budget,
             hash_key=self.ledger.hash_key,
             public=feed.name in public_feeds(self.alarms),
@@ -121,7 +121,7 @@ def assemble(
         alarms: the checked configuration.
         ledger: open.
         identities: per feed name, the log it reads.
-        first_start_ms: per query id, the start of its first window, used at first registration.
+        first_start_ms: per alarm id, the start of its first window, used at first registration.
         clock_ms: the clock of timeouts.
         step: told every named step of the protocol.
         metrics: of the same configuration, where they are shown already.

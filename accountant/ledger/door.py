@@ -217,7 +217,7 @@ def registered(state: State, query: str) -> Query:
     """
     found = state.queries.get(query)
     if found is None:
-        raise LedgerError(f"query {query!r} is not registered")
+        raise LedgerError(f"alarm {query!r} is not registered")
     return found
 
 

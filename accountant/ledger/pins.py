@@ -153,7 +153,7 @@ class Pins:
             refusals.Neighbours(state.queries.values()).same_time(registration)
             if effective_from_ms < row.cursor_ms:
                 raise LedgerError(
-                    f"query {row.query!r} is decided up to {row.cursor_ms} ms; "
+                    f"alarm {row.query!r} is decided up to {row.cursor_ms} ms; "
                     f"a change cannot take effect at {effective_from_ms} ms",
                     hint="choose a later window boundary",
                 )

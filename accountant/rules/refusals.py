@@ -101,7 +101,7 @@ def same_query(stored: Query, given: QueryRegistration) -> None:
         changed = list(_differences(stored.definition, given.definition))
         named = ", ".join(changed[:MOST_DIFFERENCES]) or "how it is computed"
         raise ConfigChangedError(
-            f"query {stored.query!r} differs from the registered one in {named}", hint=APPLY
+            f"alarm {stored.query!r} differs from the registered one in {named}", hint=APPLY
         )
 
 
@@ -111,7 +111,7 @@ def same_home(stored: Query, given: QueryRegistration) -> None:
         old, new = getattr(stored, name), getattr(given, name)
         if old != new:
             raise ConfigChangedError(
-                f"query {stored.query!r} moved from {name} {old!r} to {new!r}",
+                f"alarm {stored.query!r} moved from {name} {old!r} to {new!r}",
                 hint="give the alarm a new name",
             )
 
@@ -183,7 +183,7 @@ class Neighbours:
         for before, other in self._times[given.feed]:
             if time is not None and before != time:
                 raise ConfigChangedError(
-                    f"query {given.query!r} dates events of feed {given.feed!r} by {time!r}, "
+                    f"alarm {given.query!r} dates events of feed {given.feed!r} by {time!r}, "
                     f"{other!r} by {before!r}: one event would be charged as two",
                     hint=NEW_LEDGER,
                 )
@@ -199,7 +199,7 @@ class Neighbours:
                 continue
             if feed == given.feed:
                 raise ConfigChangedError(
-                    f"events of feed {feed!r} draw on budget {scope!r}, and query {given.query!r} "
+                    f"events of feed {feed!r} draw on budget {scope!r}, and alarm {given.query!r} "
                     f"would draw on {given.scope!r}: an event has one budget",
                     hint=NEW_LEDGER,
                 )
@@ -247,7 +247,7 @@ def same_fingerprint(stored: Query, fingerprint: str) -> None:
     _not_retired(stored)
     if stored.fingerprint != fingerprint:
         raise ConfigChangedError(
-            f"query {stored.query!r} runs under another configuration than the registered one",
+            f"alarm {stored.query!r} runs under another configuration than the registered one",
             hint="restart this worker with the configuration that was applied last",
         )
 
@@ -278,7 +278,7 @@ def requested(stored: Query | None, request: Request, terms: BudgetTerms) -> Non
     """Refuse a request for a query that the scope doesn't have as it is."""
     query = request.charge.key.query
     if stored is None or stored.scope != terms.scope:
-        raise LedgerError(f"query {query!r} is not registered under budget {terms.scope!r}")
+        raise LedgerError(f"alarm {query!r} is not registered under budget {terms.scope!r}")
     same_fingerprint(stored, request.fingerprint)
     if (terms.unit is PrivacyUnit.USER) != bool(request.charge.periods):
         raise ValueError("a charge names its periods under unit user, and only there")
@@ -309,7 +309,7 @@ def _wall(terms: BudgetTerms) -> str:
 def _not_retired(stored: Query) -> None:
     if stored.retired:
         raise ConfigChangedError(
-            f"query {stored.query!r} was removed", hint="give the alarm a new name"
+            f"alarm {stored.query!r} was removed", hint="give the alarm a new name"
         )
 
 

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from accountant.records import LedgerStatus, ScopeStatus
     from stream.custody.losses import Losses
     from stream.decisions.records import AlarmRecord
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
-    from stream.model.queries import Query
 
 __all__ = [
     "alarms_table",
@@ -79,14 +79,14 @@ def status_tables(status: LedgerStatus, timezone: str) -> list[RenderableType]:
     """
     rows = [
         (
-            query.query + (" (removed)" if query.removed else ""),
-            query.scope,
-            clock_text(query.cursor_ms, timezone),
-            str(query.decided),
-            ", ".join(f"{count} {reason}" for reason, count in sorted(query.denied.items())) or "0",
-            str(query.unpublished),
+            alarm.query + (" (removed)" if alarm.removed else ""),
+            alarm.scope,
+            clock_text(alarm.cursor_ms, timezone),
+            str(alarm.decided),
+            ", ".join(f"{count} {reason}" for reason, count in sorted(alarm.denied.items())) or "0",
+            str(alarm.unpublished),
         )
-        for query in status.queries.values()
+        for alarm in status.queries.values()
     ]
     headings = ("alarm", "budget", f"next window ({timezone})", "decided", "denied", "unpublished")
     shown: list[RenderableType] = [fitting(f"ledger {status.ledger_id}", headings, (), rows)]
@@ -97,9 +97,9 @@ def status_tables(status: LedgerStatus, timezone: str) -> list[RenderableType]:
     return shown
 
 
-def losses_table(query: Query, losses: Losses, budget: Budget, timezone: str) -> Table:
+def losses_table(alarm: Alarm, losses: Losses, budget: Budget, timezone: str) -> Table:
     """Return an alarm's groups of highest realised loss; private, unlike all else here."""
-    title = f"{query.id}: {_when(losses.since_ms, budget.unit, timezone)}"
+    title = f"{alarm.id}: {_when(losses.since_ms, budget.unit, timezone)}"
     epsilon = loss_name(budget.gaussian)
     if budget.gaussian is not None:
         title += f", under {wall_text(budget.gaussian, budget.wall_units)}"
@@ -110,7 +110,7 @@ def losses_table(query: Query, losses: Losses, budget: Budget, timezone: str) ->
     dearest = sorted(enumerate(losses.units.tolist()), key=lambda one: (-one[1], one[0]))
     rows = [
         (
-            ", ".join(query.domain.group(index).values()) or "(all)",
+            ", ".join(alarm.domain.group(index).values()) or "(all)",
             rounded_loss(budget.gaussian, units),
         )
         for index, units in dearest[:_DEAREST]

@@ -211,7 +211,7 @@ def _tell_alarm(filled: FilledTemplate) -> None:
     if filled.found.episodes is not None:
         click.echo(
             f"A period carries {filled.found.episodes} episodes; after"
-            f" {filled.found.query.aim.alarms} alarms it does not fire until the next period."
+            f" {filled.found.alarm.aim.alarms} alarms it does not fire until the next period."
         )
     if answers.people:
         click.echo(

@@ -103,9 +103,9 @@ def inspect(
 
     read = survey(alarms, files)
     counted = (
-        Counted(query, window, [cell for cell in cells_of(query, window) if kept(cell)])
+        Counted(alarm, window, [cell for cell in cells_of(alarm, window) if kept(cell)])
         for window in count_windows(alarms, files, limit=limit)
-        for query in (alarms.queries[window.key.query],)
+        for alarm in (alarms.by_name[window.key.query],)
     )
     if as_json:
         for record in chain(chain.from_iterable(map(window_json, counted)), map(feed_json, read)):
@@ -122,11 +122,11 @@ def _refuse_unknown(alarms: Alarms, groups: tuple[str, ...], *, true_only: bool)
         ConfigError: naming it.
     """
     known: set[str] = set()
-    for query in alarms.queries.values():
-        known.update(*query.counted.values)
-        if true_only and mechanism_of(query.mechanism).bands is not None:
+    for alarm in alarms.by_name.values():
+        known.update(*alarm.counted.values)
+        if true_only and mechanism_of(alarm.mechanism).bands is not None:
             raise ConfigError(
-                f"alarm {query.id!r} watches a band: no count is true or false by itself",
+                f"alarm {alarm.id!r} watches a band: no count is true or false by itself",
                 hint="leave --true-only out, or choose other alarms with --alarm",
             )
     for group in groups:
@@ -138,12 +138,12 @@ def _show(alarms: Alarms, counted: Iterable[Counted], *, summary: bool, every: b
     """Print a table for every alarm, and what contribution bounds drop."""
     found: defaultdict[str, list[Counted]] = defaultdict(list)
     for one in counted:
-        found[one.query.id].append(one)
+        found[one.alarm.id].append(one)
     most = None if every else max(_LINES // len(found), _LEAST)
     for name, windows in found.items():
-        query, zone = alarms.queries[name], alarms.timezone
+        alarm, zone = alarms.by_name[name], alarms.timezone
         left, right, lines = (
-            summary_rows(query, windows) if summary else count_rows(query, windows, zone)
+            summary_rows(alarm, windows) if summary else count_rows(alarm, windows, zone)
         )
         title = name if summary else f"{name} (times: {zone})"
         Console().print(fitting(title, left, right, lines[:most]))

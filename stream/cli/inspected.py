@@ -20,7 +20,7 @@ from stream.windows.shown import clock_text
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from stream.model.queries import AggregateSpec, Query
+    from stream.model.alarm import AggregateSpec, Alarm
     from stream.replay.exact import CountedWindow
     from stream.replay.findings import FeedSurvey
 
@@ -72,25 +72,25 @@ class Cell:
 class Counted(NamedTuple):
     """A window of an alarm, and those of its cells that are shown."""
 
-    query: Query
+    alarm: Alarm
     window: CountedWindow
     cells: list[Cell]
 
 
-def cells_of(query: Query, window: CountedWindow) -> Iterator[Cell]:
+def cells_of(alarm: Alarm, window: CountedWindow) -> Iterator[Cell]:
     """Yield the cells of a window that count something or hold; all others count 0."""
     true, thresholds, shown = None, [], window.statistics.any(axis=0)
     if window.references is None:
         # Of groups that a quantifier counts: which of them meet the inner HAVING.
-        true = replace(query.condition, members=1, least=1).truth(window.statistics)
+        true = replace(alarm.condition, members=1, least=1).truth(window.statistics)
         shown = shown | true
-        literals = query.condition.formula.literals
-        thresholds = [query.condition.test(literal).thresholds for literal in literals]
+        literals = alarm.condition.formula.literals
+        thresholds = [alarm.condition.test(literal).thresholds for literal in literals]
     else:
         shown = shown | (window.references != 0)
     for cell in np.flatnonzero(shown).tolist():
         yield Cell(
-            query.counted.group(cell),
+            alarm.counted.group(cell),
             tuple(window.statistics[:, cell].tolist()),
             tuple(int(each[cell]) for each in thresholds),
             None if window.references is None else int(window.references[cell]),
@@ -98,7 +98,7 @@ def cells_of(query: Query, window: CountedWindow) -> Iterator[Cell]:
         )
 
 
-def count_rows(query: Query, counted: Sequence[Counted], timezone: str) -> Rows:
+def count_rows(alarm: Alarm, counted: Sequence[Counted], timezone: str) -> Rows:
     """Return what the windows of an alarm count, a line a cell."""
     banded = any(one.window.references is not None for one in counted)
     last = ["reference"] if banded else ["true where", "true"]
@@ -107,16 +107,16 @@ def count_rows(query: Query, counted: Sequence[Counted], timezone: str) -> Rows:
         start = clock_text(window.key.start_ms, timezone)
         start += "" if window.complete else " (incomplete)"
         for cell in cells:
-            ends = [_tests(query, cell), "yes" if cell.true else ""]
+            ends = [_tests(alarm, cell), "yes" if cell.true else ""]
             if cell.reference is not None:
-                ends = [decimal(cell.reference * band_of(query).unit)]
-            amounts = map(_amount, cell.statistics, query.aggregates)
+                ends = [decimal(cell.reference * band_of(alarm).unit)]
+            amounts = map(_amount, cell.statistics, alarm.aggregates)
             rows.append([start, cell.name, *amounts, *ends])
             start = ""
-    return ["window starts", "group"], [*_headings(query), *last], rows
+    return ["window starts", "group"], [*_headings(alarm), *last], rows
 
 
-def summary_rows(query: Query, counted: Sequence[Counted]) -> Rows:
+def summary_rows(alarm: Alarm, counted: Sequence[Counted]) -> Rows:
     """Return what the groups of an alarm count, those first that are true in most windows."""
     groups: defaultdict[str, list[Cell]] = defaultdict(list)
     for cell in chain.from_iterable(one.cells for one in counted):
@@ -126,11 +126,11 @@ def summary_rows(query: Query, counted: Sequence[Counted]) -> Rows:
         by_statistic = zip(*(cell.statistics for cell in cells), strict=True)
         amounts = [
             f"{_amount(median_low(values), spec)}, {_amount(max(values), spec)}"
-            for values, spec in zip(by_statistic, query.aggregates, strict=True)
+            for values, spec in zip(by_statistic, alarm.aggregates, strict=True)
         ]
         true = sum(bool(cell.true) for cell in cells)
         rows.append((-true, -len(cells), [group, str(len(cells)), str(true), *amounts]))
-    amounts = [f"{name}: median, largest" for name in _headings(query)]
+    amounts = [f"{name}: median, largest" for name in _headings(alarm)]
     return ["group"], ["windows", "true in", *amounts], [row for *_, row in sorted(rows)]
 
 
@@ -148,9 +148,9 @@ def lost_lines(counted: Sequence[Counted], timezone: str) -> Iterator[str]:
 
 def window_json(counted: Counted) -> Iterator[dict[str, Any]]:
     """Yield a window as JSON objects: its cells, then the window itself."""
-    query, window, cells = counted
+    alarm, window, cells = counted
     place = {
-        "alarm": query.id,
+        "alarm": alarm.id,
         "window_start": iso_utc(window.key.start_ms),
         "window_end": iso_utc(window.key.end_ms),
     }
@@ -170,12 +170,12 @@ def feed_json(found: FeedSurvey) -> dict[str, Any]:
     }
 
 
-def _tests(query: Query, cell: Cell) -> str:
+def _tests(alarm: Alarm, cell: Cell) -> str:
     """Return the tests of a condition, as numbers."""
     told = []
-    for literal, threshold in zip(query.condition.formula.literals, cell.thresholds, strict=True):
-        spec = query.aggregates[query.condition.atoms[atom_of(literal)].statistic]
-        told.append(f"{query.condition.test(literal).comparison} {_amount(threshold, spec)}")
+    for literal, threshold in zip(alarm.condition.formula.literals, cell.thresholds, strict=True):
+        spec = alarm.aggregates[alarm.condition.atoms[atom_of(literal)].statistic]
+        told.append(f"{alarm.condition.test(literal).comparison} {_amount(threshold, spec)}")
     return ", ".join(dict.fromkeys(told))
 
 
@@ -184,5 +184,5 @@ def _amount(value: int, spec: AggregateSpec) -> str:
     return decimal(value * spec.per_unit)
 
 
-def _headings(query: Query) -> list[str]:
-    return [heading(spec, query.feed) for spec in query.aggregates]
+def _headings(alarm: Alarm) -> list[str]:
+    return [heading(spec, alarm.feed) for spec in alarm.aggregates]

@@ -90,8 +90,8 @@ def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
                 "pending": scope.pending,
             }
         )
-    for query in now.queries.values():
-        shown: dict[str, Any] = asdict(query)
+    for alarm in now.queries.values():
+        shown: dict[str, Any] = asdict(alarm)
         name, budget, cursor_ms = (shown.pop(key) for key in ("query", "scope", "cursor_ms"))
         del shown["decided_at_ms"], shown["denied_at_ms"]  # when: on the metrics page
         echo_json(
@@ -346,7 +346,7 @@ def _compare_published(
         # In the order in which they leave: whose decision is read has its alarms there by then.
         read_records(kafka, kafka.decisions_topic, 0, records.take_decision)
         read_records(kafka, kafka.alarms_topic, 0, records.take_alarm)
-        if any(query.releases_counts for query in alarms.running.values()):
+        if any(alarm.releases_counts for alarm in alarms.running.values()):
             read_records(kafka, kafka.counts_topic, 0, records.take_count)
     archived = () if folder is None else decisions_in(opened, folder)
     return compare(

@@ -71,7 +71,7 @@ def _tell_unmet(unmet: tuple[Solved, ...]) -> None:
     """Say of alarms that cannot be had what would have to change, on standard error."""
     for one in unmet:
         why = one.why or "nothing keeps all that is wanted of it"
-        click.echo(f"{one.query.id}: {why}", err=True)
+        click.echo(f"{one.alarm.id}: {why}", err=True)
         for change in one.changes:
             click.echo(f"  it would with {change.text}", err=True)
 

@@ -69,7 +69,7 @@ def archive(load: Callable[[], Alarms], folder: Path, before: str | None) -> Non
 
 def _too_old_ms(alarms: Alarms, now_ms: int) -> int:
     """Return an instant such that no window that ended by then may still be decided otherwise."""
-    ages = (query.max_age_ms + query.grace_ms for query in alarms.queries.values())
+    ages = (alarm.max_age_ms + alarm.grace_ms for alarm in alarms.by_name.values())
     return now_ms - max(ages, default=0)
 
 

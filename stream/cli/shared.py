@@ -144,12 +144,12 @@ def chosen_alarms(alarms: Alarms, names: Sequence[str]) -> Alarms:
         ConfigError: there is none of a name.
     """
     for name in names:
-        if name not in alarms.queries:
+        if name not in alarms.by_name:
             raise ConfigError(
-                f"there is no alarm {name!r}", hint=f"alarms: {', '.join(alarms.queries)}"
+                f"there is no alarm {name!r}", hint=f"alarms: {', '.join(alarms.by_name)}"
             )
-    chosen = {name: q for name, q in alarms.queries.items() if not names or name in names}
-    return replace(alarms, queries=chosen)
+    chosen = {name: q for name, q in alarms.by_name.items() if not names or name in names}
+    return replace(alarms, by_name=chosen)
 
 
 def paths_by_feed(alarms: Alarms, given: Sequence[str]) -> dict[str, list[Path]]:

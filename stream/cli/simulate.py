@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from fractions import Fraction
     from pathlib import Path
 
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 __all__ = ["simulate"]
 
@@ -132,20 +132,20 @@ def simulate(
         raise click.UsageError("--json and --html name the same file")
     alarms = load_alarms(file)
     shown = _shown(alarms, names)
-    scopes = {scope_of(alarms.queries[name], alarms) for name in shown}
-    played = {name: q for name, q in alarms.queries.items() if scope_of(q, alarms) in scopes}
-    drawn = {name: query for name, query in played.items() if not _not_drawn(query)}
-    files = paths_by_feed(replace(alarms, queries=drawn), (*replayed, *more))
+    scopes = {scope_of(alarms.by_name[name], alarms) for name in shown}
+    played = {name: q for name, q in alarms.by_name.items() if scope_of(q, alarms) in scopes}
+    drawn = {name: alarm for name, alarm in played.items() if not _not_drawn(alarm)}
+    files = paths_by_feed(replace(alarms, by_name=drawn), (*replayed, *more))
     with bar("counting") as counted_windows:
         counted = count_history(
-            replace(alarms, queries=drawn), files, limit=limit, on_windows=counted_windows
+            replace(alarms, by_name=drawn), files, limit=limit, on_windows=counted_windows
         )
-    playing = replace(alarms, queries=played)
+    playing = replace(alarms, by_name=played)
     variants = variants_of(playing, shown, mechanisms, factors, rates)
     others = {
-        name: list(islice(windows_of(query), limit))
-        for name, query in playing.running.items()
-        if name not in counted and scope_of(query, alarms) in scopes
+        name: list(islice(windows_of(alarm), limit))
+        for name, alarm in playing.running.items()
+        if name not in counted and scope_of(alarm, alarms) in scopes
     }
     bench = Bench([each.alarms for each in variants], counted, others)
     pool = workers or paying_workers(bench, runs, os.cpu_count() or 1)
@@ -171,8 +171,8 @@ def _shown(alarms: Alarms, names: Sequence[str]) -> tuple[str, ...]:
             "simulate tries mechanisms that pay an epsilon, and this budget promises gdp",
             hint="`tocsin plan` has the exact laws; or write promise: pure to try mechanisms",
         )
-    chosen = chosen_alarms(alarms, names).queries
-    left = {name: why for name, query in chosen.items() if (why := _not_drawn(query))}
+    chosen = chosen_alarms(alarms, names).by_name
+    left = {name: why for name, alarm in chosen.items() if (why := _not_drawn(alarm))}
     for name, why in left.items():
         if len(left) == len(chosen):
             raise ConfigError(f"{name}: {why}", hint="`tocsin plan` has the exact law")
@@ -180,8 +180,8 @@ def _shown(alarms: Alarms, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(name for name in chosen if name not in left)
 
 
-def _not_drawn(query: Query) -> str:
+def _not_drawn(alarm: Alarm) -> str:
     """Return why an alarm is not drawn: it pays all the same, and its cost is known; or ""."""
-    if mechanism_of(query.mechanism).bands is not None:
+    if mechanism_of(alarm.mechanism).bands is not None:
         return "the band of a decider has no mechanism or tolerance to try"
-    return "early alarms over panes are not drawn" if query.panes and query.aim.looks > 1 else ""
+    return "early alarms over panes are not drawn" if alarm.panes and alarm.aim.looks > 1 else ""

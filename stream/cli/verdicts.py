@@ -55,7 +55,7 @@ def verdict_json(verdict: Verdict) -> dict[str, Any]:
         "file": case.place.file,
         "line": case.place.line,
         "name": case.name,
-        "alarm": case.query.id,
+        "alarm": case.alarm.id,
         "passed": verdict.passed,
         "basis": verdict.basis,
         "checks": [

@@ -101,13 +101,13 @@ def _sections(alarms: Alarms) -> dict[str, object]:
         "feeds": alarms.feeds,
         "budget": alarms.budget,
         "alarms": {
-            query.id: (
-                query.fingerprint,
-                query.publish_delay_ms,
-                query.decide_timeout_ms,
-                query.max_age_ms,
-                query.reference and query.reference.timeout_ms,
+            alarm.id: (
+                alarm.fingerprint,
+                alarm.publish_delay_ms,
+                alarm.decide_timeout_ms,
+                alarm.max_age_ms,
+                alarm.reference and alarm.reference.timeout_ms,
             )
-            for query in alarms.running.values()
+            for alarm in alarms.running.values()
         },
     }

@@ -16,7 +16,7 @@ from zoneinfo import available_timezones
 from pydantic import ValidationError
 
 from accountant.errors import ConfigError
-from stream.config.alarms.builder import QueryBuilder
+from stream.config.alarms.builder import AlarmBuilder
 from stream.config.alarms.panes import with_panes
 from stream.config.alarms.together import excluded_caps, excluded_shares, watched_references
 from stream.config.alarms.wanted import OPEN_WORDS
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from stream.config.findings import Findings
     from stream.config.lock import Lock
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
 
 __all__ = ["Report", "check", "examine", "load", "zone_of"]
 
@@ -131,25 +131,25 @@ def _alarms(model: FileModel, path: Path, lock: Lock, findings: Findings) -> Ala
         findings.wrong(("alarms",), "there is no alarm", f"declare one: {EXAMPLES['alarms']}")
     if budget is None or findings.errors:
         return None
-    queries: dict[str, Query] = {}
-    for name, alarm in model.alarms.items():
+    by_name: dict[str, Alarm] = {}
+    for name, written in model.alarms.items():
         found = findings.under("alarms", name).apart()
-        builder = QueryBuilder(feeds, tables, budget, zone, found)
-        query = builder.build(name, alarm)
-        if query is not None and query.open and lock.holds(query, budget):
+        builder = AlarmBuilder(feeds, tables, budget, zone, found)
+        alarm = builder.build(name, written)
+        if alarm is not None and alarm.open and lock.holds(alarm, budget):
             resolved = _resolved(findings.document, name, lock)
             if resolved is not None:
                 builder = replace(builder, findings=found.apart())
-                query = builder.build(name, resolved)
-            if query is not None:
-                query = replace(query, required_fnr=alarm.max_fnr)
+                alarm = builder.build(name, resolved)
+            if alarm is not None:
+                alarm = replace(alarm, required_fnr=written.max_fnr)
         findings.take(builder.findings)
-        if query is not None:
-            queries[name] = query
+        if alarm is not None:
+            by_name[name] = alarm
     alarms = Alarms(
         file=findings.document.file,
         feeds=feeds,
-        queries=queries,
+        by_name=by_name,
         budget=budget,
         kafka=kafka,
         settings=settings,
@@ -177,16 +177,16 @@ def _resolved(document: Document, name: str, lock: Lock) -> AlarmModel | None:
 
 def _with_open_ones_apart(alarms: Alarms, lock: Lock, findings: Findings) -> Alarms:
     """Return the configuration with alarms that cannot run yet where nothing runs them."""
-    left = {name: query for name, query in alarms.queries.items() if query.open}
-    for name, query in left.items():
-        what = " and ".join(key for key in query.open if key in OPEN_WORDS)
+    left = {name: alarm for name, alarm in alarms.by_name.items() if alarm.open}
+    for name, alarm in left.items():
+        what = " and ".join(key for key in alarm.open if key in OPEN_WORDS)
         said = "is stale" if name in lock.entries else "does not say it"
         findings.under("alarms", name).leave_open(
             f"alarm `{name}` leaves its {what} to the lock, and {lock.path.name} {said}",
             f"run `tocsin lock {alarms.file}`",
         )
-    running = {name: query for name, query in alarms.queries.items() if name not in left}
-    return replace(alarms, queries=running, open=left)
+    running = {name: alarm for name, alarm in alarms.by_name.items() if name not in left}
+    return replace(alarms, by_name=running, open=left)
 
 
 def _warn_of_ages(alarms: Alarms, findings: Findings) -> None:
@@ -195,20 +195,20 @@ def _warn_of_ages(alarms: Alarms, findings: Findings) -> None:
     A window may wait for any that ends no later, of any alarm on its budget; those end at the
     latest when their partitions have been waited for.
     """
-    live = [each for each in alarms.queries.values() if each.feed.clock is Clock.APPEND_TIME]
-    for query in live:
-        scope = scope_of(query, alarms)
+    live = [each for each in alarms.by_name.values() if each.feed.clock is Clock.APPEND_TIME]
+    for alarm in live:
+        scope = scope_of(alarm, alarms)
         last = max(
             (other for other in live if scope_of(other, alarms) == scope),
             key=lambda other: other.grace_ms + waited_ms(other),
         )
-        needed_ms = last.grace_ms + waited_ms(last) - query.grace_ms
+        needed_ms = last.grace_ms + waited_ms(last) - alarm.grace_ms
         timeout = "decide_timeout"
         if waited_ms(last) > last.decide_timeout_ms:
             timeout = "reference_timeout"
-        if query.max_age_ms <= needed_ms:
+        if alarm.max_age_ms <= needed_ms:
             findings.warn(
-                ("alarms", query.id, "timing", "max_age"),
+                ("alarms", alarm.id, "timing", "max_age"),
                 "a window may be denied as too old while its answer waits for one of"
                 f" `{last.id}`, which ends when grace and {timeout} are over at the latest",
                 f"write max_age: {needed_ms // 1000 + 1}s or more, or a shorter {timeout}",

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stream.config.yamlfile import Tree
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
-    from stream.model.queries import Query
 
 __all__ = ["Lock", "Locked", "digest_of", "read_lock", "tree_of"]
 
@@ -68,10 +68,10 @@ class Lock:
     configuration: str
     entries: Mapping[str, Locked] = field(default_factory=dict)
 
-    def holds(self, query: Query, budget: Budget) -> bool:
+    def holds(self, alarm: Alarm, budget: Budget) -> bool:
         """Whether it says how an open alarm is had, and is not stale."""
-        entry = self.entries.get(query.id)
-        return entry is not None and entry.digest == digest_of(query, budget)
+        entry = self.entries.get(alarm.id)
+        return entry is not None and entry.digest == digest_of(alarm, budget)
 
     @property
     def text(self) -> str:
@@ -131,25 +131,25 @@ def _plain(tree: Tree) -> Any:
     return [_plain(one) for one in tree] if isinstance(tree, list) else tree.text
 
 
-def digest_of(query: Query, budget: Budget) -> str:
+def digest_of(alarm: Alarm, budget: Budget) -> str:
     """Return a digest of all that the open keys of an alarm follow from.
 
     That is what changes its decisions, what is wanted of it, and the budget: public lists and
     tables by what they hold. Comments, other alarms and the version of Tocsin are no part of it.
 
     Args:
-        query: the alarm, with stand-ins for its open keys.
+        alarm: the alarm, with stand-ins for its open keys.
         budget: the one it lives under.
     """
-    wanted = query.false_alarms
+    wanted = alarm.false_alarms
     intent = {
-        "open": list(query.open),
-        "baseline": None if query.baseline is None else query.baseline.tolist(),
+        "open": list(alarm.open),
+        "baseline": None if alarm.baseline is None else alarm.baseline.tolist(),
         "false_alarms": None if wanted is None else wanted.text,
-        "max_delay_ms": query.max_delay_ms,
-        "episodes": query.episodes,
-        "delay_ms": query.grace_ms + query.publish_delay_ms,
+        "max_delay_ms": alarm.max_delay_ms,
+        "episodes": alarm.episodes,
+        "delay_ms": alarm.grace_ms + alarm.publish_delay_ms,
         "epsilon_max": str(budget.epsilon_max),
     }
-    text = json.dumps([definition(query, budget), intent], sort_keys=True, separators=(",", ":"))
+    text = json.dumps([definition(alarm, budget), intent], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_DIGITS]

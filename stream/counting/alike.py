@@ -1,8 +1,8 @@
-"""All that decides what a query counts, and so which queries count the same.
+"""All that decides what an alarm counts, and so which alarms count the same.
 
-Counting is given queries as these protocols, so it can look at nothing else of them; the keys below
+Counting is given alarms as these protocols, so it can look at nothing else of them; the keys below
 name every member (``tests/unit/stream/counting/test_alike.py``). The feed is no part of a key: the
-queries that are compared read one.
+alarms that are compared read one.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
+    from stream.model.alarm import AggregateSpec
     from stream.model.feeds import Domain, Feed
     from stream.model.filters import Where
-    from stream.model.queries import AggregateSpec
     from stream.windows.calendars import Calendar
 
 __all__ = ["Counting", "Selection", "counting_key", "selection_key", "statistics_key"]
@@ -76,23 +76,23 @@ class Counting(Selection, Protocol):
         ...
 
 
-def selection_key(query: Selection) -> Hashable:
-    """Return what queries share iff the same rows of their feed count for them, and alike."""
-    return query.where, statistics_key(query)
+def selection_key(alarm: Selection) -> Hashable:
+    """Return what alarms share iff the same rows of their feed count for them, and alike."""
+    return alarm.where, statistics_key(alarm)
 
 
-def statistics_key(query: Selection) -> Hashable:
-    """Return what queries share iff they count alike whatever passes their filters."""
+def statistics_key(alarm: Selection) -> Hashable:
+    """Return what alarms share iff they count alike whatever passes their filters."""
     specs = (
         tuple(_by_value(getattr(spec, each.name)) for each in fields(spec))
-        for spec in query.aggregates
+        for spec in alarm.aggregates
     )
-    return query.domain, query.members, tuple(specs)
+    return alarm.domain, alarm.members, tuple(specs)
 
 
-def counting_key(query: Counting) -> Hashable:
-    """Return what queries of one selection share iff they count the same."""
-    return query.calendar, query.grace_ms, query.firsts
+def counting_key(alarm: Counting) -> Hashable:
+    """Return what alarms of one selection share iff they count the same."""
+    return alarm.calendar, alarm.grace_ms, alarm.firsts
 
 
 def _by_value(value: object) -> Hashable:

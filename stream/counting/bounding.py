@@ -14,7 +14,7 @@ user    same (unit, period, cell, weight, id)  ``events_per_cell`` events in eac
 
 Duplicates and events are told apart for every statistic by itself, among the rows that count in it
 and by what they weigh in it, so that a statistic is the same whatever stands beside it. Cells are
-capped for all statistics together: the first that any row of the query reaches. A person pays for
+capped for all statistics together: the first that any row of the alarm reaches. A person pays for
 the sum over statistics in the dearest cells, as many as the cap; choices of cells per statistic
 would let one person reach more. A group is one cell, or all cells of the groups that a
 quantifier counts: however many of these a person reaches, they move its score by one step.
@@ -132,7 +132,7 @@ class Contributions(Table):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The bounding rules of one query under one budget.
+    """The bounding rules of one alarm under one budget.
 
     Args:
         per_user: unit ``user``: caps hold, keyed by (unit, period).
@@ -152,15 +152,15 @@ class Bounds:
     members: int = 1
 
     @staticmethod
-    def of(query: Counting, budget: Budget) -> Bounds:
+    def of(alarm: Counting, budget: Budget) -> Bounds:
         """Return the rules that a configuration asks for."""
         return Bounds(
             per_user=budget.unit is PrivacyUnit.USER,
-            distinct=tuple(spec.kind is Weight.DISTINCT_UNITS for spec in query.aggregates),
-            deduplicate=query.feed.id is not None,
+            distinct=tuple(spec.kind is Weight.DISTINCT_UNITS for spec in alarm.aggregates),
+            deduplicate=alarm.feed.id is not None,
             predicates_per_window=budget.contribution.predicates_per_window,
             events_per_cell=budget.contribution.events_per_cell,
-            members=len(query.members),
+            members=len(alarm.members),
         )
 
     @property

@@ -77,10 +77,10 @@ class WindowCounter:
     """Counts the rows of one partition for one query.
 
     Args:
-        query: calendar, grace, domain and aggregates; its feed's skew and id.
+        alarm: calendar, grace, domain and aggregates; its feed's skew and id.
         budget: privacy unit, caps and periods.
         whole: keep rows that can count no more, for ``capped``: memory grows with events then.
-        filters: how many take the place of the query's own; if more than one, rows say which of
+        filters: how many take the place of the alarm's own; if more than one, rows say which of
             them are true, and there is neither ``whole`` nor a cap over a period.
 
     Raises:
@@ -89,21 +89,21 @@ class WindowCounter:
     """
 
     def __init__(
-        self, query: Counting, budget: Budget, *, whole: bool = False, filters: int = 1
+        self, alarm: Counting, budget: Budget, *, whole: bool = False, filters: int = 1
     ) -> None:
         """Start with nothing counted."""
         self._whole, self._filters = whole, filters
-        self._calendar = query.calendar
-        self._grace_ms = query.grace_ms
-        self._firsts = query.firsts
-        self._skew_ms = min(query.feed.allowed_skew_ms, TIME_LIMIT_MS)
-        self._cells, self._statistics = len(query.counted), len(query.aggregates)
+        self._calendar = alarm.calendar
+        self._grace_ms = alarm.grace_ms
+        self._firsts = alarm.firsts
+        self._skew_ms = min(alarm.feed.allowed_skew_ms, TIME_LIMIT_MS)
+        self._cells, self._statistics = len(alarm.counted), len(alarm.aggregates)
         self._size = self._statistics * self._cells
-        for spec in query.aggregates:
+        for spec in alarm.aggregates:
             check_weights(spec, self._cells)
-        self._one_each = [spec.kind in ONE_EACH for spec in query.aggregates]
-        self._largest = max(spec.largest for spec in query.aggregates)
-        self._bounds = Bounds.of(query, budget)
+        self._one_each = [spec.kind in ONE_EACH for spec in alarm.aggregates]
+        self._largest = max(spec.largest for spec in alarm.aggregates)
+        self._bounds = Bounds.of(alarm, budget)
         self._unbounded = self._bounds.unbounded
         self._periods = budget.periods if budget.unit is PrivacyUnit.USER else None
         if budget.unit is PrivacyUnit.USER and self._periods is None:

@@ -1,6 +1,6 @@
 """Many filters over the same rows: which are true of each row, and every filter's own sums.
 
-Queries that differ in WHERE alone are counted together. Filters are evaluated on the distinct
+Alarms that differ in WHERE alone are counted together. Filters are evaluated on the distinct
 values of the fields that they read, rows carry which of them are true as bits, and rows of one cell
 with the same bits are added up once for all filters.
 """

@@ -17,7 +17,7 @@ from accountant.costs.charges import WindowKey
 from accountant.layouts import Layouts
 from accountant.records import REFERENCE_PARTITIONS, Partial
 from stream.counting.fates import drops_of
-from stream.counting.progress import QueryProgress, beginnings, slice_start_ms
+from stream.counting.progress import AlarmProgress, beginnings, slice_start_ms
 from stream.counting.sharing import FeedCounters
 from stream.events.decoder import Decoder, Drop, Records
 from stream.events.marks import claims_mark, verified_mark
@@ -33,9 +33,9 @@ if TYPE_CHECKING:
     from accountant.records import Used
     from stream.counting.bounding import Capped
     from stream.events.decoder import Batch, Record
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed
-    from stream.model.queries import Query
 
 __all__ = ["PartitionReader", "ReadStart", "Told", "slice_start_ms"]
 
@@ -65,7 +65,7 @@ class Told(TypedDict, total=False):
         on_read: told how many events were read, dropped ones included; a record that cannot be read
             at all is one. Rows given to ``count_batch`` are not among them.
         on_drops: told how many of them were dropped for which reason, each once however many
-            queries there are.
+            alarms there are.
         on_counted: told what became of every row that could be read, batch by batch: the partition,
             the rows, and shape (rows,).
         on_capped: told of every partial, before it is yielded, what caps left out of it; ``None``
@@ -82,14 +82,14 @@ class Told(TypedDict, total=False):
 
 
 class PartitionReader:
-    """Counts every query of a feed over one partition.
+    """Counts every alarm of a feed over one partition.
 
     Args:
         feed: the feed read.
         partition: its partition.
         partitions: how many the feed had when its log was registered.
         topic_id: identity of the log, part of every partial.
-        queries: the feed's queries.
+        alarms: the feed's alarms.
         budget: unit and caps.
         hash_key: key of the unit and id hashes, from the ledger.
         public: whether its counts are the references of alarms on other feeds.
@@ -105,7 +105,7 @@ class PartitionReader:
         partition: int,
         partitions: int,
         topic_id: str,
-        queries: Sequence[Query],
+        alarms: Sequence[Alarm],
         budget: Budget,
         hash_key: bytes,
         public: bool = False,
@@ -124,9 +124,9 @@ class PartitionReader:
         }
         self.hash_key = hash_key
         self._told = told
-        self._counters = FeedCounters(queries, budget, whole=bool(told.get("on_capped")))
+        self._counters = FeedCounters(alarms, budget, whole=bool(told.get("on_capped")))
         self._states = {
-            query.id: QueryProgress(query, self._counters.of(query.id), budget) for query in queries
+            alarm.id: AlarmProgress(alarm, self._counters.of(alarm.id), budget) for alarm in alarms
         }
         self.newest_append_ms = -1
         """Append time of the newest record read so far; for the custodian's eyes."""
@@ -147,16 +147,16 @@ class PartitionReader:
         """Start at the oldest undecided window of every query.
 
         Args:
-            cursors: per query id the start (ms) of its oldest undecided window.
+            cursors: per alarm id the start (ms) of its oldest undecided window.
             start: what is known about the log before the first record that will be read.
             used: as for :meth:`reads_from_ms`.
         """
         self._start = start
         began = beginnings(self._states.values(), cursors, used or {})
-        for query_id, state in self._states.items():
-            state.began, seed = began[query_id]
+        for alarm_id, state in self._states.items():
+            state.began, seed = began[alarm_id]
             state.counter.begin(state.began, seed)
-            state.go_to(state.query.calendar.first_starting_at(cursors[query_id]))
+            state.go_to(state.alarm.calendar.first_starting_at(cursors[alarm_id]))
 
     def reads_from_ms(
         self, cursors: Mapping[str, int], used: Mapping[str, Used] | None = None
@@ -165,13 +165,13 @@ class PartitionReader:
 
         Args:
             cursors: as for :meth:`begin`.
-            used: per query id what people had used up through a window before that, where it is
+            used: per alarm id what people had used up through a window before that, where it is
                 known; else windows are counted again from the beginning of the period.
         """
         began = beginnings(self._states.values(), cursors, used or {})
         return min(
-            slice_start_ms(state.query, state.query.calendar.counted(began[query_id][0])[0])
-            for query_id, state in self._states.items()
+            slice_start_ms(state.alarm, state.alarm.calendar.counted(began[alarm_id][0])[0])
+            for alarm_id, state in self._states.items()
         )
 
     def read(self, records: Sequence[Record] | Records) -> None:
@@ -211,7 +211,7 @@ class PartitionReader:
         self._arrival_ms = max(self._arrival_ms, time_ms + self.feed.broker_skew_ms)
 
     def oldest_open_cut_ms(self) -> int | None:
-        """Return the earliest cut (window end + grace) not passed yet; ``None`` without queries."""
+        """Return the earliest cut (window end + grace) not passed yet; ``None`` without alarms."""
         return min((state.cut_ms for state in self._states.values()), default=None)
 
     def partials(self) -> Iterable[Partial]:
@@ -238,22 +238,22 @@ class PartitionReader:
             return True
         return self._arrival_ms >= cut_ms + self.feed.broker_skew_ms
 
-    def _over(self, state: QueryProgress) -> bool:
+    def _over(self, state: AlarmProgress) -> bool:
         """Whether the next window reaches beyond a replayed history; the last mark may."""
         if self.feed.clock is not Clock.PUNCTUATION or self.feed.history is None:
             return False
         return state.end_ms > self.feed.history[1]
 
-    def _belongs(self, state: QueryProgress) -> bool:
+    def _belongs(self, state: AlarmProgress) -> bool:
         """Whether all records that the next window takes are routed alike, some of them here."""
         partitions = partitions_of_window(
-            state.query, self.feed, self.layouts, state.counted_ms, state.end_ms
+            state.alarm, self.feed, self.layouts, state.counted_ms, state.end_ms
         )
         return partitions is not None and self.partition < partitions
 
-    def _partial(self, state: QueryProgress) -> Partial:
-        vector = state.counter.cut(state.index, state.query.id)
-        key = WindowKey(end_ms=state.end_ms, query=state.query.id, start_ms=state.start_ms)
+    def _partial(self, state: AlarmProgress) -> Partial:
+        vector = state.counter.cut(state.index, state.alarm.id)
+        key = WindowKey(end_ms=state.end_ms, query=state.alarm.id, start_ms=state.start_ms)
         usage, told = state.counter.usage(state.index), self._told
         if usage is not None and (tell := told.get("on_people")):
             tell(key, usage.met, usage.beyond)
@@ -262,11 +262,11 @@ class PartitionReader:
         return Partial(
             key=key,
             partition=self.stored_partition,
-            fingerprint=state.query.fingerprint,
+            fingerprint=state.alarm.fingerprint,
             topic_id=self._topic_id,
             complete=self._complete(state.read_ms),
             used=None if usage is None else usage.encoded(),
-            cells=len(state.query.aggregates) * len(state.query.counted),
+            cells=len(state.alarm.aggregates) * len(state.alarm.counted),
             index=vector.index,
             value=vector.value,
             first_offset=vector.first_offset,

@@ -1,4 +1,4 @@
-"""How far each query is on one partition, and where counting begins for it.
+"""How far each alarm is on one partition, and where counting begins for it.
 
 Under a cap over a period, who counts in a window follows from the windows before it. So counting
 begins behind the last window through which it is known what people had used up, and else with the
@@ -18,20 +18,20 @@ if TYPE_CHECKING:
 
     from accountant.records import Used
     from stream.counting.sharing import SharedCounter
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
-    from stream.model.queries import Query
 
-__all__ = ["QueryProgress", "beginnings", "slice_start_ms"]
+__all__ = ["AlarmProgress", "beginnings", "slice_start_ms"]
 
 
 @dataclass(slots=True)
-class QueryProgress:
-    """Progress of one query on one partition: its next window to be complete.
+class AlarmProgress:
+    """Progress of one alarm on one partition: its next window to be complete.
 
     Its windows are counted from ``began`` on, and what people used up before that is known.
     """
 
-    query: Query
+    alarm: Alarm
     counter: SharedCounter
     budget: Budget
     index: int = 0
@@ -42,60 +42,60 @@ class QueryProgress:
     @property
     def cut_ms(self) -> int:
         """Window end + grace."""
-        return self.end_ms + self.query.grace_ms
+        return self.end_ms + self.alarm.grace_ms
 
     @property
     def slice_ms(self) -> int:
         """When the slice of the log begins that the window's count depends on."""
-        return slice_start_ms(self.query, self.counted_ms)
+        return slice_start_ms(self.alarm, self.counted_ms)
 
     @property
     def read_ms(self) -> int:
         """The same, without what was known already when reading began."""
-        start_ms = max(self.counted_ms, self.query.calendar.counted(self.began)[0])
-        return slice_start_ms(self.query, start_ms)
+        start_ms = max(self.counted_ms, self.alarm.calendar.counted(self.began)[0])
+        return slice_start_ms(self.alarm, start_ms)
 
     @property
     def counted_ms(self) -> int:
         """Start of the first window that the window's count depends on."""
-        calendar = self.query.calendar
-        return calendar.counted(counted_from(self.query, self.budget, self.index))[0]
+        calendar = self.alarm.calendar
+        return calendar.counted(counted_from(self.alarm, self.budget, self.index))[0]
 
     def go_to(self, index: int) -> None:
         """Wait for the first window that runs, from ``index`` on; what lies before is forgotten."""
-        self.index = self.query.calendar.next_active(index)
-        self.start_ms, self.end_ms = self.query.calendar.bounds(self.index)
-        self.counter.keep_from(self.query.id, self.index)
+        self.index = self.alarm.calendar.next_active(index)
+        self.start_ms, self.end_ms = self.alarm.calendar.bounds(self.index)
+        self.counter.keep_from(self.alarm.id, self.index)
 
 
-def slice_start_ms(query: Query, start_ms: int) -> int:
+def slice_start_ms(alarm: Alarm, start_ms: int) -> int:
     """Return the append time at or after which every event of a window was appended."""
-    return start_ms - query.feed.allowed_skew_ms - query.feed.broker_skew_ms
+    return start_ms - alarm.feed.allowed_skew_ms - alarm.feed.broker_skew_ms
 
 
 def beginnings(
-    states: Iterable[QueryProgress], cursors: Mapping[str, int], used: Mapping[str, Used]
+    states: Iterable[AlarmProgress], cursors: Mapping[str, int], used: Mapping[str, Used]
 ) -> dict[str, tuple[int, bytes]]:
-    """Return per query id its first window to count, and what people had used up before it.
+    """Return per alarm id its first window to count, and what people had used up before it.
 
     Args:
-        states: of all queries of a partition.
-        cursors: per query id the start (ms) of its oldest undecided window.
-        used: per query id what is known of an earlier window; queries may be missing.
+        states: of all alarms of a partition.
+        cursors: per alarm id the start (ms) of its oldest undecided window.
+        used: per alarm id what is known of an earlier window; alarms may be missing.
     """
     found: dict[str, tuple[int, bytes]] = {}
     for state in states:
-        # Queries that share a counter begin together.
-        alike = state.counter.queries
+        # Alarms that share a counter begin together.
+        alike = state.counter.alarms
         known = [used[name] for name in alike if name in used]
-        calendar = state.query.calendar
+        calendar = state.alarm.calendar
         if len(known) == len(alike):
             least = min(known, key=attrgetter("start_ms"))
             after = calendar.next_active(calendar.first_starting_at(least.start_ms) + 1)
-            found[state.query.id] = after, least.state
+            found[state.alarm.id] = after, least.state
             continue
         index = calendar.next_active(
             calendar.first_starting_at(min(cursors[name] for name in alike))
         )
-        found[state.query.id] = counted_from(state.query, state.budget, index), b""
+        found[state.alarm.id] = counted_from(state.alarm, state.budget, index), b""
     return found

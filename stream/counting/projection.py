@@ -1,6 +1,6 @@
 """From decoded events to cells and integer weights: a total function of each row alone.
 
-A row that the query cannot use (filtered out, a group value outside the public domain, no statistic
+A row that the alarm cannot use (filtered out, a group value outside the public domain, no statistic
 whose field it has) is left out alone; its fate says where.
 """
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
     from stream.counting.alike import Selection
     from stream.events.decoder import Batch
     from stream.events.units import Units
+    from stream.model.alarm import AggregateSpec
     from stream.model.feeds import Domain
     from stream.model.filters import Where
-    from stream.model.queries import AggregateSpec
 
     _Mask = NDArray[np.bool_]
 
@@ -88,7 +88,7 @@ def _taken(name: str, column: Any, rows: slice | NDArray[Any]) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Rows(Table):
-    """Events of one partition that a query may count, in log order.
+    """Events of one partition that an alarm may count, in log order.
 
     Args:
         time_ms: shape (n,), int64: event times.
@@ -115,7 +115,7 @@ class Rows(Table):
 
 
 def project(
-    query: Selection, columns: Columns, wheres: Sequence[Where | None] = ()
+    alarm: Selection, columns: Columns, wheres: Sequence[Where | None] = ()
 ) -> tuple[Rows, NDArray[np.uint8]]:
     """Filter a batch and give each row left its cell and its weights.
 
@@ -124,10 +124,10 @@ def project(
     its terms, and it weighs what it weighs in all those that it counts in.
 
     Args:
-        query: whose WHERE, domain and aggregates to apply; these passed ``check_weights``.
+        alarm: whose WHERE, domain and aggregates to apply; these passed ``check_weights``.
         columns: of a batch.
-        wheres: filters that take the place of the query's WHERE; a row is asked for if one of them
-            is true of it. None for the query's own.
+        wheres: filters that take the place of the alarm's WHERE; a row is asked for if one of them
+            is true of it. None for the alarm's own.
 
     Returns:
         The rows left, in log order, and the fate of every row of the batch, shape (n,): ``USED``
@@ -142,17 +142,17 @@ def project(
     filters = columns.asked(tuple(wheres)) if wheres else None
     if filters is not None:
         asked &= filters.any(axis=1)
-    elif query.where is not None:
-        asked &= columns.passing(query.where)
-    counts = np.empty((len(query.aggregates), count), np.bool_)
-    for statistic, spec in enumerate(query.aggregates):
+    elif alarm.where is not None:
+        asked &= columns.passing(alarm.where)
+    counts = np.empty((len(alarm.aggregates), count), np.bool_)
+    for statistic, spec in enumerate(alarm.aggregates):
         counts[statistic] = in_some([columns.filtered(part) for part in _parts(spec)])
     asked &= in_some(counts)
 
-    cell, known = columns.cells(query.counted)
+    cell, known = columns.cells(alarm.counted)
     inside = asked & known
-    weight = np.ones((len(query.aggregates), count), np.int64)
-    for statistic, spec in enumerate(query.aggregates):
+    weight = np.ones((len(alarm.aggregates), count), np.int64)
+    for statistic, spec in enumerate(alarm.aggregates):
         if spec.kind is Weight.LINEAR:
             counts[statistic], weight[statistic] = _linear(spec, columns)
             continue
@@ -230,7 +230,7 @@ def _check_terms(spec: AggregateSpec, cells: int) -> None:
 
 
 class Columns:
-    """What queries and their statistics read of a batch, made once however many of them read it.
+    """What alarms and their statistics read of a batch, made once however many of them read it.
 
     Args:
         batch: valid rows of one partition in log order.

@@ -1,6 +1,6 @@
-"""What the queries of one feed have in common is done once: cells, filters, rows, counts.
+"""What the alarms of one feed have in common is done once: cells, filters, rows, counts.
 
-Alarms on one feed differ mostly in their thresholds, and counting knows nothing of those. Queries
+Alarms on one feed differ mostly in their thresholds, and counting knows nothing of those. Alarms
 of one ``Selection`` count the same rows; where windows and grace are the same too, they share a
 counter. Those that differ in WHERE besides share one too, which adds up rows once for all filters
 (:mod:`stream.counting.filters`), unless a cap over a period or the steps of a window make who
@@ -9,7 +9,7 @@ counts depend on what the alarm counted before::
     batch ─▶ filters, cells, values ─▶ rows of a selection ─▶ counter of its windows and grace
              once each                  once                   once; a window is cut once for all
 
-What is shared shows nowhere: a partial is each query's own, with its own fingerprint, and a query
+What is shared shows nowhere: a partial is each alarm's own, with its own fingerprint, and an alarm
 counts the same whatever stands beside it (``tests/unit/stream/counting/test_sharing.py``).
 """
 
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
     from stream.counting.counter import CellVector
     from stream.counting.projection import Rows
     from stream.events.decoder import Batch
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
-    from stream.model.queries import Query
 
 
 __all__ = ["FeedCounters", "SharedCounter"]
 
 
 class SharedCounter:
-    """One counter, for queries that count the same but for their filters.
+    """One counter, for alarms that count the same but for their filters.
 
     Args:
-        queries: at least one; any of them says what is counted of which its filter is true.
+        alarms: at least one; any of them says what is counted of which its filter is true.
         budget: unit, caps and periods.
         whole: as there.
 
@@ -55,16 +55,16 @@ class SharedCounter:
         ValueError: as ``WindowCounter``.
     """
 
-    def __init__(self, queries: Sequence[Query], budget: Budget, *, whole: bool = False) -> None:
+    def __init__(self, alarms: Sequence[Alarm], budget: Budget, *, whole: bool = False) -> None:
         """Start with nothing counted."""
-        self.wheres = tuple(dict.fromkeys(query.where for query in queries))
-        self._filter = {query.id: self.wheres.index(query.where) for query in queries}
-        self._counter = WindowCounter(queries[0], budget, whole=whole, filters=len(self.wheres))
-        self.queries = tuple(query.id for query in queries)
+        self.wheres = tuple(dict.fromkeys(alarm.where for alarm in alarms))
+        self._filter = {alarm.id: self.wheres.index(alarm.where) for alarm in alarms}
+        self._counter = WindowCounter(alarms[0], budget, whole=whole, filters=len(self.wheres))
+        self.alarms = tuple(alarm.id for alarm in alarms)
         self._needs: dict[str, int] = {}
         self._cuts: dict[int, Sequence[CellVector]] = {}
-        self._calendar, self._periods = queries[0].calendar, budget.periods
-        self._most = windows_cap(queries[0], budget)
+        self._calendar, self._periods = alarms[0].calendar, budget.periods
+        self._most = windows_cap(alarms[0], budget)
         self._next = 0
         self._usage = Usage(self._most or 1)
         self._through: dict[int, Usage] = {}
@@ -81,14 +81,14 @@ class SharedCounter:
         self._next, self._usage = index, Usage(self._most or 1, used)
 
     def add(self, rows: Rows) -> NDArray[np.uint8]:
-        """Count rows as ``WindowCounter.add`` does, once for all queries."""
+        """Count rows as ``WindowCounter.add`` does, once for all alarms."""
         return self._counter.add(rows)
 
-    def cut(self, index: int, query: str) -> CellVector:
-        """Return a query's statistics of a window that no further row may join, worked out once.
+    def cut(self, index: int, alarm: str) -> CellVector:
+        """Return an alarm's statistics of a window that no further row may join, worked out once.
 
         Raises:
-            ValueError: every query has said that it needs no window so early.
+            ValueError: every alarm has said that it needs no window so early.
         """
         if self._most is not None:
             # Whoever counts here follows from the windows before: none is passed over.
@@ -96,7 +96,7 @@ class SharedCounter:
                 self._cut_next()
         elif index not in self._cuts:
             self._cuts[index] = self._counter.cuts(index)
-        return self._cuts[index][self._filter[query]]
+        return self._cuts[index][self._filter[alarm]]
 
     def usage(self, index: int) -> Usage | None:
         """Return what people used up through a window that was cut, and how many were in it.
@@ -111,13 +111,13 @@ class SharedCounter:
             return self._counter.capped(index)
         return self._counter.capped(index, self._before[index].copy())
 
-    def keep_from(self, query: str, index: int) -> None:
-        """Take note that a query needs no window before ``index``; what none needs is forgotten.
+    def keep_from(self, alarm: str, index: int) -> None:
+        """Take note that an alarm needs no window before ``index``; what none needs is forgotten.
 
-        Called for every query before the first row, and whenever one has had a window.
+        Called for every alarm before the first row, and whenever one has had a window.
         """
-        self._needs[query] = index
-        if len(self._needs) < len(self.queries):
+        self._needs[alarm] = index
+        if len(self._needs) < len(self.alarms):
             return
         floor = min(self._needs.values())
         if self._most is not None:
@@ -139,46 +139,46 @@ class SharedCounter:
 
 
 class FeedCounters:
-    """The counters of all queries of one partition of a feed.
+    """The counters of all alarms of one partition of a feed.
 
     Args:
-        queries: the feed's queries.
+        alarms: the feed's alarms.
         budget: unit, caps and periods.
         whole: as there.
 
     Raises:
-        ValueError: as ``WindowCounter``, or the queries read different feeds.
+        ValueError: as ``WindowCounter``, or the alarms read different feeds.
     """
 
     def __init__(
         self,
-        queries: Sequence[Query],
+        alarms: Sequence[Alarm],
         budget: Budget,
         *,
         whole: bool = False,
     ) -> None:
-        """Find out which queries count the same."""
-        if len({query.feed.name for query in queries}) > 1:
+        """Find out which alarms count the same."""
+        if len({alarm.feed.name for alarm in alarms}) > 1:
             raise ValueError("only queries of one feed are counted together")
-        alike: defaultdict[Hashable, list[Query]] = defaultdict(list)
-        for query in queries:
-            alone = whole or query.firsts or windows_cap(query, budget) is not None
-            selected = selection_key(query) if alone else statistics_key(query)
-            alike[alone, selected, counting_key(query)].append(query)
+        alike: defaultdict[Hashable, list[Alarm]] = defaultdict(list)
+        for alarm in alarms:
+            alone = whole or alarm.firsts or windows_cap(alarm, budget) is not None
+            selected = selection_key(alarm) if alone else statistics_key(alarm)
+            alike[alone, selected, counting_key(alarm)].append(alarm)
         self._of: dict[str, SharedCounter] = {}
-        selections: defaultdict[Hashable, list[tuple[Query, SharedCounter]]] = defaultdict(list)
+        selections: defaultdict[Hashable, list[tuple[Alarm, SharedCounter]]] = defaultdict(list)
         for members in alike.values():
             counter = SharedCounter(members, budget, whole=whole)
-            self._of |= dict.fromkeys(counter.queries, counter)
+            self._of |= dict.fromkeys(counter.alarms, counter)
             of_rows = statistics_key(members[0]), counter.wheres
             selections[of_rows].append((members[0], counter))
         self._selections = [
             (found[0][0], [counter for _, counter in found]) for found in selections.values()
         ]
 
-    def of(self, query: str) -> SharedCounter:
-        """Return the counter of a query, by its id."""
-        return self._of[query]
+    def of(self, alarm: str) -> SharedCounter:
+        """Return the counter of an alarm, by its id."""
+        return self._of[alarm]
 
     def count(self, batch: Batch) -> NDArray[np.uint8]:
         """Count a batch for every query.
@@ -187,13 +187,13 @@ class FeedCounters:
             batch: the next rows of the partition, in log order.
 
         Returns:
-            The fate of every row, shape (n,): the farthest that any query brought it.
+            The fate of every row, shape (n,): the farthest that any alarm brought it.
         """
         columns = Columns(batch)
         farthest = np.full(len(batch), Fate.UNASKED, np.uint8)
-        for query, counters in self._selections:
+        for alarm, counters in self._selections:
             wheres = counters[0].wheres
-            rows, fates = project(query, columns, wheres if len(wheres) > 1 else ())
+            rows, fates = project(alarm, columns, wheres if len(wheres) > 1 else ())
             taken = counters[0].add(rows)
             for counter in counters[1:]:
                 np.maximum(taken, counter.add(rows), out=taken)

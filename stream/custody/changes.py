@@ -27,17 +27,17 @@ def apply_changes(alarms: Alarms, opened: Ledger, *, now_ms: int) -> list[str]:
     """
     registered = {row.query: row.fingerprint for row in opened.pins.queries()}
     lines: list[str] = []
-    for query in alarms.running.values():
-        if registered.get(query.id, query.fingerprint) == query.fingerprint:
+    for alarm in alarms.running.values():
+        if registered.get(alarm.id, alarm.fingerprint) == alarm.fingerprint:
             continue
-        cursor_ms = opened.cursor(query.id)
-        floor_ms = cursor_ms if query.feed.history else max(cursor_ms, now_ms)
-        calendar = query.calendar
+        cursor_ms = opened.cursor(alarm.id)
+        floor_ms = cursor_ms if alarm.feed.history else max(cursor_ms, now_ms)
+        calendar = alarm.calendar
         index = calendar.next_active(calendar.first_opening_at(floor_ms))
         from_ms = calendar.bounds(index)[0]
-        opened.pins.accept_change(registration(query, alarms, 0), from_ms)
+        opened.pins.accept_change(registration(alarm, alarms, 0), from_ms)
         since = moment_text(from_ms, alarms.timezone)
-        lines.append(f"{query.id}: applied, in force from {since}")
+        lines.append(f"{alarm.id}: applied, in force from {since}")
     return lines
 
 
@@ -50,9 +50,9 @@ def orphans(alarms: Alarms, status: LedgerStatus) -> list[str]:
     """
     budgets = set(scopes_of(alarms))
     return [
-        query.query
-        for query in status.queries.values()
-        if not query.removed and query.scope in budgets and query.query not in alarms.running
+        alarm.query
+        for alarm in status.queries.values()
+        if not alarm.removed and alarm.scope in budgets and alarm.query not in alarms.running
     ]
 
 

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from accountant.audit.realised import Realised
     from accountant.ledger.ledger import Ledger
     from accountant.records import FinalCharge
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 __all__ = ["Losses", "group_losses"]
 
@@ -50,30 +50,30 @@ class Losses:
     since_ms: int | None
 
 
-def group_losses(alarms: Alarms, ledger: Ledger, query: Query, at_ms: int | None = None) -> Losses:
+def group_losses(alarms: Alarms, ledger: Ledger, alarm: Alarm, at_ms: int | None = None) -> Losses:
     """Return what each group of an alarm has lost.
 
     Args:
         alarms: the configuration; charges made under another one are taken to concern every row.
         ledger: open.
-        query: the alarm.
+        alarm: the alarm.
         at_ms: an instant, for its events or its budget period; the latest settled by default.
 
     Raises:
         LedgerError: the alarm is not registered.
     """
-    cells = len(query.domain)
+    cells = len(alarm.domain)
     if alarms.budget.unit is PrivacyUnit.USER:
         periods = alarms.budget.periods
         period = periods.touched(at_ms, at_ms + 1)[0] if periods and at_ms is not None else None
-        realised = _realised(ledger, query.id, period, cells)
+        realised = _realised(ledger, alarm.id, period, cells)
         return Losses(realised.costs, realised.complete, realised.complete, realised.period)
     if at_ms is None:
-        at_ms = ledger.reports.realised(query.id, cells=cells).instant_ms
-    scope = scope_of(query, alarms)
+        at_ms = ledger.reports.realised(alarm.id, cells=cells).instant_ms
+    scope = scope_of(alarm, alarms)
     charges = [] if at_ms is None else ledger.reports.final_charges(scope, at_ms, at_ms + 1)
     known = {one.id: _RowsOf(one) for one in alarms.running.values()}
-    asked = known[query.id]
+    asked = known[alarm.id]
     losses = loss_by_predicate(
         [_row_charge(charge, known.get(charge.key.query)) for charge in charges],
         RowCharge(asked.region, asked.group_by, asked.cells, UniformCost(0, cells)),
@@ -82,11 +82,11 @@ def group_losses(alarms: Alarms, ledger: Ledger, query: Query, at_ms: int | None
     return Losses(losses.units, losses.exact and complete, complete, at_ms)
 
 
-def _realised(ledger: Ledger, query: str, period: int | None, cells: int) -> Realised:
+def _realised(ledger: Ledger, alarm: str, period: int | None, cells: int) -> Realised:
     """Read until nothing waits: one reading unpacks a bounded number of windows."""
-    found = ledger.reports.realised(query, period, cells=cells)
+    found = ledger.reports.realised(alarm, period, cells=cells)
     while not found.complete:
-        before, found = found, ledger.reports.realised(query, period, cells=cells)
+        before, found = found, ledger.reports.realised(alarm, period, cells=cells)
         if found.windows == before.windows:
             break
     return found
@@ -102,11 +102,11 @@ def _archived(ledger: Ledger, scope: str, at_ms: int | None) -> bool:
 class _RowsOf:
     """Which rows an alarm's cells cover; the cells are made once for all its charges."""
 
-    def __init__(self, query: Query) -> None:
-        self.fingerprint = query.fingerprint
-        self.region = region_of(query)
-        self.group_by = group_by_of(query)
-        self.cells = Cells(cells_of(query))
+    def __init__(self, alarm: Alarm) -> None:
+        self.fingerprint = alarm.fingerprint
+        self.region = region_of(alarm)
+        self.group_by = group_by_of(alarm)
+        self.cells = Cells(cells_of(alarm))
 
 
 def _row_charge(charge: FinalCharge, rows: _RowsOf | None) -> RowCharge:

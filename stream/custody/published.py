@@ -35,10 +35,10 @@ _Kind = TypeVar("_Kind", DecisionRecord, AlarmRecord, CountRecord)
 
 
 class Number(NamedTuple):
-    """Names a decision: its number in a query of a ledger."""
+    """Names a decision: its number in an alarm of a ledger."""
 
     ledger: str
-    query: str
+    alarm: str
     sequence: int
 
 
@@ -81,10 +81,10 @@ class Records:
         return list(self._kept[kind].get(number, {}).values())
 
     def first_counts(self) -> dict[tuple[str, str], int]:
-        """Return, by ledger and query, the number of the first decision with counts."""
+        """Return, by ledger and alarm, the number of the first decision with counts."""
         return {
-            (ledger, query): sequence
-            for ledger, query, sequence in sorted(self._kept[CountRecord], reverse=True)
+            (ledger, alarm): sequence
+            for ledger, alarm, sequence in sorted(self._kept[CountRecord], reverse=True)
         }
 
     def _read(self, value: bytes | None, decode: Callable[[bytes], Record], kind: str) -> None:

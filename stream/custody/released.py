@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
     from stream.custody.published import Records
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 __all__ = ["Comparison", "compare", "published_by"]
 
@@ -62,9 +62,9 @@ class Comparison(NamedTuple):
 
 
 def published_by(ledger: Ledger) -> dict[str, int]:
-    """Return, by query, up to which number everything has left: before records are read."""
-    queries = ledger.reports.status().queries.values()
-    return {one.query: one.sequence - one.unpublished for one in queries}
+    """Return, by alarm, up to which number everything has left: before records are read."""
+    alarms = ledger.reports.status().queries.values()
+    return {one.query: one.sequence - one.unpublished for one in alarms}
 
 
 def compare(
@@ -88,7 +88,7 @@ def compare(
     """
     comparing = _Comparing(alarms, ledger, records, through)
     moved: defaultdict[str, list[StoredDecision]] = defaultdict(list)
-    shown = {one.query for one in records.numbers()}
+    shown = {one.alarm for one in records.numbers()}
     for row in archived:
         if row.key.query in shown:
             moved[row.key.query].append(row)
@@ -117,55 +117,55 @@ class _Comparing:
             for kind, many in self._records.unreadable.items()
         ]
         mine = self._ledger.ledger_id
-        by_query: defaultdict[str, set[int]] = defaultdict(set)
+        by_alarm: defaultdict[str, set[int]] = defaultdict(set)
         others = []
         for one in self._records.numbers():
             if one.ledger == mine:
-                by_query[one.query].add(one.sequence)
-            elif one.query in self._alarms.running:
+                by_alarm[one.alarm].add(one.sequence)
+            elif one.alarm in self._alarms.running:
                 others.append(one)
-        for query in sorted(by_query.keys() | self._through.keys()):
-            shown = by_query[query]
-            problems += self._of_query(query, shown, archived.get(query, ()), to_the_end=to_the_end)
-            others += [Number(mine, query, left) for left in shown]
+        for alarm in sorted(by_alarm.keys() | self._through.keys()):
+            shown = by_alarm[alarm]
+            problems += self._of_alarm(alarm, shown, archived.get(alarm, ()), to_the_end=to_the_end)
+            others += [Number(mine, alarm, left) for left in shown]
         problems += self._without_rows(sorted(others))
         self._notes += [
-            f"{query}: {many} decision(s) not covered: {why}"
-            for (query, why), many in sorted(self._beside.items())
+            f"{alarm}: {many} decision(s) not covered: {why}"
+            for (alarm, why), many in sorted(self._beside.items())
         ]
         return Comparison(problems, self._notes)
 
-    def _of_query(
+    def _of_alarm(
         self,
-        query: str,
+        alarm: str,
         shown: set[int],
         archived: Collection[StoredDecision],
         *,
         to_the_end: bool,
     ) -> Iterator[str]:
-        """Compare the rows of a query; what is left in ``shown`` has none."""
-        left = self._through.get(query, 0)
+        """Compare the rows of an alarm; what is left in ``shown`` has none."""
+        left = self._through.get(alarm, 0)
         if not shown:
             if left:
-                self._notes.append(f"{query}: none of its {left} published decisions is shown")
+                self._notes.append(f"{alarm}: none of its {left} published decisions is shown")
             return
         first, last = min(shown), max(shown)
         until = max(last, left) if to_the_end else last
-        here = self._ledger.progress.numbered(query, first, until)
+        here = self._ledger.progress.numbered(alarm, first, until)
         moved = (row for row in archived if first <= row.sequence <= until)
         for row in merge(moved, here, key=lambda one: one.sequence):
             shown.discard(row.sequence)
             yield from self._of_row(row)
         behind = f", and not those published behind, up to {left}" if left > until else ""
-        self._notes.append(f"{query}: decisions {first} to {until} compared{behind}")
+        self._notes.append(f"{alarm}: decisions {first} to {until} compared{behind}")
 
     def _of_row(self, decision: StoredDecision) -> Iterator[str]:
         key, sequence = decision.key, decision.sequence
         number = Number(decision.ledger_id, key.query, sequence)
         where = f"window from {iso_utc(key.start_ms)} of {key.query!r} (number {sequence})"
-        query = self._alarms.running.get(key.query)
-        if query is not None and query.fingerprint != decision.fingerprint:
-            query = None
+        alarm = self._alarms.running.get(key.query)
+        if alarm is not None and alarm.fingerprint != decision.fingerprint:
+            alarm = None
         decisions = self._records.of(DecisionRecord, number)
         alarms = self._records.of(AlarmRecord, number)
         if any(self._of_another(decision, record) for record in decisions):
@@ -178,11 +178,11 @@ class _Comparing:
                 return  # another timeline's left in its place: it has a number of its own
             yield f"{where}: its decision record is missing"
         for record in decisions:
-            if wrong := fields_altered(record, self._again(record, decision, query)):
+            if wrong := fields_altered(record, self._again(record, decision, alarm)):
                 yield f"{where}: its decision record was altered: {', '.join(sorted(wrong))}"
         rang: dict[str, AlarmRecord | None] = dict.fromkeys(released_ids(decision))
-        if query is not None:
-            rang |= {one.alarm_id: one for one in alarm_records(query, decision)}
+        if alarm is not None:
+            rang |= {one.alarm_id: one for one in alarm_records(alarm, decision)}
         else:
             gaussian = self._gaussian.get(key.query, False)
             lost = loss_fields(decision.epsilon_units, gaussian=gaussian)
@@ -200,7 +200,7 @@ class _Comparing:
         for number in numbers:
             decisions = self._records.of(DecisionRecord, number)
             alarms = self._records.of(AlarmRecord, number)
-            where = f"number {number.sequence} of {number.query!r}, ledger {number.ledger}"
+            where = f"number {number.sequence} of {number.alarm!r}, ledger {number.ledger}"
             if not decisions:
                 counts = len(self._records.of(CountRecord, number))
                 beside = f" and {counts} count(s)" if counts else ""
@@ -213,7 +213,7 @@ class _Comparing:
             if len(decisions) > 1:
                 yield f"{where}: {len(decisions)} decision records contradict each other"
             of_gaussian = record.privacy is not msgspec.UNSET
-            if self._gaussian.get(number.query, of_gaussian) is not of_gaussian:
+            if self._gaussian.get(number.alarm, of_gaussian) is not of_gaussian:
                 yield f"{where}: its decision record was altered: promise"
             lost = {each: getattr(record, each) for each in _OF_NO_KIND}
             yield from _altered(alarms, lost, where)
@@ -221,7 +221,7 @@ class _Comparing:
             if not record.alarms_digest:
                 yield from self._counted(found, record.alarms, number, where, _BY_COUNT_ALONE)
                 continue
-            self._beside[number.query, _BY_RECORD_ALONE] += 1
+            self._beside[number.alarm, _BY_RECORD_ALONE] += 1
             if alarms_digest(found) != record.alarms_digest:
                 yield f"{where}: its alarms are not those of its record"
 
@@ -232,7 +232,7 @@ class _Comparing:
         many = len(set(found))
         if many != stated:
             yield f"{where}: {many} alarm(s), and {stated} were released"
-        self._beside[number.query, why] += bool(stated)
+        self._beside[number.alarm, why] += bool(stated)
 
     def _of_another(self, decision: StoredDecision, record: DecisionRecord) -> bool:
         """Tell whether a record is of a decision that was adopted, under a number of this one."""
@@ -253,13 +253,13 @@ class _Comparing:
         return bool(self._ledger.upkeep.unknown_decisions([seen]))
 
     def _again(
-        self, record: DecisionRecord, decision: StoredDecision, query: Query | None
+        self, record: DecisionRecord, decision: StoredDecision, alarm: Alarm | None
     ) -> DecisionRecord:
         """Return a decision's record as the ledger has it, as far as that is known."""
         key, gaussian = decision.key, self._gaussian.get(decision.key.query, False)
         digest = alarms_digest(released_ids(decision)) if record.alarms_digest else ""
-        if query is not None:
-            again = decision_record(query, self._alarms, decision)
+        if alarm is not None:
+            again = decision_record(alarm, self._alarms, decision)
             return msgspec.structs.replace(again, alarms_digest=digest)
         said: dict[str, Any] = {
             "window_start": iso_utc(key.start_ms),

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import PaneOperator
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
 
 __all__ = ["WindowCounts", "counts_of", "deviation_of"]
 
@@ -59,18 +59,18 @@ class WindowCounts(msgspec.Struct, frozen=True):
 
 
 def counts_of(
-    query: Query, operator: PaneOperator, noisy: Iterable[NDArray[np.int64]]
+    alarm: Alarm, operator: PaneOperator, noisy: Iterable[NDArray[np.int64]]
 ) -> WindowCounts | None:
     """Return what leaves of a window's noisy panes; ``None`` where the alarm releases no counts.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
         operator: that decides it.
         noisy: shape (cells,), int64: what was released of each of its panes.
     """
-    if not query.releases_counts:
+    if not alarm.releases_counts:
         return None
-    (aggregate,), domain = query.aggregates, query.domain
+    (aggregate,), domain = alarm.aggregates, alarm.domain
     above, below = aggregate.per_unit.as_integer_ratio()
     total = np.zeros(len(domain), dtype=np.int64)
     panes = 0
@@ -78,24 +78,24 @@ def counts_of(
         total += each
         panes += 1
     return WindowCounts(
-        noisy_panes=query.panes,
+        noisy_panes=alarm.panes,
         panes=panes,
-        standard_deviation=deviation_of(query, operator, panes),
+        standard_deviation=deviation_of(alarm, operator, panes),
         fields=domain.fields,
         values=list(product(*domain.values)),  # as the domain counts them: the last field fastest
         counts=[_number(steps, above, below) for steps in total.tolist()],
     )
 
 
-def deviation_of(query: Query, operator: PaneOperator, panes: int) -> float:
+def deviation_of(alarm: Alarm, operator: PaneOperator, panes: int) -> float:
     """Return the standard deviation of a window's noise, in the unit of its counts: six digits.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
         operator: that decides it.
         panes: of the window.
     """
-    (aggregate,) = query.aggregates
+    (aggregate,) = alarm.aggregates
     deviation = operator.deviation(panes) * float(aggregate.per_unit)
     return float(f"{min(deviation, sys.float_info.max):.{_DIGITS}g}")
 

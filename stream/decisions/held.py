@@ -28,34 +28,34 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import WindowKey
     from accountant.ledger.progress import Progress
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
 
 __all__ = ["held_cells", "held_from_ms"]
 
 
-def held_cells(query: Query, key: WindowKey, progress: Progress) -> NDArray[np.bool_] | None:
+def held_cells(alarm: Alarm, key: WindowKey, progress: Progress) -> NDArray[np.bool_] | None:
     """Return which cells of a window are held, shape (cells,); ``None`` for an alarm without hold.
 
     An early alarm holds whole windows: what one step of a window is, all its steps are.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
         key: its oldest undecided window, or step: all before it are decided.
         progress: of the ledger, which has these decisions.
     """
-    if not query.hold_ms:
+    if not alarm.hold_ms:
         return None
-    held = np.zeros(len(query.domain), dtype=np.bool_)
-    end_ms = whole_window(query, key)[1]
-    since_ms = end_ms - query.hold_ms
-    places = [{value: at for at, value in enumerate(values)} for values in query.domain.values]
+    held = np.zeros(len(alarm.domain), dtype=np.bool_)
+    end_ms = whole_window(alarm, key)[1]
+    since_ms = end_ms - alarm.hold_ms
+    places = [{value: at for at, value in enumerate(values)} for values in alarm.domain.values]
     for decision in progress.decided(
-        query.id, since_ms - query.calendar.longest_ms, key.start_ms - 1
+        alarm.id, since_ms - alarm.calendar.longest_ms, key.start_ms - 1
     ):
-        if decision.fingerprint != query.fingerprint:
+        if decision.fingerprint != alarm.fingerprint:
             continue
         for fired, group in released_alarms(decision):
-            if since_ms <= whole_window(query, fired)[1] < end_ms:
+            if since_ms <= whole_window(alarm, fired)[1] < end_ms:
                 cell = 0
                 for values, value in zip(places, group.values(), strict=True):
                     cell = cell * len(values) + values[value]
@@ -63,19 +63,19 @@ def held_cells(query: Query, key: WindowKey, progress: Progress) -> NDArray[np.b
     return held
 
 
-def held_from_ms(queries: Mapping[str, Query], progress: Progress) -> int:
+def held_from_ms(alarms: Mapping[str, Alarm], progress: Progress) -> int:
     """Return an instant such that no window to come is held for one that ended by then.
 
     What fired before it may be forgotten; cursors only rise, so that it stays right.
 
     Args:
-        queries: the alarms, by id.
+        alarms: the alarms, by id.
         progress: of their ledger.
     """
-    holding = ((queries.get(one.query), one.cursor_ms) for one in progress.queries())
+    holding = ((alarms.get(one.query), one.cursor_ms) for one in progress.queries())
     reach = (
-        cursor_ms - query.hold_ms - query.calendar.longest_ms
-        for query, cursor_ms in holding
-        if query is not None and query.hold_ms
+        cursor_ms - alarm.hold_ms - alarm.calendar.longest_ms
+        for alarm, cursor_ms in holding
+        if alarm is not None and alarm.hold_ms
     )
     return min(reach, default=sys.maxsize)

@@ -2,7 +2,7 @@
 
 The judge is driven by both shells. It holds no state of its own: whatever it needs to go on after
 a kill is in the ledger (promise 3). It remembers only how far it has asked, so that a decision
-lists what is new of the schedule and not all of it. Windows of a query are decided strictly in
+lists what is new of the schedule and not all of it. Windows of an alarm are decided strictly in
 order.
 """
 
@@ -50,8 +50,8 @@ if TYPE_CHECKING:
     from stream.decisions.counts import WindowCounts
     from stream.decisions.schedule import Window
     from stream.decisions.steps import StepHook
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 __all__ = ["Judge", "statistics_of"]
 
@@ -81,100 +81,100 @@ class Judge:
         self._noise = noise.for_release()
         self._clock_ms = clock_ms
         self._step = step
-        self._queries = alarms.running
-        queries = self._queries.values()
+        self._running = alarms.running
+        queries = self._running.values()
         self._stored = StoredPanes(alarms, ledger)
-        self._runs = {query.id: run for query in queries if (run := run_of(query)) is not None}
-        self._panes = {query.id: one for query in queries if (one := panes_of(query)) is not None}
-        self._early = {query.id: early for query in queries if (early := early_of(query))}
+        self._runs = {alarm.id: run for alarm in queries if (run := run_of(alarm)) is not None}
+        self._panes = {alarm.id: one for alarm in queries if (one := panes_of(alarm)) is not None}
+        self._early = {alarm.id: early for alarm in queries if (early := early_of(alarm))}
         self._operators: dict[str, Operator] = {
-            query.id: self._runs.get(query.id)
-            or self._panes.get(query.id)
-            or self._early.get(query.id)
-            or operator_of(query)
-            for query in queries
+            alarm.id: self._runs.get(alarm.id)
+            or self._panes.get(alarm.id)
+            or self._early.get(alarm.id)
+            or operator_of(alarm)
+            for alarm in queries
         }
         self.plans = {
-            query.id: as_charged(query, self._operators[query.id].plan) for query in queries
+            alarm.id: as_charged(alarm, self._operators[alarm.id].plan) for alarm in queries
         }
-        """Every window's worst case, by query id."""
+        """Every window's worst case, by alarm id."""
         self._charges = {name: to_loss_units(plan.epsilon) for name, plan in self.plans.items()}
-        self._scopes = {query.id: scope_of(query, alarms) for query in queries}
-        self._sharing: defaultdict[str, dict[str, Query]] = defaultdict(dict)
-        for query in queries:
-            self._sharing[self._scopes[query.id]][query.id] = query
+        self._scopes = {alarm.id: scope_of(alarm, alarms) for alarm in queries}
+        self._sharing: defaultdict[str, dict[str, Alarm]] = defaultdict(dict)
+        for alarm in queries:
+            self._sharing[self._scopes[alarm.id]][alarm.id] = alarm
         self._schedules: dict[str, Schedule] = {}
 
     def due(self) -> list[str]:
-        """Return the queries that may have a window to decide, from one short read.
+        """Return the alarms that may have a window to decide, from one short read.
 
         A window is looked at once something was counted in it, or its cut has passed (for
         timeouts), or an applied change takes effect behind it. Of others there is nothing to say.
         """
         now_ms = self._clock_ms()
-        stands = [each for each in self._ledger.progress.queries() if each.query in self._queries]
+        stands = [each for each in self._ledger.progress.queries() if each.query in self._running]
         cursors_ms = {each.query: each.cursor_ms for each in stands}
         return [
             each.query
             for each in stands
             if each.counted
             or each.reconfigured
-            or self._cut_passed(self._queries[each.query], cursors_ms, now_ms)
+            or self._cut_passed(self._running[each.query], cursors_ms, now_ms)
         ]
 
-    def decide_due(self, *query_ids: str) -> Iterator[StoredDecision]:
-        """Decide every window of some queries that can be decided by now, the oldest of all first.
+    def decide_due(self, *alarm_ids: str) -> Iterator[StoredDecision]:
+        """Decide every window of some alarms that can be decided by now, the oldest of all first.
 
-        What is decided of panes is there for the windows over them, which end no earlier. A query
+        What is decided of panes is there for the windows over them, which end no earlier. An alarm
         is left at its first window that is still waiting for a partition, or for the end of earlier
         windows of the same budget. Many workers may call this
         at once: one of them decides, the others find nothing to do. Should two draw all the same
         (a lost database connection drops the lock), the ledger keeps the first draw it stored.
         """
-        cursors_ms = self._ledger.progress.cursors(query_ids)
-        following = [self._following(query_id, cursors_ms[query_id]) for query_id in query_ids]
+        cursors_ms = self._ledger.progress.cursors(alarm_ids)
+        following = [self._following(alarm_id, cursors_ms[alarm_id]) for alarm_id in alarm_ids]
         heapify(following)
         while following:
-            *_, query_id = following[0]
-            with self._ledger.exclusive(f"decide:{query_id}") as mine:
-                decision = self._decide(self._queries[query_id]) if mine else None
+            *_, alarm_id = following[0]
+            with self._ledger.exclusive(f"decide:{alarm_id}") as mine:
+                decision = self._decide(self._running[alarm_id]) if mine else None
             if decision is None:
                 heappop(following)
             else:
-                heapreplace(following, self._following(query_id, decision.key.start_ms + 1))
+                heapreplace(following, self._following(alarm_id, decision.key.start_ms + 1))
                 yield decision
 
-    def _following(self, query_id: str, since_ms: int) -> tuple[int, bool, str]:
-        """Return a query's place in the order: when its first window from a time on ends (ms)."""
-        query = self._queries[query_id]
-        end_ms = query.calendar.bounds(oldest_index(query, since_ms))[1]
-        return end_ms, bool(query.panes), query_id
+    def _following(self, alarm_id: str, since_ms: int) -> tuple[int, bool, str]:
+        """Return an alarm's place in the order: when its first window from a time on ends (ms)."""
+        alarm = self._running[alarm_id]
+        end_ms = alarm.calendar.bounds(oldest_index(alarm, since_ms))[1]
+        return end_ms, bool(alarm.panes), alarm_id
 
-    def _decide(self, query: Query) -> StoredDecision | None:
+    def _decide(self, alarm: Alarm) -> StoredDecision | None:
         """Decide the oldest window; ``None`` while it waits."""
-        index = oldest_index(query, self._ledger.cursor(query.id))
-        start_ms, end_ms = query.calendar.bounds(index)
-        key = WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)
+        index = oldest_index(alarm, self._ledger.cursor(alarm.id))
+        start_ms, end_ms = alarm.calendar.bounds(index)
+        key = WindowKey(end_ms=end_ms, query=alarm.id, start_ms=start_ms)
         found = (
-            self._over_panes(query, key, index) if query.panes else self._counted(query, key, index)
+            self._over_panes(alarm, key, index) if alarm.panes else self._counted(alarm, key, index)
         )
         if found is None:
             return None
         reason, draw = found
         if reason is None:
-            self._admit_through(query, key)
+            self._admit_through(alarm, key)
             self._step(Step.AFTER_RESERVE, key)
             admission = self._ledger.answer(key)
             if admission is Answer.PENDING:
                 return None
             if admission is not Answer.RESERVED:
                 reason = _DENIALS[admission]
-        next_start_ms = query.calendar.bounds(query.calendar.next_active(index + 1))[0]
-        release_ms = self._release_ms(query, key)
+        next_start_ms = alarm.calendar.bounds(alarm.calendar.next_active(index + 1))[0]
+        release_ms = self._release_ms(alarm, key)
         if reason is not None:
             return self._ledger.deny(
                 key,
-                fingerprint=query.fingerprint,
+                fingerprint=alarm.fingerprint,
                 reason=reason,
                 next_start_ms=next_start_ms,
                 release_ms=release_ms,
@@ -182,14 +182,14 @@ class Judge:
         drawn = draw()
         self._step(Step.AFTER_DRAW, key)
         fired = np.flatnonzero(drawn.fired)
-        names = [level.name for level in query.aim.severities]
+        names = [level.name for level in alarm.aim.severities]
         reached = () if not names or drawn.reached is None else drawn.reached[fired].tolist()
         decision = self._ledger.settle(
             key,
-            fingerprint=query.fingerprint,
+            fingerprint=alarm.fingerprint,
             cost=drawn.cost,
             alarms=encode_fired(
-                query,
+                alarm,
                 fired,
                 late=drawn.late,
                 unanswered=drawn.unanswered,
@@ -205,45 +205,45 @@ class Judge:
         self._step(Step.AFTER_COMMIT, key)
         return decision
 
-    def _counted(self, query: Query, key: WindowKey, index: int) -> _Found | None:
+    def _counted(self, alarm: Alarm, key: WindowKey, index: int) -> _Found | None:
         """Look at what was counted of a window; ``None`` while it still waits for more."""
         partials = WindowPartials.of(self._ledger.counts.partials(key))
         # Read after the counts: who counted the window knew of every growth that it is behind.
-        partitions = self._partitions(query, key)
-        awaited = Awaited(query, partials, partitions) if partitions else None
-        reason = self._reason_to_deny(query, key, partials, awaited)
+        partitions = self._partitions(alarm, key)
+        awaited = Awaited(alarm, partials, partitions) if partitions else None
+        reason = self._reason_to_deny(alarm, key, partials, awaited)
         if reason is None and (awaited is None or awaited):
             return None
-        before, early = None, self._early.get(query.id)
+        before, early = None, self._early.get(alarm.id)
         if reason is None and early is not None:
             # What a step adds is charged with that step, for all later ones of its window: where
             # one was denied its events were never paid for, and the rest tells nothing of them.
-            before = self._run_before(query, index)
+            before = self._run_before(alarm, index)
             reason = None if early.continues(before, index) else "step_missed"
-        if reason is None and query.firsts and not self._stored.continues(query, index):
+        if reason is None and alarm.firsts and not self._stored.continues(alarm, index):
             reason = "step_missed"
-        return reason, partial(self._draw, query, key, index, partials, before)
+        return reason, partial(self._draw, alarm, key, index, partials, before)
 
-    def _over_panes(self, query: Query, key: WindowKey, index: int) -> _Found | None:
+    def _over_panes(self, alarm: Alarm, key: WindowKey, index: int) -> _Found | None:
         """Look at the panes of a window, and at nothing else; ``None`` until they have ended."""
-        start_ms, end_ms = query.calendar.counted(index)
-        stale = start_ms < self._ledger.effective_from(query.id)
+        start_ms, end_ms = alarm.calendar.counted(index)
+        stale = start_ms < self._ledger.effective_from(alarm.id)
         reason = "reconfigured" if stale else None
-        if reason is None and _too_old(query, key.end_ms, self._clock_ms()):
+        if reason is None and _too_old(alarm, key.end_ms, self._clock_ms()):
             reason = "too_old"
         if reason is not None:
             return reason, _nothing
-        if not self._stored.ended(query, key):
+        if not self._stored.ended(alarm, key):
             return None
-        noisy = self._stored.over(query, start_ms, end_ms)
+        noisy = self._stored.over(alarm, start_ms, end_ms)
         if isinstance(noisy, str):
             return noisy, _nothing
-        if not self._stored.continues(query, index):
+        if not self._stored.continues(alarm, index):
             return "step_missed", _nothing
-        operator, free = self._panes[query.id], UniformCost(0, len(query.domain))
+        operator, free = self._panes[alarm.id], UniformCost(0, len(alarm.domain))
 
         def draw() -> _Drawn:
-            counts = counts_of(query, operator, noisy)
+            counts = counts_of(alarm, operator, noisy)
             reached = operator.reached(noisy)
             return _Drawn(reached > 0, free, counts=counts, reached=reached)
 
@@ -251,7 +251,7 @@ class Judge:
 
     def _draw(
         self,
-        query: Query,
+        alarm: Alarm,
         key: WindowKey,
         index: int,
         partials: WindowPartials,
@@ -260,38 +260,38 @@ class Judge:
         """Decide the cells of a window; of a run, go on from where the ledger says it stands.
 
         Args:
-            query: whose window it is.
+            alarm: whose window it is.
             key: the window.
             index: its number.
             partials: what is stored for it.
             before: of a step, what the one before it left.
         """
-        cells, counted_cells = len(query.domain), len(query.counted)
-        statistics = statistics_of(partials.own, query.condition.statistics, counted_cells)
-        if query.readers:
-            noisy = self._panes[query.id].release(statistics, self._noise)
-            cost = UniformCost(self._charges[query.id], cells)
+        cells, counted_cells = len(alarm.domain), len(alarm.counted)
+        statistics = statistics_of(partials.own, alarm.condition.statistics, counted_cells)
+        if alarm.readers:
+            noisy = self._panes[alarm.id].release(statistics, self._noise)
+            cost = UniformCost(self._charges[alarm.id], cells)
             silent = np.zeros(cells, dtype=np.bool_)
-            kept = self._stored.kept(query, noisy, self._noise.token(TOKEN_BYTES))
+            kept = self._stored.kept(alarm, noisy, self._noise.token(TOKEN_BYTES))
             return _Drawn(silent, cost, noisy=kept)
-        held = held_cells(query, key, self._ledger.progress)
-        shared_run = self._runs.get(query.id)
+        held = held_cells(alarm, key, self._ledger.progress)
+        shared_run = self._runs.get(alarm.id)
         if shared_run is not None:
-            before = self._run_before(query, index)
-        run = shared_run or self._early.get(query.id)
+            before = self._run_before(alarm, index)
+        run = shared_run or self._early.get(alarm.id)
         if run is None:
-            operator = self._operators[query.id]
-            if query.reference is not None:
-                rows = len(query.reference.aggregates)
+            operator = self._operators[alarm.id]
+            if alarm.reference is not None:
+                rows = len(alarm.reference.aggregates)
                 counted = statistics_of(partials.reference, rows, cells)
-                operator = operator_of(around(query, references_of(query, counted)))
+                operator = operator_of(around(alarm, references_of(alarm, counted)))
             decided = decide_asked(operator, statistics, held, self._noise)
             return _Drawn(decided.fired, decided.cost, reached=decided.reached)
         asked = run.go_on(statistics, before, self._noise, window=index, held=held)
         # Under unit `event`, an event bears the loss of a whole run in whatever window it lies; of
         # steps, in the first that counts it, for all those of its window.
-        shared = has_runs(query, self._alarms.budget)
-        units = asked.units if shared else self._charges[query.id]
+        shared = has_runs(alarm, self._alarms.budget)
+        units = asked.units if shared else self._charges[alarm.id]
         spent: CellCosts = (
             UniformCost(units, cells)
             if held is None or shared
@@ -299,79 +299,79 @@ class Judge:
         )
         return _Drawn(asked.fired, spent, asked.late, asked.unanswered, asked.after)
 
-    def _run_before(self, query: Query, index: int) -> StoredRun | None:
+    def _run_before(self, alarm: Alarm, index: int) -> StoredRun | None:
         """Return the run that a window goes on with, as the ledger has it; ``None`` to open one."""
-        periods = self._alarms.budget.touched(*query.calendar.bounds(index))
-        return self._ledger.run(query.id, periods, query.fingerprint)
+        periods = self._alarms.budget.touched(*alarm.calendar.bounds(index))
+        return self._ledger.run(alarm.id, periods, alarm.fingerprint)
 
-    def _partitions(self, query: Query, key: WindowKey) -> dict[str, int] | None:
+    def _partitions(self, alarm: Alarm, key: WindowKey) -> dict[str, int] | None:
         """Return over how many partitions a window's events are routed, by feed.
 
         ``None`` where one of the feeds got more of them meanwhile.
         """
-        layouts, calendar = self._ledger.growths.layouts(), query.calendar
+        layouts, calendar = self._ledger.growths.layouts(), alarm.calendar
         index = calendar.first_starting_at(key.start_ms)
-        counted_ms = calendar.counted(counted_from(query, self._alarms.budget, index))[0]
+        counted_ms = calendar.counted(counted_from(alarm, self._alarms.budget, index))[0]
         found = {}
-        for feed in feeds_of(query):
+        for feed in feeds_of(alarm):
             known = layouts[feed.name]
-            since_ms = calendar.counted(index)[0] if feed is not query.feed else counted_ms
-            partitions = partitions_of_window(query, feed, known, since_ms, key.end_ms)
+            since_ms = calendar.counted(index)[0] if feed is not alarm.feed else counted_ms
+            partitions = partitions_of_window(alarm, feed, known, since_ms, key.end_ms)
             if partitions is None:
                 return None
             found[feed.name] = partitions
         return found
 
     def _reason_to_deny(
-        self, query: Query, key: WindowKey, partials: WindowPartials, awaited: Awaited | None
+        self, alarm: Alarm, key: WindowKey, partials: WindowPartials, awaited: Awaited | None
     ) -> str | None:
         """Say why a window is denied without looking at what it counted, or ``None``.
 
         Args:
-            query: whose window it is.
+            alarm: whose window it is.
             key: the window.
             partials: what is stored for it.
             awaited: what it lacks; ``None`` where its feeds' partitions changed meanwhile. That is
                 known of windows that have ended alone, while a growth is not done.
         """
-        over = self._clock_ms() > key.end_ms + query.grace_ms
+        over = self._clock_ms() > key.end_ms + alarm.grace_ms
         reasons = {
-            "reconfigured": key.start_ms < self._ledger.effective_from(query.id),
+            "reconfigured": key.start_ms < self._ledger.effective_from(alarm.id),
             "repartitioned": awaited is None and over,
             "conflict": self._ledger.counts.conflicted(key),
             "incomplete": not all(one.complete for one in (*partials.own, *partials.reference)),
-            "too_old": _too_old(query, key.end_ms, self._clock_ms()),
+            "too_old": _too_old(alarm, key.end_ms, self._clock_ms()),
         }
         reason = next((reason for reason, holds in reasons.items() if holds), None)
-        if reason is not None or awaited is None or query.feed.clock is Clock.PUNCTUATION:
+        if reason is not None or awaited is None or alarm.feed.clock is Clock.PUNCTUATION:
             return reason
-        cut_ms = key.end_ms + query.grace_ms
+        cut_ms = key.end_ms + alarm.grace_ms
         return awaited.too_long(self._ledger.counts, cut_ms, self._clock_ms())
 
-    def _cut_passed(self, query: Query, cursors_ms: Mapping[str, int], now_ms: int) -> bool:
+    def _cut_passed(self, alarm: Alarm, cursors_ms: Mapping[str, int], now_ms: int) -> bool:
         """Tell whether the cut of the oldest undecided window has passed, on a live feed.
 
         Of a window over panes: whether they have ended, on any.
         """
-        end_ms = query.calendar.bounds(oldest_index(query, cursors_ms[query.id]))[1]
-        if query.panes:
-            return cursors_ms.get(query.panes, -1) >= end_ms
-        if query.feed.clock is Clock.PUNCTUATION:
+        end_ms = alarm.calendar.bounds(oldest_index(alarm, cursors_ms[alarm.id]))[1]
+        if alarm.panes:
+            return cursors_ms.get(alarm.panes, -1) >= end_ms
+        if alarm.feed.clock is Clock.PUNCTUATION:
             return False  # its marks tell the time, and every mark makes a count
-        return now_ms > end_ms + query.grace_ms
+        return now_ms > end_ms + alarm.grace_ms
 
-    def _release_ms(self, query: Query, key: WindowKey) -> int:
+    def _release_ms(self, alarm: Alarm, key: WindowKey) -> int:
         """Return when the decision may leave: a fixed delay after the cut, for live feeds."""
-        if query.feed.clock is Clock.PUNCTUATION:
+        if alarm.feed.clock is Clock.PUNCTUATION:
             return 0
-        return key.end_ms + query.grace_ms + query.publish_delay_ms
+        return key.end_ms + alarm.grace_ms + alarm.publish_delay_ms
 
-    def _admit_through(self, query: Query, key: WindowKey) -> None:
+    def _admit_through(self, alarm: Alarm, key: WindowKey) -> None:
         """Ask for every window of the budget up to one that is the oldest undecided of its query.
 
         What this process has asked for is served, and is not listed again.
         """
-        scope = self._scopes[query.id]
+        scope = self._scopes[alarm.id]
         sharing = self._sharing[scope]
         schedule = self._schedules.get(scope)
         if schedule is None:
@@ -379,26 +379,26 @@ class Judge:
         windows, rest = schedule.through(key)
         if windows:
             # Others may have passed windows over since the schedule began: nobody asks for those.
-            beside = {window.query.id for window in windows} - {query.id}
-            cursors = {query.id: key.start_ms} | self._ledger.progress.cursors(beside)
+            beside = {window.alarm.id for window in windows} - {alarm.id}
+            cursors = {alarm.id: key.start_ms} | self._ledger.progress.cursors(beside)
             now_ms = self._clock_ms()
             requests = [
                 self._request(window, now_ms)
                 for window in windows
-                if window.key.start_ms >= cursors[window.query.id]
+                if window.key.start_ms >= cursors[window.alarm.id]
             ]
             self._ledger.admit(scope, requests, alarms=sharing.keys())
         self._schedules[scope] = rest
 
     def _request(self, window: Window, now_ms: int) -> Request:
         """Return what is asked for a window of the public schedule."""
-        key, _, query = window
-        budget, operator = self._alarms.budget, self._runs.get(query.id)
+        key, _, alarm = window
+        budget, operator = self._alarms.budget, self._runs.get(alarm.id)
         return Request(
-            charge=charge_of(query, budget, key, self._charges[query.id]),
-            fingerprint=query.fingerprint,
-            too_old=_too_old(query, key.end_ms, now_ms),
-            run=operator.run_terms if operator is not None and has_runs(query, budget) else None,
+            charge=charge_of(alarm, budget, key, self._charges[alarm.id]),
+            fingerprint=alarm.fingerprint,
+            too_old=_too_old(alarm, key.end_ms, now_ms),
+            run=operator.run_terms if operator is not None and has_runs(alarm, budget) else None,
         )
 
 
@@ -432,10 +432,10 @@ _DENIALS = {
 }
 
 
-def _too_old(query: Query, end_ms: int, now_ms: int) -> bool:
-    if query.feed.clock is Clock.PUNCTUATION:
+def _too_old(alarm: Alarm, end_ms: int, now_ms: int) -> bool:
+    if alarm.feed.clock is Clock.PUNCTUATION:
         return False
-    return now_ms - (end_ms + query.grace_ms) > query.max_age_ms
+    return now_ms - (end_ms + alarm.grace_ms) > alarm.max_age_ms
 
 
 def statistics_of(partials: Sequence[Partial], statistics: int, cells: int) -> NDArray[np.int64]:

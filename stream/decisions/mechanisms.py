@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Aim
     from operators.single.looks import EarlyAlarms
     from operators.single.severity import SeverityLevels
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 __all__ = [
     "as_charged",
@@ -32,13 +32,13 @@ __all__ = [
 ]
 
 
-def operator_of(query: Query) -> Operator:
+def operator_of(alarm: Alarm) -> Operator:
     """Plan the operator of an alarm.
 
     Raises:
         ConfigError: its aim cannot be kept.
     """
-    return create(query.mechanism, query.condition, query.aim, band=query.band)
+    return create(alarm.mechanism, alarm.condition, alarm.aim, band=alarm.band)
 
 
 def severity_chances(
@@ -58,17 +58,17 @@ def severity_chances(
     return operator.chances(cell, statistics)
 
 
-def run_of(query: Query) -> RunOperator | None:
+def run_of(alarm: Alarm) -> RunOperator | None:
     """Plan the operator of an alarm whose windows share runs; ``None`` for any other.
 
     Raises:
         ConfigError: its aim cannot be kept.
     """
-    planned = mechanism_of(query.mechanism).run
-    return None if planned is None or query.aim.looks > 1 else planned(query.condition, query.aim)
+    planned = mechanism_of(alarm.mechanism).run
+    return None if planned is None or alarm.aim.looks > 1 else planned(alarm.condition, alarm.aim)
 
 
-def early_of(query: Query) -> EarlyAlarms | None:
+def early_of(alarm: Alarm) -> EarlyAlarms | None:
     """Plan the operator of an alarm that looks at windows while they fill; ``None`` for others.
 
     Windows over panes are looked at as often as one likes: :func:`panes_of`.
@@ -76,48 +76,48 @@ def early_of(query: Query) -> EarlyAlarms | None:
     Raises:
         ConfigError: its mechanism cannot, or its aim cannot be kept.
     """
-    if query.aim.looks == 1 or mechanism_of(query.mechanism).panes is not None:
+    if alarm.aim.looks == 1 or mechanism_of(alarm.mechanism).panes is not None:
         return None
-    return cast("EarlyAlarms", operator_of(query))  # what descriptors make for several looks
+    return cast("EarlyAlarms", operator_of(alarm))  # what descriptors make for several looks
 
 
-def panes_of(query: Query) -> PaneOperator | None:
+def panes_of(alarm: Alarm) -> PaneOperator | None:
     """Plan the operator of panes, or of an alarm that is decided from them; ``None`` for others.
 
     Raises:
         ConfigError: its aim cannot be kept, or it counts groups.
     """
-    mechanism = mechanism_of(query.mechanism)
+    mechanism = mechanism_of(alarm.mechanism)
     if mechanism.panes is None:
         return None
-    mechanism.check_members(query.condition)
-    return mechanism.panes(query.condition, query.aim)
+    mechanism.check_members(alarm.condition)
+    return mechanism.panes(alarm.condition, alarm.aim)
 
 
-def price_of(query: Query, aim: Aim | None = None) -> Plan:
+def price_of(alarm: Alarm, aim: Aim | None = None) -> Plan:
     """Return the plan of an alarm, without making what only decisions need.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
         aim: what to ask for instead of its own aim. A band's loss is written down: no aim moves it.
 
     Raises:
         ConfigError: the aim cannot be kept.
     """
-    return price(query.mechanism, query.condition, aim or query.aim, band=query.band)
+    return price(alarm.mechanism, alarm.condition, aim or alarm.aim, band=alarm.band)
 
 
 def plans_of(alarms: Alarms) -> dict[str, Plan]:
     """Return what every window costs at worst, by id, from configuration alone."""
-    return {query.id: as_charged(query, price_of(query)) for query in alarms.running.values()}
+    return {alarm.id: as_charged(alarm, price_of(alarm)) for alarm in alarms.running.values()}
 
 
-def as_charged(query: Query, plan: Plan) -> Plan:
-    """Return the plan of a query's windows: those over panes cost nothing, their panes do.
+def as_charged(alarm: Alarm, plan: Plan) -> Plan:
+    """Return the plan of an alarm's windows: those over panes cost nothing, their panes do.
 
     Of panes that count people in their first, an event that goes may hand its person on to a later
     one: it moves two, and pays for both with its own.
     """
-    if query.panes:
+    if alarm.panes:
         return replace(plan, epsilon=Fraction(0))
-    return replace(plan, epsilon=2 * plan.epsilon) if query.firsts else plan
+    return replace(plan, epsilon=2 * plan.epsilon) if alarm.firsts else plan

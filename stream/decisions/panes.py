@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.ledger.ledger import Ledger
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 __all__ = ["TOKEN_BYTES", "StoredPanes", "decoded"]
 
@@ -61,10 +61,10 @@ class StoredPanes:
 
     def __init__(self, alarms: Alarms, ledger: Ledger) -> None:
         self._panes = alarms.panes
-        self._alarms = alarms.queries
+        self._alarms = alarms.by_name
         self._ledger = ledger
 
-    def kept(self, panes: Query, noisy: NDArray[np.int64], token: bytes) -> Noisy:
+    def kept(self, panes: Alarm, noisy: NDArray[np.int64], token: bytes) -> Noisy:
         """Return what is stored of a pane.
 
         Panes stay while a window that is not decided reads them: of the alarm that is furthest
@@ -80,22 +80,22 @@ class StoredPanes:
         from_ms = max(min(begun), self._ledger.effective_from(panes.id))
         return Noisy(_encoded(noisy) + token, from_ms)
 
-    def ended(self, query: Query, key: WindowKey) -> bool:
+    def ended(self, alarm: Alarm, key: WindowKey) -> bool:
         """Tell whether all panes of an alarm's window have been decided or denied."""
-        return self._ledger.cursor(query.panes) >= key.end_ms
+        return self._ledger.cursor(alarm.panes) >= key.end_ms
 
-    def over(self, query: Query, start_ms: int, end_ms: int) -> NoisyPanes | str:
+    def over(self, alarm: Alarm, start_ms: int, end_ms: int) -> NoisyPanes | str:
         """Return the noisy counts of a window's panes, or why it is denied.
 
         Args:
-            query: the alarm.
+            alarm: the alarm.
             start_ms: where the window starts, also of one that is looked at in steps.
             end_ms: where it, or its step, ends. All panes have ended.
 
         Returns:
             Those of each pane; else one of :data:`stream.model.reasons.DENIALS`.
         """
-        panes = self._panes[query.panes]
+        panes = self._panes[alarm.panes]
         rows = self._ledger.noisy.between(panes.id, start_ms, end_ms)
         stored = {row.key: row for row in rows if row.fingerprint == panes.fingerprint}
         found = []
@@ -104,23 +104,23 @@ class StoredPanes:
             if row is None:
                 return self._why_not(one)
             found.append(row.counts)
-        return NoisyPanes(tuple(found), len(query.domain))
+        return NoisyPanes(tuple(found), len(alarm.domain))
 
-    def continues(self, query: Query, index: int) -> bool:
+    def continues(self, alarm: Alarm, index: int) -> bool:
         """Tell whether the step before one was decided, where a window has steps.
 
         A cell that rang at a step is done, whoever was told; who counts in a step counts in none
         behind it, whoever paid for that: so all steps behind a denied one are denied.
 
         Args:
-            query: an alarm over panes, or panes.
+            alarm: an alarm over panes, or panes.
             index: of its window or step.
         """
-        calendar = query.calendar
+        calendar = alarm.calendar
         if calendar.counted(index) == calendar.bounds(index):
             return True
         start_ms, end_ms = calendar.bounds(index - 1)
-        before = self._ledger.decision(WindowKey(end_ms, query.id, start_ms))
+        before = self._ledger.decision(WindowKey(end_ms, alarm.id, start_ms))
         return before is not None and before.reason is None
 
     def _why_not(self, pane: WindowKey) -> str:
@@ -148,12 +148,12 @@ def _encoded(noisy: NDArray[np.int64]) -> bytes:
     return zlib.compress(noisy.astype(width).tobytes(), _QUICKLY)
 
 
-def _begun_ms(query: Query, cursor_ms: int) -> int:
+def _begun_ms(alarm: Alarm, cursor_ms: int) -> int:
     """Return where the oldest undecided window of an alarm starts, its earlier steps included."""
-    return query.calendar.counted(oldest_index(query, cursor_ms))[0]
+    return alarm.calendar.counted(oldest_index(alarm, cursor_ms))[0]
 
 
-def _panes_of(panes: Query, start_ms: int, end_ms: int) -> Iterator[WindowKey]:
+def _panes_of(panes: Alarm, start_ms: int, end_ms: int) -> Iterator[WindowKey]:
     """Yield the panes of a window, in their order."""
     calendar = panes.calendar
     index = calendar.next_active(calendar.first_starting_at(start_ms))

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
     from accountant.budget.filter import BudgetFilter
     from accountant.costs.charges import WindowKey
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms, Budget
-    from stream.model.queries import Query
 
 __all__ = ["charge_of", "fresh_filter", "registration", "scopes_of", "shape_of", "terms_of"]
 
@@ -33,10 +33,10 @@ _READINGS = frozenset({FieldType.TIMESTAMP, FieldType.FLOAT})
 """Types whose values are made of an event's strings or integers; others are taken as they are."""
 
 
-def shape_of(query: Query) -> Shape:
-    """Return which rows the cells of a query cover, also beside those of other configurations.
+def shape_of(alarm: Alarm) -> Shape:
+    """Return which rows the cells of an alarm cover, also beside those of other configurations.
 
-    Two queries' groupings have the same name exactly if they group by the same attributes with the
+    Two alarms' groupings have the same name exactly if they group by the same attributes with the
     same values in the same order: then cell for cell they cover the same values.
 
     One event can hold a string under one declaration of a field and an instant under another, and
@@ -44,73 +44,73 @@ def shape_of(query: Query) -> Shape:
     no rows apart from what is read otherwise.
     """
     names = {
-        attribute_of(query.feed, name): f"{attribute_of(query.feed, name)} as {field.type.value}"
-        for name, field in query.feed.fields.items()
+        attribute_of(alarm.feed, name): f"{attribute_of(alarm.feed, name)} as {field.type.value}"
+        for name, field in alarm.feed.fields.items()
         if field.type in _READINGS
     }
-    region = region_of(query)
+    region = region_of(alarm)
     if not region.empty:
         region = Region.of(
             {names.get(name, name): region.values(name) for name in region.attributes}
         )
-    text = json.dumps([group_by_of(query), query.domain.values], separators=(",", ":"))
+    text = json.dumps([group_by_of(alarm), alarm.domain.values], separators=(",", ":"))
     digest = blake2b(text.encode("ascii"), digest_size=16).hexdigest()
-    by = tuple(names.get(name, name) for name in group_by_of(query))
-    grouping = Grouping(digest, by, cell_values(query))
+    by = tuple(names.get(name, name) for name in group_by_of(alarm))
+    grouping = Grouping(digest, by, cell_values(alarm))
     return Shape(region=region.canonical, grouping=grouping.text)
 
 
-def charge_of(query: Query, budget: Budget, key: WindowKey, units: int) -> Charge:
+def charge_of(alarm: Alarm, budget: Budget, key: WindowKey, units: int) -> Charge:
     """Return what a window of an alarm asks its budget for.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
         budget: unit, periods and caps.
         key: of the window.
         units: loss of one of its cells at worst, in loss units.
     """
-    few = windows_cap(query, budget)
+    few = windows_cap(alarm, budget)
     return Charge(
         key=key,
-        cost=UniformCost(units=units, cells=len(query.domain)),
-        cells_per_unit=cells_per_unit(query, budget),
+        cost=UniformCost(units=units, cells=len(alarm.domain)),
+        cells_per_unit=cells_per_unit(alarm, budget),
         periods=budget.touched(key.start_ms, key.end_ms),
-        cap=None if few is None else PeriodCap(few, query.id, query.fingerprint),
+        cap=None if few is None else PeriodCap(few, alarm.id, alarm.fingerprint),
     )
 
 
-def fresh_filter(budget: Budget, queries: Iterable[Query]) -> BudgetFilter:
+def fresh_filter(budget: Budget, alarms: Iterable[Alarm]) -> BudgetFilter:
     """Return the filter of a budget that nothing was charged to, with the shares of its alarms."""
     if budget.unit is PrivacyUnit.EVENT:
         return EventFilter(budget.wall_units, [])
-    shares = {query.id: budget.share_units(query.share) for query in queries}
+    shares = {alarm.id: budget.share_units(alarm.share) for alarm in alarms}
     keepers = Keepers({name: Keeper(units) for name, units in shares.items() if units})
     return UserFilter(budget.wall_units, {}, {}, keepers)
 
 
-def registration(query: Query, alarms: Alarms, first_start_ms: int) -> QueryRegistration:
+def registration(alarm: Alarm, alarms: Alarms, first_start_ms: int) -> QueryRegistration:
     """Return an alarm as the ledger pins it.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
         alarms: the configuration it stands in.
         first_start_ms: start of its first window; read at the first registration only.
     """
     return QueryRegistration(
-        query=query.id,
-        scope=scope_of(query, alarms),
-        feed=query.feed.name,
-        fingerprint=query.fingerprint,
-        definition=definition_json(query, alarms.budget),
+        query=alarm.id,
+        scope=scope_of(alarm, alarms),
+        feed=alarm.feed.name,
+        fingerprint=alarm.fingerprint,
+        definition=definition_json(alarm, alarms.budget),
         first_start_ms=first_start_ms,
-        shape=shape_of(query),
-        share_units=alarms.budget.share_units(query.share),
+        shape=shape_of(alarm),
+        share_units=alarms.budget.share_units(alarm.share),
     )
 
 
 def scopes_of(alarms: Alarms) -> list[str]:
     """Return the names of the budgets that the alarms draw on, sorted."""
-    return sorted({scope_of(query, alarms) for query in alarms.running.values()})
+    return sorted({scope_of(alarm, alarms) for alarm in alarms.running.values()})
 
 
 def terms_of(alarms: Alarms, scope: str) -> BudgetTerms:

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from accountant.records import StoredDecision
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 __all__ = [
     "alarm_records",
@@ -75,7 +75,7 @@ _STORED = msgspec.json.Decoder(_Groups | _InRun)
 
 
 def encode_fired(
-    query: Query,
+    alarm: Alarm,
     fired: Iterable[int],
     *,
     late: Iterable[tuple[int, int]] = (),
@@ -86,16 +86,16 @@ def encode_fired(
     """Return the groups that fired as JSON, for the ledger, and what leaves beside them.
 
     Args:
-        query: names them.
+        alarm: names them.
         fired: their numbers.
         late: numbers of earlier windows and of groups that fired only now.
         unanswered: how many got no answer, as the run of their alarm was spent.
         counts: the noisy counts of the window, where they leave.
         severities: names of the highest levels of those that fired, where their alarm has any.
     """
-    groups = [query.domain.group(index) for index in fired]
+    groups = [alarm.domain.group(index) for index in fired]
     others = [
-        _Late(query.domain.group(index), *query.calendar.bounds(window)) for window, index in late
+        _Late(alarm.domain.group(index), *alarm.calendar.bounds(window)) for window, index in late
     ]
     if not others and not unanswered and counts is None and not severities:
         return msgspec.json.encode(groups)
@@ -109,27 +109,27 @@ def released_ids(decision: StoredDecision) -> list[str]:
     return [alarm_id(key, group) for key, group in released_alarms(decision)]
 
 
-def alarm_records(query: Query, decision: StoredDecision) -> Iterator[AlarmRecord]:
+def alarm_records(alarm: Alarm, decision: StoredDecision) -> Iterator[AlarmRecord]:
     """Yield the alarms of a decision: those of older windows, then its own by group."""
     severities = released_severities(decision)
     for key, group in released_alarms(decision):
-        identity, around = alarm_id(key, group), window_around(query, key)
+        identity, around = alarm_id(key, group), window_around(alarm, key)
         severity = severities.get(identity, "")
-        level = query.at_severity(severity)
+        level = alarm.at_severity(severity)
         yield AlarmRecord(
             alarm_id=identity,
             alarm=key.query,
             group=group,
-            mechanism=query.mechanism,
+            mechanism=alarm.mechanism,
             max_fnr=float(level.aim.max_fnr),
             tolerance=level.tolerance,
             ledger=decision.ledger_id,
             sequence=decision.sequence,
             severity=severity or msgspec.UNSET,
-            held_until=held_until(query, key),
+            held_until=held_until(alarm, key),
             **_bounds("window", *(around or (key.start_ms, key.end_ms))),
             **({} if around is None else _bounds("step", key.start_ms, key.end_ms)),
-            **loss_fields(decision.epsilon_units, gaussian=query.aim.gaussian),
+            **loss_fields(decision.epsilon_units, gaussian=alarm.aim.gaussian),
         )
 
 
@@ -161,7 +161,7 @@ def released_counts(decision: StoredDecision) -> Iterator[tuple[Mapping[str, str
             yield group, count, counts.standard_deviation
 
 
-def decision_record(query: Query, alarms: Alarms, decision: StoredDecision) -> DecisionRecord:
+def decision_record(alarm: Alarm, alarms: Alarms, decision: StoredDecision) -> DecisionRecord:
     """Return the record that says how a window ended, and all that charging it again takes.
 
     A ledger that lost it is put right from the record alone, whatever is configured by then.
@@ -171,10 +171,10 @@ def decision_record(query: Query, alarms: Alarms, decision: StoredDecision) -> D
     """
     if decision.reason is not None and (decision.alarm_count or decision.epsilon_units):
         raise ValueError("a denied window rings nothing and costs nothing")
-    key, budget, calendar = decision.key, alarms.budget, query.calendar
+    key, budget, calendar = decision.key, alarms.budget, alarm.calendar
     following = calendar.next_active(calendar.first_starting_at(key.start_ms + 1))
     known = bool(decision.alarms) or not decision.alarm_count
-    around = window_around(query, key)
+    around = window_around(alarm, key)
     return DecisionRecord(
         alarm=key.query,
         outcome="decided" if decision.reason is None else "denied",
@@ -182,17 +182,17 @@ def decision_record(query: Query, alarms: Alarms, decision: StoredDecision) -> D
         alarms=decision.alarm_count,
         alarms_digest=alarms_digest(released_ids(decision)) if known else "",
         unanswered=_stored(decision).unanswered,
-        cells_per_unit=cells_per_unit(query, budget),
+        cells_per_unit=cells_per_unit(alarm, budget),
         ledger=decision.ledger_id,
         sequence=decision.sequence,
         fingerprint=decision.fingerprint,
-        budget=scope_of(query, alarms),
+        budget=scope_of(alarm, alarms),
         periods=tuple(map(iso_utc, budget.touched(key.start_ms, key.end_ms))),
         next_start=iso_utc(calendar.bounds(following)[0]),
         draw=decision.draw or msgspec.UNSET,
         **_bounds("window", key.start_ms, key.end_ms),
         **({} if around is None else _bounds("whole", *around)),
-        **decision_loss_fields(decision.epsilon_units, gaussian=query.aim.gaussian),
+        **decision_loss_fields(decision.epsilon_units, gaussian=alarm.aim.gaussian),
     )
 
 
@@ -220,31 +220,31 @@ def seen_decision(record: DecisionRecord) -> SeenDecision:
     )
 
 
-def window_around(query: Query, key: WindowKey) -> tuple[int, int] | None:
+def window_around(alarm: Alarm, key: WindowKey) -> tuple[int, int] | None:
     """Return the window of which a decided one is a step; ``None`` for a window of its own."""
-    calendar = query.calendar
+    calendar = alarm.calendar
     if not isinstance(calendar, CumulativeCalendar):
         return None
     return calendar.window(calendar.first_starting_at(key.start_ms))
 
 
-def whole_window(query: Query, key: WindowKey) -> tuple[int, int]:
+def whole_window(alarm: Alarm, key: WindowKey) -> tuple[int, int]:
     """Return start and end of a decided window, or of the window that it is a step of."""
-    return window_around(query, key) or (key.start_ms, key.end_ms)
+    return window_around(alarm, key) or (key.start_ms, key.end_ms)
 
 
-def held_until(query: Query, key: WindowKey) -> str | msgspec.UnsetType:
+def held_until(alarm: Alarm, key: WindowKey) -> str | msgspec.UnsetType:
     """Return until when who fired in a window is held, as records say it; unset without hold."""
-    end_ms = whole_window(query, key)[1]
-    return iso_utc(end_ms + query.hold_ms) if query.hold_ms else msgspec.UNSET
+    end_ms = whole_window(alarm, key)[1]
+    return iso_utc(end_ms + alarm.hold_ms) if alarm.hold_ms else msgspec.UNSET
 
 
 def released_alarms(decision: StoredDecision) -> list[tuple[WindowKey, dict[str, str]]]:
     """Return window and group of every alarm, those of older windows first."""
     stored = _stored(decision)
-    query = decision.key.query
+    alarm = decision.key.query
     late = [
-        (WindowKey(end_ms=one.end_ms, query=query, start_ms=one.start_ms), one.group)
+        (WindowKey(end_ms=one.end_ms, query=alarm, start_ms=one.start_ms), one.group)
         for one in stored.late
     ]
     return [*late, *((decision.key, group) for group in stored.fired)]

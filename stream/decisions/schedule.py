@@ -15,7 +15,7 @@ from accountant.costs.charges import WindowKey
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
 
 __all__ = ["Schedule", "Window", "oldest_index"]
 
@@ -26,12 +26,12 @@ class Window(NamedTuple):
     Args:
         key: its place in the order; no two windows share one.
         number: in the alarm's calendar.
-        query: the alarm.
+        alarm: the alarm.
     """
 
     key: WindowKey
     number: int
-    query: Query
+    alarm: Alarm
 
 
 class Schedule:
@@ -45,14 +45,14 @@ class Schedule:
         self._following = following
 
     @classmethod
-    def since(cls, queries: Iterable[Query], cursors: Mapping[str, int]) -> Self:
+    def since(cls, alarms: Iterable[Alarm], cursors: Mapping[str, int]) -> Self:
         """Begin with the oldest undecided window of every alarm.
 
         Args:
-            queries: all that draw on one budget, at least one.
-            cursors: per query id the start (ms) of its oldest undecided window.
+            alarms: all that draw on one budget, at least one.
+            cursors: per alarm id the start (ms) of its oldest undecided window.
         """
-        following = [_window(query, oldest_index(query, cursors[query.id])) for query in queries]
+        following = [_window(alarm, oldest_index(alarm, cursors[alarm.id])) for alarm in alarms]
         heapify(following)
         return cls(following)
 
@@ -63,17 +63,17 @@ class Schedule:
         while following[0].key <= last:
             window = following[0]
             found.append(window)
-            heapreplace(following, _window(window.query, window.number + 1))
+            heapreplace(following, _window(window.alarm, window.number + 1))
         return found, Schedule(following)
 
 
-def oldest_index(query: Query, cursor_ms: int) -> int:
+def oldest_index(alarm: Alarm, cursor_ms: int) -> int:
     """Return the oldest undecided window; an applied change may have cut time up anew."""
-    return query.calendar.next_active(query.calendar.first_starting_at(cursor_ms))
+    return alarm.calendar.next_active(alarm.calendar.first_starting_at(cursor_ms))
 
 
-def _window(query: Query, index: int) -> Window:
+def _window(alarm: Alarm, index: int) -> Window:
     """Return the first active window from one on."""
-    index = query.calendar.next_active(index)
-    start_ms, end_ms = query.calendar.bounds(index)
-    return Window(WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms), index, query)
+    index = alarm.calendar.next_active(index)
+    start_ms, end_ms = alarm.calendar.bounds(index)
+    return Window(WindowKey(end_ms=end_ms, query=alarm.id, start_ms=start_ms), index, alarm)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from accountant.ledger.counts import Counts
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
     from stream.model.references import WindowPartials
 
 __all__ = ["Awaited"]
@@ -29,23 +29,23 @@ class Awaited:
     """The partitions whose counts a window lacks.
 
     Args:
-        query: whose window it is.
+        alarm: whose window it is.
         partials: what is stored for it.
         partitions: number of partitions per feed name.
     """
 
     def __init__(
-        self, query: Query, partials: WindowPartials, partitions: Mapping[str, int]
+        self, alarm: Alarm, partials: WindowPartials, partitions: Mapping[str, int]
     ) -> None:
         found = {one.partition for one in partials.own}
-        own = set(range(partitions[query.feed.name])) - found
-        self._own = _Lacking(query.feed.name, own, query.decide_timeout_ms)
+        own = set(range(partitions[alarm.feed.name])) - found
+        self._own = _Lacking(alarm.feed.name, own, alarm.decide_timeout_ms)
         self._reference = _NOTHING
-        if query.reference is not None:
-            feed = query.reference.feed.name
+        if alarm.reference is not None:
+            feed = alarm.reference.feed.name
             found = {one.partition - REFERENCE_PARTITIONS for one in partials.reference}
             lacking = set(range(partitions[feed])) - found
-            self._reference = _Lacking(feed, lacking, query.reference.timeout_ms)
+            self._reference = _Lacking(feed, lacking, alarm.reference.timeout_ms)
 
     def __bool__(self) -> bool:
         """Whether there are any."""

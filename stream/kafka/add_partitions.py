@@ -116,21 +116,21 @@ def denied_by(alarms: Alarms, ledger: Ledger, growth: Growth) -> Iterator[Denied
     feed = alarms.feeds[growth.feed]
     cursors = {row.query: row.cursor_ms for row in ledger.pins.queries()}
     queries, budget = counted_on(feed, alarms)
-    for query in queries:
+    for alarm in queries:
         # Of one that began nobody knows when, what was not decided before this is denied.
         known = growth.from_ms > 0
-        first_ms = first_start_after(query, growth.from_ms) if known else cursors.get(query.id, 0)
+        first_ms = first_start_after(alarm, growth.from_ms) if known else cursors.get(alarm.id, 0)
         found: list[tuple[int, int]] = []
-        index = query.calendar.next_active(query.calendar.first_starting_at(first_ms))
+        index = alarm.calendar.next_active(alarm.calendar.first_starting_at(first_ms))
         while True:
             # Under a cap over a period, people are counted from its beginning, in one partition.
-            since_ms = query.calendar.counted(counted_from(query, budget, index))[0]
+            since_ms = alarm.calendar.counted(counted_from(alarm, budget, index))[0]
             if growth.until_ms is None or since_ms - feed.allowed_skew_ms >= growth.until_ms:
                 break
-            found.append(query.calendar.bounds(index))
-            index = query.calendar.next_active(index + 1)
+            found.append(alarm.calendar.bounds(index))
+            index = alarm.calendar.next_active(index + 1)
         if found:
-            yield Denied(query.id, len(found), found[0][0], found[-1][1])
+            yield Denied(alarm.id, len(found), found[0][0], found[-1][1])
 
 
 def _growing(alarms: Alarms, name: str) -> Feed:
@@ -199,8 +199,8 @@ class _Work:
         agree(replace(planned, from_ms=from_ms, until_ms=until_ms))
         from_ms = self.clock_ms() + self.margin_ms
         first_starts = {
-            query.id: first_start_after(query, from_ms)
-            for query in counted_on(self.feed, self.alarms)[0]
+            alarm.id: first_start_after(alarm, from_ms)
+            for alarm in counted_on(self.feed, self.alarms)[0]
         }
         return self.ledger.growths.announce(
             name, partitions, from_ms=from_ms, first_starts=first_starts

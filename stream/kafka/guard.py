@@ -225,7 +225,7 @@ def _since_ms(alarms: Alarms, ledger: Ledger) -> int:
     decided_ms = ledger.upkeep.last_decided_ms()
     if decided_ms is None:
         return 0
-    histories = {query.id: query.feed.history for query in alarms.running.values()}
+    histories = {alarm.id: alarm.feed.history for alarm in alarms.running.values()}
     going_on = [
         row.cursor_ms
         for row in ledger.pins.queries()

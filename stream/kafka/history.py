@@ -102,7 +102,7 @@ class _Writer:
         self._kafka = require_kafka(alarms)
         # Only the routing is used here; no hash leaves this object, so its key is immaterial.
         self._batcher = Batcher(self.feed, partitions=self.partitions, hash_key=bytes(32))
-        grace_ms = max((query.grace_ms for query in counted_on(self.feed, alarms)[0]), default=0)
+        grace_ms = max((alarm.grace_ms for alarm in counted_on(self.feed, alarms)[0]), default=0)
         from_ms, until_ms = self.feed.history or (0, 0)
         every_ms = self.feed.punctuation_ms
         self._first_ms = from_ms // every_ms * every_ms

@@ -106,7 +106,7 @@ class Ingest:
     Args:
         runtime: configuration, ledger, metrics, clock.
         identities: per feed name, the registered log.
-        ring: sends a doorbell message for a query, after a partial is stored.
+        ring: sends a doorbell message for an alarm, after a partial is stored.
         log: told of partitions that are blocked.
     """
 
@@ -266,12 +266,12 @@ class Ingest:
         ledger = runtime.ledger
         await self._in_thread(partial(check_unchanged, runtime.alarms, ledger))
         topic_id = self._identities[feed.name].topic_id
-        queries, _ = counted_on(feed, runtime.alarms)
+        alarms, _ = counted_on(feed, runtime.alarms)
         async with asyncio.timeout(_OPEN_S):
             layouts = (await self._in_thread(ledger.growths.layouts))[feed.name]
             reader = runtime.reader(feed, number, layouts.first, topic_id, layouts.growths)
             cursors = await self._in_thread(
-                lambda: ledger.progress.cursors({query.id for query in queries})
+                lambda: ledger.progress.cursors({alarm.id for alarm in alarms})
             )
             used = await self._in_thread(
                 lambda: ledger.counts.used(cursors, reader.stored_partition, topic_id)

@@ -88,11 +88,11 @@ class Publisher:
                 while True:
                     tick_ms = await self._next_tick()
                     due = await self._in_thread(partial(ledger.progress.unpublished, tick_ms))
-                    running = sorted(alarms.running.values(), key=lambda query: bool(query.panes))
-                    mine = [query.id for query in running if query.id in due]
+                    running = sorted(alarms.running.values(), key=lambda alarm: bool(alarm.panes))
+                    mine = [alarm.id for alarm in running if alarm.id in due]
                     known = await witness.release() if mine else {}
-                    for query_id in mine:
-                        await self._publish(producer, query_id, tick_ms, known[query_id])
+                    for alarm_id in mine:
+                        await self._publish(producer, alarm_id, tick_ms, known[alarm_id])
         finally:
             await producer.stop()
 
@@ -103,15 +103,15 @@ class Publisher:
         await asyncio.sleep((tick_ms - now_ms) / 1000)
         return tick_ms
 
-    async def _publish(self, producer: Any, query_id: str, tick_ms: int, last: int) -> None:
-        """Publish a query's decisions up to a number, if no other worker does."""
+    async def _publish(self, producer: Any, alarm_id: str, tick_ms: int, last: int) -> None:
+        """Publish an alarm's decisions up to a number, if no other worker does."""
         ledger = self._runtime.ledger
-        turn = ledger.exclusive(f"publish:{query_id}")
+        turn = ledger.exclusive(f"publish:{alarm_id}")
         mine = await self._in_thread(turn.__enter__)
         try:
             if not mine:
                 return
-            for decision in await self._in_thread(lambda: ledger.unpublished(query_id, tick_ms)):
+            for decision in await self._in_thread(lambda: ledger.unpublished(alarm_id, tick_ms)):
                 if decision.sequence > last or await self._panes_wait(decision):
                     return
                 await self._send(producer, decision, tick_ms)
@@ -140,14 +140,14 @@ class Publisher:
 
     async def _send(self, producer: Any, decision: StoredDecision, tick_ms: int) -> None:
         """Send a decision, then what leaves with it, dated by the tick, not by what it took."""
-        query = self._runtime.alarms.running[decision.key.query]
-        key = query.id.encode()
-        ending = decision_record(query, self._runtime.alarms, decision)
+        alarm = self._runtime.alarms.running[decision.key.query]
+        key = alarm.id.encode()
+        ending = decision_record(alarm, self._runtime.alarms, decision)
         await producer.send_and_wait(
             self._kafka.decisions_topic, encode(ending), key=key, timestamp_ms=tick_ms
         )
         rest: list[tuple[str, Record]] = [
-            *((self._kafka.alarms_topic, one) for one in alarm_records(query, decision)),
+            *((self._kafka.alarms_topic, one) for one in alarm_records(alarm, decision)),
             *((self._kafka.counts_topic, one) for one in count_records(decision)),
         ]
         sent = [
@@ -162,5 +162,5 @@ class Publisher:
     def _delay_s(self, decision: StoredDecision) -> float | None:
         if not decision.release_ms:
             return None
-        query = self._runtime.alarms.running[decision.key.query]
-        return (self._runtime.clock_ms() - decision.key.end_ms - query.grace_ms) / 1000
+        alarm = self._runtime.alarms.running[decision.key.query]
+        return (self._runtime.clock_ms() - decision.key.end_ms - alarm.grace_ms) / 1000

@@ -171,7 +171,7 @@ def plan(alarms: Alarms, *, partitions: int = 4) -> list[TopicPlan]:
     ]
     deleted = {"cleanup.policy": "delete"}
     public = [kafka.alarms_topic, kafka.decisions_topic]
-    if any(query.releases_counts for query in alarms.running.values()):
+    if any(alarm.releases_counts for alarm in alarms.running.values()):
         public.append(kafka.counts_topic)
     dated = {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
     return [
@@ -270,7 +270,7 @@ def _needed_retention_ms(alarms: Alarms, feed: Feed) -> int:
     queries, budget = counted_on(feed, alarms)
     longest = max((q.calendar.longest_ms + q.grace_ms + waited_ms(q) for q in queries), default=0)
     periods = budget.periods.calendar if budget.periods is not None else None
-    capped = any(windows_cap(query, budget) is not None for query in queries)
+    capped = any(windows_cap(alarm, budget) is not None for alarm in queries)
     return (
         longest
         + (periods.longest_ms if capped and periods is not None else 0)

@@ -165,7 +165,7 @@ class Witness:
         }
 
     async def release(self) -> Mapping[str, int]:
-        """Say that something is about to leave; return the last number of each query that may.
+        """Say that something is about to leave; return the last number of each alarm that may.
 
         Raises:
             ClockError: the clock is ahead of the brokers', or was set forward.

@@ -58,8 +58,8 @@ if TYPE_CHECKING:
     from stream.decisions.records import Record
     from stream.decisions.steps import StepHook
     from stream.kafka.connectivity import Connectivity
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 __all__ = ["UNKNOWN_ERROR", "run"]
 
@@ -196,7 +196,7 @@ class _Tasks:
 
     def ready(self) -> None:
         """Say that everything runs."""
-        alarms = len(self.runtime.alarms.queries)
+        alarms = len(self.runtime.alarms.by_name)
         self.log.info(Line.READY, version=version("tocsin"), alarms=alarms)
 
     def all(self, ring: Callable[[str], Awaitable[None]]) -> list[Callable[[], Awaitable[None]]]:
@@ -259,7 +259,8 @@ class _Tasks:
 
         def away(error: Exception) -> bool:
             return (
-                isinstance(error, _AWAY) and self.dependencies.missed(error).unreachable_s <= _DEPENDENCY_S
+                isinstance(error, _AWAY)
+                and self.dependencies.missed(error).unreachable_s <= _DEPENDENCY_S
             )
 
         try:
@@ -309,10 +310,10 @@ async def _finished(task: Callable[[], Awaitable[None]]) -> None:
         raise _away(error) from error
 
 
-def _first_start_ms(query: Query, now_ms: int) -> int:
+def _first_start_ms(alarm: Alarm, now_ms: int) -> int:
     """Return the first window to decide: the next to start, or the first of a declared history."""
-    calendar = query.calendar
-    since_ms = query.feed.history[0] if query.feed.history else now_ms
+    calendar = alarm.calendar
+    since_ms = alarm.feed.history[0] if alarm.feed.history else now_ms
     return calendar.bounds(calendar.next_active(calendar.first_opening_at(since_ms)))[0]
 
 
@@ -342,8 +343,8 @@ def _app(tasks: _Tasks) -> App:
     )
     bells = app.topic(kafka.doorbell_topic, key_serializer="raw", value_serializer="raw")
 
-    async def ring(query: str) -> None:
-        bell = bells.send(key=query.encode(), value=msgspec.json.encode(_Bell(query)))
+    async def ring(alarm: str) -> None:
+        bell = bells.send(key=alarm.encode(), value=msgspec.json.encode(_Bell(alarm)))
         with contextlib.suppress(FaustError, TimeoutError):  # counting never waits for a bell
             await asyncio.wait_for(bell, _BELL_S)
 

@@ -148,7 +148,7 @@ class Log:
             text: a constant of its code; ``None`` where there is none.
             error: the type it told of; empty where there is none.
         """
-        known = {"client": name, "at": place, "text": says, "error": error}
+        known = {"client": name, "at": place, "text": text, "error": error}
         shown = {field: value for field, value in known.items() if value}
         self._print(level, Line.CLIENT, shown)
 

@@ -31,29 +31,29 @@ class CountFamilies(Collector):
     """The families of noisy counts; safe to call from many threads.
 
     Args:
-        domains: groups of every query that releases counts, by id.
+        domains: groups of every alarm that releases counts, by id.
     """
 
     def __init__(self, domains: Mapping[str, Domain]) -> None:
         self._labels = {
-            query: [group_label(domain, cell) for cell in range(min(len(domain), MOST_GROUPS))]
-            for query, domain in domains.items()
+            alarm: [group_label(domain, cell) for cell in range(min(len(domain), MOST_GROUPS))]
+            for alarm, domain in domains.items()
         }
         self._last: dict[str, dict[str, tuple[float, float]]] = {}
 
     def released(
-        self, query: str, counts: Iterable[tuple[Mapping[str, str], float, float]]
+        self, alarm: str, counts: Iterable[tuple[Mapping[str, str], float, float]]
     ) -> None:
         """Take note of a window that has left: with it, the one before is shown no more.
 
         Args:
-            query: its id.
+            alarm: its id.
             counts: group, noisy count and standard deviation of what left with it; nothing of a
                 window that was denied.
         """
         found = {label_of(group): (count, deviation) for group, count, deviation in counts}
-        shown = self._labels.get(query, ())
-        self._last[query] = {label: found[label] for label in shown if label in found}
+        shown = self._labels.get(alarm, ())
+        self._last[alarm] = {label: found[label] for label in shown if label in found}
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
         """Yield both families as of now, in the order of configuration and domain."""
@@ -68,10 +68,10 @@ class CountFamilies(Collector):
             "Standard deviation of the noise in each noisy count of the last published window.",
             labels=["alarm"],
         )
-        for query, labels in self._labels.items():
-            last = self._last.get(query, {})
+        for alarm, labels in self._labels.items():
+            last = self._last.get(alarm, {})
             for label in labels:
-                counts.add_metric([query, label], last.get(label, _NOTHING)[0])
-            deviations.add_metric([query], next(iter(last.values()), _NOTHING)[1])
+                counts.add_metric([alarm, label], last.get(label, _NOTHING)[0])
+            deviations.add_metric([alarm], next(iter(last.values()), _NOTHING)[1])
         yield counts
         yield deviations

@@ -24,36 +24,36 @@ if TYPE_CHECKING:
 __all__ = ["MOST_GROUPS", "FiredFamilies"]
 
 MOST_GROUPS: Final = 200
-"""Groups of one query that have a series: a page of a dozen alarms stays below half a MB."""
+"""Groups of one alarm that have a series: a page of a dozen alarms stays below half a MB."""
 
 
 class FiredFamilies(Collector):
     """The family of the groups that fired; safe to call from many threads.
 
     Args:
-        domains: groups of every query, by id.
+        domains: groups of every alarm, by id.
     """
 
     def __init__(self, domains: Mapping[str, Domain]) -> None:
         self._lock = Lock()
         self._ends_ms: dict[str, dict[str, int]] = {
-            query: {group_label(domain, cell): 0 for cell in range(len(domain))}
+            alarm: {group_label(domain, cell): 0 for cell in range(len(domain))}
             if len(domain) <= MOST_GROUPS
             else {}
-            for query, domain in domains.items()
+            for alarm, domain in domains.items()
         }
 
-    def fired(self, query: str, group: Mapping[str, str], end_ms: int) -> None:
+    def fired(self, alarm: str, group: Mapping[str, str], end_ms: int) -> None:
         """Take note of an alarm that has left.
 
         Args:
-            query: its id.
+            alarm: its id.
             group: ``{field: value}``, fields in the order of the group-by.
             end_ms: end of the window that fired; an alarm of an older window changes nothing.
         """
         label = label_of(group)
         with self._lock:
-            ends_ms = self._ends_ms[query]
+            ends_ms = self._ends_ms[alarm]
             # At the end of the dict stands what fired last: it leaves last.
             ends_ms[label] = max(end_ms, ends_ms.pop(label, 0))
             if len(ends_ms) > MOST_GROUPS:
@@ -67,8 +67,8 @@ class FiredFamilies(Collector):
             labels=["alarm", "group"],
         )
         with self._lock:
-            shown = [(query, sorted(ends.items())) for query, ends in self._ends_ms.items()]
-        for query, ends in shown:
+            shown = [(alarm, sorted(ends.items())) for alarm, ends in self._ends_ms.items()]
+        for alarm, ends in shown:
             for label, end_ms in ends:
-                family.add_metric([query, label], end_ms / 1000)
+                family.add_metric([alarm, label], end_ms / 1000)
         yield family

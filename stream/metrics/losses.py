@@ -2,7 +2,7 @@
 
 They are functions of the data. Which groups cost much shows where noise alone could not decide,
 so near the threshold; see ``docs/reference/metrics-and-alerts.md``. However many groups there
-are, a query has at most ``MOST_GROUPS`` series of its own groups and a fixed number of
+are, an alarm has at most ``MOST_GROUPS`` series of its own groups and a fixed number of
 others.
 """
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 __all__ = ["MOST_GROUPS", "LossFamilies", "costliest", "group_label", "label_of"]
 
 MOST_GROUPS: Final = 20
-"""Groups of one query that have a series of their own."""
+"""Groups of one alarm that have a series of their own."""
 
 _FAMILIES: Final = (
     (
@@ -54,7 +54,7 @@ class LossFamilies(Collector):
     the reading that says so.
 
     Args:
-        domains: groups of every query, by id.
+        domains: groups of every alarm, by id.
         budget: the wall, and how losses are told.
     """
 
@@ -64,7 +64,7 @@ class LossFamilies(Collector):
         self._shown = self._families(())
 
     def show(self, losses: Iterable[Realised]) -> None:
-        """Take losses of queries in place of all those shown before."""
+        """Take losses of alarms in place of all those shown before."""
         # Worked out here, once, and not by every scrape.
         self._shown = self._families(losses)
 
@@ -78,13 +78,13 @@ class LossFamilies(Collector):
             for name, text, *label in _FAMILIES
         )
         for loss in losses:
-            query, costs, entropy = loss.query, loss.costs, loss.min_entropy
-            worst.add_metric([query], shown_epsilon(self._gaussian, loss.worst_units))
-            complete.add_metric([query], float(loss.complete))
-            normalised.add_metric([query], shown_entropy(entropy.normalised))
+            alarm, costs, entropy = loss.query, loss.costs, loss.min_entropy
+            worst.add_metric([alarm], shown_epsilon(self._gaussian, loss.worst_units))
+            complete.add_metric([alarm], float(loss.complete))
+            normalised.add_metric([alarm], shown_entropy(entropy.normalised))
             for cell in costliest(costs):
-                label = group_label(self._domains[query], cell)
-                groups.add_metric([query, label], shown_epsilon(self._gaussian, int(costs[cell])))
+                label = group_label(self._domains[alarm], cell)
+                groups.add_metric([alarm, label], shown_epsilon(self._gaussian, int(costs[cell])))
         if self._gaussian is not None:  # pure losses bound uncertainty: of Gaussian ones none is
             return worst, complete, groups
         return worst, complete, normalised, groups

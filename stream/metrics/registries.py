@@ -41,8 +41,8 @@ _REALISED_EVERY_S: Final = 15.0
 class RealisedLosses(Protocol):
     """What knows realised losses: the ledger's reports."""
 
-    def realised(self, query: str, period: int | None = None, *, cells: int) -> Realised:
-        """Return what each cell of a query has really lost."""
+    def realised(self, alarm: str, period: int | None = None, *, cells: int) -> Realised:
+        """Return what each cell of an alarm has really lost."""
         ...
 
 
@@ -51,7 +51,7 @@ class Metrics:
 
     Args:
         alarms: the checked configuration.
-        plans: worst case of every query, by id.
+        plans: worst case of every alarm, by id.
         monotonic_s: says how old is what was told last.
         clock_s: says which budget period it is, seconds since the Unix epoch; the wall clock
             unless given.
@@ -82,8 +82,8 @@ class Metrics:
         self._gaussian = alarms.budget.gaussian
         self._promise = None if self._gaussian is None else self._gaussian.text
         live = [q for q in alarms.running.values() if q.feed.clock is Clock.APPEND_TIME]
-        self._live = {query.id: query for query in live if query.feed.history is None}
-        self._cells = {query.id: len(query.domain) for query in alarms.running.values()}
+        self._live = {alarm.id: alarm for alarm in live if alarm.feed.history is None}
+        self._cells = {alarm.id: len(alarm.domain) for alarm in alarms.running.values()}
         self._monotonic_s = monotonic_s
         self._clock_s = clock_s or time.time
         self._newest_ms: dict[str, int] = {}
@@ -173,21 +173,21 @@ class Metrics:
             fired: window and group of every alarm that left with it.
             counts: group, noisy count and standard deviation of every count that did.
         """
-        query = decision.key.query
-        self._public.decisions.labels(query, str(decision.outcome)).inc()
-        self._public.alarms.labels(query).inc(decision.alarm_count)
-        self._public.window_end.labels(query).set(decision.key.end_ms / 1000)
+        alarm = decision.key.query
+        self._public.decisions.labels(alarm, str(decision.outcome)).inc()
+        self._public.alarms.labels(alarm).inc(decision.alarm_count)
+        self._public.window_end.labels(alarm).set(decision.key.end_ms / 1000)
         for key, group in fired:
-            self._public.fired.fired(query, group, key.end_ms)
-        self._public.counts.released(query, counts)
+            self._public.fired.fired(alarm, group, key.end_ms)
+        self._public.counts.released(alarm, counts)
         if window_close_to_alarm_s is not None:
             self._custodian.window_close_to_alarm_seconds.observe(window_close_to_alarm_s)
 
     def ledger(self, status: LedgerStatus) -> None:
         """Show the ledger as it stands; that it could be read says that it answers."""
         self.answered(LEDGER)
-        for query in status.queries.values():
-            self._show_query(query)
+        for alarm in status.queries.values():
+            self._show_alarm(alarm)
         for scope in status.scopes.values():
             self._show_scope(scope)
 
@@ -208,35 +208,35 @@ class Metrics:
         self._custodian.stopping.set_to_current_time()
 
     def realised(self, reports: RealisedLosses) -> None:
-        """Show what the groups of every query have really lost.
+        """Show what the groups of every alarm have really lost.
 
         Reads the ledger, so call it from a thread that may wait, as often as the status is shown:
         it does nothing until some seconds after the last time. One caller at a time.
 
         Args:
-            reports: of a ledger with every query registered.
+            reports: of a ledger with every alarm registered.
 
         Raises:
             DependencyError, LedgerError: as the ledger does; what was shown stays.
         """
         if self._monotonic_s() < self._realised_due_s:
             return
-        losses = [reports.realised(query, cells=cells) for query, cells in self._cells.items()]
+        losses = [reports.realised(alarm, cells=cells) for alarm, cells in self._cells.items()]
         self._custodian.losses.show(losses)
         self._realised_due_s = self._monotonic_s() + _REALISED_EVERY_S
 
-    def _show_query(self, status: QueryStatus) -> None:
+    def _show_alarm(self, status: QueryStatus) -> None:
         name, shown = status.query, self._custodian
         shown.unpublished.labels(name).set(status.unpublished)
         for reason, at_ms in status.denied_at_ms.items():
             shown.denied_at.labels(name, reason).set(at_ms / 1000)
         if status.alarms_left is not None:
             shown.alarms_left.labels(name).set(status.alarms_left)
-        query = self._live.get(name)
-        if query is not None:
-            calendar = query.calendar
+        alarm = self._live.get(name)
+        if alarm is not None:
+            calendar = alarm.calendar
             oldest = calendar.next_active(calendar.first_starting_at(status.cursor_ms))
-            due_ms = calendar.bounds(oldest)[1] + query.grace_ms + query.publish_delay_ms
+            due_ms = calendar.bounds(oldest)[1] + alarm.grace_ms + alarm.publish_delay_ms
             shown.window_due.labels(name).set(due_ms / 1000)
 
     def _show_scope(self, status: ScopeStatus) -> None:

@@ -67,10 +67,10 @@ class Public:
             "End of the last published window, seconds since the Unix epoch; 0 before the first.",
             ["alarm"],
         )
-        self.fired = FiredFamilies({query.id: query.domain for query in alarms.queries.values()})
+        self.fired = FiredFamilies({alarm.id: alarm.domain for alarm in alarms.by_name.values()})
         registry.register(self.fired)
-        counted = [query for query in alarms.queries.values() if query.releases_counts]
-        self.counts = CountFamilies({query.id: query.domain for query in counted})
+        counted = [alarm for alarm in alarms.by_name.values() if alarm.releases_counts]
+        self.counts = CountFamilies({alarm.id: alarm.domain for alarm in counted})
         if counted:
             registry.register(self.counts)
         plan_epsilon = gauge(
@@ -87,13 +87,13 @@ class Public:
         )
         build = gauge("tocsin_build_info", "Always 1; the version is a label.", ["version"])
         gaussian = alarms.budget.gaussian
-        for query in alarms.running:
+        for alarm in alarms.running:
             for outcome in Outcome:
-                self.decisions.labels(query, str(outcome))
-            self.alarms.labels(query)
-            self.window_end.labels(query)
-            plan_epsilon.labels(query).set(
-                shown_epsilon(gaussian, to_loss_units(plans[query].epsilon))
+                self.decisions.labels(alarm, str(outcome))
+            self.alarms.labels(alarm)
+            self.window_end.labels(alarm)
+            plan_epsilon.labels(alarm).set(
+                shown_epsilon(gaussian, to_loss_units(plans[alarm].epsilon))
             )
         epsilon_max.set(float(alarms.budget.epsilon_max))
         kind, value = ("pure", 0) if gaussian is None else ("gdp", float(gaussian.delta))
@@ -131,7 +131,7 @@ class Custodian:
             "The same for the budget period that it is now; unit user only.",
             ["scope"],
         )
-        domains = {query.id: query.domain for query in alarms.running.values()}
+        domains = {alarm.id: alarm.domain for alarm in alarms.running.values()}
         self.losses = LossFamilies(domains, alarms.budget)
         registry.register(self.losses)
         self.people = counter(
@@ -190,10 +190,10 @@ class Custodian:
             self.last_event.labels(feed)
             for reason in DROPS:
                 self.dropped.labels(feed, reason)
-        for query in alarms.running:
-            self.unpublished.labels(query)
+        for alarm in alarms.running:
+            self.unpublished.labels(alarm)
             for reason in DENIALS:
-                self.denied_at.labels(query, reason)
+                self.denied_at.labels(alarm, reason)
 
 
 @cache  # it is read from a file

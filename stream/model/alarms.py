@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
     from accountant.loss.gaussian import Gaussian
     from accountant.units import Contribution
+    from stream.model.alarm import Alarm
     from stream.model.feeds import Feed
     from stream.model.notifications import NotifySettings
-    from stream.model.queries import Query
     from stream.windows.periods import Periods
 
 __all__ = [
@@ -107,7 +107,7 @@ class KafkaSettings:
         bootstrap: ``host:port[,host:port]``.
         group: prefix of the consumer groups.
         alarms_topic: alarms go here.
-        decisions_topic: one record per (query, window).
+        decisions_topic: one record per (alarm, window).
         doorbell_topic: internal; says that a partial was stored.
         ledgers_topic: internal; says which ledger has claimed a feed, and what left it.
         security: client settings passed through (``security_protocol``, ``sasl_mechanism``, ...),
@@ -163,7 +163,7 @@ class Alarms:
     Args:
         file: as the user named it.
         feeds: by name.
-        queries: by id, in the order of the file.
+        by_name: alarms, in the order of the file.
         budget: the wall they share.
         kafka: ``None`` when only replays are configured.
         settings: ledger, metrics, tick.
@@ -178,63 +178,63 @@ class Alarms:
 
     file: str
     feeds: Mapping[str, Feed]
-    queries: Mapping[str, Query]
+    by_name: Mapping[str, Alarm]
     budget: Budget
     kafka: KafkaSettings | None
     settings: Settings
     timezone: str = "UTC"
-    open: Mapping[str, Query] = field(default_factory=dict)
+    open: Mapping[str, Alarm] = field(default_factory=dict)
     notify: NotifySettings | None = None
     board: Board = field(default_factory=Board)
-    panes: Mapping[str, Query] = field(default_factory=dict)
+    panes: Mapping[str, Alarm] = field(default_factory=dict)
 
     @property
-    def running(self) -> Mapping[str, Query]:
+    def running(self) -> Mapping[str, Alarm]:
         """All that the ledger knows of: alarms, in the order of the file, and their panes."""
-        return {**self.queries, **self.panes} if self.panes else self.queries
+        return {**self.by_name, **self.panes} if self.panes else self.by_name
 
 
 def each_for_itself(alarms: Alarms) -> Alarms:
     """Return the configuration for who counts the windows of alarms exactly: without panes."""
     if not alarms.panes:
         return alarms
-    queries = {name: replace(query, panes="") for name, query in alarms.queries.items()}
-    return replace(alarms, queries=queries, panes={})
+    queries = {name: replace(alarm, panes="") for name, alarm in alarms.by_name.items()}
+    return replace(alarms, by_name=queries, panes={})
 
 
-def scope_of(query: Query, alarms: Alarms) -> str:
-    """Return the name of the budget a query draws on.
+def scope_of(alarm: Alarm, alarms: Alarms) -> str:
+    """Return the name of the budget an alarm draws on.
 
     Under unit ``event`` an event lives in one feed; under unit ``user`` a person's cells add up
     over every feed of the file.
     """
     if alarms.budget.unit is PrivacyUnit.EVENT:
-        return f"feed:{query.feed.name}"
+        return f"feed:{alarm.feed.name}"
     return "user"
 
 
-def has_runs(query: Query, budget: Budget) -> bool:
+def has_runs(alarm: Alarm, budget: Budget) -> bool:
     """Tell whether an alarm is charged by runs of windows, each once.
 
     Under unit ``event`` nothing is shared between windows: each is charged as if it were a run.
     """
-    return budget.unit is PrivacyUnit.USER and mechanism_of(query.mechanism).run is not None
+    return budget.unit is PrivacyUnit.USER and mechanism_of(alarm.mechanism).run is not None
 
 
-def cells_per_unit(query: Query, budget: Budget) -> int:
+def cells_per_unit(alarm: Alarm, budget: Budget) -> int:
     """Return how many cells of one window one privacy unit can reach."""
-    if budget.unit is PrivacyUnit.EVENT or has_runs(query, budget):
+    if budget.unit is PrivacyUnit.EVENT or has_runs(alarm, budget):
         return 1  # a run is charged for all its questions at once, whoever is in how many of them
-    return min(budget.contribution.predicates_per_window, len(query.domain))
+    return min(budget.contribution.predicates_per_window, len(alarm.domain))
 
 
-def windows_cap(query: Query, budget: Budget) -> int | None:
+def windows_cap(alarm: Alarm, budget: Budget) -> int | None:
     """Return in how many windows of an alarm one person counts in a period; ``None`` for all.
 
     A run is charged to everybody, whoever is in how many of its windows. Windows over panes count
     nobody: their panes do, each as a window.
     """
-    if budget.unit is PrivacyUnit.EVENT or has_runs(query, budget) or query.panes:
+    if budget.unit is PrivacyUnit.EVENT or has_runs(alarm, budget) or alarm.panes:
         return None
     return budget.contribution.windows_per_period
 

@@ -20,9 +20,9 @@ from stream.windows.cumulative import CumulativeCalendar
 from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
+    from stream.model.alarm import AggregateSpec, Alarm
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed
-    from stream.model.queries import AggregateSpec, Query
     from stream.windows.calendars import Calendar
 
 __all__ = ["article", "contribution_rule", "plural", "window_noun"]
@@ -31,31 +31,31 @@ _NOUNS: Final = {60_000: "minute", 3_600_000: "hour", DAY_MS: "day", 7 * DAY_MS:
 _VALUES: Final = frozenset({Weight.SUM, Weight.OFFSET, Weight.LINEAR})
 
 
-def contribution_rule(query: Query, budget: Budget) -> str:
+def contribution_rule(alarm: Alarm, budget: Budget) -> str:
     """Return one sentence, without a full stop, that says what one privacy unit counts for.
 
     Caps on a person are those of a window, and of panes where it is decided from these.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
         budget: its unit and caps.
     """
-    window = window_noun(query.calendar)
+    window = window_noun(alarm.calendar)
     if budget.unit is PrivacyUnit.EVENT:
-        place = " and ".join([*query.counted.fields, window])
-        often = query.calendar.charged
+        place = " and ".join([*alarm.counted.fields, window])
+        often = alarm.calendar.charged
         windows = f", {often} windows at most" if often > 1 else ""
         return (
-            f"each event counts once, in its {place}{windows}{_worth(query)}: one event is"
+            f"each event counts once, in its {place}{windows}{_worth(alarm)}: one event is"
             " protected, not all that one person does"
         )
-    few = windows_cap(query, budget)
-    if mechanism_of(query.mechanism).panes is not None:
+    few = windows_cap(alarm, budget)
+    if mechanism_of(alarm.mechanism).panes is not None:
         window, few = "pane", budget.contribution.windows_per_period
-    caps, cells = budget.contribution, len(query.domain)
+    caps, cells = budget.contribution, len(alarm.domain)
     cap = min(caps.predicates_per_window, cells)
-    noun = " and ".join(query.counted.fields if cap == cells else query.domain.fields)
-    groups = " and ".join(query.members.fields)
+    noun = " and ".join(alarm.counted.fields if cap == cells else alarm.domain.fields)
+    groups = " and ".join(alarm.members.fields)
     if not groups and (cells == 1 or not noun):
         where = f"once in the {window}"
     elif cap == cells:
@@ -63,18 +63,18 @@ def contribution_rule(query: Query, budget: Budget) -> str:
     elif cap == 1:
         where = f"in the first {noun} of the {window} only"
     else:
-        where = f"in the first {cap} {_several(query)} of the {window} only"
+        where = f"in the first {cap} {_several(alarm)} of the {window} only"
     if groups and cap < cells:
         where = f"in every {groups} {where.replace('in', 'of', 1)}"
-    unit = article(query.feed.unit)
+    unit = article(alarm.feed.unit)
     where += "" if few is None else _in_few(few, "pane" if window == "pane" else "window")
-    if all(spec.kind is Weight.DISTINCT_UNITS for spec in query.aggregates):
+    if all(spec.kind is Weight.DISTINCT_UNITS for spec in alarm.aggregates):
         return f"{unit} counts {where}"
     most = caps.events_per_cell
     events = "one event" if most == 1 else f"at most {most} events"
     each = " in each" if cap > 1 or groups else ""
     rule = f"{unit} counts {where.removeprefix('once ')}, with {events}{each}"
-    return f"{rule}{_worth(query)}{_needed(query, most)}"
+    return f"{rule}{_worth(alarm)}{_needed(alarm, most)}"
 
 
 def _in_few(few: int, window: str) -> str:
@@ -105,38 +105,38 @@ def plural(noun: str) -> str:
     return f"{noun}es" if noun.endswith(("s", "x", "ch", "sh")) else f"{noun}s"
 
 
-def _several(query: Query) -> str:
-    fields = query.domain.fields
+def _several(alarm: Alarm) -> str:
+    fields = alarm.domain.fields
     return plural(fields[0]) if len(fields) == 1 else f"combinations of {' and '.join(fields)}"
 
 
-def _worth(query: Query) -> str:
+def _worth(alarm: Alarm) -> str:
     """Return what one event adds where values are added up, by field."""
     worth = dict.fromkeys(
-        _value_text(spec, query.feed) for spec in query.aggregates if spec.kind in _VALUES
+        _value_text(spec, alarm.feed) for spec in alarm.aggregates if spec.kind in _VALUES
     )
     return f" (worth {' and '.join(worth)})" if worth else ""
 
 
-def _needed(query: Query, events: int) -> str:
+def _needed(alarm: Alarm, events: int) -> str:
     """Return how many units it takes to pass the thresholds of sums, where they are passed upwards.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
         events: most events of one unit in a cell.
     """
-    if query.band:
+    if alarm.band:
         return ""
     told: list[str] = []
-    condition = query.condition
-    for text, name in zip(query.texts, condition.formula.atoms, strict=True):
+    condition = alarm.condition
+    for text, name in zip(alarm.texts, condition.formula.atoms, strict=True):
         atom = condition.atoms[name]
         if name not in condition.formula.literals:
             continue
-        spec = query.aggregates[atom.statistic]
+        spec = alarm.aggregates[atom.statistic]
         if spec.kind is Weight.SUM and spec.never_negative and spec.hi > 0:
             needed = -(-int(atom.thresholds.min()) // (events * spec.hi))
-            units = plural(query.feed.unit) if needed > 1 else query.feed.unit
+            units = plural(alarm.feed.unit) if needed > 1 else alarm.feed.unit
             told.append(f"; {text} takes {needed} {units} or more")
     return "".join(told)
 

@@ -119,7 +119,7 @@ class Feed:
 
 @dataclass(frozen=True, slots=True)
 class Domain:
-    """The public groups of a query: every combination of its group fields' values.
+    """The public groups of an alarm: every combination of its group fields' values.
 
     Args:
         fields: group-by fields, in order; empty for one group over everything.

@@ -1,4 +1,4 @@
-"""What a query's decisions depend on, as canonical data, and its fingerprint.
+"""What an alarm's decisions depend on, as canonical data, and its fingerprint.
 
 Two configurations with the same fingerprint decide every window alike; anything else (delays,
 metrics ports, the ledger's place, epsilon_max) may change under a running ledger. Long public
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 
     from operators.conditions.condition import Aim, Condition
     from operators.conditions.widths import HalfWidth
+    from stream.model.alarm import AggregateSpec, Alarm, ReferenceFeed
     from stream.model.alarms import Budget
     from stream.model.feeds import Domain, Feed, Field
-    from stream.model.queries import AggregateSpec, Query, ReferenceFeed
     from stream.windows.calendars import Calendar
 
 __all__ = ["definition", "definition_json", "fingerprint"]
@@ -37,66 +37,66 @@ SCHEMA_VERSION = 3
 """Raised whenever the same words would mean other decisions."""
 
 
-def definition(query: Query, budget: Budget) -> dict[str, Any]:
-    """Return everything that changes the decisions of a query.
+def definition(alarm: Alarm, budget: Budget) -> dict[str, Any]:
+    """Return everything that changes the decisions of an alarm.
 
     A share changes which windows of *other* alarms are granted, and a release of counts no ring at
     all. They count, so that workers agree on them and the custodian accepts them; alarms without
     keep the fingerprints they had.
 
     Args:
-        query: the query; its fingerprint is not read.
+        alarm: the alarm; its fingerprint is not read.
         budget: the wall it lives under; unit, caps, periods and the kind of promise
             count, ``epsilon_max`` and ``delta`` do not.
 
     Returns:
         Nested dictionaries of strings, whole numbers and ``None``, ready for JSON.
     """
-    aim = query.aim
+    aim = alarm.aim
     return {
         "schema": SCHEMA_VERSION,
-        "query": query.id,
-        "feed": _feed(query.feed),
-        "domain": _domain(query.domain),
-        **_quantifier(query),
-        "calendar": _calendar(query.calendar),
-        "where": None if query.where is None else query.where.describe(),
-        "aggregates": [_aggregate(spec) for spec in query.aggregates],
-        "condition": _condition(query.condition),
+        "query": alarm.id,
+        "feed": _feed(alarm.feed),
+        "domain": _domain(alarm.domain),
+        **_quantifier(alarm),
+        "calendar": _calendar(alarm.calendar),
+        "where": None if alarm.where is None else alarm.where.describe(),
+        "aggregates": [_aggregate(spec) for spec in alarm.aggregates],
+        "condition": _condition(alarm.condition),
         "aim": {
             "max_fnr": _ratio(aim.max_fnr),
             "max_fpr": _ratio(aim.max_fpr),
             "tolerances": list(aim.tolerances),
             "first_tolerances": list(aim.first_tolerances),
             **({} if aim.promise == "misses" else {"promise": aim.promise}),
-            **mechanism_of(query.mechanism).definition(query.condition, aim),
+            **mechanism_of(alarm.mechanism).definition(alarm.condition, aim),
             **_severities(aim),
         },
-        "mechanism": query.mechanism,
-        **_band(query),
-        **({"release": "counts"} if query.releases_counts else {}),
-        **({"hold_ms": query.hold_ms} if query.hold_ms else {}),
-        "grace_ms": query.grace_ms,
+        "mechanism": alarm.mechanism,
+        **_band(alarm),
+        **({"release": "counts"} if alarm.releases_counts else {}),
+        **({"hold_ms": alarm.hold_ms} if alarm.hold_ms else {}),
+        "grace_ms": alarm.grace_ms,
         "privacy": {
             "unit": budget.unit.value,
             "predicates_per_window": budget.contribution.predicates_per_window,
             "events_per_cell": budget.contribution.events_per_cell,
             "period": _period(budget),
             **({} if budget.gaussian is None else {"promise": "gdp"}),
-            **({"share": _ratio(query.share)} if query.share else {}),
+            **({"share": _ratio(alarm.share)} if alarm.share else {}),
             **_few(budget),
         },
     }
 
 
-def definition_json(query: Query, budget: Budget) -> str:
+def definition_json(alarm: Alarm, budget: Budget) -> str:
     """Return the definition as canonical JSON: sorted keys, no spaces, ASCII."""
-    return json.dumps(definition(query, budget), sort_keys=True, separators=(",", ":"))
+    return json.dumps(definition(alarm, budget), sort_keys=True, separators=(",", ":"))
 
 
-def fingerprint(query: Query, budget: Budget) -> str:
+def fingerprint(alarm: Alarm, budget: Budget) -> str:
     """Return the SHA-256 of the canonical JSON, in hexadecimal."""
-    return hashlib.sha256(definition_json(query, budget).encode("ascii")).hexdigest()
+    return hashlib.sha256(definition_json(alarm, budget).encode("ascii")).hexdigest()
 
 
 def _domain(domain: Domain) -> list[dict[str, Any]]:
@@ -106,11 +106,11 @@ def _domain(domain: Domain) -> list[dict[str, Any]]:
     ]
 
 
-def _quantifier(query: Query) -> dict[str, Any]:
+def _quantifier(alarm: Alarm) -> dict[str, Any]:
     """Return what groups are counted, and how many it takes; others keep their fingerprints."""
-    if not query.members.fields:
+    if not alarm.members.fields:
         return {}
-    return {"members": _domain(query.members), "least": query.condition.least}
+    return {"members": _domain(alarm.members), "least": alarm.condition.least}
 
 
 _OF_FEEDS: Final = (
@@ -156,12 +156,12 @@ def _terms(spec: AggregateSpec) -> dict[str, Any]:
     return {"terms": [{"factor": term.factor, **_aggregate(term.alone)} for term in spec.terms]}
 
 
-def _band(query: Query) -> dict[str, Any]:
+def _band(alarm: Alarm) -> dict[str, Any]:
     """Return what is watched of a band; other alarms keep the fingerprints they had."""
-    band = query.band
+    band = alarm.band
     if band is None:
         return {}
-    references = {} if query.reference is None else {"reference": _reference(query.reference)}
+    references = {} if alarm.reference is None else {"reference": _reference(alarm.reference)}
     return {
         "band": {
             "decider": band.decider.name,

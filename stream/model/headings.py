@@ -8,8 +8,8 @@ from operators.conditions.weights import Weight
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
+    from stream.model.alarm import AggregateSpec
     from stream.model.feeds import Feed
-    from stream.model.queries import AggregateSpec
 
 __all__ = ["heading"]
 

@@ -10,7 +10,7 @@ from stream.windows.cumulative import whole_windows
 from stream.windows.localtime import DAY_MS
 
 if TYPE_CHECKING:
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
     from stream.windows.calendars import Calendar
 
 __all__ = ["held_windows", "in_runs", "least_hold_ms", "shown_falsely"]
@@ -22,19 +22,19 @@ def least_hold_ms(calendar: Calendar) -> int:
     return max(whole.wait_ms, whole.longest_ms - whole.wait_ms)
 
 
-def held_windows(query: Query) -> int:
+def held_windows(alarm: Alarm) -> int:
     """Return in how many windows after one that fired a cell is held, schedule aside."""
-    whole = whole_windows(query.calendar)
+    whole = whole_windows(alarm.calendar)
     days = whole.step_days * DAY_MS if isinstance(whole, LocalCalendar) else 0
-    return query.hold_ms // (days or whole.wait_ms)
+    return alarm.hold_ms // (days or whole.wait_ms)
 
 
-def in_runs(query: Query) -> bool:
+def in_runs(alarm: Alarm) -> bool:
     """Return whether windows share runs, and their noise."""
-    return mechanism_of(query.mechanism).run is not None and query.aim.looks == 1
+    return mechanism_of(alarm.mechanism).run is not None and alarm.aim.looks == 1
 
 
-def shown_falsely(query: Query) -> tuple[float, float]:
+def shown_falsely(alarm: Alarm) -> tuple[float, float]:
     """Return how many quiet windows are shown as firing: in the long run, and in any one at most.
 
     An alarm is shown in the window that fired and in those held after it; then one waits for the
@@ -42,9 +42,9 @@ def shown_falsely(query: Query) -> tuple[float, float]:
     share some: of them both figures are a bound that holds however they depend on each other.
 
     Args:
-        query: an alarm with a hold.
+        alarm: an alarm with a hold.
     """
-    false, held = float(query.aim.max_fpr or query.aim.max_fnr), held_windows(query)
-    if in_runs(query):
+    false, held = float(alarm.aim.max_fpr or alarm.aim.max_fnr), held_windows(alarm)
+    if in_runs(alarm):
         return (min(1.0, false * (1 + held)),) * 2
     return false * (1 + held) / (1 + false * held), 1 - (1 - false) ** (1 + held)

@@ -1,7 +1,7 @@
 """When an alarm begins and ends, and what is said of it: read from rings that were published.
 
 Rings and denials are released already, so that whatever is computed from them costs nothing. No
-lifecycle enters a query's fingerprint: changing one changes no decision and no charge.
+lifecycle enters an alarm's fingerprint: changing one changes no decision and no charge.
 """
 
 from __future__ import annotations

@@ -28,6 +28,6 @@ def panes_name(terms: str) -> str:
     return f"panes-{blake2b(terms.encode(), digest_size=4).hexdigest()}"
 
 
-def is_panes(query: str) -> bool:
+def is_panes(alarm: str) -> bool:
     """Tell by its name whether a query is no alarm but the panes of some."""
-    return _NAMED.fullmatch(query) is not None
+    return _NAMED.fullmatch(alarm) is not None

@@ -1,7 +1,7 @@
 """References that are counted on a public feed, by the pipeline that counts everything else.
 
-A band's reference feed is counted by a query of the same name, windows and groups as its alarm:
-its partials lie in the ledger beside the alarm's own, from partition ``REFERENCE_PARTITIONS`` on.
+A band's reference feed is counted under its alarm's name, with the same windows and groups: its
+partials lie in the ledger beside the alarm's own, from partition ``REFERENCE_PARTITIONS`` on.
 Nothing of it is protected, so nothing is capped, charged or kept apart by unit.
 """
 
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
     from accountant.records import Partial
     from operators.base import Band
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
     from stream.model.feeds import Feed
-    from stream.model.queries import Query
 
 __all__ = [
     "FARTHEST_REFERENCE",
@@ -69,18 +69,18 @@ class WindowPartials:
         )
 
 
-def band_of(query: Query) -> Band:
+def band_of(alarm: Alarm) -> Band:
     """Return the band that an alarm watches.
 
     Raises:
         ValueError: its mechanism is none for bands.
     """
-    if query.band is None:
+    if alarm.band is None:
         raise ValueError("only a band has references")
-    return query.band
+    return alarm.band
 
 
-def counted_on(feed: Feed, alarms: Alarms) -> tuple[list[Query], Budget]:
+def counted_on(feed: Feed, alarms: Alarms) -> tuple[list[Alarm], Budget]:
     """Return what is counted on a feed, and under which caps.
 
     Args:
@@ -89,14 +89,14 @@ def counted_on(feed: Feed, alarms: Alarms) -> tuple[list[Query], Budget]:
     """
     if feed.name not in public_feeds(alarms):
         mine = (q for q in alarms.running.values() if q.feed.name == feed.name)
-        return [query for query in mine if not query.panes], alarms.budget
+        return [alarm for alarm in mine if not alarm.panes], alarms.budget
     found = []
-    for query in alarms.queries.values():
-        reference = query.reference
+    for alarm in alarms.by_name.values():
+        reference = alarm.reference
         if reference is not None and reference.feed.name == feed.name:
             found.append(
                 replace(
-                    query,
+                    alarm,
                     feed=reference.feed,
                     where=reference.where,
                     aggregates=reference.aggregates,
@@ -107,43 +107,43 @@ def counted_on(feed: Feed, alarms: Alarms) -> tuple[list[Query], Budget]:
 
 def feeds_in_use(alarms: Alarms) -> list[Feed]:
     """Return the feeds that some alarm reads, its references included, in the order of the file."""
-    used = {query.feed.name for query in alarms.queries.values()} | public_feeds(alarms)
+    used = {alarm.feed.name for alarm in alarms.by_name.values()} | public_feeds(alarms)
     return [feed for feed in alarms.feeds.values() if feed.name in used]
 
 
-def feeds_of(query: Query) -> list[Feed]:
+def feeds_of(alarm: Alarm) -> list[Feed]:
     """Return the feeds whose counts decide an alarm: its own, and that of its references.
 
-    None where it is decided from panes, which are counted by a query of their own.
+    None where it is decided from panes, which are counted for themselves.
     """
-    if query.panes:
+    if alarm.panes:
         return []
-    return [query.feed] if query.reference is None else [query.feed, query.reference.feed]
+    return [alarm.feed] if alarm.reference is None else [alarm.feed, alarm.reference.feed]
 
 
 def public_feeds(alarms: Alarms) -> set[str]:
     """Return the names of the feeds that references are counted on; no alarm watches them."""
-    found = (query.reference for query in alarms.queries.values())
+    found = (alarm.reference for alarm in alarms.by_name.values())
     return {reference.feed.name for reference in found if reference is not None}
 
 
-def waited_ms(query: Query) -> int:
+def waited_ms(alarm: Alarm) -> int:
     """Return how long after its cut a window waits for counts, at most."""
-    reference_ms = 0 if query.reference is None else query.reference.timeout_ms
-    return max(query.decide_timeout_ms, reference_ms)
+    reference_ms = 0 if alarm.reference is None else alarm.reference.timeout_ms
+    return max(alarm.decide_timeout_ms, reference_ms)
 
 
-def references_of(query: Query, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
+def references_of(alarm: Alarm, statistics: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return the references that were counted in one window, shape (cells,).
 
     A mean is rounded to the nearest of its units, halves upwards. Where a group has no events,
     its reference is 0.
 
     Args:
-        query: of a band whose references are counted.
+        alarm: of a band whose references are counted.
         statistics: shape (statistics, cells), int64, as the reference's feed counts them.
     """
-    kind = None if query.reference is None else query.reference.kind
+    kind = None if alarm.reference is None else alarm.reference.kind
     if kind is None:
         return np.asarray(statistics[0], dtype=np.int64)
     if isinstance(kind, Average):
@@ -158,12 +158,12 @@ def references_of(query: Query, statistics: NDArray[np.int64]) -> NDArray[np.int
     return np.asarray(np.where(number > 0, points[reached.argmax(axis=0)], 0), dtype=np.int64)
 
 
-def around(query: Query, references: NDArray[np.int64]) -> Query:
+def around(alarm: Alarm, references: NDArray[np.int64]) -> Alarm:
     """Return an alarm whose band lies around the references of one window, clamped.
 
     Args:
-        query: of a band whose references are counted.
+        alarm: of a band whose references are counted.
         references: shape (cells,), int64.
     """
     clamped = np.clip(references, -FARTHEST_REFERENCE, FARTHEST_REFERENCE)
-    return replace(query, band=replace(band_of(query), references=clamped))
+    return replace(alarm, band=replace(band_of(alarm), references=clamped))

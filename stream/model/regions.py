@@ -1,7 +1,7 @@
-"""The region of a query: which events can weigh anything in one of its cells.
+"""The region of an alarm: which events can weigh anything in one of its cells.
 
-The ledger charges a query's loss to the rows of a region, so the region must hold every event that
-the query can count; it may hold more. It is the smallest conjunction that follows from the parts:
+The ledger charges an alarm's loss to the rows of a region, so the region must hold every event that
+the alarm can count; it may hold more. It is the smallest conjunction that follows from the parts:
 AND intersects per attribute, OR unites per attribute (what one side leaves open stays open), NOT is
 pushed down by de Morgan, under SQL's three-valued logic. That a field is null cannot be said in a
 region, where a row without an attribute meets no condition on it: so an attribute stays open as
@@ -28,9 +28,9 @@ from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from stream.model.alarm import Alarm
     from stream.model.feeds import Domain, Feed
     from stream.model.filters import FieldValue, Where
-    from stream.model.queries import Query
 
 __all__ = ["FEED", "attribute_of", "cell_values", "cells_of", "group_by_of", "region_of", "typed"]
 
@@ -45,7 +45,7 @@ def attribute_of(feed: Feed, field: str) -> str:
     return f"{feed.name}.{field}"
 
 
-def region_of(query: Query) -> Region:
+def region_of(alarm: Alarm) -> Region:
     """Return a region that holds every event of any cell of the query.
 
     Guarantee: an event whose WHERE is true, that some aggregate's FILTER covers and whose group
@@ -56,9 +56,9 @@ def region_of(query: Query) -> Region:
     Returns:
         The region, without time; the empty one when WHERE can never be true.
     """
-    feed, reader = query.feed, _Reader(query.feed)
-    parts = [part for spec in query.aggregates for part in (spec.terms or (spec,))]
-    asked = _all([reader.filter(query.where), _domain(query)])
+    feed, reader = alarm.feed, _Reader(alarm.feed)
+    parts = [part for spec in alarm.aggregates for part in (spec.terms or (spec,))]
+    asked = _all([reader.filter(alarm.where), _domain(alarm)])
     covered = _any(reader.filter(part.where) for part in parts)
     possible = _all([asked, covered]) or asked  # FILTERs that cover no row are a warning's
     if possible is None:
@@ -71,22 +71,22 @@ def region_of(query: Query) -> Region:
     return Region.of(conditions)
 
 
-def group_by_of(query: Query) -> tuple[str, ...]:
-    """Return the attributes that the query groups by, in the order of its domain."""
-    return tuple(attribute_of(query.feed, name) for name in query.domain.fields)
+def group_by_of(alarm: Alarm) -> tuple[str, ...]:
+    """Return the attributes that the alarm groups by, in the order of its domain."""
+    return tuple(attribute_of(alarm.feed, name) for name in alarm.domain.fields)
 
 
-def cells_of(query: Query) -> Iterator[tuple[Value, ...]]:
-    """Yield every group of the query, in order, as values of ``group_by_of``."""
-    return product(*(each for _, each in _declared(query, query.domain)))
+def cells_of(alarm: Alarm) -> Iterator[tuple[Value, ...]]:
+    """Yield every group of the alarm, in order, as values of ``group_by_of``."""
+    return product(*(each for _, each in _declared(alarm, alarm.domain)))
 
 
-def cell_values(query: Query) -> tuple[tuple[ValueSet, ...], ...]:
+def cell_values(alarm: Alarm) -> tuple[tuple[ValueSet, ...], ...]:
     """Return, per attribute of ``group_by_of``, what an event's value may be to count as each.
 
     A set is empty where a value of the field's type is never written so.
     """
-    return tuple(_apart(kind, values) for kind, values in _declared(query, query.domain))
+    return tuple(_apart(kind, values) for kind, values in _declared(alarm, alarm.domain))
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +189,9 @@ def _any(parts: Iterable[_Box]) -> _Box:
     return result
 
 
-def _domain(query: Query) -> dict[str, _Allowed]:
-    """Return the declared values of the fields that the query groups by."""
-    declared = zip(query.counted.fields, _declared(query, query.counted), strict=True)
+def _domain(alarm: Alarm) -> dict[str, _Allowed]:
+    """Return the declared values of the fields that the alarm groups by."""
+    declared = zip(alarm.counted.fields, _declared(alarm, alarm.counted), strict=True)
     return {
         name: _Allowed(_together(kind, values), null=False) for name, (kind, values) in declared
     }
@@ -208,11 +208,11 @@ def _apart(kind: FieldType, values: tuple[FieldValue, ...]) -> tuple[ValueSet, .
 
 
 def _declared(
-    query: Query, domain: Domain
+    alarm: Alarm, domain: Domain
 ) -> Iterator[tuple[FieldType, tuple[str | int | bool, ...]]]:
     """Yield the type and the declared values of every field of a domain."""
     for name, values in zip(domain.fields, domain.values, strict=True):
-        kind = query.feed.fields[name].type
+        kind = alarm.feed.fields[name].type
         yield kind, typed(values, kind)
 
 

@@ -10,15 +10,15 @@ from stream.model.alarms import windows_cap
 
 if TYPE_CHECKING:
     from accountant.layouts import Layouts
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed
-    from stream.model.queries import Query
 
 __all__ = ["counted_from", "first_start_after", "partitions_of_window"]
 
 
 def partitions_of_window(
-    query: Query, feed: Feed, layouts: Layouts, start_ms: int, end_ms: int
+    alarm: Alarm, feed: Feed, layouts: Layouts, start_ms: int, end_ms: int
 ) -> int | None:
     """Return over how many partitions a window's events are routed, on one of its feeds.
 
@@ -29,30 +29,30 @@ def partitions_of_window(
     Returns:
         ``None`` where that changed meanwhile: the window can only be denied.
     """
-    return layouts.of_slice(start_ms - feed.allowed_skew_ms, end_ms + query.grace_ms)
+    return layouts.of_slice(start_ms - feed.allowed_skew_ms, end_ms + alarm.grace_ms)
 
 
-def counted_from(query: Query, budget: Budget, index: int) -> int:
+def counted_from(alarm: Alarm, budget: Budget, index: int) -> int:
     """Return the first window that the count of a window depends on.
 
     That is the window itself, and under a cap over a period the first that touches a period which
     the window touches: who counts in a window follows from those before it.
 
     Args:
-        query: whose windows.
+        alarm: whose windows.
         budget: unit, periods and caps.
         index: of an active window.
     """
-    if budget.periods is None or windows_cap(query, budget) is None:
+    if budget.periods is None or windows_cap(alarm, budget) is None:
         return index
-    calendar = query.calendar
+    calendar = alarm.calendar
     period_ms = budget.periods.touched(*calendar.bounds(index))[0]
     first = int(calendar.containing(np.array([period_ms]))[0][0])
     return min(calendar.next_active(first), index)
 
 
-def first_start_after(query: Query, append_ms: int) -> int:
+def first_start_after(alarm: Alarm, append_ms: int) -> int:
     """Return the start of the first window that takes events appended at an instant or later."""
-    calendar = query.calendar
-    index = int(calendar.first_open(np.array([append_ms]), query.grace_ms)[0])
+    calendar = alarm.calendar
+    index = int(calendar.first_open(np.array([append_ms]), alarm.grace_ms)[0])
     return calendar.bounds(index)[0]

@@ -34,9 +34,9 @@ class Subscription:
     lifecycles: Mapping[str, Lifecycle]
     log: LogSettings
 
-    def lifecycle(self, query: str) -> Lifecycle:
+    def lifecycle(self, alarm: str) -> Lifecycle:
         """Return the terms of an alarm."""
-        return self.lifecycles.get(query, EVERY_WINDOW)
+        return self.lifecycles.get(alarm, EVERY_WINDOW)
 
 
 @dataclass(frozen=True, slots=True)

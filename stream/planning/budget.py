@@ -31,8 +31,8 @@ if TYPE_CHECKING:
 
     from accountant.budget.plan import BudgetPlan
     from operators.base import Plan
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms, Budget
-    from stream.model.queries import Query
     from stream.windows.calendars import Calendar
     from stream.windows.periods import Periods
     from stream.windows.schedule import Schedule
@@ -69,51 +69,51 @@ def budget_plan(alarms: Alarms, plans: Mapping[str, Plan] | None = None) -> Budg
     plans = plans_of(alarms) if plans is None else plans
     costs: list[AlarmCost] = []
     for scope in scopes_of(alarms):
-        queries = [query for query in alarms.running.values() if scope_of(query, alarms) == scope]
+        queries = [alarm for alarm in alarms.running.values() if scope_of(alarm, alarms) == scope]
         costs += alarm_costs(scope, queries, plans, alarms.budget)
     return plan_budget([terms_of(alarms, scope) for scope in scopes_of(alarms)], costs)
 
 
 def alarm_costs(
-    scope: str, queries: Sequence[Query], plans: Mapping[str, Plan], budget: Budget
+    scope: str, alarms: Sequence[Alarm], plans: Mapping[str, Plan], budget: Budget
 ) -> list[AlarmCost]:
     """Return all alarms of one budget as the planner sees them.
 
     Args:
         scope: name of the budget.
-        queries: all that draw on it, in order.
+        alarms: all that draw on it, in order.
         plans: worst case of each, by id.
         budget: unit, periods and caps.
     """
-    windows, runs = _kinds_of_periods(queries, budget)
+    windows, runs = _kinds_of_periods(alarms, budget)
     return [
         AlarmCost(
-            query=query.id,
+            query=alarm.id,
             scope=scope,
-            epsilon_units=to_loss_units(plans[query.id].epsilon),
-            limit=plans[query.id].limit,
-            cells_per_unit=cells_per_unit(query, budget),
-            overlap=query.calendar.charged,
+            epsilon_units=to_loss_units(plans[alarm.id].epsilon),
+            limit=plans[alarm.id].limit,
+            cells_per_unit=cells_per_unit(alarm, budget),
+            overlap=alarm.calendar.charged,
             windows_per_period=windows[at],
             runs_per_period=runs[at],
-            shape=planned_shape(query),
-            steady=_is_steady(query.calendar),
-            windows=query.calendar.describe(),
-            share_units=budget.share_units(query.share),
-            windows_cap=windows_cap(query, budget),
+            shape=planned_shape(alarm),
+            steady=_is_steady(alarm.calendar),
+            windows=alarm.calendar.describe(),
+            share_units=budget.share_units(alarm.share),
+            windows_cap=windows_cap(alarm, budget),
         )
-        for at, query in enumerate(queries)
+        for at, alarm in enumerate(alarms)
     ]
 
 
-def planned_shape(query: Query) -> Shape:
-    """Return which rows a query covers, its schedule included.
+def planned_shape(alarm: Alarm) -> Shape:
+    """Return which rows an alarm covers, its schedule included.
 
     Windows lie inside active intervals, so that alarms whose schedules share no minute of the week
     share no instant. The ledger needs no such attribute: it knows when every window is.
     """
-    shape = shape_of(query)
-    schedule = query.calendar.schedule
+    shape = shape_of(alarm)
+    schedule = alarm.calendar.schedule
     if schedule is None:
         return shape
     when = Region.of({f"{ACTIVE} ({schedule.timezone})": _minutes(schedule)})
@@ -147,33 +147,33 @@ class PeriodTable:
         breaks = run_breaks(calendar, self.calendar, *self._span)
         return self._active(calendar).runs_touching(self.starts_ms, self.ends_ms, breaks)
 
-    def charged(self, calendar: Calendar, budget: Budget, query: Query) -> NDArray[np.int64]:
+    def charged(self, calendar: Calendar, budget: Budget, alarm: Alarm) -> NDArray[np.int64]:
         """Return how many runs, or else windows, a person pays for in each period, shape (n,).
 
         Args:
             calendar: the windows.
             budget: unit and caps.
-            query: the alarm that has them, or is to have them.
+            alarm: the alarm that has them, or is to have them.
         """
-        if has_runs(query, budget):
+        if has_runs(alarm, budget):
             return self.runs(calendar)
-        windows, most = self.windows(calendar), windows_cap(query, budget)
+        windows, most = self.windows(calendar), windows_cap(alarm, budget)
         return windows if most is None else np.minimum(windows, most)
 
     def losses(
-        self, queries: Sequence[Query], units: Mapping[str, int], budget: Budget
+        self, alarms: Sequence[Alarm], units: Mapping[str, int], budget: Budget
     ) -> NDArray[np.object_]:
         """Return what each period may cost a person at worst, shape (n,), whole loss units.
 
         Args:
-            queries: the alarms on one budget.
+            alarms: the alarms on one budget.
             units: loss of one cell, by alarm, in loss units.
             budget: unit and caps.
         """
         totals = np.zeros(len(self.starts_ms), dtype=object)  # exact: sums may pass 64 bits
-        for query in queries:
-            each = units[query.id] * cells_per_unit(query, budget)
-            totals += self.charged(query.calendar, budget, query).astype(object) * each
+        for alarm in alarms:
+            each = units[alarm.id] * cells_per_unit(alarm, budget)
+            totals += self.charged(alarm.calendar, budget, alarm).astype(object) * each
         return totals
 
     @property
@@ -217,24 +217,24 @@ def periods_of(budget: Budget) -> PeriodTable | None:
 
 
 def _kinds_of_periods(
-    queries: Sequence[Query], budget: Budget
+    alarms: Sequence[Alarm], budget: Budget
 ) -> tuple[list[tuple[int, ...] | None], list[tuple[int, ...] | None]]:
-    """Return, per query, its windows and its runs in every kind of period.
+    """Return, per alarm, its windows and its runs in every kind of period.
 
     Periods of one kind are one. No runs are counted where windows are charged by themselves.
     """
-    runs = [has_runs(query, budget) for query in queries]
+    runs = [has_runs(alarm, budget) for alarm in alarms]
     table = periods_of(budget)
-    if table is None or not queries:
-        return [None] * len(queries), [(1,) if each else None for each in runs]
-    rows = [table.windows(query.calendar) for query in queries]
+    if table is None or not alarms:
+        return [None] * len(alarms), [(1,) if each else None for each in runs]
+    rows = [table.windows(alarm.calendar) for alarm in alarms]
     rows += [
-        table.runs(query.calendar) if each else rows[0]
-        for query, each in zip(queries, runs, strict=True)
+        table.runs(alarm.calendar) if each else rows[0]
+        for alarm, each in zip(alarms, runs, strict=True)
     ]
     found = [tuple(row) for row in np.unique(np.stack(rows), axis=1).tolist()]
-    counted = zip(found[len(queries) :], runs, strict=True)
-    return list(found[: len(queries)]), [row if each else None for row, each in counted]
+    counted = zip(found[len(alarms) :], runs, strict=True)
+    return list(found[: len(alarms)]), [row if each else None for row, each in counted]
 
 
 def _is_steady(calendar: Calendar) -> bool:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.budget.plan import BudgetPlan, ScopePlan
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 __all__ = ["Objection", "Objections", "objections"]
 
@@ -72,7 +72,7 @@ def objections(alarms: Alarms, planned: BudgetPlan | None = None) -> tuple[Objec
     """
     planned = planned or budget_plan(alarms)
     overruns = [one for plan in planned.scopes for one in _overruns(plan, alarms)]
-    low_utility = [one for query in alarms.queries.values() for one in _low_utility(query)]
+    low_utility = [one for alarm in alarms.by_name.values() for one in _low_utility(alarm)]
     return (*overruns, *low_utility)
 
 
@@ -94,21 +94,21 @@ def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
     queries = [alarms.running[alarm.query] for alarm in plan.alarms]
     whole = played(plan, queries, alarms.budget)
     refused = whole.refused
-    if not whole.alarms and refused is not None and refused.query not in hopeless:
+    if not whole.alarms and refused is not None and refused.alarm not in hopeless:
         granted = sum(refused.granted.values())
         text = f"{where} is never renewed, and refuses its windows after {granted} granted ones"
-        yield Objection(refused.query, Objections.OVERRUN, text, hint)
+        yield Objection(refused.alarm, Objections.OVERRUN, text, hint)
     for name, windows in whole.fewer.items():
         if name not in hopeless:
             text = f"{where} covers {windows.granted} of its {windows.asked} windows of a period"
             yield Objection(name, Objections.OVERRUN, f"{text}, if all end at their worst", hint)
 
 
-def _low_utility(query: Query) -> Iterator[Objection]:
+def _low_utility(alarm: Alarm) -> Iterator[Objection]:
     """Yield the alarms that usually fire where nothing is counted, or at the baseline."""
-    if why_not(query) is not None:
+    if why_not(alarm) is not None:
         return
-    law = DetectionCurve.of(query)
+    law = DetectionCurve.of(alarm)
     if law.steps is not None:  # what counts nothing has no score of its own
         return
     nothing = np.zeros(1, dtype=np.int64)
@@ -116,18 +116,18 @@ def _low_utility(query: Query) -> Iterator[Objection]:
         chances = law.chances(cell, nothing)
         if chances is not None and chances[0] > _MOSTLY and not law.due(cell, nothing)[0]:
             text = f"it fires with probability {chances[0]:.2f} where nothing at all is counted"
-            yield Objection(query.id, Objections.LOW_UTILITY, text, _TOO_WIDE)
+            yield Objection(alarm.id, Objections.LOW_UTILITY, text, _TOO_WIDE)
             return
-    if query.baseline is None:
+    if alarm.baseline is None:
         return
-    for cell in _unlike(law.thresholds, query.baseline):
-        baseline = float(query.baseline[cell])
+    for cell in _unlike(law.thresholds, alarm.baseline):
+        baseline = float(alarm.baseline[cell])
         found = law.at(cell, [Fraction(baseline)])
         if found is not None and found[0] > _MOSTLY:
-            named = ", ".join(query.domain.group(cell).values())
+            named = ", ".join(alarm.domain.group(cell).values())
             where = f" in {named}" if named else ""
             text = f"it fires with probability {found[0]:.2f} at the baseline{where}, {baseline:g}"
-            yield Objection(query.id, Objections.LOW_UTILITY, text, _TOO_NEAR)
+            yield Objection(alarm.id, Objections.LOW_UTILITY, text, _TOO_NEAR)
             return
 
 

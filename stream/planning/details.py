@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from accountant.budget.plan import ScopePlan
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms, Budget
-    from stream.model.queries import Query
     from stream.planning.runs import RunOutlook
 
 __all__ = ["detail_lines"]
@@ -31,7 +31,7 @@ def detail_lines(alarms: Alarms) -> Iterator[str]:
         alarms: the configuration, without alarms that leave something open.
     """
     budget = alarms.budget
-    for query in alarms.queries.values():
+    for query in alarms.by_name.values():
         utility = utility_of(query, budget)
         if utility.false is not None and utility.false.varying is not None:
             varying = f"{utility.false.varying:.3g} false alarms a week"
@@ -62,15 +62,15 @@ def _run_line(run: RunOutlook, budget: Budget) -> str:
     return found
 
 
-def _hold_line(query: Query) -> str:
+def _hold_line(alarm: Alarm) -> str:
     """Of an SVT run each alarm is an episode of so many windows, or as many of a longer one."""
-    false = float(query.aim.max_fpr or query.aim.max_fnr)
-    shown, shown_most = shown_falsely(query)
+    false = float(alarm.aim.max_fpr or alarm.aim.max_fnr)
+    shown, shown_most = shown_falsely(alarm)
     takes = "costs its group the first window alone"
-    if in_runs(query):
-        takes = f"takes one of the {query.aim.alarms} alarms of a run"
+    if in_runs(alarm):
+        takes = f"takes one of the {alarm.aim.alarms} alarms of a run"
     return (
-        f"hold {duration_words(query.hold_ms)}: an episode of up to {held_windows(query) + 1}"
+        f"hold {duration_words(alarm.hold_ms)}: an episode of up to {held_windows(alarm) + 1}"
         f" windows {takes}; of quiet windows, {false:.2g} fire by mistake where they are asked, and"
         f" {shown:.2g} are shown as firing ({shown_most:.2g} in the worst of them)"
     )

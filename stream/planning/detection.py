@@ -22,7 +22,7 @@ from operators.conditions.weights import Weight
 from operators.conditions.widths import Relative
 from operators.registry import mechanism_of
 from stream.decisions.mechanisms import operator_of, severity_chances
-from stream.model.queries import ALONE, AggregateSpec
+from stream.model.alarm import ALONE, AggregateSpec
 from stream.planning.tolerances import ADDED_UP
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Decider, Operator
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
 
 __all__ = ["DetectionCurve", "whole", "why_not"]
 
@@ -41,15 +41,15 @@ class DetectionCurve:
     """The law of one alarm, planned once and asked often.
 
     Args:
-        query: an alarm without a :func:`why_not`, decided by one count or sum.
+        alarm: an alarm without a :func:`why_not`, decided by one count or sum.
         steps: of the score of another alarm, which this one replaces.
         whole: of a severity level as an alarm of its own, the alarm whose law it has.
         number: of the level, from 0.
     """
 
-    query: Query
+    alarm: Alarm
     steps: int | None = None
-    whole: Query | None = None
+    whole: Alarm | None = None
     number: int = 0
     operator: Operator = field(init=False, repr=False)
     _known: dict[tuple[int, int], float] = field(default_factory=dict, init=False, repr=False)
@@ -60,21 +60,21 @@ class DetectionCurve:
         Raises:
             ConfigError: the alarm's aim cannot be kept.
         """
-        object.__setattr__(self, "operator", operator_of(self.whole or self.query))
+        object.__setattr__(self, "operator", operator_of(self.whole or self.alarm))
 
     def severities(self) -> Iterator[tuple[str, DetectionCurve]]:
         """Yield the law of every severity level by its name; itself of an alarm without."""
-        levels = self.query.aim.severities
+        levels = self.alarm.aim.severities
         for number, level in enumerate(levels):
             yield (
                 level.name,
-                DetectionCurve(self.query.at_severity(level.name), None, self.query, number),
+                DetectionCurve(self.alarm.at_severity(level.name), None, self.alarm, number),
             )
         if not levels:
             yield "", self
 
     @classmethod
-    def of(cls, query: Query) -> DetectionCurve:
+    def of(cls, alarm: Alarm) -> DetectionCurve:
         """Return the curve of any alarm that :func:`why_not` returns ``None`` for.
 
         Mechanisms decide a condition by its score, so where that has several aggregates, or one
@@ -83,9 +83,9 @@ class DetectionCurve:
         Raises:
             ConfigError: the alarm's aim cannot be kept.
         """
-        if mechanism_of(query.mechanism).conditions is None or _one_added(query):
-            return cls(query)
-        condition, aim = query.condition, query.aim
+        if mechanism_of(alarm.mechanism).conditions is None or _one_added(alarm):
+            return cls(alarm)
+        condition, aim = alarm.condition, alarm.aim
         turned = condition if aim.promise == "misses" else condition.negated
         steps = score_of(turned, aim.tolerances).steps
         # Two units a step: then every number of steps has a tolerance, odd or even.
@@ -93,7 +93,7 @@ class DetectionCurve:
         one_way = condition.monotone or condition.one_question
         test = Condition(Formula.parse("r"), {"r": atom}, (2,), monotone=one_way)
         alone = replace(
-            query,
+            alarm,
             aggregates=(AggregateSpec(Weight.SUM, granule=Fraction(1, 2)),),
             condition=test,
             aim=aim.widened((steps - 1,)),
@@ -110,13 +110,13 @@ class DetectionCurve:
         The largest, where a condition compares the aggregate several times; of a band, its
         half-width.
         """
-        query, band = self.query, self.query.band
+        alarm, band = self.alarm, self.alarm.band
         if band is not None:
             return band.half_widths
-        atoms = query.condition.atoms
+        atoms = alarm.condition.atoms
         levels = [
             atoms[name].thresholds - _is_after(text)
-            for name, text in zip(query.condition.formula.atoms, query.texts, strict=True)
+            for name, text in zip(alarm.condition.formula.atoms, alarm.texts, strict=True)
         ]
         highest: NDArray[np.int64] = np.max(levels, axis=0)
         return highest
@@ -124,22 +124,22 @@ class DetectionCurve:
     @property
     def _origins(self) -> NDArray[np.int64] | None:
         """Where each cell's distances begin, shape (cells,); nothing where these don't say all."""
-        band, atoms = self.query.band, self.query.condition.atoms
+        band, atoms = self.alarm.band, self.alarm.condition.atoms
         if band is not None:
             return None if isinstance(band.decider.tau, Relative) else band.references
-        alike = len(atoms) == 1 and not (self.whole or self.query).aim.severities
+        alike = len(atoms) == 1 and not (self.whole or self.alarm).aim.severities
         return next(iter(atoms.values())).thresholds if alike else None
 
     @property
     def unit(self) -> Fraction:
         """One unit of the statistic in the aggregate's own unit."""
-        return self.query.aggregates[0].per_unit
+        return self.alarm.aggregates[0].per_unit
 
     @property
     def references(self) -> NDArray[np.int64]:
         """The centre of every cell's band, shape (cells,), in granules; 0 without one."""
-        band = self.query.band
-        return np.zeros(len(self.query.counted), np.int64) if band is None else band.references
+        band = self.alarm.band
+        return np.zeros(len(self.alarm.counted), np.int64) if band is None else band.references
 
     def due(self, cell: int, granules: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Return at which aggregates a cell should fire.
@@ -148,7 +148,7 @@ class DetectionCurve:
             cell: which one.
             granules: shape (n,), int64.
         """
-        condition, band = self.query.condition, self.query.band
+        condition, band = self.alarm.condition, self.alarm.band
         if band is not None:
             distance = np.abs(granules - band.references[cell])
             return np.asarray(distance >= self.thresholds[cell], dtype=np.bool_)
@@ -194,7 +194,7 @@ class DetectionCurve:
 
         Of a quantifier, among those that decide its answers where all groups count the same.
         """
-        condition, cells = self.query.condition, np.arange(self.thresholds.size)
+        condition, cells = self.alarm.condition, np.arange(self.thresholds.size)
         if condition.members > 1:
             test = condition.test(condition.formula.literals[0])
             steps = test.quantise(np.zeros_like(cells)).reshape(-1, condition.members)
@@ -206,13 +206,13 @@ class DetectionCurve:
 
     def marks(self, cell: int) -> tuple[Fraction, ...]:
         """Return where a cell's condition changes, in the aggregate's own unit: as written."""
-        query, band = self.query, self.query.band
+        alarm, band = self.alarm, self.alarm.band
         if band is not None:
             around, tau = int(band.references[cell]), int(self.thresholds[cell])
             return (around - tau) * self.unit, (around + tau) * self.unit
         cuts = (
-            int(query.condition.atoms[name].thresholds[cell]) - _is_after(text)
-            for name, text in zip(query.condition.formula.atoms, query.texts, strict=True)
+            int(alarm.condition.atoms[name].thresholds[cell]) - _is_after(text)
+            for name, text in zip(alarm.condition.formula.atoms, alarm.texts, strict=True)
         )
         return tuple(dict.fromkeys(cut * self.unit for cut in cuts))
 
@@ -223,34 +223,34 @@ class DetectionCurve:
         return int(order[(order.size - 1) // 2])
 
 
-def why_not(query: Query) -> str | None:
+def why_not(alarm: Alarm) -> str | None:
     """Return why it is not known how likely an alarm fires; ``None`` where it is.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
     """
-    band = query.band
+    band = alarm.band
     if band is not None:
-        return _why_not_of(band.decider, query)
-    if mechanism_of(query.mechanism).first_phase:
-        if len(query.condition.channels) > 1:
-            return f"{query.mechanism} chooses between several noisy values"
-        if not _one_added(query):
+        return _why_not_of(band.decider, alarm)
+    if mechanism_of(alarm.mechanism).first_phase:
+        if len(alarm.condition.channels) > 1:
+            return f"{alarm.mechanism} chooses between several noisy values"
+        if not _one_added(alarm):
             return "it depends on how many values there are"
     return None
 
 
-def _one_added(query: Query) -> bool:
+def _one_added(alarm: Alarm) -> bool:
     """Return whether an alarm is about one count or sum."""
-    used = {atom.statistic for atom in query.condition.atoms.values()}
-    return len(used) == 1 and query.aggregates[used.pop()].kind in ADDED_UP
+    used = {atom.statistic for atom in alarm.condition.atoms.values()}
+    return len(used) == 1 and alarm.aggregates[used.pop()].kind in ADDED_UP
 
 
-def _why_not_of(decider: Decider, query: Query) -> str | None:
+def _why_not_of(decider: Decider, alarm: Alarm) -> str | None:
     """Return the same of a band."""
-    if query.reference is not None and isinstance(decider.tau, Relative):
+    if alarm.reference is not None and isinstance(decider.tau, Relative):
         return "how wide its band is follows from a reference that is counted"
-    if len(decider.statistics) > 1 or query.aggregates[0].kind not in ADDED_UP:
+    if len(decider.statistics) > 1 or alarm.aggregates[0].kind not in ADDED_UP:
         return f"{decider.name} evaluates more than one number"
     return None
 

@@ -56,15 +56,15 @@ def curve_drawing(utility: Utility) -> Drawing:
     marks = law.marks(cell)
     word = "threshold" if len(marks) == 1 else "edge"
     lines = [(float(mark), f"{word} {decimal(mark)}", "mark") for mark in marks]
-    if law.query.baseline is not None:
-        baseline = float(law.query.baseline[cell])
+    if law.alarm.baseline is not None:
+        baseline = float(law.alarm.baseline[cell])
         lines.append((baseline, f"baseline {baseline:g}", "baseline"))
     least, most = _span([at for at, _, _ in lines], around=len(marks) > 1)
     if law.steps is not None:
         least, most = -2 * law.steps, law.steps
     first, last = (whole(Fraction(each) / law.unit) for each in (least, most))
     step = max(1, -(-(last - first) // _POINTS))
-    wide = max(law.query.condition.sensitivities)
+    wide = max(law.alarm.condition.sensitivities)
     if wide < (last - first) / 20:  # whole steps: the law has one value on each
         step = wide * -(-step // wide)
     granules = np.arange(first, last + 1, step, dtype=np.int64)
@@ -80,7 +80,7 @@ def curve_drawing(utility: Utility) -> Drawing:
     pairs = zip(map(across, counts), chances, strict=True)
     against = "count" if law.steps is None else "score"
     return Drawing(
-        f"probability that {utility.query.id} fires, against the {against}",
+        f"probability that {utility.alarm.id} fires, against the {against}",
         " ".join(f"{x},{HEIGHT * (1 - chance):.1f}" for x, chance in pairs),
         tuple((across(at), text, kind) for at, text, kind in lines),
         (f"{counts[0]:.12g}", f"{counts[-1]:.12g}"),

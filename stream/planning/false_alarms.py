@@ -25,8 +25,8 @@ from stream.windows.cumulative import whole_windows
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
-    from stream.model.queries import Query
     from stream.planning.detection import DetectionCurve
     from stream.windows.calendars import Calendar
 
@@ -72,13 +72,13 @@ def false_alarms(law: DetectionCurve, budget: Budget) -> FalseAlarms | None:
         ``None`` where the alarm has no baseline, where no exact law is known, or where
         groups differ in more ways than are added up.
     """
-    query = law.query
-    if query.baseline is None or (alike := _alike(law, query.baseline)) is None:
+    alarm = law.alarm
+    if alarm.baseline is None or (alike := _alike(law, alarm.baseline)) is None:
         return None
     found: list[tuple[int, float]] = []
     varying: float | None = 0.0
     for cell, size in alike:
-        baseline = float(query.baseline[cell])
+        baseline = float(alarm.baseline[cell])
         granules = np.array([whole(baseline / law.unit)], np.int64)
         here = law.chances(cell, granules)
         if here is None:
@@ -86,8 +86,8 @@ def false_alarms(law: DetectionCurve, budget: Budget) -> FalseAlarms | None:
         found.append((size, 0.0 if law.due(cell, granules)[0] else float(here[0])))
         spread = _spread(law, cell, baseline)
         varying = None if varying is None or spread is None else varying + size * spread
-    windows = windows_in_a_week(query.calendar)
-    most = _most_alarms(query, budget, windows)
+    windows = windows_in_a_week(alarm.calendar)
+    most = _most_alarms(alarm, budget, windows)
     return FalseAlarms(
         windows=windows,
         week=min(most, windows * sum(size * falsely for size, falsely in found)),
@@ -119,7 +119,7 @@ def _alike(law: DetectionCurve, baseline: NDArray[np.float64]) -> list[tuple[int
                 law.thresholds.astype(np.float64),
                 law.references,
                 baseline,
-                *(level.distances for level in law.query.aim.severities),
+                *(level.distances for level in law.alarm.aim.severities),
             ]
         ),
         axis=1,
@@ -133,11 +133,11 @@ def _alike(law: DetectionCurve, baseline: NDArray[np.float64]) -> list[tuple[int
 
 def _spread(law: DetectionCurve, cell: int, baseline: float) -> float | None:
     """Return how likely a cell fires falsely whose count is Poisson about the baseline."""
-    if law.query.aggregates[0].kind not in _COUNTS or law.query.reference is not None:
+    if law.alarm.aggregates[0].kind not in _COUNTS or law.alarm.reference is not None:
         return None
     reach = _DEVIATIONS * math.sqrt(baseline) + _DEVIATIONS
     counts = np.arange(max(0, math.floor(baseline - reach)), math.ceil(baseline + reach) + 1)
-    collective = mechanism_of(law.query.mechanism).collective
+    collective = mechanism_of(law.alarm.mechanism).collective
     if counts.size > (_MOST_WALKED if collective else _MOST_COUNTS):
         return None
     logs = np.array(
@@ -150,14 +150,14 @@ def _spread(law: DetectionCurve, cell: int, baseline: float) -> float | None:
     return float(np.where(law.due(cell, counts), 0.0, chances) @ masses / masses.sum())
 
 
-def _most_alarms(query: Query, budget: Budget, windows: int) -> float:
+def _most_alarms(alarm: Alarm, budget: Budget, windows: int) -> float:
     """Return how often the SVT runs of a week may fire; no bound without runs.
 
     A run of early alarms is one group's in one window: it bounds nothing.
     """
-    if not in_runs(query):
+    if not in_runs(alarm):
         return math.inf
-    if not has_runs(query, budget):
-        return query.aim.alarms * windows
+    if not has_runs(alarm, budget):
+        return alarm.aim.alarms * windows
     periods = budget.periods.calendar if budget.periods is not None else None
-    return query.aim.alarms * (1 if periods is None else windows_in_a_week(periods) or 1)
+    return alarm.aim.alarms * (1 if periods is None else windows_in_a_week(periods) or 1)

@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accountant.budget.plan import AlarmPlan, ScopePlan
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms, Budget
-    from stream.model.queries import Query
     from stream.planning.detection import DetectionCurve
     from stream.planning.playing import Played
     from stream.planning.solver.solver import Solved
@@ -206,11 +206,11 @@ def _budget(plan: ScopePlan, alarms: Alarms, solved: Sequence[Solved]) -> Budget
     queries = [alarms.running[alarm.query] for alarm in plan.alarms]
     budget, terms, gaussian = alarms.budget, plan.terms, alarms.budget.gaussian
     whole, sums = played(plan, queries, budget), totals(plan, queries, budget)
-    by_name = {one.query.id: one for one in solved}
+    by_name = {one.alarm.id: one for one in solved}
     shown = tuple(
         _alarm(alarm, query, alarms, whole, by_name.get(query.id))
         for alarm, query in zip(plan.alarms, queries, strict=True)
-        if query.id in alarms.queries
+        if query.id in alarms.by_name
     )
     return BudgetFigures(
         budget=terms.scope,
@@ -235,30 +235,30 @@ def _budget(plan: ScopePlan, alarms: Alarms, solved: Sequence[Solved]) -> Budget
         year=None if sums is None else (_loss(sums.year_units), sums.periods_year),
         first_refused=None
         if (found := whole.refused) is None
-        else Refused(found.query, iso_utc(found.start_ms), sum(found.granted.values())),
+        else Refused(found.alarm, iso_utc(found.start_ms), sum(found.granted.values())),
         alarms=shown,
         unmet=tuple(
-            (one.query.id, tuple(change.text for change in one.changes))
+            (one.alarm.id, tuple(change.text for change in one.changes))
             for one in solved
-            if one.query.open and one.found is None and scope_of(one.query, alarms) == terms.scope
+            if one.alarm.open and one.found is None and scope_of(one.alarm, alarms) == terms.scope
         ),
     )
 
 
 def _alarm(
-    plan: AlarmPlan, query: Query, alarms: Alarms, whole: Played, solved: Solved | None
+    plan: AlarmPlan, alarm: Alarm, alarms: Alarms, whole: Played, solved: Solved | None
 ) -> AlarmFigures:
-    budget, utility = alarms.budget, utility_of(query, alarms.budget)
-    windows = whole.alarms.get(query.id)
-    false, baseline = utility.false, query.baseline
+    budget, utility = alarms.budget, utility_of(alarm, alarms.budget)
+    windows = whole.alarms.get(alarm.id)
+    false, baseline = utility.false, alarm.baseline
     paid = _loss(plan.worst_units) if plan.worst_units is not None else None
-    missed = run_outlook(query, budget).missed_given_no_alarm if in_runs(query) else None
-    rate = float(query.required_fnr or query.aim.max_fnr)
+    missed = run_outlook(alarm, budget).missed_given_no_alarm if in_runs(alarm) else None
+    rate = float(alarm.required_fnr or alarm.aim.max_fnr)
     steady = steadied(utility)
     return AlarmFigures(
-        alarm=query.id,
-        mechanism=query.mechanism,
-        tolerance=query.tolerance,
+        alarm=alarm.id,
+        mechanism=alarm.mechanism,
+        tolerance=alarm.tolerance,
         loss=float(plan.epsilon),
         lower_bound=plan.limit,
         per_person=paid,
@@ -270,24 +270,24 @@ def _alarm(
         baseline=None if baseline is None else (float(baseline.min()), float(baseline.max())),
         false_alarms=None if false is None else false.week,
         miss_rate=rate,
-        bounded_error="fnr" if query.aim.promise == "misses" else "fpr",
+        bounded_error="fnr" if alarm.aim.promise == "misses" else "fpr",
         miss_rate_given_no_alarm=missed if missed is not None and missed > _TWICE * rate else None,
-        delay_s=query.delay_ms / 1000,
-        episodes=_episodes(query, budget, solved),
-        alarms=query.aim.alarms if in_runs(query) else None,
+        delay_s=alarm.delay_ms / 1000,
+        episodes=_episodes(alarm, budget, solved),
+        alarms=alarm.aim.alarms if in_runs(alarm) else None,
         after_lifecycle=None if steady is None else (steady.fired_week, steady.missed),
         changes=() if solved is None or solved.found else tuple(c.text for c in solved.changes),
     )
 
 
-def _episodes(query: Query, budget: Budget, solved: Solved | None) -> int | None:
+def _episodes(alarm: Alarm, budget: Budget, solved: Solved | None) -> int | None:
     """Return how many episodes a period carries; ``None`` where all windows are decided."""
-    if not in_runs(query) or budget.unit is PrivacyUnit.EVENT:
+    if not in_runs(alarm) or budget.unit is PrivacyUnit.EVENT:
         return None
     found = None if solved is None else solved.found or solved.written
-    carried = query.aim.alarms if found is None or found.episodes is None else found.episodes
+    carried = alarm.aim.alarms if found is None or found.episodes is None else found.episodes
     # Without a hold an episode takes an alarm for every window that it lies in.
-    return carried if query.hold_ms else carried // query.calendar.overlap
+    return carried if alarm.hold_ms else carried // alarm.calendar.overlap
 
 
 def _detections(law: DetectionCurve) -> tuple[Detection, ...]:
@@ -301,7 +301,7 @@ def _detection(severity: str, law: DetectionCurve) -> Detection:
     written = 0.0 if law.steps is not None else threshold * unit
     if len(law.marks(cell)) > 1:
         return Detection(written, None, None, law.steps, severity)
-    condition = law.query.condition
+    condition = law.alarm.condition
     above = -1 if condition.formula.literals[0] not in condition.atoms else 1
 
     def chance(further: int) -> float:

@@ -48,12 +48,12 @@ def steadied(utility: Utility) -> Steadied | None:
     Args:
         utility: of the alarm.
     """
-    query = utility.query
-    terms, miss = query.lifecycle, float(query.aim.max_fnr)
+    alarm = utility.alarm
+    terms, miss = alarm.lifecycle, float(alarm.aim.max_fnr)
     if terms.every_window:
         return None
     # Evaluations of a window share noise, and no other window has any of it.
-    independent = not in_runs(query) and mechanism_of(query.mechanism).panes is None
+    independent = not in_runs(alarm) and mechanism_of(alarm.mechanism).panes is None
     # However windows depend on each other: so many misses on average, by Markov.
     missed = min(1.0, terms.among * miss / (terms.among - terms.needed + 1))
     if independent:
@@ -108,7 +108,7 @@ def firings(terms: Lifecycle, chance: float, windows: int) -> float | None:
 
 def _fired_week(utility: Utility, *, independent: bool) -> float | None:
     """Return how often an alarm fires falsely in a week at the baseline."""
-    terms, baseline = utility.query.lifecycle, utility.false
+    terms, baseline = utility.alarm.lifecycle, utility.false
     if baseline is None:
         return None
     if not independent:

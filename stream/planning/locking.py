@@ -86,19 +86,19 @@ def changes(before: Lock, after: Lock) -> Iterator[str]:
 def _resolved(path: Path, kept: Mapping[str, Locked], before: Lock) -> Resolved:
     report = examine(path, environ=os.environ, lock=replace(before, entries=kept))
     alarms = report.alarms
-    solved = () if alarms is None else tuple(one for one in solve(alarms) if one.query.open)
+    solved = () if alarms is None else tuple(one for one in solve(alarms) if one.alarm.open)
     if alarms is None or any(one.found is None for one in solved):
         return Resolved(report, solved, before, before)
-    new = {one.query.id: one.found for one in solved if one.found is not None}
+    new = {one.alarm.id: one.found for one in solved if one.found is not None}
     entries = {}
-    for name in sorted({*new, *(name for name in alarms.queries if name in kept)}):
+    for name in sorted({*new, *(name for name in alarms.by_name if name in kept)}):
         entries[name] = kept[name] if name not in new else _entry(new[name], alarms)
     return Resolved(report, solved, before, replace(before, entries=entries))
 
 
 def _entry(found: Candidate, alarms: Alarms) -> Locked:
     """Return the entry of an alarm: what to write, and what it costs and does then."""
-    asked = alarms.open[found.query.id]
+    asked = alarms.open[found.alarm.id]
     return Locked(digest_of(asked, alarms.budget), found.keys, version("tocsin"), _figures(found))
 
 
@@ -114,7 +114,7 @@ def _figures(found: Candidate) -> dict[str, str]:
         figures["false_alarms"] = f"{found.false:.3g} per {tolerated.span} at the baseline"
     figures["episodes"] = "all"
     if found.episodes is not None:
-        most = found.query.aim.alarms
+        most = found.alarm.aim.alarms
         figures["episodes"] = f"{found.episodes} a period; after {most} alarms none until it ends"
     return figures
 

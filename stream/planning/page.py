@@ -32,8 +32,8 @@ def plan_page(alarms: Alarms, budgets: Sequence[BudgetFigures]) -> str:
         lines=list(plan_lines(budgets)),
         alarms=[
             {
-                "name": one.query.id,
-                "sql": one.query.sql.strip(),
+                "name": one.alarm.id,
+                "sql": one.alarm.sql.strip(),
                 "drawing": None if one.law is None else curve_drawing(one),
                 "why_not": one.why_not,
             }

@@ -20,8 +20,8 @@ from stream.windows.cumulative import whole_windows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
-    from stream.model.queries import Query
 
 __all__ = ["PaneShare", "pane_shares"]
 
@@ -33,7 +33,7 @@ class PaneShare:
     """Alarms over the same panes.
 
     Args:
-        panes: the query that counts and pays for them.
+        panes: the alarm that counts and pays for them.
         alarms: the names of the alarms, in the order of the file.
         units: what a privacy unit loses, in loss units: an event by the one pane that it lies in,
             a person by all panes of a budget period (of a year, where there is no end of it).
@@ -48,25 +48,25 @@ class PaneShare:
     text: str
 
 
-def pane_shares(queries: Sequence[Query], budget: Budget) -> tuple[PaneShare, ...]:
-    """Return what is shared among the queries of one budget, in their order.
+def pane_shares(alarms: Sequence[Alarm], budget: Budget) -> tuple[PaneShare, ...]:
+    """Return what is shared among the alarms of one budget, in their order.
 
     Args:
-        queries: all that draw on it.
+        alarms: all that draw on it.
         budget: unit, periods and caps.
 
     Raises:
         ConfigError: an aim that cannot be kept.
     """
-    known = {query.id: query for query in queries}
+    known = {alarm.id: alarm for alarm in alarms}
     return tuple(
-        _share(query, [known[name] for name in query.readers], budget)
-        for query in queries
-        if query.readers
+        _share(alarm, [known[name] for name in alarm.readers], budget)
+        for alarm in alarms
+        if alarm.readers
     )
 
 
-def _share(panes: Query, readers: Sequence[Query], budget: Budget) -> PaneShare:
+def _share(panes: Alarm, readers: Sequence[Alarm], budget: Budget) -> PaneShare:
     units = to_loss_units(as_charged(panes, price_of(panes)).epsilon) * _counted(panes, budget)
     apart = sum(_apart(one, budget) for one in readers)
     names = tuple(one.id for one in readers)
@@ -79,25 +79,25 @@ def _share(panes: Query, readers: Sequence[Query], budget: Budget) -> PaneShare:
     return PaneShare(panes.id, names, units, apart, text + "".join(map(_released, readers)))
 
 
-def _apart(query: Query, budget: Budget) -> int:
+def _apart(alarm: Alarm, budget: Budget) -> int:
     """Return what a unit would lose by an alarm whose windows are each decided alone."""
-    epsilon = DEFAULT.price(query.condition, query.aim).epsilon
+    epsilon = DEFAULT.price(alarm.condition, alarm.aim).epsilon
     calendar = whole_windows(
-        query.calendar
+        alarm.calendar
     )  # an evaluation at every step is priced for all of them
-    alone = replace(query, panes="", mechanism=DEFAULT.name, calendar=calendar)
+    alone = replace(alarm, panes="", mechanism=DEFAULT.name, calendar=calendar)
     return to_loss_units(epsilon) * _counted(alone, budget)
 
 
-def _counted(query: Query, budget: Budget) -> int:
+def _counted(alarm: Alarm, budget: Budget) -> int:
     """Return in how many cells a unit is counted at most, over the windows that add up."""
-    return _windows(query, budget) * cells_per_unit(query, budget)
+    return _windows(alarm, budget) * cells_per_unit(alarm, budget)
 
 
-def _windows(query: Query, budget: Budget) -> int:
+def _windows(alarm: Alarm, budget: Budget) -> int:
     if budget.unit is PrivacyUnit.EVENT:
-        return query.calendar.charged
-    return int(_periods(budget).charged(query.calendar, budget, query).max())
+        return alarm.calendar.charged
+    return int(_periods(budget).charged(alarm.calendar, budget, alarm).max())
 
 
 def _periods(budget: Budget) -> PeriodTable:
@@ -107,22 +107,22 @@ def _periods(budget: Budget) -> PeriodTable:
     return PeriodTable(FixedCalendar(_YEAR_MS, _YEAR_MS), ends_ms - _YEAR_MS, ends_ms)
 
 
-def _pays(query: Query, budget: Budget) -> str:
+def _pays(alarm: Alarm, budget: Budget) -> str:
     """Return who pays for what, with a field for how much."""
     if budget.unit is PrivacyUnit.EVENT:
         return "an event pays {}, once"
-    windows = _windows(query, budget)
+    windows = _windows(alarm, budget)
     panes = "one pane" if windows == 1 else f"{windows} panes"
     return f"a person pays {{}} for {panes} of a {'period' if periods_of(budget) else 'year'}"
 
 
-def _released(query: Query) -> str:
+def _released(alarm: Alarm) -> str:
     """Return how accurate the noisy counts of an alarm are; nothing where it releases none."""
-    operator = panes_of(query)
-    if operator is None or not query.releases_counts:
+    operator = panes_of(alarm)
+    if operator is None or not alarm.releases_counts:
         return ""
-    deviation = deviation_of(query, operator, query.aim.panes)
+    deviation = deviation_of(alarm, operator, alarm.aim.panes)
     return (
-        f"; the noisy counts of {query.id} leave for nothing more, with a standard deviation of"
+        f"; the noisy counts of {alarm.id} leave for nothing more, with a standard deviation of"
         f" {deviation:.3g}"
     )

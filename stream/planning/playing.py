@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from accountant.budget.filter import BudgetFilter
     from accountant.budget.plan import BudgetPlan, ScopePlan
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms, Budget
-    from stream.model.queries import Query
     from stream.planning.series import Series
     from stream.windows.calendars import Calendar
 
@@ -69,12 +69,12 @@ class Refusal:
     """The first window that the filter refuses.
 
     Args:
-        query: its alarm.
+        alarm: its alarm.
         start_ms: its start.
         granted: windows granted before it, by alarm.
     """
 
-    query: str
+    alarm: str
     start_ms: int
     granted: Mapping[str, int]
 
@@ -103,20 +103,20 @@ class Played:
         return {name: one for name, one in self.alarms.items() if one.granted < one.asked}
 
 
-def played(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Played:
+def played(plan: ScopePlan, alarms: Sequence[Alarm], budget: Budget) -> Played:
     """Play a budget's period.
 
     Args:
         plan: of the budget.
-        queries: its alarms, in the plan's order.
+        alarms: its alarms, in the plan's order.
         budget: its unit, periods and caps.
     """
     units = {alarm.query: to_loss_units(alarm.epsilon) for alarm in plan.alarms}
-    spans, judge = Spans(queries, units, budget), fresh_filter(budget, queries)
+    spans, judge = Spans(alarms, units, budget), fresh_filter(budget, alarms)
     fits = plan.fits and plan.worst_units is not None
     if budget.unit is PrivacyUnit.EVENT:
         since_ms, until_ms = spans.span(WEEK_MS)
-        overlapping = sum(query.calendar.charged for query in queries)
+        overlapping = sum(query.calendar.charged for query in alarms)
         most = min(_EVENT_STEPS, max(_FEWEST_STEPS, _EVENT_LOOKS // overlapping))
         play = _Play(judge, spans.inside(since_ms, until_ms), (), (since_ms, until_ms), until_ms)
         return play.all_granted() if fits else play.run(most)
@@ -133,10 +133,10 @@ def played(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Played:
             series = spans.touching(table.calendar, starts[0], until_ms)
     last_ms = until_ms
     if table is not None:  # those that begin in the period
-        last_ms += max(query.calendar.longest_ms for query in queries)
+        last_ms += max(query.calendar.longest_ms for query in alarms)
     play = _Play(judge, series, starts, (since_ms, until_ms), last_ms)
     found = play.all_granted() if fits else play.run(MOST_STEPS)
-    endless = table is None and not all(query.feed.history for query in queries)
+    endless = table is None and not all(query.feed.history for query in alarms)
     return replace(found, alarms={}) if endless else found
 
 
@@ -184,7 +184,7 @@ class _Play:
         self._starts = starts
         self._since_ms, self._until_ms = counted_ms
         self._last_ms = last_ms
-        self._asked = dict.fromkeys((one.query.id for one in series), 0)
+        self._asked = dict.fromkeys((one.alarm.id for one in series), 0)
         self._granted = dict(self._asked)
         self._runs: dict[str, tuple[int, ...]] = {}
         self._refused: Refusal | None = None
@@ -193,7 +193,7 @@ class _Play:
         """Return what becomes of windows of which none is ever refused."""
         for one in self._series:
             stop = min(one.stop, one.windows.first_ending_after(self._until_ms))
-            self._asked[one.query.id] = one.windows.between(one.first, stop)
+            self._asked[one.alarm.id] = one.windows.between(one.first, stop)
         self._granted = dict(self._asked)
         return self._played(self._until_ms, whole=True)
 
@@ -210,7 +210,7 @@ class _Play:
                 break
             key, at, index = following[0]
             one = self._series[at]
-            index = one.query.calendar.next_active(max(index + 1, self._ask(one, key, index)))
+            index = one.alarm.calendar.next_active(max(index + 1, self._ask(one, key, index)))
             after = one.key_of(index) if index < one.stop else None
             if after is None or after.end_ms > self._last_ms:
                 heappop(following)
@@ -222,7 +222,7 @@ class _Play:
 
     def _first(self, one: Series) -> int:
         """Return the first window that is asked for."""
-        calendar = one.query.calendar
+        calendar = one.alarm.calendar
         first = max(one.first, calendar.first_starting_at(self._starts[0])) if self._starts else 0
         return calendar.next_active(max(one.first, first))
 

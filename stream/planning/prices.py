@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from accountant.loss.gaussian import Gaussian
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
 
 __all__ = ["PriceSetter", "price_setter"]
 
@@ -61,28 +61,28 @@ class PriceSetter:
         return f"{text}: with {wider} it would be {loss}"
 
 
-def price_setter(query: Query, gaussian: Gaussian | None) -> PriceSetter | None:
+def price_setter(alarm: Alarm, gaussian: Gaussian | None) -> PriceSetter | None:
     """Return which comparisons of an alarm set its price; ``None`` where there is one, or none.
 
     Mechanisms that add up a loss for every comparison have a price that all of them set.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
         gaussian: of its budget.
     """
-    condition, tolerances = query.condition, list(query.aim.tolerances)
+    condition, tolerances = alarm.condition, list(alarm.aim.tolerances)
     names = condition.formula.atoms
     literals = [one for one in condition.formula.literals if atom_of(one) not in condition.guards]
-    mechanism = mechanism_of(query.mechanism)
+    mechanism = mechanism_of(alarm.mechanism)
     if len(literals) < 2 or mechanism.conditions is None or mechanism.first_phase:
         return None
-    if query.aim.promise != "misses":
+    if alarm.aim.promise != "misses":
         condition = condition.negated
     steps = {
         name: condition.test(name).steps(tolerances[names.index(name)])
         for name in map(atom_of, literals)
     }
-    score = score_of(condition, query.aim.tolerances)
+    score = score_of(condition, alarm.aim.tolerances)
     sets, least = [atom_of(score.decisive)], score.steps
     own = steps[sets[0]]
     target = min((each for each in steps.values() if each > own), default=own + 1)
@@ -99,18 +99,18 @@ def price_setter(query: Query, gaussian: Gaussian | None) -> PriceSetter | None:
     wider = None
     if target in steps.values():
         wider = tuple(
-            min(each, highest_tolerance(query, name)) if name in sets else each
+            min(each, highest_tolerance(alarm, name)) if name in sets else each
             for name, each in zip(names, tolerances, strict=True)
         )
-    return _text(query, gaussian, sets, wider)
+    return _text(alarm, gaussian, sets, wider)
 
 
 def _text(
-    query: Query, gaussian: Gaussian | None, sets: Sequence[str], wider: Sequence[int] | None
+    alarm: Alarm, gaussian: Gaussian | None, sets: Sequence[str], wider: Sequence[int] | None
 ) -> PriceSetter:
-    names, condition = query.condition.formula.atoms, query.condition
+    names, condition = alarm.condition.formula.atoms, alarm.condition
     places = [names.index(name) for name in sets]
-    per_unit = [query.aggregates[condition.atoms[name].statistic].per_unit for name in sets]
+    per_unit = [alarm.aggregates[condition.atoms[name].statistic].per_unit for name in sets]
 
     def written(tolerances: Sequence[int]) -> tuple[Fraction, ...]:
         return tuple(tolerances[at] * unit for at, unit in zip(places, per_unit, strict=True))
@@ -118,14 +118,14 @@ def _text(
     epsilon = None
     if wider is not None:
         try:
-            found = price_of(query, aim_with(query, wider))
+            found = price_of(alarm, aim_with(alarm, wider))
         except ConfigError:  # more steps than are planned for
-            found = price_of(query)
-        if found.epsilon < price_of(query).epsilon:
-            epsilon = as_charged(query, found).epsilon
+            found = price_of(alarm)
+        if found.epsilon < price_of(alarm).epsilon:
+            epsilon = as_charged(alarm, found).epsilon
     return PriceSetter(
-        comparisons=tuple(query.texts[at] for at in places),
-        tolerances=written(query.aim.tolerances),
+        comparisons=tuple(alarm.texts[at] for at in places),
+        tolerances=written(alarm.aim.tolerances),
         wider=() if wider is None or epsilon is None else written(wider),
         epsilon=epsilon,
         gaussian=gaussian,

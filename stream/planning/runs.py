@@ -20,8 +20,8 @@ from stream.planning.occupancy import ActiveWindows
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
-    from stream.model.queries import Query
 
 __all__ = ["RunOutlook", "run_outlook"]
 
@@ -64,24 +64,24 @@ class RunOutlook:
     missed_given_no_alarm: float | None = None
 
 
-def run_outlook(query: Query, budget: Budget) -> RunOutlook:
+def run_outlook(alarm: Alarm, budget: Budget) -> RunOutlook:
     """Return what the SVT runs of an alarm do.
 
     Args:
-        query: the alarm, of a mechanism with runs.
+        alarm: the alarm, of a mechanism with runs.
         budget: unit, periods and caps.
 
     Raises:
         ConfigError: its aim cannot be kept.
         ValueError: it has no runs.
     """
-    run, step = run_of(query), _step(query)
+    run, step = run_of(alarm), _step(alarm)
     if run is None:
         raise ValueError("only a mechanism with runs has an outlook on them")
-    looked, windows = run.outlook, _most_windows(query, budget)
-    alone = price(DEFAULT.name, query.condition, query.aim)
-    reached = query.calendar.charged if budget.unit is PrivacyUnit.EVENT else windows
-    per_window = cells_per_unit(replace(query, mechanism=DEFAULT.name), budget)
+    looked, windows = run.outlook, _most_windows(alarm, budget)
+    alone = price(DEFAULT.name, alarm.condition, alarm.aim)
+    reached = alarm.calendar.charged if budget.unit is PrivacyUnit.EVENT else windows
+    per_window = cells_per_unit(replace(alarm, mechanism=DEFAULT.name), budget)
     each = per_window * to_loss_units(alone.epsilon)
     found = RunOutlook(
         alarms=looked.alarms,
@@ -93,7 +93,7 @@ def run_outlook(query: Query, budget: Budget) -> RunOutlook:
     )
     if windows is None:
         return found
-    cells = windows * len(query.domain)
+    cells = windows * len(alarm.domain)
     return replace(
         found,
         queries=cells * looked.questions,
@@ -102,20 +102,20 @@ def run_outlook(query: Query, budget: Budget) -> RunOutlook:
     )
 
 
-def _step(query: Query) -> Fraction:
+def _step(alarm: Alarm) -> Fraction:
     """Return what one step is of the comparison that sets the price, in the tolerance's unit."""
-    name = atom_of(score_of(query.condition, query.aim.tolerances).decisive)
-    statistic = query.aggregates[query.condition.atoms[name].statistic]
-    return query.condition.sensitivity_of(name) * statistic.per_unit
+    name = atom_of(score_of(alarm.condition, alarm.aim.tolerances).decisive)
+    statistic = alarm.aggregates[alarm.condition.atoms[name].statistic]
+    return alarm.condition.sensitivity_of(name) * statistic.per_unit
 
 
-def _most_windows(query: Query, budget: Budget) -> int | None:
+def _most_windows(alarm: Alarm, budget: Budget) -> int | None:
     """Return the windows of the fullest period, or of a lifetime's declared history."""
     if (table := periods_of(budget)) is not None:
-        return int(table.windows(query.calendar).max())
-    if budget.periods is None or query.feed.history is None:
+        return int(table.windows(alarm.calendar).max())
+    if budget.periods is None or alarm.feed.history is None:
         return None
-    from_ms, until_ms = query.feed.history
-    windows = ActiveWindows(query.calendar, from_ms, until_ms)
-    first = query.calendar.first_starting_at(from_ms)
+    from_ms, until_ms = alarm.feed.history
+    windows = ActiveWindows(alarm.calendar, from_ms, until_ms)
+    first = alarm.calendar.first_starting_at(from_ms)
     return windows.between(first, windows.first_ending_after(until_ms))

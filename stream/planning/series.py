@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.regions.shapes import Shape
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
-    from stream.model.queries import Query
     from stream.planning.budget import PeriodTable
     from stream.windows.calendars import Calendar
 
@@ -35,7 +35,7 @@ class Series:
     """The windows of one alarm that are walked.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
         charge: what each costs, or a whole run; its window is a placeholder.
         shape: which rows they cover.
         windows: counts them.
@@ -44,7 +44,7 @@ class Series:
         openers: numbers of those that open a run, ascending; ``None`` where each is charged.
     """
 
-    query: Query
+    alarm: Alarm
     charge: Charge
     shape: Shape
     windows: ActiveWindows
@@ -55,12 +55,12 @@ class Series:
     @property
     def begins_ms(self) -> int:
         """Start of the first one."""
-        return self.query.calendar.bounds(self.first)[0]
+        return self.alarm.calendar.bounds(self.first)[0]
 
     def key_of(self, index: int) -> WindowKey:
         """Return a window's sort key."""
-        start_ms, end_ms = self.query.calendar.bounds(index)
-        return WindowKey(end_ms=end_ms, query=self.query.id, start_ms=start_ms)
+        start_ms, end_ms = self.alarm.calendar.bounds(index)
+        return WindowKey(end_ms=end_ms, query=self.alarm.id, start_ms=start_ms)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,67 +68,67 @@ class Spans:
     """Which windows there are, and what each costs.
 
     Args:
-        queries: the alarms of one budget.
+        alarms: the alarms of one budget.
         units: loss of one cell, by alarm, in loss units.
         budget: its unit, periods and caps.
     """
 
-    queries: Sequence[Query]
+    alarms: Sequence[Alarm]
     units: Mapping[str, int]
     budget: Budget
 
     def inside(self, since_ms: int, until_ms: int) -> list[Series]:
         """Return the windows that lie in a span, and in their feed's history if all have one."""
         found: list[Series] = []
-        for query in self.queries:
-            history = query.feed.history if self._all_replayed else None
+        for alarm in self.alarms:
+            history = alarm.feed.history if self._all_replayed else None
             from_ms, end_ms = history or (since_ms, until_ms)
-            windows = ActiveWindows(query.calendar, from_ms, end_ms)
-            first = query.calendar.first_starting_at(from_ms)
+            windows = ActiveWindows(alarm.calendar, from_ms, end_ms)
+            first = alarm.calendar.first_starting_at(from_ms)
             stop = max(first, windows.first_ending_after(end_ms))
             # Without periods all windows are one run.
-            breaks = np.zeros(0, np.int64) if has_runs(query, self.budget) else None
-            found.append(self._series(query, windows, first, stop, breaks))
+            breaks = np.zeros(0, np.int64) if has_runs(alarm, self.budget) else None
+            found.append(self._series(alarm, windows, first, stop, breaks))
         return found
 
     def touching(self, periods: Calendar, since_ms: int, until_ms: int) -> list[Series]:
         """Return the windows that touch a period."""
         found: list[Series] = []
-        for query in self.queries:
-            windows = ActiveWindows(query.calendar, since_ms, until_ms)
-            stop = query.calendar.first_starting_at(until_ms)
+        for alarm in self.alarms:
+            windows = ActiveWindows(alarm.calendar, since_ms, until_ms)
+            stop = alarm.calendar.first_starting_at(until_ms)
             first = windows.first_ending_after(since_ms)
             breaks = None
-            if has_runs(query, self.budget):
-                breaks = run_breaks(query.calendar, periods, since_ms, until_ms)
-            found.append(self._series(query, windows, first, max(first, stop), breaks))
+            if has_runs(alarm, self.budget):
+                breaks = run_breaks(alarm.calendar, periods, since_ms, until_ms)
+            found.append(self._series(alarm, windows, first, max(first, stop), breaks))
         return found
 
     def span(self, length_ms: int) -> tuple[int, int]:
         """Return where a walk without periods begins and ends."""
-        histories = [query.feed.history for query in self.queries if query.feed.history]
+        histories = [alarm.feed.history for alarm in self.alarms if alarm.feed.history]
         if not self._all_replayed:
             return REFERENCE_MS, REFERENCE_MS + length_ms
         return min(one[0] for one in histories), max(one[1] for one in histories)
 
     def dearest_period(self, table: PeriodTable) -> tuple[int, int]:
         """Return the first period that costs a person most."""
-        at = int(table.losses(self.queries, self.units, self.budget).argmax())
+        at = int(table.losses(self.alarms, self.units, self.budget).argmax())
         return int(table.starts_ms[at]), int(table.ends_ms[at])
 
     @property
     def _all_replayed(self) -> bool:
-        return all(query.feed.history is not None for query in self.queries)
+        return all(alarm.feed.history is not None for alarm in self.alarms)
 
     def _series(
         self,
-        query: Query,
+        alarm: Alarm,
         windows: ActiveWindows,
         first: int,
         stop: int,
         breaks: NDArray[np.int64] | None,
     ) -> Series:
-        key = WindowKey(end_ms=1, query=query.id, start_ms=0)
-        charge = charge_of(query, self.budget, key, self.units[query.id])
+        key = WindowKey(end_ms=1, query=alarm.id, start_ms=0)
+        charge = charge_of(alarm, self.budget, key, self.units[alarm.id])
         openers = None if breaks is None else windows.openers(breaks, first, stop)
-        return Series(query, charge, shape_of(query), windows, first, stop, openers)
+        return Series(alarm, charge, shape_of(alarm), windows, first, stop, openers)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.budget.plan import ScopePlan
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
-    from stream.model.queries import Query
     from stream.planning.budget import PeriodTable
 
 __all__ = ["Totals", "period_losses", "totals"]
@@ -47,7 +47,7 @@ class Totals:
 
 
 def period_losses(
-    table: PeriodTable, plan: ScopePlan, queries: Sequence[Query], budget: Budget
+    table: PeriodTable, plan: ScopePlan, alarms: Sequence[Alarm], budget: Budget
 ) -> NDArray[np.float64]:
     """Return what each period may cost one person, in loss units, as shape (n,).
 
@@ -57,15 +57,15 @@ def period_losses(
     Args:
         table: the periods.
         plan: of one budget.
-        queries: the alarms on it.
+        alarms: the alarms on it.
         budget: unit and contribution bounds.
     """
     units = {alarm.query: to_loss_units(alarm.epsilon) for alarm in plan.alarms}
-    losses = table.losses(queries, units, budget).astype(np.float64)
+    losses = table.losses(alarms, units, budget).astype(np.float64)
     return np.minimum(losses, plan.terms.epsilon_max_units)
 
 
-def totals(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Totals | None:
+def totals(plan: ScopePlan, alarms: Sequence[Alarm], budget: Budget) -> Totals | None:
     """Add up what the periods of a week and of a year may cost one person.
 
     Looked at are the periods of the plan; where they are over before a year is, what they come to
@@ -73,7 +73,7 @@ def totals(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Totals 
 
     Args:
         plan: of one budget.
-        queries: the alarms on it.
+        alarms: the alarms on it.
         budget: unit and periods.
 
     Returns:
@@ -83,7 +83,7 @@ def totals(plan: ScopePlan, queries: Sequence[Query], budget: Budget) -> Totals 
     table = periods_of(budget)
     if table is None:
         return None
-    losses = period_losses(table, plan, queries, budget)
+    losses = period_losses(table, plan, alarms, budget)
     (week_units, week), (year_units, year) = (_fullest(table, losses, days) for days in (7, 365))
     return Totals(week, year, week_units, year_units)
 

@@ -10,8 +10,8 @@ from stream.planning.detection import DetectionCurve, why_not
 from stream.planning.false_alarms import false_alarms
 
 if TYPE_CHECKING:
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms, Budget
-    from stream.model.queries import Query
     from stream.planning.false_alarms import FalseAlarms
 
 __all__ = ["Utility", "utilities", "utility_of"]
@@ -22,13 +22,13 @@ class Utility:
     """The utility of one alarm.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
         why_not: why it is not known how likely it fires.
         false: how often it fires falsely; ``None`` without a baseline.
         law: how likely it fires; ``None`` where that is not known.
     """
 
-    query: Query
+    alarm: Alarm
     why_not: str | None = None
     false: FalseAlarms | None = None
     law: DetectionCurve | None = None
@@ -40,19 +40,19 @@ def utilities(alarms: Alarms) -> tuple[Utility, ...]:
     Raises:
         ConfigError: an aim that cannot be kept.
     """
-    return tuple(utility_of(query, alarms.budget) for query in alarms.queries.values())
+    return tuple(utility_of(alarm, alarms.budget) for alarm in alarms.by_name.values())
 
 
-def utility_of(query: Query, budget: Budget) -> Utility:
+def utility_of(alarm: Alarm, budget: Budget) -> Utility:
     """Return the utility of one alarm.
 
     Raises:
         ConfigError: its aim cannot be kept.
     """
-    reason = why_not(query)
+    reason = why_not(alarm)
     if reason is not None:
-        return Utility(query, why_not=reason)
-    law = DetectionCurve.of(query)
+        return Utility(alarm, why_not=reason)
+    law = DetectionCurve.of(alarm)
     if law.at(law.median_cell, [Fraction(0)]) is None:
-        return Utility(query, why_not="its condition has too many outcomes to add up")
-    return Utility(query, false=false_alarms(law, budget), law=law)
+        return Utility(alarm, why_not="its condition has too many outcomes to add up")
+    return Utility(alarm, false=false_alarms(law, budget), law=law)

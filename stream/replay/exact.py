@@ -80,7 +80,7 @@ def count_windows(
         DataError: a file is not what its feed declares.
     """
     alarms = each_for_itself(alarms)
-    keys = {q.id: list(islice(windows_of(q), limit)) for q in alarms.queries.values()}
+    keys = {q.id: list(islice(windows_of(q), limit)) for q in alarms.by_name.values()}
     for name, found in keys.items():
         if not found:
             raise ConfigError(
@@ -101,19 +101,19 @@ def count_windows(
         )
     arrived: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
     for key in sorted(key for found in keys.values() for key in found):
-        query = alarms.queries[key.query]
-        for feed in feeds_of(query):
+        alarm = alarms.by_name[key.query]
+        for feed in feeds_of(alarm):
             read_until(key, lanes[feed.name], arrived)
         counted = arrived.pop(key)
-        partials, cells = WindowPartials.of(counted), len(query.counted)
-        banded = mechanism_of(query.mechanism).bands is not None
-        references = band_of(query).references if banded else None
-        if query.reference is not None:
-            rows = len(query.reference.aggregates)
-            references = references_of(query, statistics_of(partials.reference, rows, cells))
+        partials, cells = WindowPartials.of(counted), len(alarm.counted)
+        banded = mechanism_of(alarm.mechanism).bands is not None
+        references = band_of(alarm).references if banded else None
+        if alarm.reference is not None:
+            rows = len(alarm.reference.aggregates)
+            references = references_of(alarm, statistics_of(partials.reference, rows, cells))
         yield CountedWindow(
             key=key,
-            statistics=statistics_of(partials.own, query.condition.statistics, cells),
+            statistics=statistics_of(partials.own, alarm.condition.statistics, cells),
             references=references,
             complete=all(one.complete for one in counted),
             capped=capped.pop(key, Capped()),
@@ -132,14 +132,14 @@ def spanning(alarms: Alarms, since_ms: int | None, until_ms: int | None) -> Alar
         ConfigError: a feed that an alarm watches declares no history, and one of the two is
             missing; or nothing lies between them.
     """
-    watched = {query.feed.name: query.feed for query in alarms.queries.values()}
+    watched = {alarm.feed.name: alarm.feed for alarm in alarms.by_name.values()}
     feeds = {name: _spanning(feed, since_ms, until_ms) for name, feed in watched.items()}
     return replace(
         alarms,
         feeds={**alarms.feeds, **feeds},
-        queries={
-            query.id: replace(query, feed=feeds[query.feed.name])
-            for query in alarms.queries.values()
+        by_name={
+            alarm.id: replace(alarm, feed=feeds[alarm.feed.name])
+            for alarm in alarms.by_name.values()
         },
     )
 

@@ -15,8 +15,8 @@ from stream.windows.shown import moment_text
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
+    from stream.model.alarm import Alarm
     from stream.model.feeds import Feed, Field
-    from stream.model.queries import Query
 
 __all__ = ["REMEDIES", "passed_by", "shown", "why"]
 
@@ -59,7 +59,7 @@ def why(
     reason: str,
     values: Mapping[str, object] | str,
     feed: Feed,
-    queries: Sequence[Query],
+    alarms: Sequence[Alarm],
     *,
     text: bool,
 ) -> str:
@@ -69,7 +69,7 @@ def why(
         reason: why it was dropped.
         values: the row, as its file has it.
         feed: what it is declared to be.
-        queries: what is counted on the feed.
+        alarms: what is counted on the feed.
         text: the values are cells of CSV.
     """
     if isinstance(values, str):
@@ -77,7 +77,7 @@ def why(
     if reason == "missing_field":
         found = _missing(values, feed)
     elif reason == "out_of_domain":
-        found = _unknown(values, feed, queries)
+        found = _unknown(values, feed, alarms)
     else:
         found = _unfit(reason, values, feed, text=text)
     return "; ".join(found) or shown(dict(values))
@@ -129,10 +129,10 @@ def _missing(values: Mapping[str, object], feed: Feed) -> Iterable[str]:
             yield f"no `{name}`" + (f"; is it `{near}`?" if near else "")
 
 
-def _unknown(values: Mapping[str, object], feed: Feed, queries: Sequence[Query]) -> Iterable[str]:
+def _unknown(values: Mapping[str, object], feed: Feed, alarms: Sequence[Alarm]) -> Iterable[str]:
     told: dict[str, None] = {}
-    for query in queries:
-        for name, known in zip(query.counted.fields, query.counted.values, strict=True):
+    for alarm in alarms:
+        for name, known in zip(alarm.counted.fields, alarm.counted.values, strict=True):
             value = values.get(name)
             written = str(value).lower() if isinstance(value, bool) else str(value)
             if value is None:

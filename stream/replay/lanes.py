@@ -156,7 +156,7 @@ class FileSource:
 
         Args:
             make: returns the reader of a partition, of so many; not begun.
-            cursors: per query id the start (ms) of its oldest undecided window.
+            cursors: per alarm id the start (ms) of its oldest undecided window.
             last_cut_ms: cut of the last window that will be asked for; reading ends there.
 
         Raises:

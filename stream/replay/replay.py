@@ -1,7 +1,7 @@
 """The embedded shell: the same core over files, without a broker.
 
 Files are pulled, not pushed: windows are decided in the order in which requests are served (window
-end, then query id), and a feed is read on just until the next window in that order is complete.
+end, then alarm id), and a feed is read on just until the next window in that order is complete.
 Which windows there are follows from the public ``history`` of the feeds and never from the files
 (promise 5); windows without events are decided like all others.
 
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
     from accountant.records import Partial, StoredDecision
     from stream.decisions.steps import StepHook
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
     from stream.model.feeds import Feed
-    from stream.model.queries import Query
     from stream.replay.lanes import Lane
 
 __all__ = ["Replay", "ReplaySummary", "windows_of"]
@@ -53,7 +53,7 @@ class ReplaySummary:
     """What one run did, in released values only.
 
     Args:
-        windows: windows of the declared histories, over all queries.
+        windows: windows of the declared histories, over all alarms.
         before: how many of them were decided before this run.
         decided: windows decided by this run.
         denied: windows denied by this run, by reason.
@@ -106,7 +106,7 @@ class Replay:
         contents = {feed.name: digests_of(files[feed.name]) for feed in claimed}
         self._claims = claims_on(contents, alarms, ledger)
         self._claims.refuse_others()
-        schedule = [key for query in alarms.running.values() for key in windows_of(query)]
+        schedule = [key for alarm in alarms.running.values() for key in windows_of(alarm)]
         self.runtime = assemble(
             alarms,
             ledger,
@@ -121,8 +121,8 @@ class Replay:
                 for feed in self._feeds
             },
             first_start_ms={
-                query.id: query.calendar.bounds(_first_index(query))[0]
-                for query in alarms.running.values()
+                alarm.id: alarm.calendar.bounds(_first_index(alarm))[0]
+                for alarm in alarms.running.values()
             },
             clock_ms=lambda: self._now_ms,
             step=step,
@@ -162,14 +162,14 @@ class Replay:
         lanes = self._lanes()
         arrived: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
         for key in self._todo:
-            query = self._alarms.running[key.query]
-            for feed in feeds_of(query):
+            alarm = self._alarms.running[key.query]
+            for feed in feeds_of(alarm):
                 read_until(key, lanes[feed.name], arrived)
             for counted in arrived.pop(key, ()):
                 self.runtime.step(Step.BEFORE_PARTIAL, key)
                 self._ledger.counts.put_partial(counted)
                 self.runtime.step(Step.AFTER_PARTIAL, key)
-            self._now_ms = max(self._now_ms, key.end_ms + query.grace_ms)
+            self._now_ms = max(self._now_ms, key.end_ms + alarm.grace_ms)
             for decision in self.runtime.judge.decide_due(key.query):
                 self._ended[decision.reason] += 1
                 yield decision
@@ -247,9 +247,9 @@ class Replay:
     def _lanes(self) -> dict[str, list[Lane]]:
         last_cut_ms: defaultdict[str, int] = defaultdict(int)
         for key in self._todo:
-            query = self._alarms.running[key.query]
-            cut_ms = key.end_ms + query.grace_ms
-            for feed in feeds_of(query):
+            alarm = self._alarms.running[key.query]
+            cut_ms = key.end_ms + alarm.grace_ms
+            for feed in feeds_of(alarm):
                 last_cut_ms[feed.name] = max(last_cut_ms[feed.name], cut_ms)
         return {
             feed.name: self._sources[feed.name].lanes(
@@ -262,20 +262,20 @@ class Replay:
         }
 
 
-def windows_of(query: Query) -> Iterator[WindowKey]:
-    """Yield the windows of a query that lie wholly in its feed's history, active ones only.
+def windows_of(alarm: Alarm) -> Iterator[WindowKey]:
+    """Yield the windows of an alarm that lie wholly in its feed's history, active ones only.
 
     Raises:
         ConfigError: the feed declares no history.
     """
-    _, until_ms = _history(query.feed)
-    index = _first_index(query)
+    _, until_ms = _history(alarm.feed)
+    index = _first_index(alarm)
     while True:
-        start_ms, end_ms = query.calendar.bounds(index)
+        start_ms, end_ms = alarm.calendar.bounds(index)
         if end_ms > until_ms:
             return
-        yield WindowKey(end_ms=end_ms, query=query.id, start_ms=start_ms)
-        index = query.calendar.next_active(index + 1)
+        yield WindowKey(end_ms=end_ms, query=alarm.id, start_ms=start_ms)
+        index = alarm.calendar.next_active(index + 1)
 
 
 def _in_lists(decided: Iterator[StoredDecision], most: int) -> Iterator[list[StoredDecision]]:
@@ -307,9 +307,9 @@ def _stuck(awaited: WindowKey | None) -> LedgerError:
     )
 
 
-def _first_index(query: Query) -> int:
-    from_ms, _ = _history(query.feed)
-    return query.calendar.next_active(query.calendar.first_opening_at(from_ms))
+def _first_index(alarm: Alarm) -> int:
+    from_ms, _ = _history(alarm.feed)
+    return alarm.calendar.next_active(alarm.calendar.first_opening_at(from_ms))
 
 
 def _history(feed: Feed) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from stream.replay.replay import windows_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
 
 __all__ = ["Spans"]
 
@@ -24,21 +24,21 @@ class Spans:
     """The windows of an alarm, asked by time.
 
     Args:
-        query: the alarm; its feed declares its history.
+        alarm: the alarm; its feed declares its history.
 
     Raises:
         ConfigError: it declares none.
     """
 
-    def __init__(self, query: Query) -> None:
-        self._calendar = query.calendar
-        first = next(windows_of(query), None)
+    def __init__(self, alarm: Alarm) -> None:
+        self._calendar = alarm.calendar
+        first = next(windows_of(alarm), None)
         self.any = first is not None
         """Whether there is a window to decide."""
         self._lowest, self._highest = 0, -1
-        if first is not None and query.feed.history is not None:
+        if first is not None and alarm.feed.history is not None:
             self._lowest = self._calendar.first_starting_at(first.start_ms)
-            end_ms = query.feed.history[1]
+            end_ms = alarm.feed.history[1]
             _, last = self._calendar.containing(np.array([end_ms - 1]))
             self._highest = int(last[0])
             while self._calendar.bounds(self._highest)[1] > end_ms:

@@ -97,7 +97,7 @@ def _read_file(path: Path, tally: Tally, key: bytes) -> None:
 
 def _read_export(source: ExportSource, tally: Tally, alarms: Alarms, key: bytes) -> None:
     """Count the records of an export as a replay counts them."""
-    windows = {query.id: list(windows_of(alarms.queries[query.id])) for query in tally.queries}
+    windows = {alarm.id: list(windows_of(alarms.by_name[alarm.id])) for alarm in tally.alarms}
     if not all(windows.values()):
         return  # nothing would be decided
 
@@ -107,7 +107,7 @@ def _read_export(source: ExportSource, tally: Tally, alarms: Alarms, key: bytes)
     lanes = uncharged_lanes(
         tally.feed,
         source,
-        tally.queries,
+        tally.alarms,
         tally.budget,
         windows,
         hash_key=key,

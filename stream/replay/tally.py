@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stream.events.decoder import Batch
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
     from stream.model.feeds import Feed
-    from stream.model.queries import Query
 
 __all__ = ["Row", "Tally"]
 
@@ -57,11 +57,11 @@ class Row:
 class _Use:
     """What one selection of rows uses of a feed."""
 
-    def __init__(self, query: Query, names: tuple[str, ...], spans: Spans) -> None:
-        self._query = query
+    def __init__(self, alarm: Alarm, names: tuple[str, ...], spans: Spans) -> None:
+        self._alarm = alarm
         self._names = names
         self._spans = spans
-        self._seen = np.zeros(len(query.counted), np.bool_)
+        self._seen = np.zeros(len(alarm.counted), np.bool_)
         self._asked = self._usable = 0
 
     def add(
@@ -76,7 +76,7 @@ class _Use:
         Returns:
             Per row its fate, whether nothing but its time may be wrong, and whether it is usable.
         """
-        rows, fates = project(self._query, columns)
+        rows, fates = project(self._alarm, columns)
         self._asked += int(np.count_nonzero(fates))
         ready = fates == Fate.USED
         runs, inside = self._spans.of(rows.time_ms)
@@ -93,7 +93,7 @@ class _Use:
     def counted(self) -> AlarmSurvey:
         """Return what was found."""
         unseen = np.flatnonzero(~self._seen)
-        domain = self._query.counted
+        domain = self._alarm.counted
         return AlarmSurvey(
             alarms=self._names,
             asked=self._asked,
@@ -129,13 +129,13 @@ class Tally:
 
     def __init__(self, feed: Feed, alarms: Alarms) -> None:
         self.feed = feed
-        self.queries, self.budget = counted_on(feed, alarms)
-        alike: dict[Hashable, list[Query]] = {}
-        for query in self.queries:
-            alike.setdefault((selection_key(query), query.calendar), []).append(query)
+        self.alarms, self.budget = counted_on(feed, alarms)
+        alike: dict[Hashable, list[Alarm]] = {}
+        for alarm in self.alarms:
+            alike.setdefault((selection_key(alarm), alarm.calendar), []).append(alarm)
         self._uses = [
             # The windows are the alarm's own, also where its references are counted here.
-            _Use(same[0], tuple(q.id for q in same), Spans(alarms.queries[same[0].id]))
+            _Use(same[0], tuple(q.id for q in same), Spans(alarms.by_name[same[0].id]))
             for same in alike.values()
         ]
         self._timezone = alarms.timezone
@@ -211,7 +211,7 @@ class Tally:
 
     def _why(self, reason: str, row_of: Callable[[], Row]) -> tuple[str, str]:
         row = row_of()
-        return row.place, why(reason, row.values, self.feed, self.queries, text=row.text)
+        return row.place, why(reason, row.values, self.feed, self.alarms, text=row.text)
 
     def _why_not(self, reason: str, row_of: Callable[[], Row], time_ms: int) -> tuple[str, str]:
         return row_of().place, passed_by(reason, time_ms, self.feed, self._timezone)

@@ -12,9 +12,9 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import WindowKey
     from stream.counting.partition import Told
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
     from stream.model.feeds import Feed
-    from stream.model.queries import Query
     from stream.replay.lanes import Lane, Source
 
 __all__ = ["HASH_KEY_BYTES", "uncharged_lanes"]
@@ -28,7 +28,7 @@ _NO_TOPIC: Final = "uncharged"
 def uncharged_lanes(
     feed: Feed,
     source: Source,
-    queries: Sequence[Query],
+    alarms: Sequence[Alarm],
     budget: Budget,
     keys: Mapping[str, Sequence[WindowKey]],
     *,
@@ -41,9 +41,9 @@ def uncharged_lanes(
     Args:
         feed: what the events are declared to be.
         source: its files.
-        queries: what is counted of them.
+        alarms: what is counted of them.
         budget: its contribution bounds hold.
-        keys: per query id its windows, at least one, in order.
+        keys: per alarm id its windows, at least one, in order.
         hash_key: ``HASH_KEY_BYTES`` secret bytes; where there are none, new ones.
         public: as :class:`PartitionReader` has it.
         told: as there.
@@ -56,7 +56,7 @@ def uncharged_lanes(
             partition=partition,
             partitions=partitions,
             topic_id=_NO_TOPIC,
-            queries=queries,
+            alarms=alarms,
             budget=budget,
             hash_key=hash_key,
             public=public,
@@ -65,6 +65,6 @@ def uncharged_lanes(
 
     return source.lanes(
         make,
-        {query.id: keys[query.id][0].start_ms for query in queries},
-        max(keys[query.id][-1].end_ms + query.grace_ms for query in queries),
+        {alarm.id: keys[alarm.id][0].start_ms for alarm in alarms},
+        max(keys[alarm.id][-1].end_ms + alarm.grace_ms for alarm in alarms),
     )

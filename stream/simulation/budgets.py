@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import CellCosts
     from accountant.regions.shapes import Shape
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 __all__ = ["Asking", "Budgets", "keys_at", "unlimited"]
 
@@ -41,13 +41,13 @@ class Asking:
     """What one alarm, or the panes of some, asks its budget for.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
         alarms: its file.
         keys: its windows, or steps of windows, in order.
         units: what a cell costs at worst, in loss units.
     """
 
-    query: Query
+    alarm: Alarm
     alarms: Alarms
     keys: Sequence[WindowKey]
     units: int
@@ -55,23 +55,23 @@ class Asking:
     @cached_property
     def scope(self) -> str:
         """The budget's name."""
-        return scope_of(self.query, self.alarms)
+        return scope_of(self.alarm, self.alarms)
 
     @cached_property
     def in_runs(self) -> bool:
         """Whether windows are charged as parts of SVT runs."""
-        return has_runs(self.query, self.alarms.budget)
+        return has_runs(self.alarm, self.alarms.budget)
 
     @cached_property
     def charges(self) -> tuple[Charge, ...]:
         """What every window costs at worst."""
-        query, budget = self.query, self.alarms.budget
-        return tuple(charge_of(query, budget, key, self.units) for key in self.keys)
+        alarm, budget = self.alarm, self.alarms.budget
+        return tuple(charge_of(alarm, budget, key, self.units) for key in self.keys)
 
     @cached_property
     def goes_on(self) -> tuple[bool, ...]:
         """Per window, whether it is a later step of one: denied where the step before it is."""
-        calendar = self.query.calendar
+        calendar = self.alarm.calendar
         numbers = (calendar.first_starting_at(key.start_ms) for key in self.keys)
         return tuple(calendar.counted(at) != calendar.bounds(at) for at in numbers)
 
@@ -80,8 +80,8 @@ class Asking:
         """Which rows its cells cover, and what those cells are."""
         if self.alarms.budget.unit is PrivacyUnit.USER:
             return ANYWHERE, ""
-        shape, cells = shape_of(self.query), len(self.query.domain)
-        known = cells_key(shape.grouping) or f"{self.query.id} {self.query.fingerprint}"
+        shape, cells = shape_of(self.alarm), len(self.alarm.domain)
+        known = cells_key(shape.grouping) or f"{self.alarm.id} {self.alarm.fingerprint}"
         return shape, f"{cells} {known}"
 
 
@@ -97,7 +97,7 @@ class Budgets:
         for one in asking:
             scopes.setdefault(one.scope, []).append(one)
         self._filters = {
-            scope: fresh_filter(some[0].alarms.budget, [one.query for one in some])
+            scope: fresh_filter(some[0].alarms.budget, [one.alarm for one in some])
             for scope, some in scopes.items()
         }
 
@@ -113,7 +113,7 @@ class Budgets:
             costs = cost.encode()
         held = Held(charge.key.start_ms, charge.key.end_ms, units, shape, cells, costs)
         left = charge.loss_units - units if one.in_runs else None
-        standing = Standing(held, False, charge.periods, one.query.id, left, charge.cap)
+        standing = Standing(held, False, charge.periods, one.alarm.id, left, charge.cap)
         self._filters[one.scope].hold(standing)
 
 
@@ -140,8 +140,8 @@ def in_order(asking: Iterable[Asking]) -> list[tuple[str, int]]:
     return [(key.query, at) for key, at in sorted(every)]
 
 
-def keys_at(query: Query, starts_ms: NDArray[np.int64]) -> tuple[WindowKey, ...]:
+def keys_at(alarm: Alarm, starts_ms: NDArray[np.int64]) -> tuple[WindowKey, ...]:
     """Return the windows, or steps, of an alarm that start at some instants."""
-    calendar = query.calendar
+    calendar = alarm.calendar
     bounds = (calendar.bounds(calendar.first_starting_at(at)) for at in starts_ms.tolist())
-    return tuple(WindowKey(end_ms, query.id, start_ms) for start_ms, end_ms in bounds)
+    return tuple(WindowKey(end_ms, alarm.id, start_ms) for start_ms, end_ms in bounds)

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 __all__ = ["MOST_CELLS", "MOST_ENTRIES", "MOST_WINDOWS", "CountedAlarm", "count_history"]
 
@@ -47,7 +47,7 @@ class CountedAlarm:
     """The exact statistics of every window of one alarm, sparse; private.
 
     Args:
-        query: the alarm's name.
+        alarm: the alarm's name.
         starts_ms: start of every window, shape (windows,), int64, ascending.
         statistics: S, statistics per cell.
         cells: groups.
@@ -60,7 +60,7 @@ class CountedAlarm:
             their end alone, 1. Starts, ends and entries are then those of steps.
     """
 
-    query: str
+    alarm: str
     starts_ms: NDArray[np.int64]
     statistics: int
     cells: int
@@ -118,17 +118,17 @@ def count_history(
         ConfigError: a feed has no history or no file, or there are too many windows or counts.
         DataError: a file is not what its feed declares.
     """
-    keys = {query.id: _windows(query, limit) for query in alarms.queries.values()}
+    keys = {alarm.id: _windows(alarm, limit) for alarm in alarms.by_name.values()}
     shared = [alarms.panes[name] for name in _panes_of(alarms)]
     keys |= {one.id: _beneath(one, alarms, keys) for one in shared}
-    every = [*alarms.queries.values(), *shared]
-    if sum(len(keys[query.id]) * len(query.counted) for query in every) > MOST_CELLS:
+    every = [*alarms.by_name.values(), *shared]
+    if sum(len(keys[alarm.id]) * len(alarm.counted) for alarm in every) > MOST_CELLS:
         raise _too_many(f"{MOST_CELLS} groups")
     total = sum(map(len, keys.values()))
     found: dict[WindowKey, _Window] = {}
-    by_name, entries = {query.id: query for query in every}, 0
+    by_name, entries = {alarm.id: alarm for alarm in every}, 0
     for feed in feeds_in_use(alarms):
-        queries = [query for query in every if query.feed.name == feed.name]
+        queries = [alarm for alarm in every if alarm.feed.name == feed.name]
         lanes = uncharged_lanes(
             feed,
             source_of(feed, files, alarms),
@@ -137,14 +137,14 @@ def count_history(
             keys,
         )
         arrived: defaultdict[WindowKey, list[Partial]] = defaultdict(list)
-        for key in sorted(key for query in queries for key in keys[query.id]):
+        for key in sorted(key for alarm in queries for key in keys[alarm.id]):
             read_until(key, lanes, arrived)
             found[key] = _Window.of(arrived.pop(key), by_name[key.query])
             entries += len(found[key].index)
             on_windows(len(found), total)
             if entries > MOST_ENTRIES:
                 raise _too_many(f"{MOST_ENTRIES} counts")
-    return {query.id: _stacked(query, keys[query.id], found) for query in every}
+    return {alarm.id: _stacked(alarm, keys[alarm.id], found) for alarm in every}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -156,8 +156,8 @@ class _Window:
     complete: bool
 
     @classmethod
-    def of(cls, partials: Sequence[Partial], query: Query) -> _Window:
-        total = statistics_of(partials, len(query.aggregates), len(query.counted)).reshape(-1)
+    def of(cls, partials: Sequence[Partial], alarm: Alarm) -> _Window:
+        total = statistics_of(partials, len(alarm.aggregates), len(alarm.counted)).reshape(-1)
         index = np.flatnonzero(total)
         return cls(index, total[index], all(one.complete for one in partials))
 
@@ -169,17 +169,17 @@ def _too_many(what: str) -> ConfigError:
     )
 
 
-def _windows(query: Query, limit: int | None) -> list[WindowKey]:
-    most = (MOST_WINDOWS if limit is None else limit) * query.aim.looks
-    keys = list(islice(windows_of(query), most + (limit is None)))
-    if len(keys) < query.aim.looks:
+def _windows(alarm: Alarm, limit: int | None) -> list[WindowKey]:
+    most = (MOST_WINDOWS if limit is None else limit) * alarm.aim.looks
+    keys = list(islice(windows_of(alarm), most + (limit is None)))
+    if len(keys) < alarm.aim.looks:
         raise ConfigError(
-            f"no window of alarm {query.id!r} lies in the history of feed {query.feed.name!r}",
+            f"no window of alarm {alarm.id!r} lies in the history of feed {alarm.feed.name!r}",
             hint="declare a longer history, or a shorter window",
         )
     if limit is None and len(keys) > most:
         raise ConfigError(
-            f"alarm {query.id!r} has more than {MOST_WINDOWS} windows in its feed's history",
+            f"alarm {alarm.id!r} has more than {MOST_WINDOWS} windows in its feed's history",
             hint=f"write --limit {MOST_WINDOWS} to simulate the first so many, or another number",
         )
     return keys
@@ -187,14 +187,14 @@ def _windows(query: Query, limit: int | None) -> list[WindowKey]:
 
 def _panes_of(alarms: Alarms) -> list[str]:
     """Return the names of the panes that alarms are decided from, each once."""
-    return list(dict.fromkeys(query.panes for query in alarms.queries.values() if query.panes))
+    return list(dict.fromkeys(alarm.panes for alarm in alarms.by_name.values() if alarm.panes))
 
 
 def _beneath(
-    panes: Query, alarms: Alarms, keys: Mapping[str, Sequence[WindowKey]]
+    panes: Alarm, alarms: Alarms, keys: Mapping[str, Sequence[WindowKey]]
 ) -> list[WindowKey]:
     """Return the panes from the first to the last window that is made of them."""
-    over = [keys[query.id] for query in alarms.queries.values() if query.panes == panes.id]
+    over = [keys[alarm.id] for alarm in alarms.by_name.values() if alarm.panes == panes.id]
     since_ms = min(windows[0].start_ms for windows in over)
     until_ms = max(windows[-1].end_ms for windows in over)
     through = takewhile(lambda key: key.end_ms <= until_ms, windows_of(panes))
@@ -202,9 +202,9 @@ def _beneath(
 
 
 def _stacked(
-    query: Query, keys: Sequence[WindowKey], found: Mapping[WindowKey, _Window]
+    alarm: Alarm, keys: Sequence[WindowKey], found: Mapping[WindowKey, _Window]
 ) -> CountedAlarm:
-    looks = query.aim.looks
+    looks = alarm.aim.looks
     whole = [
         key
         for at in range(0, len(keys) - looks + 1, looks)
@@ -214,14 +214,14 @@ def _stacked(
     windows = [found[key] for key in whole]
     if not windows:
         raise ConfigError(
-            f"the files no longer hold all of any window of alarm {query.id!r}",
+            f"the files no longer hold all of any window of alarm {alarm.id!r}",
             hint="replay an export that reaches back further than the history begins",
         )
     return CountedAlarm(
-        query=query.id,
+        alarm=alarm.id,
         starts_ms=np.array([key.start_ms for key in whole], dtype=np.int64),
-        statistics=len(query.aggregates),
-        cells=len(query.counted),
+        statistics=len(alarm.aggregates),
+        cells=len(alarm.counted),
         ends=np.cumsum([0, *(len(window.index) for window in windows)], dtype=np.int64),
         index=np.concatenate([window.index for window in windows]),
         value=np.concatenate([window.value for window in windows]),

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from operators.base import Operator, RunOperator
     from operators.noise.source import NoiseSource
     from operators.single.looks import EarlyAlarms
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
     from stream.simulation.draws.panes import OverPanes
     from stream.simulation.history import CountedAlarm
 
@@ -47,15 +47,15 @@ __all__ = ["Played", "operator_tried"]
 _ENTRIES: Final = 400_000  # statistics that are spread out in memory at once
 
 
-def operator_tried(query: Query) -> Operator:
+def operator_tried(alarm: Alarm) -> Operator:
     """Plan what decides an alarm, also by a mechanism that no configuration may name.
 
     Raises:
         ConfigError: its aim cannot be kept.
     """
-    special = run_of(query) or panes_of(query)
+    special = run_of(alarm) or panes_of(alarm)
     return special or create(
-        query.mechanism, query.condition, query.aim, band=query.band, experimental=True
+        alarm.mechanism, alarm.condition, alarm.aim, band=alarm.band, experimental=True
     )
 
 
@@ -68,14 +68,14 @@ class _Alarm:
     operator: Operator
 
     @property
-    def query(self) -> Query:
+    def alarm(self) -> Alarm:
         """The alarm."""
-        return self.asking.query
+        return self.asking.alarm
 
     @cached_property
     def since(self) -> NDArray[np.intp] | None:
         """Which earlier windows hold each one; ``None`` without a hold."""
-        return holds_since(self.query, self.counted) if self.query.hold_ms else None
+        return holds_since(self.alarm, self.counted) if self.alarm.hold_ms else None
 
     @cached_property
     def truth(self) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
@@ -86,7 +86,7 @@ class _Alarm:
         first, may = [], []
         for part in self.chunks():
             rows = self.counted.looked_at(part.start, part.stop).transpose(2, 0, 1, 3)
-            asked = self.query.condition, self.query.aim, rows
+            asked = self.alarm.condition, self.alarm.aim, rows
             first.append(first_held(must_fire(*asked)))
             may.append(may_fire(*asked).any(axis=1))
         return np.concatenate(first), np.concatenate(may)
@@ -134,7 +134,7 @@ class _Windows(_Draw):
     def __init__(self, alarm: _Alarm, noise: NoiseSource) -> None:
         super().__init__(alarm.asking)
         self.alarm, self._noise = alarm, noise
-        counted, cells = alarm.counted, alarm.query.condition.answers
+        counted, cells = alarm.counted, alarm.alarm.condition.answers
         self.holding = Holding.of(alarm.since, counted.windows, cells)
         self.held = np.zeros((counted.windows, cells), np.bool_)
         self.units = np.zeros((counted.windows, cells), np.int64)
@@ -180,7 +180,7 @@ class _Windows(_Draw):
         tally.deny(np.asarray(lost), fired, true & ~self.held)
         if self.reached is not None:
             rows = alarm.counted.stacked(0, alarm.counted.windows).transpose(1, 0, 2)
-            tally.count_severities(self.reached, alarm.query.condition, alarm.query.aim, rows)
+            tally.count_severities(self.reached, alarm.alarm.condition, alarm.alarm.aim, rows)
         self.losses(tally, true)
         tally.spread()
         return tally
@@ -304,19 +304,19 @@ class Played:
         self._order = in_order(
             one
             for one in self._asking.values()
-            if one.scope not in free or one.query.hold_ms or _kind(one.query) is not _Windows
+            if one.scope not in free or one.alarm.hold_ms or _kind(one.alarm) is not _Windows
         )
 
     def replay(self, noise: NoiseSource) -> dict[str, Tally]:
         """Replay the file once; return what came of every alarm that is drawn."""
         budgets = Budgets(self._asking.values())
-        drawn = {name: _kind(one.query)(one, noise) for name, one in self._drawn.items()}
+        drawn = {name: _kind(one.alarm)(one, noise) for name, one in self._drawn.items()}
         draws = {name: drawn.get(name) or _Draw(one) for name, one in self._asking.items()}
         for name, at in self._order:
             draws[name].step(at, budgets)
         found = {name: one.tally() for name, one in drawn.items()}
         for name, (alarm, over) in self._over.items():
-            denied, query = draws[alarm.query.panes].denied, alarm.query
+            denied, query = draws[alarm.alarm.panes].denied, alarm.alarm
             lost = np.array([denied[rows.start : rows.stop].any() for rows in over.windows])
             found[name] = tally_of_panes(
                 alarm.operator, query.condition, query.aim, over, noise, runs=1, denied=lost
@@ -324,7 +324,7 @@ class Played:
         return found
 
 
-def _kind(query: Query) -> type[_Windows]:
-    if query.aim.looks > 1:
+def _kind(alarm: Alarm) -> type[_Windows]:
+    if alarm.aim.looks > 1:
         return _Steps
-    return _Windows if run_of(query) is None else _Runs
+    return _Windows if run_of(alarm) is None else _Runs

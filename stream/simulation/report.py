@@ -34,22 +34,22 @@ def report(simulation: Simulation) -> dict[str, Any]:
         "epsilon_max": float(alarms.budget.epsilon_max),
         "runs": simulation.runs,
         "confidence": CONFIDENCE,
-        "alarms": [_alarm(each, scope_of(each.query, alarms)) for each in simulation.results],
+        "alarms": [_alarm(each, scope_of(each.alarm, alarms)) for each in simulation.results],
     }
 
 
 def _alarm(results: AlarmResults, budget: str) -> dict[str, Any]:
-    query, counted = results.query, results.counted
+    alarm, counted = results.alarm, results.counted
     first, last = (int(counted.starts_ms[at]) for at in (0, -counted.looks))
     return {
-        "alarm": query.id,
-        "sql": query.sql,
+        "alarm": alarm.id,
+        "sql": alarm.sql,
         "budget": budget,
         "windows": counted.windows,
         "incomplete_windows": counted.incomplete,
         "first_window": iso_utc(first),
         "last_window": iso_utc(last),
-        "cells": len(query.domain),
+        "cells": len(alarm.domain),
         "looks": counted.looks,
         "cells_per_unit": results.reached,
         "settings": [_tried(each) for each in results.tried],
@@ -58,14 +58,14 @@ def _alarm(results: AlarmResults, budget: str) -> dict[str, Any]:
 
 
 def _tried(one: Tried) -> dict[str, Any]:
-    query, aim = one.query, one.query.aim
+    alarm, aim = one.alarm, one.alarm.aim
     first = aim.first_tolerances
     return {
-        "mechanism": query.mechanism,
+        "mechanism": alarm.mechanism,
         "configured": one.configured,
-        "baseline": query.mechanism not in OFFERED,
-        "tolerance": tolerance_text(query, aim.tolerances),
-        "first_tolerance": tolerance_text(query, first) if first else None,
+        "baseline": alarm.mechanism not in OFFERED,
+        "tolerance": tolerance_text(alarm, aim.tolerances),
+        "first_tolerance": tolerance_text(alarm, first) if first else None,
         "max_fnr": float(aim.max_fnr),
         "max_fpr": None if aim.max_fpr is None else float(aim.max_fpr),
         "denied": one.denied,
@@ -94,7 +94,7 @@ def _tried(one: Tried) -> dict[str, Any]:
 
 def _delays(one: Tried) -> dict[str, Any]:
     """Return how long after its condition an early alarm fired; nothing of any other."""
-    if one.query.aim.looks == 1:
+    if one.alarm.aim.looks == 1:
         return {}
     steps = one.tally.delays.steps
     spans = zip(("median", "p95", "max", "mean"), delay_steps(one), strict=True)

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from operators.base import Plan
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
     from stream.simulation.draws.spread import Spread
     from stream.simulation.draws.tally import Tally
     from stream.simulation.history import CountedAlarm
@@ -144,7 +144,7 @@ class Tried:
     """One alarm in one variant of the file, and what it did.
 
     Args:
-        query: the alarm, as it was replayed.
+        alarm: the alarm, as it was replayed.
         plan: its worst case, from configuration alone.
         tally: of all replays.
         configured: whether the file says so.
@@ -152,7 +152,7 @@ class Tried:
             or once for its pane.
     """
 
-    query: Query
+    alarm: Alarm
     plan: Plan
     tally: Tally
     configured: bool = True
@@ -187,9 +187,9 @@ class Tried:
         return Rate(self.tally.delays.before, self.tally.true)
 
     def _rate(self, count: int, of: int, spread: Spread) -> Rate:
-        mechanism, query = ALL[self.query.mechanism], self.query
-        in_runs = mechanism.run is not None and query.aim.looks == 1
-        together = in_runs or query.panes or self.tally.denied
+        mechanism, alarm = ALL[self.alarm.mechanism], self.alarm
+        in_runs = mechanism.run is not None and alarm.aim.looks == 1
+        together = in_runs or alarm.panes or self.tally.denied
         return Rate(count, of, spread.shared(count, of) if together else 1.0)
 
     @property
@@ -220,7 +220,7 @@ class Tried:
         return not self._within(self._rate(missed, true, self.tally.missed_spread))
 
     def _within(self, missed: Rate) -> bool:
-        return missed.interval_at(_BEYOND_DOUBT)[0] <= self.query.aim.max_fnr
+        return missed.interval_at(_BEYOND_DOUBT)[0] <= self.alarm.aim.max_fnr
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -228,14 +228,14 @@ class AlarmResults:
     """One alarm, every way that it was replayed.
 
     Args:
-        query: as written.
+        alarm: as written.
         counted: its windows.
         reached: cells of a window that one privacy unit reaches.
         tried: as written first, then changed.
         refused: why it could not be changed otherwise.
     """
 
-    query: Query
+    alarm: Alarm
     counted: CountedAlarm
     reached: int
     tried: tuple[Tried, ...]
@@ -279,12 +279,12 @@ def results_of(
         tried: list[Tried] = []
         for variant, tally in zip(variants, tallies, strict=True):
             if name in variant.tried:
-                query = variant.alarms.queries[name]
-                charged = query.calendar.charged if by_event and not query.panes else 1
-                plan = operator_tried(query).plan
-                tried.append(Tried(query, plan, tally[name], not tried, charged))
+                alarm = variant.alarms.by_name[name]
+                charged = alarm.calendar.charged if by_event and not alarm.panes else 1
+                plan = operator_tried(alarm).plan
+                tried.append(Tried(alarm, plan, tally[name], not tried, charged))
         refused = tuple(each.refused[name] for each in variants if name in each.refused)
-        query = alarms.queries[name]
-        reached = cells_per_unit(query, alarms.budget)
-        found.append(AlarmResults(query, counted[name], reached, tuple(tried), refused))
+        alarm = alarms.by_name[name]
+        reached = cells_per_unit(alarm, alarms.budget)
+        found.append(AlarmResults(alarm, counted[name], reached, tuple(tried), refused))
     return Simulation(alarms, runs, tuple(found))

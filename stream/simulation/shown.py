@@ -108,7 +108,7 @@ def delay_steps(one: Tried) -> tuple[float | None, ...]:
 
 def delay_ms(steps: float | None, one: Tried) -> float | None:
     """Return so many steps of an early alarm as time (ms)."""
-    calendar = one.query.calendar
+    calendar = one.alarm.calendar
     if steps is None or not isinstance(calendar, CumulativeCalendar):
         return None
     return steps * calendar.step_ms
@@ -120,8 +120,8 @@ def _sections(simulation: Simulation) -> Iterator[_Section]:
         if results.counted.looks > 1:
             tables.append(_delays(results))
         notes = [*_notes(results), *(f"not simulated: {each}" for each in results.refused)]
-        query = results.query
-        yield _Section(query.id, _facts(results, simulation), query.sql.strip(), tables, notes)
+        alarm = results.alarm
+        yield _Section(alarm.id, _facts(results, simulation), alarm.sql.strip(), tables, notes)
 
 
 def _facts(results: AlarmResults, simulation: Simulation) -> str:
@@ -132,7 +132,7 @@ def _facts(results: AlarmResults, simulation: Simulation) -> str:
     steps = f" of {counted.looks} steps" if counted.looks > 1 else ""
     parts = [
         f"{counted.windows} windows{steps} starting {first} to {last}",
-        f"{len(results.query.domain)} groups each",
+        f"{len(results.alarm.domain)} groups each",
         f"{simulation.runs} replay{'s' * (simulation.runs > 1)}",
     ]
     if counted.incomplete:
@@ -167,14 +167,14 @@ def _delays(results: AlarmResults) -> _Figures:
 
 def _name(one: Tried, results: AlarmResults) -> str:
     """Return what distinguishes a variant: of several comparisons the first tolerance alone."""
-    aim, asked = one.query.aim, results.query.aim
-    tolerance = tolerance_text(one.query, aim.tolerances)
+    aim, asked = one.alarm.aim, results.alarm.aim
+    tolerance = tolerance_text(one.alarm, aim.tolerances)
     if len(aim.tolerances) > 1:
         pairs = zip(aim.tolerances, asked.tolerances, strict=True)
         factor = next((own / first for own, first in pairs if first), 1.0)
         tolerance = f"tolerance x{factor:.3g}"
     rate = f", {float(aim.max_fnr):g}" if aim.max_fnr != asked.max_fnr else ""
-    return f"{one.query.mechanism}, {tolerance}{rate}" + " *" * one.configured
+    return f"{one.alarm.mechanism}, {tolerance}{rate}" + " *" * one.configured
 
 
 def _short(rate: float) -> str:
@@ -188,7 +188,7 @@ def _notes(results: AlarmResults) -> Iterator[str]:
         yield NOTHING_TRUE
     for one in results.tried:
         name = _name(one, results)
-        if one.broken and one.query.mechanism in OFFERED:
+        if one.broken and one.alarm.mechanism in OFFERED:
             yield f"{name} missed more than max_fnr allows: please report this"
         elif one.tally.unasked_missed and not one.keeps:
             yield f"{name}: budget denied windows, or an SVT run was spent: they count as missed"

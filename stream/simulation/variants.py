@@ -15,8 +15,8 @@ from stream.simulation.plays import operator_tried
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 __all__ = ["BASELINES", "KNOWN", "Variant", "variants_of"]
 
@@ -58,43 +58,43 @@ def variants_of(
         rates: values of max_fnr.
     """
     found = [Variant(alarms, tuple(names))]
-    seen = {name: {_settings(alarms.queries[name])} for name in names}
+    seen = {name: {_settings(alarms.by_name[name])} for name in names}
     grid = product(mechanisms or (None,), factors or (Fraction(1),), rates or (None,))
     for change in grid:
-        queries, tried, refused = dict(alarms.queries), [], {}
+        queries, tried, refused = dict(alarms.by_name), [], {}
         for name in names:
             try:
-                query = _changed(alarms.queries[name], *change)
+                alarm = _changed(alarms.by_name[name], *change)
             except ConfigError as error:
                 refused[name] = error.message
                 continue
-            if _settings(query) not in seen[name]:
-                seen[name].add(_settings(query))
-                queries[name] = query
+            if _settings(alarm) not in seen[name]:
+                seen[name].add(_settings(alarm))
+                queries[name] = alarm
                 tried.append(name)
         if tried or refused:
-            found.append(Variant(replace(alarms, queries=queries), tuple(tried), refused))
+            found.append(Variant(replace(alarms, by_name=queries), tuple(tried), refused))
     return found
 
 
-def _changed(query: Query, named: str | None, factor: Fraction, max_fnr: Fraction | None) -> Query:
+def _changed(alarm: Alarm, named: str | None, factor: Fraction, max_fnr: Fraction | None) -> Alarm:
     """Return an alarm with another mechanism, other tolerances or another rate.
 
     Raises:
         ConfigError: it cannot be had like that.
     """
-    mechanism = named or query.mechanism
-    tolerances = tuple(round(each * factor) for each in query.aim.tolerances)
-    aim = aim_with(query, tolerances, mechanism)
-    changed = replace(query, mechanism=mechanism, aim=replace(aim, max_fnr=max_fnr or aim.max_fnr))
-    limits = (highest_tolerance(query, name) for name in query.condition.formula.atoms)
-    asked = zip(tolerances, limits, query.aim.tolerances, strict=True)
+    mechanism = named or alarm.mechanism
+    tolerances = tuple(round(each * factor) for each in alarm.aim.tolerances)
+    aim = aim_with(alarm, tolerances, mechanism)
+    changed = replace(alarm, mechanism=mechanism, aim=replace(aim, max_fnr=max_fnr or aim.max_fnr))
+    limits = (highest_tolerance(alarm, name) for name in alarm.condition.formula.atoms)
+    asked = zip(tolerances, limits, alarm.aim.tolerances, strict=True)
     why = ""
-    if _settings(changed) == _settings(query):
-        return query
-    if query.panes:
+    if _settings(changed) == _settings(alarm):
+        return alarm
+    if alarm.panes:
         why = "panes are simulated as written, others may share them"
-    elif query.hold_ms and "hold" not in ALL[mechanism].keys:
+    elif alarm.hold_ms and "hold" not in ALL[mechanism].keys:
         why = f"{mechanism} asks all groups of a window, and holds none"
     elif any(tolerance > max(limit, own) for tolerance, limit, own in asked):
         why = "larger than the threshold, an empty group might fire"
@@ -104,9 +104,9 @@ def _changed(query: Query, named: str | None, factor: Fraction, max_fnr: Fractio
         except ConfigError as error:
             why = error.message
     if why:
-        raise ConfigError(f"{mechanism} at tolerance {tolerance_text(query, tolerances)}: {why}")
+        raise ConfigError(f"{mechanism} at tolerance {tolerance_text(alarm, tolerances)}: {why}")
     return changed
 
 
-def _settings(query: Query) -> tuple[object, ...]:
-    return query.mechanism, query.aim
+def _settings(alarm: Alarm) -> tuple[object, ...]:
+    return alarm.mechanism, alarm.aim

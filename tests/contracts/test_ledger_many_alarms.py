@@ -250,7 +250,7 @@ def test_a_history_is_due_when_it_was_counted(many: Callable[[str, int], Many]) 
     one = many("user", 1)
     feed = replace(one.alarms.feeds["badges"], clock=Clock.PUNCTUATION)
     queries = {name: replace(query, feed=feed) for name, query in one.alarms.queries.items()}
-    one.alarms = replace(one.alarms, feeds={"badges": feed}, queries=queries)
+    one.alarms = replace(one.alarms, feeds={"badges": feed}, by_name=queries)
     one.start()
     one.now_ms = 10 * HOUR_MS
     assert one.runtime.judge.due() == []

@@ -77,8 +77,8 @@ def test_topics_are_those_that_are_made(tmp_path: Path) -> None:
     path.write_text("kafka: {bootstrap: 'h:1'}\n" + path.read_text())
     alarms = load(path, environ={})
     assert "tocsin.counts" not in {one.name for one in plan(alarms)}, "nobody asked for counts"
-    crowd = replace(alarms.queries["crowd"], releases_counts=True)
-    made = {one.name: one for one in plan(replace(alarms, queries={"crowd": crowd}))}
+    crowd = replace(alarms.by_name["crowd"], releases_counts=True)
+    made = {one.name: one for one in plan(replace(alarms, by_name={"crowd": crowd}))}
     for name in ("alarms", "decisions", "counts"):
         channel = FILE["channels"][name]
         binding = channel["bindings"]["kafka"]

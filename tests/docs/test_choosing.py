@@ -114,7 +114,7 @@ def test_clips_of_an_average(tmp_path: Path) -> None:
         assert max(65 - int(low), int(high) - 65) == sensitivity
     assert says(choosing.plan("tslm", 5).epsilon)
     text = EXAMPLES[2].replace("65: 5", "65: 20").replace("MEDIAN", "AVG")
-    query = load(written(tmp_path, text), environ={}).queries["frail-ward"]
+    query = load(written(tmp_path, text), environ={}).by_name["frail-ward"]
     assert says(price("tslm", query.condition, query.aim).epsilon)
 
 
@@ -131,7 +131,7 @@ def test_what_a_guard_asks_for(tmp_path: Path) -> None:
         path = written(tmp_path, text)
         found = CliRunner().invoke(main, ["check", str(path)])
         assert (f"takes {takes}" in found.stdout + found.stderr) is asks
-        (query,) = load(path, environ={}).queries.values()
+        (query,) = load(path, environ={}).by_name.values()
         alone = choosing.plan("tslm", 5).epsilon
         assert (price("tslm", query.condition, query.aim).epsilon == alone) is asks
 
@@ -143,7 +143,7 @@ def test_probe_by_name_asks_for_no_quorum(tmp_path: Path) -> None:
     path = written(tmp_path, re.sub(r"    tolerance.*", tolerance, text, flags=re.DOTALL))
     found = CliRunner().invoke(main, ["check", str(path)])
     assert "outside max_fnr" not in found.stdout + found.stderr
-    (query,) = load(path, environ={}).queries.values()
+    (query,) = load(path, environ={}).by_name.values()
     rows = np.array([[-1], [1]]).repeat(len(query.domain), axis=1)  # one, who is young
     assert query.condition.truth(rows).all()
     assert must_fire(query.condition, query.aim, rows).all()
@@ -156,7 +156,7 @@ def test_progressive_reserve(tmp_path: Path) -> None:
         plans = [choosing.plan(each, 9, Fraction(rate, 100)) for each in ("dppwlm", "tslm")]
         assert round(float(plans[0].epsilon / plans[1].epsilon), 1) == times
     for name, other in (("operator", "dppwlm"), ("retailer", "tslm")):
-        (query,) = example(tmp_path, name).queries.values()
+        (query,) = example(tmp_path, name).by_name.values()
         cost = price(other, query.condition, query.aim).epsilon
         assert says(cost)
         assert says(cost * {"operator": 15 * 2, "retailer": 12}[name])
@@ -175,7 +175,7 @@ def test_far_cells() -> None:
 
 def test_retailer_pays_what_is_said(tmp_path: Path) -> None:
     """A day of shops at 200 to 300 visitors costs about 0.09 for the dearest, and rings rarely."""
-    (query,) = example(tmp_path, "retailer").queries.values()
+    (query,) = example(tmp_path, "retailer").by_name.values()
     far = np.linspace(-300, -200, 200).astype(np.int64)
     noise, rate = NoiseSource(), query.aim.max_fpr
     found = choosing.realised("dppwlm", far, draws=40, noise=noise, tolerance=20, max_fpr=rate)
@@ -186,7 +186,7 @@ def test_retailer_pays_what_is_said(tmp_path: Path) -> None:
 
 def test_care_team_pays_what_is_said(tmp_path: Path) -> None:
     """A week, four of them, and what a noise for every comparison would reserve."""
-    (query,) = example(tmp_path, "care").queries.values()
+    (query,) = example(tmp_path, "care").by_name.values()
     week = price("tslm", query.condition, query.aim).epsilon
     assert says(week)
     assert says(4 * week)

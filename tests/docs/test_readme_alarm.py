@@ -59,7 +59,7 @@ def through(folder: Path, first: str, then: str) -> Path:
 def counted(alarms: Alarms, events: Path, room: str) -> NDArray[np.int64]:
     """Return what a room counts to, window by window."""
     found = count_history(alarms, {"badges": [events]})["fire-code"]
-    at = alarms.queries["fire-code"].domain.values[0].index(room)
+    at = alarms.by_name["fire-code"].domain.values[0].index(room)
     return np.array([found.dense(window)[0, at] for window in range(found.windows)])
 
 
@@ -68,7 +68,7 @@ def test_the_readme_alarm_rings_for_its_own_fire(tmp_path: Path) -> None:
     alarms = readme(tmp_path)
     hall = counted(alarms, through(tmp_path, "lobby", "hall"), "hall")
     assert (len(hall), hall.sum(), hall.max()) == (15, PEOPLE, PEOPLE)
-    (query,) = alarms.queries.values()
+    (query,) = alarms.by_name.values()
     (tolerance,) = query.aim.tolerances
     assert choosing.ring_law([PEOPLE - 120], tolerance)[0] > 0.99
     (scope,) = budget_plan(alarms).scopes

@@ -28,7 +28,7 @@ def test_the_reference_starts_with_a_file_that_loads(tmp_path: Path) -> None:
     path = write(tmp_path, snippets("yaml")[0])
     report = examine(path, environ={})
     assert report.alarms is not None, report.errors
-    query = report.alarms.queries["fire-code"]
+    query = report.alarms.by_name["fire-code"]
     assert query.condition.atoms["a1"].thresholds.tolist() == [121, 81, 31]
     assert report.warnings == ()
 

@@ -59,7 +59,7 @@ def test_the_example_is_sound_and_fits(tmp_path: Path) -> None:
     assert "warning" not in checked.output
     alarms = load(path, environ={})
     (plan,) = budget_plan(alarms).scopes
-    (query,) = alarms.queries.values()
+    (query,) = alarms.by_name.values()
     run = price("svt", query.condition, query.aim).epsilon
     once = price("tslm", query.condition, replace(query.aim, first_tolerances=())).epsilon
     assert plan.worst_units == to_loss_units(run)

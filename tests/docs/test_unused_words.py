@@ -57,8 +57,7 @@ INSTEAD: Final = {
 """What is not written, and what is."""
 
 STILL: Final = {
-    "docs/reference/configuration.md": 20,
-    "docs/reference/metrics-and-alerts.md": 11,
+    "docs/reference/configuration.md": 16,
 }
 """Pages made from the code, and how many such words are left there: lower it, never raise it."""
 

@@ -126,7 +126,7 @@ def _published_before_it_is_stored() -> _Changes:
             published=False,
             **{name: fields[name] for name in kept},
         )
-        asyncio.run(leave(encode(decision_record(alarms().queries[key.query], alarms(), decision))))
+        asyncio.run(leave(encode(decision_record(alarms().by_name[key.query], alarms(), decision))))
         return settle(self, key, **fields)
 
     return [(Ledger, "settle", settle_late)]
@@ -146,7 +146,7 @@ def _alarms_before_their_decision() -> _Changes:
     send = publish.Publisher._send
 
     async def alarms_first(self: publish.Publisher, producer: Any, decision: Any, at: int) -> None:
-        query = self._runtime.alarms.queries[decision.key.query]
+        query = self._runtime.alarms.by_name[decision.key.query]
         for alarm in alarm_records(query, decision):
             await producer.send_and_wait(self._kafka.alarms_topic, encode(alarm))
         await send(self, producer, decision, at)

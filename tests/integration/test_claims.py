@@ -153,7 +153,7 @@ def test_a_ledger_of_another_log_claims_nothing(scenario: Scenario) -> None:
     strange = {"badges": replace(logs["badges"], topic_id="another")}
     clock = HeldClock(alarms)
     with open_ledger(_beside(scenario, "other").alarms()) as ledger:
-        starts = dict.fromkeys(alarms.queries, 0)
+        starts = dict.fromkeys(alarms.by_name, 0)
         assemble(alarms, ledger, identities=strange, first_start_ms=starts, clock_ms=wall_clock_ms)
         with pytest.raises(LogChangedError, match="is another than the ledger's"):
             claim_feeds(alarms, ledger, logs, "w1", clock)

@@ -137,7 +137,7 @@ def test_levels_are_drawn_once_whatever_is_killed(
     """Whatever is sent again says the severity that was stored, and the topics agree with it."""
     decisions = survived(matrix, request, "Severity levels")
     scenario = matrix.scenario
-    (query,) = scenario.alarms().queries.values()
+    (query,) = scenario.alarms().by_name.values()
     stored = {one.alarm_id: one for each in decisions for one in alarm_records(query, each)}
     sent = [decode_alarm(record.value) for record in scenario.read(f"{scenario.name}.alarms")]
     assert sent
@@ -159,7 +159,7 @@ def test_caps_are_not_forgotten_by_who_goes_on(matrix: Matrix) -> None:
 def test_a_quantifier_survives_kills(matrix: Matrix, request: pytest.FixtureRequest) -> None:
     """One draw a window for all rooms, charged once as one cell, whoever dies about it."""
     decisions = survived(matrix, request, "At least two of four rooms")
-    (query,) = matrix.scenario.alarms().queries.values()
+    (query,) = matrix.scenario.alarms().by_name.values()
     assert (len(query.domain), len(query.counted)) == (1, 4)
     paid = {one.epsilon_units for one in decisions if one.outcome is Outcome.DECIDED}
     assert paid == {to_loss_units(price(query.mechanism, query.condition, query.aim).epsilon)}
@@ -208,7 +208,7 @@ def test_holds_survive_kills_at_every_named_step(matrix: Matrix) -> None:
     decisions = matrix.finish()
     check_promises(matrix, decisions)
     check_runs(matrix, decisions)
-    (query,) = matrix.scenario.alarms().queries.values()
+    (query,) = matrix.scenario.alarms().by_name.values()
     held: dict[str, int] = {}
     again = 0
     for key, group in (each for one in decisions for each in released_alarms(one)):
@@ -307,7 +307,7 @@ def check_runs(matrix: Matrix, decisions: list[StoredDecision]) -> None:
     """Assert what was paid for runs: their threshold once, each of their alarms once."""
     (svt,) = (
         create(query.mechanism, query.condition, query.aim)
-        for query in matrix.scenario.alarms().queries.values()
+        for query in matrix.scenario.alarms().by_name.values()
     )
     assert isinstance(svt, Svt)
     assert all(len(noises) == 1 for noises in matrix.drawn.values())

@@ -79,7 +79,7 @@ class Seen:
 
     def rooms(self, decision: StoredDecision) -> list[str]:
         """Return which rooms rang at a step."""
-        query = self.scenario.alarms().queries[self.scenario.query]
+        query = self.scenario.alarms().by_name[self.scenario.query]
         return [alarm.group["room"] for alarm in alarm_records(query, decision)]
 
 
@@ -230,7 +230,7 @@ def test_nothing_finer_than_the_step_is_told(seen: Seen) -> None:
     """Records are made of the step's number and the configuration, and leave at its tick."""
     scenario = seen.scenario
     alarms = scenario.alarms()
-    query = alarms.queries[scenario.query]
+    query = alarms.by_name[scenario.query]
     stored = {decision.sequence: decision for decision in seen.decisions}
     for record in seen.published:
         content = json.loads(record.value)

@@ -130,7 +130,7 @@ def replayed(alarms: Alarms, files: Mapping[str, Sequence[Path]]) -> list[Stored
 def ringing(alarms: Alarms, decisions: Sequence[StoredDecision]) -> Iterator[tuple[str, str, str]]:
     """Yield (alarm, group, window start) of every alarm."""
     for decision in decisions:
-        for alarm in alarm_records(alarms.queries[decision.key.query], decision):
+        for alarm in alarm_records(alarms.by_name[decision.key.query], decision):
             yield alarm.alarm, ", ".join(alarm.group.values()), alarm.window_start
 
 
@@ -177,7 +177,7 @@ def test_decisions_come_in_the_order_of_requests(tmp_path: Path) -> None:
     decisions = replayed(alarms, people(tmp_path))
     keys = [decision.key for decision in decisions]
     assert keys == sorted(keys)
-    for query in alarms.queries:
+    for query in alarms.by_name:
         numbers = [decision.sequence for decision in decisions if decision.key.query == query]
         assert numbers == list(range(1, len(numbers) + 1))
 
@@ -249,7 +249,7 @@ def test_a_caller_that_stops_has_published_what_it_took(tmp_path: Path) -> None:
         taken = [next(running).key for _ in range(5)]
         running.close()
     rest = replayed(alarms, files)
-    order = sorted(key for query in alarms.queries.values() for key in windows_of(query))
+    order = sorted(key for query in alarms.by_name.values() for key in windows_of(query))
     assert taken == order[:5]
     assert [decision.key for decision in rest] == order[4:]
 

@@ -138,7 +138,7 @@ def settled(alarms: Alarms) -> dict[str, int]:
 
 def price(alarms: Alarms, name: str) -> int:
     """Return what a window of an alarm costs whoever is in one of its rooms, in loss units."""
-    return to_loss_units(price_of(alarms.queries[name]).epsilon)
+    return to_loss_units(price_of(alarms.by_name[name]).epsilon)
 
 
 _OF_WINDOWS = {
@@ -156,7 +156,7 @@ _RUNS_AND_PANES = {"svt", "panes"}
 
 def test_every_form_is_in_the_table(tmp_path: Path) -> None:
     """A key, a mechanism or a statistic that is new fails here until it has a row."""
-    queries = load(written(tmp_path, "sqlite:///ledger.db"), environ={}).queries
+    queries = load(written(tmp_path, "sqlite:///ledger.db"), environ={}).by_name
     assert set(queries) == set(FORMS)
     keys = {"sql", *(key.split(":")[0] for form in FORMS.values() for key in form.keys.split("; "))}
     own = set(MechanismModel.model_fields) - {"name"} - _OF_RUNS_AND_PANES

@@ -74,7 +74,7 @@ def test_an_aggregate_of_nothing_is_null(tmp_path: Path, aggregate: str, toleran
     """A room without events is neither below nor above: the query asks for events, too."""
     lines = "    mechanism: {tslm: {max_fpr: 0.001}}\n"
     path = configured(tmp_path, "event", lines, aggregate=aggregate, tolerance=tolerance)
-    (query,) = load(Path(path), environ={}).queries.values()
+    (query,) = load(Path(path), environ={}).by_name.values()
     assert "COUNT(n) > 0" in query.texts
     rang, _ = replayed(path, visits(tmp_path, [{"hall": [1] * 900}]))
     assert ("00", "hall") in rang
@@ -129,7 +129,7 @@ def test_a_rate_says_its_tolerance_as_it_is_written(tmp_path: Path) -> None:
     lines = json_lines(tocsin("run", path, "--replay", events, "--json"))
     rooms = [line["group"]["room"] for line in lines if "group" in line]
     assert "lab" not in rooms
-    (query,) = load(Path(path), environ={}).queries.values()
+    (query,) = load(Path(path), environ={}).by_name.values()
     assert query.condition.sensitivities == (10, 1)  # of 0.5 each: n = 10 takes 5 from the sum
     assert query.tolerance == {
         "6 * COUNT(*) FILTER(WHERE n = 9) - 0.5 * SUM(n) >= 100": "40.5",

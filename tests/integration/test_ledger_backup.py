@@ -57,7 +57,7 @@ def spent(path: str) -> float:
 
 def published(alarms: Alarms, decisions: list[StoredDecision]) -> list[SeenDecision]:
     """Return decisions as they are read back from the decisions topic."""
-    query = alarms.queries["crowd"]
+    query = alarms.by_name["crowd"]
     records = [encode(decision_record(query, alarms, one)) for one in decisions]
     return [seen_decision(decode_decision(record)) for record in records]
 

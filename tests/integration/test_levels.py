@@ -39,7 +39,7 @@ def run(path: Path) -> list[int]:
 def test_written_levels_are_read(tmp_path: Path, mechanism: str) -> None:
     """The operator walks the levels that are written, and a window reserves the last of them."""
     path = written(tmp_path, mechanism, LEVELS)
-    query = load(path, environ={}).queries["crowd"]
+    query = load(path, environ={}).by_name["crowd"]
     assert query.aim.levels == LevelGrid(Fraction(1, 50), 2, 2, Fraction(3, 4))
     ladder = operator_of(query).operator.ladder  # type: ignore[attr-defined]  # of a Single
     last = to_loss_units(price_of(query).epsilon)
@@ -54,7 +54,7 @@ def test_levels_enter_the_fingerprint_where_they_are_written(tmp_path: Path) -> 
     found = []
     for folder, levels in ((tmp_path, LEVELS), (tmp_path / "usual", "{}")):
         alarms = load(written(folder, "ppwlm", levels), environ={})
-        found.append(definition(alarms.queries["crowd"], alarms.budget)["aim"])
+        found.append(definition(alarms.by_name["crowd"], alarms.budget)["aim"])
     assert found[0]["levels"] == {
         "first": "1/50",
         "rounds": "2",

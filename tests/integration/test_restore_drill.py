@@ -124,7 +124,7 @@ def _begin(folder: Path, windows: int) -> None:
     ):
         running = Replay(alarms, ledger, files).run()
         for _ in range(windows):
-            record = decision_record(alarms.queries["crowd"], alarms, next(running))
+            record = decision_record(alarms.by_name["crowd"], alarms, next(running))
             published.write(f"{encode(record).decode()}\n")
         running.close()
 

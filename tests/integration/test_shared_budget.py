@@ -135,7 +135,7 @@ def test_two_kinds_on_one_gaussian_budget_survive_kills(
             matrix.kill_at_random(kills, random.Random(5))
             matrix.finish()
             caught_up_ms = matrix.caught_up_ms
-        names = sorted(scenario.alarms().queries)
+        names = sorted(scenario.alarms().by_name)
         assert names == ["busy", "crowd"]
         scenario.start_worker()
         wait_until(
@@ -163,7 +163,7 @@ def test_two_kinds_on_one_gaussian_budget_survive_kills(
             check_records(scenario, decisions, caught_up_ms)
             for one in decisions:
                 spent[one.key.start_ms // _MINUTE_MS] += one.epsilon_units
-        query = scenario.alarms().queries["crowd"]
+        query = scenario.alarms().by_name["crowd"]
         svt = create(query.mechanism, query.condition, query.aim)
         assert isinstance(svt, Svt)
         check_paid_by_run(svt, by_alarm["crowd"])

@@ -32,7 +32,7 @@ def written(folder: Path, limit: float | None = LIMIT) -> Path:
 def outlook(path: Path) -> RunOutlook:
     """Return what planning says of the alarm's SVT run."""
     alarms = load(path, environ={})
-    return run_outlook(alarms.queries["crowd"], alarms.budget)
+    return run_outlook(alarms.by_name["crowd"], alarms.budget)
 
 
 def planned(path: Path) -> float | None:
@@ -45,7 +45,7 @@ def planned(path: Path) -> float | None:
 
 def check(path: Path) -> None:
     """Replay: a run costs its opening and its alarms, on the terms that keep the bound."""
-    query = load(path, environ={}).queries["crowd"]
+    query = load(path, environ={}).by_name["crowd"]
     operator = run_of(query)
     assert operator is not None
     terms = operator.run_terms
@@ -68,10 +68,10 @@ def test_a_bound_is_planned_for_and_charged(tmp_path: Path) -> None:
     assert one.missed_given_no_alarm is not None
     assert other.missed_given_no_alarm is not None
     assert one.missed_given_no_alarm <= LIMIT < other.missed_given_no_alarm
-    assert one.queries == other.queries
+    assert one.by_name == other.by_name
     assert planned(bounded) is None, "within twice max_fnr"
     assert planned(free) == pytest.approx(other.missed_given_no_alarm)
-    queries = (load(path, environ={}).queries["crowd"] for path in (bounded, free))
+    queries = (load(path, environ={}).by_name["crowd"] for path in (bounded, free))
     kept, plain = (price_of(query).epsilon for query in queries)
     assert kept > plain
     assert f"up to {other.missed_given_no_alarm:.2g} late" in tocsin("plan", str(free)).stdout
@@ -81,7 +81,7 @@ def test_a_bound_is_planned_for_and_charged(tmp_path: Path) -> None:
 def test_with_and_without_a_bound_are_two_registrations(tmp_path: Path) -> None:
     """Other terms are another fingerprint: no run goes on with a threshold drawn for others."""
     prints = {
-        load(written(tmp_path, limit), environ={}).queries["crowd"].fingerprint
+        load(written(tmp_path, limit), environ={}).by_name["crowd"].fingerprint
         for limit in (None, 0.06, 0.07)
     }
     assert len(prints) == 3

@@ -103,7 +103,7 @@ def same_counts(
 ) -> int:
     """Compare window for window; return how many statistics are not zero."""
     seen = 0
-    assert set(counted) == set(alarms.queries)
+    assert set(counted) == set(alarms.by_name)
     for name, mine in counted.items():
         keys = sorted(key for key in found if key.query == name)
         assert [key.start_ms for key in keys] == mine.starts_ms.tolist()
@@ -190,7 +190,7 @@ def test_formulas_are_tried_with_what_answers_them(tmp_path: Path) -> None:
     assert result.exit_code == 0, result.stderr
     assert "not simulated" not in result.stdout
     alarms = load(config, environ={})
-    condition = alarms.queries["crowd"].condition
+    condition = alarms.by_name["crowd"].condition
     counted = count_history(alarms, {"badges": [log]})["crowd"]
     true = sum(int(condition.truth(counted.dense(at)).sum()) for at in range(counted.windows))
     (one,) = json.loads((tmp_path / "out.json").read_text("utf-8"))["alarms"]

@@ -32,21 +32,21 @@ if TYPE_CHECKING:
 
     from operators.single.ladder import Ladder
     from operators.svt.terms import SvtPlan
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
 
 
 COUNTS = {"lab": 33, "hall": 29}
 CLOSE = 1e-9
 
 
-def alarm(folder: Path, *lines: str, tolerance: int = 3) -> Query:
+def alarm(folder: Path, *lines: str, tolerance: int = 3) -> Alarm:
     """Write an alarm over two rooms with further keys, and return it."""
     path = configuration(folder, unit="user", epsilon_max="900", tolerance=tolerance)
     with (folder / "alarms.yaml").open("a", encoding="utf-8") as file:
         file.writelines(f"    {line}\n" for line in lines)
     report = examine(folder / "alarms.yaml", environ={})
     assert report.alarms is not None, (path, report.errors)
-    return report.alarms.queries["crowd"]
+    return report.alarms.by_name["crowd"]
 
 
 def tried(folder: Path, fires: dict[str, str], code: int = 0) -> dict[str, dict[str, Any]]:

@@ -53,7 +53,7 @@ def told(
     """Return all records without the ledger's name, when every room's alarm left, the operator."""
     written = alarm("crowd", window, f"COUNT(*) > {ABOVE}", tolerance="2", mechanism="svt")
     alarms = configured(folder, written, rooms=ROOMS, until="00:03")
-    query, path = alarms.queries["crowd"], folder / "events.csv"
+    query, path = alarms.by_name["crowd"], folder / "events.csv"
     times = [f"2024-01-01T00:{at // 60:02d}:{at % 60:02d}Z" for at in times_s]
     path.write_text("\n".join(["ts,room,person", *(f"{t},{r},p" for t in times for r in ROOMS)]))
     noise, records = GivenNoise(*noises(looks)), []

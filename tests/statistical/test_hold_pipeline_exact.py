@@ -53,7 +53,7 @@ def told(
     written = alarm("crowd", window, f"COUNT(*) > {ABOVE}", tolerance="2", mechanism=mechanism)
     written = written.replace("    tolerance", f"    {hold}\n    tolerance")
     alarms = configured(folder, written, rooms=ROOMS, until=f"00:0{MINUTES}", unit=unit)
-    query, path = alarms.queries["crowd"], folder / "events.csv"
+    query, path = alarms.by_name["crowd"], folder / "events.csv"
     there = [
         (minute, room, f"p{room}{at}")
         for minute in range(MINUTES)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from accountant.costs.charges import WindowKey
     from operators.base import PaneOperator
     from stream.decisions.counts import WindowCounts
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
     from tests.statistical.panes_law import Law
 
 Q = Fraction(1, 3)
@@ -268,7 +268,7 @@ def test_fresh_noise_for_each_window_is_caught(
         drawn = iter(range(1 << 10))
         whole = StoredPanes.over
 
-        def anew(self: StoredPanes, query: Query, start_ms: int, end_ms: int) -> Ints:
+        def anew(self: StoredPanes, query: Alarm, start_ms: int, end_ms: int) -> Ints:
             """Return the counts with the next noise: stored panes are the first axis of the box."""
             stored = whole(self, query, start_ms, end_ms)
             assert not isinstance(stored, str)
@@ -332,7 +332,7 @@ def test_counts_of_more_than_the_stored_panes_are_caught(
         others = {"exact": np.full_like(values[:1], count), "fresh": values[-1:]}
 
         def given(
-            query: Query,
+            query: Alarm,
             operator: PaneOperator,
             noisy: Ints,
             others: dict[str, Ints] = others,

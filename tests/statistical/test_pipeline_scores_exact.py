@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 
     from operators.base import Operator
     from operators.conditions.score import Score
+    from stream.model.alarm import Alarm as Configured
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
     from tests.statistical.enumeration import Floats, Ints
 
 
@@ -186,7 +186,7 @@ def worlds(unit: str) -> list[World]:
 class Counted:
     """What the pipeline counted: shape (pairs, with and without, statistics, rooms)."""
 
-    query: Query
+    query: Configured
     statistics: Ints
     charged: Fraction
 
@@ -230,7 +230,7 @@ def count(folder: Path, name: str, unit: str) -> Counted:
     (statistics,), (price,), spent = replayed_windows(alarms, path)
     assert price * CELLS[unit] == spent
     whole = statistics.reshape(len(statistics), PAIRS, 2, ROOMS).transpose(1, 2, 0, 3)
-    return Counted(alarms.queries["one"], whole, from_loss_units(spent))
+    return Counted(alarms.by_name["one"], whole, from_loss_units(spent))
 
 
 @pytest.fixture(scope="module", params=list(product(ALARMS, CELLS)), ids=" ".join)
@@ -257,11 +257,11 @@ def lines_of(unit: str) -> list[str]:
     return found
 
 
-def operator_of(folder: Path, name: str, unit: str, *lines: str) -> tuple[Query, Operator]:
+def operator_of(folder: Path, name: str, unit: str, *lines: str) -> tuple[Configured, Operator]:
     """Return another mechanism's query and operator, of one room."""
     alarm = ALARMS[name]
     given = scored(folder, alarm.having, f"tolerance: {alarm.tolerance}", *lines, unit=unit)
-    query = given.queries["one"]
+    query = given.by_name["one"]
     return query, create(query.mechanism, query.condition, query.aim)
 
 
@@ -419,7 +419,7 @@ def test_windows_add_up_as_the_ledger_says(
     path.write_text("\n".join([*lines, ""]))
     given = (alarm.having, f"tolerance: {alarm.tolerance}")
     alarms = scored(tmp_path, *given, unit=unit, window=window, rooms=rooms, minutes=3)
-    query = alarms.queries["one"]
+    query = alarms.by_name["one"]
     seen, prices, spent = replayed_windows(alarms, path)
     assert spent == times * prices[0]
     operator, lost = create(query.mechanism, query.condition, query.aim), np.zeros(20)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
 
 BETA = ALPHA = 0.05
 CLOSE = 1e-9
@@ -51,14 +51,14 @@ MANY = tuple(product((0, 1, 2, 5, 12, 33, 60), repeat=3))
 """How many values are 1, 2 and 3; the first of them: none."""
 
 
-def asked(folder: Path, aggregate: str, comparison: Comparison, tolerance: int, cap: int) -> Query:
+def asked(folder: Path, aggregate: str, comparison: Comparison, tolerance: int, cap: int) -> Alarm:
     """Return the alarm, from its configuration."""
     lines = f"mechanism: {{tslm: {{max_fpr: {ALPHA}}}}}", f"tolerance: {tolerance}"
     unit = "event" if cap == 1 else "user"
-    return scored(folder, f"{aggregate} {comparison} 2", *lines, unit=unit).queries["one"]
+    return scored(folder, f"{aggregate} {comparison} 2", *lines, unit=unit).by_name["one"]
 
 
-def statistics(query: Query) -> Ints:
+def statistics(query: Alarm) -> Ints:
     """Return what all data count to, by definition, shape (statistics, data)."""
     return ints(
         [
@@ -68,7 +68,7 @@ def statistics(query: Query) -> Ints:
     )
 
 
-def chances(query: Query, **changes: object) -> Floats:
+def chances(query: Alarm, **changes: object) -> Floats:
     """Return how likely a cell fires, for all data, by what is decided of the condition."""
     condition = replace(query.condition, **changes)  # type: ignore[arg-type]  # of a condition
     aim = query.aim

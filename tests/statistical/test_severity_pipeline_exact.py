@@ -11,7 +11,7 @@ import pytest
 from accountant.units import from_loss_units
 from operators.noise.certified import exp_neg_bounds
 from operators.single import severity
-from stream.config.alarms.builder import QueryBuilder
+from stream.config.alarms.builder import AlarmBuilder
 from stream.decisions.records import encode
 from stream.decisions.release import alarm_records
 from tests.support.ledgers import must_verify
@@ -110,7 +110,7 @@ def test_a_grid_without_the_cap_of_events_is_caught(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also a count moves by as many as a person may add to a cell."""
-    monkeypatch.setattr(QueryBuilder, "_cap", 1)
+    monkeypatch.setattr(AlarmBuilder, "_cap", 1)
     there, cost, _ = laws(tmp_path / "there", monkeypatch, USER, (0, 1, 2), 5)
     absent, *_ = laws(tmp_path / "absent", monkeypatch, USER, (), 1)
     assert worst(there, absent)[0] > Fraction(1 << 200, exp_neg_bounds(2 * cost, 200)[1])
@@ -122,7 +122,7 @@ def test_alarms_say_the_highest_level_that_fires(tmp_path: Path, mechanism: str)
     alarms = configured(tmp_path, written(mechanism), rooms=ROOMS, until="00:04")
     with opened(alarms) as ledger:
         decisions = list(replayed(alarms, ledger, rows(tmp_path, (40, 0, 6, 7), ROOMS)))
-    query = alarms.queries["full"]
+    query = alarms.by_name["full"]
     found = [one for each in decisions for one in alarm_records(query, each)]
     assert all(b'"severity":' in encode(one) for one in found)
     critical = [one for one in found if one.severity == "critical"]

@@ -11,7 +11,7 @@ import numpy as np
 from stream.planning.detection import DetectionCurve, whole, why_not
 
 if TYPE_CHECKING:
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
 
 __all__ = ["PERCENTS", "Curve", "curves", "ring_probability"]
 
@@ -23,7 +23,7 @@ SCORES: Final = tuple(Fraction(part, 4) for part in (-8, -4, -2, -1, 0, 1, 2))
 
 
 def ring_probability(
-    query: Query, count: Fraction | float, *, threshold: Fraction | float | None = None
+    query: Alarm, count: Fraction | float, *, threshold: Fraction | float | None = None
 ) -> float | None:
     """Return how likely a cell rings at a count, or a score; that of the median threshold."""
     if why_not(query) is not None:
@@ -54,7 +54,7 @@ class Curve:
     chances: tuple[float, ...]
 
 
-def curves(query: Query) -> tuple[Curve, ...] | None:
+def curves(query: Alarm) -> tuple[Curve, ...] | None:
     """Return a curve for the smallest, the median and the largest threshold, each once."""
     if why_not(query) is not None:
         return None

@@ -211,7 +211,7 @@ def run_states(ledger: Ledger) -> dict[tuple[str, int], RunState]:
 
 
 def _alarm_ids(matrix: Matrix, decisions: list[StoredDecision]) -> set[str]:
-    query = matrix.scenario.alarms().queries[matrix.scenario.query]
+    query = matrix.scenario.alarms().by_name[matrix.scenario.query]
     return {alarm.alarm_id for one in decisions for alarm in alarm_records(query, one)}
 
 

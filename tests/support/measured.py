@@ -19,9 +19,9 @@ from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Condition
 from operators.conditions.weights import Weight
 from stream.metrics.registries import Metrics
+from stream.model.alarm import AggregateSpec, Alarm, FirstTolerances
 from stream.model.alarms import Alarms, Budget, Settings
 from stream.model.feeds import Codec, Domain, Feed
-from stream.model.queries import AggregateSpec, FirstTolerances, Query
 from stream.windows.calendars import FixedCalendar
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def two_alarms(
     )
     domain = Domain(fields=("room",), values=(("r1", "r2", "r3"),))
     queries = {
-        name: Query(
+        name: Alarm(
             id=name,
             feed=feed,
             domain=domain,
@@ -73,7 +73,7 @@ def two_alarms(
     return Alarms(
         file="alarms.yaml",
         feeds={"badges": feed},
-        queries=queries,
+        by_name=queries,
         budget=Budget(unit, Fraction(4), periods, Contribution(predicates_per_window=2)),
         kafka=None,
         settings=addresses(**address),

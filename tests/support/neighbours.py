@@ -38,15 +38,15 @@ if TYPE_CHECKING:
     from accountant.costs.charges import WindowKey
     from accountant.records import Partial
     from stream.events.decoder import Batch
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
     Reader = type[PartitionReader]
     Partials = dict[WindowKey, Partial]
 
 
 def reader_for(
-    alarms: Alarms, *, twin: Reader = PartitionReader, **options: Any
+    alarms: Alarms, /, *, twin: Reader = PartitionReader, **options: Any
 ) -> PartitionReader:
     """Return a reader of all alarms of the only feed, and its only partition, yet to begin."""
     (feed,) = alarms.feeds.values()
@@ -55,7 +55,7 @@ def reader_for(
         "partition": 0,
         "partitions": 1,
         "topic_id": "log",
-        "queries": list(alarms.queries.values()),
+        "alarms": list(alarms.by_name.values()),
         "budget": alarms.budget,
         "hash_key": HASH_KEY,
         "on_read": lambda _count: None,
@@ -97,7 +97,7 @@ def read(
 ) -> Partials:
     """Read one partition to its end, split into reads at ``cuts``, and return every partial."""
     reader = reader_of(alarms, setup, partition, twin)
-    first = dict.fromkeys(alarms.queries, START_MS - 3 * MINUTE_MS)
+    first = dict.fromkeys(alarms.by_name, START_MS - 3 * MINUTE_MS)
     reader.begin(cursors or first, ReadStart(whole=True))
     records = [record_of(setup, message) for message in messages]
     found: Partials = {}
@@ -179,7 +179,7 @@ def breach(alarms: Alarms, setup: Setup, log: Log, twin: Reader = PartitionReade
         ]
         if any(have.keys() != full[0].keys() for have in (*full, *less)):
             return "another set of windows was counted"
-        for query in alarms.queries.values():
+        for query in alarms.by_name.values():
             found = _query_breach(alarms, query, full, less, gone)
             if found:
                 return f"{query.id}: {found}"
@@ -196,7 +196,7 @@ def _piecewise(
 
 def _query_breach(
     alarms: Alarms,
-    query: Query,
+    query: Alarm,
     full: Sequence[Partials],
     less: Sequence[Partials],
     gone: Sequence[Event],
@@ -225,7 +225,7 @@ def _query_breach(
 
 
 def _cell_breach(
-    alarms: Alarms, query: Query, key: WindowKey, change: np.ndarray, gone: Sequence[Event]
+    alarms: Alarms, query: Alarm, key: WindowKey, change: np.ndarray, gone: Sequence[Event]
 ) -> str:
     moved = np.flatnonzero(change.any(axis=0))
     inside = [e for e in gone if e.ts is not None and key.start_ms <= e.ts < key.end_ms]
@@ -252,10 +252,10 @@ def scattered(alarms: Alarms, setup: Setup, log: Log, rng: random.Random, twin: 
             common = rng.randrange(-2, MINUTES)
             cursors = {
                 query: START_MS + (common if together else rng.randrange(-2, MINUTES)) * MINUTE_MS
-                for query in alarms.queries
+                for query in alarms.by_name
             }
             oldest_ms = min(
-                slice_start_ms(query, cursors[query.id]) for query in alarms.queries.values()
+                slice_start_ms(query, cursors[query.id]) for query in alarms.by_name.values()
             )
             first = next(
                 (at for at, m in enumerate(messages) if m.log_append and m.append_ms >= oldest_ms),

@@ -26,10 +26,10 @@ from stream.counting.counter import WindowCounter
 from stream.counting.projection import Columns, project
 from stream.events.decoder import Batch
 from stream.events.units import Units
+from stream.model.alarm import AggregateSpec, Alarm, FirstTolerances, Term
 from stream.model.alarms import Budget
 from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
 from stream.model.filters import Compare, Where
-from stream.model.queries import AggregateSpec, FirstTolerances, Query, Term
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.periods import Periods
 from stream.windows.schedule import Schedule
@@ -167,7 +167,7 @@ def make_query(
     ids: bool = False,
     filtered: bool = False,
     span: tuple[int, int] = (-3, 4),
-) -> Query:
+) -> Alarm:
     """Return a query over ``ROOMS``; grace and skew in steps of the scene.
 
     A kind stands for the statistic of that kind over ``amount`` in half units, clipped to ``span``.
@@ -176,7 +176,7 @@ def make_query(
     aggregates = tuple(
         each if isinstance(each, AggregateSpec) else spec_of(each, span) for each in statistics
     )
-    return Query(
+    return Alarm(
         id=scene.name,
         feed=feed,
         domain=Domain(("room",), (ROOMS,)),
@@ -197,7 +197,7 @@ def make_query(
     )
 
 
-def counting_groups(query: Query, *, outer: bool) -> Query:
+def counting_groups(query: Alarm, *, outer: bool) -> Alarm:
     """Return a query over rooms as one that counts them, for each value of ``open`` or for all.
 
     Args:
@@ -331,7 +331,7 @@ def decoded(events: list[Event]) -> Batch:
 
 
 def count(
-    query: Query, budget: Budget, log: list[Event], indexes: range, cuts: tuple[int, ...] = ()
+    query: Alarm, budget: Budget, log: list[Event], indexes: range, cuts: tuple[int, ...] = ()
 ) -> dict[int, Counted]:
     """Return what the real counter finds, the log handed over in pieces split at ``cuts``."""
     counter = WindowCounter(query, budget)
@@ -349,12 +349,12 @@ def cut(counter: WindowCounter, index: int) -> Counted:
     return Counted(values, vector.first_offset, vector.last_offset)
 
 
-def expect(query: Query, budget: Budget, log: list[Event], indexes: range) -> dict[int, Counted]:
+def expect(query: Alarm, budget: Budget, log: list[Event], indexes: range) -> dict[int, Counted]:
     """Return what every window must hold."""
     return {index: expect_window(query, budget, log, index) for index in indexes}
 
 
-def expect_window(query: Query, budget: Budget, log: list[Event], index: int) -> Counted:
+def expect_window(query: Alarm, budget: Budget, log: list[Event], index: int) -> Counted:
     """Return what one window must hold: members, then bounding, then the statistics."""
     members = [event for event in log if is_member(query, event, index)]
     offsets = [event.offset for event in members]
@@ -365,7 +365,7 @@ def expect_window(query: Query, budget: Budget, log: list[Event], index: int) ->
     )
 
 
-def is_member(query: Query, event: Event, index: int) -> bool:
+def is_member(query: Alarm, event: Event, index: int) -> bool:
     """Tell whether one event belongs to one window, whatever the others do."""
     start_ms, end_ms = query.calendar.bounds(index)
     return (
@@ -379,7 +379,7 @@ def is_member(query: Query, event: Event, index: int) -> bool:
     )
 
 
-def cell_and_weights(query: Query, event: Event) -> tuple[int, tuple[int | None, ...]] | None:
+def cell_and_weights(query: Alarm, event: Event) -> tuple[int, tuple[int | None, ...]] | None:
     """Return where an event counts and how much in every statistic; ``None`` where it does not."""
     rooms = [room.encode() for room in ROOMS]
     if event.room not in rooms or (query.where is not None and not event.open):
@@ -416,7 +416,7 @@ def _weight_of_terms(spec: AggregateSpec, event: Event, cell: int) -> int | None
     return sum(added) if added else None
 
 
-def bounded(query: Query, budget: Budget, members: Sequence[Event]) -> list[list[Event]]:
+def bounded(query: Alarm, budget: Budget, members: Sequence[Event]) -> list[list[Event]]:
     """Return the members that count in each statistic.
 
     Walks the log once and remembers what was seen. A person's cells are those of any statistic.
@@ -461,7 +461,7 @@ def period_of(budget: Budget, event: Event) -> int:
     return start
 
 
-def statistics(query: Query, counted: Sequence[Sequence[Event]]) -> dict[int, int]:
+def statistics(query: Alarm, counted: Sequence[Sequence[Event]]) -> dict[int, int]:
     """Return every statistic of every cell that is not 0, from the events that count in each."""
     totals: dict[int, int] = {}
     for at, (spec, events) in enumerate(zip(query.aggregates, counted, strict=True)):

@@ -14,9 +14,9 @@ from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Condition
 from operators.conditions.weights import Weight
+from stream.model.alarm import AggregateSpec, Alarm, FirstTolerances
 from stream.model.alarms import Alarms, Budget, Settings
 from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
-from stream.model.queries import AggregateSpec, FirstTolerances, Query
 from stream.simulation.history import CountedAlarm
 from stream.simulation.pool import Bench, try_out
 from stream.simulation.results import results_of
@@ -45,7 +45,7 @@ def counted_alarm(statistics: NDArray[np.int64], *, query: str = "crowd") -> Cou
     flat = statistics.reshape(windows, -1)
     entries = [np.flatnonzero(row) for row in flat]
     return CountedAlarm(
-        query=query,
+        alarm=query,
         starts_ms=np.arange(windows, dtype=np.int64) * HOUR_MS,
         statistics=number,
         cells=cells,
@@ -55,9 +55,9 @@ def counted_alarm(statistics: NDArray[np.int64], *, query: str = "crowd") -> Cou
     )
 
 
-def alarm(cells: int, *, tolerance: int = 9, mechanism: str = "tslm") -> Query:
+def alarm(cells: int, *, tolerance: int = 9, mechanism: str = "tslm") -> Alarm:
     """Return an alarm for more than 40 events in a room."""
-    return Query(
+    return Alarm(
         id="crowd",
         feed=Feed(
             "badges",
@@ -88,13 +88,13 @@ def alarm(cells: int, *, tolerance: int = 9, mechanism: str = "tslm") -> Query:
     )
 
 
-def file_of(*queries: Query, epsilon_max: Fraction = Fraction(10**5)) -> Alarms:
+def file_of(*queries: Alarm, epsilon_max: Fraction = Fraction(10**5)) -> Alarms:
     """Return a file of some alarms: people reach two cells, and the budget is never renewed."""
     budget = Budget(PrivacyUnit.USER, epsilon_max, Periods.lifetime(), Contribution(2, 1))
     return Alarms(
         file="<alarms>.yaml",
         feeds={"badges": queries[0].feed},
-        queries={query.id: query for query in queries},
+        by_name={query.id: query for query in queries},
         budget=budget,
         kafka=None,
         settings=Settings("sqlite://", ("", 0), ("", 0)),
@@ -102,7 +102,7 @@ def file_of(*queries: Query, epsilon_max: Fraction = Fraction(10**5)) -> Alarms:
 
 
 def tried(
-    query: Query,
+    query: Alarm,
     statistics: NDArray[np.int64],
     runs: int,
     *,
@@ -122,7 +122,7 @@ def near_the_threshold(windows: int, cells: int, *, seed: int = 1) -> NDArray[np
 
 
 def simulated(
-    query: Query,
+    query: Alarm,
     statistics: NDArray[np.int64],
     *,
     runs: int = 3,

@@ -104,7 +104,7 @@ alarms:
 
     def solved(self, folder: Path) -> Solved:
         """Return what is found for its first alarm, the last of what is solved."""
-        return next(one for one in solve(self.alarms(folder)) if one.query.id == "crowded")
+        return next(one for one in solve(self.alarms(folder)) if one.alarm.id == "crowded")
 
     def found(self, folder: Path) -> Candidate:
         """Return the way that is found."""

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from operators.conditions.condition import Aim
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
     from stream.planning.solver.candidates import Candidate
     from stream.planning.solver.case import Case
 
@@ -94,7 +94,7 @@ def all_ways(alarms: Alarms, *, every: int = 1) -> Iterator[Candidate]:
         tolerances = {math.floor(each * _widest(way)) for each in _WIDTHS[::-every]}
         for tolerance, rate in product(sorted(tolerances), _RATES[::every]):
             for asked in list(_asked(way, name, tolerance, Fraction(rate)))[::every]:
-                found = as_written(replace(way, query=asked))
+                found = as_written(replace(way, alarm=asked))
                 if found is not None:
                     yield found
 
@@ -107,14 +107,14 @@ def unkept(found: Candidate, path: Path) -> Iterator[str]:
         path: of the file, with its lock.
     """
     alarms = load(path, environ={})
-    (query,) = alarms.queries.values()
-    asked = found.case.query
+    (query,) = alarms.by_name.values()
+    asked = found.case.alarm
     if not budget_plan(alarms).fits:
         yield "the plan does not fit"
     if query.max_delay_ms is not None and query.delay_ms > query.max_delay_ms:
         yield f"published {query.delay_ms} ms late"
     (utility,) = utilities(alarms)
-    law, most = utility.law, float(found.case.query.aim.max_fnr)
+    law, most = utility.law, float(found.case.alarm.aim.max_fnr)
     assert law is not None
     due = [(int(law.thresholds[law.median_cell]) + 1) * law.unit]
     chances = law.at(law.median_cell, due)
@@ -137,13 +137,13 @@ def _widest(case: Case) -> int:
     return min(max(case.distance - 1, 0), case.useful_tolerance)
 
 
-def _asked(case: Case, name: str, tolerance: int, rate: Fraction) -> Iterator[Query]:
+def _asked(case: Case, name: str, tolerance: int, rate: Fraction) -> Iterator[Alarm]:
     """Yield the alarm with one mechanism and its numbers, as somebody would write it."""
-    wanted, mechanism = case.query.aim.max_fnr, mechanism_of(name)
-    if mechanism.bands is not None or (case.query.hold_ms and "hold" not in mechanism.keys):
+    wanted, mechanism = case.alarm.aim.max_fnr, mechanism_of(name)
+    if mechanism.bands is not None or (case.alarm.hold_ms and "hold" not in mechanism.keys):
         return
-    in_runs = mechanism.run is not None and case.query.aim.looks == 1
-    query = case.held().query if in_runs else case.query
+    in_runs = mechanism.run is not None and case.alarm.aim.looks == 1
+    query = case.held().alarm if in_runs else case.alarm
     try:
         aim: Aim = replace(aim_with(query, (tolerance,), name), max_fpr=rate)
     except ConfigError:

@@ -22,8 +22,8 @@ from operators.single.ladder import Grid
 from stream.config.alarms.thresholds import in_steps
 from stream.config.alarms.tolerances import mapping_text, room_of
 from stream.config.sql.nodes import SqlProblem
+from stream.model.alarm import FirstTolerances
 from stream.model.numbers import decimal
-from stream.model.queries import FirstTolerances
 
 if TYPE_CHECKING:
     from operators.descriptors import Mechanism

@@ -16,8 +16,8 @@ from stream.config.alarms.band_statistics import MOST_STATISTICS, reference_aggr
 from stream.config.alarms.reduction import COUNTS, Function
 from stream.config.scalars import closest
 from stream.config.sql.nodes import SqlProblem
+from stream.model.alarm import ReferenceFeed
 from stream.model.feeds import Clock
-from stream.model.queries import ReferenceFeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from stream.config.keys import AlarmModel
     from stream.config.sql.comparisons import Measure
     from stream.config.sql.select import ParsedQuery
+    from stream.model.alarm import AggregateSpec
     from stream.model.feeds import Feed
-    from stream.model.queries import AggregateSpec
 
 __all__ = ["FeedReferenceReader"]
 

@@ -19,7 +19,7 @@ from operators.deciders import Average, Count, Quantile, Sum
 from operators.deciders.averages import average_rows, end_sensitivities
 from operators.deciders.base import counted_up_to
 from stream.config.alarms.reduction import Function
-from stream.model.queries import AggregateSpec
+from stream.model.alarm import AggregateSpec
 
 if TYPE_CHECKING:
     from fractions import Fraction

@@ -42,8 +42,8 @@ from stream.config.alarms.reduction import COUNTS, Function
 from stream.config.alarms.thresholds import in_steps
 from stream.config.sql.bands import reference_of
 from stream.config.sql.nodes import SqlProblem
+from stream.model.alarm import FirstTolerances
 from stream.model.numbers import decimal
-from stream.model.queries import FirstTolerances
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from stream.config.sql.bands import BandAsked
     from stream.config.sql.select import ParsedQuery
     from stream.config.yamlfile import Loc
-    from stream.model.queries import AggregateSpec, ReferenceFeed
+    from stream.model.alarm import AggregateSpec, ReferenceFeed
 
 __all__ = ["MOST_STATISTICS", "BandReader", "ReadAlarm"]
 
@@ -99,7 +99,7 @@ class BandReader:
         model: the alarm's keys.
         parsed: its SQL.
         asked: the band in it.
-        tables: reads public tables for the query's domain.
+        tables: reads public tables for the alarm's domain.
         cap: how many events of one neighbour may count in a cell.
         per_user: whether a neighbour is a person.
         findings: receives errors, warnings and notes.

@@ -38,7 +38,7 @@ def baseline_of(
     Args:
         model: the alarm's keys.
         parsed: its SQL.
-        tables: reads public tables for the query's domain; errors go to its findings.
+        tables: reads public tables for the alarm's domain; errors go to its findings.
 
     Returns:
         Shape (cells,), in the aggregate's own unit; relative to a reference that is counted on

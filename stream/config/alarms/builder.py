@@ -1,4 +1,4 @@
-"""Alarms: from their YAML and SQL to queries, in integers of the statistics."""
+"""Alarms: from their YAML and SQL to alarms, in integers of the statistics."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from stream.config.alarms.warnings import tell
 from stream.config.notify.building import build_lifecycle
 from stream.config.sql.bands import BAND_SHAPE
 from stream.config.sql.select import SqlProblem, parse_sql
+from stream.model.alarm import Alarm
 from stream.model.feeds import Domain
 from stream.model.fingerprints import fingerprint
-from stream.model.queries import Query
 from stream.model.regions import region_of
 from stream.windows.calendars import FixedCalendar, LocalCalendar
 from stream.windows.cumulative import CumulativeCalendar, looks_of
@@ -51,15 +51,15 @@ if TYPE_CHECKING:
     from stream.model.feeds import Feed
     from stream.windows.calendars import Calendar
 
-__all__ = ["QueryBuilder"]
+__all__ = ["AlarmBuilder"]
 
 _MOST_CELLS = 10_000_000
 _MOST_QUEUED = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class QueryBuilder:
-    """Builds the query of one alarm; errors go to ``findings``.
+class AlarmBuilder:
+    """Builds the alarm of one alarm; errors go to ``findings``.
 
     Args:
         feeds: declared feeds.
@@ -75,8 +75,8 @@ class QueryBuilder:
     zone: ZoneInfo
     findings: Findings
 
-    def build(self, name: str, model: AlarmModel) -> Query | None:
-        """Return the query of an alarm, or ``None`` where it has an error."""
+    def build(self, name: str, model: AlarmModel) -> Alarm | None:
+        """Return the alarm of an alarm, or ``None`` where it has an error."""
         findings, before = self.findings, len(self.findings.errors)
         left_open = open_keys(model)
         alarms, model = model.mechanism.max_alarms, settled(model, left_open)
@@ -117,7 +117,7 @@ class QueryBuilder:
             asked = (longest_run(calendar, *ends) * len(domain) - 1) * aim.questions
             aim = replace(aim, asked_in_silence=asked)
         read = replace(read, aim=aim, condition=replace(read.condition, one_question=once))
-        query = Query(
+        alarm = Alarm(
             id=name,
             feed=parsed.feed,
             domain=domain,
@@ -142,24 +142,24 @@ class QueryBuilder:
             members=members,
             hold_ms=model.hold or 0,
         )
-        if region_of(query).empty:
+        if region_of(alarm).empty:
             message = "no event can meet this: nothing would ever be counted"
             hint = "write conditions that some event in the declared domains meets"
             findings.at_sql(message, hint, parsed.where_offset)
-        return self._finished(query, parsed.measures)
+        return self._finished(alarm, parsed.measures)
 
-    def _finished(self, query: Query, measures: Sequence[Measure]) -> Query | None:
-        """Return the query with its fingerprint, or ``None`` where its runs cannot be."""
-        queued = len(query.domain) * (query.aim.questions - 1) if query.aim.put_back else 0
+    def _finished(self, alarm: Alarm, measures: Sequence[Measure]) -> Alarm | None:
+        """Return the alarm with its fingerprint, or ``None`` where its runs cannot be."""
+        queued = len(alarm.domain) * (alarm.aim.questions - 1) if alarm.aim.put_back else 0
         if queued > _MOST_QUEUED:
             message = f"up to {queued:,} groups of a window would wait to be asked again"
             hint = f"write a smaller repeat: {_MOST_QUEUED:,} is the most, or repeat_in: window"
-            self.findings.wrong(("mechanism", query.mechanism, "repeat"), message, hint)
+            self.findings.wrong(("mechanism", alarm.mechanism, "repeat"), message, hint)
             return None
         try:
-            mechanism_of(query.mechanism).check_members(query.condition)
-            tell(query, measures, self.budget, self.findings)
-            return replace(query, fingerprint=fingerprint(query, self.budget))
+            mechanism_of(alarm.mechanism).check_members(alarm.condition)
+            tell(alarm, measures, self.budget, self.findings)
+            return replace(alarm, fingerprint=fingerprint(alarm, self.budget))
         except ConfigError as error:  # of a run that cannot be planned
             self.findings.wrong("mechanism", error.message, error.hint)
             return None
@@ -280,7 +280,7 @@ class QueryBuilder:
         return self.budget.contribution.events_per_cell if user else 1
 
     def _counting(self, parsed: ParsedQuery, reader: ThresholdReader) -> Counting | None:
-        """Return what the query counts and tests."""
+        """Return what the alarm counts and tests."""
         domain = reader.domain
         levels: dict[Asked, Levels] = {}
         failed: set[tuple[Measure | None, Threshold]] = set()

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from stream.config.findings import Findings
     from stream.config.yamlfile import Loc
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms, Budget
-    from stream.model.queries import Query
     from stream.windows.calendars import Calendar
 
 __all__ = ["no_panes_for", "pane_count", "pane_of", "shared_anew", "with_panes"]
@@ -55,7 +55,7 @@ def with_panes(alarms: Alarms, findings: Findings) -> Alarms:
         alarms: checked, alarm by alarm.
         findings: receives errors of alarms that cannot be decided from panes.
     """
-    every = (*alarms.queries.values(), *alarms.open.values())
+    every = (*alarms.by_name.values(), *alarms.open.values())
     for query in every:
         if is_panes(query.id):
             message = "names like this are kept for noisy panes, whose denials readers leave out"
@@ -66,7 +66,7 @@ def with_panes(alarms: Alarms, findings: Findings) -> Alarms:
         hint = "change its grace by a millisecond: the name follows from it"
         findings.wrong(("alarms", alarm), f"its panes have a taken name, {name}", hint)
     if alarms.budget.unit is PrivacyUnit.USER:
-        readers = (shared.queries[query.id] for query in able)
+        readers = (shared.by_name[query.id] for query in able)
         _warn_of_caps(readers, alarms.budget, findings)
     return shared
 
@@ -78,7 +78,7 @@ def shared_anew(alarms: Alarms) -> Alarms:
         alarms: of which some were changed, added or left out since their panes were shared out;
             each that asks for panes can have some.
     """
-    return _shared_out(list(filter(_asks, alarms.queries.values())), alarms)[0]
+    return _shared_out(list(filter(_asks, alarms.by_name.values())), alarms)[0]
 
 
 def pane_count(calendar: Calendar) -> int:
@@ -90,30 +90,30 @@ def pane_count(calendar: Calendar) -> int:
     return _times(calendar, pane_of(calendar))
 
 
-def no_panes_for(query: Query, alarms: Alarms) -> bool:
+def no_panes_for(alarm: Alarm, alarms: Alarms) -> bool:
     """Tell whether something speaks against deciding an alarm from panes.
 
     Args:
-        query: with the mechanism that has them.
+        alarm: with the mechanism that has them.
         alarms: the configuration that it is to run in.
     """
-    return next(_obstacles(query, alarms), None) is not None
+    return next(_obstacles(alarm, alarms), None) is not None
 
 
-def _asks(query: Query) -> bool:
-    return mechanism_of(query.mechanism).panes is not None
+def _asks(alarm: Alarm) -> bool:
+    return mechanism_of(alarm.mechanism).panes is not None
 
 
-def _shared_out(asking: Sequence[Query], alarms: Alarms) -> tuple[Alarms, list[tuple[str, str]]]:
+def _shared_out(asking: Sequence[Alarm], alarms: Alarms) -> tuple[Alarms, list[tuple[str, str]]]:
     """Return the configuration with the panes of some alarms, and panes whose name is taken.
 
     Of each of these the first alarm that reads them, and the name.
     """
     alike: defaultdict[str, list[_Shared]] = defaultdict(list)
-    for query in asking:
-        _join(query, alike[_terms(query, alarms.budget)], alarms)
-    panes: dict[str, Query] = {}
-    readers: dict[str, Query] = {}
+    for alarm in asking:
+        _join(alarm, alike[_terms(alarm, alarms.budget)], alarms)
+    panes: dict[str, Alarm] = {}
+    readers: dict[str, Alarm] = {}
     taken: list[tuple[str, str]] = []
     for terms, groups in alike.items():
         for at, shared in enumerate(groups):
@@ -121,11 +121,11 @@ def _shared_out(asking: Sequence[Query], alarms: Alarms) -> tuple[Alarms, list[t
             before = sum(other.calendar == shared.calendar for other in groups[:at])
             own = shared.panes(f"{terms} {before}", alarms.budget)
             if own.id in panes:
-                taken.append((shared.queries[0].id, own.id))
+                taken.append((shared.alarms[0].id, own.id))
             panes[own.id] = own
-            readers |= {one.id: shared.reader(one, own, alarms.budget) for one in shared.queries}
-    queries = {name: readers.get(name, query) for name, query in alarms.queries.items()}
-    return replace(alarms, queries=queries, panes=panes), taken
+            readers |= {one.id: shared.reader(one, own, alarms.budget) for one in shared.alarms}
+    queries = {name: readers.get(name, alarm) for name, alarm in alarms.by_name.items()}
+    return replace(alarms, by_name=queries, panes=panes), taken
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,29 +133,29 @@ class _Shared:
     """Alarms that share panes.
 
     Args:
-        queries: at least one, in the order of the file.
+        alarms: at least one, in the order of the file.
         calendar: of the panes: the longest that all their windows are made of.
         units: loss units of a pane's epsilon, which its noise follows from.
     """
 
-    queries: tuple[Query, ...]
+    alarms: tuple[Alarm, ...]
     calendar: Calendar
     units: int
 
     @classmethod
-    def of(cls, queries: Sequence[Query]) -> _Shared:
+    def of(cls, alarms: Sequence[Alarm]) -> _Shared:
         """Plan the panes of some alarms.
 
         Raises:
             ConfigError: the windows of one would have too many.
         """
-        calendar = pane_of(*(query.calendar for query in queries))
-        if _counts_people(queries[0]) and calendar.lengths[0] < queries[0].calendar.lengths[0]:
+        calendar = pane_of(*(alarm.calendar for alarm in alarms))
+        if _counts_people(alarms[0]) and calendar.lengths[0] < alarms[0].calendar.lengths[0]:
             # Who counts in a pane follows from those before it in the window.
-            size_ms = queries[0].calendar.lengths[0]
+            size_ms = alarms[0].calendar.lengths[0]
             calendar = CumulativeCalendar(size_ms, calendar.lengths[0], calendar.schedule)
-        units = max(_units(query, calendar) for query in queries)
-        return cls(tuple(queries), calendar, units)
+        units = max(_units(alarm, calendar) for alarm in alarms)
+        return cls(tuple(alarms), calendar, units)
 
     def paid(self, budget: Budget) -> int:
         """Return what a neighbour pays for one cell, in loss units, to compare groups by.
@@ -173,16 +173,16 @@ class _Shared:
         panes = -(-whole_ms // self.calendar.longest_ms)
         return units * min(panes, budget.contribution.windows_per_period or panes)
 
-    def reader(self, query: Query, own: Query, budget: Budget) -> Query:
+    def reader(self, alarm: Alarm, own: Alarm, budget: Budget) -> Alarm:
         """Return an alarm as it is decided from these panes."""
-        often = _times(query.calendar, self.calendar)
-        aim = replace(query.aim, panes=often, pane_units=self.units)
-        reader = replace(query, aim=aim, panes=own.id)
+        often = _times(alarm.calendar, self.calendar)
+        aim = replace(alarm.aim, panes=often, pane_units=self.units)
+        reader = replace(alarm, aim=aim, panes=own.id)
         return replace(reader, fingerprint=fingerprint(reader, budget))
 
-    def panes(self, terms: str, budget: Budget) -> Query:
+    def panes(self, terms: str, budget: Budget) -> Alarm:
         """Return the query that counts the panes and pays for them."""
-        dearest = max(self.queries, key=lambda query: _units(query, self.calendar))
+        dearest = max(self.alarms, key=lambda alarm: _units(alarm, self.calendar))
         cells = dearest.condition.cells
         (sensitivity,) = dearest.condition.sensitivities
         nothing = np.zeros(cells, dtype=np.int64)  # no threshold is a pane's own
@@ -192,28 +192,28 @@ class _Shared:
             calendar=self.calendar,
             condition=Condition.single(IntegerTest(Comparison.GE, nothing, sensitivity)),
             aim=replace(dearest.aim, panes=1, pane_units=self.units, looks=1, severities=()),
-            publish_delay_ms=min(query.publish_delay_ms for query in self.queries),
-            decide_timeout_ms=max(query.decide_timeout_ms for query in self.queries),
-            max_age_ms=max(query.max_age_ms for query in self.queries),
+            publish_delay_ms=min(alarm.publish_delay_ms for alarm in self.alarms),
+            decide_timeout_ms=max(alarm.decide_timeout_ms for alarm in self.alarms),
+            max_age_ms=max(alarm.max_age_ms for alarm in self.alarms),
             sql="",
             baseline=None,
             false_alarms=None,
             max_delay_ms=None,
             panes="",
-            readers=tuple(query.id for query in self.queries),
+            readers=tuple(alarm.id for alarm in self.alarms),
             firsts=isinstance(self.calendar, CumulativeCalendar),
             releases_counts=False,
         )
         return replace(own, fingerprint=fingerprint(own, budget))
 
 
-def _join(query: Query, groups: list[_Shared], alarms: Alarms) -> None:
+def _join(alarm: Alarm, groups: list[_Shared], alarms: Alarms) -> None:
     """Add an alarm to the first of some groups in which it costs no more than by itself."""
     budget, tick_ms = alarms.budget, alarms.settings.tick_ms
-    alone = _Shared.of([query])
+    alone = _Shared.of([alarm])
     for at, group in enumerate(groups):
         try:
-            together = _Shared.of([*group.queries, query])
+            together = _Shared.of([*group.alarms, alarm])
         except ConfigError:
             continue
         fine = _too_fine(together.calendar, tick_ms)
@@ -223,59 +223,59 @@ def _join(query: Query, groups: list[_Shared], alarms: Alarms) -> None:
     groups.append(alone)
 
 
-def _warn_of_caps(readers: Iterable[Query], budget: Budget, findings: Findings) -> None:
+def _warn_of_caps(readers: Iterable[Alarm], budget: Budget, findings: Findings) -> None:
     """Say of windows of several panes that a person counts in each of these."""
-    for query in readers:
-        panes = query.aim.panes
+    for alarm in readers:
+        panes = alarm.aim.panes
         often = min(panes, budget.contribution.windows_per_period or panes)
         if often > 1:
             findings.warn(
-                ("alarms", query.id, "sql"),
+                ("alarms", alarm.id, "sql"),
                 f"a window adds up {panes} panes, and caps are those of a pane: who is in all of"
                 f" them counts {often} times as much as in one",
                 f"choose the threshold for that, or {_OTHERWISE}, whose caps are a window's",
             )
 
 
-def _able(query: Query, alarms: Alarms, findings: Findings) -> bool:
+def _able(alarm: Alarm, alarms: Alarms, findings: Findings) -> bool:
     """Tell whether an alarm can be decided from panes; what speaks against it is reported."""
-    for key, why, hint in _obstacles(query, alarms):
-        findings.under("alarms", query.id).wrong(key, f"no panes for this alarm: {why}", hint)
+    for key, why, hint in _obstacles(alarm, alarms):
+        findings.under("alarms", alarm.id).wrong(key, f"no panes for this alarm: {why}", hint)
         return False
     return True
 
 
-def _obstacles(query: Query, alarms: Alarms) -> Iterator[tuple[str | Loc, str, str]]:
+def _obstacles(alarm: Alarm, alarms: Alarms) -> Iterator[tuple[str | Loc, str, str]]:
     """Yield key, reason and hint of what keeps an alarm from being decided from panes."""
-    (spec, *others), calendar = query.aggregates, query.calendar
+    (spec, *others), calendar = alarm.aggregates, alarm.calendar
     tick_ms = alarms.settings.tick_ms
-    if query.open:
+    if alarm.open:
         why = "their noise is planned for what is written, and this leaves something open"
         yield "mechanism", why, "write tolerance and mechanism, or leave mechanism open too"
-    if query.share:
+    if alarm.share:
         why = "its panes are what is paid for, which are no alarm's own"
         yield "share", why, f"leave share out, or {_OTHERWISE}"
     size, step = calendar.lengths
-    if _counts_people(query) and not isinstance(calendar, CumulativeCalendar) and size != step:
+    if _counts_people(alarm) and not isinstance(calendar, CumulativeCalendar) and size != step:
         why = (
             "COUNT(DISTINCT ...) does not add up over panes of hopping windows: in which pane"
             " somebody counts first depends on where the window begins"
         )
         yield "sql", why, f"write TUMBLE or CUMULATE, count events with COUNT(*), or {_OTHERWISE}"
-    if _counts_people(query) and size > step and alarms.budget.unit is PrivacyUnit.USER:
+    if _counts_people(alarm) and size > step and alarms.budget.unit is PrivacyUnit.USER:
         why = "a person counts in one pane of each window, and would be charged for all of them"
         yield "sql", why, f"write TUMBLE instead of CUMULATE, or {_OTHERWISE}"
-    if not (spec.adds_up or _counts_people(query)) or others or query.reference is not None:
+    if not (spec.adds_up or _counts_people(alarm)) or others or alarm.reference is not None:
         yield "sql", "only counts and SUM add up over panes", _OTHERWISE
     if step > size:
         why = "between its windows lie panes that none of them reads, and that would be charged"
         yield "sql", why, f"let windows meet, or {_OTHERWISE}"
-    if query.releases_counts and len(query.domain) > _MOST_COUNTS:
+    if alarm.releases_counts and len(alarm.domain) > _MOST_COUNTS:
         why = (
-            f"it would release {len(query.domain):,} counts a window; {_MOST_COUNTS:,} is the most"
+            f"it would release {len(alarm.domain):,} counts a window; {_MOST_COUNTS:,} is the most"
         )
         yield (
-            ("mechanism", query.mechanism, "release"),
+            ("mechanism", alarm.mechanism, "release"),
             why,
             "group by fewer fields, narrow a domain, or remove release",
         )
@@ -284,27 +284,27 @@ def _obstacles(query: Query, alarms: Alarms) -> Iterator[tuple[str | Loc, str, s
         why = f"its panes are {pane.lengths[0]} ms long, finer than the tick of {tick_ms} ms"
         yield "sql", why, f"let windows begin and end on multiples of {tick_ms} ms"
     try:
-        _units(query, pane)
+        _units(alarm, pane)
     except ConfigError as error:
         yield "sql", error.message, error.hint or _OTHERWISE
 
 
-def _terms(query: Query, budget: Budget) -> str:
+def _terms(alarm: Alarm, budget: Budget) -> str:
     """Return what alarms have in common that share panes, as canonical JSON."""
-    whole = definition(query, budget)
+    whole = definition(alarm, budget)
     same = {name: whole[name] for name in ("feed", "domain", "where", "aggregates", "grace_ms")}
     calendar = whole["calendar"]
     same |= {name: calendar.get(name) for name in ("active", "timezone")}
-    same["sensitivities"] = list(query.condition.sensitivities)
-    if _counts_people(query):
-        same["size"] = query.calendar.lengths[0]
+    same["sensitivities"] = list(alarm.condition.sensitivities)
+    if _counts_people(alarm):
+        same["size"] = alarm.calendar.lengths[0]
     return json.dumps(same, sort_keys=True, separators=(",", ":"))
 
 
-def _units(query: Query, pane: Calendar) -> int:
+def _units(alarm: Alarm, pane: Calendar) -> int:
     """Return what epsilon a pane has for one alarm, in loss units, whichever budget pays."""
-    aim = replace(query.aim, panes=_times(query.calendar, pane), pane_units=0, gaussian=False)
-    plan = mechanism_of(query.mechanism).price(query.condition, aim)
+    aim = replace(alarm.aim, panes=_times(alarm.calendar, pane), pane_units=0, gaussian=False)
+    plan = mechanism_of(alarm.mechanism).price(alarm.condition, aim)
     return to_loss_units(plan.epsilon)
 
 
@@ -330,9 +330,9 @@ def _times(windows: Calendar, panes: Calendar) -> int:
     return windows.lengths[0] // min(panes.lengths)
 
 
-def _counts_people(query: Query) -> bool:
+def _counts_people(alarm: Alarm) -> bool:
     """Tell whether a window counts everybody once: each in the first of its panes."""
-    return query.aggregates[0].kind is Weight.DISTINCT_UNITS
+    return alarm.aggregates[0].kind is Weight.DISTINCT_UNITS
 
 
 def _too_fine(pane: Calendar, tick_ms: int) -> bool:

@@ -1,6 +1,6 @@
 """Every comparison of every aggregate as integer tests ``s >= threshold``.
 
-``s`` adds up one integer per event (``stream.model.queries.AggregateSpec``): an empty cell has
+``s`` adds up one integer per event (``stream.model.alarm.AggregateSpec``): an empty cell has
 ``s = 0``, and one event moves ``s`` by a known amount. A comparison becomes a bound on such an
 ``s``, two of them for ``=`` and ``<>``. Values and thresholds are counted in granules of the field:
 values are integers, thresholds any fractions.
@@ -25,7 +25,7 @@ import numpy as np
 
 from operators.conditions.comparison import Comparison
 from operators.conditions.weights import Weight
-from stream.model.queries import AggregateSpec
+from stream.model.alarm import AggregateSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from stream.config.alarms.thresholds import Levels, Profiles
+    from stream.model.alarm import AggregateSpec
     from stream.model.feeds import Feed
-    from stream.model.queries import AggregateSpec
 
 __all__ = ["Counting", "assemble"]
 
@@ -60,7 +60,7 @@ class CountedAtom:
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """What a query counts and tests.
+    """What an alarm counts and tests.
 
     Args:
         aggregates: its statistics.
@@ -92,7 +92,7 @@ def assemble(
         tree: the condition.
         levels: thresholds of every comparison in it.
         profiles: groups of cells with the same thresholds.
-        feed: the query's feed.
+        feed: the alarm's feed.
         cap: how many events of one neighbour may count in a cell.
 
     Raises:

@@ -109,10 +109,10 @@ class Profiles:
 
 @dataclass(frozen=True, slots=True)
 class ThresholdReader:
-    """Reads the thresholds of one query; errors go to ``findings``.
+    """Reads the thresholds of one alarm; errors go to ``findings``.
 
     Args:
-        feed: the query's feed.
+        feed: the alarm's feed.
         domain: its groups.
         tables: public tables by name.
         findings: receives errors.

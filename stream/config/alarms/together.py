@@ -23,21 +23,21 @@ def excluded_caps(alarms: Alarms) -> Iterator[Problem]:
     budget, few = alarms.budget, alarms.budget.contribution.windows_per_period
     if few is None or budget.unit is PrivacyUnit.EVENT:
         return
-    for query in (*alarms.running.values(), *alarms.open.values()):
-        at, overlap = ("alarms", query.id), query.calendar.overlap
-        if mechanism_of(query.mechanism).run is not None:
+    for alarm in (*alarms.running.values(), *alarms.open.values()):
+        at, overlap = ("alarms", alarm.id), alarm.calendar.overlap
+        if mechanism_of(alarm.mechanism).run is not None:
             message = (
-                f"a run of {query.mechanism} is charged to everybody, whoever is in how few of"
+                f"a run of {alarm.mechanism} is charged to everybody, whoever is in how few of"
             )
             message += " its windows: max_windows_per_period makes it no cheaper"
             hint = "write mechanism: tslm, or leave max_windows_per_period out"
             yield (*at, "mechanism"), message, hint
-        if overlap > few and not query.panes and query.aim.looks == 1:
+        if overlap > few and not alarm.panes and alarm.aim.looks == 1:
             message = f"an event lies in {overlap} windows at once, and a person counts in {few} of"
             message += " a period: what is true is counted far too low"
             hint = f"write max_windows_per_period: {overlap} or more, windows that do not overlap,"
             yield (*at, "sql"), message, f"{hint} or mechanism: panes"
-        if query.share:
+        if alarm.share:
             message = "shares of a budget whose periods have caps are not kept"
             yield (*at, "share"), message, "leave share out, or max_windows_per_period"
     if budget.periods is None or budget.periods.calendar is None:
@@ -51,12 +51,12 @@ def excluded_caps(alarms: Alarms) -> Iterator[Problem]:
 
 def watched_references(alarms: Alarms) -> Iterator[Problem]:
     """Yield references counted on a feed whose events some alarm protects."""
-    watched = {query.feed.name: query.id for query in alarms.queries.values()}
-    for query in alarms.queries.values():
-        name = "" if query.reference is None else query.reference.feed.name
+    watched = {alarm.feed.name: alarm.id for alarm in alarms.by_name.values()}
+    for alarm in alarms.by_name.values():
+        name = "" if alarm.reference is None else alarm.reference.feed.name
         if name in watched:
             yield (
-                ("alarms", query.id, "mechanism", query.mechanism, "reference", "feed"),
+                ("alarms", alarm.id, "mechanism", alarm.mechanism, "reference", "feed"),
                 f"alarm `{watched[name]}` protects the events of `{name}`: a reference is public",
                 "take a feed that holds nobody's data",
             )
@@ -65,13 +65,13 @@ def watched_references(alarms: Alarms) -> Iterator[Problem]:
 def excluded_shares(alarms: Alarms) -> Iterator[Problem]:
     """Yield shares that together are more than the budget, or of a budget that has none."""
     total = Fraction(0)
-    for query in alarms.queries.values():
-        before, total = total, total + query.share
-        if query.share and alarms.budget.unit is PrivacyUnit.EVENT:
+    for alarm in alarms.by_name.values():
+        before, total = total, total + alarm.share
+        if alarm.share and alarms.budget.unit is PrivacyUnit.EVENT:
             message = "under privacy_unit: event no window takes another's part: an event is in few"
             hint = "leave share out; `tocsin plan` says which windows fit beside one another"
-            yield ("alarms", query.id, "share"), message, hint
+            yield ("alarms", alarm.id, "share"), message, hint
         elif before <= 1 < total:
             message = f"the shares up to here are {decimal(total)} of one budget"
             hint = "write shares that are 1 together at most"
-            yield ("alarms", query.id, "share"), message, hint
+            yield ("alarms", alarm.id, "share"), message, hint

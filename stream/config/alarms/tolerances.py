@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fractions import Fraction
 
     from operators.conditions.condition import Aim, Condition
-    from stream.model.queries import AggregateSpec, Query
+    from stream.model.alarm import AggregateSpec, Alarm
 
 __all__ = [
     "aim_with",
@@ -27,14 +27,14 @@ __all__ = [
 _ANY: Final = 1 << 62
 
 
-def tolerance_text(query: Query, tolerances: Sequence[int]) -> str:
+def tolerance_text(alarm: Alarm, tolerances: Sequence[int]) -> str:
     """Return tolerances as a configuration writes them, in the fields' own units.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
         tolerances: per atom, in units of its statistic.
     """
-    written = query.by_comparison(tolerances)
+    written = alarm.by_comparison(tolerances)
     return decimal(*written.values()) if len(written) == 1 else mapping_text(written)
 
 
@@ -44,35 +44,35 @@ def mapping_text(written: Mapping[str, Fraction]) -> str:
     return "{" + ", ".join(pairs) + "}"
 
 
-def aim_with(query: Query, tolerances: Sequence[int], mechanism: str | None = None) -> Aim:
+def aim_with(alarm: Alarm, tolerances: Sequence[int], mechanism: str | None = None) -> Aim:
     """Return what the alarm would ask for with other tolerances written into its configuration.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
         tolerances: per atom, in units of its statistic.
         mechanism: written instead of its own.
     """
-    written = mechanism_of(mechanism or query.mechanism)
+    written = mechanism_of(mechanism or alarm.mechanism)
     return replace(
-        query.aim,
+        alarm.aim,
         tolerances=tuple(tolerances),
-        first_tolerances=query.first.beside(tolerances) if written.first_phase else (),
-        levels=query.aim.levels if "levels" in written.keys else None,
+        first_tolerances=alarm.first.beside(tolerances) if written.first_phase else (),
+        levels=alarm.aim.levels if "levels" in written.keys else None,
     )
 
 
-def highest_tolerance(query: Query, atom: str) -> int:
+def highest_tolerance(alarm: Alarm, atom: str) -> int:
     """Return the largest tolerance of an atom that a configuration may ask for.
 
     What is never below zero leaves an alarm for more than c of it no room for a tolerance beyond c.
 
     Args:
-        query: the alarm.
-        atom: name of the atom in the query's formula.
+        alarm: the alarm.
+        atom: name of the atom in the alarm's formula.
     """
-    spec = query.aggregates[query.condition.atoms[atom].statistic]
-    looks_twice = bool(query.aim.first_tolerances)
-    room = room_of(query.condition, atom, spec, looks_twice=looks_twice)
+    spec = alarm.aggregates[alarm.condition.atoms[atom].statistic]
+    looks_twice = bool(alarm.aim.first_tolerances)
+    room = room_of(alarm.condition, atom, spec, looks_twice=looks_twice)
     return _ANY if room is None else max(room, 0)
 
 

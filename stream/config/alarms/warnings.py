@@ -25,19 +25,19 @@ if TYPE_CHECKING:
 
     from stream.config.findings import Findings, Problem
     from stream.config.sql.comparisons import Measure
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
-    from stream.model.queries import Query
 
 __all__ = ["tell"]
 
 _IDLE_SLACK_MS: Final = 2_000  # finding a partition idle, storing, deciding
 
 
-def tell(query: Query, measures: Iterable[Measure], budget: Budget, findings: Findings) -> None:
+def tell(alarm: Alarm, measures: Iterable[Measure], budget: Budget, findings: Findings) -> None:
     """Note an alarm's contribution rule, and warn of what is odd about it.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
         measures: its aggregates, as they are written.
         budget: its unit, caps and promise.
         findings: receives notes and warnings.
@@ -45,28 +45,28 @@ def tell(query: Query, measures: Iterable[Measure], budget: Budget, findings: Fi
     Raises:
         ConfigError: its aim cannot be kept.
     """
-    findings.note("sql", f"{query.id}: {contribution_rule(query, budget)}")
-    if query.hold_ms:
-        share, most = shown_falsely(query)
+    findings.note("sql", f"{alarm.id}: {contribution_rule(alarm, budget)}")
+    if alarm.hold_ms:
+        share, most = shown_falsely(alarm)
         findings.note(
             "hold",
             "max_fpr bounds windows that are asked, and not how long a false alarm is shown: of"
             f" quiet windows {share:.2g} are shown as firing in the long run, and {most:.2g} at"
             " worst",
         )
-    _tell_cheaper(query, budget, findings)
-    for odd in (*_odd(query), *_of_units(query, measures, budget), *_of_caps(query, budget)):
+    _tell_cheaper(alarm, budget, findings)
+    for odd in (*_odd(alarm), *_of_units(alarm, measures, budget), *_of_caps(alarm, budget)):
         findings.warn(*odd)
 
 
-def _odd(query: Query) -> Iterator[Problem]:
+def _odd(alarm: Alarm) -> Iterator[Problem]:
     """Yield what is odd, whatever the budget."""
-    condition, tolerances = query.condition, query.aim.tolerances
-    if query.hold_ms and query.lifecycle.among > 1:
+    condition, tolerances = alarm.condition, alarm.aim.tolerances
+    if alarm.hold_ms and alarm.lifecycle.among > 1:
         message = "held windows count neither for nor against an alarm: a second one that it needs"
         yield "hold", f"{message} comes after the hold", "leave out for, and of"
-    waited_ms = query.feed.idle_margin_ms + _IDLE_SLACK_MS
-    if query.feed.clock is Clock.APPEND_TIME and query.publish_delay_ms < waited_ms:
+    waited_ms = alarm.feed.idle_margin_ms + _IDLE_SLACK_MS
+    if alarm.feed.clock is Clock.APPEND_TIME and alarm.publish_delay_ms < waited_ms:
         message = "a partition in which nothing follows a window is waited for until idle_margin is"
         message += " over: alarms that leave earlier tell whether one more event came"
         hint = f"write publish_delay: {waited_ms}ms or more, or a shorter idle_margin"
@@ -74,7 +74,7 @@ def _odd(query: Query) -> Iterator[Problem]:
     # The sum of nothing is false of an average by one step alone, and a tolerance grants that.
     # What is never negative was told of comparison by comparison; a band has no tolerances.
     if len(tolerances) == len(condition.formula.atoms) and not all(
-        spec.never_negative for spec in query.aggregates
+        spec.never_negative for spec in alarm.aggregates
     ):
         score = score_of(condition, tolerances)
         empty = score.read(np.zeros((condition.statistics, condition.cells), dtype=np.int64))
@@ -84,23 +84,23 @@ def _odd(query: Query) -> Iterator[Problem]:
             yield "tolerance", f"{message} ring", hint + '{"COUNT(*) >= 20": 9}'
 
 
-def _tell_cheaper(query: Query, budget: Budget, findings: Findings) -> None:
+def _tell_cheaper(alarm: Alarm, budget: Budget, findings: Findings) -> None:
     """Say what another mechanism takes less for.
 
     Of runs that are charged in every window, of losses that add up over comparisons, and of worst
     cases under a Gaussian promise.
     """
-    name, default = query.mechanism, DEFAULT.name
+    name, default = alarm.mechanism, DEFAULT.name
     mechanism = OFFERED[name]
     per_event = mechanism.run is not None and budget.unit is PrivacyUnit.EVENT
-    at_worst = query.aim.gaussian and mechanism.gaussian is None and mechanism.by_window
-    summed = mechanism.first_phase and len(query.condition.formula.literals) > 1
-    if query.aim.looks > 1 or not (per_event or at_worst or summed):
+    at_worst = alarm.aim.gaussian and mechanism.gaussian is None and mechanism.by_window
+    summed = mechanism.first_phase and len(alarm.condition.formula.literals) > 1
+    if alarm.aim.looks > 1 or not (per_event or at_worst or summed):
         return
-    own, once = (price(one, query.condition, query.aim) for one in (name, default))
+    own, once = (price(one, alarm.condition, alarm.aim) for one in (name, default))
     if once.epsilon >= own.epsilon:
         return
-    often = query.calendar.charged if per_event else 1
+    often = alarm.calendar.charged if per_event else 1
     here, there = (
         rounded_loss(budget.gaussian, to_loss_units(often * one.epsilon)) for one in (own, once)
     )
@@ -111,9 +111,9 @@ def _tell_cheaper(query: Query, budget: Budget, findings: Findings) -> None:
         findings.note("mechanism", message)
 
 
-def _of_units(query: Query, measures: Iterable[Measure], budget: Budget) -> Iterator[Problem]:
+def _of_units(alarm: Alarm, measures: Iterable[Measure], budget: Budget) -> Iterator[Problem]:
     """Yield aggregates of the privacy unit's id that count something else than units."""
-    unit, most = query.feed.unit, budget.contribution.events_per_cell
+    unit, most = alarm.feed.unit, budget.contribution.events_per_cell
     units, distinct = plural(unit), f"write COUNT(DISTINCT {unit})"
     of_user = budget.unit is PrivacyUnit.USER
     often = f"up to {most} times" if of_user else "with every event"
@@ -130,16 +130,16 @@ def _of_units(query: Query, measures: Iterable[Measure], budget: Budget) -> Iter
             yield "sql", message, hint, measure.offset
 
 
-def _of_caps(query: Query, budget: Budget) -> Iterator[Problem]:
+def _of_caps(alarm: Alarm, budget: Budget) -> Iterator[Problem]:
     """Yield who and what does not count because of caps."""
-    caps, fields, unit = budget.contribution, query.feed.fields, query.feed.unit
-    moving = [name for name in query.domain.fields if not fields[name].fixed]
+    caps, fields, unit = budget.contribution, alarm.feed.fields, alarm.feed.unit
+    moving = [name for name in alarm.domain.fields if not fields[name].fixed]
     several = any(len(fields[name].domain or ()) > 1 for name in moving)
-    of_panes = mechanism_of(query.mechanism).panes is not None  # each adds what it counted
+    of_panes = mechanism_of(alarm.mechanism).panes is not None  # each adds what it counted
     if budget.unit is not PrivacyUnit.USER:
         return
     if caps.predicates_per_window == 1 and several:
-        window, whoever = "pane" if of_panes else window_noun(query.calendar), " and ".join(moving)
+        window, whoever = "pane" if of_panes else window_noun(alarm.calendar), " and ".join(moving)
         message = f"max_groups_per_window is 1: whoever moves is counted in the first {whoever} of"
         hint = "write max_groups_per_window: 2 or more, which costs as many times as much; or, if"
         hint += f" {article(unit)} never changes {whoever}, declare that: fixed: true"
@@ -147,7 +147,7 @@ def _of_caps(query: Query, budget: Budget) -> Iterator[Problem]:
     if caps.events_per_cell > 1 or of_panes:
         return
     larger = "a larger max_events_per_group, which costs as many times as much"
-    for kind in dict.fromkeys(spec.kind for spec in query.aggregates):
+    for kind in dict.fromkeys(spec.kind for spec in alarm.aggregates):
         if kind is Weight.COUNT:
             message = f"max_events_per_group is 1: COUNT counts the first event of each {unit}, as"
             hint = f"write COUNT(DISTINCT {unit}) if {plural(unit)} are meant, or {larger}"

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from stream.config.cases.ranges import Range
     from stream.config.reading import Place
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 __all__ = ["Case", "Chance", "Figure", "Given", "Rows", "WindowCase"]
 
@@ -113,7 +113,7 @@ class Case:
 
     Args:
         name: what it shows.
-        query: the alarm.
+        alarm: the alarm.
         alarms: the configuration, with this alarm alone.
         place: where it stands in the file.
         given: aggregates; ``None`` where events are given.
@@ -125,7 +125,7 @@ class Case:
     """
 
     name: str
-    query: Query
+    alarm: Alarm
     alarms: Alarms
     place: Place
     given: Given | None = None

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from stream.config.findings import Findings
     from stream.config.yamlfile import Tree
+    from stream.model.alarm import Alarm
     from stream.model.feeds import Feed
-    from stream.model.queries import Query
 
 __all__ = ["GivenEvents", "read_events"]
 
@@ -50,21 +50,21 @@ class GivenEvents:
     paths: dict[str, tuple[Path, ...]] = field(default_factory=dict)
 
 
-def read_events(tree: Tree, query: Query, findings: Findings) -> GivenEvents:
+def read_events(tree: Tree, alarm: Alarm, findings: Findings) -> GivenEvents:
     """Return what is given for the feeds of an alarm.
 
     Args:
         tree: a list of events, a file or a list of them; or each of these by feed.
-        query: the alarm.
+        alarm: the alarm.
         findings: receive what is wrong.
     """
     found = GivenEvents()
-    feeds = {feed.name: feed for feed in feeds_of(query)}
-    by_feed = tree if isinstance(tree, dict) else {query.feed.name: tree}
+    feeds = {feed.name: feed for feed in feeds_of(alarm)}
+    by_feed = tree if isinstance(tree, dict) else {alarm.feed.name: tree}
     for name, value in by_feed.items():
         at = findings.under(name) if isinstance(tree, dict) else findings
         if name not in feeds:
-            message = f"alarm `{query.id}` reads no feed `{name}`"
+            message = f"alarm `{alarm.id}` reads no feed `{name}`"
             at.wrong((), message, closest(name, feeds), key=True)
             continue
         values = value if isinstance(value, list) else [value]
@@ -77,7 +77,7 @@ def read_events(tree: Tree, query: Query, findings: Findings) -> GivenEvents:
             at.wrong((), "a list of events belongs here, or a file", _EXAMPLE)
     for name in feeds:
         if name not in by_feed:
-            hint = f"write events: {{{query.feed.name}: [...], {name}: [...]}}"
+            hint = f"write events: {{{alarm.feed.name}: [...], {name}: [...]}}"
             findings.wrong((), f"there are no events of feed `{name}`", hint)
     return found
 

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from stream.config.findings import Findings
     from stream.config.yamlfile import Tree
+    from stream.model.alarm import Alarm
     from stream.model.feeds import Domain
-    from stream.model.queries import Query
 
 __all__ = ["ALL", "chances", "figures", "references_of", "statistics_of"]
 
@@ -34,43 +34,43 @@ ALL: Final = "(all)"
 _FARTHEST: Final = 1 << 60
 
 
-def figures(query: Query, tree: Tree | None, at: Findings) -> tuple[Figure, ...]:
+def figures(alarm: Alarm, tree: Tree | None, at: Findings) -> tuple[Figure, ...]:
     """Return aggregates of groups, in units of their statistics.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
         tree: what is said; ``None`` for nothing.
         at: receive what is wrong with it.
     """
     found = []
-    for cell, name, value, one in _each(query, tree, query.counted, at):
-        statistics = _statistics(query, value, one)
+    for cell, name, value, one in _each(alarm, tree, alarm.counted, at):
+        statistics = _statistics(alarm, value, one)
         if statistics is not None:
             found.append(Figure(cell, name, statistics, one.place()))
     return tuple(found)
 
 
-def statistics_of(query: Query, tree: Tree, at: Findings) -> NDArray[np.int64]:
+def statistics_of(alarm: Alarm, tree: Tree, at: Findings) -> NDArray[np.int64]:
     """Return the same of all groups, shape (statistics, cells); 0 where nothing is said."""
-    whole = np.zeros((len(query.aggregates), len(query.counted)), dtype=np.int64)
-    for figure in figures(query, tree, at):
+    whole = np.zeros((len(alarm.aggregates), len(alarm.counted)), dtype=np.int64)
+    for figure in figures(alarm, tree, at):
         whole[:, figure.cell] = figure.statistics
     return whole
 
 
-def references_of(query: Query, tree: Tree, at: Findings) -> NDArray[np.int64]:
+def references_of(alarm: Alarm, tree: Tree, at: Findings) -> NDArray[np.int64]:
     """Return references, shape (cells,), in units of the aggregate; 0 where none is said."""
-    whole = np.zeros(len(query.domain), dtype=np.int64)
-    name, unit = heading(query.aggregates[0], query.feed), band_of(query).unit
-    for cell, _, value, one in _each(query, tree, query.domain, at):
+    whole = np.zeros(len(alarm.domain), dtype=np.int64)
+    name, unit = heading(alarm.aggregates[0], alarm.feed), band_of(alarm).unit
+    for cell, _, value, one in _each(alarm, tree, alarm.domain, at):
         whole[cell] = _units(value, name, unit, one, negative=True) or 0
     return whole
 
 
-def chances(query: Query, tree: Tree | None, at: Findings) -> tuple[Chance, ...]:
+def chances(alarm: Alarm, tree: Tree | None, at: Findings) -> tuple[Chance, ...]:
     """Return how likely groups are to fire, or severity levels of them."""
     found = []
-    for cell, name, level, value, one in _each_severity(query, tree, at):
+    for cell, name, level, value, one in _each_severity(alarm, tree, at):
         if not isinstance(value, Scalar):
             one.wrong((), "one probability belongs here", WRITTEN)
             continue
@@ -84,11 +84,11 @@ def chances(query: Query, tree: Tree | None, at: Findings) -> tuple[Chance, ...]
 
 
 def _each_severity(
-    query: Query, tree: Tree | None, at: Findings
+    alarm: Alarm, tree: Tree | None, at: Findings
 ) -> Iterator[tuple[int, str, int, Tree, Findings]]:
     """Yield what is said of groups as a whole, and of severity levels by their numbers."""
-    known = [level.name for level in query.aim.severities]
-    for cell, name, value, one in _each(query, tree, query.domain, at):
+    known = [level.name for level in alarm.aim.severities]
+    for cell, name, value, one in _each(alarm, tree, alarm.domain, at):
         if not known or not isinstance(value, dict):
             yield cell, name, 0, value, one
             continue
@@ -96,12 +96,12 @@ def _each_severity(
             if level in known:
                 yield cell, f"{name} ({level})", known.index(level), chance, one.under(level)
             else:
-                message = f"`{level}` is no severity of alarm `{query.id}`"
+                message = f"`{level}` is no severity of alarm `{alarm.id}`"
                 one.wrong(level, message, closest(level, known), key=True)
 
 
 def _each(
-    query: Query, tree: Tree | None, domain: Domain, at: Findings
+    alarm: Alarm, tree: Tree | None, domain: Domain, at: Findings
 ) -> Iterator[tuple[int, str, Tree, Findings]]:
     """Yield groups: their cells, names, what is said of them, and where."""
     if tree is None:
@@ -118,7 +118,7 @@ def _each(
     for name, value in tree.items():
         cell = _cell_of(domain, name)
         if cell is None:
-            message = f"`{name}` is no group of alarm `{query.id}`"
+            message = f"`{name}` is no group of alarm `{alarm.id}`"
             at.wrong(name, message, _remedy(domain, name), key=True)
         elif cell in seen:
             message = f"`{name}` is the group that `{seen[cell]}` is, too"
@@ -128,13 +128,13 @@ def _each(
             yield cell, name, value, at.under(name)
 
 
-def _statistics(query: Query, value: Tree, at: Findings) -> tuple[int, ...] | None:
+def _statistics(alarm: Alarm, value: Tree, at: Findings) -> tuple[int, ...] | None:
     """Return the aggregates of one group."""
-    specs = query.aggregates
-    names = [heading(spec, query.feed) for spec in specs]
+    specs = alarm.aggregates
+    names = [heading(spec, alarm.feed) for spec in specs]
     values = value if isinstance(value, list) else [value]
     if len(values) != len(specs):
-        message = f"alarm `{query.id}` counts {len(specs)} figures, here are {len(values)}"
+        message = f"alarm `{alarm.id}` counts {len(specs)} figures, here are {len(values)}"
         listed = ", ".join(names)
         hint = f"write a list of {listed}" if len(specs) > 1 else f"write {listed} alone"
         at.wrong((), message, hint)

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from stream.config.cases.keys import CaseModel
     from stream.config.findings import Findings
     from stream.config.yamlfile import Loc
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 __all__ = ["CaseFile", "read_cases"]
 
@@ -88,7 +88,7 @@ def _configurations(
         findings.errors.extend((*report.errors, *report.open))
         if report.alarms is None:
             continue
-        for alarm in report.alarms.queries:
+        for alarm in report.alarms.by_name:
             if alarm in known:
                 message = f"alarm `{alarm}` stands in {known[alarm].file} already"
                 findings.wrong(loc, message, "test files with alarms of the same name one by one")
@@ -106,14 +106,14 @@ def _cases(model: CasesModel, known: Mapping[str, Alarms], findings: Findings) -
 
 
 def _case(case: CaseModel, known: Mapping[str, Alarms], at: Findings) -> Case | None:
-    query = _query(case, known, at)
-    if query is None:
+    alarm = _alarm(case, known, at)
+    if alarm is None:
         return None
-    alarms = known[query.id]
+    alarms = known[alarm.id]
     found = Case(
         name=case.name,
-        query=query,
-        alarms=replace(alarms, queries={query.id: query}, open={}),
+        alarm=alarm,
+        alarms=replace(alarms, by_name={alarm.id: alarm}, open={}),
         place=at.place("name"),
         sampled=case.sampled,
     )
@@ -124,24 +124,24 @@ def _case(case: CaseModel, known: Mapping[str, Alarms], at: Findings) -> Case | 
         return None
     _refuse_others(case, at)
     if case.counts is not None:
-        return replace(found, given=_given(case, query, at))
-    read = read_events(case.events, query, at.under("events"))
+        return replace(found, given=_given(case, alarm, at))
+    read = read_events(case.events, alarm, at.under("events"))
     if not case.windows:
         hint = f"write windows: [{{start: 2025-03-03T09:00, {_EXPECTED}}}]"
         at.wrong((), "nothing is expected of the events", hint)
     dropped = None if case.dropped is None else _rows(case.dropped, at.under("dropped"))
-    if dropped is None and query.feed.name in read.lines:
+    if dropped is None and alarm.feed.name in read.lines:
         dropped = ()  # whoever wrote the events down meant them to count
     return replace(
         found,
         lines=read.lines,
         paths=read.paths,
-        windows=_windows(case, query, alarms.timezone, at.under("windows")),
+        windows=_windows(case, alarm, alarms.timezone, at.under("windows")),
         dropped=dropped,
     )
 
 
-def _query(case: CaseModel, known: Mapping[str, Alarms], at: Findings) -> Query | None:
+def _alarm(case: CaseModel, known: Mapping[str, Alarms], at: Findings) -> Alarm | None:
     """Return the alarm that a case is about."""
     name = case.alarm or " or ".join(known)
     if case.alarm is None and len(known) != 1:
@@ -151,13 +151,13 @@ def _query(case: CaseModel, known: Mapping[str, Alarms], at: Findings) -> Query 
     if name not in known:
         at.wrong("alarm", f"there is no alarm `{name}`", closest(name, known))
         return None
-    query = known[name].queries[name]
-    if query.aim.looks > 1:
+    alarm = known[name].by_name[name]
+    if alarm.aim.looks > 1:
         message = f"`{name}` fires before its window is over: counts of one window do not say when"
         hint = "test it with TUMBLE instead of CUMULATE; `tocsin plan` says how soon it fires"
         at.wrong("alarm" if case.alarm else (), message, hint)
         return None
-    return query
+    return alarm
 
 
 def _refuse_others(case: CaseModel, at: Findings) -> None:
@@ -172,29 +172,29 @@ def _refuse_others(case: CaseModel, at: Findings) -> None:
             at.wrong(key, f"`{key}` is no key of a test of {kind}", hint, key=True)
 
 
-def _given(case: CaseModel, query: Query, at: Findings) -> Given:
-    statistics = statistics_of(query, case.counts, at.under("counts"))
+def _given(case: CaseModel, alarm: Alarm, at: Findings) -> Given:
+    statistics = statistics_of(alarm, case.counts, at.under("counts"))
     if case.fires is None:
         at.wrong((), "nothing is expected of the counts", f"write {_EXPECTED}")
     references = None
-    if query.reference is None and case.references is not None:
-        message = f"alarm `{query.id}` has no reference that a feed says"
+    if alarm.reference is None and case.references is not None:
+        message = f"alarm `{alarm.id}` has no reference that a feed says"
         at.wrong("references", message, "remove it", key=True)
-    elif query.reference is not None and case.references is None:
-        message = f"the band lies around what feed `{query.reference.feed.name}` says, which is"
+    elif alarm.reference is not None and case.references is None:
+        message = f"the band lies around what feed `{alarm.reference.feed.name}` says, which is"
         at.wrong((), f"{message} not told", "write references: {hall: 60}")
-    elif query.reference is not None:
-        references = references_of(query, case.references, at.under("references"))
-    return Given(statistics, references, chances(query, case.fires, at.under("fires")))
+    elif alarm.reference is not None:
+        references = references_of(alarm, case.references, at.under("references"))
+    return Given(statistics, references, chances(alarm, case.fires, at.under("fires")))
 
 
 def _windows(
-    case: CaseModel, query: Query, timezone: str, findings: Findings
+    case: CaseModel, alarm: Alarm, timezone: str, findings: Findings
 ) -> tuple[WindowCase, ...]:
     found: list[WindowCase] = []
     for number, window in enumerate(case.windows or ()):
         at = findings.under(number)
-        bounds = _bounds(window.start, query, timezone, at)
+        bounds = _bounds(window.start, alarm, timezone, at)
         if any(bounds == (one.start_ms, one.end_ms) for one in found):
             at.wrong("start", "this window is there already", "write all of it in one place")
         if window.counts is None and window.left_out is None and window.fires is None:
@@ -203,18 +203,18 @@ def _windows(
         found.append(
             WindowCase(
                 *bounds,
-                figures(query, window.counts, at.under("counts")),
+                figures(alarm, window.counts, at.under("counts")),
                 _rows(window.left_out or {}, at.under("left_out")),
-                chances(query, window.fires, at.under("fires")),
+                chances(alarm, window.fires, at.under("fires")),
                 at.place("start"),
             )
         )
     return tuple(found)
 
 
-def _bounds(start: str, query: Query, timezone: str, at: Findings) -> tuple[int, int]:
+def _bounds(start: str, alarm: Alarm, timezone: str, at: Findings) -> tuple[int, int]:
     """Return where the window that starts at an instant starts and ends."""
-    calendar = query.calendar
+    calendar = alarm.calendar
     try:
         start_ms = instant_ms(start, load_zone(timezone))
     except ValueError as error:
@@ -232,7 +232,7 @@ def _bounds(start: str, query: Query, timezone: str, at: Findings) -> tuple[int,
         hint = f"the next one starts at {clock_text(next_ms, timezone)} ({timezone})"
     except ConfigError as error:
         hint = error.message
-    at.wrong("start", f"no window of alarm `{query.id}` starts then", hint)
+    at.wrong("start", f"no window of alarm `{alarm.id}` starts then", hint)
     return bounds
 
 

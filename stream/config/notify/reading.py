@@ -97,7 +97,7 @@ def _of_alarms(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, Noti
         raise report.errors[0]
     kafka = require_kafka(alarms)
     lifecycles = {
-        name: query.lifecycle for name, query in {**alarms.queries, **alarms.open}.items()
+        name: alarm.lifecycle for name, alarm in {**alarms.by_name, **alarms.open}.items()
     }
     subscription = Subscription(kafka, alarms.timezone, lifecycles, alarms.settings.log)
     return BoardSetup(subscription, alarms.board, alarms.budget), alarms.notify

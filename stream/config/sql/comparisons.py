@@ -12,9 +12,9 @@ from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
     from operators.conditions.comparison import Comparison
+    from stream.model.alarm import Term
     from stream.model.feeds import Feed
     from stream.model.filters import Where
-    from stream.model.queries import Term
 
 __all__ = ["Asked", "Measure", "Threshold"]
 

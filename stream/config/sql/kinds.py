@@ -28,9 +28,9 @@ from stream.model.regions import typed
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from stream.model.alarm import Term
     from stream.model.feeds import Feed
     from stream.model.filters import FieldValue, Where
-    from stream.model.queries import Term
 
 __all__ = ["MOST_KINDS", "span_of_terms"]
 

@@ -24,8 +24,8 @@ from stream.config.alarms.reduction import LARGEST_STATISTIC, Function
 from stream.config.sql.comparisons import Measure
 from stream.config.sql.kinds import span_of_terms
 from stream.config.sql.nodes import SqlProblem, has_aggregate, numeric, unwrapped
+from stream.model.alarm import Term
 from stream.model.numbers import decimal
-from stream.model.queries import Term
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Sequence

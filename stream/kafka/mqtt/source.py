@@ -62,7 +62,9 @@ async def _forward(setup: MqttSetup, buffer: Buffer, metrics: MqttMetrics, log: 
     store = Store(buffer, log)
     session = Session(source.session, source.sensors.client)
     mqtt, kafka = Connectivity("mqtt", log), Connectivity("kafka", log)
-    metrics.watch(lambda: store.full, mqtt=lambda: mqtt.unreachable_s, kafka=lambda: kafka.unreachable_s)
+    metrics.watch(
+        lambda: store.full, mqtt=lambda: mqtt.unreachable_s, kafka=lambda: kafka.unreachable_s
+    )
     intake = Intake(source, store, session, mqtt, metrics=metrics, log=log)
     producer = Producer(setup.kafka, source.topic, store, kafka)
     ready = _say_ready(log, intake.connected, producer.connected)

@@ -15,8 +15,8 @@ from stream.model.holds import in_runs
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
     from stream.planning.solver.case import Case
 
 __all__ = ["Candidate"]
@@ -30,7 +30,7 @@ class Candidate:
 
     Args:
         case: what is asked.
-        query: the alarm, with mechanism and aim.
+        alarm: the alarm, with mechanism and aim.
         units: loss of one cell, or of a whole run, in loss units.
         false: expected false alarms in the span; ``None`` where they cannot be computed.
         missed: probability that a cell at its threshold does not fire, at most, in the last of the
@@ -39,7 +39,7 @@ class Candidate:
     """
 
     case: Case
-    query: Query
+    alarm: Alarm
     units: int
     false: float | None
     missed: float
@@ -48,7 +48,7 @@ class Candidate:
     @cached_property
     def worst_units(self) -> int | None:
         """What it costs a privacy unit in a period at worst; ``None`` without end."""
-        reached = self.case.reached(self.query.mechanism)
+        reached = self.case.reached(self.alarm.mechanism)
         return None if reached is None else reached * self.units
 
     @property
@@ -64,18 +64,18 @@ class Candidate:
     @property
     def sure(self) -> bool:
         """Whether it misses no more often than required."""
-        return self.missed <= float(self.case.query.aim.max_fnr) + 1e-12
+        return self.missed <= float(self.case.alarm.aim.max_fnr) + 1e-12
 
     @property
     def prompt(self) -> bool:
         """Whether what it fires is published no later than required."""
-        most = self.query.max_delay_ms
-        return most is None or self.query.delay_ms <= most
+        most = self.alarm.max_delay_ms
+        return most is None or self.alarm.delay_ms <= most
 
     @property
     def carries(self) -> bool:
         """Whether a period carries the episodes that it has to."""
-        return self.episodes is None or self.episodes >= (self.query.episodes or 1)
+        return self.episodes is None or self.episodes >= (self.alarm.episodes or 1)
 
     @property
     def adequate(self) -> bool:
@@ -95,24 +95,24 @@ class Candidate:
     def beside(self, alarms: Alarms) -> Alarms:
         """Return a configuration with it, under the budget that it was found for."""
         budget = self.case.budget
-        query = replace(self.query, fingerprint=fingerprint(self.query, budget))
-        queries = {**alarms.queries, query.id: query}
-        return shared_anew(replace(alarms, queries=queries, budget=budget))
+        alarm = replace(self.alarm, fingerprint=fingerprint(self.alarm, budget))
+        queries = {**alarms.by_name, alarm.id: alarm}
+        return shared_anew(replace(alarms, by_name=queries, budget=budget))
 
     @property
     def keys(self) -> dict[str, object]:
         """The keys of the alarm that say all this, and what to write."""
-        aim, case = self.query.aim, self.case
+        aim, case = self.alarm.aim, self.case
         own = {} if aim.max_fpr is None else {"max_fpr": decimal(aim.max_fpr)}
-        if in_runs(self.query):
+        if in_runs(self.alarm):
             own["max_alarms"] = str(aim.alarms)
         written: dict[str, object] = {
-            "mechanism": {self.query.mechanism: own},
-            "tolerance": tolerance_text(self.query, aim.tolerances),
+            "mechanism": {self.alarm.mechanism: own},
+            "tolerance": tolerance_text(self.alarm, aim.tolerances),
             "max_fnr": decimal(aim.max_fnr),
         }
-        if self.query.hold_ms != case.hold_ms:
-            written["hold"] = duration(self.query.hold_ms)
+        if self.alarm.hold_ms != case.hold_ms:
+            written["hold"] = duration(self.alarm.hold_ms)
         if case.windows:
-            written["sql"] = _WINDOWS.sub(case.windows, self.query.sql)
+            written["sql"] = _WINDOWS.sub(case.windows, self.alarm.sql)
         return written

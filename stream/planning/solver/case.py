@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.conditions.condition import ThresholdAtom
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms, Budget
-    from stream.model.queries import Query
     from stream.model.requirements import FalseAlarmRate
     from stream.windows.calendars import Calendar
     from stream.windows.schedule import Schedule
@@ -48,7 +48,7 @@ class Case:
     """What is asked of one alarm.
 
     Args:
-        query: the alarm; its mechanism and aim give way to what is tried, but for what is written.
+        alarm: the alarm; its mechanism and aim give way to what is tried, but for what is written.
         budget: unit, periods and caps.
         false_alarms: how many are tolerated; ``None`` where that is not said.
         baseline: shape (cells,), int64: what every cell counts in an ordinary window, in units of
@@ -63,7 +63,7 @@ class Case:
             for; empty where they are.
     """
 
-    query: Query
+    alarm: Alarm
     budget: Budget
     false_alarms: FalseAlarmRate | None
     baseline: NDArray[np.int64] | None
@@ -77,7 +77,7 @@ class Case:
     @property
     def cells(self) -> int:
         """How many cells a window has."""
-        return self.query.condition.cells
+        return self.alarm.condition.cells
 
     @property
     def tolerated(self) -> float:
@@ -98,101 +98,101 @@ class Case:
     @property
     def upward(self) -> bool:
         """Whether it fires above its threshold."""
-        return self.name in self.query.condition.formula.literals
+        return self.name in self.alarm.condition.formula.literals
 
     @property
     def name(self) -> str:
         """Of its one atom."""
-        (name,) = self.query.condition.formula.atoms
+        (name,) = self.alarm.condition.formula.atoms
         return name
 
     @property
     def atom(self) -> ThresholdAtom:
         """Its one comparison."""
-        return self.query.condition.atoms[self.name]
+        return self.alarm.condition.atoms[self.name]
 
     @property
     def per_unit(self) -> Fraction:
         """One unit of the statistic that it compares, in the aggregate's own unit."""
-        return self.query.aggregates[self.atom.statistic].per_unit
+        return self.alarm.aggregates[self.atom.statistic].per_unit
 
     @property
     def useful_tolerance(self) -> int:
         """Largest tolerance that leaves a useful alarm, in units of the statistic."""
-        return useful_tolerance(self.query, self.name)
+        return useful_tolerance(self.alarm, self.name)
 
     def reached(self, mechanism: str) -> int | None:
         """Return how many losses of the mechanism's plan one privacy unit takes in a period.
 
         ``None`` where there is no end to them.
         """
-        query, panes = replace(self.query, mechanism=mechanism, panes=""), None
+        alarm, panes = replace(self.alarm, mechanism=mechanism, panes=""), None
         if mechanism_of(mechanism).panes is not None:
-            panes = pane_of(query.calendar)
+            panes = pane_of(alarm.calendar)
         if self.budget.unit is PrivacyUnit.EVENT:
-            return query.calendar.charged if panes is None else 1
+            return alarm.calendar.charged if panes is None else 1
         table = periods_of(self.budget)
         if table is None:
             return 1 if mechanism_of(mechanism).run is not None else None
         if mechanism_of(mechanism).run is not None:
-            return int(table.runs(query.calendar).max())
+            return int(table.runs(alarm.calendar).max())
         windows = self.period_windows or 0 if panes is None else int(table.windows(panes).max())
-        most = windows_cap(query, self.budget) or windows
-        return min(windows, most) * cells_per_unit(query, self.budget)
+        most = windows_cap(alarm, self.budget) or windows
+        return min(windows, most) * cells_per_unit(alarm, self.budget)
 
     def held(self) -> Case:
         """Return the case with a hold, where windows overlap and none is written.
 
         Else one episode would take an alarm of a run for every window that it is in.
         """
-        if self.query.hold_ms or self.query.calendar.overlap == 1 or self.query.aim.looks > 1:
+        if self.alarm.hold_ms or self.alarm.calendar.overlap == 1 or self.alarm.aim.looks > 1:
             return self
-        hold_ms = least_hold_ms(self.query.calendar)
-        return replace(self, query=replace(self.query, hold_ms=hold_ms))
+        hold_ms = least_hold_ms(self.alarm.calendar)
+        return replace(self, alarm=replace(self.alarm, hold_ms=hold_ms))
 
     def with_calendar(self, calendar: Calendar) -> Case:
         """Return the case with other windows, with the same baseline."""
-        aim = replace(self.query.aim, looks=looks_of(calendar))
-        query = replace(self.query, calendar=calendar, aim=aim, hold_ms=0)
+        aim = replace(self.alarm.aim, looks=looks_of(calendar))
+        alarm = replace(self.alarm, calendar=calendar, aim=aim, hold_ms=0)
         hold_ms = max(self.hold_ms, least_hold_ms(calendar)) if self.hold_ms else 0
-        query = replace(query, hold_ms=hold_ms)
-        span, period = _windows(query, self.budget, self.false_alarms)
-        return replace(self, query=query, span_windows=span, period_windows=period)
+        alarm = replace(alarm, hold_ms=hold_ms)
+        span, period = _windows(alarm, self.budget, self.false_alarms)
+        return replace(self, alarm=alarm, span_windows=span, period_windows=period)
 
-    def in_panes(self, query: Query) -> tuple[Case, Query]:
+    def in_panes(self, alarm: Alarm) -> tuple[Case, Alarm]:
         """Return the room beside panes that an alarm shares, and the alarm as it shares them.
 
         Args:
-            query: decided from panes.
+            alarm: decided from panes.
         """
-        queries = {**self.standing.queries, query.id: query}
-        joined = shared_anew(replace(self.standing, queries=queries))
-        reader = joined.queries[query.id]
+        alarms = {**self.standing.by_name, alarm.id: alarm}
+        joined = shared_anew(replace(self.standing, by_name=alarms))
+        reader = joined.by_name[alarm.id]
         return replace(self, room_units=_room(reader, joined)), reader
 
     def with_schedule(self, schedule: Schedule) -> Case:
         """Return the case with windows at other times, with the same baseline."""
-        calendar = self.query.calendar
+        calendar = self.alarm.calendar
         if not isinstance(calendar, FixedCalendar | LocalCalendar):
             return self
         return self.with_calendar(replace(calendar, schedule=schedule))
 
     def with_caps(self, **changed: int) -> Case:
         """Return the case with other caps, with the same baseline."""
-        condition, before = self.query.condition, self.budget.contribution
+        condition, before = self.alarm.condition, self.budget.contribution
         caps = replace(before, **changed)
         moved = tuple(
             old
             if spec.kind is Weight.DISTINCT_UNITS
             else old // before.events_per_cell * caps.events_per_cell
-            for spec, old in zip(self.query.aggregates, condition.sensitivities, strict=True)
+            for spec, old in zip(self.alarm.aggregates, condition.sensitivities, strict=True)
         )
-        query = replace(self.query, condition=replace(condition, sensitivities=moved))
-        return replace(self, query=query, budget=replace(self.budget, contribution=caps))
+        alarm = replace(self.alarm, condition=replace(condition, sensitivities=moved))
+        return replace(self, alarm=alarm, budget=replace(self.budget, contribution=caps))
 
     def with_tolerances(self, tolerances: Sequence[int]) -> Case:
         """Return the case with other tolerances, in units of the statistics."""
-        return replace(self, query=replace(self.query, aim=aim_with(self.query, tolerances)))
+        return replace(self, alarm=replace(self.alarm, aim=aim_with(self.alarm, tolerances)))
 
     def with_threshold(self, further: int) -> Case:
         """Return the case with thresholds further from zero, or nearer below zero.
@@ -204,49 +204,49 @@ class Case:
 
     def _with_thresholds(self, thresholds: NDArray[np.int64]) -> Case:
         atoms = {self.name: replace(self.atom, thresholds=thresholds)}
-        condition = replace(self.query.condition, atoms=atoms)
-        return replace(self, query=replace(self.query, condition=condition))
+        condition = replace(self.alarm.condition, atoms=atoms)
+        return replace(self, alarm=replace(self.alarm, condition=condition))
 
 
-def case_of(query: Query, alarms: Alarms) -> Case | str:
+def case_of(alarm: Alarm, alarms: Alarms) -> Case | str:
     """Return what is asked of an alarm, or why nothing can be searched for it.
 
     Args:
-        query: the alarm, locked or open.
+        alarm: the alarm, locked or open.
         alarms: all that run; what the others cost is taken from the budget.
     """
-    tolerated, written = query.false_alarms, query.baseline
-    if query.open and (tolerated is None or written is None):
+    tolerated, written = alarm.false_alarms, alarm.baseline
+    if alarm.open and (tolerated is None or written is None):
         return "it does not say its baseline and how many false alarms are tolerated"
-    if mechanism_of(query.mechanism).bands is not None:
+    if mechanism_of(alarm.mechanism).bands is not None:
         return "a band is no comparison"
-    one = len(query.condition.formula.literals) == 1 and not query.members.fields
-    if query.open and not one:
+    one = len(alarm.condition.formula.literals) == 1 and not alarm.members.fields
+    if alarm.open and not one:
         return "false alarms are counted for alarms of one comparison"
     baseline = None
     if one and written is not None and tolerated is not None:
-        (atom,) = query.condition.atoms.values()
-        per_unit = float(query.aggregates[atom.statistic].per_unit)
+        (atom,) = alarm.condition.atoms.values()
+        per_unit = float(alarm.aggregates[atom.statistic].per_unit)
         baseline = np.rint(written / per_unit).astype(np.int64)
-    span, period = _windows(query, alarms.budget, tolerated)
-    queries = {name: each for name, each in alarms.queries.items() if name != query.id}
-    standing = shared_anew(replace(alarms, queries=queries))
-    room = _room(query, standing)
+    span, period = _windows(alarm, alarms.budget, tolerated)
+    queries = {name: each for name, each in alarms.by_name.items() if name != alarm.id}
+    standing = shared_anew(replace(alarms, by_name=queries))
+    room = _room(alarm, standing)
     return Case(
-        query, alarms.budget, tolerated, baseline, room, span, period, standing, query.hold_ms
+        alarm, alarms.budget, tolerated, baseline, room, span, period, standing, alarm.hold_ms
     )
 
 
-def _room(query: Query, alarms: Alarms) -> int:
+def _room(alarm: Alarm, alarms: Alarms) -> int:
     """Return what the other alarms of a budget leave of it, in loss units; may be below 0.
 
     What panes take that it shares with some of them is not taken from it: it pays for all of that.
     """
-    scope = scope_of(query, alarms)
+    scope = scope_of(alarm, alarms)
     others = [
         each
         for each in alarms.running.values()
-        if each.id not in {query.id, query.panes} and scope_of(each, alarms) == scope
+        if each.id not in {alarm.id, alarm.panes} and scope_of(each, alarms) == scope
     ]
     costs = alarm_costs(scope, others, plans_of(alarms), alarms.budget)
     event = alarms.budget.unit is PrivacyUnit.EVENT
@@ -256,13 +256,13 @@ def _room(query: Query, alarms: Alarms) -> int:
 
 
 def _windows(
-    query: Query, budget: Budget, tolerated: FalseAlarmRate | None
+    alarm: Alarm, budget: Budget, tolerated: FalseAlarmRate | None
 ) -> tuple[int, int | None]:
     """Return windows of the fullest span, and of the fullest budget period.
 
     Windows that are evaluated in steps are one each.
     """
-    calendar, days = whole_windows(query.calendar), 7 if tolerated is None else tolerated.days
+    calendar, days = whole_windows(alarm.calendar), 7 if tolerated is None else tolerated.days
     schedule = calendar.schedule
     zone = "UTC" if schedule is None else schedule.timezone
     spans = period_table(Periods(LocalCalendar(days, days, zone)))

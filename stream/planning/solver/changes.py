@@ -102,8 +102,8 @@ def _keeping(case: Case) -> Candidate | None:
     """Return something that keeps all, where anything does: one episode where none is written."""
     if not case.span_windows:
         return None
-    query = replace(case.query, episodes=case.query.episodes or 1)
-    found = best_of(replace(case, query=query)) if query.open else as_written(case)
+    alarm = replace(case.alarm, episodes=case.alarm.episodes or 1)
+    found = best_of(replace(case, alarm=alarm)) if alarm.open else as_written(case)
     return found if found is not None and found.keeps else None
 
 
@@ -143,12 +143,12 @@ def _epsilon(case: Case) -> Iterator[Change]:
 
 def _tolerance(case: Case) -> Iterator[Change]:
     """Yield wider tolerances where they are written: their uncertain regions by one factor."""
-    query = case.query
-    if "tolerance" in query.open:
+    alarm = case.alarm
+    if "tolerance" in alarm.open:
         return
-    names, own = query.condition.formula.atoms, query.aim.tolerances
+    names, own = alarm.condition.formula.atoms, alarm.aim.tolerances
     highest = [
-        min(highest_tolerance(query, name), _MOST_STEPS * query.condition.sensitivity_of(name) // 2)
+        min(highest_tolerance(alarm, name), _MOST_STEPS * alarm.condition.sensitivity_of(name) // 2)
         for name in names
     ]
 
@@ -157,7 +157,7 @@ def _tolerance(case: Case) -> Iterator[Change]:
         return case.with_tolerances([min(*pair) for pair in zip(wide, highest, strict=True)])
 
     for _, kept in _first(widened, 0, rounded_index(Fraction(2 * _MOST_STEPS)), near=True):
-        value = tolerance_text(kept.query, kept.query.aim.tolerances)
+        value = tolerance_text(kept.alarm, kept.alarm.aim.tolerances)
         yield Change(ChangeKind.TOLERANCE, value, f"tolerance: {value}", kept)
 
 
@@ -177,12 +177,12 @@ def _false_alarms(case: Case) -> Iterator[Change]:
 
 def _max_fnr(case: Case) -> Iterator[Change]:
     def missing(index: int) -> Case:
-        aim = replace(case.query.aim, max_fnr=rounded(index))
-        return replace(case, query=replace(case.query, aim=aim))
+        aim = replace(case.alarm.aim, max_fnr=rounded(index))
+        return replace(case, alarm=replace(case.alarm, aim=aim))
 
-    if case.query.aim.max_fnr >= MOST_RATE:
+    if case.alarm.aim.max_fnr >= MOST_RATE:
         return
-    low, high = rounded_index(case.query.aim.max_fnr), rounded_index(MOST_RATE)
+    low, high = rounded_index(case.alarm.aim.max_fnr), rounded_index(MOST_RATE)
     for index, kept in _first(missing, low, high):
         value = decimal(rounded(index))
         yield Change(ChangeKind.MAX_FNR, value, f"max_fnr: {value}", kept)
@@ -190,10 +190,10 @@ def _max_fnr(case: Case) -> Iterator[Change]:
 
 def _episodes(case: Case) -> Iterator[Change]:
     """Yield the most episodes that a period can carry, where more are required."""
-    most = case.query.episodes or 1
+    most = case.alarm.episodes or 1
 
     def fewer(less: int) -> Case:
-        return replace(case, query=replace(case.query, episodes=most - less))
+        return replace(case, alarm=replace(case.alarm, episodes=most - less))
 
     for less, kept in _first(fewer, 0, most - 1, near=True):
         value = str(most - less)
@@ -202,13 +202,13 @@ def _episodes(case: Case) -> Iterator[Change]:
 
 def _window(case: Case) -> Iterator[Change]:
     """Yield the first longer windows, of sliding ones longer steps, that watch as much time."""
-    calendar = case.query.calendar
+    calendar = case.alarm.calendar
     most = longest_stretch(calendar, periods_of(case.budget))
     for times in (each for each in _LONGER if each <= most):
         longer = stretched(calendar, times)
         found = _keeping(case.with_calendar(longer))
         if found is not None and covered_share(longer, calendar) >= 1:
-            text = window_text(longer, case.query.feed.time)
+            text = window_text(longer, case.alarm.feed.time)
             words = f"windows of {text}, if the baseline is the same then"
             found = replace(found, case=replace(found.case, windows=text))
             yield Change(ChangeKind.WINDOW, text, words, found)
@@ -217,7 +217,7 @@ def _window(case: Case) -> Iterator[Change]:
 
 def _active(case: Case) -> Iterator[Change]:
     """Yield a pause where a budget period ends: windows that touch two periods cost a run each."""
-    calendar, table = case.query.calendar, periods_of(case.budget)
+    calendar, table = case.alarm.calendar, periods_of(case.budget)
     if table is None or calendar.overlap == 1 or calendar.schedule is not None:
         return
     if not isinstance(table.calendar, LocalCalendar):
@@ -252,10 +252,10 @@ def _bounded(case: Case, kind: ChangeKind, name: str) -> Iterator[Change]:
 
 def _cap(case: Case) -> Iterator[Change]:
     """Yield the widest cap over a period that is enough: who stays longer is counted in part."""
-    most, least = case.period_windows, case.query.calendar.overlap
-    if case.budget.unit is PrivacyUnit.EVENT or most is None or case.query.share:
+    most, least = case.period_windows, case.alarm.calendar.overlap
+    if case.budget.unit is PrivacyUnit.EVENT or most is None or case.alarm.share:
         return
-    if any(each.share or each.hold_ms for each in case.standing.queries.values()):
+    if any(each.share or each.hold_ms for each in case.standing.by_name.values()):
         return
     own = min(case.budget.contribution.windows_per_period or most, most)
     for below, kept in _first(

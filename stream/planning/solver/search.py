@@ -60,7 +60,7 @@ def best_of(case: Case) -> Candidate | None:
     alone = [one for one in _by_windows(case, fitting=True) if one.keeps]
     if alone:
         return min(alone, key=lambda one: one.worst_units or 0)
-    carry = _carrying if case.query.episodes else _carrying_most
+    carry = _carrying if case.alarm.episodes else _carrying_most
     found = (carry(*each) for each in _tried(case) if _runs(*each))
     return next(filter(None, found), None)
 
@@ -70,10 +70,10 @@ def _carrying_most(case: Case, mechanism: Mechanism) -> Candidate | None:
     known: dict[int, Candidate] = {}
 
     def carries(episodes: int) -> bool:
-        query = replace(case.query, episodes=episodes)
-        found = _carrying(replace(case, query=query), mechanism)
+        alarm = replace(case.alarm, episodes=episodes)
+        found = _carrying(replace(case, alarm=alarm), mechanism)
         if found is not None:
-            known[episodes] = replace(found, query=replace(found.query, episodes=None))
+            known[episodes] = replace(found, alarm=replace(found.alarm, episodes=None))
         return found is not None
 
     return known.get(largest(carries, 0, _numbers(case).stop - 1))
@@ -96,7 +96,7 @@ def _least_units(case: Case, mechanism: Mechanism, alarms: int) -> int:
     if tolerance is None:
         return 0
     aim = _aims(case, mechanism, tolerance)(_rates(case).stop - 1)
-    fnr = case.query.aim.max_fnr * _PARTS[0]
+    fnr = case.alarm.aim.max_fnr * _PARTS[0]
     try:
         units = _run_units(case, mechanism, replace(aim, max_fnr=fnr, alarms=alarms))
     except ConfigError:
@@ -110,7 +110,7 @@ def cheapest(case: Case) -> Candidate | None:
     Args:
         case: what is asked.
     """
-    if not case.query.open:
+    if not case.alarm.open:
         written = as_written(case)
         return written if written is not None and written.adequate else None
     found = list(_by_windows(case))
@@ -129,13 +129,13 @@ def as_written(case: Case) -> Candidate | None:
     Of runs ``max_fnr`` is what a query may miss. Of a cell that is asked last as much is tolerated
     as was required; where only that is written, as much as the search would have left for it.
     """
-    query, mechanism = case.query, mechanism_of(case.query.mechanism)
+    alarm, mechanism = case.alarm, mechanism_of(case.alarm.mechanism)
     try:
-        if not in_runs(query):
-            return _judged(case, query.mechanism, query.aim)
-        most = query.required_fnr or query.aim.max_fnr / _PARTS[-1]
-        tolerated = replace(query.aim, max_fnr=most)
-        return _judged_run(replace(case, query=replace(query, aim=tolerated)), mechanism, query.aim)
+        if not in_runs(alarm):
+            return _judged(case, alarm.mechanism, alarm.aim)
+        most = alarm.required_fnr or alarm.aim.max_fnr / _PARTS[-1]
+        tolerated = replace(alarm.aim, max_fnr=most)
+        return _judged_run(replace(case, alarm=replace(alarm, aim=tolerated)), mechanism, alarm.aim)
     except ConfigError:
         return None
 
@@ -145,9 +145,9 @@ def _tried(case: Case) -> Iterator[tuple[Case, Mechanism]]:
 
     Of mechanisms that decide a window by itself only the cheapest is tried, unless one is written.
     """
-    written = mechanism_of(case.query.mechanism)
+    written = mechanism_of(case.alarm.mechanism)
     for way in ways(case):
-        if "mechanism" not in case.query.open:
+        if "mechanism" not in case.alarm.open:
             yield way, written
             continue
         for mechanism in OFFERED.values():
@@ -158,14 +158,14 @@ def _tried(case: Case) -> Iterator[tuple[Case, Mechanism]]:
 
 def _takes(mechanism: Mechanism, case: Case) -> bool:
     """Whether a mechanism may be written for an alarm, over the windows that it has here."""
-    if case.query.hold_ms and "hold" not in mechanism.keys:
+    if case.alarm.hold_ms and "hold" not in mechanism.keys:
         return False
-    if case.query.aim.looks > 1:
+    if case.alarm.aim.looks > 1:
         return mechanism.early is not None
     if mechanism.panes is not None:
-        query = replace(case.query, mechanism=mechanism.name, open=())
-        shares = bool(case.standing.panes) or pane_count(case.query.calendar) > 1
-        return shares and not no_panes_for(query, case.standing)
+        alarm = replace(case.alarm, mechanism=mechanism.name, open=())
+        shares = bool(case.standing.panes) or pane_count(case.alarm.calendar) > 1
+        return shares and not no_panes_for(alarm, case.standing)
     if mechanism.run is not None:
         return case.budget.contribution.windows_per_period is None
     return not case.windows  # windows that slide cost as much as they overlap
@@ -173,14 +173,14 @@ def _takes(mechanism: Mechanism, case: Case) -> bool:
 
 def _runs(case: Case, mechanism: Mechanism) -> bool:
     """Whether a mechanism charges whole runs of the windows of a case."""
-    return mechanism.run is not None and case.query.aim.looks == 1
+    return mechanism.run is not None and case.alarm.aim.looks == 1
 
 
 def _numbers(case: Case) -> range:
     """Return how many alarms of a run are tried, ascending: at least one for every episode."""
-    if "alarms_per_period" not in case.query.open:
-        return range(case.query.aim.alarms, case.query.aim.alarms + 1)
-    least = case.query.episodes or 1
+    if "alarms_per_period" not in case.alarm.open:
+        return range(case.alarm.aim.alarms, case.alarm.aim.alarms + 1)
+    least = case.alarm.episodes or 1
     return range(least, max(MOST_ALARMS, least) + 1)
 
 
@@ -189,22 +189,22 @@ def _tolerance(case: Case) -> int | None:
 
     Half the way to the baseline: there false alarms begin to be bounded. ``None``: there is none.
     """
-    if "tolerance" not in case.query.open:
-        return case.query.aim.tolerances[0]
+    if "tolerance" not in case.alarm.open:
+        return case.alarm.aim.tolerances[0]
     return None if case.distance <= 0 else min((case.distance - 1) // 2, case.useful_tolerance)
 
 
 def _aims(case: Case, mechanism: Mechanism, tolerance: int) -> Callable[[int], Aim]:
     """Return the aim by the index of its ``max_fpr`` among numbers of three digits."""
-    aim = aim_with(case.query, (tolerance,), mechanism.name)
+    aim = aim_with(case.alarm, (tolerance,), mechanism.name)
     if mechanism.panes is not None:
-        aim = replace(aim, panes=pane_count(case.query.calendar), pane_units=0)
+        aim = replace(aim, panes=pane_count(case.alarm.calendar), pane_units=0)
     return lambda index: replace(aim, max_fpr=rounded(index))
 
 
 def _rates(case: Case) -> range:
     """Return the indexes of rates of false alarms that are tried, ascending."""
-    written, room = case.query.aim.max_fpr, 1 - case.query.aim.max_fnr
+    written, room = case.alarm.aim.max_fpr, 1 - case.alarm.aim.max_fnr
     most = min(MOST_RATE, room * Fraction(9, 10)) if written is None else written
     return range(rounded_index(_LEAST_RATE), index_within(most) + 1)
 
@@ -233,17 +233,17 @@ def _by_windows(case: Case, *, fitting: bool = False) -> Iterator[Candidate]:
 
 
 def _quiet(case: Case, mechanism: str, aim_at: Callable[[int], Aim], index: int) -> bool:
-    false = _false_alarms(case, create(mechanism, case.query.condition, aim_at(index)))
+    false = _false_alarms(case, create(mechanism, case.alarm.condition, aim_at(index)))
     return false is not None and false <= case.tolerated
 
 
 def _judged(case: Case, mechanism: str, aim: Aim) -> Candidate:
-    query = replace(case.query, mechanism=mechanism, aim=aim, open=(), panes="")
+    alarm = replace(case.alarm, mechanism=mechanism, aim=aim, open=(), panes="")
     if mechanism_of(mechanism).panes is not None:
-        case, query = case.in_panes(query)
-    operator = create(mechanism, query.condition, query.aim)
+        case, alarm = case.in_panes(alarm)
+    operator = create(mechanism, alarm.condition, alarm.aim)
     units = to_loss_units(operator.plan.epsilon)
-    return Candidate(case, query, units, _false_alarms(case, operator), float(aim.max_fnr))
+    return Candidate(case, alarm, units, _false_alarms(case, operator), float(aim.max_fnr))
 
 
 def _false_alarms(case: Case, operator: Operator) -> float | None:
@@ -271,7 +271,7 @@ def _run_of(case: Case, mechanism: Mechanism, alarms: int) -> Candidate | None:
     best: tuple[int, Aim] | None = None
     for part in _PARTS:
 
-        def asked(index: int, fnr: Fraction = case.query.aim.max_fnr * part) -> Aim:
+        def asked(index: int, fnr: Fraction = case.alarm.aim.max_fnr * part) -> Aim:
             return replace(aim_at(index), max_fnr=fnr, alarms=alarms)
 
         try:
@@ -300,7 +300,7 @@ def _run_of(case: Case, mechanism: Mechanism, alarms: int) -> Candidate | None:
 def _sketch(case: Case, mechanism: Mechanism, aim: Aim) -> RunOperator:
     if mechanism.sketch is None:
         raise ValueError("only a mechanism with runs has a sketch of one")
-    return mechanism.sketch(case.query.condition, aim)
+    return mechanism.sketch(case.alarm.condition, aim)
 
 
 def _run_units(case: Case, mechanism: Mechanism, aim: Aim) -> int:
@@ -310,10 +310,10 @@ def _run_units(case: Case, mechanism: Mechanism, aim: Aim) -> int:
 def _lasts(case: Case, mechanism: Mechanism, asked: Callable[[int], Aim], index: int) -> bool:
     """Whether runs keep false alarms and misses at a rate, over a whole period."""
     windows = case.period_windows or 1
-    sketch, taken = _sketch(case, mechanism, asked(index)), (case.query.episodes or 1) - 1
+    sketch, taken = _sketch(case, mechanism, asked(index)), (case.alarm.episodes or 1) - 1
     lasts = sketch.endurance(_baseline_window(case), windows, taken)
     false = lasts.unlimited * case.span_windows / windows
-    return false <= case.tolerated and lasts.missed <= float(case.query.aim.max_fnr)
+    return false <= case.tolerated and lasts.missed <= float(case.alarm.aim.max_fnr)
 
 
 def _judged_run(case: Case, mechanism: Mechanism, aim: Aim) -> Candidate:
@@ -324,23 +324,23 @@ def _judged_run(case: Case, mechanism: Mechanism, aim: Aim) -> Candidate:
     planned, windows = mechanism.run, case.period_windows
     if planned is None:
         raise ValueError("only a mechanism with runs has any")
-    run = planned(case.query.condition, aim)
-    query = replace(case.query, mechanism=mechanism.name, aim=aim, open=(), panes="")
+    run = planned(case.alarm.condition, aim)
+    alarm = replace(case.alarm, mechanism=mechanism.name, aim=aim, open=(), panes="")
     units = to_loss_units(run.plan.epsilon)
     if windows is None or case.baseline is None:
         false = None if case.baseline is not None else 0.0
-        return Candidate(case, query, units, false, float(aim.max_fnr))
-    most, baseline = float(case.query.aim.max_fnr) + 1e-12, _baseline_window(case)
+        return Candidate(case, alarm, units, false, float(aim.max_fnr))
+    most, baseline = float(case.alarm.aim.max_fnr) + 1e-12, _baseline_window(case)
     lasts = [run.endurance(baseline, windows, taken) for taken in range(aim.alarms)]
     sure = sum(each.missed <= most for each in lasts)
     false = lasts[0].unlimited * case.span_windows / windows
-    episodes = min(case.query.episodes or 1, aim.alarms)
-    return Candidate(case, query, units, false, lasts[episodes - 1].missed, sure)
+    episodes = min(case.alarm.episodes or 1, aim.alarms)
+    return Candidate(case, alarm, units, false, lasts[episodes - 1].missed, sure)
 
 
 def _baseline_window(case: Case) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
     """Return the statistics of a window at its baseline, shape (statistics, cells)."""
-    statistics = np.zeros((case.query.condition.statistics, case.cells), np.int64)
+    statistics = np.zeros((case.alarm.condition.statistics, case.cells), np.int64)
     if case.baseline is not None:
         statistics[case.atom.statistic] = case.baseline
     return statistics

@@ -18,8 +18,8 @@ from stream.planning.solver.search import as_written, best_of, cheapest
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
     from stream.planning.solver.candidates import Candidate
     from stream.planning.solver.changes import Change
 
@@ -31,14 +31,14 @@ class Solved:
     """What was found for one alarm.
 
     Args:
-        query: the alarm as it was asked for.
+        alarm: the alarm as it was asked for.
         found: what meets every requirement; ``None`` where nothing does.
         written: what an alarm does that says how it is run, whether or not it keeps that.
         changes: the smallest changes after which something does, where nothing does.
         why: why nothing can be said, where that is so.
     """
 
-    query: Query
+    alarm: Alarm
     found: Candidate | None
     changes: tuple[Change, ...] = ()
     why: str = ""
@@ -57,10 +57,10 @@ def solve(alarms: Alarms) -> tuple[Solved, ...]:
     standing = _with_cheapest(alarms)
     solved: list[Solved] = []
     fits = not alarms.open and budget_plan(alarms).fits
-    for query in (*alarms.queries.values(), *alarms.open.values()):
-        one = _solved(query, standing, fits=fits)
+    for alarm in (*alarms.by_name.values(), *alarms.open.values()):
+        one = _solved(alarm, standing, fits=fits)
         solved.append(one)
-        if one.found is not None and query.open:
+        if one.found is not None and alarm.open:
             standing = one.found.joined
     return tuple(solved)
 
@@ -71,28 +71,28 @@ def as_solved(alarms: Alarms, solved: Sequence[Solved]) -> Alarms:
     Alarms for which nothing was found are left out.
     """
     for one in solved:
-        if one.query.open and one.found is not None:
+        if one.alarm.open and one.found is not None:
             alarms = one.found.beside(alarms)
     return replace(alarms, open={})
 
 
-def _solved(query: Query, standing: Alarms, *, fits: bool) -> Solved:
-    if not query.open and query.false_alarms is None and fits:
-        return Solved(query, None, why="nothing is required of it")
-    case = case_of(query, standing)
+def _solved(alarm: Alarm, standing: Alarms, *, fits: bool) -> Solved:
+    if not alarm.open and alarm.false_alarms is None and fits:
+        return Solved(alarm, None, why="nothing is required of it")
+    case = case_of(alarm, standing)
     if isinstance(case, str):
-        return Solved(query, None, why=case)
-    found = best_of(case) if query.open else as_written(case)
-    written = None if query.open else found
+        return Solved(alarm, None, why=case)
+    found = best_of(case) if alarm.open else as_written(case)
+    written = None if alarm.open else found
     if found is not None and found.keeps:
-        return Solved(query, found, written=written)
-    return Solved(query, None, tuple(changes_of(case)), written=written)
+        return Solved(alarm, found, written=written)
+    return Solved(alarm, None, tuple(changes_of(case)), written=written)
 
 
 def _with_cheapest(alarms: Alarms) -> Alarms:
     """Return the configuration with the cheapest way of every open alarm beside the others."""
-    for query in alarms.open.values():
-        case = case_of(query, alarms)
+    for alarm in alarms.open.values():
+        case = case_of(alarm, alarms)
         found = None if isinstance(case, str) else cheapest(case)
         if found is not None and found.fits:
             alarms = found.beside(alarms)

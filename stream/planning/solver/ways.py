@@ -37,7 +37,7 @@ def ways(case: Case) -> Iterator[Case]:
         case: what is asked.
     """
     yield case
-    calendar, step_ms = case.query.calendar, _step_ms(case)
+    calendar, step_ms = case.alarm.calendar, _step_ms(case)
     if not step_ms or not isinstance(calendar, FixedCalendar):
         return
     if case.budget.unit is PrivacyUnit.EVENT:  # a person would be charged for every step
@@ -51,15 +51,15 @@ def _step_ms(case: Case) -> int:
     They are not where the windows are soon enough over, where the mechanism is written, and where
     a lifecycle counts windows.
     """
-    query = case.query
-    most, calendar = query.max_delay_ms, query.calendar
-    if most is None or query.delay_ms <= most or "mechanism" not in query.open:
+    alarm = case.alarm
+    most, calendar = alarm.max_delay_ms, alarm.calendar
+    if most is None or alarm.delay_ms <= most or "mechanism" not in alarm.open:
         return 0
     if not isinstance(calendar, FixedCalendar):
         return 0
-    if calendar.size_ms != calendar.step_ms or query.lifecycle != EVERY_WINDOW:
+    if calendar.size_ms != calendar.step_ms or alarm.lifecycle != EVERY_WINDOW:
         return 0
-    late_ms = query.delay_ms - calendar.step_ms
+    late_ms = alarm.delay_ms - calendar.step_ms
     tick_ms = case.standing.settings.tick_ms
     for steps in _STEPS:
         step_ms, rest = divmod(calendar.size_ms, steps)
@@ -71,5 +71,5 @@ def _step_ms(case: Case) -> int:
 
 
 def _over(case: Case, calendar: Calendar) -> Case:
-    text = window_text(calendar, case.query.feed.time)
+    text = window_text(calendar, case.alarm.feed.time)
     return replace(case.with_calendar(calendar), windows=text)

@@ -61,11 +61,11 @@ def made_up(filled: FilledTemplate) -> MadeUp:
         ConfigError: they would be too many, or there are too many windows.
     """
     answers = filled.answers
-    (query,) = filled.alarms.queries.values()
-    from_ms, until_ms = query.feed.history or (0, 0)
+    (alarm,) = filled.alarms.by_name.values()
+    from_ms, until_ms = alarm.feed.history or (0, 0)
     windows = []
-    index = query.calendar.next_active(query.calendar.first_starting_at(from_ms))
-    while (bounds := query.calendar.bounds(index))[1] <= until_ms:
+    index = alarm.calendar.next_active(alarm.calendar.first_starting_at(from_ms))
+    while (bounds := alarm.calendar.bounds(index))[1] <= until_ms:
         windows.append(bounds)
         if len(windows) > _MOST_WINDOWS:
             raise ConfigError(
@@ -73,8 +73,8 @@ def made_up(filled: FilledTemplate) -> MadeUp:
                 f" {filled.until}",
                 hint="name a nearer --until, or a longer --window",
             )
-        index = query.calendar.next_active(index + 1)
-    windows = windows[:: query.calendar.overlap]
+        index = alarm.calendar.next_active(index + 1)
+    windows = windows[:: alarm.calendar.overlap]
     due = len(windows) // 2
     figure = _certain(filled)
     _refuse_large(answers, figure)

@@ -66,7 +66,7 @@ class FilledTemplate:
     @cached_property
     def law(self) -> DetectionCurve:
         """The law of its alarm."""
-        return DetectionCurve.of(self.alarms.queries[self.answers.alarm])
+        return DetectionCurve.of(self.alarms.by_name[self.answers.alarm])
 
     def fires_at(self, figure: int) -> float:
         """Return how likely the alarm fires at a figure."""
@@ -134,12 +134,12 @@ def _with_windows(answers: Answers, file: Path) -> tuple[str, str]:
 
 def _has_windows(alarms: Alarms) -> bool:
     """Whether the history holds enough windows to distinguish them."""
-    (query,) = (*alarms.queries.values(), *alarms.open.values())
-    from_ms, until_ms = query.feed.history or (0, 0)
-    index = query.calendar.first_starting_at(from_ms)
+    (alarm,) = (*alarms.by_name.values(), *alarms.open.values())
+    from_ms, until_ms = alarm.feed.history or (0, 0)
+    index = alarm.calendar.first_starting_at(from_ms)
     for _ in range(_FEWEST_WINDOWS):
-        index = query.calendar.next_active(index) + 1
-    return query.calendar.bounds(index - 1)[1] <= until_ms
+        index = alarm.calendar.next_active(index) + 1
+    return alarm.calendar.bounds(index - 1)[1] <= until_ms
 
 
 def _hint(changes: Sequence[Change]) -> str:

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stream.config.cases.cases import Case, Rows, WindowCase
     from stream.config.cases.ranges import Range
     from stream.config.reading import Place
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
     from stream.replay.exact import CountedWindow
     from stream.replay.findings import FeedSurvey
     from stream.simulation.cases.laws import Bounds
@@ -98,8 +98,8 @@ def judged(case: Case, laws: dict[str, WindowLaw]) -> Verdict:
             file of events is missing.
         DataError: a file is not what its feed declares.
     """
-    law = laws.get(case.query.id) or WindowLaw(case.query)
-    laws[case.query.id] = law
+    law = laws.get(case.alarm.id) or WindowLaw(case.alarm)
+    laws[case.alarm.id] = law
     basis = "" if case.sampled else law.basis  # draws are of whole windows
     if case.given is not None:
         return Verdict(case, tuple(_fires(case, law, case.given)), basis)
@@ -141,8 +141,8 @@ def _window(
         yield Check(
             what="counts",
             about=figure.group,
-            expected=_figures(case.query, figure.statistics),
-            found=_figures(case.query, found),
+            expected=_figures(case.alarm, figure.statistics),
+            found=_figures(case.alarm, found),
             passed=found == figure.statistics,
             place=figure.place,
             start_ms=window.start_ms,
@@ -151,7 +151,7 @@ def _window(
     for rows in window.left_out:
         _refuse_unknown(rows, _LEFT_OUT)
         yield _of_rows("left_out", rows, left_out[rows.reason], window.start_ms)
-    references = None if case.query.reference is None else counted.references
+    references = None if case.alarm.reference is None else counted.references
     given = Given(counted.statistics, references, window.fires)
     yield from _fires(case, law, given, start_ms=window.start_ms)
 
@@ -170,7 +170,7 @@ def _fires(
     for chance, bounds in zip(given.fires, found, strict=True):
         if bounds is None:
             raise chance.place.error(
-                f"how likely alarm `{case.query.id}` fires is not computed: {law.why_not}",
+                f"how likely alarm `{case.alarm.id}` fires is not computed: {law.why_not}",
                 f"expect the counts of events alone, {_ESTIMATE}",
             )
         taken = chance.range
@@ -196,7 +196,7 @@ def _dropped(case: Case, read: Sequence[FeedSurvey]) -> Iterator[Check]:
     """Yield how many events of the alarm's feed are dropped; reasons that nobody named are none."""
     if case.dropped is None:
         return
-    (own,) = (found for found in read if found.feed == case.query.feed.name)
+    (own,) = (found for found in read if found.feed == case.alarm.feed.name)
     rows = {reason: diagnostic.rows for reason, diagnostic in own.dropped.items()}
     for expected in case.dropped:
         _refuse_unknown(expected, REMEDIES)
@@ -230,15 +230,15 @@ def _of_rows(what: str, expected: Rows, found: int, start_ms: int | None) -> Che
     )
 
 
-def _figures(query: Query, statistics: Sequence[int]) -> str:
+def _figures(alarm: Alarm, statistics: Sequence[int]) -> str:
     """Return aggregates in their own units, with their names where there are several."""
     texts = [
         decimal(units * spec.per_unit)
-        for units, spec in zip(statistics, query.aggregates, strict=True)
+        for units, spec in zip(statistics, alarm.aggregates, strict=True)
     ]
     if len(texts) == 1:
         return texts[0]
-    names = [heading(spec, query.feed) for spec in query.aggregates]
+    names = [heading(spec, alarm.feed) for spec in alarm.aggregates]
     return ", ".join(f"{name} {each}" for name, each in zip(names, texts, strict=True))
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.base import Operator, RunOperator
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
 
 __all__ = ["ALONE", "CONFIDENCE", "FRESH", "Bounds", "WindowLaw"]
 
@@ -56,10 +56,10 @@ class WindowLaw:
     """The law of one alarm, planned once.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
     """
 
-    query: Query
+    alarm: Alarm
     _run: RunOperator | None = field(init=False, repr=False)
     _planned: Operator = field(init=False, repr=False)
 
@@ -69,21 +69,21 @@ class WindowLaw:
         Raises:
             ConfigError: the alarm's aim cannot be kept.
         """
-        run = run_of(self.query)
+        run = run_of(self.alarm)
         object.__setattr__(self, "_run", run)
-        object.__setattr__(self, "_planned", run or operator_of(self.query))
+        object.__setattr__(self, "_planned", run or operator_of(self.alarm))
 
     @property
     def basis(self) -> str:
         """What is computed, where it is not simply a group's probability in a window; or ""."""
         if self._run is not None:
             return FRESH
-        return ALONE if mechanism_of(self.query.mechanism).collective else ""
+        return ALONE if mechanism_of(self.alarm.mechanism).collective else ""
 
     @property
     def why_not(self) -> str:
         """Why there is no law, where there is none."""
-        return why_not(self.query) or "its noisy values have too many outcomes to add up"
+        return why_not(self.alarm) or "its noisy values have too many outcomes to add up"
 
     def bounds(
         self,
@@ -100,7 +100,7 @@ class WindowLaw:
             references: shape (cells,), int64, where a feed says them.
             severity: number of a level: how likely that one fires, or a higher one.
         """
-        members = len(self.query.members)
+        members = len(self.alarm.members)
         own = statistics[:, cell * members : (cell + 1) * members]
         seen = own[:, np.newaxis] if members > 1 else own
         found = severity_chances(self._operator(references), severity, cell, seen)
@@ -142,6 +142,6 @@ class WindowLaw:
 
     def _operator(self, references: NDArray[np.int64] | None) -> Operator:
         """Return the operator, around other references where they are given."""
-        if references is None or self.query.reference is None:
+        if references is None or self.alarm.reference is None:
             return self._planned
-        return operator_of(around(self.query, references))
+        return operator_of(around(self.alarm, references))

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from accountant.costs.levels import LevelCosts
     from operators.base import Operator
     from operators.noise.source import NoiseSource
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
     from stream.simulation.history import CountedAlarm
 
 __all__ = ["Holding", "holds_since"]
@@ -70,13 +70,13 @@ class Holding:
         return held, level_costs(decided.cost)
 
 
-def holds_since(query: Query, counted: CountedAlarm) -> NDArray[np.intp]:
+def holds_since(alarm: Alarm, counted: CountedAlarm) -> NDArray[np.intp]:
     """Return, for every window, the first one whose alarms hold it.
 
     Args:
-        query: the alarm, with a hold.
+        alarm: the alarm, with a hold.
         counted: its windows.
     """
-    numbers = query.calendar.containing(counted.starts_ms[:: counted.looks])[1]
-    ends = np.array([query.calendar.bounds(int(number))[1] for number in numbers], np.int64)
-    return np.searchsorted(ends, ends - query.hold_ms)
+    numbers = alarm.calendar.containing(counted.starts_ms[:: counted.looks])[1]
+    ends = np.array([alarm.calendar.bounds(int(number))[1] for number in numbers], np.int64)
+    return np.searchsorted(ends, ends - alarm.hold_ms)

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from operators.base import Operator
     from operators.conditions.condition import Aim, Condition
     from operators.noise.source import NoiseSource
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
     from stream.simulation.history import CountedAlarm
 
 __all__ = ["OverPanes", "over_panes", "tally_of_panes"]
@@ -58,26 +58,26 @@ class OverPanes:
     windows: tuple[range, ...]
 
 
-def over_panes(query: Query, windows: CountedAlarm, panes: CountedAlarm) -> OverPanes:
+def over_panes(alarm: Alarm, windows: CountedAlarm, panes: CountedAlarm) -> OverPanes:
     """Find the panes of an alarm's windows; windows that lack one are left out.
 
     Args:
-        query: the alarm.
+        alarm: the alarm.
         windows: its windows.
         panes: those that it shares.
 
     Raises:
         ConfigError: no window has all its panes.
     """
-    numbers = query.calendar.containing(windows.starts_ms)[1]
-    ends_ms = [query.calendar.bounds(int(number))[1] for number in numbers]
+    numbers = alarm.calendar.containing(windows.starts_ms)[1]
+    ends_ms = [alarm.calendar.bounds(int(number))[1] for number in numbers]
     first = np.searchsorted(panes.starts_ms, windows.starts_ms)
     last = np.searchsorted(panes.starts_ms, np.array(ends_ms, np.int64))
     found = [range(*each) for each in zip(first.tolist(), last.tolist(), strict=True)]
-    whole = tuple(each for each in found if len(each) == query.aim.panes)
+    whole = tuple(each for each in found if len(each) == alarm.aim.panes)
     if not whole:
         raise ConfigError(
-            f"the files no longer hold all panes of any window of alarm {query.id!r}",
+            f"the files no longer hold all panes of any window of alarm {alarm.id!r}",
             hint="replay an export that reaches back further than the history begins",
         )
     return OverPanes(panes, whole)

@@ -92,7 +92,7 @@ def test_options_go_into_the_file(tmp_path: Path) -> None:
     assert alarms is not None
     assert alarms.kafka is not None
     assert alarms.kafka.bootstrap == "kafka:9092"
-    (query,) = alarms.queries.values()
+    (query,) = alarms.by_name.values()
     assert (query.feed.unit, query.feed.topic) == ("badge", "building.badges")
     assert [each["floor"] for each in map(query.domain.group, range(2))] == ["north", "south"]
     assert query.calendar.schedule is None

@@ -323,7 +323,7 @@ def test_windows_that_may_still_be_decided_stay_out_of_archives(
     decided: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever ``--before`` says, no window younger than ``max_age`` and its grace goes."""
-    (query,) = load(Path(decided), environ={}).queries.values()
+    (query,) = load(Path(decided), environ={}).by_name.values()
     now_ms = query.max_age_ms + query.grace_ms + 12 * HOUR_MS
     monkeypatch.setattr("stream.cli.retention.wall_clock_ms", lambda: now_ms)
     folder = Path(decided).parent / "archive"
@@ -405,7 +405,7 @@ def with_an_orphan(folder: Path) -> str:
         requests = [
             Request(
                 Charge(WindowKey(one_ms, name, noon_ms), UniformCost(2 * 10**12, 2), 1),
-                alarms.queries[name].fingerprint,
+                alarms.by_name[name].fingerprint,
             )
             for name in ("crowd", "gone")
         ]

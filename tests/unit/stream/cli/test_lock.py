@@ -55,7 +55,7 @@ def test_what_is_open_is_resolved_once(tmp_path: Path) -> None:
     alarms = examine(path, environ={}).alarms
     assert alarms is not None
     assert not alarms.open
-    assert alarms.queries["crowded"].mechanism == "svt"
+    assert alarms.by_name["crowded"].mechanism == "svt"
 
 
 @pytest.mark.parametrize("command", ["check", "run", "topics check", "simulate"])

@@ -62,5 +62,5 @@ def test_a_plan_has_25_lines_and_one_more_an_alarm(name: str) -> None:
     lines = tocsin("plan", str(path)).stdout.splitlines()
     alarms = examine(path, environ={}).alarms
     assert alarms is not None
-    assert len(lines) <= 24 + len(alarms.queries)
+    assert len(lines) <= 24 + len(alarms.by_name)
     assert max(map(len, lines)) <= 80

@@ -97,11 +97,11 @@ def test_comparisons_are_paid(
     budget = report.alarms.budget
     assert budget.gaussian == Gaussian(Fraction(20), Fraction(1, 10**6))
     assert budget.wall_units == budget.gaussian.wall_units
-    query = report.alarms.queries["crowd"]
+    query = report.alarms.by_name["crowd"]
     operator = create(query.mechanism, query.condition, query.aim)
     pure = examined(tmp_path, written(**asked, promise=""))
     assert pure.alarms is not None
-    before = pure.alarms.queries["crowd"]
+    before = pure.alarms.by_name["crowd"]
     alone = create(before.mechanism, before.condition, before.aim)
     assert operator.plan.epsilon != alone.plan.epsilon
     assert query.fingerprint == fingerprint(query, budget) != before.fingerprint
@@ -116,7 +116,7 @@ def test_formulas_are_paid_with_both_rates(tmp_path: Path, first: str) -> None:
         having = "COUNT(*) > 30 AND COUNT(*) < 90 OR COUNT(*) FILTER (WHERE age > 60) > 50"
         report = examined(tmp_path, written(having=having, keys=keys))
         assert report.alarms is not None, report.errors
-        query = report.alarms.queries["crowd"]
+        query = report.alarms.by_name["crowd"]
         operator = create(query.mechanism, query.condition, query.aim)
         decides = operator.negation if isinstance(operator, Mirrored) else operator
         assert isinstance(operator, Mirrored) is (first == "fpr")
@@ -131,7 +131,7 @@ def test_false_alarms_promised_first_are_paid(tmp_path: Path, having: str) -> No
     keys = "tolerance: 9\n    mechanism: {tslm: {max_fpr: 0.01, bounded_error: fpr}}"
     report = examined(tmp_path, written(having=having, keys=keys))
     assert report.alarms is not None, report.errors
-    query = report.alarms.queries["crowd"]
+    query = report.alarms.by_name["crowd"]
     operator = create(query.mechanism, query.condition, query.aim)
     assert operator.plan == price(query.mechanism, query.condition, query.aim)
     assert isinstance(operator, Mirrored)
@@ -179,7 +179,7 @@ def test_what_is_pure_is_paid_at_its_worst(tmp_path: Path, name: str) -> None:
     )
     assert paid.alarms is not None, paid.errors
     assert pure.alarms is not None, pure.errors
-    query, before = (one.alarms.queries["crowd"] for one in (paid, pure) if one.alarms)
+    query, before = (one.alarms.by_name["crowd"] for one in (paid, pure) if one.alarms)
     operator, alone = operator_of(query), operator_of(before)
     beyond = query.aim.alarms if name == "a run an event" else 0
     whole = gaussian_units(alone.plan.epsilon) + beyond
@@ -202,7 +202,7 @@ def test_every_look_is_a_gaussian_decision(tmp_path: Path) -> None:
     """Each step is decided by tslm: as many tables as looks, and their rho adds up."""
     report = examined(tmp_path, written(window=CUMULATE, unit="event"))
     assert report.alarms is not None, report.errors
-    query = report.alarms.queries["crowd"]
+    query = report.alarms.by_name["crowd"]
     early = early_of(query)
     assert early is not None
     once = replace(query.aim, looks=1, max_fpr=query.aim.max_fnr / 6)
@@ -273,7 +273,7 @@ def test_no_mechanism_is_planned_that_it_does_not_pay(tmp_path: Path) -> None:
     """Also not by who plans without a file: a pure law is never charged as if it were another."""
     report = examined(tmp_path, written())
     assert report.alarms is not None
-    query = report.alarms.queries["crowd"]
+    query = report.alarms.by_name["crowd"]
     paid = [one for one in ALL.values() if one.gaussian or one.converted or one.bands]
     unpaid = [one for one in ALL.values() if one not in paid]
     assert [one.name for one in unpaid] == ["nlm"]

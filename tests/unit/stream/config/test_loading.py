@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def test_the_design_example_is_what_it_says(tmp_path: Path) -> None:
     """The example of the design loads and means what its comments say."""
     alarms = load(write(tmp_path, DESIGN), environ={})
-    query = alarms.queries["fire-code"]
+    query = alarms.by_name["fire-code"]
     assert alarms.budget.unit is PrivacyUnit.USER
     assert alarms.budget.epsilon_max == 4
     assert alarms.budget.contribution == Contribution(1, 1)
@@ -95,7 +95,7 @@ alarms:
     capacity = "id,seats,room\n1,5,lobby\n2,7,lab\n"
     path = write(tmp_path, text, capacity=capacity)
     alarms = load(path, environ={"PASSWORD": "p"})
-    feed, query, kafka = alarms.feeds["badges"], alarms.queries["rooms"], alarms.kafka
+    feed, query, kafka = alarms.feeds["badges"], alarms.by_name["rooms"], alarms.kafka
     assert kafka is not None
     assert (kafka.bootstrap, kafka.group) == ("a:1,b:2", "shop")
     assert (kafka.alarms_topic, kafka.decisions_topic) == ("shop.alarms", "shop.decisions")
@@ -137,7 +137,7 @@ def test_thresholds_follow_the_order_of_groups(tmp_path: Path) -> None:
         "tolerance: 9", "tolerance: 1"
     )
     text = text.replace("GROUP BY room,", "GROUP BY floor, room,")
-    query = load(write(tmp_path, text), environ={}).queries["fire-code"]
+    query = load(write(tmp_path, text), environ={}).by_name["fire-code"]
     cells = [query.domain.group(index) for index in range(len(query.domain))]
     seats = {"lobby": 120, "lab": 80, "attic": 30}
     assert [cell["floor"] for cell in cells] == ["1", "1", "1", "2", "2", "2"]
@@ -149,7 +149,7 @@ def test_thresholds_follow_the_order_of_groups(tmp_path: Path) -> None:
 def test_numbers_never_pass_through_a_binary_float(tmp_path: Path) -> None:
     """A probability with more digits than a double holds is kept exactly."""
     text = edited("max_fnr: 0.05", "max_fnr: 0.1000000000000000000000001")
-    query = load(write(tmp_path, text), environ={}).queries["fire-code"]
+    query = load(write(tmp_path, text), environ={}).by_name["fire-code"]
     assert query.aim.max_fnr == Fraction("0.1000000000000000000000001")
 
 

@@ -10,8 +10,8 @@ import pytest
 
 from operators.conditions.weights import Weight
 from stream.counting.alike import Counting, Selection, counting_key, selection_key
+from stream.model.alarm import AggregateSpec
 from stream.model.feeds import Domain
-from stream.model.queries import AggregateSpec
 from stream.windows.calendars import FixedCalendar
 from tests.support import reference
 

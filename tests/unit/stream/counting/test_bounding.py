@@ -26,13 +26,13 @@ from tests.support.reference import Counted, Event, cell_and_weights, is_member,
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
-    from stream.model.queries import Query
 
-    Case = tuple[reference.Scene, Query, Budget, list[Event]]
-    Counter = Callable[[Query, Budget, list[Event], range], dict[int, Counted]]
-    Membership = Callable[[Query, list[Event], int], list[Event]]
-    Bounding = Callable[[Query, Budget, list[Event]], list[list[Event]]]
+    Case = tuple[reference.Scene, Alarm, Budget, list[Event]]
+    Counter = Callable[[Alarm, Budget, list[Event], range], dict[int, Counted]]
+    Membership = Callable[[Alarm, list[Event], int], list[Event]]
+    Bounding = Callable[[Alarm, Budget, list[Event]], list[list[Event]]]
 
 SCENES = reference.scenes()
 SMALL = SCENES[:4]
@@ -57,7 +57,7 @@ def neighbours(budget: Budget, log: list[Event]) -> Iterator[tuple[list[Event], 
 
 
 def breach(
-    count: Counter, scene: reference.Scene, query: Query, budget: Budget, log: list[Event]
+    count: Counter, scene: reference.Scene, query: Alarm, budget: Budget, log: list[Event]
 ) -> str:
     """Return how a counter lets one neighbour do more than it may; empty when it does not."""
     user = budget.unit is PrivacyUnit.USER
@@ -126,7 +126,7 @@ def random_case(
 def each_window(members: Membership, bounded: Bounding) -> Counter:
     """Build a counter from a rule of membership and a rule of bounding."""
 
-    def count(query: Query, budget: Budget, log: list[Event], indexes: range) -> dict[int, Counted]:
+    def count(query: Alarm, budget: Budget, log: list[Event], indexes: range) -> dict[int, Counted]:
         found = {}
         for index in indexes:
             counted = bounded(query, budget, members(query, log, index))
@@ -136,12 +136,12 @@ def each_window(members: Membership, bounded: Bounding) -> Counter:
     return count
 
 
-def honest_members(query: Query, log: list[Event], index: int) -> list[Event]:
+def honest_members(query: Alarm, log: list[Event], index: int) -> list[Event]:
     """Return the events of a window, each judged alone."""
     return [event for event in log if is_member(query, event, index)]
 
 
-def duplicates_by_id(query: Query, budget: Budget, members: list[Event]) -> list[list[Event]]:
+def duplicates_by_id(query: Alarm, budget: Budget, members: list[Event]) -> list[list[Event]]:
     """Broken: an id is taken for the same event whoever sent it."""
     first = {event.id: event for event in reversed(members)}
     unique = [event for event in members if first[event.id] is event]
@@ -149,7 +149,7 @@ def duplicates_by_id(query: Query, budget: Budget, members: list[Event]) -> list
 
 
 def duplicates_across_periods(
-    query: Query, budget: Budget, members: list[Event]
+    query: Alarm, budget: Budget, members: list[Event]
 ) -> list[list[Event]]:
     """Broken: an event of another period makes this one a duplicate."""
     seen, unique = set(), []
@@ -162,7 +162,7 @@ def duplicates_across_periods(
 
 
 def duplicates_before_membership(
-    query: Query, budget: Budget, log: list[Event], indexes: range
+    query: Alarm, budget: Budget, log: list[Event], indexes: range
 ) -> dict[int, Counted]:
     """Broken: a copy that the window does not contain makes the one it contains a duplicate."""
     usable = [event for event in log if cell_and_weights(query, event)]
@@ -171,7 +171,7 @@ def duplicates_before_membership(
 
 
 def caps_before_membership(
-    query: Query, budget: Budget, log: list[Event], indexes: range
+    query: Alarm, budget: Budget, log: list[Event], indexes: range
 ) -> dict[int, Counted]:
     """Broken: rows that the window does not contain use up its caps."""
     valid = [event for event in log if 0 <= event.time_ms < reference.LIMIT_MS]
@@ -295,7 +295,7 @@ def test_compacting_first_changes_nothing(
 
 
 def without_cap(
-    query: Query, budget: Budget, log: list[Event], indexes: range
+    query: Alarm, budget: Budget, log: list[Event], indexes: range
 ) -> dict[int, Counted]:
     """Broken: as nothing of a person's groups is dropped, nothing is dropped of outer ones."""
     return reference.count(query, capped_at(budget, 99), log, indexes)

@@ -95,7 +95,7 @@ class CutsByReads(PartitionReader):
         """Move on first, then count."""
         newest_ms = max((r.timestamp_ms for r in records if r.log_append), default=0)
         for state in self._states.values():
-            index = state.query.calendar.first_starting_at(newest_ms - 6 * MINUTE_MS)
+            index = state.alarm.calendar.first_starting_at(newest_ms - 6 * MINUTE_MS)
             state.go_to(max(index, state.index))
         super().read(records)
 
@@ -156,8 +156,8 @@ def test_a_sensitivity_without_caps_is_caught() -> None:
             query,
             condition=replace(query.condition, sensitivities=(1,) * len(query.aggregates)),
         )
-        for name, query in alarms.queries.items()
+        for name, query in alarms.by_name.items()
     }
-    forgetful = replace(alarms, queries=careless)
+    forgetful = replace(alarms, by_name=careless)
     logs = (random_log(setup, random.Random(seed)) for seed in range(20))
     assert any(breach(forgetful, setup, log) for log in logs)

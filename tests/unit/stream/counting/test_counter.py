@@ -19,18 +19,18 @@ from stream.counting.fates import Fate
 from stream.counting.projection import Columns, _integer_granules, _positions, project
 from stream.counting.sums import SUM_LIMIT, Sums
 from stream.events.units import Roster, Units
+from stream.model.alarm import AggregateSpec
 from stream.model.feeds import Domain
-from stream.model.queries import AggregateSpec
 from stream.windows.calendars import FixedCalendar
 from tests.support import reference
 from tests.support.yardstick import steps
 
 if TYPE_CHECKING:
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
-    from stream.model.queries import Query
     from tests.support.reference import Event
 
-    Case = tuple[reference.Scene, Query, Budget, list[Event]]
+    Case = tuple[reference.Scene, Alarm, Budget, list[Event]]
 
 SCENES = reference.scenes()
 TUMBLING = SCENES[0]

@@ -42,10 +42,10 @@ def early(setup: Setup) -> Alarms:
     alarms = alarms_of(setup.codec, setup.unit, setup.ids)
     calendar = CumulativeCalendar(STEPS * MINUTE_MS, MINUTE_MS)
     queries = {
-        name: replace(alarms.queries[name], calendar=calendar)
+        name: replace(alarms.by_name[name], calendar=calendar)
         for name in ("count", "people", "total")
     }
-    return replace(alarms, queries=queries)
+    return replace(alarms, by_name=queries)
 
 
 def looked(setup: Setup, log: Log) -> Looks:
@@ -92,7 +92,7 @@ def test_an_event_moves_one_cell_of_one_window_from_its_step_on(setup: Setup) ->
             assert 0 <= own < STEPS
             assert not change[:own].any()
             assert len(np.flatnonzero(change.any(axis=0))) == 1
-            (most,) = alarms.queries[query].condition.sensitivities
+            (most,) = alarms.by_name[query].condition.sensitivities
             assert np.abs(change).max() <= most
             of_event[query, id(gone)].add(window)
             seen.add((query, own, int(change.any(axis=1).sum())))
@@ -100,7 +100,7 @@ def test_an_event_moves_one_cell_of_one_window_from_its_step_on(setup: Setup) ->
                 assert steady(change)
         assert {len(windows) for windows in of_event.values()} == {1}
     assert {number for _, own, number in seen if own == 0} >= {STEPS}
-    assert {query for query, _, _ in seen} == set(alarms.queries)
+    assert {query for query, _, _ in seen} == set(alarms.by_name)
 
 
 def test_distinct_counts_are_no_counts_in_which_events_stay() -> None:
@@ -130,7 +130,7 @@ def resumed_otherwise(
     alarms = early(setup)
     whole = read(alarms, setup, partition, messages)
     for step in range(2 * STEPS):
-        cursors = dict.fromkeys(alarms.queries, START_MS + step * MINUTE_MS)
+        cursors = dict.fromkeys(alarms.by_name, START_MS + step * MINUTE_MS)
         again = reader_of(alarms, setup, partition, reader)
         from_ms = again.reads_from_ms(cursors)
         again.begin(cursors, ReadStart(whole=True))

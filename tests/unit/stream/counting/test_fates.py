@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stream.counting.partition import PartitionReader
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 _CONFIG = """\
 feeds:
@@ -89,7 +89,7 @@ def loaded(tmp_path: Path, *names: str) -> Alarms:
 def reader_of(alarms: Alarms, told: Told, *, begin_ms: int = 0) -> PartitionReader:
     """Return a reader of all alarms, from the window at ``begin_ms`` on."""
     reader = reader_for(alarms, on_read=told.on_read, on_drops=told.on_drops)
-    reader.begin(dict.fromkeys(alarms.queries, begin_ms), ReadStart(whole=True))
+    reader.begin(dict.fromkeys(alarms.by_name, begin_ms), ReadStart(whole=True))
     return reader
 
 
@@ -153,7 +153,7 @@ def test_drops_are_those_of_a_row_by_row_reference(scene: reference.Scene) -> No
         told = Told()
         alarms: Any = SimpleNamespace(
             feeds={feed.name: replace(feed, fields=fields)},
-            queries={query.id: query for query in some},
+            by_name={query.id: query for query in some},
             budget=reference.make_budget(PrivacyUnit.EVENT),
         )
         reader = reader_for(alarms, on_drops=told.on_drops)
@@ -165,7 +165,7 @@ def test_drops_are_those_of_a_row_by_row_reference(scene: reference.Scene) -> No
         assert faults
 
 
-def fate_of(query: Query, event: reference.Event) -> Fate:
+def fate_of(query: Alarm, event: reference.Event) -> Fate:
     """Return what one alarm makes of one event, rule by rule."""
     asked = [
         spec
@@ -181,7 +181,7 @@ def fate_of(query: Query, event: reference.Event) -> Fate:
     return fate_in_time(query, event)
 
 
-def fate_in_time(query: Query, event: reference.Event) -> Fate:
+def fate_in_time(query: Alarm, event: reference.Event) -> Fate:
     """Return what an alarm's windows make of an event that has a cell and a weight."""
     if not all(0 <= at_ms < reference.LIMIT_MS for at_ms in (event.time_ms, event.append_ms)):
         return Fate.BAD_TIME

@@ -59,7 +59,7 @@ def _counts_otherwise(setup: Setup, rng: random.Random) -> bool:
     wheres = [None, *(_some_filter(rng) for _ in range(_MANY))]
     queries = [
         replace(query, id=f"{query.id} {at}", where=where)
-        for query in alarms.queries.values()
+        for query in alarms.by_name.values()
         for at, where in enumerate(wheres if query.id == "count" else wheres[: rng.randrange(5)])
     ]
     cursors = {q.id: START_MS + rng.randrange(-2, MINUTES) * MINUTE_MS for q in queries}

@@ -125,7 +125,7 @@ def counted(
             partitions=first,
             growths=[replace(one, before=first) for one in growths(until_ms)],
         )
-        reader.begin(dict.fromkeys(alarms.queries, 0), ReadStart(whole=True))
+        reader.begin(dict.fromkeys(alarms.by_name, 0), ReadStart(whole=True))
         reader.read(list(_hostile()))
         found += reader.partials()
     return found
@@ -160,7 +160,7 @@ def test_nobody_counts_twice_in_a_window(alarms: Alarms) -> None:
     """Everybody is everywhere, and each window of a full crowd counts each of them once."""
     assert most_of_a_person(alarms, PartitionReader) == 1
     full = [key for key, value in sums(counted(alarms)).items() if value == len(PEOPLE)]
-    assert {query for query, _ in full} == set(alarms.queries)
+    assert {query for query, _ in full} == set(alarms.by_name)
     assert any(start > UNTIL_MS for _, start in full)
     assert any(start < FROM_MS - 7 * MINUTE_MS for _, start in full)
 
@@ -180,7 +180,7 @@ def test_windows_across_a_growth_have_no_counts_and_others_have_them_all(alarms:
         assert one.revision == layouts.revision == 2
         places[one.key.query, one.key.start_ms].add(one.partition)
     across = 0
-    for query in alarms.queries.values():
+    for query in alarms.by_name.values():
         index = query.calendar.first_starting_at(0)
         while (bounds := query.calendar.bounds(index))[1] + query.grace_ms < END_MS - MINUTE_MS:
             start_ms, end_ms = bounds
@@ -197,7 +197,7 @@ def test_windows_across_a_growth_have_no_counts_and_others_have_them_all(alarms:
             for start in range(-7 * MINUTE_MS, END_MS, MINUTE_MS)
             if _cut(query, start) > FROM_MS
         )
-    assert across > 3 * len(alarms.queries)
+    assert across > 3 * len(alarms.by_name)
 
 
 def test_while_a_growth_is_not_done_nothing_behind_it_is_counted(alarms: Alarms) -> None:

@@ -136,5 +136,5 @@ def test_a_row_does_not_refuse_a_message_that_others_filled(twin: Reader) -> Non
         for key in here
         if key.query == "count"
     ]
-    (sensitivity,) = alarms.queries["count"].condition.sensitivities
+    (sensitivity,) = alarms.by_name["count"].condition.sensitivities
     assert max(moved) == (sensitivity if twin is PartitionReader else full - 1)

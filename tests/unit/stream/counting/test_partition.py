@@ -134,7 +134,7 @@ def test_slice_that_may_have_lost_records_is_incomplete(alarms: Alarms) -> None:
         (deleted) | first retained record
                   |----- minute 1 -----|----- minute 2 -----|
     """
-    slice_ms = slice_start_ms(alarms.queries["crowd"], _MINUTE_MS)
+    slice_ms = slice_start_ms(alarms.by_name["crowd"], _MINUTE_MS)
     assert slice_ms == _MINUTE_MS - 2_000 - _SKEW_MS
     reader = reader_from(alarms, _MINUTE_MS, ReadStart(whole=False))
     reader.read([event(9, slice_ms, slice_ms)])
@@ -144,7 +144,7 @@ def test_slice_that_may_have_lost_records_is_incomplete(alarms: Alarms) -> None:
 
 def test_slice_after_reading_began_at_the_end_is_complete(alarms: Alarms) -> None:
     """What was appended while the log was being read cannot have been deleted before."""
-    slice_ms = slice_start_ms(alarms.queries["crowd"], 2 * _MINUTE_MS)
+    slice_ms = slice_start_ms(alarms.by_name["crowd"], 2 * _MINUTE_MS)
     reader = reader_from(alarms, _MINUTE_MS, ReadStart(whole=False, live_from_ms=slice_ms))
     reader.arrived_through(4 * _MINUTE_MS)
     assert [partial.complete for partial in reader.partials()] == [False, True]

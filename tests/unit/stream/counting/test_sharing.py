@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from accountant.costs.charges import WindowKey
     from stream.counting.partition import PartitionReader
     from stream.events.decoder import Record
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 _SETUPS = [
     Setup(Codec.JSON, unit, ids, partitions=1) for unit in PrivacyUnit for ids in (False, True)
@@ -42,10 +42,10 @@ _SETUPS = [
 
 
 def reader_of(
-    alarms: Alarms, queries: Sequence[Query], cursors: Mapping[str, int]
+    alarms: Alarms, queries: Sequence[Alarm], cursors: Mapping[str, int]
 ) -> PartitionReader:
     """Return a reader that begins at every query's cursor (ms)."""
-    reader = reader_for(alarms, queries=queries)
+    reader = reader_for(alarms, alarms=queries)
     reader.begin(cursors, ReadStart(whole=True))
     return reader
 
@@ -69,9 +69,9 @@ def beside_others(setup: Setup, rng: random.Random) -> str:
     """
     alarms = alarms_of(setup.codec, setup.unit, setup.ids)
     queries = []
-    for query in alarms.queries.values():
+    for query in alarms.by_name.values():
         queries += [query, replace(query, id=f"{query.id} twin", fingerprint="of the twin")]
-    count, people = alarms.queries["count"], alarms.queries["people"]
+    count, people = alarms.by_name["count"], alarms.by_name["people"]
     queries += [
         replace(count, id="slow", grace_ms=3 * count.grace_ms),
         replace(count, id="hopping", calendar=people.calendar),
@@ -147,7 +147,7 @@ def test_alarms_that_count_the_same_cost_what_one_costs(
     counted(Columns, "cells")
     setup = _SETUPS[0]
     alarms = alarms_of(setup.codec, setup.unit, setup.ids)
-    query = alarms.queries["count"]
+    query = alarms.by_name["count"]
     queries = [replace(query, id=f"alarm{at}", fingerprint=f"{at}") for at in range(alarms_alike)]
     (log,) = random_log(setup, random.Random("alike"), size=30)
     records = [record_of(setup, message) for message in log]
@@ -165,7 +165,7 @@ def test_alarms_that_count_the_same_cost_what_one_costs(
 def test_queries_of_two_feeds_are_not_counted_together() -> None:
     """What is alike on two feeds is not the same: keys leave the feed out."""
     alarms = alarms_of(Codec.JSON, PrivacyUnit.EVENT, ids=False)
-    here = alarms.queries["count"]
+    here = alarms.by_name["count"]
     there = replace(here, id="there", feed=replace(here.feed, name="elsewhere"))
     with pytest.raises(ValueError, match="one feed"):
         FeedCounters([here, there], alarms.budget)

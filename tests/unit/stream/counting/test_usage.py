@@ -56,9 +56,9 @@ def capped(setup: Setup = SETUP, most: int = MOST) -> Alarms:
     """
     alarms = alarms_of(setup.codec, setup.unit, setup.ids)
     caps = replace(alarms.budget.contribution, windows_per_period=most)
-    twice = replace(alarms.queries["count"], id="count-again")
-    queries = {**alarms.queries, "count-again": twice}
-    return replace(alarms, queries=queries, budget=replace(alarms.budget, contribution=caps))
+    twice = replace(alarms.by_name["count"], id="count-again")
+    queries = {**alarms.by_name, "count-again": twice}
+    return replace(alarms, by_name=queries, budget=replace(alarms.budget, contribution=caps))
 
 
 class ForgetsAtRestart(PartitionReader):
@@ -73,7 +73,7 @@ class ForgetsAtRestart(PartitionReader):
         """Begin where the cursor is."""
         super().begin(cursors, start, used)
         for state in self._states.values():
-            alike = (self._states[name].index for name in state.counter.queries)
+            alike = (self._states[name].index for name in state.counter.alarms)
             state.counter.begin(min(alike))
 
 
@@ -116,8 +116,8 @@ def restarted(
     """
     records = [record_of(setup, message) for message in messages]
     found: Partials = {}
-    used: dict[str, list[Used]] = {name: [] for name in alarms.queries}
-    cursors = dict.fromkeys(alarms.queries, FIRST_MS)
+    used: dict[str, list[Used]] = {name: [] for name in alarms.by_name}
+    cursors = dict.fromkeys(alarms.by_name, FIRST_MS)
     for ends in (*sorted(rng.sample(range(len(records) + 1), min(3, len(records)))), None):
         reader = reader_of(alarms, setup, partition, twin)
         stored = {
@@ -145,7 +145,7 @@ def restarted(
 
 def windows_moved(alarms: Alarms, full: Sequence[Partials], less: Sequence[Partials]) -> int:
     """Return in how many windows of one alarm some count differs, at most."""
-    moved = dict.fromkeys(alarms.queries, 0)
+    moved = dict.fromkeys(alarms.by_name, 0)
     for key in full[0]:
         pairs = zip(full, less, strict=True)
         moved[key.query] += any((dense(a[key]) != dense(b[key])).any() for a, b in pairs)
@@ -252,7 +252,7 @@ def first_windows(events: Sequence[tuple[int, int]], most: int) -> set[tuple[int
 def test_the_definition_by_enumeration() -> None:
     """Of every order of a few people's events, those of the first windows to end count."""
     alarms = alarms_of(Codec.JSON, PrivacyUnit.USER, False)
-    query = replace(alarms.queries["count"], grace_ms=10 * MINUTE_MS)
+    query = replace(alarms.by_name["count"], grace_ms=10 * MINUTE_MS)
     hours = Periods(FixedCalendar(60 * MINUTE_MS, 60 * MINUTE_MS))
     index = query.calendar.first_starting_at(START_MS)
     for most, events in product((1, 2), tiny_logs()):

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tests.support.random_logs import Log, Message
 
 ALARMS = capped()
-FEW = replace(ALARMS, queries={name: ALARMS.queries[name] for name in ("count", "people")})
+FEW = replace(ALARMS, by_name={name: ALARMS.by_name[name] for name in ("count", "people")})
 
 
 @dataclass
@@ -58,7 +58,7 @@ class World:
         """Return the reader of a worker that gets a partition, and since when it reads."""
         ledger, alarms = self.runtime.ledger, self.runtime.alarms
         reader = reader_of(alarms, SETUP, partition, self.reader)
-        cursors = ledger.progress.cursors(set(alarms.queries))
+        cursors = ledger.progress.cursors(set(alarms.by_name))
         used = ledger.counts.used(cursors, partition, "log")
         from_ms = reader.reads_from_ms(cursors, used)
         reader.begin(cursors, ReadStart(whole=True), used)
@@ -76,7 +76,7 @@ class World:
 
     def decide(self) -> None:
         """Decide whatever is due."""
-        for query in self.runtime.alarms.queries:
+        for query in self.runtime.alarms.by_name:
             list(self.runtime.judge.decide_due(query))
 
     def count(self, log: Log) -> None:
@@ -111,7 +111,7 @@ def counted(
             FEW,
             ledger,
             identities={"badges": identity},
-            first_start_ms=dict.fromkeys(FEW.queries, FIRST_MS),
+            first_start_ms=dict.fromkeys(FEW.by_name, FIRST_MS),
             clock_ms=lambda: END_MS,
         )
         world = World(runtime, random.Random(seed), reader)

@@ -66,20 +66,20 @@ def alarms(place: Path) -> Alarms:
 def ledger(alarms: Alarms) -> Iterator[Ledger]:
     """Its ledger; in the first hour every alarm was settled at its own realised losses."""
     with open_ledger(alarms) as opened:
-        scope = scope_of(alarms.queries["rooms"], alarms)
+        scope = scope_of(alarms.by_name["rooms"], alarms)
         opened.pins.register_budget(terms_of(alarms, scope))
         realised = {"again": [5, 1], "rooms": [1, 5], "staff": [4, 0]}
         keys = {name: WindowKey(HOUR_MS, name, 0) for name in realised}
         requests = []
         for name, key in keys.items():
-            query = alarms.queries[name]
+            query = alarms.by_name[name]
             opened.pins.register_query(registration(query, alarms, 0))
             requests.append(Request(Charge(key, UniformCost(9, 2), 1), query.fingerprint))
         opened.admit(scope, requests)
         for name, units in realised.items():
             opened.settle(
                 keys[name],
-                fingerprint=alarms.queries[name].fingerprint,
+                fingerprint=alarms.by_name[name].fingerprint,
                 cost=LevelCosts.of(np.array(units)),
                 alarms=b"[]",
                 alarm_count=0,
@@ -91,7 +91,7 @@ def ledger(alarms: Alarms) -> Iterator[Ledger]:
 
 def test_alarms_on_the_same_rooms_add_up_room_by_room(ledger: Ledger, alarms: Alarms) -> None:
     """A room loses what both alarms on rooms and the dearest cell of the third cost it."""
-    found = group_losses(alarms, ledger, alarms.queries["rooms"])
+    found = group_losses(alarms, ledger, alarms.by_name["rooms"])
     assert found.units.tolist() == [1 + 5 + 4, 5 + 1 + 4]
     assert found.exact
     assert found.since_ms == 0
@@ -101,13 +101,13 @@ def test_rows_that_another_alarm_leaves_out_lose_nothing_to_it(
     ledger: Ledger, alarms: Alarms
 ) -> None:
     """A visitor is no row of the alarm on staff; one of staff sits in either room, never in two."""
-    found = group_losses(alarms, ledger, alarms.queries["staff"])
+    found = group_losses(alarms, ledger, alarms.by_name["staff"])
     assert found.units.tolist() == [4 + 6, 0]
 
 
 def test_another_instant_has_its_own_losses(ledger: Ledger, alarms: Alarms) -> None:
     """Events of an hour in which nothing was settled have lost nothing."""
-    found = group_losses(alarms, ledger, alarms.queries["rooms"], HOUR_MS)
+    found = group_losses(alarms, ledger, alarms.by_name["rooms"], HOUR_MS)
     assert found.units.tolist() == [0, 0]
 
 
@@ -115,7 +115,7 @@ def test_charges_of_another_configuration_concern_every_row(ledger: Ledger, plac
     """Once an alarm has changed, its old cells are not read as the new ones."""
     place.write_text(CONFIG.replace("> 9", "> 10"))
     changed = load(place, environ={})
-    found = group_losses(changed, ledger, changed.queries["rooms"], 0)
+    found = group_losses(changed, ledger, changed.by_name["rooms"], 0)
     assert found.units.tolist() == [1 + 5 + 4, 5 + 5 + 4]
 
 

@@ -66,7 +66,7 @@ def _published(folder: Path) -> tuple[Alarms, Ledger, list[Record]]:
     ledger = open_ledger(alarms)
     records: list[Record] = []
     for decision in Replay(alarms, ledger, {"badges": [events]}).run():
-        query = alarms.queries[decision.key.query]
+        query = alarms.by_name[decision.key.query]
         records.append(decision_record(query, alarms, decision))
         records += alarm_records(query, decision)
     return alarms, ledger, records
@@ -282,7 +282,7 @@ def test_every_retry_has_the_same_digest(
             key = WindowKey(BOTH * HOUR_MS, "crowd", (BOTH - 1) * HOUR_MS)
             stored = ledger.decision(key)
             assert stored is not None
-            assert decision_record(alarms.queries["crowd"], alarms, stored) == record
+            assert decision_record(alarms.by_name["crowd"], alarms, stored) == record
             assert record.alarms_digest == alarms_digest(rang)
 
 
@@ -294,5 +294,5 @@ def test_a_denial_that_cost_something_does_not_leave(decided: Decided) -> None:
     for change in ({"alarm_count": 0}, {"epsilon_units": 0}):
         with pytest.raises(ValueError, match="costs nothing"):
             decision_record(
-                alarms.queries["crowd"], alarms, replace(stored, reason="budget", **change)
+                alarms.by_name["crowd"], alarms, replace(stored, reason="budget", **change)
             )

@@ -44,7 +44,7 @@ def _published(alarms: Alarms, folder: Path) -> list[bytes]:
     """Decide everything, and return what the decisions topic would hold."""
     with open_ledger(alarms) as ledger:
         released = list(Replay(alarms, ledger, {"badges": [Path(events(folder))]}).run())
-    return [encode(decision_record(alarms.queries[one.key.query], alarms, one)) for one in released]
+    return [encode(decision_record(alarms.by_name[one.key.query], alarms, one)) for one in released]
 
 
 def _seen(records: list[bytes]) -> list[SeenDecision]:

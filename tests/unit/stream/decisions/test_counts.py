@@ -22,8 +22,8 @@ from stream.decisions.mechanisms import panes_of
 from stream.decisions.records import decode_count, encode, schema
 from stream.decisions.release import count_records, encode_fired, released_counts
 from stream.decisions.steps import Step
+from stream.model.alarm import AggregateSpec
 from stream.model.feeds import Domain
-from stream.model.queries import AggregateSpec
 from stream.planning.panes import pane_shares
 from tests.statistical.enumeration import GivenNoise
 from tests.support.paned import alarm, configured, decided, opened, replayed, rows
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from accountant.records import StoredDecision
     from operators.base import PaneOperator
     from stream.decisions.records import CountRecord
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
 
 SLIDING = "HOP(ts, INTERVAL '1' MINUTE, INTERVAL '3' MINUTE)"
 COUNTED = alarm("counted", SLIDING, "COUNT(*) > 9", release="counts")
@@ -125,9 +125,9 @@ def test_releasing_counts_is_a_change_to_accept(tmp_path: Path) -> None:
     assert with_counts.panes.keys() == without.panes.keys()
     pairs = zip(with_counts.panes.values(), without.panes.values(), strict=True)
     assert all(one.fingerprint == other.fingerprint for one, other in pairs)
-    prints = {each.queries["counted"].fingerprint for each in (with_counts, without)}
+    prints = {each.by_name["counted"].fingerprint for each in (with_counts, without)}
     assert len(prints) == 2
-    assert said.queries["counted"].fingerprint == without.queries["counted"].fingerprint
+    assert said.by_name["counted"].fingerprint == without.by_name["counted"].fingerprint
     assert not any(each.releases_counts for each in with_counts.panes.values())
 
 
@@ -184,7 +184,7 @@ def test_sums_are_in_the_fields_own_unit(
     tmp_path: Path, granule: Fraction, steps: int, count: float
 ) -> None:
     """Whole where that is exact, else the nearest float: never what JSON cannot say."""
-    query = configured(tmp_path, COUNTED).queries["counted"]
+    query = configured(tmp_path, COUNTED).by_name["counted"]
     spec = AggregateSpec(Weight.SUM, field="n", lo=-1, hi=1, granule=granule)
     noisy = np.array([[steps - 1], [1]], dtype=np.int64)
     operator = cast("PaneOperator", Noise())
@@ -202,7 +202,7 @@ def test_counts_are_named_as_the_domain_numbers_them(
 ) -> None:
     """Of several fields, and of none, which is one group over everything."""
     domain = Domain(("a", "b")[: len(values)], values)
-    query = replace(configured(tmp_path, COUNTED).queries["counted"], domain=domain)
+    query = replace(configured(tmp_path, COUNTED).by_name["counted"], domain=domain)
     noisy = np.arange(len(domain), dtype=np.int64)[None]
     found = counts_of(query, cast("PaneOperator", Noise()), noisy)
     assert found is not None
@@ -212,7 +212,7 @@ def test_counts_are_named_as_the_domain_numbers_them(
 
 def test_others_are_stored_as_before(tmp_path: Path) -> None:
     """Not a byte more: what older versions stored has the same digest."""
-    query: Query = configured(tmp_path, SILENT, rooms=ROOMS).queries["silent"]
+    query: Alarm = configured(tmp_path, SILENT, rooms=ROOMS).by_name["silent"]
     assert encode_fired(query, [1]) == b'[{"room":"lab"}]'
     late = encode_fired(query, [], unanswered=2)
     assert late == b'{"fired":[],"late":[],"unanswered":2}'

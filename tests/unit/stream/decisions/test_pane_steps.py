@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.records import StoredDecision
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 STEPS = "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '4' MINUTE)"
 EARLY = alarm("early", STEPS, "COUNT(*) > 500")
@@ -48,7 +48,7 @@ def steps_of(decisions: list[StoredDecision], name: str = "early") -> list[Store
 
 def rang(alarms: Alarms, decisions: list[StoredDecision]) -> list[int]:
     """Return how often each step of the early alarm rang."""
-    query = alarms.queries["early"]
+    query = alarms.by_name["early"]
     return [len(list(alarm_records(query, one))) for one in steps_of(decisions)]
 
 
@@ -64,7 +64,7 @@ def test_a_room_rings_once_a_window_at_the_first_step_that_passes(
     assert rang(alarms, decisions) == [0, 1, 0, 0, 1, 0, 0, 0]
     assert [one.alarm_count for one in steps_of(decisions, "whole")] == [1, 1]
     assert {one.epsilon_units for one in steps_of(decisions)} == {0}
-    (record,) = alarm_records(alarms.queries["early"], steps_of(decisions)[1])
+    (record,) = alarm_records(alarms.by_name["early"], steps_of(decisions)[1])
     assert (record.window_start, record.window_end) == (
         "2024-01-01T00:00:00.000Z",
         "2024-01-01T00:04:00.000Z",
@@ -198,7 +198,7 @@ def test_a_pane_that_is_denied_ends_the_panes_of_its_window(
     """Its events were never paid for, and decide who counts in later ones."""
     reason = Judge._reason_to_deny
 
-    def torn(judge: Judge, query: Query, key: WindowKey, *rest: Any) -> str | None:
+    def torn(judge: Judge, query: Alarm, key: WindowKey, *rest: Any) -> str | None:
         if key.start_ms == FIRST_MS + 60_000:
             return "incomplete"
         return reason(judge, query, key, *rest)

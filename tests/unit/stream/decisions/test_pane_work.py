@@ -35,7 +35,7 @@ def calls(folder: Path, cells: int, panes: int) -> int:
 
     with opened(alarms) as ledger:
         list(replayed(alarms, ledger, rows(folder, (1,) * panes)))
-        query, stored = alarms.queries["a"], StoredPanes(alarms, ledger)
+        query, stored = alarms.by_name["a"], StoredPanes(alarms, ledger)
         operator = panes_of(query)
         assert operator is not None
         bounds = query.calendar.bounds(query.calendar.first_starting_at(1_704_067_200_000))

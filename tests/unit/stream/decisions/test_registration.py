@@ -41,7 +41,7 @@ def test_shares_are_rounded_down(
     text = path.read_text(encoding="utf-8") + f"    share: {shares[0]}\n"
     path.write_text(text + SECOND.replace("SHARE", shares[1]), encoding="utf-8")
     alarms = load(path, environ={})
-    registered = [registration(query, alarms, 0) for query in alarms.queries.values()]
+    registered = [registration(query, alarms, 0) for query in alarms.by_name.values()]
     assert [one.share_units for one in registered] == units
     assert sum(units) <= alarms.budget.epsilon_max * UNITS_PER_EPSILON
     planned = budget_plan(alarms, plans_of(alarms)).alarms

@@ -53,8 +53,8 @@ def test_every_window_comes_once_and_in_order(
         found += [window.key for window in windows]
         assert found == [key for key in every if key <= last]
         for window in windows:
-            start_ms, end = window.query.calendar.bounds(window.number)
-            assert window.key == WindowKey(end, window.query.id, start_ms)
+            start_ms, end = window.alarm.calendar.bounds(window.number)
+            assert window.key == WindowKey(end, window.alarm.id, start_ms)
 
 
 def test_a_schedule_that_lags_names_windows_again() -> None:

@@ -128,7 +128,7 @@ def ledger(alarms: Alarms, topic: Topic, tmp_path: Path) -> Iterator[Ledger]:
     """A ledger that workers have used for a while."""
     url = f"sqlite:///{tmp_path}/ledger.db"
     with Ledger.open(url, clock_ms=lambda: topic.now_ms, entropy=bytes) as opened:
-        query = alarms.queries["hourly"]
+        query = alarms.by_name["hourly"]
         assert alarms.budget.unit is PrivacyUnit.EVENT
         opened.pins.register_budget(terms_of(alarms, scope_of(query, alarms)))
         opened.pins.register_log(LogIdentity("badges", "cluster", "id", "badges", 2))

@@ -166,7 +166,7 @@ def _seen(
         for scope in scopes_of(alarms):
             ledger.pins.register_budget(terms_of(alarms, scope))
         for name, hours in cursors.items():
-            ledger.pins.register_query(registration(alarms.queries[name], alarms, hours * HOUR_MS))
+            ledger.pins.register_query(registration(alarms.by_name[name], alarms, hours * HOUR_MS))
         guard.check_ledger(alarms, ledger)
     assert len({one.digest for one in compared}) == len(compared)
     return {(one.query, one.start_ms // HOUR_MS) for one in compared}, topic.first

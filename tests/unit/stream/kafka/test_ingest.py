@@ -97,7 +97,7 @@ def _reading(reader: Any = None, position: int = 0, **runtime: Any) -> ingest.In
     rung: list[str] = runtime.pop("rung", [])
     silent = dict.fromkeys(("appended", "held", "lag", "shared_out"), lambda *_: None)
     runtime["metrics"] = SimpleNamespace(**{**silent, **runtime.get("metrics", {})})
-    alarms = SimpleNamespace(feeds={}, queries={}, kafka=object(), file="")
+    alarms = SimpleNamespace(feeds={}, by_name={}, kafka=object(), file="")
     counts = SimpleNamespace(put_places=lambda *_: None)
     ledger = SimpleNamespace(counts=counts, growths=GROWTHS)
     world: Any = SimpleNamespace(

@@ -303,8 +303,8 @@ def test_a_replayed_feed_is_never_late() -> None:
     """Windows of a history are decided when they are read: none is due."""
     alarms = two_alarms()
     feed = replace(alarms.feeds["badges"], history=(0, HOUR_MS))
-    queries = {name: replace(query, feed=feed) for name, query in alarms.queries.items()}
-    metrics = Metrics(replace(alarms, feeds={"badges": feed}, queries=queries), PLANS)
+    queries = {name: replace(query, feed=feed) for name, query in alarms.by_name.items()}
+    metrics = Metrics(replace(alarms, feeds={"badges": feed}, by_name=queries), PLANS)
     metrics.ledger(ledger_status())
     custodian = metrics.custodian
     assert sample_value(custodian, "tocsin_window_due_timestamp_seconds", alarm="crowd") is None

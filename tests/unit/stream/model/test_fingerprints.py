@@ -18,7 +18,7 @@ def test_the_fingerprint_changes_with_decisions_only(tmp_path: Path) -> None:
     """Everything that moves a decision moves the fingerprint; ports, delays and spelling do not."""
 
     def printed(text: str) -> str:
-        return load(write(tmp_path, text), environ={}).queries["fire-code"].fingerprint
+        return load(write(tmp_path, text), environ={}).by_name["fire-code"].fingerprint
 
     base = printed(GOOD)
     assert base == printed(GOOD)
@@ -67,7 +67,7 @@ def test_the_fingerprint_changes_with_decisions_only(tmp_path: Path) -> None:
 def test_the_definition_is_json_without_secrets(tmp_path: Path) -> None:
     """The definition is canonical JSON and independent of the fingerprint it leads to."""
     alarms = load(write(tmp_path, GOOD), environ={})
-    query = alarms.queries["fire-code"]
+    query = alarms.by_name["fire-code"]
     text = definition_json(query, alarms.budget)
     assert definition_json(replace(query, fingerprint="x"), alarms.budget) == text
     assert definition(query, alarms.budget)["schema"] == 3

@@ -22,14 +22,14 @@ from stream.decisions.registration import shape_of
 from stream.events.columns import declared_schema
 from stream.events.decoder import Batch
 from stream.events.units import Roster, Units
+from stream.model.alarm import AggregateSpec, Term
 from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
 from stream.model.filters import And, Compare, Where
-from stream.model.queries import AggregateSpec, Term
 from stream.model.regions import attribute_of, cells_of, group_by_of, region_of
 from tests.support import reference
 
 if TYPE_CHECKING:
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
 
 FIELDS = (
     Field("person", FieldType.STRING),
@@ -100,7 +100,7 @@ CONDITIONS = st.recursive(
 GROUPS = st.sampled_from([("room",), ("floor",), ("floor", "room"), ()])
 
 
-def query(where: str | Where = "", group: tuple[str, ...] = ("room",)) -> Query:
+def query(where: str | Where = "", group: tuple[str, ...] = ("room",)) -> Alarm:
     """Return a query that filters and groups so, its text read by the real parser."""
     return replace(
         reference.make_query(reference.scenes()[0], Weight.COUNT),
@@ -122,7 +122,7 @@ def read(where: str, group: tuple[str, ...]) -> Where | None:
     ).where
 
 
-def counted(asked: Query, events: list[dict[str, Any]]) -> list[int | None]:
+def counted(asked: Alarm, events: list[dict[str, Any]]) -> list[int | None]:
     """Return the cell that the real pipeline gives each event, ``None`` where it drops it."""
     rows = pa.RecordBatch.from_pylist(events, schema=declared_schema(BADGES))
     ids = np.arange(len(events), dtype=np.int64)

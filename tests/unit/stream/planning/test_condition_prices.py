@@ -59,6 +59,6 @@ def test_every_condition_costs_its_limit(tmp_path: Path) -> None:
         if found.alarms is None:
             assert all("meet this condition" in one.message for one in found.errors), found.errors
             continue
-        one = found.alarms.queries["one"]
+        one = found.alarms.by_name["one"]
         ratios[one.sql] = price(one.mechanism, one.condition, one.aim).ratio
     assert {sql: ratio for sql, ratio in ratios.items() if f"{ratio:.3f}" != "1.000"} == {}

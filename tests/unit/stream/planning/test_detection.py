@@ -32,7 +32,7 @@ def loaded(folder: Path, **alarms: Alarm) -> Alarms:
 def test_twenty_seats_with_a_tolerance_of_nine_ring_at_ten(tmp_path: Path) -> None:
     """The known case: 0.35 at 10 people, 0.83 at 16, and every true alarm but for 0.05."""
     alarms = loaded(tmp_path, crowd=CROWD)
-    query = alarms.queries["crowd"]
+    query = alarms.by_name["crowd"]
     at = {count: ring_probability(query, count) for count in (8, 10, 16, 21)}
     assert at == {
         8: pytest.approx(0.2131, abs=5e-5),
@@ -46,7 +46,7 @@ def test_a_curve_has_its_counts_beside_its_percents(tmp_path: Path) -> None:
     """Counts are per cents of the threshold as written, not of the integer test's."""
     for having in ("COUNT(*) > 20", "COUNT(*) >= 20", "COUNT(*) <= 20", "COUNT(*) < 20"):
         alarms = loaded(tmp_path, one=Alarm(having=having, tolerance="9"))
-        found = curves(alarms.queries["one"])
+        found = curves(alarms.by_name["one"])
         assert found is not None
         (only,) = found
         assert only.threshold == 20
@@ -61,7 +61,7 @@ def test_a_curve_has_its_counts_beside_its_percents(tmp_path: Path) -> None:
 def test_sums_are_in_the_fields_own_unit(tmp_path: Path) -> None:
     """A sum of halves is looked at in whole granules; 25 per cent of 1.5 is nearest to 0.5."""
     alarms = loaded(tmp_path, till=Alarm(having="SUM(paid) >= 1.5", tolerance="0.5"))
-    found = curves(alarms.queries["till"])
+    found = curves(alarms.by_name["till"])
     assert found is not None
     assert found[0].threshold == Fraction(3, 2)
     assert [float(count) for count in found[0].counts] == [0, 0.5, 1, 1, 1.5, 1.5, 1.5]
@@ -84,7 +84,7 @@ def test_a_condition_has_one_curve_in_its_score(
     if promise != "misses":
         extra |= {"bounded_error": "fpr", "max_fpr": "0.1"}
     alarms = loaded(tmp_path, one=Alarm(having=having, tolerance="0", extra=extra))
-    query = replace(alarms.queries["one"], fingerprint="")
+    query = replace(alarms.by_name["one"], fingerprint="")
     tolerances = tuple(range(5, 5 + len(query.aim.tolerances)))  # odd steps and even ones
     query = replace(query, aim=query.aim.widened(tolerances))
     law, condition = DetectionCurve.of(query), query.condition
@@ -122,7 +122,7 @@ def test_where_no_law_is_known_the_reason_is(
     """Nothing is approximated silently."""
     extra = {"mechanism": mechanism}
     alarms = loaded(tmp_path, one=Alarm(having=having, tolerance="0", extra=extra))
-    query = alarms.queries["one"]
+    query = alarms.by_name["one"]
     assert why_not(query) == why
     assert curves(query) is None
     assert ring_probability(query, 5) is None
@@ -137,7 +137,7 @@ def test_bands_are_looked_at_from_their_reference_on(tmp_path: Path) -> None:
     path.write_text(path.read_text() + text)
     report = examine(path, environ={})
     assert report.alarms is not None, report.errors
-    found = curves(report.alarms.queries["band"])
+    found = curves(report.alarms.by_name["band"])
     assert found is not None
     assert list(map(float, found[0].counts)) == [100, 105, 110, 115, 118, 120, 122]
     assert found[0].chances[5] == pytest.approx(0.55, abs=0.01)
@@ -153,7 +153,7 @@ def test_of_a_table_the_smallest_the_median_and_the_largest_are_shown(tmp_path: 
     path.write_text("tables: {seats: seats.csv}\n" + path.read_text())
     report = examine(path, environ={})
     assert report.alarms is not None, report.errors
-    query = report.alarms.queries["crowd"]
+    query = report.alarms.by_name["crowd"]
     found = curves(query)
     assert found is not None
     assert [each.threshold for each in found] == [8, 20, 120]

@@ -115,7 +115,7 @@ def test_a_plan_says_which_conditions_may_be_missed(tmp_path: Path) -> None:
     utility, _, turned = found(
         tmp_path, lines + "    mechanism: {tslm: {max_fpr: 0.01, bounded_error: fpr}}\n"
     )
-    assert utility.query.aim.promise == "false_alarms"
+    assert utility.alarm.aim.promise == "false_alarms"
     assert "of what is beyond twice the tolerance from it" in turned
 
 

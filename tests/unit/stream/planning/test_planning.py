@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from stream.model.alarm import Alarm as Configured
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
     from stream.planning.solver.changes import Change
     from stream.windows.calendars import Calendar
 
@@ -57,7 +57,7 @@ HOUR_MS = 3_600_000
 DAY_MS = 24 * HOUR_MS
 
 
-def walk(query: Query, first: int, count: int) -> Iterator[WindowKey]:
+def walk(query: Configured, first: int, count: int) -> Iterator[WindowKey]:
     """Yield the next active windows of an alarm."""
     index = first
     for _ in range(count):
@@ -139,11 +139,11 @@ def test_every_change_makes_it_fit_and_one_step_less_does_not(
             assert budget_plan(replace(config, epsilon_max=str(wall)).load(tmp_path)).fits is fits
     for one in solve(alarms):
         for change in one.changes:
-            enough = changed(config, one.query.id, change.kind, change.value)
+            enough = changed(config, one.alarm.id, change.kind, change.value)
             if enough is not None:
                 assert budget_plan(enough.load(tmp_path)).fits, change
-            less = one_step_less(config, one.query.id, change)
-            short = None if less is None else changed(config, one.query.id, change.kind, less)
+            less = one_step_less(config, one.alarm.id, change)
+            short = None if less is None else changed(config, one.alarm.id, change.kind, less)
             if short is not None:
                 assert not budget_plan(short.load(tmp_path)).fits, change
 
@@ -194,13 +194,13 @@ def walked(alarms: Alarms, since_ms: int, until_ms: int, *, touching: bool) -> W
     user = alarms.budget.unit is PrivacyUnit.USER
     judge = UserFilter(wall, {}, {}) if user else EventFilter(wall, [])
     walks = []
-    for query in alarms.queries.values():
+    for query in alarms.by_name.values():
         first = query.calendar.first_starting_at(since_ms)
         while touching and query.calendar.bounds(first - 1)[1] > since_ms:
             first -= 1
         walks.append(key for key in walk(query, first, 3_000) if key.start_ms < until_ms)
     for key in heapq.merge(*walks):
-        query = alarms.queries[key.query]
+        query = alarms.by_name[key.query]
         cost = UniformCost(to_loss_units(plans[query.id].epsilon), len(query.domain))
         cells = cells_per_unit(query, alarms.budget)
         charge = Charge(key, cost, cells, (0,) if user else ())
@@ -386,14 +386,14 @@ def test_registered_shape_is_what_the_query_covers(tmp_path: Path) -> None:
         }
     )
     alarms = config.load(tmp_path)
-    shapes = {name: shape_of(query) for name, query in alarms.queries.items()}
+    shapes = {name: shape_of(query) for name, query in alarms.by_name.items()}
     assert shapes["a"].grouping == shapes["b"].grouping
     assert len({shape.grouping for shape in shapes.values()}) == 3
     assert shapes["a"].region != shapes["b"].region
-    made = registration(alarms.queries["a"], alarms, 7)
+    made = registration(alarms.by_name["a"], alarms, 7)
     assert (made.shape, made.first_start_ms, made.scope) == (shapes["a"], 7, "user")
-    assert planned_shape(alarms.queries["a"]) == shapes["a"]
-    assert planned_shape(alarms.queries["d"]).as_region.attributes[0] == "active (UTC)"
+    assert planned_shape(alarms.by_name["a"]) == shapes["a"]
+    assert planned_shape(alarms.by_name["d"]).as_region.attributes[0] == "active (UTC)"
 
 
 @settings(max_examples=40, deadline=None)

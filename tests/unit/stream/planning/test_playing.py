@@ -46,7 +46,7 @@ def by_hand(alarms: Alarms, since_ms: int, whole: Played) -> dict[str, tuple[int
     plans, budget = plans_of(alarms), alarms.budget
     assert budget.periods is not None
     keys = []
-    for query in alarms.queries.values():
+    for query in alarms.by_name.values():
         index = query.calendar.next_active(query.calendar.first_starting_at(since_ms))
         while query.calendar.bounds(index)[1] <= whole.until_ms:
             start_ms, end_ms = query.calendar.bounds(index)
@@ -55,12 +55,12 @@ def by_hand(alarms: Alarms, since_ms: int, whole: Played) -> dict[str, tuple[int
     wall = floor_loss_units(budget.epsilon_max)
     shares = {
         name: floor_loss_units(query.share * budget.epsilon_max)
-        for name, query in alarms.queries.items()
+        for name, query in alarms.by_name.items()
     }
     held: Counter[tuple[str, int]] = Counter()
     opened, asked, granted = set(), Counter[str](), Counter[str]()
     for key in sorted(keys):
-        query = alarms.queries[key.query]
+        query = alarms.by_name[key.query]
         periods = budget.periods.touched(key.start_ms, key.end_ms)
         units = to_loss_units(plans[key.query].epsilon) * cells_per_unit(query, budget)
         if has_runs(query, budget) and (key.query, periods) in opened:
@@ -80,7 +80,7 @@ def by_hand(alarms: Alarms, since_ms: int, whole: Played) -> dict[str, tuple[int
         if key.end_ms > whole.since_ms:
             asked[key.query] += 1
             granted[key.query] += fits
-    return {name: (asked[name], granted[name]) for name in alarms.queries}
+    return {name: (asked[name], granted[name]) for name in alarms.by_name}
 
 
 def numbers(whole: Played) -> dict[str, tuple[int, int]]:
@@ -129,7 +129,7 @@ def test_what_is_played_is_what_plain_sums_say(tmp_path: Path, seed: int) -> Non
     assert whole.whole
     assert alarms.budget.periods is not None
     since_ms = whole.since_ms
-    for query in alarms.queries.values():
+    for query in alarms.by_name.values():
         first = query.calendar.first_starting_at(whole.since_ms)
         while query.calendar.bounds(first - 1)[1] > whole.since_ms:
             first -= 1
@@ -158,7 +158,7 @@ def test_the_ledger_grants_what_was_played(tmp_path: Path) -> None:
     asked: list[Request] = []
     following: dict[WindowKey, int] = {}
     begin_ms = whole.since_ms - 86_400_000
-    for query in alarms.queries.values():
+    for query in alarms.by_name.values():
         index = query.calendar.first_starting_at(begin_ms)
         while (bounds := query.calendar.bounds(index))[1] <= whole.until_ms:
             key = WindowKey(bounds[1], query.id, bounds[0])
@@ -173,7 +173,7 @@ def test_the_ledger_grants_what_was_played(tmp_path: Path) -> None:
     granted: Counter[str] = Counter()
     with open_ledger(f"sqlite:///{tmp_path}/ledger.db") as ledger:
         ledger.pins.register_budget(terms_of(alarms, "user"))
-        for query in alarms.queries.values():
+        for query in alarms.by_name.values():
             first = query.calendar.bounds(query.calendar.first_starting_at(begin_ms))[0]
             ledger.pins.register_query(registration(query, alarms, first))
         ledger.admit("user", asked)

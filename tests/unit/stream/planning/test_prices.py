@@ -24,7 +24,7 @@ FILTERED = "COUNT(*) FILTER(WHERE paid > 1) > 30"
 def priced(tmp_path: Path, having: str, *tolerances: int, **extra: str) -> tuple[Config, Alarm]:
     """Return a file of one alarm, its tolerances in the order of its comparisons."""
     config = Config({"one": Alarm(having=having, tolerance="0", extra=extra)}, epsilon_max="400")
-    texts = config.load(tmp_path).queries["one"].texts
+    texts = config.load(tmp_path).by_name["one"].texts
     written = ", ".join(f'"{text}": {each}' for text, each in zip(texts, tolerances, strict=True))
     alarm = Alarm(having=having, tolerance="{" + written + "}", extra=extra)
     return Config({"one": alarm}, epsilon_max="400"), alarm
@@ -55,7 +55,7 @@ def test_what_sets_the_price_is_named(
 ) -> None:
     """And what it would cost is what the widened alarm costs; less of it saves less."""
     config, _ = priced(tmp_path, having, *tolerances)
-    query = config.load(tmp_path).queries["one"]
+    query = config.load(tmp_path).by_name["one"]
     found = price_setter(query, None)
     assert found is not None
     assert found.comparisons == (query.texts[:sets] if isinstance(sets, int) else sets)
@@ -86,7 +86,7 @@ def test_one_comparison_or_a_sum_of_losses_has_no_setter(
 ) -> None:
     """Nothing is said where it says nothing."""
     alarm = Alarm(having=having, tolerance="2", extra=extra)
-    query = Config({"one": alarm}, epsilon_max="400").load(tmp_path).queries["one"]
+    query = Config({"one": alarm}, epsilon_max="400").load(tmp_path).by_name["one"]
     assert price_setter(query, None) is None
 
 

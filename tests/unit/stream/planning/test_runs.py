@@ -154,7 +154,7 @@ def run_windows(alarms: Alarms, since_ms: int, until_ms: int) -> Iterator[tuple[
     periods = alarms.budget.periods
     assert periods is not None
     keys = []
-    for query in alarms.queries.values():
+    for query in alarms.by_name.values():
         found = touched_by_hand(query.calendar, periods, since_ms, until_ms)
         for at, (index, touched) in enumerate(found):
             start_ms, end_ms = query.calendar.bounds(index)
@@ -168,7 +168,7 @@ def losses_of(alarms: Alarms, plans: Mapping[str, Plan]) -> dict[str, int]:
     caps = alarms.budget.contribution.predicates_per_window
     losses = {}
     for name, plan in plans.items():
-        query = alarms.queries[name]
+        query = alarms.by_name[name]
         cells = 1 if query.mechanism in RUN_MECHANISMS else min(caps, len(query.domain))
         losses[name] = cells * to_loss_units(plan.epsilon)
     return losses
@@ -194,7 +194,7 @@ def test_worst_case_counts_every_run_once(
             paid = sum(
                 losses[key.query]
                 for key, opens in run_windows(alarms, *bounds)
-                if opens or alarms.queries[key.query].mechanism not in RUN_MECHANISMS
+                if opens or alarms.by_name[key.query].mechanism not in RUN_MECHANISMS
             )
             worst = max(worst, paid)
     assert plan.worst_units == worst
@@ -216,7 +216,7 @@ def test_runs_of_a_plan_that_fits_are_never_refused(tmp_path: Path, seed: int) -
     assert periods is not None
     terms = {
         query.id: Svt.planned(query.condition, query.aim).terms
-        for query in alarms.queries.values()
+        for query in alarms.by_name.values()
         if query.mechanism in RUN_MECHANISMS
     }
     losses, left = losses_of(alarms, plans), dict.fromkeys(terms, 0)
@@ -246,7 +246,7 @@ def test_a_lifetime_of_runs_has_an_end(tmp_path: Path) -> None:
     whole = to_loss_units(alone.plan.alarms[0].epsilon)
     assert (alone.plan.worst_units, alone.plan.fits, alone.refusal) == (whole, True, None)
     assert (alone.plan.alarms[0].cells, alone.plan.windows_fit) == (1, None)
-    assert (alone.runs[0].queries, alone.runs[0].windows_units) == (None, None)
+    assert (alone.runs[0].by_name, alone.runs[0].windows_units) == (None, None)
     mixed = Config(
         {"a": alarm(window=HOP), "b": alarm(window=DAY, mechanism="tslm")}, period="lifetime"
     )
@@ -272,7 +272,7 @@ def test_a_history_says_how_many_questions_a_lifetime_asks(tmp_path: Path) -> No
     history = "{from: 2011-01-01, until: 2011-01-03}"
     looked = Config({"a": alarm(window=HOP)}, period="lifetime", history=history).look(tmp_path)
     assert looked.runs[0].windows == 48 * 6 - 5
-    assert looked.runs[0].queries == 3 * (48 * 6 - 5)
+    assert looked.runs[0].by_name == 3 * (48 * 6 - 5)
 
 
 def test_an_event_pays_a_run_in_every_window(tmp_path: Path) -> None:
@@ -282,7 +282,7 @@ def test_an_event_pays_a_run_in_every_window(tmp_path: Path) -> None:
     (looked,) = outlook(alarms)
     whole = to_loss_units(looked.plan.alarms[0].epsilon)
     assert (looked.plan.worst_units, looked.plan.alarms[0].runs) == (6 * whole, False)
-    query = alarms.queries["a"]
+    query = alarms.by_name["a"]
     alone = price("tslm", query.condition, query.aim)
     assert looked.runs[0].windows_units == 6 * to_loss_units(alone.epsilon)
     assert looked.runs[0].windows is None
@@ -295,7 +295,7 @@ def test_what_is_said_of_a_run_is_what_the_operator_has(tmp_path: Path) -> None:
     shown = config.look(tmp_path).runs
     said = (("a", 24 * 6 + 5, 1), ("c", 24, 5))
     for run, (name, windows, step) in zip(shown, said, strict=True):
-        query = alarms.queries[name]
+        query = alarms.by_name[name]
         terms = Svt.planned(query.condition, query.aim).terms
         assert run.alarms == 10
         assert run.threshold_scale == step * UNITS_PER_EPSILON / terms.open_units
@@ -304,7 +304,7 @@ def test_what_is_said_of_a_run_is_what_the_operator_has(tmp_path: Path) -> None:
         assert run.correction == step * terms.correction
         assert run.windows == windows
         questions = windows * 3 * (2 if name == "c" else 1)
-        assert (run.queries, run.negatives) == (questions, -(-questions // 10))
+        assert (run.by_name, run.negatives) == (questions, -(-questions // 10))
         before = (windows * 3 - 1) * (questions // (windows * 3))
         planned_run = Svt.planned(query.condition, query.aim)
         assert run.missed_given_no_alarm == planned_run.missed_in_silence(before, beyond=True)

@@ -46,6 +46,6 @@ def test_a_third_of_the_threshold_is_the_most(tmp_path: Path, having: str, toler
     """Also where it is a sum of several aggregates that has to reach it."""
     path = tmp_path / "alarms.yaml"
     path.write_text(CONFIG.format(having=having), encoding="utf-8")
-    (query,) = load(path, environ={}).queries.values()
+    (query,) = load(path, environ={}).by_name.values()
     (name,) = query.condition.atoms
     assert useful_tolerance(query, name) == tolerance

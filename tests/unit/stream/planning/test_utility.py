@@ -69,7 +69,7 @@ def planned(path: Path) -> Alarms:
 def test_fifty_rooms_ring_for_nothing_as_the_guide_says(tmp_path: Path) -> None:
     """160 a day at exactly 8 people in 50 rooms, 194 where 8 is the mean: both known by hand."""
     alarms = loaded(tmp_path, crowd=CROWD)
-    query = alarms.queries["crowd"]
+    query = alarms.by_name["crowd"]
     found = false_alarms(DetectionCurve(query), alarms.budget)
     assert found is not None
     rooms = len(query.domain)
@@ -89,7 +89,7 @@ def test_fifty_rooms_ring_for_nothing_as_the_guide_says(tmp_path: Path) -> None:
 def test_what_is_due_is_no_false_ring(tmp_path: Path) -> None:
     """Where the condition holds as usual every ring is right."""
     alarms = loaded(tmp_path, crowd=replace(CROWD, extra={"baseline": "25"}))
-    query = alarms.queries["crowd"]
+    query = alarms.by_name["crowd"]
     found = false_alarms(DetectionCurve(query), alarms.budget)
     assert found is not None
     assert found.week == 0
@@ -102,7 +102,7 @@ def test_runs_ring_no_more_often_than_they_may(tmp_path: Path) -> None:
     """Seven runs of two alarms are 14 rings a week, whatever the probabilities add up to."""
     busy = {"mechanism": "svt", "max_alarms": "2", "baseline": "19"}
     alarms = loaded(tmp_path, crowd=replace(CROWD, extra=busy))
-    found = false_alarms(DetectionCurve(alarms.queries["crowd"]), alarms.budget)
+    found = false_alarms(DetectionCurve(alarms.by_name["crowd"]), alarms.budget)
     assert found is not None
     assert found.week == 14
 
@@ -118,7 +118,7 @@ def test_the_fullest_week_is_counted() -> None:
 def test_usual_moves_no_fingerprint(tmp_path: Path) -> None:
     """A file that says what is usual, or says something else, is accepted by any ledger."""
     prints = {
-        loaded(tmp_path, crowd=replace(CROWD, extra=extra)).queries["crowd"].fingerprint
+        loaded(tmp_path, crowd=replace(CROWD, extra=extra)).by_name["crowd"].fingerprint
         for extra in ({}, {"baseline": "8"}, {"baseline": "12.5"})
     }
     assert len(prints) == 1
@@ -130,7 +130,7 @@ def test_a_baseline_may_be_a_table(tmp_path: Path) -> None:
     path = Config({"crowd": replace(CROWD, extra={"baseline": "u[room]"})}).write(tmp_path)
     path.write_text("tables: {u: usual.csv}\n" + path.read_text())
     alarms = planned(path)
-    query = alarms.queries["crowd"]
+    query = alarms.by_name["crowd"]
     found = false_alarms(DetectionCurve(query), alarms.budget)
     assert found is not None
     assert query.baseline is not None
@@ -174,7 +174,7 @@ def test_a_plan_is_as_wide_as_a_terminal_and_one_line_an_alarm(
     path = many(tmp_path, epsilon_max)
     shown = CliRunner().invoke(main, ["plan", str(path)]).stdout.splitlines()
     rows = shown[next(at for at, line in enumerate(shown) if line.endswith("alarm")) + 1 :]
-    names = list(planned(path).queries)
+    names = list(planned(path).by_name)
     for row, name in zip(rows, names, strict=False):
         assert row.endswith(f" {name}")
         assert len(row.removesuffix(name)) <= 72
@@ -189,9 +189,9 @@ def test_what_is_printed_is_what_is_computed(tmp_path: Path) -> None:
     (budget,) = map(json.loads, result.stdout.splitlines())
     found = {one["alarm"]: one for one in budget["alarms"]}
     alarms = planned(path)
-    assert list(found) == list(alarms.queries)
+    assert list(found) == list(alarms.by_name)
     (edge,) = found["crowd"]["detection"]
-    query = alarms.queries["crowd"]
+    query = alarms.by_name["crowd"]
     for at, low, high in ((edge["for_sure"], 0.999, 1), (edge["almost_never"], 0, 0.001)):
         assert low <= (ring_probability(query, at) or 0) <= high
     assert (ring_probability(query, edge["for_sure"] - 1) or 0) < 0.999
@@ -283,9 +283,9 @@ def test_the_page_draws_every_alarm(page: tuple[str, Alarms]) -> None:
     names = [svg.attrib["aria-label"] for svg in drawings(text)]
     assert names == [
         f"probability that {name} fires, against the {'score' if name == 'mean' else 'count'}"
-        for name in alarms.queries
+        for name in alarms.by_name
     ]
-    assert all(f"<h3>{name}</h3>" in text for name in alarms.queries)
+    assert all(f"<h3>{name}</h3>" in text for name in alarms.by_name)
     assert "budget user:" in text
     assert not re.search(r"<script|<link|src=|url\(|@import", text)
     marks = [

@@ -43,7 +43,7 @@ def stored(monkeypatch: pytest.MonkeyPatch) -> Counted:
 
 def shown(path: str, lines: list[dict[str, Any]]) -> Counted:
     """Return the same of what ``tocsin inspect --json`` printed."""
-    queries = load(Path(path), environ={}).queries
+    queries = load(Path(path), environ={}).by_name
     found: Counted = defaultdict(dict)
     for line in lines:
         if "alarm" not in line:

@@ -136,7 +136,7 @@ def test_one_budget_pays_alarms_of_every_kind(tmp_path: Path, place: str) -> Non
     assert {one["outcome"] for one in ran.decisions} == {"decided"}
     for name in ("crowd", "usual", "within", "both"):
         assert {one["rho_units"] for one in ran.of(name)} == {to_loss_units(plans[name].epsilon)}
-    svt = operator_of(alarms.queries["often"])
+    svt = operator_of(alarms.by_name["often"])
     assert isinstance(svt, Svt)
     pure = from_loss_units(svt.terms.epsilon_units)
     left, day, openings = 0, "", 0
@@ -197,7 +197,7 @@ def test_a_replay_that_was_cut_off_goes_on_in_its_run(tmp_path: Path, place: str
         again = list(Replay(alarms, opened, files).all_decisions())
     stored = {(one.key, one.sequence): (one.alarms, one.epsilon_units) for one in again}
     assert all(stored[one.key, one.sequence] == (one.alarms, one.epsilon_units) for one in first)
-    svt = operator_of(alarms.queries["often"])
+    svt = operator_of(alarms.by_name["often"])
     runs = [one for one in again if one.key.query == "often"]
     whole = to_loss_units(svt.plan.epsilon) - 5
     assert sum(one.epsilon_units >= whole for one in runs) < len(runs) // 2

@@ -32,7 +32,7 @@ from tests.support.commands import HOUR_MS, json_lines, tocsin
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
 
     Event = tuple[str, str, str, int]  # person, building, room, ts
 
@@ -103,9 +103,9 @@ def user(groups: int = 1, *, epsilon_max: int = 100) -> str:
     return USER.format(epsilon_max, f"max_groups_per_window: {groups}, max_events_per_group: 2")
 
 
-def query_of(path: str) -> Query:
+def query_of(path: str) -> Alarm:
     """Return its alarm."""
-    return load(Path(path), environ={}).queries["crowd"]
+    return load(Path(path), environ={}).by_name["crowd"]
 
 
 def written(folder: Path, events: Sequence[Event], name: str = "badges.jsonl") -> str:
@@ -180,7 +180,7 @@ def test_an_answer_is_decided_charged_and_published_as_one_cell(
     rang = fired(path, written(tmp_path, FULL))
     assert rang == {(5, building) for building in expected}
     alarms = load(Path(path), environ={})
-    (price,), (query,) = plans_of(alarms).values(), alarms.queries.values()
+    (price,), (query,) = plans_of(alarms).values(), alarms.by_name.values()
     assert price.ratio == pytest.approx(1) or "svt" in lines or "dppwlm" in lines
     with open_ledger(alarms) as ledger:
         assert ledger.reports.verify() == []

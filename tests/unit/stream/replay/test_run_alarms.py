@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 REPORT = ROOT / "benchmarks" / "reports" / "runs.md"
 MINUTE_MS = 60_000
@@ -75,9 +75,9 @@ class Harness:
     now_ms: list[int]
 
     @property
-    def query(self) -> Query:
+    def query(self) -> Alarm:
         """The alarm."""
-        return self.alarms.queries["crowd"]
+        return self.alarms.by_name["crowd"]
 
     @property
     def svt(self) -> Svt:
@@ -348,7 +348,7 @@ def test_terms_are_part_of_what_is_registered(
 ) -> None:
     """A planner that plans another run has another fingerprint: no state meets foreign terms."""
     path = written(tmp_path)
-    before = load(path, environ={}).queries["crowd"].fingerprint
+    before = load(path, environ={}).by_name["crowd"].fingerprint
     planned = Svt.planned
 
     def dearer(condition: Any, aim: Any) -> Svt:
@@ -357,7 +357,7 @@ def test_terms_are_part_of_what_is_registered(
         return replace(svt, terms=terms)
 
     monkeypatch.setattr(Svt, "planned", dearer)
-    assert load(path, environ={}).queries["crowd"].fingerprint != before
+    assert load(path, environ={}).by_name["crowd"].fingerprint != before
 
 
 @pytest.mark.parametrize(
@@ -384,7 +384,7 @@ def test_one_direction_is_seen(tmp_path: Path, having: str, monotone: bool) -> N
     path.write_text(path.read_text().replace("tolerance: 20", "tolerance: 0"))
     found = examine(path, environ={})
     assert found.alarms is not None, found.errors
-    assert found.alarms.queries["crowd"].condition.monotone is monotone
+    assert found.alarms.by_name["crowd"].condition.monotone is monotone
 
 
 @pytest.mark.parametrize(
@@ -420,7 +420,7 @@ def test_one_question_of_an_event_has_the_monotone_price(
     """Under unit event in windows that share no event, asked once; else by direction alone."""
     asked = {"unit": "event", "max_fpr": "0.01", "tolerance": "2", **changes}
     path = written(tmp_path, **asked, having=having, lines=lines or ())
-    query = load(path, environ={}).queries["crowd"]
+    query = load(path, environ={}).by_name["crowd"]
     early = query.aim.looks > 1
     terms = (
         early_terms(query.condition, query.aim)
@@ -446,6 +446,6 @@ def test_one_plain_count_alone_is_steady(tmp_path: Path, having: str, steady: bo
     window = "CUMULATE(ts, INTERVAL '1' MINUTE, INTERVAL '2' MINUTE)"
     path = written(tmp_path, unit="event", window=window, having=having)
     path.write_text(path.read_text().replace("tolerance: 20", "tolerance: 2"))
-    condition = load(path, environ={}).queries["crowd"].condition
+    condition = load(path, environ={}).by_name["crowd"].condition
     assert condition.steady is steady
     assert not condition.one_question

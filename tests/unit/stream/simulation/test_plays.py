@@ -124,14 +124,14 @@ class Came:
 def run(folder: Path, budget: str, *alarms: str, noise: NoiseSource | None = None) -> Any:
     """Replay into a new ledger; return what came of every alarm, by exact counts."""
     loaded, events = load(configured(folder, budget, *alarms), environ={}), sold(folder)
-    fired: dict[str, set[tuple[int, int]]] = {name: set() for name in loaded.queries}
-    denied: dict[str, set[int]] = {name: set() for name in loaded.queries}
+    fired: dict[str, set[tuple[int, int]]] = {name: set() for name in loaded.by_name}
+    denied: dict[str, set[int]] = {name: set() for name in loaded.by_name}
     with closing(open_ledger(loaded)) as ledger:
         replay = Replay(loaded, ledger, {"sales": [events]})
         if noise is not None:
             replay.runtime.judge._noise = noise
         for decision in replay.run():
-            query = loaded.queries.get(decision.key.query)
+            query = loaded.by_name.get(decision.key.query)
             if query is None:
                 continue
             if decision.reason is not None:
@@ -148,7 +148,7 @@ def judged(
     alarms: Alarms, folder: Path, name: str, fired: set[tuple[int, int]], denied: set[int]
 ) -> Came:
     """Count which alarms were right."""
-    query, counted = alarms.queries[name], count_history(alarms, {"sales": [sold(folder)]})[name]
+    query, counted = alarms.by_name[name], count_history(alarms, {"sales": [sold(folder)]})[name]
     came = [0, 0, 0]
     for window in range(counted.windows):
         rows = counted.looked_at(window, window + 1)[0].transpose(1, 0, 2)

@@ -8,7 +8,7 @@ from fractions import Fraction
 import pytest
 
 from operators.conditions.condition import Aim
-from stream.model.queries import FirstTolerances
+from stream.model.alarm import FirstTolerances
 from stream.simulation.variants import Variant, variants_of
 from tests.support.simulated import alarm, file_of
 
@@ -18,7 +18,7 @@ MECHANISMS = ("tslm", "ppwlm", "dppwlm", "probe", "probe-ent")
 
 def aims(variants: list[Variant]) -> list[tuple[str, Aim]]:
     """Return how the alarm is had in each variant that has it."""
-    queries = [each.alarms.queries["crowd"] for each in variants if each.tried]
+    queries = [each.alarms.by_name["crowd"] for each in variants if each.tried]
     return [(query.mechanism, query.aim) for query in queries]
 
 
@@ -81,7 +81,7 @@ def test_what_cannot_be_planned_is_refused_with_its_reason() -> None:
     found = variants_of(file_of(query), ["crowd"], ["tslm", "svt"], rates=[Fraction(1, 10**30)])
     for one in found[1:]:
         if one.refused:
-            assert one.alarms.queries["crowd"] == query
+            assert one.alarms.by_name["crowd"] == query
             assert not one.tried
 
 
@@ -90,4 +90,4 @@ def test_other_alarms_of_the_file_stay_as_they_are() -> None:
     other = replace(alarm(2), id="other")
     found = variants_of(file_of(alarm(3), other), ["crowd"], factors=FACTORS)
     assert len(found) == 4
-    assert all(each.alarms.queries["other"] is other for each in found)
+    assert all(each.alarms.by_name["other"] is other for each in found)

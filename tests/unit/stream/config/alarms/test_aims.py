@@ -78,7 +78,7 @@ def test_a_tree_of_conditions_becomes_statistics_atoms_and_an_aim(tmp_path: Path
     report = examine(write(tmp_path, text), environ={})
     assert report.alarms is not None, report.errors
     assert not report.warnings
-    query = report.alarms.queries["fire-code"]
+    query = report.alarms.by_name["fire-code"]
     assert [spec.kind.value for spec in query.aggregates] == ["count", "offset", "distinct_units"]
     assert str(query.condition.formula) == "a1 AND a2 OR a3"
     assert query.condition.sensitivities == (3, 3 * 16, 1)
@@ -126,7 +126,7 @@ def test_tolerances_are_in_units_of_the_statistics(
     first: tuple[int, ...],
 ) -> None:
     """Counts and ranks count events, sums and averages granules; first phases have defaults."""
-    aim = load(write(tmp_path, alarm(having, *lines)), environ={}).queries["fire-code"].aim
+    aim = load(write(tmp_path, alarm(having, *lines)), environ={}).by_name["fire-code"].aim
     assert aim.tolerances == tolerances
     assert aim.first_tolerances == first
 

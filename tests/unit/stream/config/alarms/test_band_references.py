@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
     from stream.config.loading import Report
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
-    from stream.model.queries import Query
 
 MINUTE_MS = 60_000
 CONFIG = """\
@@ -164,12 +164,12 @@ def test_a_replayed_alarm_needs_a_reference_with_marks_and_all_its_history(tmp_p
 def test_the_reference_is_part_of_what_is_registered(tmp_path: Path) -> None:
     """Its feed changes the fingerprint, its timeout does not; without one, it is decide_timeout."""
     alarms = alarms_of(tmp_path)
-    query = alarms.queries["drift"]
+    query = alarms.by_name["drift"]
     assert definition(query, alarms.budget)["band"]["reference"]["feed"]["name"] == "forecast"
     assert waited_ms(query) == query.decide_timeout_ms == 600_000
-    longer = alarms_of(tmp_path, KEYS="timing: {reference_timeout: 1h}").queries["drift"]
+    longer = alarms_of(tmp_path, KEYS="timing: {reference_timeout: 1h}").by_name["drift"]
     assert (longer.fingerprint, waited_ms(longer)) == (query.fingerprint, 3_600_000)
-    assert alarms_of(tmp_path, MARKS=MARKED).queries["drift"].fingerprint != query.fingerprint
+    assert alarms_of(tmp_path, MARKS=MARKED).by_name["drift"].fingerprint != query.fingerprint
 
 
 def test_ages_and_retention_know_how_long_a_reference_is_waited_for(tmp_path: Path) -> None:
@@ -194,7 +194,7 @@ def read(alarms: Alarms, name: str, events: list[str]) -> Partial:
         partition=0,
         partitions=1,
         topic_id=f"log of {name}",
-        queries=queries,
+        alarms=queries,
         budget=budget,
         hash_key=HASH_KEY,
         on_read=lambda _count: None,
@@ -228,7 +228,7 @@ def test_a_reference_is_the_same_aggregate_without_caps(
     assert counted.partition == REFERENCE_PARTITIONS
     assert counted.counted_on == "forecast"
     assert counted.value.tolist() == values
-    assert counted.fingerprint == alarms.queries["drift"].fingerprint
+    assert counted.fingerprint == alarms.by_name["drift"].fingerprint
 
 
 def test_a_mark_tells_that_a_slice_is_whole(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_a_mark_tells_that_a_slice_is_whole(tmp_path: Path) -> None:
         partition=0,
         partitions=1,
         topic_id="log",
-        queries=queries,
+        alarms=queries,
         budget=budget,
         hash_key=HASH_KEY,
         on_read=lambda _count: None,
@@ -263,13 +263,13 @@ def test_no_event_of_the_protected_feed_reaches_a_reference(tmp_path: Path) -> N
     assert read(alarms, "sales", [sale]).digest != read(alarms, "sales", []).digest
     assert read(alarms, "forecast", [line]).digest != read(alarms, "forecast", []).digest
     (drift,) = counted_on(alarms.feeds["sales"], alarms)[0]
-    assert drift is alarms.queries["drift"]
+    assert drift is alarms.by_name["drift"]
     assert counted_on(alarms.feeds["sales"], alarms)[1].unit is PrivacyUnit.USER
 
 
 def test_a_decider_takes_the_references_of_the_window(tmp_path: Path) -> None:
     """Far references are clamped to what deciders take, without an error in the worker."""
-    query = alarms_of(tmp_path, DECIDER=", decider: lm").queries["drift"]
+    query = alarms_of(tmp_path, DECIDER=", decider: lm").by_name["drift"]
     counts = np.array([[1_000, 7]], dtype=np.int64)
     for references, rings in (
         ([1_000, 7], [False, False]),
@@ -298,9 +298,9 @@ class Harness:
     now_ms: list[int]
 
     @property
-    def query(self) -> Query:
+    def query(self) -> Alarm:
         """The alarm."""
-        return self.alarms.queries["drift"]
+        return self.alarms.by_name["drift"]
 
     def late(self, late_ms: int) -> None:
         """Move the clock to so long after the cut of the first window; all feeds stand still."""

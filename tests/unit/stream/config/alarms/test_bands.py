@@ -42,8 +42,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from operators.deciders import Kind
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
-    from stream.model.queries import Query
 
 SHOPS = ("east", "north", "south")
 USUAL = "shop,amount\neast,100\nnorth,200\nsouth,-7\n"
@@ -94,11 +94,11 @@ def examined(folder: Path, text: str, usual: str = USUAL) -> Report:
     return examine(path, environ={})
 
 
-def query_of(folder: Path, band: str = BAND, **keys: str | None) -> Query:
+def query_of(folder: Path, band: str = BAND, **keys: str | None) -> Alarm:
     """Return the alarm of a configuration without errors."""
     report = examined(folder, text_of(band, **keys))
     assert report.alarms is not None, report.errors
-    return report.alarms.queries["drift"]
+    return report.alarms.by_name["drift"]
 
 
 def budget_of(folder: Path, budget: str) -> Budget:
@@ -219,7 +219,7 @@ def test_shares_and_bounds_enter_the_fingerprint(tmp_path: Path) -> None:
     def band(text: str) -> dict[str, Any]:
         alarms = examined(tmp_path, text).alarms
         assert alarms is not None
-        found: dict[str, Any] = definition(alarms.queries["drift"], alarms.budget)["band"]
+        found: dict[str, Any] = definition(alarms.by_name["drift"], alarms.budget)["band"]
         return found
 
     share = "ABS(SUM(paid) - REFERENCE) >= 0.25 * REFERENCE"
@@ -250,7 +250,7 @@ def test_the_distances_in_warnings_are_exact(tmp_path: Path, name: str, aggregat
         band = f"ABS({aggregate} - REFERENCE) >= {float(least * granule)}"
         report = examined(tmp_path, text_of(band, decider=name))
         assert report.alarms is not None
-        decider: Any = report.alarms.queries["drift"].band.decider  # type: ignore[union-attr]
+        decider: Any = report.alarms.by_name["drift"].band.decider  # type: ignore[union-attr]
         narrow = [each for each in report.warnings if "the band is narrow" in each.message]
         right = decider.error(0) <= 0.05
         assert bool(narrow) is not right or name != "tight"
@@ -301,7 +301,7 @@ def sales(rng: random.Random, number: int) -> list[Sale]:
 
 
 def counted(
-    query: Query, budget: Budget, events: Sequence[Sale], bills: Sequence[int] = ()
+    query: Alarm, budget: Budget, events: Sequence[Sale], bills: Sequence[int] = ()
 ) -> NDArray[np.int64]:
     """Return the statistics of the first hour, shape (statistics, cells), by the real pipeline.
 
@@ -316,7 +316,7 @@ def counted(
         partition=0,
         partitions=1,
         topic_id="t",
-        queries=[query],
+        alarms=[query],
         budget=budget,
         hash_key=HASH_KEY,
         on_read=lambda _count: None,
@@ -338,7 +338,7 @@ def counted(
 
 
 def values_of(
-    aggregate: str, query: Query, events: Sequence[Sale], shop: str, cap: int
+    aggregate: str, query: Alarm, events: Sequence[Sale], shop: str, cap: int
 ) -> list[int]:
     """Return a cell's values in granules (1 for counts), plainly: filter, first come, clip."""
     name = aggregate.partition("(")[2].partition(")")[0].partition(",")[0]
@@ -383,7 +383,7 @@ def test_statistics_are_what_the_decider_asks_for(
     text = text_of(band, decider=name, reference="usual[shop]", budget=unit)
     report = examined(tmp_path, text, table)
     assert report.alarms is not None, report.errors
-    query = report.alarms.queries["drift"]
+    query = report.alarms.by_name["drift"]
     assert query.band is not None
     decider, references = query.band.decider, query.band.references
     cap = 2 if unit == USER else 10**6
@@ -399,7 +399,7 @@ def test_statistics_are_what_the_decider_asks_for(
             assert rings[cell] == outside(query, values, reference)
 
 
-def outside(query: Query, values: NDArray[np.int64], reference: int) -> bool:
+def outside(query: Alarm, values: NDArray[np.int64], reference: int) -> bool:
     """Tell whether a cell is outside its band, by the definition; nothing has no quantile."""
     band: Any = query.band
     kind = band.decider.kind if hasattr(band.decider, "kind") else None
@@ -427,7 +427,7 @@ def test_a_neighbour_moves_statistics_by_no_more_than_stated(
         text = text.replace("person: string", "person: string\n      bill: integer")
     report = examined(tmp_path, text)
     assert report.alarms is not None, report.errors
-    query, budget = report.alarms.queries["drift"], report.alarms.budget
+    query, budget = report.alarms.by_name["drift"], report.alarms.budget
     assert query.band is not None
     stated = np.array(query.condition.sensitivities)[:, np.newaxis]
     for seed in range(2):
@@ -446,7 +446,7 @@ def test_a_neighbour_moves_statistics_by_no_more_than_stated(
             assert_moves_by_one(query, whole, other)
 
 
-def assert_moves_by_one(query: Query, whole: NDArray[np.int64], other: NDArray[np.int64]) -> None:
+def assert_moves_by_one(query: Alarm, whole: NDArray[np.int64], other: NDArray[np.int64]) -> None:
     """Check what deciders take of several statistics together."""
     band: Any = query.band
     decider = band.decider
@@ -475,7 +475,7 @@ def test_an_id_that_comes_back_with_another_value(tmp_path: Path, name: str, mov
     text = text.replace("person: string", "person: string\n      bill: integer")
     report = examined(tmp_path, text)
     assert report.alarms is not None, report.errors
-    query, budget = report.alarms.queries["drift"], report.alarms.budget
+    query, budget = report.alarms.by_name["drift"], report.alarms.budget
     low = Sale("ann", "north", 1, 1, 12, open=True)
     log = [low, replace(low, age=30), replace(low, age=31)]
     both = counted(query, budget, log, [7, 7, 8])
@@ -506,7 +506,7 @@ def test_an_alarm_fires_where_its_band_is_left(tmp_path: Path, aggregate: str, n
     # What `tight` may miss it misses at the very end of the band, whatever the epsilon.
     report = examined(tmp_path, text.replace("max_fnr: 0.05", "max_fnr: 1e-12"))
     assert report.alarms is not None, report.errors
-    query = report.alarms.queries["drift"]
+    query = report.alarms.by_name["drift"]
     budget = budget_of(tmp_path, EVENT)
     operator = operator_of(query)
     noise = NoiseSource()

@@ -12,7 +12,7 @@ from stream.model.holds import held_windows, shown_falsely
 from tests.support.commands import configuration, tocsin
 
 if TYPE_CHECKING:
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
 
 TUMBLE = "TUMBLE(ts, INTERVAL '1' HOUR)"
 HOP = "HOP(ts, INTERVAL '1' HOUR, INTERVAL '3' HOUR)"
@@ -58,11 +58,11 @@ def test_a_plan_says_what_an_episode_takes(tmp_path: Path) -> None:
     assert "0.15 fire by mistake where they are asked, and 0.45 are shown as firing" in told
 
 
-def held_by(path: str) -> Query:
+def held_by(path: str) -> Alarm:
     """Return the alarm of a file."""
     alarms = examine(Path(path), environ={}).alarms
     assert alarms is not None
-    (query,) = alarms.queries.values()
+    (query,) = alarms.by_name.values()
     return query
 
 

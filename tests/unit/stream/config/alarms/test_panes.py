@@ -53,13 +53,13 @@ def test_alarms_over_the_same_events_share_panes(tmp_path: Path) -> None:
     assert one.readers == ("a", "b", "c")
     assert one.calendar == FixedCalendar(5 * MINUTE_MS, 5 * MINUTE_MS)
     assert other.readers == ("d",)
-    assert [query.aim.panes for query in alarms.queries.values()] == [12, 12, 12, 1]
+    assert [query.aim.panes for query in alarms.by_name.values()] == [12, 12, 12, 1]
     units = {to_loss_units(plan.epsilon) for plan in plans_of(alarms).values()}
     alone = configured(tmp_path, over("b", SLIDING, "9"), until="02:00")
     (pane,) = alone.panes.values()
     assert units == {0, one.aim.pane_units, other.aim.pane_units}
     assert one.aim.pane_units == pane.aim.pane_units
-    assert {query.id: query.panes for query in alarms.queries.values()} == {
+    assert {query.id: query.panes for query in alarms.by_name.values()} == {
         "a": one.id,
         "b": one.id,
         "c": one.id,
@@ -148,7 +148,7 @@ def test_people_of_cumulative_windows_count_in_the_first_of_their_panes(tmp_path
     own = found["a", "b", "d"]
     assert own.calendar == CumulativeCalendar(60 * MINUTE_MS, 5 * MINUTE_MS)
     assert own.firsts
-    assert [alarms.queries[name].aim.panes for name in "abcd"] == [12, 12, 6, 12]
+    assert [alarms.by_name[name].aim.panes for name in "abcd"] == [12, 12, 6, 12]
     assert to_loss_units(plans_of(alarms)[own.id].epsilon) == 2 * own.aim.pane_units
     share = next(one for one in pane_shares(tuple(alarms.running.values()), alarms.budget))
     assert share.units in {2 * one.aim.pane_units for one in found.values()}
@@ -192,7 +192,7 @@ def test_the_plan_says_what_a_person_pays(tmp_path: Path, unit: str, says: str, 
     (own,) = alarms.panes.values()
     assert share.units % own.aim.pane_units == 0
     assert says.format(f"{share.units / 10**12:.3f}") in share.text
-    alone = to_loss_units(DEFAULT.price(own.condition, alarms.queries["a"].aim).epsilon)
+    alone = to_loss_units(DEFAULT.price(own.condition, alarms.by_name["a"].aim).epsilon)
     assert share.apart_units == apart * alone
 
 
@@ -222,7 +222,7 @@ def test_the_plan_says_who_shares_and_what_to_do_where_it_does_not_fit(tmp_path:
     (share,) = pane_shares(list(alarms.running.values()), alarms.budget)
     assert share.alarms == ("a", "b")
     for name in share.alarms:
-        operator = mechanisms.panes_of(alarms.queries[name])
+        operator = mechanisms.panes_of(alarms.by_name[name])
         assert operator is not None
         assert 0.04 < operator.errors[0] <= 0.05
     assert share.apart_units > 6 * share.units

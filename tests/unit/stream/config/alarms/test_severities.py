@@ -35,7 +35,7 @@ def test_levels_are_distances_from_the_first(
     tmp_path: Path, having: str, severity: str, thresholds: tuple[list[int], ...] | None
 ) -> None:
     """In the direction of the comparison, for every group."""
-    query = load(write(tmp_path, levels(severity, having)), environ={}).queries["fire-code"]
+    query = load(write(tmp_path, levels(severity, having)), environ={}).by_name["fire-code"]
     (atom,) = query.condition.atoms.values()
     cells = atom.thresholds.size
     distances = [level.distances for level in query.aim.severities]
@@ -52,13 +52,13 @@ def test_levels_inherit_what_they_do_not_say(tmp_path: Path) -> None:
     text = levels(
         "{warning: {threshold: 80, tolerance: 3}, critical: {threshold: 100, max_fpr: 0.01}}"
     )
-    query = load(write(tmp_path, text), environ={}).queries["fire-code"]
+    query = load(write(tmp_path, text), environ={}).by_name["fire-code"]
     warning, critical = (level.aim(query.aim) for level in query.aim.severities)
     assert (warning.tolerances, critical.tolerances) == ((3,), (9,))
     assert (warning.max_fpr, critical.max_fpr) != (critical.max_fpr, None)
     assert query.at_severity("critical").tolerance == "9"
     prints = {
-        load(write(tmp_path, text.replace(*each)), environ={}).queries["fire-code"].fingerprint
+        load(write(tmp_path, text.replace(*each)), environ={}).by_name["fire-code"].fingerprint
         for each in (("", ""), ("warning", "low"), ("threshold: 100", "threshold: 101"))
     }
     assert len(prints) == 3

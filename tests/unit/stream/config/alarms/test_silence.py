@@ -107,5 +107,5 @@ def test_a_long_day_of_a_later_year_is_no_longer(
 def test_an_aim_knows_its_silence(tmp_path: Path) -> None:
     """All windows of a day and cells of a window but one, as often as each is asked."""
     path = written(tmp_path, DAY, SVT.replace("0.1", "0.1, repeat: 2"))
-    aim = load(path, environ={}).queries["crowd"].aim
+    aim = load(path, environ={}).by_name["crowd"].aim
     assert (aim.asked_in_silence, float(aim.max_fnr_in_silence or 0)) == ((24 * 3 - 1) * 2, 0.1)

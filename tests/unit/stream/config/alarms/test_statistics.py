@@ -25,8 +25,8 @@ from stream.counting.partition import PartitionReader, ReadStart
 from stream.counting.projection import Columns, check_weights, project
 from stream.events.decoder import Record
 from stream.events.units import Roster, Units
+from stream.model.alarm import AggregateSpec, Term
 from stream.model.feeds import Field, FieldType
-from stream.model.queries import AggregateSpec, Term
 from tests.support import reference
 from tests.support.reference import ROOMS, Event, cell_and_weights, weight_of
 from tests.unit.stream.counting.test_bounding import (
@@ -37,8 +37,8 @@ from tests.unit.stream.counting.test_bounding import (
 )
 
 if TYPE_CHECKING:
+    from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
-    from stream.model.queries import Query
 
 TUMBLING = reference.scenes()[0]
 COUNT, DISTINCT, SUM, OFFSET, RANK, LINEAR = Weight
@@ -56,7 +56,7 @@ def pivots(*values: int) -> np.ndarray:
     return np.array(values, np.int64)
 
 
-def caps_per_statistic(query: Query, budget: Budget, members: list[Event]) -> list[list[Event]]:
+def caps_per_statistic(query: Alarm, budget: Budget, members: list[Event]) -> list[list[Event]]:
     """Broken: every statistic chooses the cells that a person reaches by itself."""
     found = []
     for each in query.aggregates:
@@ -67,7 +67,7 @@ def caps_per_statistic(query: Query, budget: Budget, members: list[Event]) -> li
 
 
 def duplicates_of_the_first_statistic(
-    query: Query, budget: Budget, members: list[Event]
+    query: Alarm, budget: Budget, members: list[Event]
 ) -> list[list[Event]]:
     """Broken: what one statistic takes for a copy, no statistic counts."""
     seen, unique = set(), []
@@ -317,7 +317,7 @@ def test_a_partial_holds_every_statistic_of_every_cell() -> None:
         partition=0,
         partitions=1,
         topic_id="t",
-        queries=[query],
+        alarms=[query],
         budget=reference.make_budget(PrivacyUnit.EVENT),
         hash_key=bytes(32),
         on_read=lambda _count: None,

@@ -16,7 +16,7 @@ from stream.config.alarms.tolerances import tolerance_text
 from stream.config.loading import examine
 from stream.config.sql.text import name_in_sql
 from stream.config.yamlfile import quoted
-from stream.model.queries import FirstTolerances
+from stream.model.alarm import FirstTolerances
 from stream.planning.budget import budget_plan
 from stream.planning.solver.changes import ChangeKind
 from stream.planning.solver.solver import solve
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stream.config.loading import Report
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
 
 FILE = """\
 tables: {{fine: fine.csv}}
@@ -71,11 +71,11 @@ def examined(
     return examine(path, environ={})
 
 
-def query_of(folder: Path, having: str, *lines: str, **rest: str) -> Query:
+def query_of(folder: Path, having: str, *lines: str, **rest: str) -> Alarm:
     """Return the query of a file that has no error."""
     found = examined(folder, having, *lines, **rest)
     assert found.alarms is not None, [str(error) for error in found.errors]
-    return found.alarms.queries["a"]
+    return found.alarms.by_name["a"]
 
 
 SUGGESTED = [
@@ -142,7 +142,7 @@ def test_what_is_tried_is_what_a_configuration_gets(
         assert variants[0].alarms is found
         for each in variants:
             for name in each.tried:
-                query = each.alarms.queries[name]
+                query = each.alarms.by_name[name]
                 text = tolerance_text(query, query.aim.tolerances)
                 written = (f"mechanism: {query.mechanism}", f"tolerance: {text}")
                 got = query_of(tmp_path, having, *written)
@@ -155,7 +155,7 @@ def test_first_tolerances_are_said_as_a_configuration_writes_them(tmp_path: Path
     assert found is not None
     said = []
     for each in variants_of(found, ["a"], ["tslm"]):
-        query = each.alarms.queries["a"]
+        query = each.alarms.by_name["a"]
         first = query.aim.first_tolerances
         said.append((query.tolerance, tolerance_text(query, first) if first else None))
     assert said == [("0.5", "2.5"), ("0.5", None)]

@@ -50,7 +50,7 @@ def test_a_lifecycle_is_read_and_is_no_part_of_the_fingerprint(
     alarms = examine(written(tmp_path, lines), environ={}).alarms
     assert alarms is not None
     assert plain is not None
-    query, before = alarms.queries["crowd"], plain.queries["crowd"]
+    query, before = alarms.by_name["crowd"], plain.by_name["crowd"]
     assert query.lifecycle == terms
     assert query.fingerprint == before.fingerprint
     assert definition_json(query, alarms.budget) == definition_json(before, plain.budget)

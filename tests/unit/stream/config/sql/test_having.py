@@ -28,7 +28,7 @@ from stream.model.feeds import Codec, Domain, Feed, Field, FieldType
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from stream.model.queries import AggregateSpec
+    from stream.model.alarm import AggregateSpec
 
 BEFORE = "SELECT room FROM badges GROUP BY room, floor, TUMBLE(ts, INTERVAL '1' HOUR) HAVING "
 FIELDS = (

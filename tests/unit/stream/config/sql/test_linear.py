@@ -20,10 +20,10 @@ from stream.config.alarms.reduction import Function
 from stream.config.sql.kinds import span_of_terms
 from stream.config.sql.select import SqlProblem, parse_sql
 from stream.counting.projection import Columns, project
+from stream.model.alarm import AggregateSpec, Term
 from stream.model.feeds import FieldType
 from stream.model.filters import And, Compare, IsIn, IsNull, Not, Or
 from stream.model.numbers import decimal
-from stream.model.queries import AggregateSpec, Term
 from tests.support import reference
 from tests.support.marked import assert_refused
 from tests.support.reference import FEED, Event, random_terms

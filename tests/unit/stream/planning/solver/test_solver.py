@@ -140,7 +140,7 @@ def test_what_is_found_plans_to_its_figures_once_it_is_written(file: File, tmp_p
     kept = again.found(tmp_path)
     assert kept.keys == {key: found.keys[key] for key in found.keys if key not in {"hold", "sql"}}
     assert kept.false == pytest.approx(found.false)
-    assert kept.query.delay_ms == found.query.delay_ms
+    assert kept.alarm.delay_ms == found.alarm.delay_ms
     (utility,) = utilities(again.alarms(tmp_path))
     if utility.false is not None and "svt" not in str(found.keys["mechanism"]):
         week = utility.false.week / (1 if "week" in str(file.keys["false_alarms"]) else 7)
@@ -150,9 +150,9 @@ def test_what_is_found_plans_to_its_figures_once_it_is_written(file: File, tmp_p
 def test_overlapping_windows_are_held_so_that_an_episode_takes_one_alarm(tmp_path: Path) -> None:
     """Without a hold one burst would take an alarm for each of the windows that it lies in."""
     found = _ANY_HOUR.found(tmp_path)
-    assert (found.query.mechanism, found.keys["hold"]) == ("svt", "45m")
+    assert (found.alarm.mechanism, found.keys["hold"]) == ("svt", "45m")
     longer = replace(_ANY_HOUR, keys={**_ANY_HOUR.keys, "hold": "3h"}).found(tmp_path)
-    assert longer.query.hold_ms == 3 * 3_600_000
+    assert longer.alarm.hold_ms == 3 * 3_600_000
     assert "hold" not in longer.keys
 
 
@@ -169,16 +169,16 @@ def test_episodes_that_a_period_has_to_carry_are_alarms_of_a_run(tmp_path: Path)
 
 def test_windows_that_fit_by_themselves_are_best(tmp_path: Path) -> None:
     """Where a mechanism of single windows fits, a period carries every episode."""
-    assert File(WANTED, size="'3' HOUR").found(tmp_path).query.mechanism == "tslm"
+    assert File(WANTED, size="'3' HOUR").found(tmp_path).alarm.mechanism == "tslm"
 
 
 def test_written_keys_are_kept(tmp_path: Path) -> None:
     """What is written is no part of the search."""
     fixed = {**WANTED, "mechanism": {"svt": {"max_alarms": "3"}}, "tolerance": "auto"}
     found = File(fixed).found(tmp_path)
-    assert (found.query.mechanism, found.query.aim.alarms) == ("svt", 3)
+    assert (found.alarm.mechanism, found.alarm.aim.alarms) == ("svt", 3)
     narrow = File({**WANTED, "mechanism": "auto", "tolerance": "4"}).found(tmp_path)
-    assert narrow.query.aim.tolerances == (4,)
+    assert narrow.alarm.aim.tolerances == (4,)
 
 
 def test_alarms_share_what_the_budget_has(tmp_path: Path) -> None:
@@ -195,7 +195,7 @@ def test_panes_that_are_shared_are_paid_once(tmp_path: Path) -> None:
     asked = replace(_SLIDING, more=_SHARER)
     alone, joined = _SLIDING.found(tmp_path), asked.found(tmp_path)
     # The other one needs sharper noise: it is there already, and fires this one less often.
-    assert joined.query.mechanism == "panes"
+    assert joined.alarm.mechanism == "panes"
     assert joined.units > alone.units
     assert (joined.false or 0) < (alone.false or 0)
     assert planned(written(asked, joined), tmp_path).worst_units == joined.units

@@ -34,7 +34,7 @@ CASES = {
 
 def figures(filled: FilledTemplate, made: MadeUp) -> Counter[tuple[int, tuple[str, ...]]]:
     """Count or add up the events by window and value, capped as the configuration caps them."""
-    answers, (query,) = filled.answers, filled.alarms.queries.values()
+    answers, (query,) = filled.answers, filled.alarms.by_name.values()
     found: Counter[tuple[int, tuple[str, ...]]] = Counter()
     people: Counter[tuple[int, tuple[str, ...], object]] = Counter()
     for line in made.lines:
@@ -60,7 +60,7 @@ def test_one_window_rings_all_but_surely(answers: Answers) -> None:
     """By the exact law it misses the figure once in a million, and is quiet at the others."""
     filled = fill(answers)
     made = made_up(filled)
-    (query,) = filled.alarms.queries.values()
+    (query,) = filled.alarms.by_name.values()
     found = figures(filled, made)
     due = (made.since_ms, made.group)
     assert found[due] == made.figure

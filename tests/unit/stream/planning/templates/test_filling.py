@@ -45,8 +45,8 @@ def test_groups_of_several_fields_and_sliding_windows() -> None:
         max_delay="10m",
     )
     filled = fill(chain)
-    assert filled.found.query.hold_ms == 600_000
-    assert filled.found.query.aim.alarms > 1
+    assert filled.found.alarm.hold_ms == 600_000
+    assert filled.found.alarm.aim.alarms > 1
     assert budget_plan(filled.alarms).fits
     with pytest.raises(BudgetError) as refused:
         fill(replace(chain, active=""))

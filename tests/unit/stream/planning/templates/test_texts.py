@@ -20,7 +20,7 @@ def test_names_stay_what_they_are(name: str) -> None:
     # A quote cannot be looked for in JSON.
     office = replace(OFFICE, codec="arrow") if '"' in name else OFFICE
     for answers in (replace(office, unit=name), replace(office, time=name)):
-        (query,) = fill(answers).alarms.queries.values()
+        (query,) = fill(answers).alarms.by_name.values()
         assert name in {query.feed.unit, query.feed.time}
 
 

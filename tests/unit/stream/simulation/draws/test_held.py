@@ -26,12 +26,12 @@ from tests.unit.stream.replay.test_run_alarms import MINUTE_MS, running
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from stream.model.queries import Query
+    from stream.model.alarm import Alarm
 
 COUNTS = [[101, 95, 80, 99], [103, 0, 97, 101], [120, 90, 100, 0], [101, 101, 60, 96]] * 3
 
 
-def holding(mechanism: str) -> Query:
+def holding(mechanism: str) -> Alarm:
     """Return an alarm of three rooms that holds for two windows."""
     return replace(alarm(3, mechanism=mechanism), hold_ms=2 * HOUR_MS)
 

@@ -76,7 +76,7 @@ def sliding(length: int) -> OverPanes:
 
 def released(alarms: Alarms, name: str, over: OverPanes) -> NDArray[np.bool_]:
     """Decide all windows as a worker does, run after run, each pane drawn once."""
-    query = alarms.queries[name]
+    query = alarms.by_name[name]
     drawing, reading = panes_of(alarms.panes[query.panes]), panes_of(query)
     assert drawing is not None
     assert reading is not None
@@ -107,7 +107,7 @@ class InTurn(KeyedNoise):
 
 def tried(alarms: Alarms, name: str, over: OverPanes, patch: pytest.MonkeyPatch) -> Tally:
     """Try an alarm out, its answers noted."""
-    query = alarms.queries[name]
+    query = alarms.by_name[name]
     operator = panes_of(query)
     assert operator is not None
     Recorded.heard.clear()
@@ -132,7 +132,7 @@ def test_answers_and_losses_are_those_of_released_panes(
     right = released(alarms, name, over)
     assert np.array_equal(by_run(Recorded.heard), right)
     assert 0 < right.mean() < 1
-    query = alarms.queries[name]
+    query = alarms.by_name[name]
     charged = to_loss_units(plans_of(alarms)[query.panes].epsilon)
     assert dict(tally.losses) == {charged: RUNS}
     sums = np.stack([counts()[rows.start : rows.stop].sum(axis=0) for rows in over.windows])
@@ -150,7 +150,7 @@ def test_windows_with_panes_of_their_own_are_found_out(
     right = released(alarms, "short", over)
     tried(alarms, "short", over, monkeypatch)
     assert np.array_equal(by_run(Recorded.heard), right)
-    operator = panes_of(alarms.queries["short"])
+    operator = panes_of(alarms.by_name["short"])
     assert operator is not None
     fresh = OneByOne(b"run 0")
     anew = np.stack(
@@ -178,7 +178,7 @@ def test_a_replay_rings_where_the_simulation_does(
         decisions = list(replayed(alarms, ledger, events, noise=OneByOne(b"run 0")))
     rang = [each.alarm_count > 0 for each in decisions if each.key.query == "crowd"]
     counted = count_history(alarms, {"doors": [events]})
-    query = alarms.queries["crowd"]
+    query = alarms.by_name["crowd"]
     over = over_panes(query, counted["crowd"], counted[query.panes])
     tried(alarms, "crowd", over, monkeypatch)
     assert by_run(Recorded.heard)[0, :, 0].tolist() == rang
@@ -187,7 +187,7 @@ def test_a_replay_rings_where_the_simulation_does(
 
 def test_windows_that_lack_a_pane_are_left_out(tmp_path: Path) -> None:
     """What the log no longer holds of a pane, it does not hold of its windows."""
-    query = two_alarms(tmp_path).queries["short"]
+    query = two_alarms(tmp_path).by_name["short"]
     whole = counted_alarm(counts())
     starts = np.arange(PANES, dtype=np.int64) * 1_000
     held = np.delete(np.arange(PANES), 9)

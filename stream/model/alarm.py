@@ -1,4 +1,4 @@
-"""Queries: what an alarm counts, when it should ring, and what it promises.
+"""What an alarm counts, when it should fire, and what it promises.
 
 Plain frozen data, made by ``stream.config`` and read by everything else. Times are integer
 milliseconds since the Unix epoch, statistics are integers (see ``operators.conditions.atoms``).
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 __all__ = [
     "ALONE",
     "AggregateSpec",
+    "Alarm",
     "FirstTolerances",
-    "Query",
     "ReferenceFeed",
     "Term",
 ]
@@ -73,7 +73,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class AggregateSpec:
-    """One statistic of a query: which events count, and what each of them weighs.
+    """One statistic of an alarm: which events count, and what each of them weighs.
 
     Args:
         kind: what is added up.
@@ -204,7 +204,7 @@ class FirstTolerances:
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class Alarm:
     """One alarm, ready to run.
 
     Args:
@@ -239,8 +239,8 @@ class Query:
             no fingerprint.
         open: keys of the configuration that were left to ``tocsin plan``; what stands here for them
             stands for nothing, and the alarm does not run.
-        panes: id of the panes that its windows are decided from, where they are: a query of their
-            own, which counts and pays for it; empty for others.
+        panes: id of the panes that its windows are decided from, where they are: counted,
+            charged and settled as an alarm is, and no alarm; empty for others.
         readers: of panes, the alarms whose windows read them; empty for alarms.
         firsts: whether people count in the first step of their window alone that they are in, so
             that what its steps count adds up: of panes over cumulative windows.
@@ -314,7 +314,7 @@ class Query:
             return decimal(*written.values())
         return {text: decimal(value) for text, value in written.items()}
 
-    def at_severity(self, name: str) -> Query:
+    def at_severity(self, name: str) -> Alarm:
         """Return one of its severity levels as an alarm of its own; itself where it has no such."""
         level = next((each for each in self.aim.severities if each.name == name), None)
         if level is None:
