@@ -105,7 +105,7 @@ class Panel:
                     "datasource": SOURCE,
                     **({"instant": True, "range": False} if self.instant else {}),
                 }
-                for number, (expression, legend) in enumerate(self.by_name)
+                for number, (expression, legend) in enumerate(self.queries)
             ],
         }
 

@@ -103,9 +103,9 @@ def test_a_case_is_about_what_its_alert_reads(case: dict[str, Any]) -> None:
         ("TocsinRestarting", "min(min_over_time(tocsin_starts_total[30m]))", "0"),
         ("TocsinWorkerRefused", " > 0)", " >= 0)"),  # 1970 is not within the last hour
         ("TocsinWorkerStuck", " > 0)", " >= 0)"),
-        ("TocsinBridgeDropped", "0.5 * ", "0.3 * "),  # who reports batteries
-        ("TocsinBridgeSessionLost", " > 0)", " >= 0)"),
-        ("TocsinBridgeUnreachable", ' or max(up{job="tocsin-mqtt"}) == 0', ""),
+        ("TocsinMqttDropped", "0.5 * ", "0.3 * "),  # who reports batteries
+        ("TocsinMqttSessionLost", " > 0)", " >= 0)"),
+        ("TocsinMqttUnreachable", ' or max(up{job="tocsin-mqtt"}) == 0', ""),
         ("TocsinWindowsDenied", "time() - ", "60 + "),
         ("TocsinBudgetNearlySpent", "period_spent", "spent"),  # yesterday
         ("TocsinSensorsSilent", "[1d]", "[1m]"),  # forgotten with a restart

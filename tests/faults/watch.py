@@ -151,12 +151,12 @@ class Watch:
             None,
         )
         if disk is None or process is None:
-            self.violated(f"{record['query']}: sent by nobody")
+            self.violated(f"{record['alarm']}: sent by nobody")
             return
         self._violated_by(process, disk, record)
 
     def _violated_by(self, process: Process, disk: Disk, record: dict[str, Any]) -> None:
-        name = f"{record['query']} from {record['window_start']}"
+        name = f"{record['alarm']} from {record['window_start']}"
         found = disk.story().numbered(record["alarm"], record["sequence"])
         if found is None:
             self.violated(f"{name}: leaves, and is not stored")

@@ -99,9 +99,7 @@ def test_a_message_of_200_mb_costs_nothing(broker: Broker, tmp_path: Path) -> No
         with closing(sources), closing(Feed(broker, topic, 2)) as feed:
             running = sources.start()
             arrives(feed, mosquitto.port, 0)
-            large = (
-                'tocsin_bridge_dropped_total{filter="zigbee2mqtt/+room/motion",kind="too_large"}'
-            )
+            large = 'tocsin_mqtt_dropped_total{filter="zigbee2mqtt/+room/motion",kind="too_large"}'
             assert shows(page, large) == 0
             before = most_mib(running.pid)
             publish(mosquitto.port, bytes(200_000_000))
@@ -141,7 +139,7 @@ def test_a_session_that_was_taken_over_is_reported(broker: Broker, tmp_path: Pat
             assert not running.says(Line.SESSION_LOST)
             thief(mosquitto.port)
             wait_until("it is lost", lambda: running.says(Line.SESSION_LOST))
-            assert shows(page, "tocsin_bridge_session_lost_timestamp_seconds") > 0
+            assert shows(page, "tocsin_mqtt_session_lost_timestamp_seconds") > 0
             assert shows(page, 'tocsin_mqtt_unreachable_seconds{dependency="kafka"}') == 0
             sources.kill()
             again = sources.start()

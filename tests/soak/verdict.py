@@ -262,7 +262,7 @@ def _ledger_is_whole(soaked: Soaked) -> Iterator[str]:
     out = json.loads((soaked.folder / "left.json").read_text())
     for row in soaked.lines("ledger"):
         left = soaked.decisions.get((row["alarm"], row["start_ms"]))
-        where = f"{row['query']}: the window from {row['start_ms']} on"
+        where = f"{row['alarm']}: the window from {row['start_ms']} on"
         if left is None:
             if row["sequence"] <= out[row["alarm"]]:
                 yield f"{where} counts as published, and is not on the topic"

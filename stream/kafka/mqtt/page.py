@@ -37,25 +37,25 @@ class MqttMetrics:
         counter = partial(Counter, registry=self.registry)
         gauge = partial(Gauge, registry=self.registry)
         self._taken = counter(
-            "tocsin_bridge_messages_total",
+            "tocsin_mqtt_messages_total",
             "Messages taken from MQTT.",
             ["filter"],
         )
         self._dropped = counter(
-            "tocsin_bridge_dropped_total",
+            "tocsin_mqtt_dropped_total",
             "Messages taken that made no event.",
             ["filter", "kind"],
         )
         self._lost = gauge(
-            "tocsin_bridge_session_lost_timestamp_seconds",
+            "tocsin_mqtt_session_lost_timestamp_seconds",
             "When a session with the MQTT broker was last lost, seconds since the Unix epoch.",
         )
         self._full = gauge(
-            "tocsin_bridge_full",
+            "tocsin_mqtt_full",
             "1 while nothing is taken, since the buffer or its disk is full, else 0.",
         )
         self._away = gauge(
-            "tocsin_bridge_unreachable_seconds",
+            "tocsin_mqtt_unreachable_seconds",
             "For how long a dependency has not answered; 0 while it does.",
             ["dependency"],
         )

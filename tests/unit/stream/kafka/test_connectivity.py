@@ -26,7 +26,7 @@ class Watched:
 
     def said(self) -> list[tuple[str, int | None]]:
         """Return the sentences so far, and for how long it was away by then."""
-        return [(line["event"], line.get("away_s")) for line in lines(self.stream)]
+        return [(line["event"], line.get("unreachable_s")) for line in lines(self.stream)]
 
 
 def lines(stream: io.StringIO) -> list[dict[str, Any]]:

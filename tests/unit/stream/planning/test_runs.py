@@ -246,7 +246,7 @@ def test_a_lifetime_of_runs_has_an_end(tmp_path: Path) -> None:
     whole = to_loss_units(alone.plan.alarms[0].epsilon)
     assert (alone.plan.worst_units, alone.plan.fits, alone.refusal) == (whole, True, None)
     assert (alone.plan.alarms[0].cells, alone.plan.windows_fit) == (1, None)
-    assert (alone.runs[0].by_name, alone.runs[0].windows_units) == (None, None)
+    assert (alone.runs[0].queries, alone.runs[0].windows_units) == (None, None)
     mixed = Config(
         {"a": alarm(window=HOP), "b": alarm(window=DAY, mechanism="tslm")}, period="lifetime"
     )
@@ -272,7 +272,7 @@ def test_a_history_says_how_many_questions_a_lifetime_asks(tmp_path: Path) -> No
     history = "{from: 2011-01-01, until: 2011-01-03}"
     looked = Config({"a": alarm(window=HOP)}, period="lifetime", history=history).look(tmp_path)
     assert looked.runs[0].windows == 48 * 6 - 5
-    assert looked.runs[0].by_name == 3 * (48 * 6 - 5)
+    assert looked.runs[0].queries == 3 * (48 * 6 - 5)
 
 
 def test_an_event_pays_a_run_in_every_window(tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def test_what_is_said_of_a_run_is_what_the_operator_has(tmp_path: Path) -> None:
         assert run.correction == step * terms.correction
         assert run.windows == windows
         questions = windows * 3 * (2 if name == "c" else 1)
-        assert (run.by_name, run.negatives) == (questions, -(-questions // 10))
+        assert (run.queries, run.negatives) == (questions, -(-questions // 10))
         before = (windows * 3 - 1) * (questions // (windows * 3))
         planned_run = Svt.planned(query.condition, query.aim)
         assert run.missed_given_no_alarm == planned_run.missed_in_silence(before, beyond=True)

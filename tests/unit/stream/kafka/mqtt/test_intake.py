@@ -153,7 +153,7 @@ def test_a_session_that_another_client_took_is_said(tmp_path: Path, code: int, s
 
     asyncio.run(story())
     assert lines.getvalue().count(Line.TAKEN_OVER) == said
-    lost_s = metrics.registry.get_sample_value("tocsin_bridge_session_lost_timestamp_seconds")
+    lost_s = metrics.registry.get_sample_value("tocsin_mqtt_session_lost_timestamp_seconds")
     assert bool(lost_s) == bool(said)
 
 
