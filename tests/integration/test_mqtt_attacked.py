@@ -45,8 +45,7 @@ def mosquitto_of(folder: Path) -> Iterator[Mosquitto]:
 def config(broker: Broker, topic: str, port: int, client: str = "") -> str:
     """Return a file, with a client's name where one is given."""
     text = CONFIG.format(bootstrap=broker.bootstrap, host=HOST, mosquitto=port, topic=topic)
-    named = f'{HOST}:{port}", client: {client}' if client else f'{HOST}:{port}"'
-    return text.replace(f'{HOST}:{port}"', named)
+    return text.replace("mqtt:\n", f"mqtt:\n  client: {client}\n") if client else text
 
 
 def with_a_page(text: str) -> tuple[str, int]:
