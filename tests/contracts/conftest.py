@@ -51,8 +51,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 @pytest.fixture
 def database(request: pytest.FixtureRequest) -> str:
     """Each store's kind."""
-    kind: str = request.param
-    return kind
+    return request.param
 
 
 @pytest.fixture
@@ -68,8 +67,7 @@ def empty_url(database: str, request: pytest.FixtureRequest, tmp_path: Path) -> 
     """URL of a database on each store in which there is nothing at all."""
     if database == "sqlite":
         return f"sqlite:///{tmp_path}/empty.db"
-    url: str = request.getfixturevalue("postgres").new_database()
-    return url
+    return request.getfixturevalue("postgres").new_database()
 
 
 @pytest.fixture

@@ -32,8 +32,6 @@ from tests.support.ledgers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from accountant.ledger.ledger import Ledger
 
 WALL = 10**9
@@ -49,8 +47,7 @@ def alarms(unit: PrivacyUnit, period: int = 100) -> list[Series]:
 @pytest.fixture(params=list(PrivacyUnit))
 def unit(request: pytest.FixtureRequest) -> PrivacyUnit:
     """Each privacy unit."""
-    found: PrivacyUnit = request.param
-    return found
+    return request.param
 
 
 @pytest.fixture
@@ -62,7 +59,7 @@ def small_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_an_archive_takes_its_share_for_every_entry(fresh: Opens) -> None:
+def test_an_archive_takes_its_share_for_every_entry(fresh):
     """Three times the entries take three times the work, in transactions as large as before."""
     took = []
     for past in (60, 180):
@@ -76,13 +73,13 @@ def test_an_archive_takes_its_share_for_every_entry(fresh: Opens) -> None:
 
 
 @pytest.mark.usefixtures("small_steps")
-def test_no_step_makes_room_under_the_wall(ledger: Ledger, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_step_makes_room_under_the_wall(ledger, monkeypatch):
     """Whoever asks for a window between two steps is answered as if nothing had gone."""
     series, past = Series("a", period=10**9), 120
     age(ledger, USER, past + 3, [series], past)
-    answers: list[Answer] = []
+    answers = []
 
-    def ask(_: float) -> None:
+    def ask(_):
         index = past + len(answers)
         ledger.admit("s", [series.request(index)])
         answers.append(ledger.answer(series.key(index)))
@@ -95,9 +92,9 @@ def test_no_step_makes_room_under_the_wall(ledger: Ledger, monkeypatch: pytest.M
     assert len(answers) > 4
 
 
-def test_neither_a_status_nor_a_decision_takes_longer(fresh: Opens, unit: PrivacyUnit) -> None:
+def test_neither_a_status_nor_a_decision_takes_longer(fresh, unit):
     """Thirty times the decisions: not a step or a row more."""
-    took: list[list[int]] = []
+    took = []
     for past in (5, 150):
         ledger, series = fresh(), alarms(unit, 10**6)
         age(ledger, unit, WALL, series, past)
@@ -124,16 +121,14 @@ def start(ledger: Ledger) -> int:
     return work.steps
 
 
-def test_a_start_takes_as_long_as_ever(
-    fresh: Opens, unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_start_takes_as_long_as_ever(fresh, unit, monkeypatch):
     """It reads an image of the state, and the few entries behind it; a twin without one reads all.
 
     An archive leaves a snapshot to begin with, too.
     """
-    whole: list[int] = []
-    since: list[int] = []
-    moved: list[int] = []
+    whole = []
+    since = []
+    moved = []
     for past in (20, 200):
         for every, took in ((10**9, whole), (IMAGES, since)):
             monkeypatch.setattr(door, "_IMAGE_EVERY", every)
@@ -161,7 +156,7 @@ def aged(fresh: Opens, unit: PrivacyUnit, past: int) -> tuple[Ledger, tuple[int,
     return ledger, noted
 
 
-def test_a_ledger_is_verified_since_a_noted_entry(fresh: Opens, unit: PrivacyUnit) -> None:
+def test_a_ledger_is_verified_since_a_noted_entry(fresh, unit):
     """It takes as long as what came after, however old the ledger; what came after is compared."""
     took = []
     for past in (20, 200):
@@ -185,7 +180,7 @@ def test_a_ledger_is_verified_since_a_noted_entry(fresh: Opens, unit: PrivacyUni
         assert any("noted" in line for line in ledger.reports.verify(since=wrong))
 
 
-def test_an_aged_ledger_is_one_that_decided(new_url: Callable[[], str], unit: PrivacyUnit) -> None:
+def test_an_aged_ledger_is_one_that_decided(new_url, unit):
     """What puts a past into a ledger leaves entry for entry what deciding each window does."""
     series, past, clock = alarms(unit), 12, Clock(0)
     with ExitStack() as stack:
@@ -204,9 +199,7 @@ def test_an_aged_ledger_is_one_that_decided(new_url: Callable[[], str], unit: Pr
         assert aged.reports.status() == decided.reports.status()
 
 
-def test_verifying_holds_no_more_of_an_old_ledger(
-    fresh: Opens, unit: PrivacyUnit, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_verifying_holds_no_more_of_an_old_ledger(fresh, unit, monkeypatch):
     """However many entries there are, a page of them is held at once."""
     for module, name in ((entry_rows, "PAGE"), (state, "_SPARE"), (sums, "_RECENT")):
         monkeypatch.setattr(module, name, 50)

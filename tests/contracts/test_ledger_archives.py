@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 from threading import Thread
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -19,25 +19,20 @@ from tests.support.archived import move_all, moved
 from tests.support.ledgers import (
     EVENT,
     USER,
-    Opens,
     Series,
     admit,
     deny,
     each_unit,
-    held,
     must_verify,
-    registration,
     requests,
     set_up,
     settle,
     status_of,
     without_checkpoint,
 )
-from tests.support.runs import RUN, WHOLE, ask, ring
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import ScopeStatus, StoredDecision
@@ -111,7 +106,7 @@ def scopes(ledger: Ledger) -> Mapping[str, ScopeStatus]:
 
 @BOTH
 @each_unit
-def test_nobody_can_tell(fresh: Opens, opened: Opens, unit: PrivacyUnit) -> None:
+def test_nobody_can_tell(fresh, opened, unit):
     """A ledger whose past was moved goes on as one that has all of it; no answer differs."""
     all_series = queries(unit)
     whole, one = fresh(), opened()
@@ -132,6 +127,7 @@ def test_nobody_can_tell(fresh: Opens, opened: Opens, unit: PrivacyUnit) -> None
     other = opened()  # folds from the snapshot; the first goes on with what it knows
     for ledger in (one, other):
         assert without_checkpoint(ledger.reports.status()) == before
+        assert ledger.upkeep.last_decided_ms() == whole.upkeep.last_decided_ms()
         assert status_of(ledger).archived_ms == 100
         assert ledger.reports.verify(noted) == []
         assert ledger.reports.verify(noted, archived=rows) == []
@@ -163,7 +159,7 @@ def test_nobody_can_tell(fresh: Opens, opened: Opens, unit: PrivacyUnit) -> None
 
 @each_unit
 @pytest.mark.parametrize("before_ms", range(5, 125, 15))
-def test_wherever_it_is_cut(fresh: Opens, unit: PrivacyUnit, before_ms: int) -> None:
+def test_wherever_it_is_cut(fresh, unit, before_ms):
     """Also between two windows that are compared with each other, and where some wait."""
     all_series = queries(unit)
     ledgers = [fresh(), fresh()]
@@ -185,126 +181,13 @@ def test_wherever_it_is_cut(fresh: Opens, unit: PrivacyUnit, before_ms: int) -> 
     must_verify(ledgers[1])
 
 
-def test_windows_beside_what_is_gone_are_missed(ledger: Ledger) -> None:
-    """A query that comes later cannot reach back to rows whose losses are known no more."""
-    a, new = Series("a", units=3), Series("new", size=20, step=20, units=2)
-    set_up(ledger, EVENT, 4, [a])
-    end_until(ledger, [a], 60)
-    assert move_all(ledger, 50) > 5
-    ledger.pins.register_query(registration(new))
-    admit(ledger, 100, a, new)
-    answers = [ledger.answer(new.key(index)) for index in range(5)]
-    assert answers == [*[Answer.MISSED] * 3, *[Answer.PENDING] * 2]
-    for index in range(3):
-        deny(ledger, new, index, "not_admitted")
-    must_verify(ledger)
-
-
-def test_rows_that_were_given_up_stay_given_up(ledger: Ledger) -> None:
-    """Also after an archive that reaches less far back than one before it.
-
-    ::
-
-            0        20        40   50             80
-    a       |===| .. |== .. ===|====|                    goes, up to 50
-    new     |---------|---------|                        denied later; the first goes, up to 20
-    late                        |------------------|     beside the losses of a that are gone
-    """
-    a, new = Series("a", units=3), Series("new", size=20, step=20)
-    late = Series("late", size=40, step=40, units=2)
-    set_up(ledger, EVENT, 4, [a])
-    end_until(ledger, [a], 50)
-    assert move_all(ledger, 50) > 5
-    ledger.pins.register_query(registration(new))
-    for index in range(2):
-        deny(ledger, new, index, "not_admitted")
-        ledger.mark_published(new.key(index))
-    assert move_all(ledger, 20, "g") > 0
-    ledger.pins.register_query(registration(late))
-    admit(ledger, 100, a, new, late)
-    assert ledger.answer(late.key(1)) is Answer.MISSED
-    assert status_of(ledger).archived_ms == 50
-    must_verify(ledger)
-
-
 def ended_in(rows: list[EntryRow]) -> int:
     """Return how many windows ended in some entries."""
     return sum(row.kind == Ended.kind for row in rows)
 
 
-def test_what_something_still_needs_stays(ledger: Ledger) -> None:
-    """An unpublished decision stays, and all that was appended after it; so does what is young."""
-    a = Series("a", period=PERIOD)
-    set_up(ledger, USER, 9, [a])
-    for index in range(5):
-        admit(ledger, 10 * index + 10, a)
-        settle(ledger, a, index, alarms=f"[{index}]".encode())
-    admit(ledger, 60, a)
-    ledger.mark_published(a.key(0), a.key(1))
-    assert ended_in(moved(ledger, 9)) == 0
-    assert ended_in(moved(ledger, 19, "19")) == 1
-    assert ended_in(moved(ledger, LATE, "late")) == 1, "the third has not left"
-    assert [one.alarms for one in ledger.unpublished("a", LATE)] == [b"[2]", b"[3]", b"[4]"]
-    assert ledger.decision(a.key(0)) is None
-    ledger.mark_published(*(a.key(index) for index in (2, 3, 4)))
-    assert ended_in(moved(ledger, 40, "40")) == 2
-    assert ended_in(moved(ledger, LATE, "all")) == 1
-    assert ledger.unpublished("a", LATE) == []
-    assert ledger.upkeep.last_decided_ms() is not None
-    assert status_of(ledger).periods == {0: 6}
-    assert ledger.reports.status().queries["a"].unpublished == 0
-    assert settle(ledger, a, 5).sequence == 6
-    must_verify(ledger)
-
-
-def test_what_waits_keeps_what_it_waits_for(ledger: Ledger) -> None:
-    """Nothing goes that a pending window may still be weighed against."""
-    a, long = Series("a", period=PERIOD), Series("long", 60, 60, 2, period=PERIOD)
-    set_up(ledger, USER, 5, [a, long])
-    end_until(ledger, [a], 40)
-    admit(ledger, 60, a, long)
-    assert ledger.answer(long.key(0)) is Answer.PENDING
-    assert ended_in(moved(ledger, 60)) == 0
-    for index in (4, 5):
-        settle(ledger, a, index, units=0)
-        ledger.mark_published(a.key(index))
-    assert ledger.answer(long.key(0)) is Answer.RESERVED
-    assert ended_in(moved(ledger, 60, "g")) == 0
-    deny(ledger, long, 0, "budget")
-    assert ended_in(moved(ledger, 60, "h")) == 5, "until the long one has left"
-    ledger.mark_published(long.key(0))
-    assert ended_in(moved(ledger, 60, "i")) == 2
-    must_verify(ledger)
-
-
-def test_an_open_run_keeps_its_windows(ledger: Ledger) -> None:
-    """A run that goes on is added up from its first window on."""
-    set_up(ledger, USER, 2 * WHOLE, [RUN])
-    for index in range(5):
-        ask(ledger, 10 * index + 10)
-        ring(ledger, index, 3 * (index == 1))
-        ledger.mark_published(RUN.key(index))
-    assert ended_in(moved(ledger, LATE)) == 2, "the second run begins with the third window"
-    must_verify(ledger)
-
-
-def test_a_window_that_was_moved_is_not_drawn_again(ledger: Ledger) -> None:
-    """Whoever asks for its decision once more is refused: nothing is stored, nothing charged."""
-    a = Series("a", period=PERIOD)
-    set_up(ledger, USER, 9, [a])
-    end_until(ledger, [a], 50)
-    assert ended_in(moved(ledger, 40)) == 4
-    before = ledger.reports.status()
-    for again in (settle, deny):
-        with pytest.raises(LedgerError, match="out of turn"):
-            again(ledger, a, 1)
-    ledger.mark_published(a.key(1))
-    assert ledger.reports.status() == before
-    must_verify(ledger)
-
-
 @pytest.mark.parametrize("archived", [True, False])
-def test_noted_entries_outlive_what_was_moved(ledger: Ledger, *, archived: bool) -> None:
+def test_noted_entries_outlive_what_was_moved(ledger, archived):
     """At the end of an archive and behind it they are compared; before it, with the archive."""
     a = Series("a", period=PERIOD)
     set_up(ledger, USER, 9, [a])
@@ -339,49 +222,7 @@ def test_noted_entries_outlive_what_was_moved(ledger: Ledger, *, archived: bool)
         assert bool(ledger.reports.verify(since=since, archived=with_files)) is not archived
 
 
-def test_a_decision_found_beside_what_is_gone_counts_on_top(ledger: Ledger) -> None:
-    """Another timeline's draw over rows whose losses are gone adds to the worst of them."""
-    a = Series("a", units=2)
-    set_up(ledger, EVENT, 4, [a])
-    end_until(ledger, [a], 50)
-    spent = held(ledger)
-    known = ledger.decision(a.key(0))
-    assert known is not None
-    assert ended_in(moved(ledger, 40)) == 4
-    other = on_the_topic(known, ledger_id="other", epsilon_units=3)
-    assert ledger.upkeep.reconcile([on_the_topic(known)]) == 0, "it is known"
-    assert ledger.upkeep.reconcile([other]) == 1
-    assert held(ledger) == spent + 3
-    assert ledger.upkeep.reconcile([on_the_topic(known, ledger_id="third", epsilon_units=1)]) == 1
-    assert held(ledger) == spent + 4
-    assert ledger.upkeep.reconcile([other]) == 0
-    must_verify(ledger)
-
-
-def test_gaps_in_the_numbers_are_no_marks(ledger: Ledger) -> None:
-    """Numbers of another timeline are in no archive; those about them are known, and no others."""
-    a = Series("a")
-    set_up(ledger, EVENT, 9, [a])
-    end_until(ledger, [a], 20)
-    last = ledger.decision(a.key(1))
-    assert last is not None
-    lost = on_the_topic(last, sequence=7, start_ms=20, end_ms=30)
-    ledger.upkeep.reconcile([replace(lost, next_start_ms=30)])
-    for index in range(3, 7):
-        ledger.admit("s", [a.request(index)])
-        deny(ledger, a, index)
-        ledger.mark_published(a.key(index))
-    topic = [on_the_topic(one) for i in range(7) if (one := ledger.decision(a.key(i))) is not None]
-    assert [one.sequence for one in topic] == [1, 2, 7, 8, 9, 10, 11]
-    assert ended_in(moved(ledger, 50)) == 4
-    assert ended_in(moved(ledger, LATE, "g")) == 2
-    assert ledger.upkeep.unknown_decisions(topic) == []
-    absent = [replace(topic[0], sequence=number) for number in range(3, 7)]
-    assert ledger.upkeep.unknown_decisions(absent) == absent
-    must_verify(ledger)
-
-
-def test_what_must_not_go_is_refused(ledger: Ledger) -> None:
+def test_what_must_not_go_is_refused(ledger):
     """Entries that do not begin where the last archive ended, that are not there, or too young."""
     a = Series("a", period=PERIOD)
     set_up(ledger, USER, 9, [a])
@@ -411,9 +252,7 @@ class Killed(BaseException):
 
 
 @pytest.mark.parametrize("steps", range(6))
-def test_killed_at_any_step_it_goes_on(
-    opened: Opens, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, steps: int
-) -> None:
+def test_killed_at_any_step_it_goes_on(opened, tmp_path, monkeypatch, steps):
     """Between file and ledger, or between two steps: nothing is lost, nothing lies twice."""
     all_series = queries(USER)
     ledger = opened()
@@ -423,13 +262,13 @@ def test_killed_at_any_step_it_goes_on(
     whole = list(ledger.reports.entries())
     left = iter(range(steps))
 
-    def next_step(*_: object) -> None:
+    def next_step(*_):
         if next(left, None) is None:
             raise Killed
 
     own = Archives.move
 
-    def move(*given: Any) -> int:
+    def move(*given):
         next_step()
         return own(*given)
 
@@ -453,16 +292,16 @@ def test_killed_at_any_step_it_goes_on(
 
 
 @BOTH
-def test_two_at_once_archive_everything_once(opened: Opens, tmp_path: Path) -> None:
+def test_two_at_once_archive_everything_once(opened, tmp_path):
     """One is told to wait; others go on deciding meanwhile."""
     all_series = queries(EVENT)
     ledgers = [opened() for _ in range(4)]
     set_up(ledgers[0], EVENT, 4, all_series)
     end_until(ledgers[0], all_series, 120)
-    moves: list[int] = []
-    failures: list[BaseException] = []
+    moves = []
+    failures = []
 
-    def run(ledger: Ledger) -> None:
+    def run(ledger):
         try:
             moves.append(archive(ledger, tmp_path / "archive", 100).entries)
         except LedgerError as error:
@@ -487,7 +326,7 @@ def test_two_at_once_archive_everything_once(opened: Opens, tmp_path: Path) -> N
         assert one.reports.status() == ledgers[0].reports.status()
 
 
-def test_every_change_of_an_archive_is_named(ledger: Ledger) -> None:
+def test_every_change_of_an_archive_is_named(ledger):
     """Whichever entry is changed, left out or put in another place."""
     all_series = queries(EVENT)
     set_up(ledger, EVENT, 4, all_series)
@@ -512,9 +351,7 @@ def test_every_change_of_an_archive_is_named(ledger: Ledger) -> None:
 
 
 @each_unit
-def test_every_flipped_byte_of_a_file_is_named(
-    ledger: Ledger, tmp_path: Path, unit: PrivacyUnit
-) -> None:
+def test_every_flipped_byte_of_a_file_is_named(ledger, tmp_path, unit):
     """But for bytes that nobody reads: then every entry is still what it was."""
     all_series = queries(unit)
     set_up(ledger, unit, wall(unit), all_series)

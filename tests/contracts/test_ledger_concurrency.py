@@ -13,7 +13,6 @@ import pytest
 from accountant.records import Answer, Outcome
 from tests.support.ledgers import (
     USER,
-    Opens,
     Series,
     decide_all,
     must_verify,
@@ -63,12 +62,12 @@ def check(ledger: Ledger, fit: int = FIT, *, refunding: bool = False) -> None:
 
 
 @pytest.mark.parametrize(("fit", "refunding"), [(FIT, False), (FIT_REFUNDING, True)])
-def test_threads_grant_exactly_what_fits(ledger: Ledger, fit: int, *, refunding: bool) -> None:
+def test_threads_grant_exactly_what_fits(ledger, fit, refunding):
     """Eight threads on one ledger decide every window once and pass the wall never."""
     set_up(ledger, USER, fit, QUERIES)
-    failures: list[BaseException] = []
+    failures = []
 
-    def run(name: str) -> None:
+    def run(name):
         try:
             decide_all(ledger, QUERIES, UNTIL_MS, name, refunding=refunding)
         except BaseException as error:  # noqa: BLE001  # handed to the test
@@ -83,7 +82,7 @@ def test_threads_grant_exactly_what_fits(ledger: Ledger, fit: int, *, refunding:
     check(ledger, fit, refunding=refunding)
 
 
-def test_processes_grant_exactly_what_fits(ledger: Ledger, ledger_url: str) -> None:
+def test_processes_grant_exactly_what_fits(ledger, ledger_url):
     """Eight processes, each with a ledger of its own, do the same, refunds and all."""
     set_up(ledger, USER, FIT_REFUNDING, QUERIES)
     arguments = [str(DECIDERS), str(UNTIL_MS), *(series.query for series in QUERIES)]
@@ -102,7 +101,7 @@ def test_processes_grant_exactly_what_fits(ledger: Ledger, ledger_url: str) -> N
     check(ledger, FIT_REFUNDING, refunding=True)
 
 
-def test_a_killed_decider_leaves_its_reservation(opened: Opens, ledger_url: str) -> None:
+def test_a_killed_decider_leaves_its_reservation(opened, ledger_url):
     """After kill -9 between reserve and settle the window is decided under that reservation."""
     ledger = opened()
     set_up(ledger, USER, FIT, QUERIES)
@@ -113,7 +112,6 @@ def test_a_killed_decider_leaves_its_reservation(opened: Opens, ledger_url: str)
         stdout=subprocess.PIPE,
         text=True,
     ) as process:
-        assert process.stdout is not None
         assert process.stdout.readline() == "reserved\n"
         process.send_signal(signal.SIGKILL)
         assert process.wait() == -signal.SIGKILL
@@ -126,11 +124,11 @@ def test_a_killed_decider_leaves_its_reservation(opened: Opens, ledger_url: str)
 
 
 @pytest.mark.usefixtures("made_anew")
-def test_many_open_an_empty_database_at_once(empty_url: str) -> None:
+def test_many_open_an_empty_database_at_once(empty_url):
     """Whoever comes first creates the ledger; all see the same one."""
-    found: list[str] = []
+    found = []
 
-    def run() -> None:
+    def run():
         with open_ledger(empty_url) as ledger:
             found.append(ledger.ledger_id)
 

@@ -16,8 +16,6 @@ from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S
 
 if TYPE_CHECKING:
-    import pytest
-
     from tests.support.postgres import Postgres
 
 SHORTER = stores._SETTINGS.replace("20s", "1s")
@@ -47,7 +45,7 @@ def opened(postgres: Postgres) -> str:
     return url
 
 
-def test_a_frozen_transaction_is_ended_by_the_server(postgres: Postgres) -> None:
+def test_a_frozen_transaction_is_ended_by_the_server(postgres):
     """Others get its locks after the stated time; the frozen one begins anew when it wakes."""
     assert SHORTER != stores._SETTINGS
     url = opened(postgres)
@@ -77,9 +75,7 @@ def test_a_frozen_transaction_is_ended_by_the_server(postgres: Postgres) -> None
         holder.wait()
 
 
-def test_slow_reads_may_think_for_longer(
-    postgres: Postgres, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_slow_reads_may_think_for_longer(postgres, monkeypatch):
     """What holds no lock is not ended: verification reads, and computes for minutes."""
     monkeypatch.setattr(stores, "_SETTINGS", SHORTER)
     store = Store.open(opened(postgres), connect_timeout_s=30)

@@ -10,12 +10,9 @@ from accountant.errors import LedgerRolledBackError
 from accountant.ledger import heads
 from accountant.store.headfile import HeadFile, Noted
 from tests.support.archived import move_all, moved
-from tests.support.ledgers import EVENT, A, B, Opens, admit, open_ledger, set_up, settle
+from tests.support.ledgers import EVENT, A, B, admit, open_ledger, set_up, settle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from pathlib import Path
-
     from accountant.ledger.ledger import Ledger
 
 DATABASES = ["sqlite"]
@@ -33,7 +30,7 @@ def filled(ledger: Ledger) -> list[str]:
     return [*noted, ledger.heads.now()]
 
 
-def test_every_head_that_was_is_known(ledger: Ledger) -> None:
+def test_every_head_that_was_is_known(ledger):
     """Also those of entries that lie in an archive."""
     noted = filled(ledger)
     assert len(set(noted)) == len(noted)
@@ -42,7 +39,7 @@ def test_every_head_that_was_is_known(ledger: Ledger) -> None:
     assert [ledger.heads.problems([one]) for one in noted] == [[]] * len(noted)
 
 
-def test_what_a_ledger_does_not_have_is_named(ledger: Ledger) -> None:
+def test_what_a_ledger_does_not_have_is_named(ledger):
     """A log that is shorter, an entry that is another.
 
     Without numbers: how many entries there are follows from what was counted, and a worker logs
@@ -59,7 +56,7 @@ def test_what_a_ledger_does_not_have_is_named(ledger: Ledger) -> None:
         ledger.heads.problems(["nonsense"])
 
 
-def test_a_head_where_an_archive_ends_is_compared(ledger: Ledger) -> None:
+def test_a_head_where_an_archive_ends_is_compared(ledger):
     """Its entry is gone, and its hash is kept."""
     noted = dict(one.split(":") for one in filled(ledger))
     last = moved(ledger, 10 * WINDOWS - 20)[-1].seq
@@ -69,7 +66,7 @@ def test_a_head_where_an_archive_ends_is_compared(ledger: Ledger) -> None:
     assert another == "something else was appended than this ledger has"
 
 
-def test_a_release_tells_what_it_may_take_along(ledger: Ledger) -> None:
+def test_a_release_tells_what_it_may_take_along(ledger):
     """The last decision of each query up to the head, and of others that nothing was decided."""
     set_up(ledger, EVENT, 10, [A, B])
     admit(ledger, 30, A, B)
@@ -80,14 +77,14 @@ def test_a_release_tells_what_it_may_take_along(ledger: Ledger) -> None:
     assert ledger.heads.release() == (ledger.heads.now(), {"a": 2, "b": 1})
 
 
-def test_heads_are_keyed(ledger: Ledger) -> None:
+def test_heads_are_keyed(ledger):
     """Who knows the chain, and not the ledger's secret, does not know its heads."""
     set_up(ledger, EVENT, 100, [A])
     guessed = heads.Heads(ledger._door, bytes(32))
     assert guessed.now() != ledger.heads.now()
 
 
-def test_equal_histories_have_heads_of_their_own(fresh: Opens) -> None:
+def test_equal_histories_have_heads_of_their_own(fresh):
     """Without the key nobody can try costs until a head fits."""
     one, other = fresh(), fresh()
     for ledger in (one, other):
@@ -96,7 +93,7 @@ def test_equal_histories_have_heads_of_their_own(fresh: Opens) -> None:
     assert one.heads.problems([other.heads.now()])
 
 
-def test_a_copy_that_went_on_is_told_from_its_twin(new_url: Callable[[], str]) -> None:
+def test_a_copy_that_went_on_is_told_from_its_twin(new_url):
     """Where both went on by as many entries: one and the same key, other losses."""
     found = []
     with open_ledger(new_url(), entropy=bytes) as one, open_ledger(new_url(), entropy=bytes) as two:
@@ -114,9 +111,7 @@ def test_a_copy_that_went_on_is_told_from_its_twin(new_url: Callable[[], str]) -
         assert "something else was appended" in line
 
 
-def test_the_file_beside_a_ledger_stays_short(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_file_beside_a_ledger_stays_short(tmp_path, monkeypatch):
     """What was noted is compared and forgotten once it is long, also if nobody starts anew."""
     monkeypatch.setattr(heads, "_LONG", 300)
     file = HeadFile(tmp_path / "ledger.db.heads")

@@ -33,8 +33,7 @@ from tests.support.ledgers import (
 from tests.support.transcripts import Play, random_case
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
     from accountant.budget.standings import Standing
     from accountant.costs.charges import WindowKey
@@ -54,16 +53,14 @@ def play(url: str, unit: PrivacyUnit, seed: int, interleaving: int = 0) -> None:
 
 
 @each_unit
-def test_answers_follow_the_order_whatever_the_interleaving(
-    new_url: Callable[[], str], unit: PrivacyUnit
-) -> None:
+def test_answers_follow_the_order_whatever_the_interleaving(new_url, unit):
     """Every answer, and all that was spent, is what serving windows one by one gives."""
     for number in range(PLAYS):
         play(new_url(), unit, number // 2, number % 2)
 
 
 @each_unit
-def test_the_log_adds_up_at_every_length(ledger: Ledger, unit: PrivacyUnit) -> None:
+def test_the_log_adds_up_at_every_length(ledger, unit):
     """With 1 to 100 windows that ended somehow, its entries add up to what the ledger says."""
     period = 200 if unit is USER else 0
     series = Series("q", 20, 10, 2, cells_per_unit=2 if period else 1, period=period)
@@ -74,7 +71,7 @@ def test_the_log_adds_up_at_every_length(ledger: Ledger, unit: PrivacyUnit) -> N
         spent = lost_by_hand(ledger)
         status = status_of(ledger)
         if period:
-            totals: Counter[int] = Counter()
+            totals = Counter()
             for one in spent:
                 reached = sum(sorted(one.cells, reverse=True)[: one.reached])
                 totals.update(dict.fromkeys(one.periods, reached))
@@ -130,9 +127,9 @@ class Lost(NamedTuple):
 
 def lost_by_hand(ledger: Ledger) -> list[Lost]:
     """Return what every window cost, from the entries of the log alone."""
-    asked: dict[Any, Any] = {}
-    granted: set[Any] = set()
-    found: list[Lost] = []
+    asked = {}
+    granted = set()
+    found = []
     for row in ledger.reports.entries():
         match decode(row.kind, row.payload):
             case Admitted(windows=windows):
@@ -212,7 +209,7 @@ def refunds_twice(patch: pytest.MonkeyPatch) -> None:
     own = Reservation.final_units
 
     def final_units(self: Reservation) -> int:
-        realised: int = own.fget(self)  # type: ignore[attr-defined]  # it is a property
+        realised = own.fget(self)  # type: ignore[attr-defined]  # it is a property
         settled = self.state is ChargeState.SETTLED
         return max(0, 2 * realised - self.loss_units) if settled else realised
 
@@ -260,7 +257,7 @@ def forgets_pending(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(Budget, "standing", standing)
 
 
-TWINS: list[tuple[Callable[[pytest.MonkeyPatch], None], PrivacyUnit]] = [
+TWINS = [
     *((as_they_stand, unit) for unit in PrivacyUnit),
     *((forgets_reservations, unit) for unit in PrivacyUnit),
     (resets_every_period, EVENT),
@@ -275,15 +272,15 @@ TWINS: list[tuple[Callable[[pytest.MonkeyPatch], None], PrivacyUnit]] = [
 
 @pytest.mark.parametrize(("twin", "unit"), TWINS)
 def test_broken_twins_are_caught(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    twin: Callable[[pytest.MonkeyPatch], None],
-    unit: PrivacyUnit,
-) -> None:
+    tmp_path,
+    monkeypatch,
+    twin,
+    unit,
+):
     """The same check finds filters that forget, forgive, or look at the time of day."""
     twin(monkeypatch)
 
-    def play_many() -> None:
+    def play_many():
         for seed in range(CASES_FOR_A_TWIN):
             play(f"sqlite:///{tmp_path}/ledger-{seed}.db", unit, seed)
 

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from accountant.errors import ClockError
 from accountant.ledger.journal import START, Happened
-from tests.support.ledgers import Clock, Opens, must_verify, open_ledger
+from tests.support.ledgers import Clock, must_verify, open_ledger
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def test_entries_are_counted_with_their_last_time(opened: Opens, clock: Clock) -> None:
+def test_entries_are_counted_with_their_last_time(opened, clock):
     """Over processes, each entry for itself; a clock that went back is noted as it stands."""
     assert opened().journal.entries() == {}
     opened().journal.note(START)
@@ -29,11 +29,11 @@ def test_entries_are_counted_with_their_last_time(opened: Opens, clock: Clock) -
     must_verify(opened())
 
 
-def test_a_clock_that_is_not_believed_is_noted_all_the_same(new_url: Callable[[], str]) -> None:
+def test_a_clock_that_is_not_believed_is_noted_all_the_same(new_url):
     """By the last time that the ledger saw."""
     url, clock = new_url(), Clock()
 
-    def refuses() -> int:
+    def refuses():
         raise ClockError("the clock was set forward")
 
     with open_ledger(url, clock):
@@ -49,7 +49,7 @@ def _once(first: Callable[[], int], then: Callable[[], int]) -> Callable[[], int
     return lambda: left.pop()() if left else then()
 
 
-def test_entries_of_many_at_once_all_count(opened: Opens) -> None:
+def test_entries_of_many_at_once_all_count(opened):
     """Workers that start together are as many starts."""
     ledgers = [opened() for _ in range(4)]
     with ThreadPoolExecutor(8) as pool:

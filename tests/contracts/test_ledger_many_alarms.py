@@ -48,9 +48,7 @@ def work_of_one(one: Many, query: str, hour: int) -> Work:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_decision_costs_the_same_beside_many_alarms(
-    many: Callable[[str, int], Many], kind: str
-) -> None:
+def test_a_decision_costs_the_same_beside_many_alarms(many, kind):
     """As much work with 40 alarms as with one, in every window but the first.
 
     One look-up more is allowed: which rows the alarm covers whose window ended last.
@@ -71,8 +69,8 @@ def test_a_decision_costs_the_same_beside_many_alarms(
 
 
 def test_two_hundred_alarms_are_not_listed_for_a_decision(
-    many: Callable[[str, int], Many],
-) -> None:
+    many,
+):
     """From its second decision on, a process asks the ledger of no alarm but the one it decides."""
     alone, beside = many("user", 1), many("user", 200)
     for one in (alone, beside):
@@ -84,8 +82,8 @@ def test_two_hundred_alarms_are_not_listed_for_a_decision(
 
 
 def test_alarms_that_others_decided_are_not_asked_for_again(
-    many: Callable[[str, int], Many],
-) -> None:
+    many,
+):
     """A second worker that begins in the middle goes on with what is left, as the first would."""
     one = many("event", 3)
     one.start()
@@ -101,8 +99,8 @@ def test_alarms_that_others_decided_are_not_asked_for_again(
 
 
 def test_a_window_that_was_passed_over_meanwhile_is_not_asked_for(
-    many: Callable[[str, int], Many],
-) -> None:
+    many,
+):
     """Who denied it left an entry, or the window was decided elsewhere: nothing is reserved."""
     one = many("user", 2)
     one.start()
@@ -123,12 +121,10 @@ def asked_of(one: Many, query: str) -> list[int]:
 
 
 @pytest.mark.parametrize("kind", ["user", "apart"])
-def test_a_start_takes_its_share_for_every_alarm(
-    many: Callable[[str, int], Many], kind: str
-) -> None:
+def test_a_start_takes_its_share_for_every_alarm(many, kind):
     """Twice the alarms are registered, and found registered, with at most twice the work."""
-    first: list[Work] = []
-    again: list[Work] = []
+    first = []
+    again = []
     for number in (40, 80):
         one = many(kind, number)
         for works in (first, again):
@@ -142,9 +138,7 @@ def test_a_start_takes_its_share_for_every_alarm(
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_registering_together_leaves_what_registering_singly_does(
-    many: Callable[[str, int], Many], kind: str
-) -> None:
+def test_registering_together_leaves_what_registering_singly_does(many, kind):
     """Entry by entry, whatever the order of the names."""
     found = []
     for together in (True, False):
@@ -165,7 +159,7 @@ def test_registering_together_leaves_what_registering_singly_does(
     assert found[0] == found[1]
 
 
-def test_one_refused_query_registers_none(many: Callable[[str, int], Many]) -> None:
+def test_one_refused_query_registers_none(many):
     """A configuration that is refused leaves no query behind."""
     one = many("user", 2)
     one.ledger.pins.register_budget(terms_of(one.alarms, "user"))
@@ -175,7 +169,7 @@ def test_one_refused_query_registers_none(many: Callable[[str, int], Many]) -> N
     assert one.ledger.pins.queries() == []
 
 
-def test_looking_for_due_windows_takes_one_read(many: Callable[[str, int], Many]) -> None:
+def test_looking_for_due_windows_takes_one_read(many):
     """Where nothing is due 200 alarms are looked through at once; what is due is found."""
     few, lots = many("user", 1), many("user", 200)
     works = []
@@ -197,7 +191,7 @@ def test_looking_for_due_windows_takes_one_read(many: Callable[[str, int], Many]
     assert len(lots.ledger.progress.queries()) == 200
 
 
-def test_a_change_is_due_before_its_windows_end(many: Callable[[str, int], Many]) -> None:
+def test_a_change_is_due_before_its_windows_end(many):
     """Windows before an applied change can only be denied, and are at once."""
     one = many("user", 2)
     one.start()
@@ -211,7 +205,7 @@ def test_a_change_is_due_before_its_windows_end(many: Callable[[str, int], Many]
     assert one.runtime.judge.due() == []
 
 
-def test_what_is_not_due_has_nothing_to_decide(many: Callable[[str, int], Many]) -> None:
+def test_what_is_not_due_has_nothing_to_decide(many):
     """Alarms that the short read leaves out are those that a look at each finds nothing for."""
     one = many("event", 6)
     one.start()
@@ -230,7 +224,7 @@ def test_what_is_not_due_has_nothing_to_decide(many: Callable[[str, int], Many])
                 list(one.runtime.judge.decide_due(busy))
 
 
-def test_alarms_catch_up_side_by_side(many: Callable[[str, int], Many]) -> None:
+def test_alarms_catch_up_side_by_side(many):
     """After hours away the oldest window of all alarms is the next one."""
     one, hours = many("event", 3), 12
     one.start()
@@ -245,7 +239,7 @@ def test_alarms_catch_up_side_by_side(many: Callable[[str, int], Many]) -> None:
     assert max(spreads) == 1
 
 
-def test_a_history_is_due_when_it_was_counted(many: Callable[[str, int], Many]) -> None:
+def test_a_history_is_due_when_it_was_counted(many):
     """Where marks tell the time, the clock makes nothing due."""
     one = many("user", 1)
     feed = replace(one.alarms.feeds["badges"], clock=Clock.PUNCTUATION)

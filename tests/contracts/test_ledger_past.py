@@ -30,7 +30,7 @@ from tests.support.ledgers import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
@@ -92,9 +92,7 @@ def alternating(seed: int, *ledgers: Ledger) -> Iterator[Ledger]:
 
 
 @pytest.mark.parametrize("seed", [7, 8, 9])
-def test_remembering_changes_no_entry(
-    new_url: Callable[[], str], seed: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_remembering_changes_no_entry(new_url, seed, monkeypatch):
     """Two that remember, and forget what is past, write what one writes that folds all anew."""
     exports = []
     for remembers in (True, False):
@@ -136,9 +134,7 @@ def restored(tmp_path: Path) -> Answer:
         return ledger.answer(a.key(1))
 
 
-def test_a_copy_that_was_put_back_is_read_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_copy_that_was_put_back_is_read_anew(tmp_path, monkeypatch):
     """Its log has another entry under the number that was remembered."""
     assert restored(tmp_path) is Answer.RESERVED
     # Broken twin: takes every chain for the one that was read.

@@ -50,7 +50,7 @@ def seen(*, gaussian: bool) -> SeenDecision:
     )
 
 
-def test_another_promise_is_refused(ledger: Ledger) -> None:
+def test_another_promise_is_refused(ledger):
     """Pure for Gaussian, another delta, another epsilon: the ledger stays what it was."""
     set_up(ledger)
     ledger.pins.register_budget(TERMS)
@@ -69,14 +69,14 @@ def test_another_promise_is_refused(ledger: Ledger) -> None:
     must_verify(ledger)
 
 
-def test_a_pure_budget_stays_pure(ledger: Ledger) -> None:
+def test_a_pure_budget_stays_pure(ledger):
     """Under the same name and wall."""
     ledger.pins.register_budget(PURE)
     with pytest.raises(ConfigChangedError, match="promise 'pure' -> 'gdp"):
         ledger.pins.register_budget(TERMS)
 
 
-def test_the_wall_holds_what_was_promised(ledger: Ledger) -> None:
+def test_the_wall_holds_what_was_promised(ledger):
     """Three windows of a third each; the fourth is refused, and what was charged adds up."""
     set_up(ledger)
     admit(ledger, 40, CROWD)
@@ -100,9 +100,7 @@ def test_the_wall_holds_what_was_promised(ledger: Ledger) -> None:
         (replace(TERMS, promise="gdp"), "cannot even be read"),
     ],
 )
-def test_a_promise_that_does_not_come_to_its_wall_is_found(
-    ledger: Ledger, changed: BudgetTerms, said: str
-) -> None:
+def test_a_promise_that_does_not_come_to_its_wall_is_found(ledger, changed, said):
     """It is computed again, whatever the chain vouches for."""
     set_up(ledger)
     with ledger._door.write() as writing:
@@ -110,7 +108,7 @@ def test_a_promise_that_does_not_come_to_its_wall_is_found(
     assert said in " ".join(ledger.reports.verify())
 
 
-def test_what_was_charged_under_another_promise_is_not_taken_over(ledger: Ledger) -> None:
+def test_what_was_charged_under_another_promise_is_not_taken_over(ledger):
     """An epsilon is no rho: nothing is written; of the same kind it is charged."""
     set_up(ledger)
     with pytest.raises(LedgerError, match="another kind of promise"):

@@ -28,7 +28,7 @@ ADMISSION, STATUS = 5, 2
 @contextmanager
 def round_trips() -> Iterator[list[None]]:
     """Note each time that a client waits for PostgreSQL: for an answer, a ping, or a commit."""
-    found: list[None] = []
+    found = []
     own = psycopg.Connection.wait
 
     def noted(asked: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
@@ -63,7 +63,7 @@ def in_use(ledger: Ledger, unit: PrivacyUnit) -> list[Callable[[], object]]:
 
 
 @pytest.mark.parametrize("unit", PrivacyUnit)
-def test_what_happens_often_asks_little(ledger: Ledger, unit: PrivacyUnit, database: str) -> None:
+def test_what_happens_often_asks_little(ledger, unit, database):
     """As many statements as there are things to know and to write, and one transaction around them.
 
     SQLite is told to begin by a statement; PostgreSQL is asked neither for the end of a read alone

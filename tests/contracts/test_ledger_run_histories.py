@@ -29,8 +29,7 @@ from tests.support.ledgers import (
 from tests.support.transcripts import Interleaving
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from accountant.costs.charges import CellCosts, WindowKey
     from accountant.log.state import Query, Reservation
@@ -132,8 +131,8 @@ def random_case(rng: Random) -> Case:
     """Draw one or two queries with runs, up to two without, a wall near a run's worst, and ends."""
     period = rng.choice([30, 60, 10**6])
     calendars = [(10, 10, 0), (20, 10, 0), (30, 10, 5), (25, 15, 5), (5, 30, 10)]
-    series: dict[str, Series] = {}
-    terms: dict[str, RunTerms] = {}
+    series = {}
+    terms = {}
     for name in rng.sample("abcd", rng.randint(1, 4)):
         size, step, first = rng.choice(calendars)
         units = rng.randint(1, 3)
@@ -141,11 +140,11 @@ def random_case(rng: Random) -> Case:
             terms[name] = RunTerms(rng.randint(1, 4), rng.randint(1, 3), rng.randint(1, 4))
             units = terms[name].worst_units
         series[name] = Series(name, size, step, units, period=period, first=first)
-    ends: dict[WindowKey, int | None] = {}
+    ends = {}
     loud = rng.choice((0.1, 0.3))
     for request in requests(list(series.values()), LAST_MS):
         key = request.charge.key
-        end: int | None = rng.randint(0, series[key.query].units)
+        end = rng.randint(0, series[key.query].units)
         if key.query in terms:
             end = rng.randint(1, 3) if rng.random() < loud else 0
         ends[key] = None if rng.random() < 0.1 else end
@@ -236,7 +235,7 @@ def play(url: str, seed: int, interleaving: int = 0) -> None:
     RunPlay(case, Random(f"{seed} {interleaving}"), lambda: open_ledger(url)).run()
 
 
-def test_answers_follow_the_order_whatever_the_interleaving(new_url: Callable[[], str]) -> None:
+def test_answers_follow_the_order_whatever_the_interleaving(new_url):
     """Every answer, every alarm, and all that was spent, is what serving one by one gives."""
     for number in range(PLAYS):
         play(new_url(), number // 2, number % 2)
@@ -328,14 +327,14 @@ TWINS = [
 
 @pytest.mark.parametrize("twin", TWINS)
 def test_broken_twins_are_caught(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    twin: Callable[[pytest.MonkeyPatch], None],
-) -> None:
+    tmp_path,
+    monkeypatch,
+    twin,
+):
     """The same check finds ledgers that hold too much, charge too little, or answer too early."""
     twin(monkeypatch)
 
-    def play_many() -> None:
+    def play_many():
         for seed in range(CASES_FOR_A_TWIN):
             play(f"sqlite:///{tmp_path}/ledger-{seed}.db", seed)
 

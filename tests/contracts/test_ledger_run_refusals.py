@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from accountant.ledger.ledger import Ledger
 
 DATABASES = ["sqlite"]
-STALE: list[dict[str, Any]] = [
+STALE = [
     {"previous": None},
     {"previous": None, "cost": UniformCost(TERMS.open_units, CELLS), "left": 3},
     {"rung": 1},
@@ -42,7 +42,7 @@ STALE: list[dict[str, Any]] = [
 
 
 @pytest.mark.parametrize("changes", STALE, ids=str)
-def test_a_run_that_does_not_add_up_is_refused(ledger: Ledger, changes: dict[str, Any]) -> None:
+def test_a_run_that_does_not_add_up_is_refused(ledger, changes):
     """Stale runs, alarms that were not left, other costs: nothing is written."""
     set_up(ledger, USER, WHOLE, [RUN])
     ask(ledger, 50)
@@ -54,7 +54,7 @@ def test_a_run_that_does_not_add_up_is_refused(ledger: Ledger, changes: dict[str
     must_verify(ledger)
 
 
-def test_the_run_before_last_is_refused(ledger: Ledger) -> None:
+def test_the_run_before_last_is_refused(ledger):
     """Who read the run before an earlier window was decided has to read it again."""
     set_up(ledger, USER, 2 * WHOLE, [RUN])
     ask(ledger, 50)
@@ -69,7 +69,7 @@ def test_the_run_before_last_is_refused(ledger: Ledger) -> None:
     assert ring(ledger, 3).epsilon_units == TERMS.open_units
 
 
-def test_a_run_where_none_was_reserved_is_refused(ledger: Ledger) -> None:
+def test_a_run_where_none_was_reserved_is_refused(ledger):
     """A window that was asked for by itself leaves no run behind under unit user."""
     set_up(ledger, USER, WHOLE, [RUN])
     admit(ledger, 10, RUN)
@@ -77,7 +77,7 @@ def test_a_run_where_none_was_reserved_is_refused(ledger: Ledger) -> None:
         ring(ledger, 0, cost=UniformCost(WHOLE, CELLS))
 
 
-def test_requests_of_a_run_ask_for_a_whole_one() -> None:
+def test_requests_of_a_run_ask_for_a_whole_one():
     """Another worst case, more cells a person, or no period: that is a mistake of the caller."""
     good = RUN.request(0)
     assert Request(good.charge, "f", run=TERMS).run == TERMS
@@ -111,7 +111,7 @@ def dying_at(ledger: Ledger, step: int) -> Iterator[None]:
         event.remove(engine, "before_cursor_execute", before)
 
 
-def test_a_settlement_that_fails_on_its_way_writes_nothing(ledger: Ledger) -> None:
+def test_a_settlement_that_fails_on_its_way_writes_nothing(ledger):
     """Run, charge and decision are one transaction, whichever write it dies at."""
     set_up(ledger, USER, WHOLE, [RUN])
     ask(ledger, 30)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,65 +12,20 @@ from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter
 from accountant.errors import LedgerError
 from accountant.records import Answer
-from tests.support.archived import move_all
 from tests.support.ledgers import (
     CELLS,
     EVENT,
     USER,
-    Opens,
     admit,
     deny,
     held,
     must_verify,
-    open_ledger,
     set_up,
 )
-from tests.support.runs import OTHER, RUN, TERMS, WHOLE, ask, ask_next, now, ring, seen
-
-if TYPE_CHECKING:
-    from pathlib import Path
-
-    from accountant.ledger.ledger import Ledger
+from tests.support.runs import RUN, TERMS, WHOLE, ask, now, ring, seen
 
 
-def test_hundreds_of_windows_cost_their_alarms(ledger: Ledger) -> None:
-    """At no moment more than one run is held, and at the end it has cost opening and two alarms."""
-    set_up(ledger, USER, WHOLE, [RUN])
-    expected_units = TERMS.open_units
-    for index in range(300):
-        if index % 10 == 0:
-            ask_next(ledger, index)
-        assert ledger.answer(RUN.key(index)) is Answer.RESERVED
-        assert index % 20 or held(ledger) == WHOLE
-        ring(ledger, index, int(index in {0, 200}))
-        expected_units += TERMS.alarm_units * (index in {0, 200})
-    assert held(ledger) == expected_units == 9
-    status = ledger.reports.status().queries["r"]
-    assert (status.alarms_left, status.alarms_rung, status.decided) == (1, 2, 300)
-    must_verify(ledger)
-
-
-def test_an_adoption_ends_the_run(ledger: Ledger) -> None:
-    """Its state may have been gone on from elsewhere: the window inside it is given up, too."""
-    set_up(ledger, USER, 4 * WHOLE, [RUN, OTHER])
-    ask(ledger, 40)
-    first = ring(ledger, 0, 1)
-    assert ledger.upkeep.reconcile([seen(first, ledger_id="other", alarm_count=2)]) == 1
-    assert now(ledger, 1) is None
-    assert ledger.answer(RUN.key(1)) is Answer.MISSED
-    assert ledger.answer(RUN.key(2)) is Answer.RESERVED
-    assert held(ledger) == 7 + 7 + WHOLE
-    with pytest.raises(LedgerError):
-        ring(ledger, 1)
-    deny(ledger, RUN, 1)
-    must_verify(ledger)
-    assert ledger.upkeep.reconcile([seen(first, query="s", ledger_id="other")]) == 1
-    ring(ledger, 2, 0)
-    assert now(ledger, 3) is not None
-    must_verify(ledger)
-
-
-def test_lost_decisions_of_a_run_are_charged_exactly(fresh: Opens) -> None:
+def test_lost_decisions_of_a_run_are_charged_exactly(fresh):
     """Adopted from the topic, a run costs opening and its alarms, as where it was decided."""
     lost, restored = fresh(), fresh()
     for one in (lost, restored):
@@ -86,7 +40,7 @@ def test_lost_decisions_of_a_run_are_charged_exactly(fresh: Opens) -> None:
     must_verify(restored)
 
 
-def test_the_first_of_two_deciders_wins(ledger: Ledger, opened: Opens) -> None:
+def test_the_first_of_two_deciders_wins(ledger, opened):
     """Both drew the same window from the same run; one draw and its state are stored, once."""
     set_up(ledger, USER, WHOLE, [RUN])
     ask(ledger, 30)
@@ -96,12 +50,11 @@ def test_the_first_of_two_deciders_wins(ledger: Ledger, opened: Opens) -> None:
     dropped = {"left": 3, "state": b"second", "cost": UniformCost(0, CELLS)}
     assert ring(other, 1, 0, previous=before, **dropped) == kept
     after = now(other, 2)
-    assert after is not None
     assert (after.state, after.left, after.alarms_rung) == (b"first", 2, 1)
     assert held(ledger) == 11
 
 
-def test_under_unit_event_the_state_is_kept_and_all_is_charged(ledger: Ledger) -> None:
+def test_under_unit_event_the_state_is_kept_and_all_is_charged(ledger):
     """Whatever rings anywhere in the run, an event's own window costs a whole one."""
     run = replace(RUN, period=0)
     set_up(ledger, EVENT, WHOLE, [run])
@@ -120,13 +73,12 @@ def test_under_unit_event_the_state_is_kept_and_all_is_charged(ledger: Ledger) -
     must_verify(ledger)
 
 
-def test_the_state_shows_nowhere(ledger: Ledger) -> None:
+def test_the_state_shows_nowhere(ledger):
     """Neither an export nor a status nor the text of a record gives a threshold away."""
     set_up(ledger, USER, WHOLE, [RUN])
     ask(ledger, 20)
     ring(ledger, 0, 1)
     run = now(ledger, 1)
-    assert run is not None
     assert run.state == b"secret 0"
     text = str(list(ledger.reports.entries())) + str(ledger.reports.status()) + repr(run)
     text += repr(RunAfter(run.state, 1, 1, run, TERMS))
@@ -134,12 +86,12 @@ def test_the_state_shows_nowhere(ledger: Ledger) -> None:
     assert "c2VjcmV0" not in text  # base64
 
 
-def test_many_deciders_at_once_share_one_run(ledger: Ledger) -> None:
+def test_many_deciders_at_once_share_one_run(ledger):
     """Every window is decided once, and the run is the sum of what was stored."""
     set_up(ledger, USER, 3 * WHOLE, [RUN])
     windows = 30
 
-    def decide(number: int) -> None:
+    def decide(number):
         while (index := ledger.cursor("r") // 10) < windows:
             ask(ledger, 10 * (index + 1))
             refused = ledger.answer(RUN.key(index)) is Answer.REFUSED
@@ -155,35 +107,3 @@ def test_many_deciders_at_once_share_one_run(ledger: Ledger) -> None:
     decisions = [ledger.decision(RUN.key(index)) for index in range(windows)]
     units = [0 if one is None else one.epsilon_units for one in decisions]
     assert sum(units) == held(ledger) <= 3 * WHOLE
-
-
-def test_an_archive_leaves_a_run_usable(opened: Opens) -> None:
-    """What came before it goes, it stays, and still adds up, whoever goes on with it."""
-    ledger = opened()
-    set_up(ledger, USER, 2 * WHOLE, [RUN])
-    ask(ledger, 50)
-    for index in range(5):
-        ring(ledger, index, (3, 0, 1, 0, 0)[index])  # the first uses its run up
-    ledger.mark_published(*(RUN.key(index) for index in range(5)))
-    assert move_all(ledger, 40) > 0
-    assert move_all(ledger, 40, "g") == 0
-    ledger = opened()
-    must_verify(ledger)
-    ask(ledger, 60)
-    ring(ledger, 5, 2)
-    assert held(ledger) == 2 * WHOLE
-    must_verify(ledger)
-
-
-def test_a_run_outlives_its_decider(tmp_path: Path) -> None:
-    """Whoever opens the ledger next goes on with the very state that was stored."""
-    url = f"sqlite:///{tmp_path}/ledger.db"
-    for index in range(4):
-        with open_ledger(url) as ledger:
-            set_up(ledger, USER, WHOLE, [RUN])
-            ask(ledger, 40)
-            before = now(ledger, index)
-            assert (before.state if before else b"") == (
-                f"secret {index - 1}".encode() * (index > 0)
-            )
-            ring(ledger, index, 0)

@@ -39,11 +39,9 @@ def live(folder: Path, unit: PrivacyUnit, number: int) -> Counter[str]:
 
 @pytest.mark.long
 @each_unit
-def test_every_answer_and_every_sum_is_the_accountants(
-    tmp_path: Path, unit: PrivacyUnit, pytestconfig: pytest.Config
-) -> None:
+def test_every_answer_and_every_sum_is_the_accountants(tmp_path, unit, pytestconfig):
     """Whatever is restarted, copied, put back, archived or renamed, both say the same."""
-    happened: Counter[str] = Counter()
+    happened = Counter()
     for number in range(500 if pytestconfig.getoption("--full") else HISTORIES):
         happened += live(tmp_path, unit, number)
     wanted = {"restart", "copy", "restore", "archive", "rename", "reserved", "refused"}
@@ -68,14 +66,12 @@ def halves(seen: Sequence[SeenDecision]) -> list[SeenDecision]:
         *((halves, unit) for unit in PrivacyUnit),
     ],
 )
-def test_a_ledger_that_charges_less_after_a_restore_is_found(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, twin: Twin, unit: PrivacyUnit
-) -> None:
+def test_a_ledger_that_charges_less_after_a_restore_is_found(tmp_path, monkeypatch, twin, unit):
     """The same comparison finds it: other sums, or a window that the ledger is not at."""
     own = Upkeep.reconcile
     monkeypatch.setattr(Upkeep, "reconcile", lambda self, seen: own(self, twin(seen)))
 
-    def live_many() -> None:
+    def live_many():
         for number in range(FOR_A_TWIN):
             live(tmp_path, unit, number)
 

@@ -17,8 +17,6 @@ from accountant.store.tables import metadata
 from tests.support.ledgers import EVENT, A, B, Opens, admit, deny, partial, requests, set_up, settle
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from accountant.ledger.ledger import Ledger
 
 DATABASES = ["sqlite"]
@@ -28,7 +26,6 @@ def take_over(ledger: Ledger, kind: str = "newer", payload: bytes = b"{}") -> No
     """Append an entry that only newer code knows."""
     with ledger._store.write() as tx:
         last = tx.log.at(tx.log.bounds()[1])
-        assert last is not None
         row = EntryRow(last.seq + 1, kind, "", payload, b"")
         tx.log.append(row._replace(hash=hash_after(last.hash, row.seq, kind, "", payload)))
 
@@ -58,9 +55,7 @@ def content(ledger: Ledger) -> dict[str, list[Any]]:
 @pytest.mark.parametrize(
     ("kind", "payload"), [("newer", b"{}"), ("passed", b'{"query":"a","cursor_ms":9,"why":""}')]
 )
-def test_older_code_stops_at_its_next_write(
-    opened: Opens, write: Callable[[Ledger], object], kind: str, payload: bytes
-) -> None:
+def test_older_code_stops_at_its_next_write(opened, write, kind, payload):
     """Before it draws, and nothing of that write is left; a new field is as good as a new kind."""
     ledger = opened()
     set_up(ledger, EVENT, 10, [A, B])
@@ -75,9 +70,7 @@ def test_older_code_stops_at_its_next_write(
     assert content(ledger) == before
 
 
-def test_a_ledger_of_another_version_is_not_opened(
-    opened: Opens, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_ledger_of_another_version_is_not_opened(opened, monkeypatch):
     """It says from its first entry on what it was written by; both versions are named."""
     with monkeypatch.context() as newer:
         newer.setattr("accountant.ledger.ledger.VERSION", 9999)
@@ -95,9 +88,7 @@ def content_of(opened: Opens, monkeypatch: pytest.MonkeyPatch) -> dict[str, list
         return content(opened())
 
 
-def test_an_image_of_another_version_is_ignored(
-    opened: Opens, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_image_of_another_version_is_ignored(opened, monkeypatch):
     """The entries are folded anew."""
     monkeypatch.setattr(door, "_IMAGE_EVERY", 1)
     with monkeypatch.context() as newer:
@@ -109,5 +100,4 @@ def test_an_image_of_another_version_is_ignored(
     assert opened().reports.status() == ledger.reports.status()
     with ledger._door.read() as (tx, _):
         image = tx.kept.get(name=images.IMAGE)
-    assert image is not None
     assert images.load(image.body[16:], Head(image.number, b"")) is None

@@ -11,7 +11,6 @@ import pytest
 
 from accountant.costs.charges import Charge, PeriodCap, UniformCost, WindowKey
 from accountant.costs.levels import LevelCosts
-from accountant.errors import LedgerError
 from accountant.ledger.ledger import Ledger
 from accountant.records import (
     Answer,
@@ -29,7 +28,6 @@ from accountant.units import PrivacyUnit
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from accountant.costs.charges import CellCosts
     from accountant.costs.noisy import Noisy
     from accountant.records import LedgerStatus, ScopeStatus
 
@@ -82,7 +80,7 @@ class Series:
     def request(self, index: int, *, too_old: bool = False) -> Request:
         """Ask for window ``index``; its periods are ``period`` long, none when that is 0."""
         key = self.key(index)
-        periods: tuple[int, ...] = ()
+        periods = ()
         if self.period:
             first = key.start_ms // self.period * self.period
             periods = tuple(range(first, key.end_ms, self.period))
@@ -179,7 +177,7 @@ def settle(
     noisy: Noisy | None = None,
 ) -> StoredDecision:
     """Settle a window at its worst case, at ``units`` a cell, or cell by cell."""
-    cost: CellCosts = UniformCost(series.units if units is None else units, CELLS)
+    cost = UniformCost(series.units if units is None else units, CELLS)
     if cells is not None:
         cost = LevelCosts.of(np.array(cells, dtype=np.int64))
     return ledger.settle(
@@ -216,7 +214,7 @@ def partial(
         topic_id=TOPIC_ID,
         complete=True,
         cells=CELLS,
-        index=np.arange(len(values), dtype=np.int64),
+        index=np.arange(len(values)),
         value=np.array(values, dtype=np.int64),
         first_offset=7,
         last_offset=9,
@@ -278,15 +276,6 @@ def without_checkpoint(status: LedgerStatus) -> LedgerStatus:
 def answers(ledger: Ledger, series: Series, count: int) -> list[Answer]:
     """Return what the first windows are answered."""
     return [ledger.answer(series.key(index)) for index in range(count)]
-
-
-def refuses(ledger: Ledger, series: Series, index: int) -> bool:
-    """Whether settling a window raises."""
-    try:
-        settle(ledger, series, index)
-    except LedgerError:
-        return True
-    return False
 
 
 def seen(decision: StoredDecision, **changes: Any) -> SeenDecision:

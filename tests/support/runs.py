@@ -23,7 +23,6 @@ __all__ = [
     "TERMS",
     "WHOLE",
     "ask",
-    "ask_next",
     "now",
     "ring",
     "seen",
@@ -53,7 +52,7 @@ def ring(
     units = rung * TERMS.alarm_units + (TERMS.open_units if before is None else 0)
     after = RunAfter(f"secret {index}".encode(), left, rung, before, TERMS)
     after = replace(after, **{name: changes.pop(name) for name in ALL & changes.keys()})
-    given: dict[str, Any] = {
+    given = {
         "fingerprint": run.fingerprint,
         "cost": UniformCost(units, CELLS),
         "alarms": b"[]",
@@ -79,9 +78,3 @@ def seen(decision: StoredDecision, **changes: Any) -> SeenDecision:
     place = (decision.ledger_id, key.query, "s", key.start_ms, key.end_ms, decision.sequence)
     what = (decision.outcome, decision.epsilon_units, decision.alarm_count)
     return replace(SeenDecision(*place, *what, key.end_ms, periods=(0,)), **changes)
-
-
-def ask_next(ledger: Ledger, index: int) -> None:
-    """Ask for ten windows of a run from one on."""
-    keys = (RUN.request(each) for each in range(index, index + 10))
-    ledger.admit("s", [replace(one, run=TERMS) for one in keys])

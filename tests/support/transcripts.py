@@ -27,7 +27,7 @@ from tests.support.ledgers import (
     requests,
     set_up,
     settle,
-    without_anchor,
+    without_checkpoint,
 )
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ Cells = tuple[int, ...]
 Row = tuple[int, int]
 
 # What may be asked of a row's two attributes, and which values meet it.
-X: list[tuple[dict[str, Any], frozenset[int]]] = [
+X = [
     ({}, frozenset(range(4))),
     ({"x": 0}, frozenset({0})),
     ({"x": Not(0)}, frozenset({1, 2, 3})),
@@ -56,12 +56,12 @@ X: list[tuple[dict[str, Any], frozenset[int]]] = [
     ({"x": {1, 2}}, frozenset({1, 2})),
     ({"x": set()}, frozenset()),
 ]
-Y: list[tuple[dict[str, Any], frozenset[int]]] = [
+Y = [
     ({}, frozenset(range(4))),
     ({"y": 0}, frozenset({0})),
     ({"y": 1}, frozenset({1})),
 ]
-ROWS: list[Row] = [(x, y) for x in range(4) for y in range(4)]
+ROWS = [(x, y) for x in range(4) for y in range(4)]
 KNOWN = {
     name: Grouping(name, (name,), (tuple(map(ValueSet.of, range(CELLS))),)).text for name in "xy"
 }
@@ -127,7 +127,7 @@ class Case:
         """Yield what rows lose, at every instant; cells that are not known are taken to meet."""
         for row in rows:
             for at in instants:
-                cells: defaultdict[str, Counter[int]] = defaultdict(Counter)
+                cells = defaultdict(Counter)
                 loss = 0
                 for key, costs in held.items():
                     query = self.queries[key.query]
@@ -151,11 +151,11 @@ class Case:
 
     def period_losses(self, held: Mapping[WindowKey, Cells]) -> Counter[int]:
         """Return what one person loses at most, by period."""
-        by_query: defaultdict[tuple[int, str], list[int]] = defaultdict(list)
+        by_query = defaultdict(list)
         for key, costs in held.items():
             for period in self.periods(key):
                 by_query[period, key.query].append(self.dearest(key, costs))
-        losses: Counter[int] = Counter()
+        losses = Counter()
         for (period, query), each in by_query.items():
             losses[period] += sum(sorted(each, reverse=True)[: self.queries[query].series.windows])
         return losses
@@ -186,8 +186,8 @@ class Expected:
 
 def expected(case: Case) -> Expected:
     """Serve every window in order, each ended before the next is asked about."""
-    answers: dict[WindowKey, Answer] = {}
-    held: dict[WindowKey, Cells] = {}
+    answers = {}
+    held = {}
     for key in sorted(case.ends):
         fits = case.fits(key, held)
         answers[key] = Answer.RESERVED if fits else Answer.REFUSED
@@ -218,7 +218,7 @@ def random_case(rng: Random, unit: PrivacyUnit) -> Case:
             windows=rng.choice([None, 1, 2, 3]) if period else None,
         )
         queries[name] = Query(series, frozenset((a, b) for a in xs for b in ys))
-    ends: dict[WindowKey, Cells | None] = {}
+    ends = {}
     refunds = rng.choice((0.3, 0.9, 1.0))
     for request in requests([query.series for query in queries.values()], LAST_MS):
         ends[request.charge.key] = _random_end(rng, request.charge.cost.units, refunds)
@@ -251,7 +251,7 @@ class Interleaving:
         try:
             series = self.series()
             set_up(self.ledger, self.case.unit, self.case.wall, series)
-            steps: list[Callable[[], object]] = [self._ask, self._archive, self._open_anew]
+            steps = [self._ask, self._archive, self._open_anew]
             steps += [partial(self._decide, one) for one in series]
             for _ in range(self.rng.randint(5, 25)):
                 self.rng.choices(steps, [4, 1, 1] + [6] * len(series))[0]()
@@ -297,11 +297,11 @@ class Interleaving:
 
     def _archive(self) -> None:
         self.ledger.mark_published(*self.ended)
-        before = without_anchor(self.ledger.reports.status())
+        before = without_checkpoint(self.ledger.reports.status())
         self.files += 1
         until_ms = self.rng.randrange(0, self.last_ms + 1, GRAIN_MS)
         move_all(self.ledger, until_ms, f"file {self.files}")
-        assert without_anchor(self.ledger.reports.status()) == before
+        assert without_checkpoint(self.ledger.reports.status()) == before
 
     def _decide(self, series: Series, most: int | None = None) -> int:
         """Decide the next windows of a query, as many as drawn or as can be; say how many."""

@@ -1,62 +1,78 @@
 """Scripts of a ledger's life: what is asked, how windows end, and what must then be said.
 
 A script is a line ``== what it shows`` and a command a line; lines that begin with ``#`` explain.
-Commands are the methods of :class:`Stage`; ``0-3`` is some windows, ``a@2`` a series from a window
-on, ``yes*3`` an answer three times. At its end every ledger must verify.
+Commands are the methods of :class:`Stage`, whose arguments are all words; ``0-3`` is some windows,
+``a@2`` a series from a window on, ``yes*3`` an answer three times. At its end every ledger must
+verify.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from accountant.errors import LedgerError
-from accountant.records import Answer
+from accountant.log.entries import Ended
+from accountant.records import (
+    UNSEEN_MS,
+    Answer,
+    LogIdentity,
+    Outcome,
+    PartialStatus,
+    QueryRegistration,
+    SeenDecision,
+    Stand,
+)
 from accountant.regions.regions import Region
 from accountant.regions.shapes import Shape
 from accountant.units import PrivacyUnit
-from tests.support.archived import move_all
+from tests.support.archived import moved
 from tests.support.ledgers import (
+    CELLS,
     HOP,
+    TOPIC_ID,
     A,
     B,
     Opens,
     Series,
+    decide_all,
     deny,
     held,
     must_verify,
+    partial,
     registration,
     requests,
+    seen,
     set_up,
     settle,
     status_of,
+    terms,
 )
 from tests.support.runs import OTHER, RUN, TERMS, now, ring
 
 if TYPE_CHECKING:
-    from accountant.ledger.ledger import Ledger
+    from tests.support.ledgers import Clock
 
 FEW = Series("few", units=2, period=100, windows=2)
 SAID = {"yes": Answer.RESERVED, "no": Answer.REFUSED, "wait": Answer.PENDING}
 
 
-def scripts(*files: str) -> list[object]:
-    """Return the scripts of some files, each with its name."""
+def scripts(file: str = "*") -> list[object]:
+    """Return the scripts of a file, or of all, each with its name."""
     found = []
-    for file in files:
-        text = Path(__file__).with_name(f"{file}.txt").read_text("utf-8")
-        for script in text.split("\n== ")[1:]:
+    for path in sorted(Path(__file__).parent.glob(f"{file}.txt")):
+        for script in path.read_text("utf-8").split("\n== ")[1:]:
             name, _, lines = script.partition("\n")
-            found.append(pytest.param(lines, id=f"{file}: {name.partition(':')[0]}"))
+            found.append(pytest.param(lines, id=f"{path.stem}: {name.partition(':')[0]}"))
     return found
 
 
-def play(script: str, opened: Opens) -> None:
+def play(script: str, opened: Opens, clock: Clock) -> None:
     """Play a script; what fails says at which line."""
-    stage = Stage(opened)
+    stage = Stage(opened, clock)
     for line in script.splitlines():
         if line and not line.startswith("#"):
             command, *words = line.split()
@@ -81,14 +97,17 @@ class Stage:
 
     Args:
         opened: opens the ledger.
+        clock: the ledger's.
     """
 
     opened: Opens
+    clock: Clock
+    topic: list[SeenDecision] = field(default_factory=list)
     known: dict[str, Series] = field(
         default_factory=lambda: {one.query: one for one in (A, B, HOP, FEW, RUN, OTHER)}
     )
 
-    def series(self, name: str, **of: str) -> None:
+    def series(self, name, **of):
         """Speak of another series; ``cells=room`` groups it, ``city=north`` is its region."""
         where = {key: of.pop(key) for key in ("city",) if key in of}
         region = Region.where(**where).canonical if where else "{}"
@@ -97,45 +116,93 @@ class Stage:
             name, **{key: int(value) for key, value in of.items()}, shape=shape
         )
 
-    def budget(self, unit: str, wall: str, *names: str) -> None:
+    def __post_init__(self) -> None:
+        """Open the ledger."""
+        self.ledger = self.opened()
+
+    def budget(self, unit, wall, *names):
         """Register a budget and its series."""
-        self.ledger: Ledger = self.opened()
         self.names = names
         set_up(self.ledger, PrivacyUnit(unit), int(wall), [self.known[one] for one in names])
 
-    def ask(self, until_ms: str, *words: str) -> None:
-        """Ask for the windows that end by an instant, of some series or of all."""
-        names = [word for word in words if word != "too_old"] or self.names
-        asked = [
-            replace(one, run=TERMS if name == RUN.query else None)
-            for name in names
-            for one in requests([self.known[name]], int(until_ms), too_old="too_old" in words)
-        ]
-        self.ledger.admit("s", sorted(asked, key=lambda one: one.charge.key))
+    def ask(self, until_ms, *words, alarms="", by=""):
+        """Ask for the windows that end by an instant, of some series or of all.
 
-    def settle(self, name: str, some: str, units: str = "", cells: str = "") -> None:
+        ``alarms`` is who the caller knows of, and ``by`` another configuration.
+        """
+        asked = []
+        for name in [word for word in words if word != "too_old"] or self.names:
+            one = self.known[name]
+            one, run = replace(one, fingerprint=by or one.fingerprint), name == RUN.query
+            found = requests([one], int(until_ms), too_old="too_old" in words)
+            asked += [replace(each, run=TERMS if run else None) for each in found]
+        known = set(alarms.split(",")) if alarms else None
+        self.ledger.admit("s", sorted(asked, key=lambda one: one.charge.key), alarms=known)
+
+    def frontier(self, place):
+        """Say up to which window was asked for."""
+        name, _, index = place.partition("@")
+        expected = self.known[name].key(int(index)) if index else None
+        assert self.ledger.frontier("s") == expected
+
+    def reset_clock(self, back_ms):
+        """Put the mark of time back that a wrong clock took along, which stays on record."""
+        now_ms, before = self.clock.now_ms, self.ledger.journal.entries()
+        assert self.ledger.upkeep.reset_clock() == (now_ms + int(back_ms), now_ms)
+        assert self.ledger.journal.entries().keys() - before.keys() == {"clock_set"}
+
+    def remember(self, name, some):
+        """Keep decisions as they stand on the topic."""
+        found = (self.ledger.decision(self.known[name].key(index)) for index in windows(some))
+        self.topic += map(seen, found)
+
+    def unknown(self, *sequences):
+        """Say that what was kept is known, and that the first of it is not under other numbers."""
+        others = [replace(self.topic[0], sequence=int(each)) for each in sequences]
+        assert self.ledger.upkeep.unknown_decisions([*self.topic, *others]) == others
+
+    def settle(self, name, some, units="", cells="", **of):
         """Decide windows, at their worst or for less."""
-        cost: dict[str, Any] = {"units": int(units)} if units else {}
+        cost = {"units": int(units)} if units else {}
         if cells:
             cost["cells"] = list(map(int, cells.split(",")))
         for index in windows(some):
-            settle(self.ledger, self.known[name], index, **cost)
+            settle(self.ledger, replace(self.known[name], **of), index, **cost)
 
-    def ring(self, index: str, rung: str = "0") -> None:
-        """Decide a window of the run."""
-        ring(self.ledger, int(index), int(rung), self.known[RUN.query])
+    def ring(self, some, rung="0"):
+        """Decide windows of the run."""
+        for index in windows(some):
+            ring(self.ledger, index, int(rung), self.known[RUN.query])
 
-    def deny(self, name: str, some: str, reason: str = "incomplete") -> None:
+    def decide(self, until_ms):
+        """Ask for the windows that end by an instant, and decide what is granted."""
+        decide_all(self.ledger, [self.known[one] for one in self.names], int(until_ms), "one")
+
+    def recover(self, name, some, units, by="", **of):
+        """Charge decisions that were released, by this ledger or by another, and not known."""
+        for index in windows(some):
+            asked = self.known[name].request(index).charge
+            after_ms = self.known[name].key(index + 1).start_ms
+            one = SeenDecision(
+                *(by or self.ledger.ledger_id, name, "s", asked.key.start_ms, asked.key.end_ms),
+                *(int(of.get("sequence", index + 1)), Outcome(of.get("as", "decided")), int(units)),
+                *(int(of.get("alarms", 0)), after_ms),
+                periods=asked.periods,
+            )
+            assert self.ledger.upkeep.unknown_decisions([one]) == [one]
+            assert [self.ledger.upkeep.reconcile([one]) for _ in range(2)] == [1, 0]
+
+    def deny(self, name, some, reason="incomplete"):
         """Deny windows."""
         for index in windows(some):
             assert deny(self.ledger, self.known[name], index, reason).reason == reason
 
-    def fails(self, command: str, *words: str) -> None:
-        """Say that a command is refused."""
-        with pytest.raises(LedgerError):
-            getattr(self, command)(*words)
+    def fails(self, command, *words, said=".", **options):
+        """Say that a command is refused, and a word of the reason."""
+        with pytest.raises(LedgerError, match=said):
+            getattr(self, command)(*words, **options)
 
-    def answers(self, place: str, *words: str) -> None:
+    def answers(self, place, *words):
         """Say what windows are answered."""
         name, _, first = place.partition("@")
         wanted = []
@@ -144,13 +211,12 @@ class Stage:
         found = range(int(first or 0), int(first or 0) + len(wanted))
         assert [self.ledger.answer(self.known[name].key(each)) for each in found] == wanted
 
-    def published(self, name: str, index: str, units: str) -> None:
+    def published(self, name, index, units):
         """Say what a decision cost, as it is published."""
         decision = self.ledger.decision(self.known[name].key(int(index)))
-        assert decision is not None
         assert decision.epsilon_units == int(units)
 
-    def run(self, place: str, none: str = "", left: str = "", state: str = "") -> None:
+    def run(self, place, none="", left="", state=""):
         """Say which run a window would go on with: alarms left, and after which window."""
         name, _, index = place.partition("@")
         found = now(self.ledger, int(index), self.known[name])
@@ -160,46 +226,206 @@ class Stage:
         assert found.left == int(left)
         assert not state or found.state == f"secret {state}".encode()
 
-    def held(self, units: str) -> None:
+    def held(self, units):
         """Say what the worst-off unit has lost, open windows at worst."""
         assert held(self.ledger) == int(units)
 
-    def periods(self, *words: str) -> None:
+    def periods(self, *words):
         """Say what every period holds."""
         wanted = (map(int, word.split(":")) for word in words)
         assert status_of(self.ledger).periods == dict(wanted)
 
-    def pending(self, count: str) -> None:
+    def pending(self, count):
         """Say how many windows wait for an answer."""
         assert status_of(self.ledger).pending == int(count)
 
-    def reservations(self, count: str) -> None:
+    def reservations(self, count):
         """Say how many windows are granted and have not ended."""
         assert status_of(self.ledger).reservations == int(count)
 
-    def change(self, name: str, start_ms: str, **of: str) -> None:
+    def change(self, name, start_ms, **of):
         """Accept another configuration of a series, from an instant on."""
         changes = {key: int(value) for key, value in of.items()}
         self.known[name] = replace(self.known[name], fingerprint="f2", **changes)
         self.ledger.pins.accept_change(registration(self.known[name]), int(start_ms))
 
-    def retire(self, name: str) -> None:
-        """Retire a series."""
+    def remove(self, name):
+        """Remove a series."""
         self.ledger.pins.remove_alarm(name)
 
-    def publish(self, name: str, some: str) -> None:
+    def register(self, name, **of):
+        """Register a series, or another configuration of it."""
+        changed = replace(self.known[name], **{key: int(value) for key, value in of.items()})
+        self.ledger.pins.register_query(registration(changed))
+
+    def used(self, place, state="", partition="0", log=TOPIC_ID):
+        """Say what people had used up when a cursor stood so, if it is known."""
+        name, _, cursor_ms = place.partition("@")
+        found = self.ledger.counts.used({name: int(cursor_ms)}, int(partition), log)
+        assert [one.state.decode() for one in found.values()] == [state] * bool(state)
+
+    def see(self, offset, stand, steps):
+        """Report where a partition stands, a third of what is unseen later, and how long still."""
+        self.wait(str(UNSEEN_MS // 3))
+        self.ledger.counts.put_places({"feed": {1: (int(offset), Stand(stand))}})
+        self.still(str(int(steps) * (UNSEEN_MS // 3)))
+
+    def still(self, ms, since="1000000"):
+        """Say how long the partition has stood still, of the last milliseconds."""
+        places, now_ms = self.ledger.counts.places("feed"), self.clock.now_ms
+        assert places.keys() == {1}
+        assert places[1].still_ms(now_ms - int(since), now_ms) == int(ms)
+
+    def files(self, feed, *digests):
+        """Register the files of a feed, by what they hold."""
+        self.ledger.pins.register_files({feed: digests})
+
+    def reference(self, feed, *digests):
+        """Ask whether the files of a feed may be a public reference."""
+        log = LogIdentity(feed, "replay", f"replay:{feed}", "topic", 1)
+        self.ledger.pins.refuse_changes([], [log], [], [feed], {feed: digests})
+
+    def status(self, name, decided, denied, cursor_ms):
+        """Say how often windows ended, and how long ago: ``1@0`` or ``reason:2@0``."""
+        one, now_ms = self.ledger.reports.status().queries[name], self.clock.now_ms
+        ended = f"{one.decided}@{now_ms - one.decided_at_ms if one.decided else 0}"
+        reasons = [f"{r}:{n}@{now_ms - one.denied_at_ms[r]}" for r, n in sorted(one.denied.items())]
+        assert (ended, ",".join(reasons) or "none") == (decided, denied)
+        assert (one.cursor_ms, one.sequence) == (
+            int(cursor_ms),
+            one.decided + sum(one.denied.values()),
+        )
+
+    def scope(self, name, unit, wall):
+        """Register another budget."""
+        self.ledger.pins.register_budget(terms(PrivacyUnit(unit), int(wall), name))
+
+    def log(self, feed, topic_id, topic="topic", partitions="2"):
+        """Register the log of a feed."""
+        one = LogIdentity(feed, "c", topic_id, topic, int(partitions))
+        self.ledger.pins.register_log(one)
+
+    def query(
+        self,
+        place,
+        feed,
+        fingerprint="f1",
+        definition="{}",
+        *,
+        start="0",
+        call="",
+        files="",
+    ):
+        """Register an alarm that goes on from ``start``, accept another one, or ask beforehand."""
+        name, _, scope = place.partition("@")
+        one = QueryRegistration(name, scope, feed, fingerprint, definition, int(start))
+        pins = self.ledger.pins
+        match call:
+            case "ask":
+                pins.refuse_changes([], [], [one], files={feed: files.split(",")} if files else {})
+            case "accept":
+                pins.accept_change(one, 20)
+            case _:
+                assert pins.register_query(one) == int(start)
+
+    def outbox(self, name, *sequences):
+        """Say which decisions wait to leave, as the status counts them."""
+        found = self.ledger.unpublished(name, 10**9)
+        assert [one.sequence for one in found] == list(map(int, sequences))
+        assert self.ledger.reports.status().queries[name].unpublished == len(sequences)
+
+    def publish(self, name, some):
         """Mark windows as published."""
         self.ledger.mark_published(*map(self.known[name].key, windows(some)))
 
-    def archive(self, before_ms: str, _over: str, entries: str) -> None:
-        """Move entries to an archive: more than so many."""
-        assert move_all(self.ledger, int(before_ms)) > int(entries)
+    def archive(self, before_ms, windows):
+        """Move entries to an archive, so many of windows that ended; again, there are none."""
+        rows = moved(self.ledger, int(before_ms), self.ledger.heads.now())
+        assert sum(row.kind == Ended.kind for row in rows) == int(windows)
+        assert not moved(self.ledger, int(before_ms), "again")
 
-    def reopen(self) -> None:
+    def archived(self, until_ms):
+        """Say how far archives reach."""
+        assert status_of(self.ledger).archived_ms == int(until_ms)
+
+    def count(
+        self,
+        name,
+        index,
+        status,
+        values="3,1",
+        *,
+        cut="",
+        by="",
+        used="",
+        **of,
+    ):
+        """Store what a partition counted in a window, and say what comes of it."""
+        changes = {key: int(value) for key, value in of.items()}
+        one = partial(self.known[name], int(index), values=list(map(int, values.split(","))))
+        given = {"fingerprint": by or one.fingerprint, "used": used.encode() or None}
+        one = replace(one, complete=not cut, **given, **changes)
+        stored = self.ledger.counts.put_partial(one)
+        assert stored is PartialStatus(status)
+
+    def counted(self, place, *counts, conflict="no"):
+        """Say what is stored of a window, by partition, and whether others contradict it."""
+        name, _, index = place.partition("@")
+        key = self.known[name].key(int(index))
+        stored = self.ledger.counts.partials(key)
+        told = [f"{one.partition}:{','.join(map(str, one.value.tolist()))}" for one in stored]
+        assert told == list(counts)
+        assert self.ledger.counts.conflicted(key) is (conflict == "yes")
+
+    def announce(self, partitions, from_ms="20", *, feed="feed"):
+        """Announce that a feed gets more partitions from an instant on, or since nobody knows when.
+
+        Series skip what begins before it.
+        """
+        start_ms = None if from_ms == "unknown" else int(from_ms)
+        skipped = dict.fromkeys(self.names, start_ms or 0)
+        growth = self.ledger.growths.announce(
+            feed, int(partitions), from_ms=start_ms, first_starts=skipped
+        )
+        assert growth == self.ledger.growths.of(feed).growths[-1]
+
+    def conclude(self, partitions, after_ms="50"):
+        """Conclude it, so long after now."""
+        until_ms = self.clock.now_ms + int(after_ms)
+        growth = self.ledger.growths.conclude("feed", int(partitions), until_ms=until_ms)
+        assert growth == self.ledger.growths.of("feed").growths[-1]
+
+    def growths(self, revision, *words):
+        """Say how a feed grew: partitions, those before, from when and until how long after."""
+        of = self.ledger.growths.of("feed")
+        told = [
+            f"{one.before}-{one.partitions}@{one.from_ms}"
+            + ("" if one.until_ms is None else f"+{one.until_ms - one.announced_ms}")
+            for one in of.growths
+        ]
+        assert (of.revision, told) == (int(revision), list(words))
+
+    def wait(self, ms):
+        """Let time pass."""
+        self.clock.now_ms += int(ms)
+
+    def decided(self, ago_ms):
+        """Say how long ago something was decided."""
+        last_ms = self.ledger.upkeep.last_decided_ms()
+        assert last_ms == (None if ago_ms == "never" else self.clock.now_ms - int(ago_ms))
+
+    def realised(self, name, costs, count, short="", period=None):
+        """Say what every cell has lost, by how many windows; ``short`` where some are gone."""
+        asked = None if period is None else int(period)
+        found = self.ledger.reports.realised(name, asked, cells=CELLS)
+        assert found.costs.tolist() == list(map(int, costs.split(",")))
+        assert (found.windows, found.complete) == (int(count), not short)
+
+    def reopen(self):
         """Go on with what the next one knows who opens the ledger."""
         self.ledger.close()
         self.ledger = self.opened()
 
-    def verify(self) -> None:
+    def verify(self):
         """Verify the ledger."""
         must_verify(self.ledger)

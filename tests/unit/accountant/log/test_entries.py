@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, get_type_hints
+from typing import get_type_hints
 
 import msgspec
 import pytest
@@ -19,11 +19,11 @@ from accountant.log.entries import (
     OfWindow,
     Passed,
     RunLeft,
-    anchor_text,
+    checkpoint_text,
     decode,
     encode,
     hash_after,
-    read_anchor,
+    read_checkpoint,
     window_name,
 )
 from accountant.records import Answer, Outcome
@@ -33,7 +33,7 @@ ENDED = Ended(
     *("q", 10, 20, 1, Outcome.DECIDED, "f", 20, 21, 22, "why", "[]", 1, 2, Answer.RESERVED, ASKED),
     *(1, 2, b"costs", RunLeft(5, 2, 1, 2, 0), b"left", 3),
 )
-OTHERS: dict[type[Any], Any] = {str: "x", int: 99, bool: False, bytes: b"x"}
+OTHERS = {str: "x", int: 99, bool: False, bytes: b"x"}
 
 
 def chained(*said: Entry) -> list[bytes]:
@@ -45,7 +45,7 @@ def chained(*said: Entry) -> list[bytes]:
 
 
 @pytest.mark.parametrize("whole", [ENDED, ASKED])
-def test_every_field_is_read_back_and_hashed(whole: Any) -> None:
+def test_every_field_is_read_back_and_hashed(whole):
     """Whatever is changed of a window that was asked for, or of how it ended."""
     told = Admitted("s", OfWindow("q", 10, 20), (whole,)) if whole is ASKED else whole
     assert decode(told.kind, encode(told)) == told
@@ -67,7 +67,7 @@ def test_every_field_is_read_back_and_hashed(whole: Any) -> None:
         assert chained(other) != chained(told), name
 
 
-def test_what_stands_at_its_default_is_left_out() -> None:
+def test_what_stands_at_its_default_is_left_out():
     """A field that is added with a default changes no entry that was written before."""
     denied = Ended("q", 10, 20, 1, Outcome.DENIED, "f", 20, 21, 22)
     assert set(msgspec.json.decode(encode(denied))) == {
@@ -76,7 +76,7 @@ def test_what_stands_at_its_default_is_left_out() -> None:
     }
 
 
-def test_a_hash_covers_all_before_it() -> None:
+def test_a_hash_covers_all_before_it():
     """Changing, dropping, doubling or swapping any entry changes the last hash."""
     said = [Passed("q", number) for number in range(4)]
     hashes = chained(*said)
@@ -100,27 +100,27 @@ def test_a_hash_covers_all_before_it() -> None:
     ("kind", "payload"),
     [("nothing", b"{}"), ("passed", b"{}"), ("passed", b'{"query":"q","cursor_ms":1,"more":2}')],
 )
-def test_what_is_of_another_version_is_no_entry(kind: str, payload: bytes) -> None:
+def test_what_is_of_another_version_is_no_entry(kind, payload):
     """Nothing of it is guessed."""
     with pytest.raises(ValueError):  # noqa: PT011  # msgspec's own, and ours
         decode(kind, payload)
 
 
-def test_names_of_windows_sort_as_they_start() -> None:
+def test_names_of_windows_sort_as_they_start():
     """Also of those before the epoch; no query's lie between another's."""
     starts = [-(2**62), -10, -1, 0, 1, 9, 10, 2**62]
     names = [window_name(query, start) for query in ("a", "a b", "ab") for start in starts]
     assert sorted(names) == names
 
 
-def test_anchors_read_back() -> None:
+def test_checkpoints_read_back():
     """What status shows can be handed to verify."""
     head = Head(12, chained(Passed("q", 1))[0])
-    assert read_anchor(anchor_text(head)) == head
+    assert read_checkpoint(checkpoint_text(head)) == head
 
 
 @pytest.mark.parametrize("text", ["", "12", "12:", "x:" + "0" * 32, "-1:" + "0" * 32, "1:00"])
-def test_what_is_no_anchor_is_refused(text: str) -> None:
+def test_what_is_no_checkpoint_is_refused(text):
     """Anything but NUMBER:HASH is an error that says so."""
     with pytest.raises(ValueError, match="NUMBER:HASH"):
-        read_anchor(text)
+        read_checkpoint(text)
