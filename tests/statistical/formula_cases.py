@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import random
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
-from operators.conditions.condition import Aim, Condition, ThresholdAtom
+from operators.conditions.condition import Aim, Condition
 from operators.conditions.formula import Formula
-from tests.statistical.enumeration import ints
-from tests.statistical.formula_law import (
-    random_formula,
-)
 
 BETA = Fraction(1, 20)
 ONE = 1 << 64
@@ -30,36 +25,6 @@ def aim_of(text: str, steps: int = 3, **more: object) -> Aim:
     tolerance = (steps - 1) // 2
     aim = Aim(BETA, (tolerance,) * atoms, first_tolerances=(5 * tolerance + 2,) * atoms)
     return replace(aim, **more)  # type: ignore[arg-type]  # fields of an aim
-
-
-@dataclass(frozen=True)
-class Tree:
-    """A random condition of one cell, with the tolerances of its atoms."""
-
-    condition: Condition
-    tolerances: tuple[int, ...]
-
-
-def random_trees(seed: int, count: int) -> list[Tree]:
-    """Return random trees of up to 6 atoms, some on one statistic, thresholds near each other."""
-    source = random.Random(seed)
-    trees: list[Tree] = []
-
-    while len(trees) < count:
-        formula = random_formula(source)
-        shared = source.random() < 0.4
-        places = {name: at for at, name in enumerate(formula.atoms)}
-        if shared and len(places) > 1:
-            places = {name: max(0, at - 1) for name, at in places.items()}
-        atoms = {
-            name: ThresholdAtom(at, ints([source.randint(-3, 3)])) for name, at in places.items()
-        }
-        condition = Condition(formula, atoms, (1,) * (1 + max(places.values())))
-        trees.append(Tree(condition, tuple(source.choice([0, 1, 2, 5]) for _ in formula.atoms)))
-    return trees
-
-
-TREES = random_trees(11, 200)
 
 
 def positions(condition: Condition) -> list[list[int]]:

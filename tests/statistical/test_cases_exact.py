@@ -13,15 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from scipy.signal import lfilter
 
-from accountant.units import UNITS_PER_EPSILON
 from operators.base import Promise
-from operators.single.progressive import Ppwlm
+from operators.registry import create
 from operators.single.tslm import Tslm
 from operators.svt import endurance
 from operators.svt.mechanism import Svt
 from stream.config.loading import examine
+from tests.statistical.chain_law import ladder_law
 from tests.statistical.enumeration import ONE, Floats
 from tests.statistical.svt_law import terms
 from tests.support.commands import configuration, json_lines, tocsin
@@ -30,7 +29,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from operators.single.ladder import Ladder
     from operators.svt.terms import SvtPlan
     from stream.model.alarm import Alarm
 
@@ -71,7 +69,7 @@ def holds_to_a_millionth(folder: Path, exact: dict[str, float]) -> None:
         tried(folder, {name: f"<= {chance - little:.12f}"}, code=1)
 
 
-def test_tslm_is_its_table(tmp_path: Path) -> None:
+def test_tslm_is_its_table(tmp_path):
     """The table of 64-bit numbers that a decision draws against."""
     query = alarm(tmp_path)
     test = query.condition.test(query.condition.formula.literals[0])
@@ -81,64 +79,17 @@ def test_tslm_is_its_table(tmp_path: Path) -> None:
     holds_to_a_millionth(tmp_path, dict(zip(COUNTS, law.tolist(), strict=True)))
 
 
-def by_levels(ladder: Ladder, step: int, *, chained: bool = True) -> float:
-    """Return how likely a cell fires: R_j of ``docs/research/proofs/detection.md``.
-
-    Added up on a lattice; the coarsest level, whose noise is wide, in closed form.
-
-    Args:
-        ladder: its levels.
-        step: the cell's step count.
-        chained: whether a level's noise is the finer one's and more; a twin draws it afresh.
-    """
-    rates = [units / UNITS_PER_EPSILON for units in ladder.units]
-    lattice = np.arange(-150_000, 150_001)
-
-    def masses(rate: float) -> Floats:
-        law: Floats = np.exp(-rate * np.abs(lattice - step)) * math.tanh(rate / 2)
-        return law
-
-    def same(level: int) -> float:
-        finer, coarser = (math.exp(-rate) / math.expm1(-rate) ** 2 for rate in rates[level:][1::-1])
-        return finer / coarser
-
-    def blurred(law: Floats, rate: float) -> Floats:
-        ahead = lfilter([1.0], [1.0, -math.exp(-rate)], law)
-        behind = lfilter([1.0], [1.0, -math.exp(-rate)], law[::-1])[::-1]
-        found: Floats = (ahead + behind - law) * math.tanh(rate / 2)
-        return found
-
-    def at_least(needed: Any, rate: float) -> Any:
-        far = np.exp(-rate * np.where(needed > 0, needed, 1 - needed)) / (1 + math.exp(-rate))
-        return np.where(needed > 0, far, 1 - far)
-
-    last = len(rates) - 1
-    tie = 1 - float(ladder.below.drop)
-    fires = masses(rates[last]) * np.where(
-        lattice == -ladder.low[last], tie, lattice > -ladder.low[last]
+def test_ppwlm_is_the_sum_over_its_noise(tmp_path):
+    """Level by level on a lattice, by the noise of every level; one level less is told apart."""
+    levels = '{first: "0.4", rounds: 2, refinement: 2, finest_share: "0.1"}'
+    query = alarm(tmp_path, f"mechanism: {{ppwlm: {{levels: {levels}}}}}")
+    ladder = create(query.mechanism, query.condition, query.aim).operator.ladder
+    law = {name: ladder_law(ladder, count - 31) for name, count in COUNTS.items()}
+    holds_to_a_millionth(
+        tmp_path, {name: sum(fire for fire, _ in one) for name, one in law.items()}
     )
-    for level in range(last - 1, 0, -1):
-        on = same(level) * fires + (1 - same(level)) * blurred(fires, rates[level])
-        if not chained:
-            on = masses(rates[level]) * fires.sum()
-        above = np.where(lattice >= ladder.high[level], masses(rates[level]), on)
-        fires = np.where(lattice < -ladder.low[level], 0.0, above)
-    low, high = -ladder.low[0], ladder.high[0]
-    within = at_least(low - lattice, rates[0]) - at_least(high - lattice, rates[0])
-    stays = (lattice >= low) & (lattice < high)
-    on = fires @ (same(0) * stays + (1 - same(0)) * within)
-    return float(at_least(np.array(high - step), rates[0]) + on)
-
-
-def test_ppwlm_is_the_sum_over_its_noise(tmp_path: Path) -> None:
-    """Level by level on a lattice, by the noise of every level."""
-    query = alarm(tmp_path, "mechanism: ppwlm")
-    test = query.condition.test(query.condition.formula.literals[0])
-    ladder = Ppwlm.planned(test, Promise(query.aim.max_fnr, query.aim.tolerances[0])).ladder
-    exact = {name: by_levels(ladder, count - 31) for name, count in COUNTS.items()}
-    holds_to_a_millionth(tmp_path, exact)
-    alike = by_levels(ladder, COUNTS["lab"] - 31, chained=False)
-    assert abs(alike - exact["lab"]) > 100 * CLOSE
+    assert len(law["lab"]) == 3
+    assert min(fire for fire, _ in law["lab"]) > 100 * CLOSE
 
 
 def in_order(plan: SvtPlan, steps: Sequence[int], cell: int, order: Sequence[int]) -> float:
@@ -157,7 +108,7 @@ def in_order(plan: SvtPlan, steps: Sequence[int], cell: int, order: Sequence[int
 
     law = {0: np.ones(rho.size)}  # how many have rung so far
     for at in order[: order.index(cell)]:
-        after: dict[int, Any] = {}
+        after = {}
         for rung, mass in law.items():
             chance = fires(at) if rung < plan.alarms else np.zeros(rho.size)
             after[rung] = after.get(rung, 0) + mass * (1 - chance)
@@ -169,9 +120,7 @@ def in_order(plan: SvtPlan, steps: Sequence[int], cell: int, order: Sequence[int
 
 @pytest.mark.parametrize("alarms", [1, 2])
 @pytest.mark.parametrize("put_back", [False, True])
-def test_the_worst_order_is_asked_last(
-    alarms: int, put_back: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_worst_order_is_asked_last(alarms, put_back, monkeypatch):
     """Of all orders of four cells; twins that forget the others, or what is shared, are caught."""
     at = (0, 1, -2, 0)
     steps = np.array(at)
@@ -186,7 +135,7 @@ def test_the_worst_order_is_asked_last(
             assert abs(alone - said) > 1e-3
     shared = endurance.threshold_law
 
-    def unshared(of: SvtPlan) -> Any:
+    def unshared(of):
         noise, masses = shared(of)
         return np.array([noise @ masses]), np.ones(1)
 
@@ -194,7 +143,7 @@ def test_the_worst_order_is_asked_last(
     assert endurance.asked_last(plan, steps, 2) != pytest.approx(said, rel=1e-2)
 
 
-def test_svt_lies_between_last_and_first(tmp_path: Path) -> None:
+def test_svt_lies_between_last_and_first(tmp_path):
     """The bounds of the command are those over all orders, and each expectation meets its worse."""
     query = alarm(tmp_path, "mechanism: {svt: {max_alarms: 1}}")
     operator = Svt.planned(query.condition, query.aim)

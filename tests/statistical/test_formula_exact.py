@@ -7,7 +7,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import numpy as np
@@ -25,6 +25,7 @@ from operators.registry import create
 from operators.single.ladder import Grid
 from tests.statistical import formula_law as distant
 from tests.statistical.chain_law import Side, worst_walk
+from tests.statistical.condition_law import CASES as RANDOM
 from tests.statistical.formula_cases import (
     BETA,
     BETWEEN,
@@ -32,7 +33,6 @@ from tests.statistical.formula_cases import (
     CHOICE,
     ONE,
     SLACK,
-    TREES,
     TWO_OF_THREE,
     aim_of,
 )
@@ -49,9 +49,7 @@ if TYPE_CHECKING:
 
     from operators.base import Decision
     from operators.conditions.condition import Condition
-    from operators.noise.gradual import GradualNoise
-    from operators.noise.source import NoiseSource
-    from tests.statistical.enumeration import Bools, Floats, Ints
+    from tests.statistical.enumeration import Floats, Ints
 
 SMALL = Grid(first=Fraction(2, 5), rounds=2, finest_share=Fraction(1, 4))
 THREE = Grid(first=Fraction(2, 5), rounds=2, refinement=2, finest_share=Fraction(1, 4))
@@ -145,7 +143,7 @@ def excess_loss(
 
 @pytest.mark.parametrize("walk", WALKS)
 @pytest.mark.parametrize("name", CASES)
-def test_no_transcript_loses_more_than_it_is_charged(name: str, walk: str) -> None:
+def test_no_transcript_loses_more_than_it_is_charged(name, walk):
     """Answer and levels read of up to three channels, all of them moved by the neighbour."""
     of, found = enumerated(name, walk)
     assert excess_loss(of, found) < 1e-9
@@ -154,7 +152,7 @@ def test_no_transcript_loses_more_than_it_is_charged(name: str, walk: str) -> No
     assert float(of.operator.plan.epsilon) == pytest.approx(worst)
 
 
-def test_charging_the_last_channel_only_is_caught() -> None:
+def test_charging_the_last_channel_only_is_caught():
     """A twin that forgets what was read of the channels before."""
     of, found = enumerated("a AND b", "probe-ent")
     first, second = (
@@ -164,7 +162,7 @@ def test_charging_the_last_channel_only_is_caught() -> None:
     assert excess_loss(of, found, np.where(found.stopped[:, 1] >= 0, second, first)) > 0.3
 
 
-def test_fresh_noise_charged_as_gradual_is_caught() -> None:
+def test_fresh_noise_charged_as_gradual_is_caught():
     """A second phase with noise of its own that is charged for the second phase only."""
     of, found = enumerated("a AND b", "fresh, any rule")
     paid = np.zeros(found.charged.shape)
@@ -176,7 +174,7 @@ def test_fresh_noise_charged_as_gradual_is_caught() -> None:
 @pytest.mark.parametrize("cells", [1, 2, 7])
 @pytest.mark.parametrize("name", ["(a AND b) OR c", "between, or c"])
 @pytest.mark.parametrize("mechanism", ["probe-ent", "probe"])
-def test_what_was_not_read_has_no_influence(mechanism: str, name: str, cells: int) -> None:
+def test_what_was_not_read_has_no_influence(mechanism, name, cells):
     """Values of other levels, or of channels that a cell left, redrawn: the same decision."""
     text, thresholds = CASES[name]
     condition = condition_of(text, thresholds, cells)
@@ -209,11 +207,11 @@ def observed(
 ) -> tuple[Decision, NDArray[np.int8], list[tuple[int, int]]]:
     """Decide on given chains; return also where cells stopped and which levels were read."""
     prepared = tuple(
-        replace(scale, chain=cast("GradualNoise", Prepared(chain.copy())))
+        replace(scale, chain=Prepared(chain.copy()))
         for scale, chain in zip(operator.scales, chains, strict=True)
     )
-    walks: list[Walks] = []
-    reads: list[tuple[int, int]] = []
+    walks = []
+    reads = []
     original = Walks.read
 
     def noted(walk: Walks, at: int, level: int, windows: NDArray[np.intp]) -> None:
@@ -222,9 +220,7 @@ def observed(
         original(walk, at, level, windows)
 
     with patch.object(Walks, "read", noted):
-        decision = replace(operator, scales=prepared).decide(
-            statistics, cast("NoiseSource", SureCoins())
-        )
+        decision = replace(operator, scales=prepared).decide(statistics, SureCoins())
     return decision, walks[0]._stopped[:, 0], reads
 
 
@@ -245,8 +241,8 @@ def rates(of: FormulaLaw, found: Outcomes) -> tuple[float, float]:
     rings = law @ found.fired.ravel()[told(found)[0]].astype(np.float64)
     condition = of.operator.condition
     grids = np.meshgrid(*near, indexing="ij")
-    holds: dict[str, Bools] = {}
-    granted: dict[str, Bools] = {}
+    holds = {}
+    granted = {}
     for grid, scale in zip(grids, of.operator.scales, strict=True):
         for reading in scale.share.readings:
             steps = reading.own(grid, slice(0, 1))
@@ -259,7 +255,7 @@ def rates(of: FormulaLaw, found: Outcomes) -> tuple[float, float]:
 
 @pytest.mark.parametrize("walk", WALKS)
 @pytest.mark.parametrize("name", CASES)
-def test_walks_keep_the_promise_at_every_corner(name: str, walk: str) -> None:
+def test_walks_keep_the_promise_at_every_corner(name, walk):
     """Misses within max_fnr for every walk; false alarms within max_fpr for ProBE-Ent."""
     of, found = enumerated(name, walk)
     missed, rung = rates(of, found)
@@ -292,7 +288,7 @@ def split_law(first_share: Fraction, *, kept: bool = True) -> FormulaLaw:
 
 
 @pytest.mark.parametrize("first_share", [Fraction(1, 10), Fraction(9, 10)])
-def test_any_split_of_the_phases_keeps_the_promise(first_share: Fraction) -> None:
+def test_any_split_of_the_phases_keeps_the_promise(first_share):
     """Misses at every corner stay within max_fnr, however the rates are split between phases."""
     law = split_law(first_share)
     found = law.outcomes()
@@ -301,13 +297,13 @@ def test_any_split_of_the_phases_keeps_the_promise(first_share: Fraction) -> Non
     assert excess_loss(law, found, places=range(-6, 7)) <= SLACK
 
 
-def test_a_phase_that_uses_more_than_its_part_is_caught() -> None:
+def test_a_phase_that_uses_more_than_its_part_is_caught():
     """A twin whose two phases each have nine tenths of the rates misses too often."""
     law = split_law(Fraction(1, 10), kept=False)
     assert rates(law, law.outcomes())[0] > float(BETA) * 1.2
 
 
-def test_full_beta_for_each_operand_is_caught() -> None:
+def test_full_beta_for_each_operand_is_caught():
     """A twin that gives every atom of an AND the whole rate misses twice as often."""
     of, _ = enumerated("a AND b", "probe-ent")
     alone = ProbeEnt.planned(condition_of("a", {"a": (0, 0)}), aim_of("a"), grid=SMALL)
@@ -322,7 +318,7 @@ def test_full_beta_for_each_operand_is_caught() -> None:
     assert rates(law, law.outcomes())[0] > 0.07
 
 
-def test_half_of_beta_with_the_cutoff_from_the_same_noise_is_caught() -> None:
+def test_half_of_beta_with_the_cutoff_from_the_same_noise_is_caught():
     """Two phases of beta / 2 on one gradual release, the level of the second picked from it."""
     condition = condition_of("a", {"a": (0, 0)})
     scale = probe(condition, aim_of("a", first_tolerances=(15,)), 12).scales[0]
@@ -337,10 +333,10 @@ def test_half_of_beta_with_the_cutoff_from_the_same_noise_is_caught() -> None:
     assert worst_walk(replace(side, shifts=halved, drop=0.0))[0] > 0.06
 
 
-def test_rungs_never_lose_and_ring_at_once() -> None:
+def test_rungs_never_lose_and_ring_at_once():
     """At no level can a literal be decided both ways, one noise or several."""
-    for number in range(0, len(TREES), 20):
-        tree = TREES[number]
+    for number in range(0, len(RANDOM), 20):
+        tree = RANDOM[number]
         aim = Aim(BETA, tree.tolerances, first_tolerances=(25,) * len(tree.tolerances))
         for operator in (
             ProbeEnt.planned(tree.condition, aim),

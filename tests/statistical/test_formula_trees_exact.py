@@ -17,11 +17,11 @@ from operators.formulas.probe import Probe
 from operators.formulas.probe_ent import ProbeEnt
 from operators.noise.source import KeyedNoise
 from operators.single.ladder import Grid
+from tests.statistical.condition_law import CASES
 from tests.statistical.enumeration import ints
 from tests.statistical.formula_cases import (
     BETA,
     ONE,
-    TREES,
     positions,
 )
 from tests.support.boundaries import crossing_bound
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 HALF = Fraction(1, 2)
 
 
-def test_boundaries_keep_max_fnr_on_random_trees() -> None:
+def test_boundaries_keep_max_fnr_on_random_trees():
     """200 random trees: along no prime implicant may any walk pass boundaries more often."""
     grid = Grid(first=Fraction(1, 1000), rounds=3)
-    for number, tree in enumerate(TREES):
+    for number, tree in enumerate(CASES):
         aim = Aim(BETA, tree.tolerances)
         operator = ProbeEnt.planned(tree.condition, aim, grid=grid)
         crossing = crossings(operator.scales)
@@ -86,11 +86,11 @@ def true_corner(condition: Condition) -> dict[int, int] | None:
     return None
 
 
-def test_sampled_misses_close_to_the_thresholds() -> None:
+def test_sampled_misses_close_to_the_thresholds():
     """Real operators at their thresholds: no more than max_fnr with 99.9% confidence."""
     cells, tested = 10_000, 0
-    for number in range(0, len(TREES), 23):
-        tree = TREES[number]
+    for number in range(0, len(CASES), 23):
+        tree = CASES[number]
         corner = true_corner(tree.condition)
         if corner is None:
             continue

@@ -1,10 +1,10 @@
 """TSLM by exact enumeration (no sampling), then by frequencies; broken twins must be caught."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from fractions import Fraction
-from itertools import pairwise, product
+from itertools import product
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ Planner = Callable[[IntegerTest, Promise], Tslm]
 Case = tuple[int, int, Fraction, Fraction | None]
 PAPER = Fraction(1, 20)
 CASES = list(product((1, 2, 7, 10, 100), (1, 5, 50), RATES, FALSE_ALARMS))
-GAUSSIAN_CASES: list[Case] = [
+GAUSSIAN_CASES = [
     (1, 20, PAPER, None),
     (1, 1, Fraction(1, 100), Fraction(1, 5)),
     (7, 50, Fraction(1, 10), Fraction(1, 1000)),
@@ -87,7 +87,7 @@ def every_statistic(tslm: Tslm) -> Ints:
     sensitivity = tslm.test.sensitivity
     lowest = THRESHOLD + 1 + (tslm.lowest - 3) * sensitivity
     highest = THRESHOLD + 1 + (tslm.lowest + tslm.probabilities.size + 3) * sensitivity
-    return np.arange(lowest, highest, dtype=np.int64)
+    return np.arange(lowest, highest)
 
 
 def first_true(comparison: Comparison, away: int = 0) -> int:
@@ -101,7 +101,7 @@ def first_true(comparison: Comparison, away: int = 0) -> int:
 
 
 @CASE
-def test_loss_never_exceeds_the_charge(case: Case) -> None:
+def test_loss_never_exceeds_the_charge(case):
     """Every pair of raw statistics 1..D apart, both outcomes, both ends included, exactly."""
     tslm = planned(*case)
     assert not loss_violations(law_of(tslm), every_statistic(tslm), case[0], tslm.plan.epsilon)
@@ -115,7 +115,7 @@ def test_loss_never_exceeds_the_charge(case: Case) -> None:
         *(pytest.param(gaussian.planned, each, id=name_of(each)) for each in GAUSSIAN_CASES),
     ],
 )
-def test_promise_holds_exactly(planner: Planner, case: Case) -> None:
+def test_promise_holds_exactly(planner, case):
     """Misses at the first true value and alarms at the first forbidden one stay within bounds."""
     _, tolerance, beta, alpha = case
     false_alarms = alpha or beta
@@ -129,7 +129,7 @@ def test_promise_holds_exactly(planner: Planner, case: Case) -> None:
 
 
 @CASE
-def test_charge_is_the_theoretical_minimum(case: Case) -> None:
+def test_charge_is_the_theoretical_minimum(case):
     """The charge meets an independent bisection on the iterated map to 1e-11, never below it."""
     tslm, (_, tolerance, beta, alpha) = planned(*case), case
     least = least_epsilon(tslm.test.steps(tolerance), alpha or beta, beta)
@@ -139,15 +139,7 @@ def test_charge_is_the_theoretical_minimum(case: Case) -> None:
     assert tslm.plan.epsilon == Fraction(tslm.units, 10**12)
 
 
-def test_known_charges() -> None:
-    """A sum of D = 10, u = 5 pays 2.303; a count with u = 1 pays ln 4 = 1.386."""
-    assert float(planned(10, 5).plan.epsilon) == pytest.approx(math.log(10), abs=1e-11)
-    assert float(planned(1, 1).plan.epsilon) == pytest.approx(math.log(4), abs=1e-11)
-    # q = 1/4 solves q^2 / (1 + q) = 1/20 exactly.
-    assert Fraction(1, 16) / Fraction(5, 4) == PAPER
-
-
-def test_one_unit_less_would_break_the_false_alarm_bound() -> None:
+def test_one_unit_less_would_break_the_false_alarm_bound():
     """The charge is the least whole number of loss units: one less and P(-k) passes alpha."""
     for sensitivity, tolerance, alpha in product((1, 10), (1, 5, 50), FALSE_ALARMS):
         tslm = planned(sensitivity, tolerance, PAPER, alpha)
@@ -160,7 +152,7 @@ def test_one_unit_less_would_break_the_false_alarm_bound() -> None:
 
 
 @pytest.mark.parametrize(("tolerance", "t"), [(0, "2.9"), (1, "1.3863"), (2, "0.9"), (4, "0.55")])
-def test_odd_steps_give_threshold_shift_laplace(tolerance: int, t: str) -> None:
+def test_odd_steps_give_threshold_shift_laplace(tolerance, t):
     """With beta of the discrete Laplace's own, the curve is its shifted law to 2 / beta units.
 
     A unit is 2^-64; rounding the anchor by one grows by 1/q a step on the way down, to 1 / beta.
@@ -177,63 +169,56 @@ def test_odd_steps_give_threshold_shift_laplace(tolerance: int, t: str) -> None:
         assert abs(Fraction(probability, ONE) - exact) <= Fraction(2, ONE) / beta
 
 
-def test_table_pairs_satisfy_the_definition_in_integers() -> None:
-    """Adjacent entries rise, and by no more than the charge allows, for one long table."""
-    tslm = planned(1, 50)
-    bound = exp_bounds(tslm.plan.epsilon)[0]
-    for low, high in pairwise(tslm.probabilities.tolist()):
-        assert low < high <= low * bound
-        assert ONE - low <= (ONE - high) * bound
+FIRST, WIDE, NEXT = planned(1, 1), planned(10, 5), planned(1, 5)
+PAPERS = Fraction(math.log(10)).limit_denominator(10**12)  # MIDE's ln(1 / (2 beta)) / u
+OWN = dict(
+    zip(("probabilities", "lowest"), extremal_table(1 - PAPER, PAPERS, reach=3), strict=True)
+)
+CLAMPED = np.concatenate([np.zeros(1, np.uint64), FIRST.probabilities[1:]])
+LESS = Fraction(99, 100)
 
 
-def test_under_charged_twin_is_caught() -> None:
-    """The same table charged one per cent less than it costs."""
-    tslm = planned(1, 1)
-    cheaper = tslm.plan.epsilon * Fraction(99, 100)
-    assert loss_violations(law_of(tslm), every_statistic(tslm), 1, cheaper)
-
-
-def test_under_charged_paper_formula_is_caught() -> None:
-    """MIDE's ln(1 / (2 beta)) / u less one per cent, spent on its own table, is caught too."""
-    epsilon = Fraction(math.log(10)).limit_denominator(10**12)
-    table, lowest = extremal_table(1 - PAPER, epsilon, reach=3)
-    tslm = replace(planned(1, 1), probabilities=table, lowest=lowest)
-    statistics = every_statistic(tslm)
-    assert not loss_violations(law_of(tslm), statistics, 1, epsilon)
-    assert loss_violations(law_of(tslm), statistics, 1, epsilon * Fraction(99, 100))
-
-
-def test_unquantised_twin_is_caught() -> None:
-    """A sum of D = 10 read as if one unit were one step."""
-    tslm = planned(10, 5)
-    raw = replace(tslm, test=replace(tslm.test, sensitivity=1))
-    assert loss_violations(law_of(raw), every_statistic(tslm), 10, tslm.plan.epsilon)
+@pytest.mark.parametrize(
+    ("tslm", "changes", "epsilon", "sound"),
+    [
+        pytest.param(FIRST, {}, FIRST.plan.epsilon * LESS, False, id="charged less"),
+        pytest.param(FIRST, OWN, PAPERS, True, id="the paper's"),
+        pytest.param(FIRST, OWN, PAPERS * LESS, False, id="the paper's, charged less"),
+        pytest.param(
+            WIDE,
+            {"test": replace(WIDE.test, sensitivity=1)},
+            WIDE.plan.epsilon,
+            False,
+            id="one unit read as one step",
+        ),
+        pytest.param(
+            FIRST, {"probabilities": CLAMPED}, FIRST.plan.epsilon, False, id="zero at its low end"
+        ),
+        pytest.param(  # constant beyond any cut: only far accuracy changes
+            NEXT,
+            {"probabilities": NEXT.probabilities[5:-5], "lowest": NEXT.lowest + 5},
+            NEXT.plan.epsilon,
+            True,
+            id="cut short",
+        ),
+    ],
+)
+def test_what_costs_more_than_it_is_charged_is_caught(tslm, changes, epsilon, sound):
+    """Other tables and charges: sound ones pass the same check, and broken twins do not."""
+    twin = replace(tslm, **changes)
+    violations = loss_violations(
+        law_of(twin), every_statistic(tslm), tslm.test.sensitivity, epsilon
+    )
+    assert (not violations) is sound
 
 
 @pytest.mark.parametrize("shift", [-1, 1])
-def test_shifted_twins_are_caught(shift: int) -> None:
+def test_shifted_twins_are_caught(shift):
     """One step down misses too often; one step up rings too often."""
-    tslm = planned(1, 1)
-    twin = replace(tslm, lowest=tslm.lowest - shift)
+    twin = replace(FIRST, lowest=FIRST.lowest - shift)
     misses = 1 - fires(twin, THRESHOLD + 1) > PAPER
     alarms = fires(twin, THRESHOLD - 2) > PAPER
     assert (misses, alarms) == (shift < 0, shift > 0)
-
-
-def test_clamped_twin_is_caught() -> None:
-    """A table that reads zero below its low end gives the boundary pair an infinite loss."""
-    tslm = planned(1, 1)
-    clamped = tslm.probabilities.copy()
-    clamped[0] = 0
-    twin = replace(tslm, probabilities=clamped)
-    assert loss_violations(law_of(twin), every_statistic(tslm), 1, tslm.plan.epsilon)
-
-
-def test_truncated_table_is_sound() -> None:
-    """Constant beyond any cut: a table cut short keeps the loss (only far accuracy changes)."""
-    tslm = planned(1, 5)
-    cut = replace(tslm, probabilities=tslm.probabilities[5:-5], lowest=tslm.lowest + 5)
-    assert not loss_violations(law_of(cut), every_statistic(tslm), 1, tslm.plan.epsilon)
 
 
 @pytest.mark.parametrize("mechanism", [Tslm, Ppwlm, Dppwlm])
@@ -251,16 +236,14 @@ def test_truncated_table_is_sound() -> None:
         (Promise(PAPER, 50_000), "100001 steps"),
     ],
 )
-def test_promises_that_cannot_be_kept_are_refused(
-    promise: Promise, words: str, mechanism: type[Tslm] | type[Ppwlm]
-) -> None:
+def test_promises_that_cannot_be_kept_are_refused(promise, words, mechanism):
     """Each refusal says what is wrong and what to write instead."""
     with pytest.raises(ConfigError, match=words) as caught:
         mechanism.planned(IntegerTest(Comparison.GT, ints([1]), 1), promise)
     assert caught.value.hint
 
 
-def test_longest_table_is_planned_and_sound() -> None:
+def test_longest_table_is_planned_and_sound():
     """At the most steps allowed the promise and the loss still hold exactly."""
     tslm = planned(1, 49_999)
     steps = tslm.test.steps(49_999)
@@ -275,7 +258,7 @@ def test_longest_table_is_planned_and_sound() -> None:
         assert (ONE - low) * down <= (ONE - high) * up
 
 
-def test_tiny_rates_and_single_steps() -> None:
+def test_tiny_rates_and_single_steps():
     """A promise of 1e-12 and k = 1 (a tolerance within one step of D) plan at the limit."""
     fine = planned(1, 5, Fraction(1, 10**12))
     assert fires(fine, THRESHOLD + 1) >= 1 - Fraction(1, 10**12)
@@ -285,40 +268,38 @@ def test_tiny_rates_and_single_steps() -> None:
     assert theoretical_limit(1, 0.2, 0.05) == pytest.approx(math.log(16))
 
 
-TSLM, NORMAL = planned(10, 5), planned(1, 5, planner=gaussian.planned)
-ANCHOR = extremal_table(Fraction(9405, 10_000), TSLM.plan.epsilon, reach=2)
+NORMAL = planned(1, 5, planner=gaussian.planned)
+ANCHOR = extremal_table(Fraction(9405, 10_000), WIDE.plan.epsilon, reach=2)
 
 
 @pytest.mark.parametrize(
     ("tslm", "statistics", "twins"),
     [
         (
-            TSLM,
+            WIDE,
             range(60, 151),
             [
-                replace(TSLM, lowest=TSLM.lowest + 1),  # one step off
-                replace(TSLM, probabilities=ANCHOR[0], lowest=ANCHOR[1]),  # .9405 for .95
+                replace(WIDE, lowest=WIDE.lowest + 1),  # one step off
+                replace(WIDE, probabilities=ANCHOR[0], lowest=ANCHOR[1]),  # .9405 for .95
             ],
         ),
         (NORMAL, (88, 94, 97, 100, 103), [replace(NORMAL, lowest=NORMAL.lowest - 1)]),
     ],
     ids=["pure", "gaussian"],
 )
-def test_frequencies_follow_the_table(
-    tslm: Tslm, statistics: Sequence[int], twins: list[Tslm]
-) -> None:
+def test_frequencies_follow_the_table(tslm, statistics, twins):
     """20,000 draws a statistic agree with the table; other tables do not."""
     at, draws = ints(statistics), 20_000
     counts = frequencies(tslm, at, draws, b"tslm")
 
-    def p_value(table: Tslm) -> float:
+    def p_value(table):
         return bernoulli_chi_square(counts, draws, law_of(table)(at).astype(np.float64) / ONE)
 
     assert p_value(tslm) > 1e-4
     assert all(p_value(twin) < 1e-9 for twin in twins)
 
 
-def test_decision_costs_the_plan_and_a_million_cells_are_quick() -> None:
+def test_decision_costs_the_plan_and_a_million_cells_are_quick():
     """The realised cost is the planned one, and 1e6 cells take well under a second."""
     tslm = over(planned(1, 1), 1_000_000)
     statistics = np.full(1_000_000, THRESHOLD, dtype=np.int64)
