@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 from contextlib import nullcontext
 from importlib import import_module
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -25,24 +24,21 @@ from benchmarks import (
 )
 from benchmarks.__main__ import NAMES
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_benchmark_can_be_run(name: str) -> None:
+def test_every_benchmark_can_be_run(name):
     """Each module offers ``run``, which the table is made of."""
     assert callable(import_module(f"benchmarks.{name}").run)
 
 
-def test_the_readme_shows_every_figure() -> None:
+def test_the_readme_shows_every_figure():
     """The section that ``--write`` replaces holds a number for every line of the table."""
     rows = report.figures(report.README.read_text(encoding="utf-8"))
     for row in report._ROWS:
         assert any(digit.isdigit() for digit in rows[row.what][0]), row.what
 
 
-def test_a_section_that_is_written_is_read_again() -> None:
+def test_a_section_that_is_written_is_read_again():
     """Writing keeps the text around the section, twice over too."""
     names = {n for row in report._ROWS for n in (row.value, row.beside, row.ratio) if n}
     section = report.markdown(dict.fromkeys(names, 12_345.0) | {"noise.x": 1.5}, note="A note.")
@@ -55,13 +51,13 @@ def test_a_section_that_is_written_is_read_again() -> None:
     assert rows["`noise.x`"] == ("1.5",)
 
 
-def test_a_readme_without_the_section_is_refused() -> None:
+def test_a_readme_without_the_section_is_refused():
     """Nothing is written into a file that has no place for it."""
     with pytest.raises(ValueError, match="figures"):
         report.replaced("# Benchmarks", "text")
 
 
-def test_a_short_ledger_is_measured_as_a_year_is() -> None:
+def test_a_short_ledger_is_measured_as_a_year_is():
     """Every figure that has an aim for a year is there, and takes some time or space."""
     rows = 26 * ledger_age.ALARMS
     ((_, _, figures),) = ledger_age.run([rows], [PrivacyUnit.USER], ["sqlite"])
@@ -70,7 +66,7 @@ def test_a_short_ledger_is_measured_as_a_year_is() -> None:
     assert min(measured.values()) > 0
 
 
-def test_a_ledgers_figures_leave_those_of_others_alone() -> None:
+def test_a_ledgers_figures_leave_those_of_others_alone():
     """What is measured anew takes its own place; what was measured elsewhere stays as it was."""
     text = ledger_age.REPORT.read_text(encoding="utf-8")
     before = ledger_age.written(text, "one ledger", "Then.", [ledger_age.Figure("verify_s", 9)])
@@ -87,7 +83,7 @@ def test_a_ledgers_figures_leave_those_of_others_alone() -> None:
         ledger_age.written("# A report", "one", "Now.", now)
 
 
-def test_a_cost_is_foretold_by_a_line_or_stays(tmp_path: Path) -> None:
+def test_a_cost_is_foretold_by_a_line_or_stays(tmp_path):
     """The last of some sizes by the two before it, of two by the first; a quarter off is missed."""
     line = capacity.Growth("a", "groups", {1: 5.0, 2: 10.0, 4: 14.0, 8: 23.0})
     flat = capacity.Growth("b", "age", {1: 10.0, 10: 13.0})
@@ -99,7 +95,7 @@ def test_a_cost_is_foretold_by_a_line_or_stays(tmp_path: Path) -> None:
     assert (tmp_path / "plot.png").stat().st_size > 1_000
 
 
-def test_the_report_of_aims_says_what_is_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_of_aims_says_what_is_reached(monkeypatch):
     """Every part has its table and an aim a line, reached or missed."""
     of_readers = {"now": (300.0, 330.0), "abc": (100.0, 100.0), "aiokafka alone": (600.0, 600.0)}
     readers = {
@@ -152,10 +148,10 @@ def test_the_report_of_aims_says_what_is_reached(monkeypatch: pytest.MonkeyPatch
     assert text.count("200.00; the aim is at most 1.5: **missed**.") == len(one_budget.KINDS)
 
 
-def test_an_earlier_commit_is_lent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_earlier_commit_is_lent(tmp_path, monkeypatch):
     """Its files, as they were, in a folder that goes away."""
 
-    def git(*arguments: str) -> None:
+    def git(*arguments):
         who = ("-c", "user.name=A", "-c", "user.email=a@b.example")
         subprocess.run(["git", *who, *arguments], cwd=tmp_path, check=True)
 
@@ -170,7 +166,7 @@ def test_an_earlier_commit_is_lent(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert not folder.exists()
 
 
-def test_quantities_that_are_not_uniform_have_their_own_law() -> None:
+def test_quantities_that_are_not_uniform_have_their_own_law():
     """Exponential numbers are small, normal choices lie in the middle, all others stay uniform."""
     rng = np.random.default_rng(1)
     few, middle = overlap.Spread("values", 1 / 8), overlap.Spread("which values", 1 / 8)
@@ -189,7 +185,7 @@ def test_quantities_that_are_not_uniform_have_their_own_law() -> None:
         assert 1 <= min(numbers_drawn) <= max(numbers_drawn) <= 100
 
 
-def test_sets_of_queries_make_a_row_per_size() -> None:
+def test_sets_of_queries_make_a_row_per_size():
     """Small sets of the census are solved exactly, and every spread has its row."""
     (row,) = overlap.gains(sets=2, sizes=(25,))
     assert row[:3] == ("25", "2", "2")

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections import Counter
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -32,11 +31,8 @@ from benchmarks.papers.trials import Outcome, measure
 from benchmarks.papers.workloads import QUERIES, SUBQUERIES, Cells, Columns, round_range
 from tests.support.papers import FOLDERS, SLICE, SPANS, made_up
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def test_statistics_are_counted_as_said() -> None:
+def test_statistics_are_counted_as_said():
     """Counts, distinct counts and clipped sums agree with counting events one by one."""
     events = made_up("retail", 3_000, groups=5)
     first, _ = SPANS["retail"]
@@ -72,19 +68,19 @@ def test_statistics_are_counted_as_said() -> None:
             )
 
 
-def test_busiest_groups_come_first() -> None:
+def test_busiest_groups_come_first():
     """Groups are ranked by their totals over all windows."""
     assert busiest(np.array([[1, 5, 0], [1, 0, 9]]), 2).tolist() == [2, 1]
 
 
-def test_ranges_are_round() -> None:
+def test_ranges_are_round():
     """A range is the least of 1, 2, 5, 10, 20, ... that is no less."""
     rounds = sorted(factor * 10**power for factor in (1, 2, 5) for power in range(6))
     for largest in (0, 1, 2, 3, 5, 6, 10, 11, 366, 4_999, 5_000, 5_001):
         assert round_range(largest) == next(each for each in rounds if each >= largest)
 
 
-def test_the_law_of_two_laplaces() -> None:
+def test_the_law_of_two_laplaces():
     """The closed form equals the integral of one law over the other."""
     for a, b in ((0.5, 2.0), (1.0, 1.3), (3.0, 0.2)):
         for x in (-4.0, -0.3, 0.0, 1.0, 6.0):
@@ -103,7 +99,7 @@ def test_the_law_of_two_laplaces() -> None:
             assert two_laplace_cdf(np.array([x]), a, b)[0] == pytest.approx(value, abs=1e-6)
 
 
-def test_printed_noise_has_the_printed_laws() -> None:
+def test_printed_noise_has_the_printed_laws():
     """Every level of the chain is Laplace of its rate, up to sampling error."""
     levels = (0.1, 0.5, 2.0)
     drawn = laplace_chain(levels, 100_000, np.random.default_rng(1))
@@ -112,7 +108,7 @@ def test_printed_noise_has_the_printed_laws() -> None:
         assert np.mean(row > 1 / level) == pytest.approx(np.exp(-1) / 2, abs=0.005)
 
 
-def test_printed_levels_are_those_of_the_paper() -> None:
+def test_printed_levels_are_those_of_the_paper():
     """Epsilon rises from epsilon_1 to ln(m / (2 beta)) / u; its parts cut every interval evenly."""
     assert OriginalTslm(2.0, 0.05).epsilon == pytest.approx(np.log(10) / 2)
     plain = OriginalProgressive(1.0, 0.05, 1e-5, 4).levels
@@ -125,7 +121,7 @@ def test_printed_levels_are_those_of_the_paper() -> None:
 
 
 @pytest.mark.parametrize("parts", [0, 3])
-def test_printed_algorithms_seldom_miss(parts: int) -> None:
+def test_printed_algorithms_seldom_miss(parts):
     """At s = c + 1 they miss at most beta, and what is decided early costs less."""
     rng = np.random.default_rng(3)
     original = OriginalProgressive(1.0, 0.05, 1e-5, 4, parts)
@@ -137,7 +133,7 @@ def test_printed_algorithms_seldom_miss(parts: int) -> None:
     assert np.isin(lost, original.levels).all()
 
 
-def test_runs_are_compared_with_the_truth() -> None:
+def test_runs_are_compared_with_the_truth():
     """Rates are over positives, negatives and far negatives; a rate over nothing is no number."""
     fired = np.array([True, False, True, True, False])
     truth = np.array([True, True, False, False, False])
@@ -153,7 +149,7 @@ def test_runs_are_compared_with_the_truth() -> None:
     assert np.isnan([none.fnr, none.far_fpr]).all()
 
 
-def test_mechanisms_keep_their_promises_and_dppwlm_costs_less_than_ppwlm() -> None:
+def test_mechanisms_keep_their_promises_and_dppwlm_costs_less_than_ppwlm():
     """On made-up taxis every mechanism but NLM misses little, as in MIDE's figures."""
     query = next(query for query in QUERIES if query.name == "taxi 34")
     found = mide.by_query({"taxi": made_up("taxi")}, 20, queries=[query])
@@ -169,7 +165,7 @@ def test_mechanisms_keep_their_promises_and_dppwlm_costs_less_than_ppwlm() -> No
     assert max(each.fnr for name, each in low.items() if name != "NLM") < 0.06
 
 
-def test_tolerances_of_the_paper_s_example_cost_as_it_says() -> None:
+def test_tolerances_of_the_paper_s_example_cost_as_it_says():
     """MIDE's Example 1: beta = 0.01 at u = 80 and 40; on whole numbers both cost a little less."""
     cells = Cells(np.array([10, 150]), np.array([200, 200]), 1)
     for u, printed in ((80, 0.049), (40, 0.098)):
@@ -179,7 +175,7 @@ def test_tolerances_of_the_paper_s_example_cost_as_it_says() -> None:
         assert 0.95 * printed < cost["TSLM"] < cost["TSLM, printed"]
 
 
-def test_mechanisms_are_planned_for_their_own_beta() -> None:
+def test_mechanisms_are_planned_for_their_own_beta():
     """The printed cost is the paper's formula, and every other is lower for a larger beta."""
     betas = Fraction(1, 50), Fraction(1, 10)
     low = next(query for query in QUERIES if query.name == "taxi 34")
@@ -190,7 +186,7 @@ def test_mechanisms_are_planned_for_their_own_beta() -> None:
     assert all(loose[name].value("mean") < tight[name].value("mean") for name in mide.MECHANISMS)
 
 
-def test_conditions_are_those_of_the_sub_queries() -> None:
+def test_conditions_are_those_of_the_sub_queries():
     """The condition's truth is the formula over ``s > c``, and tolerances are parts of ranges."""
     rng = np.random.default_rng(5)
     columns = Columns(
@@ -205,7 +201,7 @@ def test_conditions_are_those_of_the_sub_queries() -> None:
     assert (aim.first_tolerances, aim.tolerances) == ((15, 30, 2), (1, 1, 1))
 
 
-def test_the_reports_are_written(tmp_path: Path) -> None:
+def test_the_reports_are_written(tmp_path):
     """Tables, text and plots come out for whatever data sets there are."""
     pytest.importorskip("matplotlib")
     data = {"taxi": made_up("taxi", 5_000), "retail": made_up("retail", 5_000)}
@@ -233,9 +229,7 @@ def test_the_reports_are_written(tmp_path: Path) -> None:
     ]
 
 
-def test_without_data_the_command_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_without_data_the_command_says_so(tmp_path, monkeypatch, capsys):
     """An empty folder, and an unknown name, are refused before anything runs."""
     for arguments, said in ((["--data", str(tmp_path)], "no data found"), (["figure9"], "unknown")):
         monkeypatch.setattr("sys.argv", ["papers", *arguments])
@@ -245,7 +239,7 @@ def test_without_data_the_command_says_so(
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_the_data_are_read(folder: Path) -> None:
+def test_the_data_are_read(folder):
     """Events per data set are those of its description; queries have cells that fire."""
     data = load(folder)
     assert set(data) <= set(LOADERS)
@@ -265,7 +259,7 @@ def test_the_data_are_read(folder: Path) -> None:
             assert (cells.statistics >= 0).all()
 
 
-def test_rides_and_readings_are_read_as_they_are_published(tmp_path: Path) -> None:
+def test_rides_and_readings_are_read_as_they_are_published(tmp_path):
     """What may not be shipped is read from files of its form: zones, times, distances, badges."""
     rides = {
         "lpep_pickup_datetime": ["2022-01-01T07:30:00", "2022-01-02T23:59:59", "2022-01-03"],

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -13,11 +12,8 @@ from benchmarks.papers.probe import study as probe
 from benchmarks.papers.workloads import SUBQUERIES
 from tests.support.papers import made_up
 
-if TYPE_CHECKING:
-    from pathlib import Path
 
-
-def test_a_centred_sum_is_positive_where_the_average_is_above() -> None:
+def test_a_centred_sum_is_positive_where_the_average_is_above():
     """Every cell agrees with averaging its clipped values one by one; empty ones do not ring."""
     events = made_up("retail", 4_000, groups=6)
     found = study.averages_of("retail", events)
@@ -43,13 +39,13 @@ def test_a_centred_sum_is_positive_where_the_average_is_above() -> None:
     assert seen > 10
 
 
-def test_an_average_of_one_event_is_beyond_every_budget() -> None:
+def test_an_average_of_one_event_is_beyond_every_budget():
     """ln(10) by the share that the tolerance is of the range: 19.2 at 12%."""
     assert study.one_event_epsilon(probe.NAIVE_PERCENT) == pytest.approx(19.188, abs=1e-3)
     assert study.one_event_epsilon(probe.FIRST_PERCENT) > probe.EPSILON_MAX
 
 
-def test_taxis_are_made_many() -> None:
+def test_taxis_are_made_many():
     """The third scene has the cells of the second one, with so many times the events."""
     found = study.scenes({"taxi": made_up("taxi", 2_000)})
     few, many = found["taxi"], found[f"taxi, {study.TIMES} times"]
@@ -58,7 +54,7 @@ def test_taxis_are_made_many() -> None:
     assert ratio == pytest.approx(study.TIMES, rel=0.05)
 
 
-def test_the_report_on_averages_is_written(tmp_path: Path) -> None:
+def test_the_report_on_averages_is_written(tmp_path):
     """Tables, text and the plot come out, mechanisms in all of them."""
     pytest.importorskip("matplotlib")
     data = {"retail": made_up("retail", 6_000, groups=4)}

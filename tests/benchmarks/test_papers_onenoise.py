@@ -12,7 +12,7 @@ from operators.registry import price
 from tests.support.formulas import condition
 
 
-def test_conditions_go_the_whole_way() -> None:
+def test_conditions_go_the_whole_way():
     """Prices are the operators' own, and what the ledger has is within them."""
     found = study.measured(rooms=1, sizes=(2,))
     rate = Fraction(1, 20)

@@ -6,7 +6,6 @@ What the figures show is not a matter for tests; that they measure what they say
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,16 +15,13 @@ from benchmarks.papers.pqd import report as pqd_report
 from benchmarks.papers.pqd import study as pqd
 from benchmarks.papers.pqd import synthetic as pqd_synthetic
 from benchmarks.papers.pqd import words as pqd_words
-from benchmarks.papers.pqd.data import AGES, CATEGORIES, CLIPS, QUERIES, Query, Table
+from benchmarks.papers.pqd.data import AGES, CATEGORIES, CLIPS, QUERIES, Table
 from benchmarks.papers.pqd.originals import Band, Truncated, median_law, race, sparse
 from benchmarks.papers.pqd.study import EPSILON, PRINTED, SHARES, Case, Draws
 from benchmarks.papers.pqd.synthetic import TREE, synthetic
 from operators.deciders import planned
 from operators.noise.source import KeyedNoise
 from tests.support.papers import FOLDERS, SLICE
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 NAMES = {
     "sex": ("Female", "Male"),
@@ -49,7 +45,7 @@ def made_up(rows: int = 4_000, seed: int = 7) -> Table:
     return Table(NAMES, columns)
 
 
-def test_queries_are_answered_as_said() -> None:
+def test_queries_are_answered_as_said():
     """Counts, sums and medians agree with going through the rows one by one."""
     table = made_up(300)
     for query in QUERIES:
@@ -69,7 +65,7 @@ def test_queries_are_answered_as_said() -> None:
             assert query.answer(table) == sorted(found)[rank - 1]
 
 
-def test_the_copy_keeps_the_marginals_it_measured() -> None:
+def test_the_copy_keeps_the_marginals_it_measured():
     """With hardly any noise every measured pair is as in the rows, up to sampling error."""
     table = made_up(20_000)
     copy = synthetic(table, KeyedNoise(b"a"), 1, epsilon=Fraction(1000))
@@ -91,7 +87,7 @@ def test_the_copy_keeps_the_marginals_it_measured() -> None:
     assert all(copy.columns[name].max() <= clip for name, clip in CLIPS.items())
 
 
-def test_marginals_are_projected() -> None:
+def test_marginals_are_projected():
     """The projection keeps the total, has no negative cell, and is nearest by brute force."""
     rng = np.random.default_rng(4)
     for _ in range(50):
@@ -105,7 +101,7 @@ def test_marginals_are_projected() -> None:
 
 
 @pytest.mark.parametrize("query", QUERIES, ids=lambda query: query.name)
-def test_copies_of_rows_multiply_what_deciders_read(query: Query) -> None:
+def test_copies_of_rows_multiply_what_deciders_read(query):
     """Statistics of every row several times are those of a table that has the rows so often."""
     table = made_up(400)
     if not query.values(table).size:
@@ -121,7 +117,7 @@ def test_copies_of_rows_multiply_what_deciders_read(query: Query) -> None:
 
 
 @pytest.mark.parametrize("name", ["c1", "s1", "m1"])
-def test_errors_have_the_laws_they_are_compared_with(name: str) -> None:
+def test_errors_have_the_laws_they_are_compared_with(name):
     """Over many runs every decider is wrong as often as its exact law says."""
     table = made_up(300)
     query = next(query for query in QUERIES if query.name == name)
@@ -140,7 +136,7 @@ def test_errors_have_the_laws_they_are_compared_with(name: str) -> None:
     assert compared >= 10
 
 
-def test_truncations_are_those_of_the_paper() -> None:
+def test_truncations_are_those_of_the_paper():
     """Caps are the powers of two up to the bound; rows above one are left out, not capped."""
     read = Truncated.of(np.array([1, 2, 3, 5, 100]), 100, 2)
     assert read.levels.tolist() == [2, 4, 8, 16, 32, 64, 128]
@@ -149,7 +145,7 @@ def test_truncations_are_those_of_the_paper() -> None:
     assert read.rows == 10
 
 
-def test_printed_deciders_are_right_without_noise() -> None:
+def test_printed_deciders_are_right_without_noise():
     """With a huge budget R2T and SVT decide as the exact sum does, on either side of the band."""
     rng = np.random.default_rng(5)
     read = Truncated.of(np.full(1_000, 60), 64, 1)
@@ -160,7 +156,7 @@ def test_printed_deciders_are_right_without_noise() -> None:
             assert (found == within).all()
 
 
-def test_the_printed_median_is_proposition_c1() -> None:
+def test_the_printed_median_is_proposition_c1():
     """The law is that of weights exp(epsilon u / 2) over the domain, and its score is the paper's.
 
     The successor of a value that all rows share has rank n, as far from n / 2 as the value itself.
@@ -174,7 +170,7 @@ def test_the_printed_median_is_proposition_c1() -> None:
     assert median_law(np.full(5, 3), 1, range(3, 5), Band(4, 1, 0.5)) == pytest.approx(0.5)
 
 
-def test_the_report_is_written(tmp_path: Path) -> None:
+def test_the_report_is_written(tmp_path):
     """Tables, text and plots come out, whatever the rows."""
     pytest.importorskip("matplotlib")
     table = made_up(2_000)
@@ -190,7 +186,7 @@ def test_the_report_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_adult_is_read(folder: Path) -> None:
+def test_adult_is_read(folder):
     """Rows and answers are those of the data set's description."""
     table = pqd_data.load(folder)
     assert table.rows == (2_713 if folder == SLICE else 32_561)

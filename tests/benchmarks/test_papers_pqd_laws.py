@@ -44,7 +44,7 @@ def off(chance: float, drawn: NDArray[np.bool_]) -> float:
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 4), Fraction(1), Fraction(4)])
 @pytest.mark.parametrize("name", ["svt", "r2t"])
-def test_sums_have_their_laws(name: str, epsilon: Fraction) -> None:
+def test_sums_have_their_laws(name, epsilon):
     """Draws of the library's deciders of sums agree with the probabilities that are computed."""
     answer = sums(0).answer
     for away in (0, 150, 900):
@@ -60,10 +60,10 @@ def test_sums_have_their_laws(name: str, epsilon: Fraction) -> None:
         assert off(chance, drawn) < FIVE_ERRORS
 
 
-def test_a_threshold_of_its_own_for_either_pass_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_threshold_of_its_own_for_either_pass_is_caught(monkeypatch):
     """Were the noisy threshold drawn twice, svt would have another law, and draws tell."""
 
-    def apart(bound: Vector, over: Vector, above: Vector, masses: Vector) -> float:
+    def apart(bound, over, above, masses):
         return float(bound @ ((over @ masses) * (1 - above @ masses)))
 
     case = sums(sums(0).answer - 1_250)
@@ -79,14 +79,14 @@ def test_a_threshold_of_its_own_for_either_pass_is_caught(monkeypatch: pytest.Mo
 @pytest.mark.parametrize(
     ("share", "rows"), [(Fraction(1, 2), (9, 3, 4)), (Fraction(9, 10), (20, 17, 1))]
 )
-def test_hist_is_its_enumeration(share: Fraction, rows: tuple[int, int, int]) -> None:
+def test_hist_is_its_enumeration(share, rows):
     """The law of hist is the sum over its three noises, one by one; a wrong end is told apart."""
     decider = planned("hist", Quantile(share, range(20)), Fraction(6), 2)
     total, low, high = rows
     noise, masses = np.arange(-9, 10), np.tanh(1.5) * np.exp(-3.0 * np.abs(np.arange(-9, 10)))
     a, b = share.numerator, share.denominator
 
-    def enumerated(high_end: int) -> float:
+    def enumerated(high_end):
         chance = 0.0
         for z, mass in zip(noise, masses, strict=True):
             below = masses[b * (low + noise) < a * (total + z)].sum()

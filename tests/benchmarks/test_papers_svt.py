@@ -21,7 +21,6 @@ from benchmarks.papers.svt.data import load, scores_of
 from benchmarks.papers.svt.methods import (
     BEST,
     NAMES,
-    Law,
     Method,
     gaussian_scale,
     methods,
@@ -37,8 +36,6 @@ from operators.svt import Exponential, Laplace, ask, open_run, svt_correction
 from tests.support.papers import FOLDERS, SLICE
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from numpy.typing import NDArray
 
 SMALL = scores_of([14, 12, 11, 9, 9, 6, 3, 0], 3, None, 10)
@@ -83,7 +80,7 @@ def apart(one: NDArray[np.float64], other: NDArray[np.float64]) -> float:
 
 
 @pytest.mark.parametrize(("cap", "laplace"), [(1, False), (5, False), (5, True)])
-def test_first_rings_have_the_law_of_asking(cap: int, laplace: bool) -> None:
+def test_first_rings_have_the_law_of_asking(cap, laplace):
     """Drawing when items first ring selects as the library does; another correction shows."""
     asked, method = asked_library(cap, laplace=laplace)
     assert cap in CAPS
@@ -92,7 +89,7 @@ def test_first_rings_have_the_law_of_asking(cap: int, laplace: bool) -> None:
     assert apart(drawn_twin(broken, cap), asked) > FAR
 
 
-def test_runs_end_with_the_last_positive() -> None:
+def test_runs_end_with_the_last_positive():
     """Items that would ring come out by traversal, in random order within one, and at most c."""
     rng = np.random.default_rng(2)
     first = np.array([2.0, np.inf, 1.0, 2.0, 7.0, 5_000.0])
@@ -102,7 +99,7 @@ def test_runs_end_with_the_last_positive() -> None:
     assert selected(np.full(3, np.inf), 2, rng).size == 0
 
 
-def test_sure_and_impossible_items() -> None:
+def test_sure_and_impossible_items():
     """Without noise to speak of, all positives and nothing else ring in the first traversal."""
     rng = np.random.default_rng(3)
     quiet = Method("exp", 1e-3, "lap", 1e-3)
@@ -115,7 +112,7 @@ def test_sure_and_impossible_items() -> None:
     assert (best_possible(SMALL, 1e-9, 5, rng) == 1).all()
 
 
-def test_scores_are_those_of_the_definitions() -> None:
+def test_scores_are_those_of_the_definitions():
     """NCR weighs the top item most, and what lies below the threshold is worth nothing."""
     rng = np.random.default_rng(4)
     never = run(SMALL, Method("exp", 1e-3, "lap", 1e-3, correction=100), 3, rng)
@@ -127,7 +124,7 @@ def test_scores_are_those_of_the_definitions() -> None:
     assert flooded == pytest.approx(5 / 6)
 
 
-def test_more_traversals_find_no_less() -> None:
+def test_more_traversals_find_no_less():
     """A positive stays one, whatever the cap."""
     rng = np.random.default_rng(5)
     for method in methods(SMALL, 1.0).values():
@@ -136,7 +133,7 @@ def test_more_traversals_find_no_less() -> None:
 
 @pytest.mark.parametrize("law", ["exp", "lap", "gum", "gau"])
 @pytest.mark.parametrize("scale", [0.4, 3.0, 250.0])
-def test_tails_are_those_of_the_laws(law: Law, scale: float) -> None:
+def test_tails_are_those_of_the_laws(law, scale):
     """P[v >= x] is the sum or the integral of the law."""
     at = np.array([-900.0, -3.0, -1.0, 0.0, 1.0, 2.0, 40.0])
     grid = np.arange(-20_000, 20_001)
@@ -154,7 +151,7 @@ def test_tails_are_those_of_the_laws(law: Law, scale: float) -> None:
     assert tail(law, scale, at) == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-def test_methods_differ_as_table_3_says() -> None:
+def test_methods_differ_as_table_3_says():
     """Noises and corrections are the table's, ours the library's plan, in every data set."""
     for scores in load(None).values():
         made = methods(scores, 1.0)
@@ -180,7 +177,7 @@ def test_methods_differ_as_table_3_says() -> None:
         assert rdp_share(*spent) == pytest.approx(1 / renyi.query_scale)
 
 
-def test_renyi_accounting_gives_back_its_epsilon() -> None:
+def test_renyi_accounting_gives_back_its_epsilon():
     """The scales found cost their epsilon; c uses cost less than c times one."""
     from dp_accounting import GaussianDpEvent, rdp  # noqa: PLC0415  # slow to import
 
@@ -197,7 +194,7 @@ def test_renyi_accounting_gives_back_its_epsilon() -> None:
     assert rdp.compute_epsilon(orders, spent, 1e-5)[0] == pytest.approx(0.9, rel=0.01)
 
 
-def test_table_5_is_inverted() -> None:
+def test_table_5_is_inverted():
     """The means are the paper's but for its first; the k of an optimal correction is found."""
     for epsilon, printed in PRINTED_MEAN.items():
         scale, threshold = table_5(epsilon, "lap", 1)
@@ -206,7 +203,7 @@ def test_table_5_is_inverted() -> None:
         assert needed_negatives(r, scale, threshold) == pytest.approx(200, rel=1e-9)
 
 
-def test_duels_are_won_beyond_sampling_error() -> None:
+def test_duels_are_won_beyond_sampling_error():
     """A case is won or lost by more than two standard errors; a tie is neither."""
     won, lost, tied = (Duel("zipf", 1.0, "SVT-Lap", ours, 0.5, 0.04) for ours in (0.6, 0.4, 0.5))
     assert (won.ahead, won.behind) == (True, False)
@@ -221,7 +218,7 @@ def test_duels_are_won_beyond_sampling_error() -> None:
     assert mean.theirs == pytest.approx(every["SVT-Lap"][:, at].mean())
 
 
-def test_made_data_are_the_papers() -> None:
+def test_made_data_are_the_papers():
     """Binary and Zipf have 50 positives of 10,000 items at the printed thresholds."""
     made = load(None)
     assert set(made) == {"binary", "zipf"}
@@ -232,7 +229,7 @@ def test_made_data_are_the_papers() -> None:
     assert made["zipf"].scores[[0, 49, 50]].tolist() == [10_000, 200, 196]
 
 
-def test_thresholds_lie_in_the_middle() -> None:
+def test_thresholds_lie_in_the_middle():
     """Between item c and the next, rounded up; c items reach it unless two are equal."""
     assert scores_of([1, 9, 4, 7], 2, 10).threshold == 6
     assert scores_of([9, 7, 7, 1], 2, 10).threshold == 7
@@ -240,7 +237,7 @@ def test_thresholds_lie_in_the_middle() -> None:
     assert scores_of([3, 1], 1, 8).delta == 1 / 8
 
 
-def test_supports_are_counted(tmp_path: Path) -> None:
+def test_supports_are_counted(tmp_path):
     """An item of a basket counts once, however often it is in it."""
     pa = pytest.importorskip("pyarrow")
     lines = [" ".join(map(str, range(each))) + " 0" for each in range(1, 61)]
@@ -251,7 +248,7 @@ def test_supports_are_counted(tmp_path: Path) -> None:
     assert (baskets.records, baskets.threshold) == (60, 11)
 
 
-def test_the_report_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_report_is_written(tmp_path, monkeypatch):
     """Tables, words and plots come out, with the cases that are lost."""
     pytest.importorskip("matplotlib")
     monkeypatch.setattr(theory, "_POINTS", 3)
@@ -267,7 +264,7 @@ def test_the_report_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
-def test_the_data_are_read(folder: Path) -> None:
+def test_the_data_are_read(folder):
     """Items and records are those of the descriptions."""
     sizes = {"adult": (123, 32_561), "baskets": (870, 100_000), "retail": (4_070, 25_900)}
     if folder == SLICE:

@@ -39,9 +39,7 @@ def added_up(pair: Pair, r: float, negatives: int, tolerance: float) -> float:
 
 @pytest.mark.parametrize("name", PAIRS)
 @pytest.mark.parametrize(("r", "negatives", "alpha"), [(0.0, 1, 0.0), (7.0, 20, 3.0), (-4.0, 3, 9)])
-def test_success_is_the_sum_over_the_threshold(
-    name: str, r: float, negatives: int, alpha: float
-) -> None:
+def test_success_is_the_sum_over_the_threshold(name, r, negatives, alpha):
     """Both probabilities are those of a lattice; to let questions have their own rho shows."""
     pair = PAIRS[name]
     together = pair.together(r, negatives, alpha)
@@ -52,14 +50,14 @@ def test_success_is_the_sum_over_the_threshold(
     assert apart != pytest.approx(together, rel=1e-4)
 
 
-def test_a_comparison_has_its_closed_form() -> None:
+def test_a_comparison_has_its_closed_form():
     """A normal less a normal is normal."""
     at, normal = 3.0, stats.norm(scale=math.hypot(5, 2))
     assert PAIRS["gau"].below(at) == pytest.approx(normal.cdf(at), abs=1e-12)
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_variances_and_means_are_those_of_the_laws(name: str) -> None:
+def test_variances_and_means_are_those_of_the_laws(name):
     """They are integrals of the tails, E[X] and E[X^2]."""
     pair = PAIRS[name]
     x = np.linspace(0, 60 * pair.query.scale, 2_000_001)
@@ -75,7 +73,7 @@ def test_variances_and_means_are_those_of_the_laws(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PAIRS)
-def test_no_noise_is_more_successful_without_a_tolerance(name: str) -> None:
+def test_no_noise_is_more_successful_without_a_tolerance(name):
     """The peak of Equation 8 at alpha = 0 is k^k / (k + 1)^(k + 1), for every noise and scale."""
     pair = PAIRS[name]
     best = pair.best(lambda r: pair.apart(r, 20))
@@ -87,14 +85,14 @@ def test_no_noise_is_more_successful_without_a_tolerance(name: str) -> None:
         assert best == pytest.approx(svt_correction(pair.query, pair.threshold, 20), rel=1e-4)
 
 
-def test_a_larger_tolerance_can_raise_the_correction() -> None:
+def test_a_larger_tolerance_can_raise_the_correction():
     """The paper's second takeaway of Figure 5 does not hold for every step."""
     pair = pairs(1, 0.1, halved=True)["SVT-Exp"]
     rs = [svt_correction(pair.query, pair.threshold, 10, a) for a in (0, 50, 100)]
     assert rs[1] < rs[2] < rs[0]
 
 
-def test_noises_are_those_of_algorithm_2() -> None:
+def test_noises_are_those_of_algorithm_2():
     """Scales are 2c / epsilon_2 and 1 / epsilon_1; exponential noise varies least."""
     every = pairs(50, 2.0)
     assert list(every) == ["SVT-Exp", "SVT-Lap", "SVT-Gum", "SVT-Gau"]

@@ -168,7 +168,7 @@ def worst_walk(
             return (seen < -shift) + side.drop * (seen == -shift)
         return np.where(seen < -shift, 1.0, np.where(seen < side.saved[to], onward, 0.0))
 
-    onwards: dict[int, list[Floats]] = {start: [np.zeros(lattice.size)] for start in starts}
+    onwards = {start: [np.zeros(lattice.size)] for start in starts}
     for at in reversed(range(count - 1)):
         best = {start: np.zeros(lattice.size) for start in starts}
         for to in range(at + 1, count):
@@ -196,7 +196,7 @@ def ever_passed(side: Side) -> list[float]:
     lattice = lattice_of(side)
     apart = lattice[None, :] - lattice[:, None]
     law = laplace(side.levels[-1], lattice)
-    passed: list[float] = []
+    passed = []
     for at in reversed(range(len(side.levels))):
         if passed:
             coarse, fine = side.levels[at], side.levels[at + 1]

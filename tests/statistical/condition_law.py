@@ -74,7 +74,7 @@ class Case:
     @property
     def data(self) -> Ints:
         """Every way to fill the statistics, shape (statistics, n), of groups (.., n, members)."""
-        values = np.arange(self.low, self.high + 1, dtype=np.int64)
+        values = np.arange(self.low, self.high + 1)
         grids = np.meshgrid(*[values] * len(self.shape), indexing="ij")
         rows, members = self.condition.statistics, self.condition.members
         flat = np.array([grid.ravel() for grid in grids]).reshape(rows, members, -1)
@@ -259,7 +259,6 @@ def chances(case: Case, mechanism: str, aim: Aim, make: Maker = create) -> Float
     else:
         first = back = slice(None)
     found = operator.chances(0, data[:, first])
-    assert found is not None
     return np.asarray(found[back].reshape(case.shape))
 
 

@@ -45,8 +45,8 @@ class Scripted(NoiseSource):
         super().__init__()
         self.reach = reach
         self.fixed = fixed or {}
-        self.axes: list[tuple[Ints, Floats]] = []
-        self.columns: list[Ints] = []
+        self.axes = []
+        self.columns = []
         self.call = 0
 
     def discrete_laplace(self, t: Fraction, n: int) -> Ints:

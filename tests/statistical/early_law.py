@@ -58,7 +58,7 @@ def law(run: Run, path: Path) -> Mapping[Hashable, float]:
     weights = -math.expm1(-run.open_eps) * np.exp(-run.open_eps * AT)
     if run.twin == "again":
         return _again(run, path, weights)
-    found: dict[Hashable, float] = {}
+    found = {}
     quiet = weights
     for look, step in enumerate(path):
         rings = _rings(run, step)
@@ -77,7 +77,7 @@ def law(run: Run, path: Path) -> Mapping[Hashable, float]:
 
 
 def _again(run: Run, path: Path, weights: Floats) -> Mapping[Hashable, float]:
-    states: dict[tuple[bool, ...], Floats] = {(): weights}
+    states = {(): weights}
     for step in path:
         rings = _rings(run, step)
         states = {
@@ -89,8 +89,7 @@ def _again(run: Run, path: Path, weights: Floats) -> Mapping[Hashable, float]:
 
 
 def _rings(run: Run, step: int) -> Floats:
-    rings: Floats = np.exp(-run.alarm_eps * np.maximum(AT + run.correction - step, 0))
-    return rings
+    return np.exp(-run.alarm_eps * np.maximum(AT + run.correction - step, 0))
 
 
 def worst_loss(ours: Mapping[Hashable, float], theirs: Mapping[Hashable, float]) -> float:

@@ -67,7 +67,7 @@ def loss_violations(
         two directions).
     """
     levels, at = np.unique(law(statistics), return_inverse=True)
-    pairs: set[int] = set()
+    pairs = set()
     for apart in range(1, sensitivity + 1):
         codes = at[:-apart].astype(np.int64) * levels.size + at[apart:]
         pairs.update(np.unique(codes).tolist())
@@ -117,7 +117,7 @@ def laplace_masses(t: Fraction, reach: int) -> Floats:
 def geometric_masses(t: Fraction, reach: int) -> Floats:
     """Return P[k] of the geometric for k = 0..reach, the tail folded into the end."""
     sizes = np.arange(reach + 1)
-    masses: Floats = -math.expm1(-float(t)) * np.exp(-float(t) * sizes)
+    masses = -math.expm1(-float(t)) * np.exp(-float(t) * sizes)
     masses[-1] = math.exp(-float(t) * reach)
     return masses
 
@@ -154,7 +154,7 @@ class GivenNoise(NoiseSource):
         """Keep the values, in the order of draws."""
         super().__init__()
         self.values = np.concatenate(drawn)
-        self.rates: list[Fraction] = []
+        self.rates = []
 
     def discrete_laplace(self, t: Fraction, n: int) -> Ints:
         """Return the next ``n`` values."""

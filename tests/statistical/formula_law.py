@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from itertools import product
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING
 from unittest.mock import patch
 
 import numpy as np
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
 
     from operators.conditions.condition import Aim
     from operators.formulas.treewalk import Scale
-    from operators.noise.gradual import GradualNoise
     from operators.noise.source import NoiseSource
     from operators.single.batched import Decisions
     from tests.statistical.enumeration import Bools, Floats, Ints, Words
@@ -122,7 +121,7 @@ class Classes:
         """Return the joint law of the classes of all levels (raveled), the channel being ``at``."""
         eyes = [np.eye(size)[of] for size, of in zip(self.sizes, self.of, strict=True)]
         if self.fresh:
-            joint: Floats = np.ones(1)
+            joint = np.ones(1)
             for rate, eye in zip(self.rates, eyes, strict=True):
                 joint = np.multiply.outer(joint, laplace(rate, self.lattice - at) @ eye).ravel()
             return joint
@@ -304,7 +303,7 @@ class FormulaLaw:
                 for each, drop in zip(scale.rungs, drops, strict=True)
             )
             share = replace(scale.share, channel=channel, readings=readings)
-            prepared = cast("GradualNoise", Prepared(chain))
+            prepared = Prepared(chain)
             scales.append(replace(scale, share=share, rungs=rungs, chain=prepared))
         return replace(self.operator, condition=condition, scales=tuple(scales))
 
@@ -315,10 +314,10 @@ def _driven(
     thresholds: Mapping[str, tuple[int, int]],
 ) -> tuple[Bools, Floats, Ints]:
     """Decide with every channel's step count at 0, so that the chains are the noisy values."""
-    kind: Any = ScheduledEnt if isinstance(operator, ProbeEnt) else ScheduledProbe
+    kind = ScheduledEnt if isinstance(operator, ProbeEnt) else ScheduledProbe
     kind.schedule = schedule
     fields = {name: getattr(operator, name) for name in operator.__dataclass_fields__}
-    walks: list[Walks] = []
+    walks = []
     original = Walks.decisions
 
     def kept(walk: Walks) -> Decisions:
@@ -332,7 +331,7 @@ def _driven(
         statistics[statistic] = threshold
     with patch.object(Walks, "decisions", kept):  # the walk itself is never returned
         decision = kind(**fields).decide(statistics, SureCoins())
-    units = cast("Any", decision.cost).as_array() / UNITS_PER_EPSILON
+    units = decision.cost.as_array() / UNITS_PER_EPSILON
     return decision.fired, units, walks[0]._stopped[:, 0].astype(np.int64)
 
 

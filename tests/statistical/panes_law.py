@@ -71,7 +71,7 @@ def decided(
     assert noise.rates == [panes.rate]
     fired = [panes.decide(each.question, noisy[list(each.panes)]) for each in windows]
     weights = np.abs(values - statistics).sum(axis=0).tolist()
-    seen: dict[Hashable, dict[int, int]] = defaultdict(lambda: defaultdict(int))
+    seen = defaultdict(lambda: defaultdict(int))
     for at, outcome in enumerate(zip(*(each.tolist() for each in fired), strict=True)):
         key = (outcome, tuple(noisy[:, at].tolist())) if released else outcome
         seen[key][weights[at]] += 1
@@ -91,7 +91,7 @@ def worst_ratio(one: Law, other: Law) -> Fraction | None:
 
 def law_of(draws: Iterator[tuple[Fraction, Hashable]]) -> Law:
     """Add up the probabilities of outcomes."""
-    found: dict[Hashable, Fraction] = defaultdict(Fraction)
+    found = defaultdict(Fraction)
     for probability, outcome in draws:
         found[outcome] += probability
     return found

@@ -90,7 +90,7 @@ def law(rules: Rules, steps: Steps, orders: tuple[Steps, ...] = ()) -> dict[Answ
     """
     natural = tuple(range(len(steps)))
     weights = threshold_law(rules)
-    found: dict[Answers, float] = defaultdict(float)
+    found = defaultdict(float)
 
     def begin(turn: int, left: int, said: Answers, mass: Floats) -> None:
         rang = {cell for cell, answer in said if answer}
@@ -141,8 +141,7 @@ def ring_law(rules: Rules, step: int) -> Floats:
     needed = AT - step
     if not rules.query_noise:
         return np.asarray(needed <= 0, dtype=np.float64)
-    rings: Floats = np.exp(-rules.alarm_eps * rules.scale * np.maximum(needed, 0))
-    return rings
+    return np.exp(-rules.alarm_eps * rules.scale * np.maximum(needed, 0))
 
 
 def alarms_of(rules: Rules, step: int) -> list[tuple[Answers, Floats]]:
@@ -150,7 +149,7 @@ def alarms_of(rules: Rules, step: int) -> list[tuple[Answers, Floats]]:
     if not rules.released:
         return [((), ring_law(rules, step))]
     rate, needed = rules.alarm_eps * rules.scale, AT - step
-    parts: list[tuple[Answers, Floats]] = []
+    parts = []
     for number in range(-2, 8):
         drawn = number + needed if rules.released == "gap" else np.full_like(AT, number - step)
         fits = (drawn >= 0) & (drawn >= needed)

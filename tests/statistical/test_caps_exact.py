@@ -56,11 +56,11 @@ class Pipeline:
 
     def transcripts(self) -> dict[Transcript, list[tuple[str, int, int]]]:
         """Return every transcript with the windows decided in it: alarm, window, price."""
-        found: dict[Transcript, list[tuple[str, int, int]]] = {}
+        found = {}
         for answers in product((0, 1), repeat=WINDOWS * len(ALARMS)):
             judge = UserFilter(self.wall, {}, {})
-            seen: list[int | None] = []
-            decided: list[tuple[str, int, int]] = []
+            seen = []
+            decided = []
             order = ((alarm, window) for window in range(WINDOWS) for alarm in ALARMS)
             for answer, (alarm, window) in zip(answers, order, strict=True):
                 units, cap = self.price(window, tuple(seen)), PeriodCap(self.most, alarm, "f")
@@ -126,13 +126,13 @@ RIGHT = Pipeline(6, 2, dearer_after_alarms, first_of)
 
 
 @pytest.mark.parametrize(("wall", "most"), [(3, 1), (6, 2), (9, 3)])
-def test_nobody_loses_more_than_the_wall(wall: int, most: int) -> None:
+def test_nobody_loses_more_than_the_wall(wall, most):
     """For every transcript, everybody's windows and every adaptive price."""
     pipeline = Pipeline(wall, most, dearer_after_alarms, first_of)
     assert pipeline.worst() <= 2**wall
 
 
-def test_the_wall_is_reached_and_later_windows_are_free() -> None:
+def test_the_wall_is_reached_and_later_windows_are_free():
     """The charge is exact: somebody loses all of it, and windows beyond the cap cost no more."""
     pipeline = Pipeline(4, 2, lambda _window, _seen: 1, first_of)
     assert pipeline.worst() == 2**4
@@ -155,8 +155,8 @@ def never_counted(windows: Sequence[int], most: int) -> set[int]:
 
 @pytest.mark.parametrize("counted", [counts_anew, never_counted])
 def test_broken_counting_passes_the_wall(
-    counted: Callable[[Sequence[int], int], set[int]],
-) -> None:
+    counted,
+):
     """Where more windows count than the filter charges for, somebody loses more."""
     assert Pipeline(6, 2, dearer_after_alarms, counted).worst() > 2**6
 
@@ -166,7 +166,7 @@ class ChargesTheFirst(UserFilter):
 
     def __init__(self, *given: object) -> None:
         super().__init__(*given)  # type: ignore[arg-type]  # as the filter is made above
-        self.several: dict[str, int] = {}
+        self.several = {}
 
     def answer(self, charge: Charge, shape: object) -> Answer:
         """Let a window pass for nothing once so many were held."""
@@ -180,7 +180,7 @@ class ChargesTheFirst(UserFilter):
         super().hold(standing)
 
 
-def test_charging_the_first_windows_passes_the_wall(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_charging_the_first_windows_passes_the_wall(monkeypatch):
     """A person may have nothing in the first windows, and count in the dear ones at the end."""
     monkeypatch.setattr("tests.statistical.test_caps_exact.UserFilter", ChargesTheFirst)
     assert RIGHT.worst() > 2**RIGHT.wall

@@ -1,7 +1,6 @@
 """Effectiveness thresholds against exact errors, and against what DP-PQD prints."""
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -22,7 +21,7 @@ from operators.deciders import (
 from tests.statistical.deciders_law import enumerated, sums
 
 
-def test_lm_errs_as_its_proposition_says() -> None:
+def test_lm_errs_as_its_proposition_says():
     """DP-PQD 4.2, with the integer noise's factor inside the band and as a bound outside it."""
     for epsilon in (Fraction(1, 10), Fraction(1)):
         band = LaplaceBand.planned(Count(), epsilon, 5)
@@ -41,11 +40,9 @@ def test_lm_errs_as_its_proposition_says() -> None:
 @pytest.mark.parametrize("kind", [Count(), Sum(0, 6)], ids=str)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1)])
 @pytest.mark.parametrize("delta", [Fraction(1, 20), Fraction(1, 100)])
-def test_effectiveness_thresholds_are_least(
-    kind: Count | Sum, epsilon: Fraction, delta: Fraction
-) -> None:
+def test_effectiveness_thresholds_are_least(kind, epsilon, delta):
     """At the threshold both errors of Definition 3.4 are at most delta; one less breaks one."""
-    makers: dict[str, Callable[[int], LaplaceBand | ExponentialBand | TightBand]] = {
+    makers = {
         "lm": lambda tau: LaplaceBand.planned(kind, epsilon, tau),
         "em": lambda tau: ExponentialBand.planned(kind, epsilon, tau),
         "tight": lambda tau: TightBand.planned(kind, epsilon, tau),
@@ -53,9 +50,7 @@ def test_effectiveness_thresholds_are_least(
     for name, make in makers.items():
         least = tau_min(name, kind, epsilon, delta)
 
-        def errors(
-            tau: int, make: Callable[[int], LaplaceBand | ExponentialBand | TightBand] = make
-        ) -> float:
+        def errors(tau, make=make):
             band = make(tau)
             return max(band.error(0), band.error(2 * tau), band.error(2 * tau + 1))
 
@@ -70,7 +65,7 @@ def test_effectiveness_thresholds_are_least(
     assert makers["lm"](printed).error(0) > float(delta)  # as printed, they do not hold
 
 
-def test_the_printed_examples_are_short() -> None:
+def test_the_printed_examples_are_short():
     """DP-PQD's Examples 5.3 and 5.6: what it prints gives its figures; lm needs 30% more."""
     kind, epsilon, delta, largest = Sum(0, 2_000_000), Fraction(1, 10), Fraction(1, 20), 9_000
     printed = laplace_threshold(epsilon, delta, kind.sensitivity, printed=True)
@@ -82,7 +77,7 @@ def test_the_printed_examples_are_short() -> None:
 
 
 @pytest.mark.parametrize("delta", [Fraction(1, n) for n in (5, 10, 20, 100)], ids=str)
-def test_r2t_keeps_its_proposition(delta: Fraction) -> None:
+def test_r2t_keeps_its_proposition(delta):
     """DP-PQD 5.5: at its threshold for the largest value present both errors are below delta.
 
     The race that is planned is the one that was chosen by that threshold.

@@ -1,7 +1,6 @@
 """What deciders draw: laws written down from their definitions, and frequencies that meet them."""
 
 import math
-from collections.abc import Callable
 from fractions import Fraction
 from itertools import product
 
@@ -11,7 +10,6 @@ import pytest
 from operators.deciders import (
     AverageLaplaceBand,
     Count,
-    Decider,
     ExponentialBand,
     ExponentialQuantileBand,
     HistogramBand,
@@ -35,7 +33,7 @@ from tests.statistical.deciders_law import (
     sums,
     svt_law,
 )
-from tests.statistical.enumeration import Words, bernoulli_chi_square
+from tests.statistical.enumeration import bernoulli_chi_square
 from tests.statistical.test_deciders_losses_exact import BANDS, MEANS, MEDIAN
 
 DRAWS = 20_000
@@ -61,7 +59,7 @@ def em_quantile_law(band: ExponentialQuantileBand, data: Data, reference: int) -
 
 
 RNG = np.random.default_rng(5)
-DRAWN: dict[str, tuple[Decider, list[Data], int, Callable[..., float]]] = {
+DRAWN = {
     "em": (
         ExponentialBand.planned(Count(), Fraction(1, 3), 6),
         [(1,) * count for count in range(40)],
@@ -86,7 +84,7 @@ DRAWN: dict[str, tuple[Decider, list[Data], int, Callable[..., float]]] = {
 
 
 @pytest.mark.parametrize("name", DRAWN)
-def test_frequencies_follow_the_law(name: str) -> None:
+def test_frequencies_follow_the_law(name):
     """Drawn in every cell; laws three per cent or one cell off are refused."""
     band, cells, reference, law = DRAWN[name]
     laws = np.array([law(band, data, reference) for data in cells])
@@ -97,7 +95,7 @@ def test_frequencies_follow_the_law(name: str) -> None:
         assert bernoulli_chi_square(counts, DRAWS, twin) < 1e-9
 
 
-def test_em_is_right_where_an_exponential_overflows() -> None:
+def test_em_is_right_where_an_exponential_overflows():
     """At tau epsilon = 1e6 every answer is right, and one half only where it must be."""
     far = 10**6
     band = ExponentialBand.planned(Count(), Fraction(1), far)
@@ -112,14 +110,14 @@ def test_em_is_right_where_an_exponential_overflows() -> None:
     assert 4_700 < found.sum() < 5_300
 
 
-def test_em_quantile_settles_what_its_table_leaves_open() -> None:
+def test_em_quantile_settles_what_its_table_leaves_open():
     """Words at the very edge of a probability are settled by certified bounds, both ways."""
     band = ExponentialQuantileBand.planned(MEDIAN, Fraction(1), 2)
     rows = rows_of(band, (1, 4, 4, 6, 9), 4)
     lo, _ = band.law(rows, np.array([4]), 64)[0]
 
     class Edge(KeyedNoise):
-        def uint64(self, n: int) -> Words:
+        def uint64(self, n):
             return np.full(n, self.word, dtype=np.uint64)
 
         word = 0
@@ -130,7 +128,7 @@ def test_em_quantile_settles_what_its_table_leaves_open() -> None:
         assert band.decide(rows, np.array([4]), noise)[0] == answer
 
 
-def test_r2t_enumerated_is_its_closed_law() -> None:
+def test_r2t_enumerated_is_its_closed_law():
     """The product of tails is the law of the code, noise by noise."""
     band = RaceBand.planned(Sum(0, 4), Fraction(3), 5)
     for data, reference in product(((), (4, 4, 3), (1,) * 9, (4,) * 12), (0, 8, 40)):
@@ -141,9 +139,9 @@ def test_r2t_enumerated_is_its_closed_law() -> None:
 @pytest.mark.parametrize("share", SHARES, ids=str)
 @pytest.mark.parametrize("kind", [TightBand, HistogramBand, ExponentialQuantileBand])
 def test_quantile_deciders_are_right_without_noise(
-    share: Fraction,
-    kind: type[TightBand] | type[HistogramBand] | type[ExponentialQuantileBand],
-) -> None:
+    share,
+    kind,
+):
     """At a vast epsilon every quantile decider answers as sorting does, ties and all."""
     decider = kind.planned(Quantile(share, range(5)), Fraction(4000), 1)
     for data in multisets(range(5), 4)[1:]:
@@ -151,7 +149,7 @@ def test_quantile_deciders_are_right_without_noise(
         assert found[0] == quantile_within(data, share, 2, 1), data
 
 
-def test_lm_of_a_mean_is_right_without_noise() -> None:
+def test_lm_of_a_mean_is_right_without_noise():
     """At a large epsilon it is the truth about every small data set, none included."""
     for kind, reference, tau in BANDS:
         band = AverageLaplaceBand.planned(kind, Fraction(10**6), tau)

@@ -50,7 +50,7 @@ from tests.statistical.deciders_law import (
     within,
     worst,
 )
-from tests.statistical.enumeration import ONE, Floats, Ints, exp_bounds, laplace_masses
+from tests.statistical.enumeration import ONE, Floats, exp_bounds, laplace_masses
 
 
 class Straight(RaceBand):
@@ -113,9 +113,9 @@ BANDS = [  # kind, reference, tau: within the clip, over its end, beyond it, and
     (Average(-1, 2, scale=4), 3, 2),
     (Average(-1, 2, scale=10), -7, 5),
 ]
-CELLS: list[Data] = [(), (1,), (4,), (1, 2, 2), (1, 1, 4, 4), (4, 4, 4), (2,) * 5, (1,) * 6 + (4,)]
+CELLS = [(), (1,), (4,), (1, 2, 2), (1, 1, 4, 4), (4, 4, 4), (2,) * 5, (1,) * 6 + (4,)]
 PAIRS = [(x, y) for x in VALUES for y in range(x, 4)]
-FEW: list[Data] = [(), (1,), (0, 1, 3), (1, 1, 2, 3, 3), (0, 0, 1, 3, 3)]
+FEW = [(), (1,), (0, 1, 3), (1, 1, 2, 3, 3), (0, 0, 1, 3, 3)]
 LEFT = SparseBand.planned(Sum(0, 4), SIX, 3, PrivateBound(epsilon=Fraction(4)))
 USUAL = SparseBand.planned(Sum(0, 4), SIX, 3)
 UNTOLD = replace(USUAL, bound=replace(USUAL.bound, share=LEFT.bound.share))
@@ -223,7 +223,7 @@ LOSING = {
 
 
 @pytest.mark.parametrize("name", LOSING)
-def test_neighbours_lose_at_most_the_charge(name: str) -> None:
+def test_neighbours_lose_at_most_the_charge(name):
     """Over every data set and all noise; where a twin is named, it loses more."""
     of = LOSING[name]
     found = of.most(of.decider)
@@ -233,7 +233,7 @@ def test_neighbours_lose_at_most_the_charge(name: str) -> None:
         assert of.most(of.twin) > (of.charge + SLACK if of.least is None else of.least)
 
 
-def test_the_loss_of_two_answers_is_symmetric() -> None:
+def test_the_loss_of_two_answers_is_symmetric():
     """The yardstick: telling apart 1/2 and 1/4 costs ln 2, whichever comes first."""
     assert loss(0.5, 0.25) == loss(0.25, 0.5) == pytest.approx(math.log(2))
 
@@ -254,7 +254,7 @@ def em_violations(band: ExponentialBand, charge: Fraction) -> int:
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(3, 2)])
-def test_em_loses_at_most_its_charge(epsilon: Fraction) -> None:
+def test_em_loses_at_most_its_charge(epsilon):
     """Certified bounds to 600 bits: no neighbours of ``em`` are further apart than the charge."""
     assert not em_violations(ExponentialBand.planned(Count(), epsilon, 7), epsilon)
     assert em_violations(ExponentialBand.planned(Count(), 2 * epsilon, 7), epsilon)  # half scores
@@ -270,11 +270,11 @@ def bound_law(bound: LevelBound, data: Data, reach: int) -> Floats:
     return np.array([masses[found == index].sum() for index in range(len(bound.levels))])
 
 
-def test_the_private_bound_loses_at_most_its_charge() -> None:
+def test_the_private_bound_loses_at_most_its_charge():
     """Every cap is as likely for neighbours, within the charge; ten times the rate is caught."""
     bound = LevelBound((2, 4), 1, Fraction(3), Fraction(3, 4))
 
-    def apart(of: LevelBound, data: Data, value: int, reach: int) -> float:
+    def apart(of, data, value, reach):
         one, other = bound_law(of, data, reach), bound_law(of, (*data, value), reach)
         return float(np.abs(np.log(one / other)).max())
 
@@ -282,7 +282,7 @@ def test_the_private_bound_loses_at_most_its_charge() -> None:
     assert apart(replace(bound, epsilon=Fraction(30)), (4, 4, 4), 1, 8) > 3
 
 
-def test_bounds_that_leave_nothing_are_refused() -> None:
+def test_bounds_that_leave_nothing_are_refused():
     """Of all that a decider has, or of one that finds no bound."""
     for wrong in (Fraction(0), SIX, Fraction(7)):
         with pytest.raises(ConfigError, match="less than its decider"):
@@ -292,28 +292,28 @@ def test_bounds_that_leave_nothing_are_refused() -> None:
     assert LEFT.bound.epsilon == 4
 
 
-def test_svt_without_threshold_noise_is_caught() -> None:
+def test_svt_without_threshold_noise_is_caught():
     """Without threshold noise the passes lose more than what they are charged."""
 
-    def law(data: Data) -> float:
+    def law(data):
         return min(max(within(USUAL, data, 8, 8, SPENT | {3: 0}), 1e-300), 1 - 1e-16)
 
     assert worst(law, CELLS, each((1, 4))) > 4.5
 
 
-def test_svt_as_a_whole_loses_at_most_its_charge() -> None:
+def test_svt_as_a_whole_loses_at_most_its_charge():
     """Bound, threshold and answers together, over cells of many sizes."""
     band = SparseBand.planned(Sum(0, 8), SIX, 8)
     datasets = [(1,) * a + (8,) * b for a in range(0, 60, 12) for b in range(5)]
     assert worst(lambda data: svt_law(band, data, 20), datasets, each((1, 3, 8))) < 6 + 1e-6
 
 
-def test_hist_may_share_its_noise() -> None:
+def test_hist_may_share_its_noise():
     """One noise for both counts leaks no more: only the larger is compared, and it moves by one."""
     z, masses = np.arange(-40, 41), laplace_masses(E, 40)  # half of epsilon
     both = np.multiply.outer(masses, masses)
 
-    def law(total: int, low: int, high: int) -> float:
+    def law(total, low, high):
         n, z1 = total + z[:, np.newaxis], z[np.newaxis]
         return float((both * ((2 * (low + z1) < n) & (2 * (high + z1) <= n))).sum())
 
@@ -333,9 +333,7 @@ TIGHT = [
 
 
 @pytest.mark.parametrize(("kind", "reference", "tau", "values", "most"), TIGHT, ids=str)
-def test_tight_loses_at_most_its_charge_on_small_data(
-    kind: Average | Quantile, reference: int, tau: int, values: range, most: int
-) -> None:
+def test_tight_loses_at_most_its_charge_on_small_data(kind, reference, tau, values, most):
     """Neighbours' steps are at most one apart, the sign is the truth, the curve does the rest.
 
     Also for an event that repeats an id with another value, and adds to the sum of a mean alone.
@@ -362,12 +360,12 @@ def test_tight_loses_at_most_its_charge_on_small_data(
     assert steepest == pytest.approx(math.e, rel=1e-9)
 
 
-def test_a_step_as_wide_as_the_clip_is_caught() -> None:
+def test_a_step_as_wide_as_the_clip_is_caught():
     """Twin: half of the clip's width as the sensitivity of both ends lets neighbours lose more."""
     kind, reference, tau = Average(-1, 2), 1, 1
     assert (end_sensitivities(kind, np.array([reference + tau])) > kind.farthest).all()
 
-    def twin(data: Data) -> int:
+    def twin(data):
         number, total = np.array([len(data)]), np.array([sum(data)])
         ends = (number * (reference + tau) - total, total - number * (reference - tau))
         return int(min(((end - 1) // kind.farthest).item() for end in ends))
@@ -375,7 +373,7 @@ def test_a_step_as_wide_as_the_clip_is_caught() -> None:
     assert max(abs(twin(d) - twin((*d, x))) for d in multisets(MEANS, 4) for x in MEANS) > 1
 
 
-def test_saturated_rows_move_no_further() -> None:
+def test_saturated_rows_move_no_further():
     """Where the sum stands still at the end of 64 bits, or the number does, one step is enough."""
     kind = Average(1 << 30, (1 << 30) + 9, 3, 10)
     limit = (1 << 62) - 1
@@ -384,7 +382,7 @@ def test_saturated_rows_move_no_further() -> None:
     for reference, tau in ((10 << 30, 7), ((10 << 30) + 88, 30), ((10 << 30) - 500, 40)):
         band = TightBand.planned(kind, E, tau)
 
-        def saturated(rows: Ints, band: TightBand = band, reference: int = reference) -> int:
+        def saturated(rows, band=band, reference=reference):
             return step(band, np.clip(rows, -limit, limit).astype(np.int64), reference)
 
         for number, mean, value in product(numbers, means, (kind.low, kind.low + 4, kind.high)):
@@ -394,7 +392,7 @@ def test_saturated_rows_move_no_further() -> None:
             assert abs(saturated(there) - saturated(here)) <= 1, (number, mean, value)
 
 
-def test_sums_that_are_not_centred_are_caught() -> None:
+def test_sums_that_are_not_centred_are_caught():
     """Twin: were the middle of the clip at 0, a saturated sum would let the number move alone."""
     kind = Average(1 << 30, (1 << 30) + 9)
     ends = np.array([(1 << 30) + 5])
@@ -404,9 +402,7 @@ def test_sums_that_are_not_centred_are_caught() -> None:
 
 @pytest.mark.parametrize("share", [HALF, Fraction(1, 3), Fraction(9999, 10_000)], ids=str)
 @pytest.mark.parametrize("events", [1, 2])
-def test_quantiles_keep_neighbours_together_where_counts_are_clamped(
-    share: Fraction, events: int
-) -> None:
+def test_quantiles_keep_neighbours_together_where_counts_are_clamped(share, events):
     """Around 2^36 events, at and past the clamp, one unit moves no step and no score further."""
     kind = Quantile(share, range(3), events)
     tight = TightBand.planned(kind, E, 1, Fraction(1, 20))
@@ -429,7 +425,7 @@ def test_quantiles_keep_neighbours_together_where_counts_are_clamped(
                 assert np.abs(scores - seen[0][1]).max() <= kind.sensitivity
 
 
-def test_rows_do_not_know_the_reference() -> None:
+def test_rows_do_not_know_the_reference():
     """So they can be counted before it is known, and one person moves each by what it says."""
     kind = Average(-1, 2, 2, 10)
     rows = TightBand.planned(kind, E, 3).statistics

@@ -18,8 +18,6 @@ from operators.deciders import (
 from tests.statistical.deciders_law import HALF, Data, multisets, quantile_within, rows_of
 from tests.statistical.enumeration import (
     ONE,
-    Ints,
-    Words,
     exp_bounds,
     loss_violations,
 )
@@ -30,13 +28,11 @@ KINDS = [Count(), Count(3), Sum(0, 7), Sum(-4, 2, 2)]
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(2)])
 @pytest.mark.parametrize("boundary", [None, Fraction(1, 20)])
-def test_tight_loses_at_most_its_charge(
-    kind: Count | Sum, epsilon: Fraction, boundary: Fraction | None
-) -> None:
+def test_tight_loses_at_most_its_charge(kind, epsilon, boundary):
     """In exact integers, no neighbours of ``tight`` lose more than the charge, and some do."""
     band = TightBand.planned(kind, epsilon, 9, boundary)
 
-    def law(statistics: Ints) -> Words:
+    def law(statistics):
         return band.law(statistics[np.newaxis], np.full(statistics.size, 60))
 
     statistics = np.arange(-2000, 2000)
@@ -45,7 +41,7 @@ def test_tight_loses_at_most_its_charge(
     assert loss_violations(law, statistics, kind.sensitivity + 1, epsilon)
 
 
-def test_tight_beats_em_and_lm_everywhere() -> None:
+def test_tight_beats_em_and_lm_everywhere():
     """With the same error just outside, ``tight`` errs less at every other distance."""
     for epsilon in (Fraction(1, 10), Fraction(1), Fraction(5, 2)):
         for tau in (1, 2, 7, 30):
@@ -59,7 +55,7 @@ def test_tight_beats_em_and_lm_everywhere() -> None:
                     assert tight.error(distance) <= other.error(distance) * (1 + 1e-9) + 2**-63
 
 
-def test_tight_reaches_what_no_decider_can_pass() -> None:
+def test_tight_reaches_what_no_decider_can_pass():
     """Between the miss just outside and the centre lies the extremal curve: exact powers."""
     band = TightBand.planned(Count(), Fraction(1, 5), 20, HALF)
     assert band.error(0) == pytest.approx(math.exp(-4) / 2, rel=1e-9)
@@ -77,7 +73,7 @@ def units_to(data: Data, outside: Callable[[Data], bool], values: range, most: i
     return most + 1
 
 
-def test_steps_are_the_units_that_must_change_for_counts_and_medians() -> None:
+def test_steps_are_the_units_that_must_change_for_counts_and_medians():
     """So no decider is better inside; for sums the data may be further from the end than steps."""
     count = TightBand.planned(Count(), Fraction(1), 3)
     for number in range(3, 8):
@@ -87,7 +83,7 @@ def test_steps_are_the_units_that_must_change_for_counts_and_medians() -> None:
     for tau, reference in ((1, 1), (1, 0), (2, 2)):
         band = TightBand.planned(kind, Fraction(1), tau)
 
-        def left(data: Data, tau: int = tau, reference: int = reference) -> bool:
+        def left(data, tau=tau, reference=reference):
             return not quantile_within(data, HALF, reference, tau)
 
         for data in multisets(range(3), 4):
@@ -99,7 +95,7 @@ def test_steps_are_the_units_that_must_change_for_counts_and_medians() -> None:
     assert units_to((1,) * 10, lambda d: abs(sum(d) - 18) >= 13, range(8), 2) == 3
 
 
-def test_the_default_boundary_makes_the_largest_error_least() -> None:
+def test_the_default_boundary_makes_the_largest_error_least():
     """No decider has both errors below 1 / (1 + exp(epsilon)); this one has them two units above.
 
     One unit is 2^-64. A boundary rounded down would lack that unit e^epsilon times just inside.

@@ -21,7 +21,6 @@ from operators.svt.early import RunLooks
 from tests.statistical.early_law import (
     Path,
     Run,
-    Twin,
     forgetting,
     growing,
     law,
@@ -71,17 +70,17 @@ def worst(run: Run, others: Callable[[Path], list[Path]], paths: list[Path]) -> 
 
 
 @pytest.mark.parametrize("run", [SOUND, Run(0.5, 0.7, -1), Run(0.6, 0.6, 0)])
-def test_an_event_that_stays_pays_the_dearer_of_threshold_and_ring(run: Run) -> None:
+def test_an_event_that_stays_pays_the_dearer_of_threshold_and_ring(run):
     """Every growing path of three looks, an event in any step: worst loss = max(eps_1, x)."""
     assert abs(worst(run, neighbours, GROWING) - run.dearer) < 1e-9
 
 
-def test_an_event_that_is_forgotten_pays_both() -> None:
+def test_an_event_that_is_forgotten_pays_both():
     """In a distinct count a later event may stand for it: worst loss = eps_1 + x."""
     assert abs(worst(SOUND, forgetting, GROWING) - SOUND.both) < 1e-9
 
 
-def test_sums_that_fall_cost_no_more() -> None:
+def test_sums_that_fall_cost_no_more():
     """The proof asks nothing of the path: it may go up and down."""
     paths = [path for path in product(range(-2, 2), repeat=LOOKS) if not growing(path)]
     assert worst(SOUND, neighbours, paths) < SOUND.dearer + 1e-9
@@ -89,7 +88,7 @@ def test_sums_that_fall_cost_no_more() -> None:
 
 
 @pytest.mark.parametrize("steady", [True, False])
-def test_a_planned_window_costs_its_plan(*, steady: bool) -> None:
+def test_a_planned_window_costs_its_plan(steady):
     """The same of terms that the planner found, against what the ledger is told."""
     early = planned("svt", steady=steady)
     run, epsilon = run_of(early), float(early.plan.epsilon)
@@ -99,22 +98,22 @@ def test_a_planned_window_costs_its_plan(*, steady: bool) -> None:
 
 
 @pytest.mark.parametrize(("twin", "least"), [("fresh", 0.05), ("again", 0.05), ("within", 99)])
-def test_broken_looks_are_caught(twin: Twin, least: float) -> None:
+def test_broken_looks_are_caught(twin, least):
     """A threshold drawn anew for every step, a cell that rings twice, a time finer than a step."""
     broken = replace(SOUND, twin=twin)
     assert worst(broken, neighbours, GROWING) > broken.dearer + least
     assert worst(broken, forgetting, GROWING) > broken.both + least
 
 
-def test_a_distinct_count_at_the_price_of_a_count_is_caught() -> None:
+def test_a_distinct_count_at_the_price_of_a_count_is_caught():
     """Who takes every count for one in which events stay charges too little."""
     assert worst(SOUND, forgetting, GROWING) > SOUND.dearer + 0.4
 
 
-def test_the_code_has_the_law_of_the_definition() -> None:
+def test_the_code_has_the_law_of_the_definition():
     """All noises in a box as cells of one window: which look rings, weighed by their chances."""
     side, path = 16, (-2, 0, 1)
-    axes = np.meshgrid(*[np.arange(side, dtype=np.int64)] * (LOOKS + 1), indexing="ij")
+    axes = np.meshgrid(*[np.arange(side)] * (LOOKS + 1), indexing="ij")
     rho, *asked = (axis.ravel() for axis in axes)
     early = planned("svt", cells=rho.size)
     run = run_of(early)
@@ -136,7 +135,7 @@ def test_the_code_has_the_law_of_the_definition() -> None:
 def first_rings(early: EarlyAlarms, path: Path, noise: GivenNoise) -> np.ndarray:
     """Return the first look that rings, per cell, or -1, as the ledger carries the state along."""
     first = np.full(early.condition.cells, -1)
-    before: StoredRun | None = None
+    before = None
     for look, statistics in enumerate(steps_of(early, path)):
         step = early.go_on(statistics, before, noise, window=look)
         assert not (first[step.fired] >= 0).any()  # once per window
@@ -153,7 +152,7 @@ def of_each_look(early: EarlyAlarms, path: Path) -> Mapping[Hashable, Fraction]:
     assert isinstance(scored, Scored)
     once = scored.operator
     assert isinstance(once, Tslm)
-    found: dict[Hashable, Fraction] = {}
+    found = {}
     left = Fraction(1)
     for look, statistics in enumerate(steps_of(early, path)):
         rings = Fraction(int(once.law(scored.score.read(statistics))[0]), 1 << 64)
@@ -163,7 +162,7 @@ def of_each_look(early: EarlyAlarms, path: Path) -> Mapping[Hashable, Fraction]:
     return found
 
 
-def test_decisions_of_their_own_cost_their_sum_and_not_more() -> None:
+def test_decisions_of_their_own_cost_their_sum_and_not_more():
     """Each look by tslm: the worst loss is what all looks cost, and half of it is too little."""
     early = planned("tslm")
     loss = max(
@@ -177,14 +176,14 @@ def test_decisions_of_their_own_cost_their_sum_and_not_more() -> None:
     assert loss > float(early.plan.epsilon) * 0.99
 
 
-LAWS: dict[str, Callable[[EarlyAlarms, Path], Mapping[Hashable, float | Fraction]]] = {
+LAWS = {
     "svt": lambda early, path: law(run_of(early), path),
     "tslm": of_each_look,
 }
 
 
 @pytest.mark.parametrize("mechanism", LAWS)
-def test_misses_and_false_alarms_are_as_promised(mechanism: str) -> None:
+def test_misses_and_false_alarms_are_as_promised(mechanism):
     """What holds at the end has rung by then; what never comes near seldom rings at any look."""
     early = planned(mechanism)
     chances = LAWS[mechanism]
@@ -206,7 +205,7 @@ def test_misses_and_false_alarms_are_as_promised(mechanism: str) -> None:
     ("looks", "steady", "times"),
     [(12, False, 2.99), (60, False, 3.58), (12, True, 1.56), (60, True, 1.91)],
 )
-def test_prices_beside_one_decision(looks: int, steady: bool, times: float) -> None:
+def test_prices_beside_one_decision(looks, steady, times):
     """The table of the guide: prices of a window beside one decision at its end."""
     asked = aim(15)
     run = price("svt", counted(steady=steady), replace(asked, looks=looks))

@@ -42,7 +42,7 @@ MOVED_S = (59, 0, 119, 120)
 
 def noises(looks: int) -> list[Ints]:
     """Return the threshold's noise and that of every question, by room."""
-    axes = np.meshgrid(*[np.arange(SIDE, dtype=np.int64)] * (STEPS + 1), indexing="ij")
+    axes = np.meshgrid(*[np.arange(SIDE)] * (STEPS + 1), indexing="ij")
     threshold, *asked = (axis.ravel() for axis in axes)
     return [threshold, *(asked[look * STEPS // looks] for look in range(looks))]
 
@@ -57,7 +57,7 @@ def told(
     times = [f"2024-01-01T00:{at // 60:02d}:{at % 60:02d}Z" for at in times_s]
     path.write_text("\n".join(["ts,room,person", *(f"{t},{r},p" for t in times for r in ROOMS)]))
     noise, records = GivenNoise(*noises(looks)), []
-    left: dict[str, int] = {}
+    left = {}
     with opened(alarms) as ledger:
         for decision in replayed(alarms, ledger, path, noise=noise):
             rang = list(alarm_records(query, decision))
@@ -73,15 +73,13 @@ def told(
 
 
 @pytest.mark.parametrize("times_s", [TIMES_S, (5, 70, 80, 90, 100), (), (0,) * 6])
-def test_the_pipeline_rings_at_the_step_that_the_definition_says(
-    tmp_path: Path, times_s: Sequence[int]
-) -> None:
+def test_the_pipeline_rings_at_the_step_that_the_definition_says(tmp_path, times_s):
     """For every noise of the threshold and of each question: at that step's end, and once."""
     _, left, early = told(tmp_path, times_s)
     assert isinstance(early.looker, RunLooks)
     test = early.condition.test(early.condition.formula.literals[0])
     threshold, *asked = noises(STEPS)
-    expected: dict[str, int] = {}
+    expected = {}
     for look in range(STEPS):
         count = sum(at < (look + 1) * STEP_S for at in times_s)
         steps = test.quantise(np.full(len(ROOMS), count))
@@ -92,7 +90,7 @@ def test_the_pipeline_rings_at_the_step_that_the_definition_says(
 
 
 @pytest.mark.parametrize("broken", [False, True])
-def test_the_step_is_all_that_is_told(tmp_path: Path, *, broken: bool) -> None:
+def test_the_step_is_all_that_is_told(tmp_path, broken):
     """Events that move within their steps change no byte of any record, whatever the noise.
 
     A twin that looks twice a step, with the same answers to ask for, tells in which half it was.
@@ -105,7 +103,7 @@ def test_the_step_is_all_that_is_told(tmp_path: Path, *, broken: bool) -> None:
     assert (there != moved) is broken
 
 
-def test_what_has_left_does_not_depend_on_what_comes(tmp_path: Path) -> None:
+def test_what_has_left_does_not_depend_on_what_comes(tmp_path):
     """An event of the last step moves records of that step, and none of those before."""
     there, gone = (
         told(tmp_path / str(at), times_s)[0] for at, times_s in enumerate(((5, 150), (5,)))

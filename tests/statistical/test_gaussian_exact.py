@@ -29,7 +29,6 @@ from tests.statistical.test_tslm_exact import (
     GAUSSIAN_CASES,
     PAPER,
     THRESHOLD,
-    Case,
     fires,
     name_of,
 )
@@ -56,7 +55,7 @@ def too_far_apart(tslm: Tslm, units: int) -> int:
 
 
 @CASE
-def test_neighbouring_entries_are_as_private_as_is_charged(case: Case) -> None:
+def test_neighbouring_entries_are_as_private_as_is_charged(case):
     """Every pair of the table, and one per cent less is too little."""
     tslm, sensitivity = planned(*case), case[0]
     assert not too_far_apart(tslm, tslm.units)
@@ -64,14 +63,14 @@ def test_neighbouring_entries_are_as_private_as_is_charged(case: Case) -> None:
     assert (np.diff(tslm.probabilities.astype(object)) > 0).all()
     assert int(tslm.probabilities[0]) > 0
     # What is one step apart is what neighbouring statistics are: D units, at most.
-    statistics = np.arange(THRESHOLD - 3 * sensitivity, THRESHOLD + 3 * sensitivity, dtype=np.int64)
+    statistics = np.arange(THRESHOLD - 3 * sensitivity, THRESHOLD + 3 * sensitivity)
     test = over(tslm, statistics.size).test
     moved = test.quantise(statistics + sensitivity) - test.quantise(statistics)
     assert abs(moved).max() == 1
 
 
 @CASE
-def test_charge_is_about_the_theoretical_minimum(case: Case) -> None:
+def test_charge_is_about_the_theoretical_minimum(case):
     """No mu-GDP mechanism takes fewer units from 1 - beta to alpha; here 1 in 1,000 more."""
     tslm, (_, tolerance, beta, alpha) = planned(*case), case
     least = (quantile(1 - beta) - quantile(alpha or beta)) / tslm.test.steps(tolerance)
@@ -80,7 +79,7 @@ def test_charge_is_about_the_theoretical_minimum(case: Case) -> None:
     assert tslm.plan.epsilon == Fraction(tslm.units, UNITS_PER_EPSILON)
 
 
-def test_a_rate_near_one_and_a_coarse_promise_are_planned() -> None:
+def test_a_rate_near_one_and_a_coarse_promise_are_planned():
     """Neither takes the quantile's float for more than it is, nor a table without an end."""
     near = Promise(Fraction(1, 10**12), 9, 1 - Fraction(2, 10**12))
     thresholds = ints([THRESHOLD])
@@ -90,7 +89,7 @@ def test_a_rate_near_one_and_a_coarse_promise_are_planned() -> None:
     assert (lowest, table.size) == (-20_000, 40_001)
 
 
-def test_broken_tables_are_caught() -> None:
+def test_broken_tables_are_caught():
     """Rounded down for once, read at another sensitivity, or made for pure losses."""
     tslm = planned(1, 20)
     once = tslm.probabilities.copy()
@@ -102,7 +101,7 @@ def test_broken_tables_are_caught() -> None:
     assert too_far_apart(pure, tslm.units)
 
 
-def test_the_table_ends_where_no_entry_is_close_enough() -> None:
+def test_the_table_ends_where_no_entry_is_close_enough():
     """Beyond both ends it is constant, and a step further on would cost more than is charged."""
     tslm = planned(1, 20)
     assert normal(quantile(Fraction(int(tslm.probabilities[0]), ONE))) < Fraction(1, 10**13)
@@ -110,14 +109,14 @@ def test_the_table_ends_where_no_entry_is_close_enough() -> None:
     assert ends == tslm.probabilities[[0, -1]].tolist()
 
 
-def test_too_many_steps_are_refused() -> None:
+def test_too_many_steps_are_refused():
     """Each entry takes a tail of the normal law."""
     with pytest.raises(ConfigError, match="under a Gaussian promise"):
         planned(1, 3_000)
 
 
 @pytest.mark.parametrize(("windows", "pays"), [(15, 1.25), (96, 2.89), (1440, 8.68)])
-def test_what_a_gaussian_budget_saves_at_the_same_tolerance(windows: int, pays: float) -> None:
+def test_what_a_gaussian_budget_saves_at_the_same_tolerance(windows, pays):
     """Times less epsilon than pure losses come to, at tolerance 20 and a delta of 1e-6."""
     test = IntegerTest(Comparison.GE, ints([100]), 1)
     promise = Promise(PAPER, 20)

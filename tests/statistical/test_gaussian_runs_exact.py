@@ -352,7 +352,7 @@ def coin(units: int) -> Tslm:
 
 HALF = Fraction(1, 2)
 SPARSE = SvtPlan(UNITS_PER_EPSILON, UNITS_PER_EPSILON, 2, monotone=True, one_sided=True)
-RUNS: dict[str, Run] = {
+RUNS = {
     "sparse": Sparse(SPARSE, (-1, 1, 0, -2), (1, 1, 0, 0)),
     "sparse, found at once": Sparse(SPARSE, (1, -1, -1, 0), (1, 1, 1, 1)),
     "worst": Worst(3, HALF, HALF),
@@ -378,7 +378,7 @@ def audit_of(kind: type[Audit], name: str) -> Audit:
 
 
 @pytest.mark.parametrize("name", ["windows", *RUNS])
-def test_neighbours_are_told_apart_no_better_than_the_wall_allows(name: str) -> None:
+def test_neighbours_are_told_apart_no_better_than_the_wall_allows(name):
     """Over all transcripts and all events, whatever was asked in between and refused."""
     audit = audit_of(Audit, name)
     assert audit.excess(audit.wall) <= (ROUNDING if audit.run else MARGIN)
@@ -387,11 +387,11 @@ def test_neighbours_are_told_apart_no_better_than_the_wall_allows(name: str) -> 
 
 
 @pytest.mark.parametrize("name", RUNS)
-def test_runs_keep_the_guarantee_that_the_ledger_knows(name: str) -> None:
+def test_runs_keep_the_guarantee_that_the_ledger_knows(name):
     """Alone, along every prefix: no transcript loses more than its opening and its alarms."""
     run = RUNS[name]
 
-    def losses(text: str, states: tuple[Floats, ...]) -> None:
+    def losses(text, states):
         here, there = (float(one.sum()) for one in states)
         most = float(run.open_eps + text.count("!") * run.alarm_eps)
         assert abs(math.log(here / there)) <= most + ROUNDING
@@ -415,20 +415,20 @@ def test_runs_keep_the_guarantee_that_the_ledger_knows(name: str) -> None:
         (Refunded, "seldom"),
     ],
 )
-def test_filters_that_charge_too_little_are_caught(twin: type[Audit], name: str) -> None:
+def test_filters_that_charge_too_little_are_caught(twin, name):
     """The same sums find them, and find nothing of the same run as it is charged."""
     audit = audit_of(twin, name)
     assert audit.excess(audit.wall) > 1e-3
 
 
 @pytest.mark.parametrize(("name", "share"), [("worst of one", "19/20"), ("windows", "5/8")])
-def test_much_of_what_the_wall_allows_is_used(name: str, share: str) -> None:
+def test_much_of_what_the_wall_allows_is_used(name, share):
     """With less of it, something is found."""
     audit = audit_of(Audit, name)
     assert audit.excess(math.floor(audit.wall * Fraction(share))) > MARGIN
 
 
-def test_a_planned_run_is_charged_as_audited() -> None:
+def test_a_planned_run_is_charged_as_audited():
     """The operator's own terms are those of the audit, under a Gaussian promise and no other."""
     pure, paid = (
         Svt.planned(condition(), replace(aim(alarms=3), gaussian=each)) for each in (False, True)

@@ -52,13 +52,13 @@ def excess(levels: tuple[Fraction, ...], coin: Coin) -> Decimal:
 
 
 @pytest.mark.parametrize("levels", GRIDS, ids=str)
-def test_loss_at_every_level_is_its_rate(levels: tuple[Fraction, ...]) -> None:
+def test_loss_at_every_level_is_its_rate(levels):
     """Pushed from the finest level down, no neighbours are further apart than the rate."""
     assert excess(levels, our_coin) < TINY
 
 
 @pytest.mark.parametrize("levels", GRIDS, ids=str)
-def test_every_level_is_discrete_laplace(levels: tuple[Fraction, ...]) -> None:
+def test_every_level_is_discrete_laplace(levels):
     """Every marginal meets its closed form to 40 digits."""
     with localcontext() as context:
         context.prec = DIGITS
@@ -69,7 +69,7 @@ def test_every_level_is_discrete_laplace(levels: tuple[Fraction, ...]) -> None:
                 assert abs(law[REACH + at] / exact - 1) < TINY
 
 
-def test_continuous_coin_is_caught() -> None:
+def test_continuous_coin_is_caught():
     """The coin of continuous noise stays put too often and loses up to 9% more than charged."""
     excesses = [float(excess(levels, continuous_coin)) for levels in GRIDS if len(levels) > 1]
     assert min(excesses) > 1e-3
@@ -77,10 +77,10 @@ def test_continuous_coin_is_caught() -> None:
     assert max(float(excess(pair, continuous_coin)) for pair in pairs) > 0.07
 
 
-def test_wrong_coins_are_caught() -> None:
+def test_wrong_coins_are_caught():
     """So are a coin that is one per mille off and one that forgets the factor of both q."""
 
-    def forgetful(coarse: Fraction, fine: Fraction) -> Fraction:
+    def forgetful(coarse, fine):
         a, b = (1 - (-decimal(t)).exp() for t in (coarse, fine))
         return Fraction(a / b) ** 2
 
@@ -124,12 +124,12 @@ def joint_losses(levels: tuple[Fraction, ...], *, fresh: bool, box: int = 5) -> 
     return worst
 
 
-def test_every_transcript_of_every_walk_pays_the_last_level_read() -> None:
+def test_every_transcript_of_every_walk_pays_the_last_level_read():
     """All values in a box, all subsets of three levels: the loss is the finest rate read."""
     assert max(joint_losses(tuple(map(Fraction, ("1", "1.7", "3"))), fresh=False)) < 1e-9
 
 
-def test_fresh_noise_is_caught() -> None:
+def test_fresh_noise_is_caught():
     """Independent noise per level, charged as if it were one, loses the sum."""
     assert max(joint_losses(tuple(map(Fraction, ("1", "1.7", "3"))), fresh=True)) > 2
 
@@ -162,7 +162,7 @@ def p_values(chains: Ints, levels: tuple[Fraction, ...], coin: Coin) -> list[flo
     return found
 
 
-def test_frequencies_follow_the_chain() -> None:
+def test_frequencies_follow_the_chain():
     """Marginals and steps of 400,000 chains agree; a coin of continuous noise is refused."""
     levels = GRIDS[0]
     chains = drawn(levels)
@@ -170,14 +170,14 @@ def test_frequencies_follow_the_chain() -> None:
     assert min(p_values(chains, levels, continuous_coin)) < 1e-9
 
 
-def test_frequencies_refuse_a_coarser_level_of_the_wrong_rate() -> None:
+def test_frequencies_refuse_a_coarser_level_of_the_wrong_rate():
     """A chain drawn for other rates is refused: the test has power."""
     chains = drawn(GRIDS[0])
     off = (Fraction(21, 100), *GRIDS[0][1:])
     assert min(p_values(chains, off, our_coin)) < 1e-9
 
 
-def test_coin_is_certified_over_many_rates() -> None:
+def test_coin_is_certified_over_many_rates():
     """Its first 64 bits meet sinh(t/2)^2 ratios computed with 60 digits."""
     rates = [Fraction(r) for r in ("1e-12", "1e-5", "0.01", "0.5", "1", "2.5", "9", "30")]
     with localcontext() as context:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -31,7 +31,7 @@ from operators.svt import RunState, Svt
 from tests.statistical.chain_law import ladder_law
 from tests.statistical.early_law import Run, worst_loss
 from tests.statistical.early_law import law as law_of_looks
-from tests.statistical.enumeration import Floats, Ints, ints
+from tests.statistical.enumeration import Ints, ints
 from tests.statistical.svt_law import ring_law, rules_of, terms, threshold_law
 from tests.support.svt import aim, condition
 
@@ -43,10 +43,10 @@ Said: TypeAlias = tuple[Hashable, ...]
 Held: TypeAlias = Callable[[Said, tuple[int, ...]], bool]
 Law: TypeAlias = Callable[[int], dict[tuple[bool, float], float]]
 
-BETA: Final = Fraction(1, 20)
-WINDOWS: Final = 3
-COUNTS: Final = list(product((-2, -1, 0, 1), repeat=WINDOWS))
-MOVES: Final = list(product((0, 1), repeat=WINDOWS))
+BETA = Fraction(1, 20)
+WINDOWS = 3
+COUNTS = list(product((-2, -1, 0, 1), repeat=WINDOWS))
+MOVES = list(product((0, 1), repeat=WINDOWS))
 HELD, REFUSED = "held", "refused"
 
 
@@ -87,8 +87,8 @@ def ppwlm(step: int) -> dict[tuple[bool, float], float]:
     return found
 
 
-TSLM: Final = Tslm.planned(condition(1).test("a"), Promise(BETA, 1))
-LADDER: Final = Ladder.planned(3, BETA, BETA, Grid(first=Fraction(1, 6)))
+TSLM = Tslm.planned(condition(1).test("a"), Promise(BETA, 1))
+LADDER = Ladder.planned(3, BETA, BETA, Grid(first=Fraction(1, 6)))
 
 
 def transcripts(
@@ -96,9 +96,9 @@ def transcripts(
 ) -> dict[Said, float]:
     """Return the probability of every transcript; a window is refused at its worst loss."""
     worst = max(loss for _, loss in law(0))
-    found: dict[Said, float] = {(): 1.0}
+    found = {(): 1.0}
     for window, count in enumerate(counts):
-        told: dict[Said, float] = {}
+        told = {}
         for said, mass in found.items():
             here = counts[: window + 1]
             if spent(said) + worst > wall + 1e-9:
@@ -141,7 +141,7 @@ def losses(ours: dict[Said, float], theirs: dict[Said, float]) -> Iterator[tuple
 
 @pytest.mark.parametrize("law", [tslm, ppwlm])
 @pytest.mark.parametrize("hold", [0, 1, 2])
-def test_held_windows_are_refunded(law: Law, hold: int) -> None:
+def test_held_windows_are_refunded(law, hold):
     """No transcript loses more than the windows that were asked, nor than the wall with refunds."""
     over, most = excess(law, by_what_fired(hold))
     assert over < 1e-9
@@ -153,12 +153,12 @@ def test_held_windows_are_refunded(law: Law, hold: int) -> None:
     assert granted == (WINDOWS if hold or law is ppwlm else 2)  # refunds are had by later windows
 
 
-def test_a_hold_that_an_unreleased_count_ends_is_caught() -> None:
+def test_a_hold_that_an_unreleased_count_ends_is_caught():
     """Twin: who is asked again tells what a held window counted, for certain."""
     assert excess(tslm, until_it_is_quiet(2))[0] == math.inf
 
 
-def test_windows_out_of_their_order_have_another_law() -> None:
+def test_windows_out_of_their_order_have_another_law():
     """Twin: the second window decided before the first is asked where it would be held."""
     counts, there = (0, -1), {}
     ordered = transcripts(tslm, counts, by_what_fired(1))
@@ -175,9 +175,9 @@ def law_of_run(steps: tuple[int, ...], *, quiet: bool) -> dict[Said, float]:
         steps: step counts, window by window.
         quiet: twin: a hold is over where its window counts nothing to fire for.
     """
-    found: dict[Said, Floats] = {(): threshold_law(RULES)}
+    found = {(): threshold_law(RULES)}
     for at, step in enumerate(steps):
-        told: dict[Said, Floats] = {}
+        told = {}
         rings = ring_law(RULES, step)
         for said, mass in found.items():
             held = said[at - 2 : at - 1] == (True,) and not (quiet and step < 0)
@@ -189,10 +189,10 @@ def law_of_run(steps: tuple[int, ...], *, quiet: bool) -> dict[Said, float]:
     return {said: float(mass.sum()) for said, mass in found.items()}
 
 
-RULES: Final = rules_of(terms(2, monotone=True))
+RULES = rules_of(terms(2, monotone=True))
 
 
-def test_a_run_asks_nobody_who_is_held() -> None:
+def test_a_run_asks_nobody_who_is_held():
     """Two cells, three windows, one threshold: loss at most opening and alarms; the twin more."""
     for quiet in (False, True):
         told = cache(partial(law_of_run, quiet=quiet))
@@ -203,11 +203,11 @@ def test_a_run_asks_nobody_who_is_held() -> None:
         assert over == math.inf if quiet else over < 1e-9
 
 
-RUNS: Final = list(product((0, 1), repeat=6))
+RUNS = list(product((0, 1), repeat=6))
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_early_alarms_hold_whole_windows(*, whole: bool) -> None:
+def test_early_alarms_hold_whole_windows(whole):
     """An event of a held window costs nothing. Twin: a hold of one step, whose event is read later.
 
     A window follows one that fired; its first step is held and refunded. Where the second step is
@@ -244,9 +244,7 @@ def counted(held: int) -> Ints:
         ("tslm", {"promise": "false_alarms", "max_fpr": BETA}),
     ],
 )
-def test_nothing_depends_on_who_is_held(
-    mechanism: str, more: dict[str, Any], *, gaussian: bool
-) -> None:
+def test_nothing_depends_on_who_is_held(mechanism, more, gaussian):
     """Answers and costs are those of a window without the held cells, whatever these count."""
     operator = operator_of(mechanism, gaussian=gaussian, **more)
     smaller = operator_of(mechanism, 3, gaussian=gaussian, **more)
@@ -261,11 +259,11 @@ def test_nothing_depends_on_who_is_held(
             assert not (found.fired | units.astype(bool))[HELD_CELLS].any()
 
 
-def test_levels_that_held_cells_help_to_choose_are_caught() -> None:
+def test_levels_that_held_cells_help_to_choose_are_caught():
     """Twin: drawn for all and forgotten, what five held cells count moves what others lose."""
     operator = create("dppwlm", condition(8), aim(9))
 
-    def told(held: int, seed: int) -> list[int]:
+    def told(held, seed):
         counts = ints([[20, 30, 33] + [held] * 5])
         cost = operator.decide(counts, KeyedNoise(bytes([seed]))).cost
         return list(level_costs(cost).as_array()[:3])
@@ -275,9 +273,7 @@ def test_levels_that_held_cells_help_to_choose_are_caught() -> None:
 
 @pytest.mark.parametrize("questions", [1, 3])
 @pytest.mark.parametrize("put_back", [False, True])
-def test_what_a_run_leaves_does_not_depend_on_who_is_held(
-    questions: int, *, put_back: bool
-) -> None:
+def test_what_a_run_leaves_does_not_depend_on_who_is_held(questions, put_back):
     """Held cells are in no answer, no queue and no count of the unanswered."""
     svt = create("svt", condition(CELLS), replace(aim(2, questions=questions), put_back=put_back))
     assert isinstance(svt, Svt)
@@ -295,7 +291,7 @@ def test_what_a_run_leaves_does_not_depend_on_who_is_held(
 
 
 @pytest.mark.parametrize("mechanism", ["svt", "tslm"])
-def test_a_window_held_from_one_step_on_is_read_no_more(mechanism: str) -> None:
+def test_a_window_held_from_one_step_on_is_read_no_more(mechanism):
     """Whoever is held at a step is asked by no later step of the window, held there or not."""
     early = create(mechanism, condition(CELLS), replace(aim(2), looks=3))
     assert isinstance(early, EarlyAlarms)

@@ -81,9 +81,7 @@ def told(
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: "-".join(kind)[:24])
-def test_whoever_is_in_held_rooms_changes_nothing(
-    tmp_path: Path, kind: tuple[str, str, str]
-) -> None:
+def test_whoever_is_in_held_rooms_changes_nothing(tmp_path, kind):
     """A person in every held room and window: all records and charges stay. Twin: without hold."""
     early = kind[1] == EARLY
     held = range(2, 4) if early else range(1, 3)

@@ -26,13 +26,12 @@ from tests.statistical.enumeration import ints
 
 if TYPE_CHECKING:
     from operators.base import Operator
-    from tests.statistical.condition_law import Maker
 
 SMALL = 1e-9  # what floats may add to a law that is exact but for their rounding
 FALSE, MISSED = 1 / 50, 1 / 10
 TOLERANCE = 2
 AIM = Aim(Fraction(1, 10), (TOLERANCE,), max_fpr=Fraction(1, 50), promise="false_alarms")
-PROMISES: dict[str, Any] = {
+PROMISES = {
     "max_fnr": AIM.max_fnr,
     "max_fpr": AIM.max_fpr,
     "promise": "false_alarms",
@@ -67,7 +66,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("mechanism", "name"), CASES)
-def test_what_is_false_rings_as_seldom_as_promised(mechanism: str, name: str) -> None:
+def test_what_is_false_rings_as_seldom_as_promised(mechanism, name):
     """Up to the threshold itself; misses are bounded beyond the tolerance, of all but probe."""
     of = (ONE | SEVERAL)[name]
     atoms = len(of.tolerances)
@@ -88,7 +87,7 @@ def test_what_is_false_rings_as_seldom_as_promised(mechanism: str, name: str) ->
     assert (far == of.holds(-2 * TOLERANCE).ravel()).all()
 
 
-def test_the_bounds_are_reached() -> None:
+def test_the_bounds_are_reached():
     """Of tslm both are used up: nothing is left that a cheaper one could save."""
     of = ONE["above"]
     missed, false, lost = judged(of, "tslm", **PROMISES)
@@ -99,7 +98,7 @@ def test_the_bounds_are_reached() -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["tslm", "dppwlm"])
-def test_it_costs_what_the_mirror_image_costs(mechanism: str) -> None:
+def test_it_costs_what_the_mirror_image_costs(mechanism):
     """Misses first with the rates exchanged: the same problem, seen from the other side."""
     swapped = replace(AIM, max_fnr=AIM.max_fpr, max_fpr=AIM.max_fnr, promise="misses")
     for asked in (one.condition for one in ONE.values()):
@@ -130,12 +129,12 @@ def answer_left(mechanism: str, asked: Condition, aim: Aim) -> Operator:
 
 @pytest.mark.parametrize("twin", [unturned, rates_left, not_negated, answer_left])
 @pytest.mark.parametrize("name", ["above", "or, one turned"])
-def test_broken_twins_ring_too_often(twin: Maker, name: str) -> None:
+def test_broken_twins_ring_too_often(twin, name):
     """The same look at the same statistics catches each of them."""
     assert judged((ONE | SEVERAL)[name], "tslm", twin, **PROMISES)[1] > FALSE * 1.5
 
 
-def test_windows_decided_together_are_turned_round_as_well() -> None:
+def test_windows_decided_together_are_turned_round_as_well():
     """Drawn many at once, the rates are those of the law; a cell far off never errs."""
     made = create("tslm", ONE["above"].condition, AIM)
     rows = ints([[[-200]], [[200]]])
@@ -144,7 +143,7 @@ def test_windows_decided_together_are_turned_round_as_well() -> None:
     assert made.decide(rows[1], NoiseSource()).fired.tolist() == [True]
 
 
-def test_what_cannot_be_promised_is_refused() -> None:
+def test_what_cannot_be_promised_is_refused():
     """Without its rate there is no promise; an early alarm looks several times."""
     asked = ONE["above"].condition
     with pytest.raises(ConfigError, match="needs max_fpr"):

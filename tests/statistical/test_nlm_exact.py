@@ -37,7 +37,7 @@ def fires(steps: int, q: Fraction, *, strict: bool = False) -> Fraction:
 
 
 @pytest.mark.parametrize("q", [Fraction(1, 10), Fraction(1, 3), Fraction(9, 10)])
-def test_loss_is_exactly_the_rate(q: Fraction) -> None:
+def test_loss_is_exactly_the_rate(q):
     """Adjacent step counts differ by a factor of at most 1 / q, exactly that at the middle."""
     losses = []
     for steps in range(-60, 60):
@@ -47,7 +47,7 @@ def test_loss_is_exactly_the_rate(q: Fraction) -> None:
     assert max(losses) > 1 / q * Fraction(99, 100)  # a charge one per cent lower would be caught
 
 
-def test_decision_is_the_comparison_of_the_noisy_step_count() -> None:
+def test_decision_is_the_comparison_of_the_noisy_step_count():
     """For every noise value and statistic, extremes included: fire iff s' + z >= 0."""
     statistics = ints([*range(70, 131), -(2**63), -(2**63) + 1, 2**63 - 2, 2**63 - 1])
     nlm = Nlm.planned(exceeds(7, statistics.size), Promise(RATE, 5))
@@ -61,9 +61,7 @@ def test_decision_is_the_comparison_of_the_noisy_step_count() -> None:
 
 
 @pytest.mark.parametrize(("sensitivity", "tolerance", "alpha"), CASES)
-def test_the_papers_promise_holds_and_one_unit_less_breaks_it(
-    sensitivity: int, tolerance: int, alpha: Fraction | None
-) -> None:
+def test_the_papers_promise_holds_and_one_unit_less_breaks_it(sensitivity, tolerance, alpha):
     """Misses at c + 1 + u and alarms at c - u stay within their bounds, at the least epsilon."""
     nlm = Nlm.planned(exceeds(sensitivity), Promise(RATE, tolerance, alpha))
     far = int(nlm.test.quantise(ints([THRESHOLD + 1 + tolerance]))[0])
@@ -77,7 +75,7 @@ def test_the_papers_promise_holds_and_one_unit_less_breaks_it(
     assert nlm.plan.ratio >= 1 - 1e-9
 
 
-def test_at_sensitivity_one_it_costs_what_tslm_costs() -> None:
+def test_at_sensitivity_one_it_costs_what_tslm_costs():
     """MIDE compares the two at one budget; for counts with one rate that is this epsilon."""
     for tolerance in (0, 1, 5, 50):
         promise = Promise(RATE, tolerance)
@@ -85,15 +83,15 @@ def test_at_sensitivity_one_it_costs_what_tslm_costs() -> None:
         assert abs(gap) <= 1
 
 
-def test_it_misses_far_more_than_max_fnr_at_the_threshold() -> None:
+def test_it_misses_far_more_than_max_fnr_at_the_threshold():
     """Why it is a baseline: at s = c + 1 it misses 20 % of the time where 5 % were asked for."""
     nlm = Nlm.planned(exceeds(1), Promise(RATE, 1))
     assert 1 - fires(0, exp_bounds(-nlm.plan.epsilon)[0]) > 3 * RATE
 
 
-def test_frequencies_follow_the_law() -> None:
+def test_frequencies_follow_the_law():
     """A million decisions agree with the exact law; a law one step off does not."""
-    statistics = np.arange(90, 111, dtype=np.int64)
+    statistics = np.arange(90, 111)
     draws = 50_000
     nlm = Nlm.planned(exceeds(1), Promise(RATE, 5))
     counts = frequencies(nlm, statistics, draws, b"nlm")

@@ -59,7 +59,7 @@ def exact_digit(t: Fraction) -> Callable[[int], int]:
 
 @pytest.mark.parametrize("t", [*RATES, Fraction(1, 10**12), Fraction(37), Fraction(123457, 7)])
 @pytest.mark.parametrize("bits", [1, 16, 64, 128, 200])
-def test_exponential_bounds_are_certified_and_tightest(t: Fraction, bits: int) -> None:
+def test_exponential_bounds_are_certified_and_tightest(t, bits):
     """2^bits exp(-t) lies strictly between neighbouring integers, as decimal arithmetic agrees."""
     lo, hi = exp_neg_bounds(t, bits)
     low, high = exp_bounds(-t)
@@ -68,7 +68,7 @@ def test_exponential_bounds_are_certified_and_tightest(t: Fraction, bits: int) -
     assert high * (1 << bits) <= hi
 
 
-def test_exponential_of_zero_is_exact_and_wrong_arguments_are_refused() -> None:
+def test_exponential_of_zero_is_exact_and_wrong_arguments_are_refused():
     """exp(0) is 1; negative exponents and no bits are errors."""
     assert exp_neg_bounds(Fraction(0), 64) == (1 << 64, 1 << 64)
     for t, bits in ((Fraction(-1), 64), (Fraction(1), 0)):
@@ -77,7 +77,7 @@ def test_exponential_of_zero_is_exact_and_wrong_arguments_are_refused() -> None:
 
 
 @pytest.mark.parametrize("t", RATES)
-def test_digit_thresholds_are_exact_at_64_bits(t: Fraction) -> None:
+def test_digit_thresholds_are_exact_at_64_bits(t):
     """Every lane's 64-bit threshold is the floor of the true probability, and no float's is."""
     layout = _layout(t, signed=True)
     digits = layout.lanes[1:-1]
@@ -97,11 +97,11 @@ def test_digit_thresholds_are_exact_at_64_bits(t: Fraction) -> None:
 
 
 @pytest.mark.parametrize("q", [Fraction(1, 3), Fraction(9, 10), Fraction(999, 1000)])
-def test_independent_digits_make_a_geometric(q: Fraction) -> None:
+def test_independent_digits_make_a_geometric(q):
     """The product of the digits' laws is (1 - q) q^k, and the flag is the tail, in rationals."""
     digits = 7
 
-    def law(probability: Callable[[int], Fraction]) -> list[Fraction]:
+    def law(probability):
         flag = q ** (1 << digits)
         masses = []
         for k in range(1 << digits):
@@ -126,7 +126,7 @@ def words_for(packed: NDArray[np.integer], width: int) -> NDArray[np.uint16]:
 
 
 @pytest.mark.parametrize(("t", "width"), [(Fraction(1, 10), 8), (Fraction(1, 2000), 16)])
-def test_laplace_is_read_from_the_lanes_exactly(t: Fraction, width: int) -> None:
+def test_laplace_is_read_from_the_lanes_exactly(t, width):
     """Every word of lanes with either sign gives the variate it stands for; zero has no sign."""
     layout = _layout(t, signed=True)
     assert len(layout.lanes) == width
@@ -137,7 +137,7 @@ def test_laplace_is_read_from_the_lanes_exactly(t: Fraction, width: int) -> None
     tail_width = len(_layout(layout.tail_rate, signed=False).lanes)
     tail_words = np.full(flagged * tail_width, 0xFFFF, dtype="<u2")  # every tail geometric is 0
     for sign, byte in ((1, 0x00), (-1, 0xFF)):
-        parts: list[NDArray[np.generic] | bytes] = []
+        parts = []
         for start in range(0, words.size, per_block):
             block = words[start : start + per_block]
             parts += [words_for(block, width).tobytes(), bytes([byte]) * (block.size // 8)]
@@ -147,7 +147,7 @@ def test_laplace_is_read_from_the_lanes_exactly(t: Fraction, width: int) -> None
         assert (drawn == sign * nonzero * (1 + digits + layout.unit * tail)).all()
 
 
-def test_enumerated_laplace_law_is_exact() -> None:
+def test_enumerated_laplace_law_is_exact():
     """Summed over all words of lanes, P[z] is (1 - q) / (1 + q) q^abs(z) to 2^-180."""
     t = Fraction(1, 10)
     lanes = [Fraction(lane.floor(200), 1 << 200) for lane in _layout(t, signed=True).lanes]
@@ -168,7 +168,7 @@ def test_enumerated_laplace_law_is_exact() -> None:
 
 
 @pytest.mark.parametrize("extension", [-1, 0, 1])
-def test_ties_are_settled_by_further_bits(extension: int) -> None:
+def test_ties_are_settled_by_further_bits(extension):
     """A word equal to its threshold is decided by the next 64 bits, and those by the next."""
     p = CertifiedProbability.digit(Fraction(1, 10))
     head, following, third = (p.floor(64), p.floor(128) % 2**64, p.floor(192) % 2**64)
@@ -182,7 +182,7 @@ def test_ties_are_settled_by_further_bits(extension: int) -> None:
 
 
 @pytest.mark.parametrize("below", [True, False])
-def test_lane_ties_are_settled_by_further_bits(below: bool) -> None:
+def test_lane_ties_are_settled_by_further_bits(below):
     """Lanes compare 16 bits first; when all tie, each is settled by the next 64 of its own."""
     t = Fraction(1, 10)
     lanes = _layout(t, signed=False).lanes
@@ -195,7 +195,7 @@ def test_lane_ties_are_settled_by_further_bits(below: bool) -> None:
     assert not source.script
 
 
-def test_a_dyadic_probability_is_exact() -> None:
+def test_a_dyadic_probability_is_exact():
     """A coin of 3/4 fires for exactly the words below 3/4, though its later bits are all zero."""
     coin = CertifiedProbability(lambda bits: (3 << bits - 2, 3 << bits - 2))
     edge = 3 << 62
@@ -206,7 +206,7 @@ def test_a_dyadic_probability_is_exact() -> None:
     assert rare.floor(64) == 0
 
 
-def test_bernoulli_compares_strictly() -> None:
+def test_bernoulli_compares_strictly():
     """P = threshold / 2^64: the word below fires, the word at the threshold does not."""
     words = np.array([0, 0, 4, 5, 2**64 - 1], dtype="<u8")
     thresholds = np.array([0, 1, 5, 5, 2**64 - 1], dtype=np.uint64)
@@ -234,14 +234,14 @@ def geometric_p_value(drawn: Ints, t: Fraction) -> float:
 
 
 @pytest.mark.parametrize("t", RATES)
-def test_variates_follow_their_laws(t: Fraction) -> None:
+def test_variates_follow_their_laws(t):
     """Two million discrete Laplaces and geometrics per rate pass chi-square."""
     source = KeyedNoise(b"laws")
     assert laplace_p_value(source.discrete_laplace(t, DRAWS), t) > HELD
     assert geometric_p_value(source.geometric(t, DRAWS), t) > HELD
 
 
-def test_operating_system_stream_follows_the_law() -> None:
+def test_operating_system_stream_follows_the_law():
     """The released source draws the same law (one run in ten thousand million would fail)."""
     t = Fraction(1, 10)
     assert laplace_p_value(NoiseSource().discrete_laplace(t, DRAWS), t) > 1e-10
@@ -267,22 +267,20 @@ def late_digit_laplace(t: Fraction, source: np.random.Generator) -> Ints:
 
 def signed_zero_laplace(t: Fraction, source: np.random.Generator) -> Ints:
     """Twin: a geometric with a fair sign, so that zero is drawn for both signs."""
-    sizes: Ints = source.geometric(-math.expm1(-float(t)), DRAWS) - 1
+    sizes = source.geometric(-math.expm1(-float(t)), DRAWS) - 1
     sizes *= source.choice([-1, 1], DRAWS)
     return sizes
 
 
 @pytest.mark.parametrize("twin", [rounded_float_laplace, late_digit_laplace, signed_zero_laplace])
 @pytest.mark.parametrize("t", [Fraction(693147, 10**6), Fraction(1)])
-def test_broken_twins_are_caught(
-    twin: Callable[[Fraction, np.random.Generator], Ints], t: Fraction
-) -> None:
+def test_broken_twins_are_caught(twin, t):
     """The chi-square that accepts the noise refuses each wrong sampler."""
     assert laplace_p_value(twin(t, np.random.default_rng(7)), t) < REFUSED
 
 
 @pytest.mark.parametrize("t", RATES)
-def test_the_check_has_power_and_no_bias(t: Fraction) -> None:
+def test_the_check_has_power_and_no_bias(t):
     """A rate two per cent off is refused; of 20 sound samples about half lie below p = 1/2."""
     source = KeyedNoise(b"power")
     off = t * Fraction(102, 100)
@@ -291,7 +289,7 @@ def test_the_check_has_power_and_no_bias(t: Fraction) -> None:
     assert 2 <= low <= 18
 
 
-def test_slow_rates_use_several_layers_and_too_slow_ones_are_refused() -> None:
+def test_slow_rates_use_several_layers_and_too_slow_ones_are_refused():
     """At t = 2^-40 the mean is about 2^40; below that a variate might leave int64."""
     t = Fraction(1, 1 << 40)
     drawn = KeyedNoise(b"slow").geometric(t, 4000)
@@ -302,7 +300,7 @@ def test_slow_rates_use_several_layers_and_too_slow_ones_are_refused() -> None:
 
 
 @pytest.mark.parametrize("n", [0, 1, 7, 16_384, 16_385, 40_001])
-def test_any_number_is_drawn(n: int) -> None:
+def test_any_number_is_drawn(n):
     """Sizes around the block boundaries give arrays of exactly that size."""
     source = NoiseSource()
     t = Fraction(1)
@@ -312,7 +310,7 @@ def test_any_number_is_drawn(n: int) -> None:
     assert len(source.token(n)) == n
 
 
-def test_the_stream_never_repeats_and_differs_between_sources() -> None:
+def test_the_stream_never_repeats_and_differs_between_sources():
     """Many sizes of requests drain one stream: no 64-bit word comes twice."""
     sources = NoiseSource(), NoiseSource()
     words = [source.uint64(n) for source in sources for n in (1, 3, 8191, 8192, 8193, 20_000)]
@@ -320,7 +318,7 @@ def test_the_stream_never_repeats_and_differs_between_sources() -> None:
     assert np.unique(joined).size == joined.size
 
 
-def test_a_keyed_source_repeats_itself() -> None:
+def test_a_keyed_source_repeats_itself():
     """The same test key gives the same draws; another key gives others."""
     first, again, other = KeyedNoise(b"a"), KeyedNoise(b"a"), KeyedNoise(b"b")
     draws = [source.discrete_laplace(Fraction(1), 100).tolist() for source in (first, again, other)]
@@ -346,7 +344,7 @@ print(theirs.hex(), source.token(32).hex())
 """
 
 
-def test_a_forked_child_draws_its_own_noise() -> None:
+def test_a_forked_child_draws_its_own_noise():
     """After a fork parent and child share no stream, and the child's lock is free."""
     run = subprocess.run(
         [sys.executable, "-c", FORK],
@@ -361,7 +359,7 @@ def test_a_forked_child_draws_its_own_noise() -> None:
     assert theirs != ours
 
 
-def test_a_source_cannot_be_copied() -> None:
+def test_a_source_cannot_be_copied():
     """Copies would repeat each other's noise, so copying and pickling are refused."""
     source = NoiseSource()
     for duplicate in (copy.copy, copy.deepcopy, pickle.dumps):
@@ -369,7 +367,7 @@ def test_a_source_cannot_be_copied() -> None:
             duplicate(source)
 
 
-def test_the_keyed_source_is_out_of_reach_of_the_release_path() -> None:
+def test_the_keyed_source_is_out_of_reach_of_the_release_path():
     """No module of the package but its own names KeyedNoise, and no float draws a variate there."""
     for package in ("accountant", "operators", "stream"):
         for file in (ROOT / package).rglob("*.py"):
@@ -387,7 +385,7 @@ def test_the_keyed_source_is_out_of_reach_of_the_release_path() -> None:
         assert not any(isinstance(node, ast.Div) for node in ast.walk(tree))
 
 
-def test_linked_proofs_exist() -> None:
+def test_linked_proofs_exist():
     """Every proof page that a module of the operators names is there."""
     for file in (ROOT / "operators").rglob("*.py"):
         for page in re.findall(r"docs/research/proofs/\w+\.md", file.read_text(encoding="utf-8")):

@@ -44,7 +44,7 @@ def below(draws: NormalDraws, at: Fraction) -> bool:
 
 
 @pytest.mark.parametrize("at", POINTS)
-def test_every_word_is_settled_by_as_many_bits_as_it_takes(at: Fraction) -> None:
+def test_every_word_is_settled_by_as_many_bits_as_it_takes(at):
     """Words about the bound, and what follows them: as the exact distribution function says."""
     exact = normal(at)
     head = math.floor(exact * ONE)
@@ -57,7 +57,7 @@ def test_every_word_is_settled_by_as_many_bits_as_it_takes(at: Fraction) -> None
             assert below(scripted(word, more), at) == (drawn < exact)
 
 
-def test_all_answers_of_a_draw_are_about_one_number() -> None:
+def test_all_answers_of_a_draw_are_about_one_number():
     """What was read to settle one question is kept for the next: bits are not drawn again."""
     at = Fraction(1, 3)
     exact = normal(at)
@@ -70,7 +70,7 @@ def test_all_answers_of_a_draw_are_about_one_number() -> None:
     assert not below(draws, at - 1)
 
 
-def test_far_quantiles_are_certain_at_once() -> None:
+def test_far_quantiles_are_certain_at_once():
     """No bit is needed a billion deviations away, and none that is there is taken for a tail."""
     line = Quantiles(Fraction(0), Fraction(1, 3))
     steps = ints([-(1 << 62), -(10**9), 10**9, 1 << 62])
@@ -92,7 +92,7 @@ def line_of(mu: Fraction) -> Quantiles:
 
 
 @pytest.mark.parametrize("mu", [Fraction(2), MU, Fraction(3, 17)])
-def test_rounded_draws_change_where_cells_end(mu: Fraction) -> None:
+def test_rounded_draws_change_where_cells_end(mu):
     """On either side of every end of a cell, whatever a float would have said."""
     reach = math.floor(6 / mu)
     ends = [normal((each + Fraction(1, 2)) * mu) for each in range(-reach, reach)]
@@ -105,7 +105,7 @@ def test_rounded_draws_change_where_cells_end(mu: Fraction) -> None:
     assert high.tolist() == list(range(1 - reach, reach + 1))
 
 
-def test_the_farthest_draws_are_rounded_as_well() -> None:
+def test_the_farthest_draws_are_rounded_as_well():
     """The first and the last of all words: a float proposes too little, and is put right."""
     words = np.array([0, ONE - 1], dtype=np.uint64)
     found = NormalDraws(words, lambda: 1 << 62).cells(line_of(MU)).tolist()
@@ -115,14 +115,12 @@ def test_the_farthest_draws_are_rounded_as_well() -> None:
 
 
 @pytest.mark.parametrize("upper", [False, True])
-def test_a_far_draw_is_proposed_as_well_as_a_near_one(
-    upper: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_far_draw_is_proposed_as_well_as_a_near_one(upper, monkeypatch):
     """Fine cells in either tail: a proposal that is far off would be put right cell by cell."""
-    asked: list[int] = []
+    asked = []
     bounds = Quantiles.bounds
 
-    def counted(line: Quantiles, step: int, bits: int) -> tuple[int, int]:
+    def counted(line, step, bits):
         asked.append(step)
         return bounds(line, step, bits)
 
@@ -142,7 +140,7 @@ def p_value(drawn: Ints, mu: Fraction) -> float:
 
 
 @pytest.mark.parametrize("mu", [Fraction(2), MU, Fraction(3, 17)])
-def test_frequencies_follow_the_law(mu: Fraction) -> None:
+def test_frequencies_follow_the_law(mu):
     """A hundred thousand draws; rounded down, or of another deviation, they are told apart."""
     drawn = rounded_normal(mu, 100_000, KeyedNoise(bytes(32)))
     assert p_value(drawn, mu) > 1e-6
@@ -175,7 +173,7 @@ def discrete(mu: Fraction, reach: int) -> dict[int, Fraction]:
 
 
 @pytest.mark.parametrize("mu", [Fraction(2), MU, Fraction(1, 5)])
-def test_a_rounded_count_is_gaussian_private_and_a_discrete_gaussian_is_not(mu: Fraction) -> None:
+def test_a_rounded_count_is_gaussian_private_and_a_discrete_gaussian_is_not(mu):
     """Over all events, both ways round; the same noise passes for no smaller mu."""
     reach = math.ceil(10 / mu)
     law = cells(mu, reach)
@@ -186,7 +184,7 @@ def test_a_rounded_count_is_gaussian_private_and_a_discrete_gaussian_is_not(mu: 
 
 
 @pytest.mark.parametrize("mu", [Fraction(0), Fraction(-1), Fraction(1, 1 << 41), Fraction(1 << 21)])
-def test_noise_that_is_none_or_leaves_int64_is_refused(mu: Fraction) -> None:
+def test_noise_that_is_none_or_leaves_int64_is_refused(mu):
     """Also of a mu that is no privacy at all."""
     with pytest.raises(ValueError, match=r"2\^-40"):
         rounded_normal(mu, 1, KeyedNoise(bytes(32)))

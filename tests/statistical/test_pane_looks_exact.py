@@ -51,7 +51,7 @@ def walked(rate: float, steps: int, at: int, reach: int = 400) -> float:
     return float(gone)
 
 
-def test_the_law_of_a_walk_is_exact() -> None:
+def test_the_law_of_a_walk_is_exact():
     """Between its certified bounds, for barriers on either side of where it starts."""
     for rate, steps in product((Fraction(1, 5), Fraction(1, 2)), (1, 2, 3, 12)):
         for at in (-7, -1, 0, 1, 2, 5, 20):
@@ -64,7 +64,7 @@ def test_the_law_of_a_walk_is_exact() -> None:
             assert found == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
 
-def test_the_law_of_two_steps_in_rationals() -> None:
+def test_the_law_of_two_steps_in_rationals():
     """Bounds of q, both ways, through P[Z >= b] + sum over z < b of P[z] P[Z >= b - z]."""
     for at in (1, 3):
         law = LaplaceWalk(Fraction(1, 2), 2).tail(at)
@@ -93,21 +93,20 @@ def first_looks(counts: tuple[int, ...], *, released: bool) -> Law:
 
 @pytest.mark.parametrize("pane", range(LOOKS))
 @pytest.mark.parametrize("released", [False, True])
-def test_when_a_window_rings_costs_what_a_pane_costs(pane: int, *, released: bool) -> None:
+def test_when_a_window_rings_costs_what_a_pane_costs(pane, released):
     """An event more in one pane: no look is likelier to be the first by more than 1 / q."""
     more = tuple(count + (at == pane) for at, count in enumerate(COUNTS))
     laws = [first_looks(each, released=released) for each in (COUNTS, more)]
     assert released or laws[0].keys() == {(look, ()) for look in range(LOOKS + 1)}
     worst = worst_ratio(*laws)
-    assert worst is not None
     assert worst <= 1 / Q
     assert worst == 1 / Q if released else worst > Fraction(1, 2) / Q
 
 
-def test_fresh_noise_at_every_look_is_caught() -> None:
+def test_fresh_noise_at_every_look_is_caught():
     """A twin that adds one noise to each whole count: an event of the first pane pays each time."""
 
-    def quiet(first: int) -> Fraction:
+    def quiet(first):
         """Return how likely no look rings at 0, of sums that are all the same, not below it."""
         return (Q ** (first + 1) / (1 + Q)) ** LOOKS
 
@@ -116,7 +115,7 @@ def test_fresh_noise_at_every_look_is_caught() -> None:
 
 @pytest.mark.parametrize("max_fpr", [None, Fraction(1, 100), Fraction(1, 5)])
 @pytest.mark.parametrize("looks", [2, 3, 12])
-def test_both_errors_are_those_of_the_worst_window(looks: int, max_fpr: Fraction | None) -> None:
+def test_both_errors_are_those_of_the_worst_window(looks, max_fpr):
     """A miss: all comes in the last pane. A false alarm: all comes in the first, and looks add up.
 
     One loss unit less breaks the promise, wherever the threshold is put.
@@ -142,7 +141,7 @@ def _last(rate: float, steps: int, at: int) -> float:
     return float(LaplaceSum(Fraction(rate), steps).tails(np.array([at]))[0])
 
 
-def test_the_price_of_one_look_is_caught() -> None:
+def test_the_price_of_one_look_is_caught():
     """Windows that are looked at twelve times for the price of one ring for nothing too often."""
     test = IntegerTest(Comparison.GT, ints([120]), 1)
     once = Panes.planned([PaneQuestion(test, Promise(RATE, 20), 12)])
@@ -153,10 +152,10 @@ def test_the_price_of_one_look_is_caught() -> None:
 
 
 @pytest.mark.parametrize("between", [1, 4])
-def test_rings_are_as_frequent_as_the_law_says(between: int) -> None:
+def test_rings_are_as_frequent_as_the_law_says(between):
     """Growing counts, looked at four times: the first look that rings, and whether any does."""
     runs, looks = 40_000, 4
-    test = IntegerTest(Comparison.GT, np.full(runs, 30, dtype=np.int64), 1)
+    test = IntegerTest(Comparison.GT, np.full(runs, 30), 1)
     aim = Aim(RATE, (6,), panes=looks * between, looks=looks)
     decides = PaneWindows.planned(Condition.single(test), aim)
     counts = np.zeros((looks * between, 1), dtype=np.int64)
@@ -169,6 +168,6 @@ def test_rings_are_as_frequent_as_the_law_says(between: int) -> None:
     expected = decides.first_rings(0, sums)
     assert np.abs(fired - expected).max() < 4 * np.sqrt(0.25 / runs)
     assert expected.sum() <= 1 + 1e-9
-    steady = decides.chances(0, np.full((1, 1), 30, dtype=np.int64))
-    once = decides.first_rings(0, np.full((1, looks), 30, dtype=np.int64)).sum()
+    steady = decides.chances(0, np.full((1, 1), 30))
+    once = decides.first_rings(0, np.full((1, looks), 30)).sum()
     assert once == pytest.approx(steady[0], abs=1e-9) if between == 1 else once < steady[0]

@@ -33,9 +33,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from accountant.costs.charges import WindowKey
-    from operators.base import PaneOperator
-    from stream.decisions.counts import WindowCounts
-    from stream.model.alarm import Alarm
     from tests.statistical.panes_law import Law
 
 Q = Fraction(1, 3)
@@ -136,9 +133,7 @@ def law(
 
 
 @pytest.mark.parametrize("written", [ALARMS, EARLY], ids=["hopping", "early"])
-def test_an_event_loses_no_more_than_its_pane_is_charged(
-    tmp_path: Path, written: tuple[str, ...]
-) -> None:
+def test_an_event_loses_no_more_than_its_pane_is_charged(tmp_path, written):
     """One event more, in the pane that all windows read: nothing is likelier by more than 1/q.
 
     Of an early alarm, that is at which step it rings.
@@ -173,9 +168,7 @@ EVERYWHERE = Person(comes=(0, 1, 2), counts=(0, 1, 2), charged=3)
         (f"{CAPS}, max_windows_per_period: 1", replace(EVERYWHERE, counts=(0,), charged=1)),
     ],
 )
-def test_a_person_loses_what_the_panes_that_count_her_are_charged(
-    tmp_path: Path, caps: str, person: Person
-) -> None:
+def test_a_person_loses_what_the_panes_that_count_her_are_charged(tmp_path, caps, person):
     """All her events of a day: each pane is a window of hers, whatever windows are made of it.
 
     A cap lets her count in the first panes that she is in; what it charges is met, and the rest of
@@ -198,7 +191,7 @@ def test_a_person_loses_what_the_panes_that_count_her_are_charged(
     assert len(person.counts) <= person.charged
 
 
-def test_a_cap_that_panes_forget_is_caught(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cap_that_panes_forget_is_caught(tmp_path, monkeypatch):
     """A twin that counts everybody in every pane, and is charged for two of three."""
     monkeypatch.setattr("stream.counting.sharing.windows_cap", lambda _query, _budget: None)
     unit = f"{CAPS}, max_windows_per_period: 2}}}}"
@@ -226,8 +219,8 @@ AGAIN = replace(COMER, comes=(0, 2), counts=(0,))
 
 
 def test_an_event_whose_person_comes_again_loses_two_panes_and_is_charged_for_them(
-    tmp_path: Path,
-) -> None:
+    tmp_path,
+):
     """Without it she counts in the last pane: one less here, one more there, and both are met."""
     laws = [
         law(tmp_path / name, COUNTS, written=PEOPLE, box=SMALL, person=each)
@@ -241,9 +234,7 @@ def test_an_event_whose_person_comes_again_loses_two_panes_and_is_charged_for_th
     assert worst_ratio(*alone) == 1 / Q
 
 
-def test_people_who_are_added_up_over_panes_are_caught(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_people_who_are_added_up_over_panes_are_caught(tmp_path, monkeypatch):
     """A twin that counts everybody in each pane: what its windows add up are not people."""
     monkeypatch.setattr(
         "stream.counting.counter.in_turn",
@@ -260,15 +251,13 @@ TWICE = tuple(
 
 
 @pytest.mark.parametrize("broken", [False, True])
-def test_fresh_noise_for_each_window_is_caught(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, broken: bool
-) -> None:
+def test_fresh_noise_for_each_window_is_caught(tmp_path, monkeypatch, broken):
     """Two thresholds on one pane share its noise; a twin that draws for each of them loses more."""
     if broken:
         drawn = iter(range(1 << 10))
         whole = StoredPanes.over
 
-        def anew(self: StoredPanes, query: Alarm, start_ms: int, end_ms: int) -> Ints:
+        def anew(self, query, start_ms, end_ms):
             """Return the counts with the next noise: stored panes are the first axis of the box."""
             stored = whole(self, query, start_ms, end_ms)
             assert not isinstance(stored, str)
@@ -303,7 +292,7 @@ ONCE = alarm(
 )
 
 
-def test_released_counts_cost_nothing_more(tmp_path: Path) -> None:
+def test_released_counts_cost_nothing_more(tmp_path):
     """All windows, thresholds and counts together, an event more in any pane: 1/q, and met.
 
     Counts of the sliding windows and of the whole leave nothing of the panes unsaid, so it is the
@@ -320,9 +309,7 @@ def test_released_counts_cost_nothing_more(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("twin", ["", "exact", "fresh"])
-def test_counts_of_more_than_the_stored_panes_are_caught(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, twin: str
-) -> None:
+def test_counts_of_more_than_the_stored_panes_are_caught(tmp_path, monkeypatch, twin):
     """Counts of what was counted lose without a bound; counts with noise of their own, twice."""
     draws = 2 if twin == "fresh" else 1
     values = ints(list(product(BOX, repeat=draws))).T
@@ -332,11 +319,11 @@ def test_counts_of_more_than_the_stored_panes_are_caught(
         others = {"exact": np.full_like(values[:1], count), "fresh": values[-1:]}
 
         def given(
-            query: Alarm,
-            operator: PaneOperator,
-            noisy: Ints,
-            others: dict[str, Ints] = others,
-        ) -> WindowCounts | None:
+            query,
+            operator,
+            noisy,
+            others=others,
+        ):
             """Return counts of something else than the noisy panes."""
             return counts_of(query, operator, others.get(twin, noisy))
 

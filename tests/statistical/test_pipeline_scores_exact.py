@@ -175,7 +175,7 @@ def worlds(unit: str) -> list[World]:
     found = []
     for _ in range(PAIRS):
         others = tuple(some(14) for _ in range(ROOMS))
-        own: tuple[list[Row], ...] = tuple(some(4) for _ in range(ROOMS))
+        own = tuple(some(4) for _ in range(ROOMS))
         if unit == "event":
             own = ([(source.choice("abc"), source.randint(0, 4))], [], [])
         found.append(World(others, own))
@@ -199,13 +199,12 @@ class Counted:
         """Return how likely each room fires, of the same shape."""
         flat = self.statistics.transpose(2, 0, 1, 3)
         found = operator.chances(0, flat.reshape(len(flat), -1))
-        assert found is not None
         return found.reshape(flat.shape[1:])
 
 
 def replayed_windows(alarms: Alarms, path: Path) -> tuple[list[Ints], list[int], int]:
     """Replay a file; return each window's statistics and its price, and what the unit lost."""
-    seen: list[Ints] = []
+    seen = []
 
     def noted(*of: Any) -> Ints:
         seen.append(statistics_of(*of))
@@ -277,7 +276,7 @@ def rates(name: str, unit: str, laws: Floats) -> tuple[float, float]:
     return max(missed), max(rang)
 
 
-def test_tslm_loses_what_the_ledger_charges(counted: tuple[str, str, Counted]) -> None:
+def test_tslm_loses_what_the_ledger_charges(counted):
     """By the row's region: what no FILTER covers loses nothing, what one covers is charged once."""
     name, unit, found = counted
     query, alarm = found.query, ALARMS[name]
@@ -297,9 +296,7 @@ def test_tslm_loses_what_the_ledger_charges(counted: tuple[str, str, Counted]) -
 
 
 @pytest.mark.parametrize("mechanism", ["ppwlm", "dppwlm"])
-def test_no_transcript_loses_more_than_its_cells_stopped_at(
-    counted: tuple[str, str, Counted], tmp_path: Path, mechanism: str
-) -> None:
+def test_no_transcript_loses_more_than_its_cells_stopped_at(counted, tmp_path, mechanism):
     """Answers and levels of two rooms together: the cells that moved pay for where they stopped."""
     name, unit, found = counted
     _, operator = operator_of(tmp_path, name, unit, f"mechanism: {{{mechanism}: {LEVELS}}}")
@@ -329,9 +326,7 @@ def test_no_transcript_loses_more_than_its_cells_stopped_at(
     assert len(pairs) > 20
 
 
-def test_a_run_loses_its_opening_and_its_alarms(
-    counted: tuple[str, str, Counted], tmp_path: Path
-) -> None:
+def test_a_run_loses_its_opening_and_its_alarms(counted, tmp_path):
     """Every answer of three rooms, in every order: the ledger's terms bound every transcript."""
     name, unit, found = counted
     query, _ = operator_of(tmp_path, name, unit, "mechanism: {svt: {max_alarms: 2}}")
@@ -365,9 +360,7 @@ OTHERS = {
 
 
 @pytest.mark.parametrize("mechanism", OTHERS)
-def test_others_keep_both_rates_and_cost_what_is_charged(
-    counted: tuple[str, str, Counted], tmp_path: Path, mechanism: str
-) -> None:
+def test_others_keep_both_rates_and_cost_what_is_charged(counted, tmp_path, mechanism):
     """Cell by cell; quantiles are no further apart than a Gaussian budget says."""
     name, unit, found = counted
     promise = f'{UNITS[unit]}, privacy: gdp, delta: "1e-6"' if mechanism == "gdp" else unit
@@ -400,9 +393,7 @@ TUMBLE = "TUMBLE(ts, INTERVAL '1' MINUTE)"
     ("unit", "window", "times"),
     [("privacy_unit: event", HOP, 2), (UNITS["user"], TUMBLE, 3 * 2), (FEW, TUMBLE, 2)],
 )
-def test_windows_add_up_as_the_ledger_says(
-    tmp_path: Path, unit: str, window: str, times: int
-) -> None:
+def test_windows_add_up_as_the_ledger_says(tmp_path, unit, window, times):
     """An event in two windows, a person in two rooms of three, and of one by the cap.
 
     Somebody loses all that is charged: with a cap that was forgotten, three times as much.
@@ -425,13 +416,12 @@ def test_windows_add_up_as_the_ledger_says(
     operator, lost = create(query.mechanism, query.condition, query.aim), np.zeros(20)
     for statistics in seen:
         law = operator.chances(0, statistics)
-        assert law is not None
         here, there = law.reshape(20, 2, 2).transpose(1, 0, 2)
         lost += odds(here, there).sum(axis=1)
     assert lost.max() == pytest.approx(float(from_loss_units(spent)), rel=1e-6)
 
 
-def test_a_window_that_is_drawn_twice_is_caught(counted: tuple[str, str, Counted]) -> None:
+def test_a_window_that_is_drawn_twice_is_caught(counted):
     """Were both draws of a recovered window to leave, they would lose twice what is charged."""
     _, _, found = counted
     laws = found.laws(create("tslm", found.query.condition, found.query.aim))
@@ -444,7 +434,7 @@ def test_a_window_that_is_drawn_twice_is_caught(counted: tuple[str, str, Counted
 
 
 @pytest.mark.parametrize(("name", "least", "steps"), [("or", 3, 5), ("shared", 3, 7)])
-def test_twins_of_the_score_are_caught(tmp_path: Path, name: str, least: int, steps: int) -> None:
+def test_twins_of_the_score_are_caught(tmp_path, name, least, steps):
     """The largest k of a literal, and K* with the plain score, fire where they must not."""
     found = count(tmp_path, name, "event")
     score = score_of(found.query.condition, found.query.aim.tolerances)
@@ -455,7 +445,7 @@ def test_twins_of_the_score_are_caught(tmp_path: Path, name: str, least: int, st
     assert max(rates(name, "event", twin(found, plain, steps))) > BETA + 0.01
 
 
-def test_a_noise_for_each_literal_that_is_charged_once_is_caught(tmp_path: Path) -> None:
+def test_a_noise_for_each_literal_that_is_charged_once_is_caught(tmp_path):
     """A row of both statistics loses what both noises tell of it."""
     found, alone = count(tmp_path, "and", "event"), []
     condition, aim = found.query.condition, found.query.aim
@@ -468,7 +458,7 @@ def test_a_noise_for_each_literal_that_is_charged_once_is_caught(tmp_path: Path)
     assert odds(laws[:, 0], laws[:, 1]).max() > 1.3 * float(found.charged)
 
 
-def test_a_guard_with_a_tolerance_is_caught(tmp_path: Path) -> None:
+def test_a_guard_with_a_tolerance_is_caught(tmp_path):
     """It fires on the empty room with .80."""
     found = count(tmp_path, "median", "event")
     bare = replace(found.query.condition, guards=frozenset())

@@ -73,9 +73,7 @@ def marginal_shift(t: float, share: float) -> int:
 
 
 @pytest.mark.parametrize(("grid", "steps", "beta", "alpha"), PROMISES)
-def test_worst_walk_keeps_the_promise(
-    grid: Grid, steps: int, beta: Fraction, alpha: Fraction
-) -> None:
+def test_worst_walk_keeps_the_promise(grid, steps, beta, alpha):
     """No walk misses s = c + 1, c + 2 or c + 10, or rings at c - 2u, more often than promised."""
     of = ladder(grid, steps, beta, alpha)
     misses = worst_walk(below(of), (0, 1, 9))
@@ -86,9 +84,7 @@ def test_worst_walk_keeps_the_promise(
 
 
 @pytest.mark.parametrize(("grid", "steps", "beta", "alpha"), PROMISES)
-def test_recursion_meets_the_lattice(
-    grid: Grid, steps: int, beta: Fraction, alpha: Fraction
-) -> None:
+def test_recursion_meets_the_lattice(grid, steps, beta, alpha):
     """The certified recursion equals pushing the law over a lattice, and never lies below it."""
     of = ladder(grid, steps, beta, alpha)
     for side, found in ((below(of), of.below), (above(of), of.above)):
@@ -97,7 +93,7 @@ def test_recursion_meets_the_lattice(
     assert sum(of.above.spent) <= alpha
 
 
-def test_cutoff_from_the_same_noise_is_caught() -> None:
+def test_cutoff_from_the_same_noise_is_caught():
     """Half of beta for each of two phases, the second level chosen from the noise: FNR .077."""
     rates = (0.05, *np.geomspace(0.065, 2, 20).tolist())
     shifts = tuple(marginal_shift(t, float(BETA) / 2) for t in rates)
@@ -110,7 +106,7 @@ def test_cutoff_from_the_same_noise_is_caught() -> None:
     assert passed == pytest.approx(0.077, abs=5e-4)
 
 
-def test_half_of_beta_at_every_level_is_caught() -> None:
+def test_half_of_beta_at_every_level_is_caught():
     """The same on the mechanism's own grid, for walks of any length."""
     of = ladder(FINE)
     rates = tuple(map(float, of.below.levels))
@@ -118,13 +114,13 @@ def test_half_of_beta_at_every_level_is_caught() -> None:
     assert worst_walk(replace(below(of), shifts=shifts))[0] > 0.1
 
 
-def test_shares_handed_on_are_caught() -> None:
+def test_shares_handed_on_are_caught():
     """MIDE's beta r / m for a step that skips r - 1 levels: a walk passes it 11% too often."""
     of = ladder(FINE)
     rates = tuple(map(float, of.below.levels))
     share = float(BETA) / len(rates)
 
-    def handed_on(at: int, to: int) -> int:
+    def handed_on(at, to):
         return marginal_shift(rates[to], share * (to - at))
 
     side = replace(below(of), drop=0.0)
@@ -132,14 +128,14 @@ def test_shares_handed_on_are_caught() -> None:
 
 
 @pytest.mark.parametrize("grid", [COARSE, FINE], ids=["4 levels", "10 levels"])
-def test_boundaries_one_step_short_are_caught(grid: Grid) -> None:
+def test_boundaries_one_step_short_are_caught(grid):
     """An off-by-one in the comparison, ``x <= -low`` for ``x < -low``."""
     side = below(ladder(grid))
     shifts = tuple(shift - 1 for shift in side.shifts)
     assert worst_walk(replace(side, shifts=shifts))[0] > 0.1
 
 
-def test_dropping_the_undecided_is_caught() -> None:
+def test_dropping_the_undecided_is_caught():
     """A last level that drops what it cannot tell, as if it were a level like the others."""
     of = ladder(COARSE, 7)
     side = below(of)
@@ -259,14 +255,14 @@ def charges(of: Ladder) -> Floats:
 
 @pytest.mark.parametrize("cells", [1, 2, 3])
 @pytest.mark.parametrize("mechanism", ["dppwlm", "any"])
-def test_no_outcome_loses_more_than_it_is_charged(mechanism: str, cells: int) -> None:
+def test_no_outcome_loses_more_than_it_is_charged(mechanism, cells):
     """Answers and costs of up to three cells together, the walk chosen from all of them."""
     of = ladder(SMALL)
     rule = jumpy if mechanism == "any" else dppwlm(of).following
     assert excess_loss(of, rule, cells, charges(of)) < 1e-9
 
 
-def test_charging_the_level_before_is_caught() -> None:
+def test_charging_the_level_before_is_caught():
     """A cell that pays for the level it left rather than the one where it stopped."""
     of = ladder(SMALL)
     units = (of.units[0], of.units[0], of.units[1])
@@ -275,13 +271,13 @@ def test_charging_the_level_before_is_caught() -> None:
 
 @pytest.mark.parametrize("cells", [1, 2, 3, 7])
 @pytest.mark.parametrize("mechanism", ["ppwlm", "dppwlm"])
-def test_what_was_not_read_has_no_influence(mechanism: str, cells: int) -> None:
+def test_what_was_not_read_has_no_influence(mechanism, cells):
     """Levels skipped or finer than the stop: redrawn, they change no answer and no cost."""
     of = ladder(FINE)
     rng = np.random.default_rng(cells)
-    reads: list[int] = []
+    reads = []
 
-    def following(level: int, read: Ints, counts: Ints) -> int:
+    def following(level, read, counts):
         assert counts.sum() + read.size == cells
         nxt = level + 1 if mechanism == "ppwlm" else dppwlm(of).following(level, read, counts)
         reads.append(nxt)
@@ -303,15 +299,15 @@ def test_what_was_not_read_has_no_influence(mechanism: str, cells: int) -> None:
 
 
 @pytest.mark.parametrize("mechanism", [Ppwlm, Dppwlm])
-def test_frequencies_keep_the_promise(mechanism: type[Ppwlm] | type[Dppwlm]) -> None:
+def test_frequencies_keep_the_promise(mechanism):
     """100,000 cells at c + 1 and at c - 2u: misses and false alarms within five deviations."""
     cells = 100_000
-    test = IntegerTest(Comparison.GT, np.full(cells, 100, dtype=np.int64), 1)
+    test = IntegerTest(Comparison.GT, np.full(cells, 100), 1)
     operator = mechanism.planned(test, Promise(BETA, 2))
     noise = KeyedNoise(b"progressive")
     bound = cells * float(BETA) + 5 * math.sqrt(cells * float(BETA))
-    true = operator.decide(np.full(cells, 101, dtype=np.int64), noise)
-    false = operator.decide(np.full(cells, 96, dtype=np.int64), noise)
+    true = operator.decide(np.full(cells, 101), noise)
+    false = operator.decide(np.full(cells, 96), noise)
     assert np.count_nonzero(~true.fired) < bound
     assert np.count_nonzero(false.fired) < bound
     assert true.cost.worst_units <= operator.ladder.units[-1]

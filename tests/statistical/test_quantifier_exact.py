@@ -19,8 +19,6 @@ from operators.registry import ALL, create, price
 from tests.statistical.condition_law import BETA, broken, condition_of, groups_of, loss
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from tests.statistical.enumeration import Bools, Ints
 
 
@@ -43,14 +41,14 @@ def half_of_those(steps: Ints, present: Bools) -> Ints:
 
 @pytest.mark.parametrize("twin", [summed, found_in_data, half_of_those])
 def test_scores_of_groups_that_data_choose_are_caught(
-    twin: Callable[[Ints, Bools], Ints],
-) -> None:
+    twin,
+):
     """One record moves them by several steps, and the loss passes what is charged."""
     case = replace(groups_of("a", {"a": (5, 5, 5)}, 2, 2), low=0, high=9)
     each, aim = condition_of("a", {"a": 5}), Aim(BETA, (2,))
     single = score_of(each, (2,))
 
-    def read(data: Ints) -> Ints:
+    def read(data):
         steps = single.of(0, data.reshape(1, -1)).reshape(data.shape[1:])
         return twin(steps, data[0] > 0)
 
@@ -62,7 +60,7 @@ def test_scores_of_groups_that_data_choose_are_caught(
     assert loss(case, law.reshape(case.shape)) > 1.9 * float(operator.plan.epsilon)
 
 
-def test_who_cannot_count_groups_says_so() -> None:
+def test_who_cannot_count_groups_says_so():
     """Mechanisms that decide cell by cell refuse, and so do numbers that no groups have."""
     of, aim = groups_of("a", {"a": (1, 2, 3)}, 2, 1).condition, Aim(BETA, (1,), first_tolerances=())
     able = {name for name, one in ALL.items() if one.quantifies}

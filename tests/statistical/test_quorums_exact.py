@@ -21,14 +21,13 @@ from tests.statistical.enumeration import Floats, Ints, ints
 from tests.support.scored import scored
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from stream.model.alarm import Alarm
 
 BETA = ALPHA = 0.05
 CLOSE = 1e-9
-AGGREGATES: dict[str, Callable[[list[int]], Fraction]] = {
+AGGREGATES = {
     "MAX(x)": lambda values: Fraction(max(values)),
     "MIN(x)": lambda values: Fraction(min(values)),
     "AVG(x)": lambda values: Fraction(sum(values), len(values)),
@@ -80,9 +79,7 @@ def chances(query: Alarm, **changes: object) -> Floats:
 
 
 @pytest.mark.parametrize("aggregate", AGGREGATES)
-def test_an_empty_cell_fires_as_seldom_as_any_other_that_must_not(
-    tmp_path: Path, aggregate: str
-) -> None:
+def test_an_empty_cell_fires_as_seldom_as_any_other_that_must_not(tmp_path, aggregate):
     """Nothing is NULL; what is true of enough values is missed with max_fnr at most.
 
     Enough are as many as the tolerance spans, of each value that there is.
@@ -110,9 +107,7 @@ def test_an_empty_cell_fires_as_seldom_as_any_other_that_must_not(
     ("having", "comparison"),
     [("MAX(x)", Comparison.GT), ("MIN(x)", Comparison.LE), ("MEDIAN(x)", Comparison.LT)],
 )
-def test_a_guard_and_an_extreme_with_a_tolerance_are_caught(
-    tmp_path: Path, having: str, comparison: Comparison
-) -> None:
+def test_a_guard_and_an_extreme_with_a_tolerance_are_caught(tmp_path, having, comparison):
     """Twin: without a quorum an empty cell lies one step below, and fires with .80 to .94."""
     for tolerance, fires in ((1, 0.8), (20, 0.944)):
         query = asked(tmp_path, having, comparison, tolerance, 1)
@@ -120,16 +115,14 @@ def test_a_guard_and_an_extreme_with_a_tolerance_are_caught(
         assert law[0] == pytest.approx(fires, abs=1e-3)
 
 
-def test_the_quorum_of_an_extreme_ends_its_tolerance(tmp_path: Path) -> None:
+def test_the_quorum_of_an_extreme_ends_its_tolerance(tmp_path):
     """2u + 1 values beyond the threshold are enough; one less is granted, and none is not."""
     query = asked(tmp_path, "MAX(x)", Comparison.GT, 5, 1)
-    beyond = np.arange(13, dtype=np.int64)[np.newaxis]
+    beyond = np.arange(13)[np.newaxis]
     law = create("tslm", query.condition, query.aim).chances(0, beyond)
-    assert law is not None
     assert law[0] <= ALPHA + CLOSE < law[1]
     assert law[10] < 1 - BETA - CLOSE <= law[11]
     wide = asked(tmp_path, "MAX(x)", Comparison.GT, 0, 3)
     law = create("tslm", wide.condition, wide.aim).chances(0, beyond)
-    assert law is not None
     assert law[0] <= ALPHA + CLOSE
     assert law[1] >= 1 - BETA - CLOSE

@@ -21,7 +21,6 @@ from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Condition
 from operators.deciders import (
     Count,
-    Decider,
     ExponentialBand,
     LaplaceBand,
     Quantile,
@@ -85,7 +84,7 @@ def worst_gap(chances: Callable[[Ints], Floats], of: Ladder) -> float:
 
 
 @pytest.mark.parametrize("name", GRIDS)
-def test_a_ladder_rings_as_on_a_lattice(name: str) -> None:
+def test_a_ladder_rings_as_on_a_lattice(name):
     """The sum over mixtures is that over the lattice, whichever levels are read."""
     of = ladder(name)
     assert worst_gap(of.chances, of) < CLOSE
@@ -95,12 +94,12 @@ def test_a_ladder_rings_as_on_a_lattice(name: str) -> None:
         assert abs(found - on_a_lattice(of, -2, levels)) < CLOSE
 
 
-def test_broken_twins_of_the_recursion_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_twins_of_the_recursion_are_caught(monkeypatch):
     """Noise drawn afresh per level, a forgotten jump, a level left out: none has the law."""
     of = ladder("four levels")
     whole = mixtures.ring_chance
 
-    def afresh(*args: object, **_: object) -> float:
+    def afresh(*args, **_):
         return whole(*args, fresh=True)  # type: ignore[arg-type]  # as called
 
     with monkeypatch.context() as patch:
@@ -112,7 +111,7 @@ def test_broken_twins_of_the_recursion_are_caught(monkeypatch: pytest.MonkeyPatc
     assert worst_gap(lambda steps: of.chances(steps, [0, 3]), of) > 1e-3
 
 
-def test_rates_far_apart_lose_no_digits() -> None:
+def test_rates_far_apart_lose_no_digits():
     """A first level of 1e-5, whose noise spans millions, keeps the law's symmetries to 1e-9."""
     test = IntegerTest(Comparison.GT, ints([20]), 1)
     of = Dppwlm.planned(test, Promise(BETA, 9)).ladder
@@ -124,7 +123,7 @@ def test_rates_far_apart_lose_no_digits() -> None:
     assert chances == pytest.approx(mirrored, abs=1e-7)
 
 
-def test_the_choice_of_levels_moves_a_law_little() -> None:
+def test_the_choice_of_levels_moves_a_law_little():
     """As the proof's page says of the case of the guide: by 0.022 at most."""
     test = IntegerTest(Comparison.GT, ints([20]), 1)
     of = Dppwlm.planned(test, Promise(BETA, 9)).ladder
@@ -142,7 +141,7 @@ def test_the_choice_of_levels_moves_a_law_little() -> None:
     assert 0.01 < widest < 0.022
 
 
-def test_the_law_is_that_of_draws() -> None:
+def test_the_law_is_that_of_draws():
     """Windows of one cell, decided by the real mechanisms, ring as often as said."""
     noise, runs, steps = KeyedNoise(b"ringing" * 5), 20_000, (-16, -11, -8, -5, 0)
     test = IntegerTest(Comparison.GT, ints([20]), 1)
@@ -166,7 +165,7 @@ def test_the_law_is_that_of_draws() -> None:
         assert bernoulli_chi_square(np.array(rang), runs, less) < 1e-9
 
 
-def test_one_comparison_rings_by_its_table() -> None:
+def test_one_comparison_rings_by_its_table():
     """TSLM by its integers; NLM by the sum over its noise."""
     test = IntegerTest(Comparison.LE, ints([7, 20]), 3)
     statistics = np.arange(-10, 50)
@@ -186,7 +185,7 @@ def test_one_comparison_rings_by_its_table() -> None:
 
 
 @pytest.mark.parametrize("kind", ["probe-ent", "probe", "fresh"])
-def test_a_walk_of_one_channel_rings_as_it_is_walked(kind: str) -> None:
+def test_a_walk_of_one_channel_rings_as_it_is_walked(kind):
     """ProBE's walks over one channel, by the real mechanism over every class of its values."""
     text, thresholds = BETWEEN
     aim = aim_of(text)
@@ -212,9 +211,7 @@ def test_a_walk_of_one_channel_rings_as_it_is_walked(kind: str) -> None:
 
 @pytest.mark.parametrize("questions", [1, 2, 5])
 @pytest.mark.parametrize("correction", [-3, 0, 2])
-def test_the_first_ring_of_a_run_is_that_of_its_transcripts(
-    questions: int, correction: int
-) -> None:
+def test_the_first_ring_of_a_run_is_that_of_its_transcripts(questions, correction):
     """One cell of a fresh run, asked so often: every transcript in which it rings."""
     plan = terms(questions=questions, correction=correction)
     rules = rules_of(plan)
@@ -228,7 +225,7 @@ def test_the_first_ring_of_a_run_is_that_of_its_transcripts(
     assert questions == 1 or twin > 1e-2
 
 
-def test_svt_rings_by_its_own_steps() -> None:
+def test_svt_rings_by_its_own_steps():
     """The operator asks about the cell's own threshold and sensitivity."""
     test = IntegerTest(Comparison.GE, ints([5, 40]), 2)
     operator = Svt.planned(Condition.single(test), Aim(BETA, (3,), alarms=2))
@@ -248,7 +245,7 @@ def test_svt_rings_by_its_own_steps() -> None:
     ],
     ids=lambda band: str(band.name),
 )
-def test_deciders_ring_as_they_decide(band: Decider) -> None:
+def test_deciders_ring_as_they_decide(band):
     """One minus "within", over a grid of noise where the decider draws one, else by its errors."""
     for size in (0, 3, 6, 7, 9, 13, 14, 17):
         data, references = (1,) * size, np.array([10])
@@ -268,18 +265,17 @@ def test_deciders_ring_as_they_decide(band: Decider) -> None:
             assert bernoulli_chi_square(counted, draws, np.array([1 - said])) < 1e-9
 
 
-def test_deciders_without_a_law_say_so() -> None:
+def test_deciders_without_a_law_say_so():
     """The sparse vector over capped sums has none; a quantile's is asked about counts."""
     nothing = SparseBand.planned(Sum(0, 4), Fraction(2), 4)
     rows = rows_of(nothing, (1, 2), 3)
     assert nothing.chances(rows, np.array([3])) is None
     median = TightBand.planned(Quantile(Fraction(1, 2), range(10)), Fraction(2), 2)
     said = median.chances(rows_of(median, (4, 4, 5), 4), np.array([4]))
-    assert said is not None
     assert said[0] < 0.1
 
 
-def test_what_chooses_from_all_cells_says_so() -> None:
+def test_what_chooses_from_all_cells_says_so():
     """Descriptors tell which laws are those of a cell alone in its window."""
     assert {name for name, one in ALL.items() if one.collective} == {
         "ppwlm",

@@ -34,15 +34,13 @@ SHARING = [  # whoever is above 200 is far from all that is false: the narrow li
 ]
 
 
-def test_the_score_is_the_condition_as_one_test_of_sensitivity_one() -> None:
+def test_the_score_is_the_condition_as_one_test_of_sensitivity_one():
     """200 random trees and 60 quantifiers: true iff >= 0, -k beyond tolerances, one step apart."""
     assert [case for case in [*CASES, *GROUPS, *(one for one, *_ in SHARING)] if broken(case)] == []
 
 
 @pytest.mark.parametrize(("cases", "equals", "mores"), [(CASES, 50, 20), (GROUPS, 1, 1)])
-def test_the_score_has_all_the_steps_that_there_are(
-    cases: list[Case], equals: int, mores: int
-) -> None:
+def test_the_score_has_all_the_steps_that_there_are(cases, equals, mores):
     """K is the length of the shortest way from true to false beyond tolerances, never less.
 
     A mechanism is a test of k steps along that way, so its loss is the limit of k: the ratio is 1.
@@ -62,20 +60,18 @@ def test_the_score_has_all_the_steps_that_there_are(
 
 
 @pytest.mark.parametrize(("case", "steps", "epsilon"), SHARING)
-def test_literals_on_one_statistic_leave_more_steps_than_the_strictest(
-    case: Case, steps: int, epsilon: float
-) -> None:
+def test_literals_on_one_statistic_leave_more_steps_than_the_strictest(case, steps, epsilon):
     """By the distance on the line of counts, and what so many steps cost."""
     assert case.score.steps == steps == case.distance()
     assert theoretical_limit(steps, BETA, BETA) == pytest.approx(epsilon, abs=5e-4)
 
 
-def test_cells_with_other_thresholds_have_scores_of_their_own() -> None:
+def test_cells_with_other_thresholds_have_scores_of_their_own():
     """Which sets of literals can hold together is found cell by cell; the fewest steps count."""
     thresholds = {"a": [101, 21, 31], "b": [50, 50, 30], "c": [201, 201, 400]}
     of = condition_of(SHARED, thresholds, places=dict.fromkeys(thresholds, 0))
     score = score_of(of, (1, 1, 20))
-    data = np.arange(-10, 460, dtype=np.int64)[None]
+    data = np.arange(-10, 460)[None]
     alone = []
     for cell in range(3):
         case = counts(SHARED, {name: each[cell] for name, each in thresholds.items()}, (1, 1, 20))
@@ -89,7 +85,7 @@ def test_cells_with_other_thresholds_have_scores_of_their_own() -> None:
     assert (score.read(windows) >= 0).tolist() == [[False, True, False], [True, False, True]]
 
 
-def test_what_is_written_without_need_costs_nothing() -> None:
+def test_what_is_written_without_need_costs_nothing():
     """``a OR (a AND b)`` is ``a``: the strict b of another statistic sets no price."""
     score = score_of(condition_of("a OR (a AND b)", {"a": 3, "b": 3}), (4, 0))
     assert (score.steps, score.decisive) == (9, "a")
@@ -108,13 +104,12 @@ def plain(case: Case, data: Ints, lower: Mapping[str, int] | None = None) -> Int
 
 def folded(case: Case, leaf: Callable[[str], Ints]) -> Ints:
     """Fold a condition's literals."""
-    found: Ints = fold(
+    return fold(
         case.condition.formula.monotone, leaf, lambda p: np.min(p, 0), lambda p: np.max(p, 0)
     )
-    return found
 
 
-def test_one_inequality_that_is_off_is_caught() -> None:
+def test_one_inequality_that_is_off_is_caught():
     """Twin: one literal's test is strict where it is not, so its step count is one too low."""
     mattered = 0
     for case in CASES[:50]:
@@ -126,15 +121,15 @@ def test_one_inequality_that_is_off_is_caught() -> None:
     assert mattered > 20
 
 
-def test_what_is_not_quantised_is_caught() -> None:
+def test_what_is_not_quantised_is_caught():
     """Twin: the largest of raw distances moves by a whole sensitivity for one record."""
     wide = [each for each in CASES if min(each.condition.sensitivities) > 1]
     assert len(wide) > 10
 
-    def raw(case: Case, data: Ints) -> Ints:
-        def distance(one: str) -> Ints:
+    def raw(case, data):
+        def distance(one):
             atom = case.condition.atoms[atom_of(one)]
-            apart: Ints = data[atom.statistic] - atom.thresholds[0]
+            apart = data[atom.statistic] - atom.thresholds[0]
             return apart if one == atom_of(one) else ~apart
 
         return folded(case, distance)
@@ -142,7 +137,7 @@ def test_what_is_not_quantised_is_caught() -> None:
     assert all("step" in broken(each, lambda data, of=each: raw(of, data)) for each in wide)
 
 
-def test_the_largest_of_the_steps_is_caught() -> None:
+def test_the_largest_of_the_steps_is_caught():
     """Twin: k of the widest literal; the strictest then fires where it may not."""
     caught = [
         "tolerance" in broken(each, steps=most)
@@ -154,7 +149,7 @@ def test_the_largest_of_the_steps_is_caught() -> None:
     assert all(caught)
 
 
-def test_the_most_steps_with_the_plain_score_are_caught() -> None:
+def test_the_most_steps_with_the_plain_score_are_caught():
     """Twin: 75 people are 26 steps from 101 and from 50, and are promised 41."""
     assert broken(APART, lambda data: plain(APART, data)) == {"tolerance"}
     assert plain(APART, np.array([[75]])).tolist() == [-26]

@@ -43,7 +43,7 @@ SIX = tuple("abcdef")
 FAMILIES = {"trees": PROMISED, "groups": PROMISED_GROUPS}
 OF_EVERY = {"ppwlm": 6, "dppwlm": 6, "svt": 6}
 """One of so many cases is tried, where a law takes its time; of others all."""
-TURNED: dict[str, Any] = {"max_fpr": BETA, "promise": "false_alarms"}
+TURNED = {"max_fpr": BETA, "promise": "false_alarms"}
 
 
 def condition(text: str, threshold: int = 20, **more: Any) -> Condition:
@@ -67,9 +67,7 @@ def eps(terms: SvtPlan) -> float:
     ],
     ids=str,
 )
-def test_a_condition_is_decided_as_one_comparison_is(
-    family: str, mechanism: str, more: dict[str, Any]
-) -> None:
+def test_a_condition_is_decided_as_one_comparison_is(family, mechanism, more):
     """Misses, false alarms and losses at all data and all neighbours; quantiles of mu-GDP."""
     worst, gaussian = 0.0, "gaussian" in more
     for case in FAMILIES[family][:: OF_EVERY.get(mechanism, 4 if gaussian else 1)]:
@@ -82,7 +80,7 @@ def test_a_condition_is_decided_as_one_comparison_is(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_every_condition_costs_its_limit(family: str) -> None:
+def test_every_condition_costs_its_limit(family):
     """All random trees and quantifiers; under a Gaussian budget too, but for its table."""
     for at, case in enumerate(FAMILIES[family]):
         aim, distance = Aim(BETA, case.tolerances), case.distance()
@@ -98,7 +96,7 @@ def test_every_condition_costs_its_limit(family: str) -> None:
 @pytest.mark.parametrize(
     "text", [" OR ".join(SIX), " AND ".join(SIX), "(a AND NOT b) OR (c AND d)"]
 )
-def test_many_comparisons_cost_what_one_does(text: str) -> None:
+def test_many_comparisons_cost_what_one_does(text):
     """Of four and of six: the ratio is 1.000."""
     of = condition(text)
     plan = price("tslm", of, Aim(BETA, (5,) * len(of.formula.atoms)))
@@ -106,7 +104,7 @@ def test_many_comparisons_cost_what_one_does(text: str) -> None:
     assert f"{float(plan.epsilon):.3f}" == "0.415"
 
 
-def test_a_noise_for_each_literal_that_is_charged_once_is_caught() -> None:
+def test_a_noise_for_each_literal_that_is_charged_once_is_caught():
     """Twin: independent decisions on two statistics lose twice what one of them is charged."""
     of = condition("a AND b")
     plan, alone = price("tslm", of, Aim(BETA, (5, 5))), Tslm.planned(of.test("a"), Promise(BETA, 5))
@@ -134,9 +132,7 @@ BETWEEN = groups_of("a AND NOT b", {"a": (1, 1), "b": (4, 4)}, 2, 2).condition
     ],
     ids=["cells", "groups"],
 )
-def test_a_mixed_condition_at_the_monotone_price_is_caught(
-    of: Condition, here: list[list[int]], there: list[list[int]]
-) -> None:
+def test_a_mixed_condition_at_the_monotone_price_is_caught(of, here, there):
     """``a AND NOT b`` moves either way: it loses 1.5 where the monotone price claims 1.1."""
     aim = Aim(BETA, (2, 2), alarms=1)
     score, run = score_of(of, aim.tolerances), Svt.planned(of, aim)
@@ -152,7 +148,7 @@ def test_a_mixed_condition_at_the_monotone_price_is_caught(
     assert run_loss(twin, moves) > 1.2 * eps(twin)
 
 
-def test_runs_of_groups_pay_by_the_way_that_they_move() -> None:
+def test_runs_of_groups_pay_by_the_way_that_they_move():
     """One more person, in any rooms, moves "at least two rooms" one way, at the lower price."""
     case = groups_of("a", {"a": (1, 2, 3)}, 2, 1, monotone=True)
     run, score = Svt.planned(case.condition, Aim(BETA, (2,), alarms=1)), case.score
@@ -167,7 +163,7 @@ def test_runs_of_groups_pay_by_the_way_that_they_move() -> None:
         assert run_loss(run.terms, [sign * each for each in move]) <= eps(run.terms) + CLOSE
 
 
-def test_one_question_of_an_event_has_the_monotone_price() -> None:
+def test_one_question_of_an_event_has_the_monotone_price():
     """Whatever the formula: one question moves alone. A window that overlaps it makes two of it.
 
     Asked again it moves the same way again, which costs no more: the configuration does not use it.
@@ -182,7 +178,7 @@ def test_one_question_of_an_event_has_the_monotone_price() -> None:
 
 
 HALVES = SvtPlan(open_units=5 * 10**11, alarm_units=5 * 10**11, alarms=1, monotone=True)
-UP: dict[str, Any] = {"monotone": True, "steady": True}
+UP = {"monotone": True, "steady": True}
 ANY = groups_of("a", {"a": (20, 20)}, 1, 2, **UP).condition
 PLAIN = planned_terms(5, BETA, BETA, alarms=1, questions=2, monotone=True, either=True)
 EARLY = {
@@ -197,17 +193,17 @@ EARLY = {
 
 
 @pytest.mark.parametrize("name", EARLY)
-def test_the_steady_price_of_early_evaluations_is_caught(name: str) -> None:
+def test_the_steady_price_of_early_evaluations_is_caught(name):
     """Two looks lose more than the lower prices claim, and no more than what they are charged."""
     of, move, twin, lost = EARLY[name]
     mixed, aim = name == "mixed", Aim(BETA, (2,) * len(of.formula.atoms), looks=2)
 
-    def paths(a: int, b: int) -> list[Any]:
+    def paths(a, b):
         if of.members > 1:
             return [[[a, 0], [a, b]]]  # (statistics, looks, groups)
         return [[a, 40 if mixed else a], [0, b]]
 
-    def most(terms: SvtPlan) -> float:
+    def most(terms):
         return looks_loss(RunLooks(score_of(of, aim.tolerances), terms), paths, move)
 
     real = early_terms(of, aim)
@@ -221,7 +217,7 @@ def test_the_steady_price_of_early_evaluations_is_caught(name: str) -> None:
     assert not mixed or most(DEAR) <= 1.1 + CLOSE
 
 
-def test_early_evaluations_of_one_count_cost_less() -> None:
+def test_early_evaluations_of_one_count_cost_less():
     """The steady price is for one plain count, and lower than that of two."""
     one, two = (
         mechanism_of("svt").operator(condition(text, **UP), Aim(BETA, (2,) * n, looks=2)).plan
@@ -236,18 +232,17 @@ def test_early_evaluations_of_one_count_cost_less() -> None:
 @pytest.mark.parametrize("promise", ["misses", "false_alarms"])
 @pytest.mark.parametrize("sensitivity", [1, 3])
 @pytest.mark.parametrize("tolerance", [0, 2, 9])
-def test_a_guard_asks_for_a_quorum(sensitivity: int, tolerance: int, promise: str) -> None:
+def test_a_guard_asks_for_a_quorum(sensitivity, tolerance, promise):
     """An average that holds of nothing: the empty cell rings with alpha, and the price stays."""
     both = {"sensitivities": (sensitivity, sensitivity)}
     plain = condition_of("a AND g", {"a": 0, "g": 1}, **both)
     guarded = replace(plain, guards=frozenset("g"))
-    aim: Any = Aim(BETA, (tolerance, 0), max_fpr=BETA, promise=promise)  # type: ignore[arg-type]
+    aim = Aim(BETA, (tolerance, 0), max_fpr=BETA, promise=promise)  # type: ignore[arg-type]
     steps = plain.test("a").steps(tolerance)
     counts = np.arange(3 * (steps + 1) * sensitivity)
     sure = np.full_like(counts, 0 if promise == "misses" else counts.size)  # as an empty cell is
     operator = create("tslm", guarded, aim)
     law = operator.chances(0, np.array([sure, counts]))
-    assert law is not None
     assert law[0] <= BETA + CLOSE
     assert law[counts >= steps * sensitivity].min() >= 1 - BETA - CLOSE
     alone = condition_of("a", {"a": 0}, sensitivities=(sensitivity,))
@@ -255,11 +250,10 @@ def test_a_guard_asks_for_a_quorum(sensitivity: int, tolerance: int, promise: st
     if tolerance and sensitivity == 1 and promise == "misses":
         twin = create("tslm", plain, aim.widened((tolerance, tolerance)))
         found = twin.chances(0, np.array([sure, counts]))
-        assert found is not None
         assert found[0] > 0.7
 
 
-def test_many_windows_are_scored_as_one_is() -> None:
+def test_many_windows_are_scored_as_one_is():
     """Windows batched, cells with thresholds of their own, all three axes in their places."""
     text, bounds = "(a AND NOT b) OR c", {"a": [3, 5, 9], "b": [4, 5, 8], "c": [5, 5, 7]}
     of = condition_of(text, bounds, places={"a": 0, "b": 1, "c": 0}, sensitivities=(1, 2))
@@ -274,7 +268,7 @@ def test_many_windows_are_scored_as_one_is() -> None:
     assert ((plain >= 0) == np.array([of.truth(each) for each in statistics])).all()
 
 
-def test_answers_are_of_groups_that_follow_each_other() -> None:
+def test_answers_are_of_groups_that_follow_each_other():
     """Two answers of three groups, windows batched: shapes, truth and decisions agree."""
     of = condition_of("a", {"a": (1, 2, 3, 4, 5, 6)}, members=3, least=2)
     assert (of.cells, of.answers) == (6, 2)
@@ -292,7 +286,7 @@ def test_answers_are_of_groups_that_follow_each_other() -> None:
     assert (interleaved != plain).any()  # twin: the outer fields last
 
 
-def test_any_number_of_groups_costs_what_one_does() -> None:
+def test_any_number_of_groups_costs_what_one_does():
     """What one cell costs is what any number of groups costs, whatever number it takes."""
     alone, aim = condition("a"), Aim(BETA, (5,))
     for members, least in ((1, 1), (6, 3), (50, 1), (50, 50)):

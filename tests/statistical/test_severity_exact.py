@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from fractions import Fraction
 from itertools import chain, combinations, pairwise, product
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -36,9 +36,9 @@ Masses = tuple[int, ...]
 Written = tuple[int, Fraction, Fraction, int]  # distance, max_fnr, max_fpr, tolerance
 
 TWENTIETH = Fraction(1, 20)
-APART: tuple[Written, ...] = ((0, TENTH, TWENTIETH, 5), (2, FINE, TWENTIETH, 12))
+APART = ((0, TENTH, TWENTIETH, 5), (2, FINE, TWENTIETH, 12))
 """The nested price of 100 (u 5, beta .1) and 102 (u 12, beta .001) is far above both alone."""
-LEVELS: tuple[tuple[int, tuple[Written, ...]], ...] = (
+LEVELS = (
     (1, APART),
     (1, ((0, Fraction(1, 20), Fraction(1, 20), 5), (20, Fraction(1, 20), Fraction(1, 20), 5))),
     (1, ((0, FINE, TENTH, 2), (3, TENTH, FINE, 9), (900, Fraction(2, 5), Fraction(1, 2), 3))),
@@ -62,7 +62,7 @@ def asked(
 def planned(*of: Any, gaussian: bool = False) -> SeverityLevels:
     """Return the operator of some levels."""
     condition, aim = asked(*of)
-    return cast("SeverityLevels", create("tslm", condition, replace(aim, gaussian=gaussian)))
+    return create("tslm", condition, replace(aim, gaussian=gaussian))
 
 
 def masses(cuts: Words) -> list[Masses]:
@@ -74,7 +74,7 @@ def masses(cuts: Words) -> list[Masses]:
 def law(operator: SeverityLevels, steps: range) -> list[Masses]:
     """Return the law at so many steps of the first level."""
     at = ints(steps) - operator.offsets[:, [0]]
-    return masses(cast("Any", operator.law).cuts(at))
+    return masses(operator.law.cuts(at))
 
 
 def worst(pairs: Iterator[tuple[Masses, Masses]]) -> Fraction | None:
@@ -104,29 +104,24 @@ def odds(operator: SeverityLevels) -> Fraction:
 
 def reach(operator: SeverityLevels) -> list[range]:
     """Return the steps at which anything changes."""
-    far = max(table.size for table, _ in cast("Any", operator.law).tables) + 2
+    far = max(table.size for table, _ in operator.law.tables) + 2
     return [range(at - far, at + far) for at in operator.offsets[:, 0].tolist()]
 
 
 @pytest.mark.parametrize(("sensitivity", "levels"), LEVELS)
-def test_no_set_of_outcomes_is_likelier_by_more_than_the_price(
-    sensitivity: int, levels: tuple[Written, ...]
-) -> None:
+def test_no_set_of_outcomes_is_likelier_by_more_than_the_price(sensitivity, levels):
     """All neighbours, all sets of none, warning and critical, in the integers that are drawn by."""
     operator = planned(sensitivity, levels)
     for steps in reach(operator):
         found = law(operator, steps)
         assert min(map(min, found)) > 0
         ratio = worst(neighbours(found))
-        assert ratio is not None
         assert ratio <= odds(operator)
 
 
 @pytest.mark.parametrize("comparison", [Comparison.GT, Comparison.LE])
 @pytest.mark.parametrize(("sensitivity", "levels"), LEVELS)
-def test_every_level_keeps_its_rates_at_its_corners(
-    sensitivity: int, levels: tuple[Written, ...], comparison: Comparison
-) -> None:
+def test_every_level_keeps_its_rates_at_its_corners(sensitivity, levels, comparison):
     """At the first value that is true, and at the first beyond the tolerance, exactly."""
     operator = planned(sensitivity, levels, comparison)
     sign = 1 if comparison is Comparison.GT else -1
@@ -139,12 +134,12 @@ def test_every_level_keeps_its_rates_at_its_corners(
             (due - sign * (2 * tolerance + 1), fpr, False),
         ):
             steps = test.quantise(np.array([value])) - operator.offsets
-            cut = int(cast("Any", operator.law).cuts(steps)[number, 0])
+            cut = int(operator.law.cuts(steps)[number, 0])
             assert (ONE - cut if missing else cut) <= most * ONE
     assert operator.plan.ratio == pytest.approx(1, abs=1e-9)
 
 
-def test_the_price_is_that_of_the_levels_together() -> None:
+def test_the_price_is_that_of_the_levels_together():
     """No mechanism keeps both for what the dearest of them costs alone."""
     operator = planned(1, APART)
     (test, aims) = operator.condition.test("a"), asked(1, APART)[1]
@@ -157,7 +152,7 @@ def test_the_price_is_that_of_the_levels_together() -> None:
     assert together == pytest.approx(0.648, abs=5e-4)
     assert list(map(float, alone)) == pytest.approx([0.353, 0.340], abs=5e-4)
 
-    def reached(epsilon: Fraction) -> int:
+    def reached(epsilon):
         cut = ONE // 20  # where warning must not ring any more
         ratio = exp_neg_bounds(epsilon, 128)[1]
         for _ in range(13):
@@ -168,49 +163,49 @@ def test_the_price_is_that_of_the_levels_together() -> None:
     assert ONE - reached(max(alone)) > 30 * FINE * ONE
 
 
-def test_coins_of_their_own_are_caught() -> None:
+def test_coins_of_their_own_are_caught():
     """Critical without warning, and the losses of all levels added up."""
     operator = planned(1, ((0, TENTH, TENTH, 5), (2, TENTH, TENTH, 5)))
     steps = reach(operator)[0]
     at = ints(steps) - operator.offsets[:, [0]]
-    cuts = cast("Any", operator.law).cuts(at).astype(object)
+    cuts = operator.law.cuts(at).astype(object)
     found = [
         ((ONE - w) * (ONE - c), w * (ONE - c), (ONE - w) * c, w * c) for w, c in cuts.T.tolist()
     ]
-    ratio = worst(neighbours(cast("Any", found)))
+    ratio = worst(neighbours(found))
     assert ratio is None or ratio > odds(operator) ** Fraction(3, 2)
     assert max(one[2] for one in found) > ONE * ONE // 20
 
 
-def test_rounding_without_spare_units_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rounding_without_spare_units_is_caught(monkeypatch):
     """An outcome that rounding leaves nothing of on one side has no bounded loss."""
     monkeypatch.setattr(severity, "_SPARE", 0)
     operator = planned(1, LEVELS[1][1])
     assert worst(neighbours(law(operator, reach(operator)[0]))) is None
 
 
-def test_levels_off_the_grid_are_caught() -> None:
+def test_levels_off_the_grid_are_caught():
     """Each on steps of its own, from one uniform: a neighbour empties what lies between them."""
     alike = ((0, TENTH, TENTH, 10), (10, TENTH, TENTH, 10))
     operator = planned(10, alike)
 
-    def at(value: int) -> Masses:
+    def at(value):
         steps = np.array([[(value - 101) // 10], [(value - 106) // 10]])  # 100 and 105
-        return masses(cast("Any", operator.law).cuts(steps))[0]
+        return masses(operator.law.cuts(steps))[0]
 
     pairs = ((at(value), at(value + by)) for value in range(60, 140) for by in range(1, 11))
     ratio = worst(pairs)
     assert ratio is None or ratio > 1 << 30
 
 
-def test_an_average_with_a_shared_draw_is_caught() -> None:
+def test_an_average_with_a_shared_draw_is_caught():
     """Another statistic for every threshold: one record moves both, by different steps."""
     operator = planned(1, ((0, TENTH, TENTH, 3), (1, TENTH, TENTH, 3)))
     bounds, widest = (2, 3), 8  # of values from 0 to 10
 
-    def at(values: Sequence[int]) -> Masses:
+    def at(values):
         steps = [[(sum(values) - len(values) * bound - 1) // widest] for bound in bounds]
-        return masses(cast("Any", operator.law).cuts(np.array(steps)))[0]
+        return masses(operator.law.cuts(np.array(steps)))[0]
 
     data = [each for n in range(4) for each in product((0, 2, 3, 5, 10), repeat=n)]
     ratio = worst((at(each), at((*each, more))) for each in data for more in (0, 2, 3, 5, 10))
@@ -218,12 +213,10 @@ def test_an_average_with_a_shared_draw_is_caught() -> None:
 
 
 @pytest.mark.parametrize(("sensitivity", "levels"), [LEVELS[0], LEVELS[3]])
-def test_a_gaussian_budget_pays_for_one_normal(
-    sensitivity: int, levels: tuple[Written, ...]
-) -> None:
+def test_a_gaussian_budget_pays_for_one_normal(sensitivity, levels):
     """All levels are read off one exact draw, at quantiles that move by mu a step."""
     operator = planned(sensitivity, levels, gaussian=True)
-    lines = cast("Any", operator.law).lines
+    lines = operator.law.lines
     (mu,) = {line.apart for line in lines}
     assert to_loss_units(operator.plan.epsilon) == to_loss_units(mu**2 / 2)
     assert operator.plan.ratio == pytest.approx(1, abs=1e-6)
@@ -235,12 +228,12 @@ def test_a_gaussian_budget_pays_for_one_normal(
         assert one - lines[low].bounds(0, 128)[0] <= levels[low][1] * one
 
 
-def test_levels_of_panes_are_nested_and_keep_their_rates(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_levels_of_panes_are_nested_and_keep_their_rates(monkeypatch):
     """Thresholds on one noisy sum; priced level by level, the lower one rings too often."""
     condition, aim = asked(1, ((0, TENTH, TENTH, 12), (2, Fraction(1, 10**6), TENTH, 40)))
 
-    def rates() -> list[float]:
-        operator = cast("Any", create("panes", condition, replace(aim, panes=3)))
+    def rates():
+        operator = create("panes", condition, replace(aim, panes=3))
         due_and_quiet = np.array([[101, 76, 103, 22]])
         (warning, critical) = operator.severities(0, due_and_quiet)
         assert (critical <= warning).all()
@@ -257,14 +250,13 @@ def test_levels_of_panes_are_nested_and_keep_their_rates(monkeypatch: pytest.Mon
 
 
 @pytest.mark.parametrize("gaussian", [False, True])
-def test_released_draws_have_the_law(gaussian: bool) -> None:
+def test_released_draws_have_the_law(gaussian):
     """A chi-square test with the cryptographic source, at steps where all outcomes occur."""
     operator = planned(1, LEVELS[0][1], gaussian=gaussian)
     values = np.array([[88, 92, 95, 97, 99]])
     law_of = operator.severities(0, values)
     many = np.repeat(values, 40_000, axis=0).T.reshape(-1)
     found = operator.decide_many(many[:, None, None], NoiseSource())
-    assert found.reached is not None
     counts = found.reached.reshape(values.size, -1)
     for at, row in enumerate(counts):
         column = np.array([1, *law_of[:, at], 0])
@@ -285,9 +277,7 @@ def test_released_draws_have_the_law(gaussian: bool) -> None:
         *((name, (0, 9), "no severity levels") for name in ("ppwlm", "svt", "probe")),
     ],
 )
-def test_levels_that_cannot_be_are_refused(
-    mechanism: str, distances: tuple[int, ...], said: str
-) -> None:
+def test_levels_that_cannot_be_are_refused(mechanism, distances, said):
     """Equal, out of order, alone, or of a mechanism that has none."""
     condition, aim = asked(1, [(each, TENTH, TENTH, 5) for each in distances])
     with pytest.raises(ConfigError, match=said):
@@ -295,7 +285,7 @@ def test_levels_that_cannot_be_are_refused(
     assert {name for name, one in OFFERED.items() if one.severities} == {"tslm", "panes"}
 
 
-def test_a_level_off_the_grid_by_all_of_its_tolerance_is_refused() -> None:
+def test_a_level_off_the_grid_by_all_of_its_tolerance_is_refused():
     """Rounding down leaves it no step between ringing and not."""
     with pytest.raises(ConfigError, match="off the steps of 10"):
         planned(10, ((0, TENTH, TENTH, 10), (19, TENTH, TENTH, 4)))

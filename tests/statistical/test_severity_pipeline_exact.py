@@ -90,12 +90,12 @@ def worst(there: list[NDArray[Any]], absent: list[NDArray[Any]]) -> tuple[Fracti
     ],
 )
 def test_neighbours_lose_what_the_ledger_charges(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    unit: str,
-    come: tuple[tuple[int, ...], int],
-    touched: int,
-) -> None:
+    tmp_path,
+    monkeypatch,
+    unit,
+    come,
+    touched,
+):
     """Every cell that a person reaches moves by one step at most, and no more cells than paid."""
     there, cost, spent = laws(tmp_path / "there", monkeypatch, unit, *come)
     absent, *_ = laws(tmp_path / "absent", monkeypatch, unit, (), 1)
@@ -106,9 +106,7 @@ def test_neighbours_lose_what_the_ledger_charges(
         assert moved * cost <= from_loss_units(spent)
 
 
-def test_a_grid_without_the_cap_of_events_is_caught(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_grid_without_the_cap_of_events_is_caught(tmp_path, monkeypatch):
     """Also a count moves by as many as a person may add to a cell."""
     monkeypatch.setattr(AlarmBuilder, "_cap", 1)
     there, cost, _ = laws(tmp_path / "there", monkeypatch, USER, (0, 1, 2), 5)
@@ -117,7 +115,7 @@ def test_a_grid_without_the_cap_of_events_is_caught(
 
 
 @pytest.mark.parametrize("mechanism", ["tslm", "panes"])
-def test_alarms_say_the_highest_level_that_fires(tmp_path: Path, mechanism: str) -> None:
+def test_alarms_say_the_highest_level_that_fires(tmp_path, mechanism):
     """One record for a cell and window, with that level's own promise."""
     alarms = configured(tmp_path, written(mechanism), rooms=ROOMS, until="00:04")
     with opened(alarms) as ledger:

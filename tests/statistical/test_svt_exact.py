@@ -59,7 +59,7 @@ def name_of(plan: SvtPlan) -> str:
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=name_of)
-def test_no_transcript_costs_more_than_its_alarms(plan: SvtPlan) -> None:
+def test_no_transcript_costs_more_than_its_alarms(plan):
     """Two cells, every step counts in a box, every neighbour: ex post, loss is at most charge."""
     rules = rules_of(plan)
     worst = max(
@@ -71,10 +71,10 @@ def test_no_transcript_costs_more_than_its_alarms(plan: SvtPlan) -> None:
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=name_of)
-def test_five_questions_attain_the_charge(plan: SvtPlan) -> None:
+def test_five_questions_attain_the_charge(plan):
     """High negatives before low positives lose the charge of a spent run, and nobody loses more."""
     rules = rules_of(plan)
-    patterns: list[Steps] = [
+    patterns = [
         (4, -1, 4, -1, 0),
         (0, 3, -2, 1, 2),
         (4, 4, -2, -2, 0),
@@ -92,7 +92,7 @@ def test_five_questions_attain_the_charge(plan: SvtPlan) -> None:
 
 @pytest.mark.parametrize("one_sided", [True, False])
 @pytest.mark.parametrize("monotone", [False, True])
-def test_a_spent_run_attains_its_whole_price(*, monotone: bool, one_sided: bool) -> None:
+def test_a_spent_run_attains_its_whole_price(monotone, one_sided):
     """A transcript with all alarms loses eps_1 + eps_2 to 1e-6."""
     plan = terms(2, monotone=monotone, one_sided=one_sided)
     rules = rules_of(plan)
@@ -117,10 +117,10 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_broken_runs_are_caught(name: str) -> None:
+def test_broken_runs_are_caught(name):
     """Each of seven broken twins loses more than is charged, by the check that the code passes."""
 
-    def worst(rules: Rules) -> float:
+    def worst(rules):
         return max(
             excess(rules, steps, moves)
             for steps in [(4, 4, -1), (3, -1, -1), (0, 1, -1)]
@@ -132,14 +132,14 @@ def test_broken_runs_are_caught(name: str) -> None:
 
 
 @pytest.mark.parametrize("monotone", [False, True])
-def test_a_threshold_noise_that_falls_tells_for_certain(*, monotone: bool) -> None:
+def test_a_threshold_noise_that_falls_tells_for_certain(monotone):
     """With rho = -Geo a cell at -1 can be quiet, one at 0 cannot, and the loss has no bound."""
     rules = replace(rules_of(terms(1, monotone=monotone)), threshold="falling")
     assert excess(rules, (-1,), (1,)) == math.inf
     assert excess(rules, (-1,), (0,)) < 1e-9
 
 
-def test_counts_above_and_below_in_one_run_lose_half_as_much_again() -> None:
+def test_counts_above_and_below_in_one_run_lose_half_as_much_again():
     """COUNT > c with COUNT < c at the monotone scale: 3.0 where 2.0 is charged."""
     rules = Rules(open_eps=1.0, alarm_eps=1.0, alarms=1, scale=1.0)
     assert excess(rules, (4, -1), (1, -1)) == pytest.approx(1.0, abs=1e-9)
@@ -148,7 +148,7 @@ def test_counts_above_and_below_in_one_run_lose_half_as_much_again() -> None:
 
 @pytest.mark.parametrize("one_sided", [True, False])
 @pytest.mark.parametrize("monotone", [False, True])
-def test_distance_to_the_noisy_threshold_would_be_free(*, monotone: bool, one_sided: bool) -> None:
+def test_distance_to_the_noisy_threshold_would_be_free(monotone, one_sided):
     """The gap above the noisy threshold loses nothing more; the code releases it nonetheless not.
 
     Shifting the threshold's noise up never asks a question's noise to be negative: only the

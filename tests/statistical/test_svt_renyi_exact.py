@@ -72,7 +72,7 @@ def worst(plan: SvtPlan, ring: Ring | None, order: float) -> float:
 
 @pytest.mark.parametrize("one_sided", [True, False])
 @pytest.mark.parametrize("monotone", [False, True])
-def test_no_run_loses_more_than_its_bound(*, monotone: bool, one_sided: bool) -> None:
+def test_no_run_loses_more_than_its_bound(monotone, one_sided):
     """Exponential, Laplace and Gaussian questions, against every neighbour of four patterns."""
     for alarms in (1, 2):
         plan = terms(alarms, monotone=monotone, one_sided=one_sided)
@@ -86,7 +86,7 @@ def test_no_run_loses_more_than_its_bound(*, monotone: bool, one_sided: bool) ->
             assert worst(plan, gaussian_ring(4.0), order) <= gauss + 1e-9
 
 
-def test_noise_too_small_is_caught() -> None:
+def test_noise_too_small_is_caught():
     """Questions without noise, and with an eighth of it, break the same check."""
     plan = terms(1, monotone=True)
     assert worst(plan, lambda step: (step >= AT).astype(float), 2.0) == math.inf
@@ -98,7 +98,7 @@ def test_noise_too_small_is_caught() -> None:
 
 
 @pytest.mark.parametrize("order", [1.5, 2.0, 4.0])
-def test_adding_alarm_by_alarm_is_refuted(order: float) -> None:
+def test_adding_alarm_by_alarm_is_refuted(order):
     """200 alarms of loss 0.1 lose 20 of any order, where min(x, a x^2 / 2) each promises less.
 
     All cells stand at the threshold, and ring for certain where the threshold's noise is 0, which

@@ -17,7 +17,7 @@ from operators.noise.source import KeyedNoise, NoiseSource
 from operators.svt.difference import OneSided, TwoSided
 from operators.svt.planning import planned_terms
 from operators.svt.run import RunState, ask, open_run
-from tests.statistical.enumeration import Floats, Ints, Words, chi_square, ints
+from tests.statistical.enumeration import Ints, Words, chi_square, ints
 from tests.statistical.svt_law import AT, REACH, Rules, Steps, law, rules_of, terms, threshold_law
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def outcomes(
     rules: Rules, steps: Steps, orders: tuple[Steps, ...] = ()
 ) -> dict[tuple[Steps, int], float]:
     """Return the law of which cells ring and how many were asked."""
-    found: dict[tuple[Steps, int], float] = defaultdict(float)
+    found = defaultdict(float)
     for said, mass in law(rules, steps, orders).items():
         rang = tuple(sorted(cell for cell, answer in said if answer))
         found[rang, len({cell for cell, _ in said})] += mass
@@ -79,15 +79,13 @@ def outcomes(
 @pytest.mark.parametrize("one_sided", [True, False])
 @pytest.mark.parametrize("alarms", [1, 2])
 @pytest.mark.parametrize("monotone", [False, True])
-def test_every_noise_is_answered_as_defined(
-    alarms: int, *, monotone: bool, one_sided: bool
-) -> None:
+def test_every_noise_is_answered_as_defined(alarms, monotone, one_sided):
     """Run over all noises of two cells, the code's answers add up to the law, all tails folded."""
     plan = terms(alarms, monotone=monotone, one_sided=one_sided)
     plan = replace(plan, open_units=to_loss_units(Fraction(4)))
     far, most = 5, 6
     rate, steps = float(plan.query_rate), (1, -1)
-    found: dict[tuple[Steps, int], float] = defaultdict(float)
+    found = defaultdict(float)
     masses = threshold_law(rules_of(plan))[REACH - far : REACH + far + 1]
     tails = [math.exp(-rate * k) - math.exp(-rate * (k + 1)) for k in range(most)]
     tails.append(math.exp(-rate * most))  # no threshold as near as these can tell these apart
@@ -109,8 +107,8 @@ def simulated(
 ) -> tuple[set[int], set[int], int]:
     """Ask one question after the other, as the definition has it; return rang, asked, left."""
     threshold, left = noise.threshold(), plan.alarms
-    rang: set[int] = set()
-    asked: set[int] = set()
+    rang = set()
+    asked = set()
     for order in rounds:
         waiting = [cell for cell in range(len(steps)) if cell not in rang]
         if not left or not waiting:
@@ -126,7 +124,7 @@ def simulated(
     return rang, asked, left
 
 
-def test_whole_windows_answer_as_single_questions_do() -> None:
+def test_whole_windows_answer_as_single_questions_do():
     """On 800 random windows, with ties of the order: one by one and all at once agree."""
     rng = np.random.default_rng(5)
     for _ in range(800):
@@ -151,7 +149,7 @@ def test_whole_windows_answer_as_single_questions_do() -> None:
         assert decided.rung == plan.alarms - left
 
 
-def test_stored_run_goes_on_with_its_threshold() -> None:
+def test_stored_run_goes_on_with_its_threshold():
     """Written and read back between windows, a run answers as one that was never stored."""
     plan = terms(5, questions=2, put_back=True)
     windows = np.random.default_rng(3).integers(-8, 3, (6, 4))
@@ -173,7 +171,7 @@ def test_stored_run_goes_on_with_its_threshold() -> None:
 def frequencies(plan: SvtPlan, steps: Steps, runs: int, key: bytes) -> dict[tuple[Steps, int], int]:
     """Return how often each outcome came."""
     noise = KeyedNoise(key)
-    counts: dict[tuple[Steps, int], int] = defaultdict(int)
+    counts = defaultdict(int)
     values = ints(steps)
     for _ in range(runs):
         decided = ask(plan, open_run(plan, noise), values, noise)
@@ -183,11 +181,11 @@ def frequencies(plan: SvtPlan, steps: Steps, runs: int, key: bytes) -> dict[tupl
 
 
 @pytest.mark.parametrize("one_sided", [True, False])
-def test_frequencies_follow_the_law(*, one_sided: bool) -> None:
+def test_frequencies_follow_the_law(one_sided):
     """2,000 runs over three cells in random order agree with the law; twice the noise does not."""
     plan = terms(2, questions=2, one_sided=one_sided)
     steps = (1, 0, -2)
-    expected: dict[tuple[Steps, int], float] = defaultdict(float)
+    expected = defaultdict(float)
     for orders in product(permutations(range(3)), repeat=2):
         for outcome, mass in outcomes(rules_of(plan), steps, orders).items():
             expected[outcome] += mass / 36
@@ -204,7 +202,7 @@ def test_frequencies_follow_the_law(*, one_sided: bool) -> None:
 @pytest.mark.parametrize(
     ("fast", "slow"), [("0.3", "0.7"), ("0.7", "0.3"), ("1/2", "1/2"), ("2", "3"), ("40", "41")]
 )
-def test_difference_follows_its_definition(fast: str, slow: str) -> None:
+def test_difference_follows_its_definition(fast, slow):
     """Closed forms of both laws, float and certified, meet the sum over both noises."""
     rates = Fraction(fast), Fraction(slow)
     for one_sided in (True, False):
@@ -226,9 +224,7 @@ def test_difference_follows_its_definition(fast: str, slow: str) -> None:
 
 @pytest.mark.parametrize("monotone", [False, True])
 @pytest.mark.parametrize(("steps", "max_fpr", "alarms"), [(1, "0.05", 3), (41, "1e-5", 10)])
-def test_planned_errors_follow_the_law(
-    steps: int, max_fpr: str, alarms: int, *, monotone: bool
-) -> None:
+def test_planned_errors_follow_the_law(steps, max_fpr, alarms, monotone):
     """By summing over the threshold's noise, a plan's misses and false alarms meet its promise.
 
     They come within a millionth of it, from below: nothing is given away. The paper's noise of
@@ -239,7 +235,7 @@ def test_planned_errors_follow_the_law(
     at = np.arange(-20_000, 20_001)
     opening = np.exp(-float(plan.threshold_rate) * np.abs(at))
 
-    def rings(weights: Floats, step: int, r: int) -> float:
+    def rings(weights, step, r):
         """Return how often a cell with this step count rings at its first question."""
         needed = np.maximum(at + r - step, 0)
         return float(weights @ np.exp(-float(plan.query_rate) * needed)) / float(weights.sum())

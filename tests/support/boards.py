@@ -93,8 +93,8 @@ class Page(HTMLParser):
 
     def __init__(self, html: str) -> None:
         super().__init__()
-        self.tags: list[tuple[str, dict[str, str]]] = []
-        self.texts: list[str] = []
+        self.tags = []
+        self.texts = []
         self.feed(html)
         self.close()
 

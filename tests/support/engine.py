@@ -44,7 +44,7 @@ class Engine:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._within: subprocess.Popen[bytes] | None = None
+        self._within = None
 
     def __enter__(self) -> Self:
         """Write what the programs read, and take a view of the file system if one is needed."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MARK", "assert_refused"]
 
-MARK: Final = "⟦"
+MARK = "⟦"
 
 
 def assert_refused(

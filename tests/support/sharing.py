@@ -13,17 +13,15 @@ comes last, so that all processes end together.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     import pytest
 
 __all__ = ["share"]
 
-_BROKERS: Final = frozenset({"broker", "own_broker", "guarded"})
-_MINUTES: Final = (
+_BROKERS = frozenset({"broker", "own_broker", "guarded"})
+_MINUTES = (
     "soak/test_soak.py",
     "integration/test_up.py",
     "integration/test_crash_matrix.py",
@@ -51,5 +49,5 @@ def _rank(tests: list[pytest.Item]) -> int:
 
 
 def _needs_broker(item: pytest.Item) -> bool:
-    names: Sequence[str] = getattr(item, "fixturenames", ())
+    names = getattr(item, "fixturenames", ())
     return not _BROKERS.isdisjoint(names)

@@ -48,7 +48,6 @@ SUM = shared.LaplaceSum(HALF, 4)
 WALK = shared.LaplaceWalk(HALF, 4)
 WINDOW = accountant.WindowKey(20, "b", 10)
 COST = accountant.UniformCost(7, 1)
-CHARGE = accountant.Charge(WINDOW, COST, 1, periods=(0,))
 
 
 def case(
@@ -200,7 +199,7 @@ CALLS = {call.__qualname__: (call, arguments) for call, arguments in TABLE} | {
     },
 }
 
-WRONG: dict[str, Any] = {
+WRONG = {
     "list": [5, 900],
     "float": 0.5,
     "nan": float("nan"),
@@ -217,7 +216,7 @@ WRONG: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("call", CALLS)
-def test_the_calls_of_the_table_work(call: str) -> None:
+def test_the_calls_of_the_table_work(call):
     """Otherwise a refusal would say nothing."""
     called, arguments = CALLS[call]
     called(**arguments)
@@ -225,7 +224,7 @@ def test_the_calls_of_the_table_work(call: str) -> None:
 
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("call", CALLS)
-def test_a_bad_argument_is_refused_in_a_sentence(call: str, wrong: str) -> None:
+def test_a_bad_argument_is_refused_in_a_sentence(call, wrong):
     """Whichever argument it is: taken, or refused with the project's own error and a remedy."""
     called, arguments = CALLS[call]
     for name in arguments:
@@ -241,10 +240,10 @@ def test_a_bad_argument_is_refused_in_a_sentence(call: str, wrong: str) -> None:
         assert hint, f"{name}: {said}"
 
 
-def test_what_is_said_names_argument_and_remedy_and_no_value() -> None:
+def test_what_is_said_names_argument_and_remedy_and_no_value():
     """The three things that were reported: a list, a float, and numpy's generator."""
     decide = operators.create("tslm", CONDITION, AIM).decide
-    cases: tuple[tuple[Callable[[], Any], str, str], ...] = (
+    cases = (
         (lambda: decide([[5, 900]], NOISE), "`statistics` is a numpy array of int64", "np.int64"),  # type: ignore[arg-type]  # the mistake
         (lambda: decide(COUNTS * 1.0, NOISE), "not an array of float64", "np.int64"),
         (lambda: operators.Aim(0.05, (9,)), "`max_fnr` is an exact number", "Fraction(1, 20)"),  # type: ignore[arg-type]  # the mistake
@@ -262,7 +261,7 @@ def test_what_is_said_names_argument_and_remedy_and_no_value() -> None:
         assert "900" not in str(caught.value)
 
 
-def test_the_table_has_every_public_function() -> None:
+def test_the_table_has_every_public_function():
     """A function that is exported is tried: the packages' own lists are compared with the table."""
     exported = {
         name
@@ -280,7 +279,7 @@ def test_the_table_has_every_public_function() -> None:
     assert len(CALLS) == len(TABLE) + len(operators.MECHANISMS) + 2, "two calls have one name"
 
 
-def test_who_tells_a_refusal_in_other_words_leaves_its_hint_out() -> None:
+def test_who_tells_a_refusal_in_other_words_leaves_its_hint_out():
     """One message has one hint; other errors are told whole."""
     refused = ArgumentError("a share lies in (0, 1)", hint="write Fraction(1, 2)")
     assert sentence_of(refused) == "a share lies in (0, 1)"

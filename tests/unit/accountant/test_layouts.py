@@ -60,18 +60,18 @@ def mixed(layouts: Layouts) -> list[tuple[int, int]]:
     ]
 
 
-def test_all_records_of_a_slice_are_routed_as_it_is_counted() -> None:
+def test_all_records_of_a_slice_are_routed_as_it_is_counted():
     """Whatever the history, of a slice with a number every instant has that number."""
     assert all(not mixed(one) for one in histories())
 
 
 @pytest.mark.parametrize("twin", [ByWhenItBegan, OpenEnded])
-def test_broken_rules_are_caught(twin: type[Layouts]) -> None:
+def test_broken_rules_are_caught(twin):
     """The same check fails for a rule that decides more windows than it may."""
     assert any(mixed(twin(one.first, one.growths)) for one in histories())
 
 
-def test_only_slices_across_a_growth_have_no_number() -> None:
+def test_only_slices_across_a_growth_have_no_number():
     """What ends before it begins, or begins when it is over, is counted; nothing else is."""
     for layouts in histories():
         for first, cut in SLICES:
@@ -82,7 +82,7 @@ def test_only_slices_across_a_growth_have_no_number() -> None:
             assert (layouts.of_slice(first, cut) is None) == across
 
 
-def test_histories_that_cannot_have_been_are_told() -> None:
+def test_histories_that_cannot_have_been_are_told():
     """Fewer partitions, a gap in their numbers, times that overlap or go back, an end left out."""
     assert [problem for one in histories() for problem in one.problems()] == []
     wrong = [
@@ -96,7 +96,7 @@ def test_histories_that_cannot_have_been_are_told() -> None:
     assert all(len(Layouts(2, each).problems()) == 1 for each in wrong)
 
 
-def test_what_is_learnt_has_a_number_of_its_own() -> None:
+def test_what_is_learnt_has_a_number_of_its_own():
     """A growth that is announced, and one that is done, are revisions of their own."""
     steps = [
         Layouts(2),

@@ -16,7 +16,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.now_s = 0.0
-        self.pauses_s: list[float] = []
+        self.pauses_s = []
 
     def sleep(self, pause_s: float) -> None:
         """Note a pause."""
@@ -50,7 +50,7 @@ def call(outcomes: list[Exception | None]) -> str:
     return "here"
 
 
-def test_tries_again_with_growing_pauses(clock: Clock) -> None:
+def test_tries_again_with_growing_pauses(clock):
     """Pauses double from a quarter of a second, up to five."""
     outcomes = failing(7)
     assert retrying(lambda: call(outcomes)) == "here"
@@ -58,7 +58,7 @@ def test_tries_again_with_growing_pauses(clock: Clock) -> None:
 
 
 @pytest.mark.parametrize(("deadline_s", "pauses"), [(0.0, 0), (3.0, 3), (3.75, 4), (30.0, 9)])
-def test_gives_up_at_the_deadline(clock: Clock, deadline_s: float, pauses: int) -> None:
+def test_gives_up_at_the_deadline(clock, deadline_s, pauses):
     """The last error comes out when another pause would pass the deadline."""
     outcomes = failing(99)
     with pytest.raises(DependencyError, match="away"):
@@ -67,15 +67,15 @@ def test_gives_up_at_the_deadline(clock: Clock, deadline_s: float, pauses: int) 
     assert len(clock.pauses_s) == pauses == 98 - outcomes.index(None)
 
 
-def test_other_errors_come_out_at_once(clock: Clock) -> None:
+def test_other_errors_come_out_at_once(clock):
     """Only an absent dependency is worth waiting for."""
-    outcomes: list[Exception | None] = [ConfigError("wrong")]
+    outcomes = [ConfigError("wrong")]
     with pytest.raises(ConfigError):
         retrying(lambda: call(outcomes))
     assert clock.pauses_s == []
 
 
-def test_what_will_not_pass_comes_out_at_once(clock: Clock) -> None:
+def test_what_will_not_pass_comes_out_at_once(clock):
     """The caller may know that waiting does not help."""
     outcomes = failing(1)
     with pytest.raises(DependencyError):
@@ -84,7 +84,7 @@ def test_what_will_not_pass_comes_out_at_once(clock: Clock) -> None:
 
 
 @pytest.mark.usefixtures("clock")
-def test_trying_again_is_neither_logged_nor_counted(caplog: pytest.LogCaptureFixture) -> None:
+def test_trying_again_is_neither_logged_nor_counted(caplog):
     """Nothing is said of a pause, and nothing stands on the registry that all libraries share."""
     outcomes = failing(2)
     assert retrying(lambda: call(outcomes)) == "here"

@@ -8,7 +8,7 @@ twins show that this tells: one that lets windows choose levels together, one th
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -28,15 +28,15 @@ if TYPE_CHECKING:
 
     from operators.base import Operator
 
-CELLS: Final = 13
-WINDOWS: Final = 40
-PER_CELL: Final = ("tslm", "ppwlm", "nlm")
-TOGETHER: Final = ("dppwlm", "probe", "probe-ent")
+CELLS = 13
+WINDOWS = 40
+PER_CELL = ("tslm", "ppwlm", "nlm")
+TOGETHER = ("dppwlm", "probe", "probe-ent")
 
 
 def one(name: str, *, downward: bool = False) -> Operator:
     """Return a mechanism of one comparison with a threshold of its own in every cell."""
-    thresholds = np.arange(30, 30 + CELLS, dtype=np.int64)
+    thresholds = np.arange(30, 30 + CELLS)
     text = "NOT a" if downward else "a"
     condition = Condition(Formula.parse(text), {"a": ThresholdAtom(0, thresholds)}, (1,))
     aim = Aim(Fraction(1, 20), (7,), first_tolerances=(25,))
@@ -45,7 +45,7 @@ def one(name: str, *, downward: bool = False) -> Operator:
 
 def several(name: str) -> Operator:
     """Return a mechanism of four comparisons on two channels, one of them read for two."""
-    level = np.full(CELLS, 40, dtype=np.int64)
+    level = np.full(CELLS, 40)
     atoms = {
         "a": ThresholdAtom(0, level),
         "b": ThresholdAtom(1, level - 19),
@@ -73,10 +73,10 @@ class Streams(KeyedNoise):
         """Start every stream; a coin that is set falls the same way in every cell."""
         super().__init__(b"streams")
         self.coin = coin
-        self.streams: dict[object, KeyedNoise] = {}
-        self.drawn: dict[int, NDArray[np.int64]] = {}
-        self.asked: list[int] = []
-        self.window: int | None = None
+        self.streams = {}
+        self.drawn = {}
+        self.asked = []
+        self.window = None
 
     def bernoulli(self, thresholds: NDArray[np.uint64]) -> NDArray[np.bool_]:
         """Toss coins."""
@@ -135,7 +135,7 @@ def alike(operator: Operator, counts: NDArray[np.int64], *, coin: bool | None) -
 @pytest.mark.usefixtures("cut")
 @pytest.mark.parametrize("name", PER_CELL)
 @pytest.mark.parametrize("downward", [False, True])
-def test_cells_by_themselves_are_decided_alike(name: str, *, downward: bool) -> None:
+def test_cells_by_themselves_are_decided_alike(name, downward):
     """Mechanisms whose cells know nothing of each other: coins and noise in the windows' order."""
     assert alike(one(name, downward=downward), windows(1), coin=None)
 
@@ -143,7 +143,7 @@ def test_cells_by_themselves_are_decided_alike(name: str, *, downward: bool) -> 
 @pytest.mark.usefixtures("cut")
 @pytest.mark.parametrize("name", TOGETHER)
 @pytest.mark.parametrize("coin", [False, True])
-def test_windows_that_choose_levels_choose_alone(name: str, *, coin: bool) -> None:
+def test_windows_that_choose_levels_choose_alone(name, coin):
     """Mechanisms whose cells choose levels together do so window by window."""
     assert alike(one(name), windows(1), coin=coin)
 
@@ -151,12 +151,12 @@ def test_windows_that_choose_levels_choose_alone(name: str, *, coin: bool) -> No
 @pytest.mark.usefixtures("cut")
 @pytest.mark.parametrize("name", ["tslm", "probe", "probe-ent"])
 @pytest.mark.parametrize("coin", [False, True])
-def test_formulas_are_decided_alike(name: str, *, coin: bool) -> None:
+def test_formulas_are_decided_alike(name, coin):
     """Several comparisons, two of them of one channel; windows take their channels in any order."""
     assert alike(several(name), windows(2), coin=coin)
 
 
-def test_windows_may_all_be_refined_to_the_same_level() -> None:
+def test_windows_may_all_be_refined_to_the_same_level():
     """Then none is left to look a finer one up for."""
     operator, counts = several("probe"), windows(2)
     for seed in range(5):
@@ -167,13 +167,11 @@ def test_windows_may_all_be_refined_to_the_same_level() -> None:
 
 @pytest.mark.usefixtures("cut")
 @pytest.mark.parametrize("name", ["dppwlm", "probe-ent"])
-def test_windows_that_choose_together_are_found_out(
-    name: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_windows_that_choose_together_are_found_out(name, monkeypatch):
     """A broken twin takes one level for all windows that stand together, as if they were one."""
     right = choosing.levels_of_most_entropy
 
-    def pooled(*arguments: Any) -> NDArray[np.intp]:
+    def pooled(*arguments):
         found = right(*arguments)
         return np.full_like(found, found.max(initial=0))
 
@@ -184,11 +182,11 @@ def test_windows_that_choose_together_are_found_out(
 
 @pytest.mark.usefixtures("cut")
 @pytest.mark.parametrize("name", ["ppwlm", "dppwlm", "probe", "probe-ent"])
-def test_noise_that_windows_share_is_found_out(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_noise_that_windows_share_is_found_out(name, monkeypatch):
     """A broken twin draws for one window and uses it in all of them."""
     plain = Streams.chain
 
-    def shared(self: Streams, own: GradualNoise, cells: int) -> NDArray[np.int64]:
+    def shared(self, own, cells):
         if self.window is None:
             return np.tile(plain(self, own, CELLS), cells // CELLS)
         return plain(self, own, cells)
@@ -198,13 +196,13 @@ def test_noise_that_windows_share_is_found_out(name: str, monkeypatch: pytest.Mo
         assert alike(one(name), windows(1), coin=True)
 
 
-def test_what_knows_no_faster_way_is_asked_window_by_window() -> None:
+def test_what_knows_no_faster_way_is_asked_window_by_window():
     """An operator that only decides single windows is tried out all the same."""
 
     class Plainly:
         """Hands on one window at a time."""
 
-        def __init__(self, operator: Operator) -> None:
+        def __init__(self, operator) -> None:
             self.plan, self.decide, self.chances = operator.plan, operator.decide, operator.chances
 
     counts = windows(1)

@@ -16,7 +16,7 @@ from accountant.units import to_loss_units
 from operators.base import Band, Promise
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
-from operators.conditions.condition import Aim, Condition, ThresholdAtom
+from operators.conditions.condition import Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.deciders import Count, planned
 from operators.formulas.probe import Probe
@@ -29,23 +29,19 @@ from operators.single.tslm import Tslm
 from tests.support.formulas import BETA, FORMULAS, aim, condition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from operators.base import Operator
-    from operators.descriptors import Mechanism
-    from operators.single.adapter import CellOperator
 
 
 @pytest.mark.parametrize("text", ["a", "NOT a", "a AND a"])
 @pytest.mark.parametrize("mechanism", ["tslm", "ppwlm", "dppwlm", "nlm"])
-def test_one_literal_is_decided_as_before(mechanism: str, text: str) -> None:
+def test_one_literal_is_decided_as_before(mechanism, text):
     """The adapter has the plan, the answers and the costs of the operator of one test."""
     of = condition(text, 300, sensitivity=3)
     made = create(mechanism, of, aim(1), experimental=True)
     assert isinstance(made, Scored)
     comparison = Comparison.LT if text.startswith("NOT") else Comparison.GE
-    test = IntegerTest(comparison, np.full(300, 100, dtype=np.int64), 3)
-    planners: dict[str, Callable[[IntegerTest, Promise], CellOperator]] = {
+    test = IntegerTest(comparison, np.full(300, 100), 3)
+    planners = {
         "tslm": Tslm.planned,
         "ppwlm": Ppwlm.planned,
         "dppwlm": Dppwlm.planned,
@@ -53,7 +49,7 @@ def test_one_literal_is_decided_as_before(mechanism: str, text: str) -> None:
     }
     direct = planners[mechanism](test, Promise(BETA, 5))
     assert made.plan == direct.plan
-    statistics = np.arange(300, dtype=np.int64)
+    statistics = np.arange(300)
     ours = made.decide(statistics[None, :], KeyedNoise(b"one"))
     theirs = direct.decide(statistics, KeyedNoise(b"one"))
     assert np.array_equal(ours.fired, theirs.fired)
@@ -66,7 +62,7 @@ def test_one_literal_is_decided_as_before(mechanism: str, text: str) -> None:
 @pytest.mark.parametrize("text", ["a", "NOT a", "a AND NOT b", "(a AND b) OR (NOT a AND c)"])
 @pytest.mark.parametrize("mechanism", FORMULAS)
 @pytest.mark.parametrize("more", [{}, {"max_fpr": Fraction(1, 10)}])
-def test_price_is_the_plan(mechanism: str, text: str, more: dict[str, object]) -> None:
+def test_price_is_the_plan(mechanism, text, more):
     """Pricing gives the plan of the operator, which is named as in the configuration."""
     of = condition(text)
     wanted = replace(aim(len(of.formula.atoms)), **more)  # type: ignore[arg-type]  # its fields
@@ -78,7 +74,7 @@ def test_price_is_the_plan(mechanism: str, text: str, more: dict[str, object]) -
 
 
 @pytest.mark.parametrize("mechanism", ALL.values(), ids=ALL)
-def test_a_descriptor_says_what_its_mechanism_does(mechanism: Mechanism) -> None:
+def test_a_descriptor_says_what_its_mechanism_does(mechanism):
     """What it takes, reads, makes and keeps, and under which name."""
     band = None
     if mechanism.bands is not None:
@@ -101,7 +97,7 @@ def test_a_descriptor_says_what_its_mechanism_does(mechanism: Mechanism) -> None
     assert mechanism.releases
 
 
-def test_a_single_literal_costs_what_dppwlm_costs() -> None:
+def test_a_single_literal_costs_what_dppwlm_costs():
     """ProBE-Ent on one literal has DPPWLM's last level."""
     of = condition("a")
     assert price("probe-ent", of, aim(1)).epsilon == price("dppwlm", of, aim(1)).epsilon
@@ -122,7 +118,7 @@ def test_a_single_literal_costs_what_dppwlm_costs() -> None:
         ("probe", "a AND b", aim(2, first_tolerances=(5, -1)), "tolerance"),
     ],
 )
-def test_what_cannot_be_kept_is_refused(mechanism: str, text: str, wanted: Aim, words: str) -> None:
+def test_what_cannot_be_kept_is_refused(mechanism, text, wanted, words):
     """With what is wrong and a hint, from both functions."""
     for function in (create, price):
         with pytest.raises(ConfigError, match=words) as caught:
@@ -132,7 +128,7 @@ def test_what_cannot_be_kept_is_refused(mechanism: str, text: str, wanted: Aim, 
 
 
 @pytest.mark.parametrize("mechanism", FORMULAS)
-def test_rates_are_planned_for_down_to_a_millionth_of_a_millionth(mechanism: str) -> None:
+def test_rates_are_planned_for_down_to_a_millionth_of_a_millionth(mechanism):
     """What is refused is what the message says, whatever part of it one look may use."""
     of, least = condition("a AND b"), Fraction(1, 10**12)
     wanted = aim(2, max_fnr=least, max_fpr=least)
@@ -141,7 +137,7 @@ def test_rates_are_planned_for_down_to_a_millionth_of_a_millionth(mechanism: str
         price(mechanism, of, replace(wanted, max_fnr=least * Fraction(99, 100)))
 
 
-def test_an_aim_of_another_size_is_a_programming_error() -> None:
+def test_an_aim_of_another_size_is_a_programming_error():
     """One tolerance per atom, and one first tolerance where they are needed; of one literal too."""
     with pytest.raises(ValueError, match="one tolerance for each atom"):
         DEFAULT.price(condition("a"), aim(2))
@@ -151,18 +147,18 @@ def test_an_aim_of_another_size_is_a_programming_error() -> None:
         create("probe", condition("a AND b"), aim(2, first_tolerances=(9,)))
 
 
-def test_distant_thresholds_of_one_statistic_are_refused() -> None:
+def test_distant_thresholds_of_one_statistic_are_refused():
     """Offsets that noisy values could not be added to."""
     formula = Formula.parse("a AND NOT b")
     atoms = {
-        "a": ThresholdAtom(0, np.array([-(2**62)], dtype=np.int64)),
-        "b": ThresholdAtom(0, np.array([2**62], dtype=np.int64)),
+        "a": ThresholdAtom(0, np.array([-(2**62)])),
+        "b": ThresholdAtom(0, np.array([2**62])),
     }
     with pytest.raises(ConfigError, match="2\\^60"):
         create("probe-ent", Condition(formula, atoms, (1,)), aim(2))
 
 
-def test_a_shared_statistic_is_charged_once() -> None:
+def test_a_shared_statistic_is_charged_once():
     """ProBE: an interval on one statistic costs one channel, one on two statistics two."""
     once = price("probe-ent", condition("a AND NOT b", statistics=(0, 0)), aim(2))
     twice = price("probe-ent", condition("a AND NOT b"), aim(2))
@@ -170,7 +166,7 @@ def test_a_shared_statistic_is_charged_once() -> None:
 
 
 @pytest.mark.parametrize("mechanism", [*FORMULAS, "fresh"])
-def test_far_cells_are_decided_rightly(mechanism: str) -> None:
+def test_far_cells_are_decided_rightly(mechanism):
     """Ends of int64 and anything far away: the formula's truth, whatever its shape."""
     ends = (np.iinfo(np.int64).min, -(10**9), 10**9, np.iinfo(np.int64).max)
     for text in ("(a AND b) OR c", "NOT (a AND b OR c)", "(a AND b) OR (NOT a AND c)"):
@@ -189,7 +185,7 @@ def made(mechanism: str, of: Condition) -> Operator:
 
 
 @pytest.mark.parametrize("mechanism", [*FORMULAS, "fresh"])
-def test_costs_stay_within_the_plan(mechanism: str) -> None:
+def test_costs_stay_within_the_plan(mechanism):
     """No cell pays more than the plan's epsilon."""
     cells = 1000
     rng = np.random.default_rng(5)
@@ -204,7 +200,7 @@ def test_costs_stay_within_the_plan(mechanism: str) -> None:
 
 @pytest.mark.parametrize("mechanism", ["ppwlm", *FORMULAS])
 @pytest.mark.parametrize("shape", [(2,), (2, 3), (3, 2), (1, 2)])
-def test_statistics_of_another_shape_are_refused(mechanism: str, shape: tuple[int, ...]) -> None:
+def test_statistics_of_another_shape_are_refused(mechanism, shape):
     """One row per statistic and one column per cell, int64."""
     text = "a" if mechanism == "ppwlm" else "a AND b"
     operator = create(mechanism, condition(text, 2), aim(1 if mechanism == "ppwlm" else 2))
@@ -217,12 +213,12 @@ def test_statistics_of_another_shape_are_refused(mechanism: str, shape: tuple[in
 
 
 @pytest.mark.parametrize("mechanism", [*FORMULAS, "dppwlm"])
-def test_a_hundred_thousand_cells_decide(mechanism: str) -> None:
+def test_a_hundred_thousand_cells_decide(mechanism):
     """Three channels or one; all cells close to their thresholds, the slowest data there are."""
     cells, text = 100_000, "a" if mechanism == "dppwlm" else "(a AND b) OR c"
     of = condition(text, cells)
     operator = create(mechanism, of, aim(len(of.formula.atoms), 10))
-    statistics = np.full((of.statistics, cells), 95, dtype=np.int64)
+    statistics = np.full((of.statistics, cells), 95)
     started = time.process_time()
     decision = operator.decide(statistics, KeyedNoise(b"quick"))
     assert time.process_time() - started < 60  # a guard: far less

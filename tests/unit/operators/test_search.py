@@ -11,11 +11,11 @@ from operators.search import passing_zero
 
 
 @given(at=st.floats(1e-9, 1e9), below=st.floats(1e-6, 1e6), above=st.floats(1e-6, 1e6))
-def test_the_number_is_found_itself(at: float, below: float, above: float) -> None:
+def test_the_number_is_found_itself(at, below, above):
     """The least float at which the function is not below zero, wherever the search begins."""
     asked = []
 
-    def rising(x: float) -> float:
+    def rising(x):
         asked.append(x)
         return x - at
 
@@ -25,10 +25,10 @@ def test_the_number_is_found_itself(at: float, below: float, above: float) -> No
     assert len(asked) < 200
 
 
-def test_a_number_beside_the_end_is_that_end() -> None:
+def test_a_number_beside_the_end_is_that_end():
     """Between two neighbouring floats there is nothing to ask about."""
 
-    def never(x: float) -> float:
+    def never(x):
         raise AssertionError(x)
 
     assert passing_zero(never, 1.0, math.nextafter(1.0, 2.0)) == math.nextafter(1.0, 2.0)

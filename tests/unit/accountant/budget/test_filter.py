@@ -49,10 +49,10 @@ charges = st.lists(
 
 
 @given(charges, st.integers(0, 8))
-def test_event_filter_grants_exactly_what_fits(asked: list[Charge], wall: int) -> None:
+def test_event_filter_grants_exactly_what_fits(asked, wall):
     """Every answer is what adding up all held charges over all of time says."""
     judge = EventFilter(wall, [])
-    held: list[Held] = []
+    held = []
     for one in sorted(asked, key=lambda each: each.key):
         more = [*held, Held(one.key.start_ms, one.key.end_ms, one.loss_units)]
         fits = worst_instant(more, within=(one.key.start_ms, one.key.end_ms)) <= wall
@@ -62,7 +62,7 @@ def test_event_filter_grants_exactly_what_fits(asked: list[Charge], wall: int) -
 
 
 @given(charges, st.integers(0, 8), st.integers(0, 14))
-def test_event_filter_resumes_from_what_is_held(asked: list[Charge], wall: int, cut: int) -> None:
+def test_event_filter_resumes_from_what_is_held(asked, wall, cut):
     """A filter made anew from the charges held so far answers as the old one would."""
     asked = sorted(asked, key=lambda each: each.key)
     whole = EventFilter(wall, [])
@@ -73,9 +73,7 @@ def test_event_filter_resumes_from_what_is_held(asked: list[Charge], wall: int, 
 
 
 @given(charges, st.integers(0, 12), st.integers(0, 14))
-def test_room_for_all_that_stands_changes_no_answer(
-    asked: list[Charge], wall: int, cut: int
-) -> None:
+def test_room_for_all_that_stands_changes_no_answer(asked, wall, cut):
     """Whether a window fits beside the sum or is looked at, it is answered alike."""
     asked = sorted(asked, key=lambda each: each.key)
     whole = EventFilter(wall, [])
@@ -86,11 +84,11 @@ def test_room_for_all_that_stands_changes_no_answer(
     assert [granted(second, one) for one in asked[cut:]] == answers[cut:]
 
 
-def test_what_stands_is_looked_at_where_it_does_not_fit_beside_the_sum() -> None:
+def test_what_stands_is_looked_at_where_it_does_not_fit_beside_the_sum():
     """And not before; one unit of room that is not there would be granted."""
-    made: list[EventFilter] = []
+    made = []
 
-    def judge() -> EventFilter:
+    def judge():
         made.append(EventFilter(4, [standing(charge(0, 10, 2))]))
         return made[-1]
 
@@ -121,7 +119,7 @@ def some_open(draw: st.DrawFn) -> tuple[list[Standing], list[Standing], Charge, 
 
 def judged(unit: PrivacyUnit, wall: int, earlier: list[Standing], asked: Charge) -> Answer:
     """Return the answer of a filter that holds earlier windows one by one."""
-    judge: BudgetFilter = UserFilter(wall, {}, {})
+    judge = UserFilter(wall, {}, {})
     if unit is PrivacyUnit.EVENT:
         judge = EventFilter(wall, [])
     for one in earlier:
@@ -130,9 +128,7 @@ def judged(unit: PrivacyUnit, wall: int, earlier: list[Standing], asked: Charge)
 
 
 @given(some_open(), st.integers(0, 8))
-def test_an_answer_given_early_is_the_last_word(
-    drawn: tuple[list[Standing], list[Standing], Charge, PrivacyUnit], wall: int
-) -> None:
+def test_an_answer_given_early_is_the_last_word(drawn, wall):
     """However the open windows end, an answer that was given stays; at both ends it differs."""
     now, then, asked, unit = drawn
     early, late = judged(unit, wall, now, asked), judged(unit, wall, then, asked)
@@ -144,7 +140,7 @@ def test_an_answer_given_early_is_the_last_word(
     assert (early is Answer.PENDING) is (len(ends) == 2)
 
 
-def test_open_windows_over_other_rows_keep_nobody_waiting() -> None:
+def test_open_windows_over_other_rows_keep_nobody_waiting():
     """Whether a window waits depends on rows too."""
     north, south = (Shape(Region.where(at=at).canonical) for at in "ns")
     judge = EventFilter(3, [Standing(Held(0, 10, 3, north), open=True)])
@@ -153,7 +149,7 @@ def test_open_windows_over_other_rows_keep_nobody_waiting() -> None:
     assert judge.answer(charge(5, 15, 4), north) is Answer.REFUSED
 
 
-def test_user_filter_adds_up_within_every_period_it_touches() -> None:
+def test_user_filter_adds_up_within_every_period_it_touches():
     """One full period refuses a window that touches it, and nothing is held in the other."""
     judge = UserFilter(3, {0: 2}, {0: 2})
     assert not granted(judge, charge(5, 15, 2, (0, 10)))
@@ -162,6 +158,6 @@ def test_user_filter_adds_up_within_every_period_it_touches() -> None:
     assert not granted(judge, charge(0, 5, 1, (0,)))
 
 
-def test_no_period_means_no_budget() -> None:
+def test_no_period_means_no_budget():
     """Under unit user a charge without periods is refused, even a free one."""
     assert not granted(UserFilter(3, {}, {}), charge(0, 5, 0))

@@ -28,7 +28,7 @@ LIFETIME = BudgetTerms("s", PrivacyUnit.USER, 4 * UNITS_PER_EPSILON, "lifetime")
 
 def alarm(epsilon: str, **changes: object) -> AlarmCost:
     """Return an alarm of some epsilon per cell."""
-    parts: dict[str, object] = {"query": "q", "scope": "s", "limit": 1.0, **changes}
+    parts = {"query": "q", "scope": "s", "limit": 1.0, **changes}
     return AlarmCost(epsilon_units=to_loss_units(Fraction(epsilon)), **parts)  # type: ignore[arg-type]
 
 
@@ -72,7 +72,7 @@ covering = st.lists(
 )
 
 
-def test_fifteen_windows_a_day_get_four_fifteenths_each() -> None:
+def test_fifteen_windows_a_day_get_four_fifteenths_each():
     """The design's example: 15 hourly windows a day under a wall of 4."""
     costly = plan_budget([DAILY], [alarm("1.386", windows_per_period=(15,))])
     assert not costly.fits
@@ -83,7 +83,7 @@ def test_fifteen_windows_a_day_get_four_fifteenths_each() -> None:
     assert not plan_budget([DAILY], [alarm("0.2667", windows_per_period=(15,))]).fits
 
 
-def test_alarms_of_different_days_share_no_period() -> None:
+def test_alarms_of_different_days_share_no_period():
     """The worst case is that of one period: one on Mondays and one on Saturdays do not add up."""
     monday = alarm("2.5", windows_per_period=(1, 0), cells_per_unit=1)
     saturday = alarm("1.5", windows_per_period=(0, 2))
@@ -97,7 +97,7 @@ def test_alarms_of_different_days_share_no_period() -> None:
     assert (plan.windows_fit, plan.cells) == (1, 2)
 
 
-def test_kinds_of_periods_belong_together() -> None:
+def test_kinds_of_periods_belong_together():
     """Alarms of one budget know of the same kinds of periods."""
     with pytest.raises(ValueError, match="zip"):
         plan_budget(
@@ -114,9 +114,7 @@ def test_kinds_of_periods_belong_together() -> None:
     ),
     st.integers(0, 30),
 )
-def test_user_plan_fits_exactly_if_the_filter_grants_everything(
-    drawn: list[tuple[int, int, int, int]], wall: int
-) -> None:
+def test_user_plan_fits_exactly_if_the_filter_grants_everything(drawn, wall):
     """Two kinds of periods, filled window by window: something is refused iff it does not fit."""
     alarms = [
         AlarmCost("q", "s", units, 1.0, cells_per_unit=cells, windows_per_period=(one, two))
@@ -142,9 +140,7 @@ def test_user_plan_fits_exactly_if_the_filter_grants_everything(
 
 
 @given(covering, st.integers(0, 40))
-def test_event_plan_fits_exactly_if_the_filter_grants_a_pile(
-    alarms: list[AlarmCost], wall: int
-) -> None:
+def test_event_plan_fits_exactly_if_the_filter_grants_a_pile(alarms, wall):
     """With all windows that may overlap at one instant, the filter refuses iff it doesn't fit."""
     terms = BudgetTerms("s", PrivacyUnit.EVENT, wall, "")
     (plan,) = plan_budget([terms], alarms).scopes
@@ -154,13 +150,12 @@ def test_event_plan_fits_exactly_if_the_filter_grants_a_pile(
     held = [Held(0, 1, charge.loss_units, shape) for charge, shape in pile(alarms)]
     lonely = [one.epsilon_units for one in alarms if one.shape.as_region.empty]
     assert plan.worst_units == max(worst_loss(held), *lonely, 0)
-    assert plan.sharing is not None
     assert plan.sharing.overlap.exact
     assert plan.sharing.overlap.value == worst_loss(held)
 
 
 @given(covering, st.integers(0, 40))
-def test_event_plan_is_safe_with_too_many_regions(alarms: list[AlarmCost], wall: int) -> None:
+def test_event_plan_is_safe_with_too_many_regions(alarms, wall):
     """Where rows can't be told apart any more, a plan that fits is still never refused."""
     terms = BudgetTerms("s", PrivacyUnit.EVENT, wall, "")
     with pytest.MonkeyPatch.context() as patch:
@@ -174,7 +169,7 @@ def test_event_plan_is_safe_with_too_many_regions(alarms: list[AlarmCost], wall:
     accountant.regions.shapes.row_classes.cache_clear()
 
 
-def test_disjoint_windows_cost_once_under_unit_event() -> None:
+def test_disjoint_windows_cost_once_under_unit_event():
     """A tumbling alarm costs one window, a hopping one as often as it overlaps; all are added."""
     (plan,) = plan_budget([EVENT], [alarm("1.5"), alarm("1", overlap=2)]).scopes
     assert plan.fits
@@ -186,7 +181,7 @@ def test_disjoint_windows_cost_once_under_unit_event() -> None:
     assert 'epsilon_max: "4.5000"' in over.suggestion
 
 
-def test_disjoint_rows_cost_the_dearest_only() -> None:
+def test_disjoint_rows_cost_the_dearest_only():
     """Alarms on two rooms do not add up; one on both adds to either."""
     lab = alarm("1.5", query="lab", shape=where(room="lab"))
     hall = alarm("2", query="hall", shape=where(room="hall"))
@@ -195,7 +190,6 @@ def test_disjoint_rows_cost_the_dearest_only() -> None:
     assert plan.worst_units == to_loss_units(Fraction(3))
     assert plan.exact
     sharing = plan.sharing
-    assert sharing is not None
     assert [(pair.left, pair.right, pair.separated_by) for pair in sharing.pairs] == [
         ("lab", "hall", ("room",)),
         ("lab", "both", ()),
@@ -206,38 +200,36 @@ def test_disjoint_rows_cost_the_dearest_only() -> None:
     assert sharing.gain == Fraction(1, 3)
 
 
-def test_a_bound_that_windows_may_not_reach_is_called_one() -> None:
+def test_a_bound_that_windows_may_not_reach_is_called_one():
     """Windows that may miss each other in time make a safe bound; equal ones never do."""
     loose = alarm("1", steady=False, windows="a")
     assert not plan_budget([EVENT], [loose, alarm("1", steady=False, windows="b")]).scopes[0].exact
     assert plan_budget([EVENT], [loose, loose]).scopes[0].exact
 
 
-def test_an_alarm_without_rows_costs_no_row() -> None:
+def test_an_alarm_without_rows_costs_no_row():
     """It adds to no other alarm, but each of its windows has to fit."""
     never = alarm("3", query="never", shape=Shape(Region.nothing().canonical))
     (plan,) = plan_budget([EVENT], [alarm("3.5"), never]).scopes
     assert plan.fits
     assert plan.worst_units == to_loss_units(Fraction("3.5"))
-    assert plan.sharing is not None
     assert plan.sharing.pairs[0].separated_by == (NO_ROW,)
     dear = alarm("5", query="never", shape=never.shape)
     assert not plan_budget([EVENT], [dear]).fits
 
 
-def test_pairs_of_many_alarms_are_counted() -> None:
+def test_pairs_of_many_alarms_are_counted():
     """Beyond a dozen alarms pairs are not listed, and the counts still add up."""
     alarms = [
         alarm("0.1", query=f"q{at}", shape=where(room=at % 2)) for at in range(MOST_LISTED + 1)
     ]
     sharing = plan_budget([EVENT], alarms).scopes[0].sharing
-    assert sharing is not None
     assert sharing.pairs == ()
     assert (sharing.shared, sharing.separate) == (21 + 15, 7 * 6)
     assert len(sharing.worst) == 7
 
 
-def test_a_lifetime_runs_out() -> None:
+def test_a_lifetime_runs_out():
     """Without end nothing fits for ever; the plan says how many windows do."""
     plan = plan_budget([LIFETIME], [alarm("0.5"), alarm("0.5")])
     assert plan.fits
@@ -249,7 +241,7 @@ def test_a_lifetime_runs_out() -> None:
     assert "not one window" in none.suggestion
 
 
-def test_each_alarm_shows_its_ratio_to_the_limit() -> None:
+def test_each_alarm_shows_its_ratio_to_the_limit():
     """Epsilon, limit and ratio stand beside each other."""
     shown = plan_budget([EVENT], [alarm("1.386")]).alarms[0]
     assert shown.epsilon == Fraction("1.386")
@@ -257,7 +249,7 @@ def test_each_alarm_shows_its_ratio_to_the_limit() -> None:
     assert (shown.windows_fit, shown.cells) == (2, 1)
 
 
-def test_free_alarms_never_run_out() -> None:
+def test_free_alarms_never_run_out():
     """An alarm that costs nothing always fits."""
     plan = plan_budget([LIFETIME], [alarm("0")])
     assert plan.fits
@@ -265,20 +257,20 @@ def test_free_alarms_never_run_out() -> None:
     assert plan.suggestion == ""
 
 
-def test_a_wall_of_nothing_holds_nothing() -> None:
+def test_a_wall_of_nothing_holds_nothing():
     """An epsilon_max below a loss unit rounds to no budget at all."""
     terms = BudgetTerms("s", PrivacyUnit.USER, 0, "1d")
     (plan,) = plan_budget([terms], [alarm("1", windows_per_period=(1,))]).scopes
     assert (plan.fits, plan.windows_fit) == (False, 0)
 
 
-def test_an_unknown_budget_is_refused() -> None:
+def test_an_unknown_budget_is_refused():
     """Every alarm draws on a budget that exists."""
     with pytest.raises(ValueError, match="no budget"):
         plan_budget([], [alarm("1")])
 
 
-def test_a_budget_without_alarms_fits() -> None:
+def test_a_budget_without_alarms_fits():
     """Nothing costs nothing."""
     assert plan_budget([EVENT, DAILY, LIFETIME], []).fits
 
@@ -286,7 +278,7 @@ def test_a_budget_without_alarms_fits() -> None:
 @pytest.mark.parametrize(
     ("units", "text"), [(0, "0.0000"), (1, "0.0001"), (10**8, "0.0001"), (10**30 + 1, None)]
 )
-def test_needed_epsilon_is_rounded_up(units: int, text: str | None) -> None:
+def test_needed_epsilon_is_rounded_up(units, text):
     """Four decimals, never less than the loss, however large."""
     shown = epsilon_needed(units)
     assert text is None or shown == text

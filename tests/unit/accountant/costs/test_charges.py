@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -13,24 +11,21 @@ from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.records import Partial
 from accountant.units import Contribution, floor_loss_units, from_loss_units, to_loss_units
 
-if TYPE_CHECKING:
-    from fractions import Fraction
 
-
-def test_windows_are_served_by_end_then_query() -> None:
+def test_windows_are_served_by_end_then_query():
     """Keys sort by window end, then query id, then start."""
     keys = [WindowKey(10, "b", 0), WindowKey(20, "a", 0), WindowKey(10, "a", 5)]
     assert sorted(keys) == [keys[2], keys[0], keys[1]]
 
 
-def test_a_window_has_length() -> None:
+def test_a_window_has_length():
     """An empty window is refused."""
     with pytest.raises(ValueError, match="empty"):
         WindowKey(10, "a", 10)
 
 
 @given(st.integers(0, 10**15), st.integers(1, 100), st.integers(1, 100))
-def test_a_uniform_cost_adds_up_by_hand(units: int, cells: int, reached: int) -> None:
+def test_a_uniform_cost_adds_up_by_hand(units, cells, reached):
     """Whoever reaches more cells than there are loses all of them and no more."""
     cost = UniformCost(units, cells)
     assert cost.worst_units == units
@@ -39,21 +34,21 @@ def test_a_uniform_cost_adds_up_by_hand(units: int, cells: int, reached: int) ->
 
 
 @pytest.mark.parametrize(("units", "cells"), [(-1, 1), (1, 0)])
-def test_impossible_costs_are_refused(units: int, cells: int) -> None:
+def test_impossible_costs_are_refused(units, cells):
     """No cost is negative, no window is without cells."""
     with pytest.raises(ValueError, match="cost"):
         UniformCost(units, cells)
 
 
 @pytest.mark.parametrize("reached", [0, -1])
-def test_a_unit_reaches_a_cell(reached: int) -> None:
+def test_a_unit_reaches_a_cell(reached):
     """A charge that nobody pays, or that pays back, is refused."""
     with pytest.raises(ValueError, match="at least one cell"):
         Charge(WindowKey(1, "q", 0), UniformCost(1, 1), reached)
 
 
 @given(st.fractions(0, 100))
-def test_loss_units_round_against_us(epsilon: Fraction) -> None:
+def test_loss_units_round_against_us(epsilon):
     """Charges round up, walls round down, and exact values stay."""
     assert from_loss_units(floor_loss_units(epsilon)) <= epsilon
     assert from_loss_units(to_loss_units(epsilon)) >= epsilon
@@ -61,7 +56,7 @@ def test_loss_units_round_against_us(epsilon: Fraction) -> None:
     assert to_loss_units(from_loss_units(7)) == 7
 
 
-def test_caps_start_at_one() -> None:
+def test_caps_start_at_one():
     """A cap of nothing is refused."""
     with pytest.raises(ValueError, match="at least 1"):
         Contribution(0, 1)
@@ -84,13 +79,13 @@ def vector(index: list[int], value: list[int], **changes: int) -> Partial:
 
 
 @pytest.mark.parametrize("index", [[1, 1], [2, 1], [-1, 1], [0, 4]])
-def test_a_partial_is_sorted_unique_and_in_range(index: list[int]) -> None:
+def test_a_partial_is_sorted_unique_and_in_range(index):
     """Anything else is not a sparse vector."""
     with pytest.raises(ValueError, match="strictly increasing"):
         vector(index, [1, 1])
 
 
-def test_a_partial_holds_integers_of_one_length() -> None:
+def test_a_partial_holds_integers_of_one_length():
     """Shapes and types are checked."""
     with pytest.raises(ValueError, match="one length"):
         vector([0], [1, 1])
@@ -101,7 +96,7 @@ def test_a_partial_holds_integers_of_one_length() -> None:
         )
 
 
-def test_the_digest_covers_everything() -> None:
+def test_the_digest_covers_everything():
     """Equal partials have equal digests; one changed number changes it."""
     first = vector([0, 2], [5, 6]).digest
     assert vector([0, 2], [5, 6]).digest == first

@@ -59,7 +59,7 @@ def holds(interval: Callable[[Fraction, int], tuple[int, int]]) -> bool:
     return True
 
 
-def test_intervals_hold_what_they_bound() -> None:
+def test_intervals_hold_what_they_bound():
     """Of small and large t, of round and of long fractions."""
     assert holds(_exp_neg_interval)
     assert holds(exp_neg_bounds)
@@ -67,7 +67,7 @@ def test_intervals_hold_what_they_bound() -> None:
 
 @pytest.mark.parametrize("twin", [unwidened, lambda t, bits: (exp_neg_bounds(t, bits)[0],) * 2])
 def test_bounds_that_are_none_are_caught(
-    twin: Callable[[Fraction, int], tuple[int, int]],
-) -> None:
+    twin,
+):
     """Rounded terms taken for exact, and a lower bound taken for both."""
     assert not holds(twin)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import struct
 import zlib
 from hashlib import blake2b
-from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from accountant.costs.charges import CellCosts, UniformCost
+from accountant.costs.charges import UniformCost
 from accountant.costs.levels import MOST_CELLS, LevelCosts, level_costs
 from tests.support.yardstick import steps
 
@@ -34,7 +33,7 @@ def sealed(header: tuple[int, int, int, int], body: bytes) -> bytes:
 
 @settings(deadline=None, max_examples=60)
 @given(losses)
-def test_every_cell_keeps_its_loss(units: list[int]) -> None:
+def test_every_cell_keeps_its_loss(units):
     """Cells, array, levels, counts and the worst say what the plain list says."""
     costs = of(units)
     assert costs.as_array().tolist() == units
@@ -47,14 +46,14 @@ def test_every_cell_keeps_its_loss(units: list[int]) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(losses, st.integers(0, 45))
-def test_the_dearest_cells_add_up(units: list[int], cells: int) -> None:
+def test_the_dearest_cells_add_up(units, cells):
     """The sum of the k largest is that of the sorted list, beyond 64 bits too."""
     assert of(units).largest_sum_units(cells) == sum(sorted(units, reverse=True)[:cells])
 
 
 @settings(deadline=None, max_examples=60)
 @given(losses)
-def test_stored_and_read_back(units: list[int]) -> None:
+def test_stored_and_read_back(units):
     """What is written reads back equal, with the same hash."""
     costs = of(units)
     again = LevelCosts.decode(costs.encode())
@@ -63,7 +62,7 @@ def test_stored_and_read_back(units: list[int]) -> None:
     assert again.as_array().tolist() == units
 
 
-def test_a_large_charge_is_stored_small() -> None:
+def test_a_large_charge_is_stored_small():
     """A hundred thousand cells on twelve levels take less than 100 kB."""
     units = np.random.default_rng(7).integers(1, 13, 100_000)
     assert len(LevelCosts.of(units).encode()) < 100_000
@@ -71,14 +70,14 @@ def test_a_large_charge_is_stored_small() -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(losses, losses)
-def test_equal_exactly_if_every_cell_loses_the_same(left: list[int], right: list[int]) -> None:
+def test_equal_exactly_if_every_cell_loses_the_same(left, right):
     """Equality tells the same lists apart that Python does."""
     assert (of(left) == of(right)) == (left == right)
 
 
 @settings(deadline=None, max_examples=60)
 @given(st.data(), losses)
-def test_a_flipped_bit_is_seen(data: st.DataObject, units: list[int]) -> None:
+def test_a_flipped_bit_is_seen(data, units):
     """One bit turned anywhere in the stored bytes is refused."""
     text = bytearray(of(units).encode())
     at = data.draw(st.integers(0, 8 * len(text) - 1))
@@ -89,7 +88,7 @@ def test_a_flipped_bit_is_seen(data: st.DataObject, units: list[int]) -> None:
 
 @settings(deadline=None, max_examples=60)
 @given(losses, st.integers(0, 400), st.binary(max_size=4))
-def test_cut_off_or_longer_bytes_are_refused(units: list[int], kept: int, more: bytes) -> None:
+def test_cut_off_or_longer_bytes_are_refused(units, kept, more):
     """A stored text is read whole or not at all."""
     text = of(units).encode()
     changed = text[:kept] + more
@@ -118,22 +117,20 @@ def test_cut_off_or_longer_bytes_are_refused(units: list[int], kept: int, more: 
         ((1, 0, 3, 3), struct.pack("<QQQBB", 5, 6, 7, 0b10100000, 0b01100000)),
     ],
 )
-def test_forged_bytes_with_a_good_checksum_are_refused(
-    header: tuple[int, int, int, int], body: bytes
-) -> None:
+def test_forged_bytes_with_a_good_checksum_are_refused(header, body):
     """A checksum that fits makes no sense of sizes, levels or an index that have none."""
     with pytest.raises(ValueError, match=r"stored costs|levels? (of|that)"):
         LevelCosts.decode(sealed(header, body))
 
 
-def test_levels_without_a_cell_drop_out() -> None:
+def test_levels_without_a_cell_drop_out():
     """A mechanism may hand in all of its levels; those that no cell stopped at leave no trace."""
     costs = LevelCosts((1, 4, 9), np.array([2, 0, 2], dtype=np.uint8))
     assert costs == of([9, 1, 9])
     assert costs.levels == (1, 9)
 
 
-def test_later_changes_of_the_array_do_not_reach_the_costs() -> None:
+def test_later_changes_of_the_array_do_not_reach_the_costs():
     """Costs keep a copy that cannot be written to."""
     index = np.array([0, 1], dtype=np.uint8)
     costs = LevelCosts((1, 4), index)
@@ -143,7 +140,7 @@ def test_later_changes_of_the_array_do_not_reach_the_costs() -> None:
         costs.index[0] = 1
 
 
-def test_more_than_a_byte_of_levels() -> None:
+def test_more_than_a_byte_of_levels():
     """The index grows to two bytes, and to 65,536 levels but no further."""
     costs = LevelCosts.of(np.arange(2**16)[::-1])
     assert costs.index.dtype == np.uint16
@@ -156,7 +153,7 @@ def test_more_than_a_byte_of_levels() -> None:
 @pytest.mark.parametrize(
     "units", [[], [-1], [[1]], [0.5], [True], [2**63], [2**70], ["1"], [None], 3]
 )
-def test_no_losses_of_that_kind(units: Any) -> None:
+def test_no_losses_of_that_kind(units):
     """Empty, negative, too large and other than whole losses are refused."""
     with pytest.raises(ValueError, match=r"levels?|vector|cells"):
         LevelCosts.of(np.array(units))
@@ -166,13 +163,13 @@ def test_no_losses_of_that_kind(units: Any) -> None:
     ("levels", "index"),
     [((), [0]), ((1,), []), ((1,), [1]), ((1, 1), [0, 1]), ((2, 1), [0, 1]), ((1,), [-1])],
 )
-def test_levels_and_index_must_fit(levels: tuple[int, ...], index: list[int]) -> None:
+def test_levels_and_index_must_fit(levels, index):
     """Levels rise, and every cell is on one of them."""
     with pytest.raises(ValueError, match=r"levels?|cells"):
         LevelCosts(levels, np.array(index, dtype=np.int64))
 
 
-def test_cells_outside_are_no_cells() -> None:
+def test_cells_outside_are_no_cells():
     """Neither a negative cell nor one past the end has a loss; nobody reaches minus one cell."""
     for cell in (-1, 2):
         with pytest.raises(IndexError, match="no such cell"):
@@ -181,7 +178,7 @@ def test_cells_outside_are_no_cells() -> None:
         of([1, 2]).largest_sum_units(-1)
 
 
-def test_uniform_costs_become_one_level() -> None:
+def test_uniform_costs_become_one_level():
     """A uniform cost and its levels agree; costs of no known cells are refused."""
     uniform = UniformCost(units=7, cells=5)
     costs = level_costs(uniform)
@@ -196,15 +193,15 @@ def test_uniform_costs_become_one_level() -> None:
         worst_units = 1
         cells = 1
 
-        def largest_sum_units(self, cells: int) -> int:
+        def largest_sum_units(self, cells):
             return cells
 
-    opaque: CellCosts = Total()
+    opaque = Total()
     with pytest.raises(TypeError, match="no loss per cell"):
         level_costs(opaque)
 
 
-def test_a_hundred_thousand_cells_are_small_and_quick() -> None:
+def test_a_hundred_thousand_cells_are_small_and_quick():
     """12 levels at random take about 50 kB, and a few milliseconds to write and read."""
     rng = np.random.default_rng(4)
     costs = LevelCosts.of(np.sort(rng.integers(0, 10**12, 12))[rng.integers(0, 12, 100_000)])
@@ -216,7 +213,7 @@ def test_a_hundred_thousand_cells_are_small_and_quick() -> None:
     assert taken < 500_000  # a few milliseconds; this only refuses a slip by whole factors
 
 
-def test_mostly_one_level_takes_next_to_nothing() -> None:
+def test_mostly_one_level_takes_next_to_nothing():
     """When few cells went on past the first level, deflating helps."""
     units = np.full(100_000, 3)
     units[::1000] = 8

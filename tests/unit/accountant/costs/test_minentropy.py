@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from accountant.costs.minentropy import MinEntropy
-    from accountant.costs.posteriors import Box
 
     Floats = NDArray[np.float64]
     Solver = Callable[[Floats], float]
@@ -80,7 +79,7 @@ def agrees(solver: Solver, epsilons: Floats) -> bool:
 
 
 @pytest.mark.long
-def test_equals_every_vertex() -> None:
+def test_equals_every_vertex():
     """On 500 cases of up to 12 predicates the value is exact and the bracket closed around it."""
     for epsilons in cases(500, largest=12):
         found = min_entropy(epsilons)
@@ -100,7 +99,7 @@ def test_equals_every_vertex() -> None:
     ],
     ids=["misprint", "higher"],
 )
-def test_the_papers_errors_are_caught(twin: Solver) -> None:
+def test_the_papers_errors_are_caught(twin):
     """The misprinted bound and the higher of Algorithm 5's two solutions fail the same check."""
     # Equal costs of nothing leave one posterior only, which both get right.
     spread = [e for e in cases(60, largest=7) if len(set(e)) > 1 and 0.05 < e.max() < 2]
@@ -108,14 +107,14 @@ def test_the_papers_errors_are_caught(twin: Solver) -> None:
     assert sum(agrees(twin, epsilons) for epsilons in spread) < len(spread) / 10
 
 
-def test_equals_the_papers_algorithm() -> None:
+def test_equals_the_papers_algorithm():
     """Algorithm 5 with the lower entropy finds the same minimum."""
     for epsilons in cases(60, largest=9, seed=21):
         expected = algorithm_5(*bounds(np.sort(epsilons)))
         assert min_entropy(epsilons).value == pytest.approx(expected, abs=1e-11), epsilons
 
 
-def test_levels_equal_every_vertex() -> None:
+def test_levels_equal_every_vertex():
     """With up to 13 predicates on each of up to 4 levels the value is exact and closed."""
     rng = np.random.default_rng(22)
     for _ in range(60):
@@ -128,12 +127,12 @@ def test_levels_equal_every_vertex() -> None:
         assert found.upper - found.lower < CLOSE
 
 
-def test_the_bound_from_remainders(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_bound_from_remainders(monkeypatch):
     """It is below the minimum, in use, and fails when one per cent up; without it all closes."""
     rng = np.random.default_rng(23)
     remainder, returned = vertices._remainder, [0.0]
 
-    def aside(box: Box, split: int, rest: float) -> float:  # the search caps it at the best vertex
+    def aside(box, split, rest):  # the search caps it at the best vertex
         returned.append(remainder(box, split, rest))
         return 0.0
 
@@ -174,7 +173,7 @@ def test_the_bound_from_remainders(monkeypatch: pytest.MonkeyPatch) -> None:
         [0.9, 0.85, 0.8, 0.3, 0.2, 0.1],
     ],
 )
-def test_the_bracket_holds_the_exact_value(epsilons: list[float]) -> None:
+def test_the_bracket_holds_the_exact_value(epsilons):
     """The minimum to 50 digits lies within the rounded bracket."""
     found = min_entropy(epsilons)
     exact = in_decimals(epsilons)
@@ -182,14 +181,14 @@ def test_the_bracket_holds_the_exact_value(epsilons: list[float]) -> None:
     assert found.upper - found.lower < 1e-11
 
 
-def test_the_bracket_holds_the_exact_value_of_random_costs() -> None:
+def test_the_bracket_holds_the_exact_value_of_random_costs():
     """The same for 60 random cases of up to 5 predicates."""
     for epsilons in cases(60, largest=5, seed=24):
         found = min_entropy(epsilons)
         assert Decimal(found.lower) <= in_decimals(list(epsilons)) <= Decimal(found.upper)
 
 
-def test_levels_of_an_alarm_are_exact() -> None:
+def test_levels_of_an_alarm_are_exact():
     """544 predicates on 4 levels and 100,000 on 12 close with few states."""
     for levels, counts in (
         ([0.1, 0.3, 0.7, 1.2], [136] * 4),
@@ -203,7 +202,7 @@ def test_levels_of_an_alarm_are_exact() -> None:
         assert found == min_entropy(np.repeat(levels, counts))
 
 
-def test_costs_equal_but_for_rounding_close() -> None:
+def test_costs_equal_but_for_rounding_close():
     """Levels a few last bits apart, as sums in another order leave them, cost no precision."""
     for levels, counts in (
         ([0.3, 0.1 + 0.2, 0.7], [40_000, 10_000, 50_000]),
@@ -217,7 +216,7 @@ def test_costs_equal_but_for_rounding_close() -> None:
 
 
 @pytest.mark.parametrize("most", [0.05, 0.5, 1.0, 2.0, 5.0, 50.0])
-def test_distinct_costs_leave_a_narrow_bracket(most: float) -> None:
+def test_distinct_costs_leave_a_narrow_bracket(most):
     """5,000 random costs, all distinct, leave less than 1e-4."""
     found = min_entropy(np.random.default_rng(25).uniform(0, most, 5_000))
     assert found.upper - found.lower < 1e-4
@@ -237,7 +236,7 @@ def narrowed(epsilons: Floats, limits: Sequence[int], priors: Floats | None = No
 
 
 @pytest.mark.timeout(600)
-def test_hard_costs_stop_at_the_node_limit() -> None:
+def test_hard_costs_stop_at_the_node_limit():
     """20 to 200 distinct costs: any limit keeps a true bracket, the same every time."""
     rng = np.random.default_rng(26)
     for k, most in product((20, 60, 100, 200), (0.2, 1.0, 3.0)):
@@ -248,7 +247,7 @@ def test_hard_costs_stop_at_the_node_limit() -> None:
 
 
 @given(st.lists(st.floats(0, 4), min_size=1, max_size=8), st.data())
-def test_more_cost_never_leaves_more_uncertainty(costs: list[float], data: st.DataObject) -> None:
+def test_more_cost_never_leaves_more_uncertainty(costs, data):
     """Raising one cost widens every bound, so the minimum cannot rise."""
     before = min_entropy(costs)
     costs[data.draw(st.integers(0, len(costs) - 1))] += data.draw(st.floats(0, 4))
@@ -256,7 +255,7 @@ def test_more_cost_never_leaves_more_uncertainty(costs: list[float], data: st.Da
     assert 0 <= before.lower <= before.value <= before.upper
 
 
-def test_nothing_spent_keeps_everything() -> None:
+def test_nothing_spent_keeps_everything():
     """At cost zero the min-entropy is ln k, at unbounded cost nothing is left."""
     for k in (2, 3, 1000):
         free = min_entropy([0] * k)
@@ -268,7 +267,7 @@ def test_nothing_spent_keeps_everything() -> None:
             assert spent.normalised < 1e-10
 
 
-def test_one_predicate_has_nothing_to_guess() -> None:
+def test_one_predicate_has_nothing_to_guess():
     """A single predicate has entropy zero, all of the zero there is."""
     for cost in (0, 0.3, 1000):
         found = min_entropy([cost])
@@ -277,13 +276,13 @@ def test_one_predicate_has_nothing_to_guess() -> None:
         assert found.normalised == 1.0
 
 
-def test_the_normalised_value_is_the_share_of_ln_k() -> None:
+def test_the_normalised_value_is_the_share_of_ln_k():
     """It is the value over the most there can be."""
     found = min_entropy([0.1, 0.4, 0.4, 0.8])
     assert found.normalised == pytest.approx(found.value / math.log(4))
 
 
-def test_any_kind_of_number_counts() -> None:
+def test_any_kind_of_number_counts():
     """Ints, Fractions, floats and arrays of the same costs give the same bracket."""
     expected = min_entropy([0.0, 1.0, 2.0, 1.0])
     for given_costs in (
@@ -317,7 +316,7 @@ def test_any_kind_of_number_counts() -> None:
         "12",
     ],
 )
-def test_costs_that_are_none_are_refused(costs: list[float]) -> None:
+def test_costs_that_are_none_are_refused(costs):
     """Nothing, negative, NaN, infinite or no number: refused, in both forms."""
     with pytest.raises(ValueError, match="costs are"):
         min_entropy(costs)
@@ -326,13 +325,13 @@ def test_costs_that_are_none_are_refused(costs: list[float]) -> None:
 
 
 @pytest.mark.parametrize("counts", [[1], [1, -1], [0, 0], [1.0, 2.0], [[1, 2]], [2**60, 2**60]])
-def test_counts_that_are_none_are_refused(counts: list[int]) -> None:
+def test_counts_that_are_none_are_refused(counts):
     """Counts are whole, not negative, one per level, and cover a predicate."""
     with pytest.raises(ValueError, match="counts are"):
         min_entropy_levels([0.1, 0.2], counts)
 
 
-def test_a_negative_node_limit_is_refused() -> None:
+def test_a_negative_node_limit_is_refused():
     """A limit below zero is a mistake, not a hurry."""
     for priors in (None, [1, 2]):
         with pytest.raises(ValueError, match="node limit"):

@@ -26,28 +26,28 @@ def outside(x: Fraction, bits: int, bounds: tuple[int, int]) -> bool:
 
 
 @pytest.mark.parametrize(("x", "bits"), CASES)
-def test_the_bounds_hold_the_normal_law(x: Fraction, bits: int) -> None:
+def test_the_bounds_hold_the_normal_law(x, bits):
     """Both sides, and no more than three units apart."""
     lo, hi = normal_bounds(x, bits)
     assert not outside(x, bits, (lo, hi))
     assert hi - lo <= 3
 
 
-def test_narrower_bounds_are_caught() -> None:
+def test_narrower_bounds_are_caught():
     """Twins that leave out the last rounding, or the first power, miss the law somewhere."""
     tight = [(x, 96, normal_bounds(x, 96)) for x, bits in CASES if bits == 96]
     assert any(outside(x, bits, (lo, lo)) for x, bits, (lo, _) in tight)
     assert any(outside(x, bits, (hi, hi)) for x, bits, (_, hi) in tight)
 
 
-def test_far_out_it_is_nearly_0_or_1() -> None:
+def test_far_out_it_is_nearly_0_or_1():
     """No series is added up where the tail is less than a unit."""
     one = 1 << 64
     assert normal_bounds(Fraction(1_000), 64) == (one - 1, one)
     assert normal_bounds(Fraction(-1_000), 64) == (0, 1)
 
 
-def test_no_bits_are_refused() -> None:
+def test_no_bits_are_refused():
     """There is nothing to say then."""
     with pytest.raises(ArgumentError):
         normal_bounds(Fraction(1), 0)

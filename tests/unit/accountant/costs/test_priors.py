@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from accountant.costs.vertices import _State
-
     Floats = NDArray[np.float64]
 
 
@@ -74,13 +72,13 @@ def differences(epsilons: Floats, priors: Floats, exact: float) -> float:
     return abs(found.value - exact)
 
 
-def test_equals_every_vertex() -> None:
+def test_equals_every_vertex():
     """On cases of up to 9 predicates the value is exact and the bracket closed."""
     for epsilons, priors, exact in enumerated():
         assert differences(epsilons, priors, exact) < 1e-11, (epsilons, priors)
 
 
-def test_the_bracket_holds_the_exact_value() -> None:
+def test_the_bracket_holds_the_exact_value():
     """The minimum to 50 digits lies within the rounded bracket, also of rare predicates."""
     few = [case for case in cases(60, seed=37) if len(case[0]) <= 5]
     assert len(few) > 15
@@ -91,7 +89,7 @@ def test_the_bracket_holds_the_exact_value() -> None:
         assert Decimal(found.lower) <= exact <= Decimal(found.upper), (epsilons, priors)
 
 
-def test_equal_priors_and_the_misprint_are_caught() -> None:
+def test_equal_priors_and_the_misprint_are_caught():
     """Bounds for equal priors, or with the paper's misprint, miss the value nearly always."""
     caught = {"equal": 0, "misprint": 0}
     tried = 0
@@ -109,11 +107,11 @@ def test_equal_priors_and_the_misprint_are_caught() -> None:
     assert min(caught.values()) > 0.9 * tried
 
 
-def test_states_of_the_fraction_are_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_states_of_the_fraction_are_needed(monkeypatch):
     """Without them the search believes in brackets above the minimum."""
     relax = VertexSearch._relax
 
-    def without(search: VertexSearch, state: _State, known: float) -> None:
+    def without(search, state, known):
         if state.one < 0:
             relax(search, state, known)
 
@@ -130,7 +128,7 @@ def posteriors(likelihoods: Floats, priors: Floats) -> Floats:
     return np.asarray(joint / joint.sum(axis=1, keepdims=True))
 
 
-def test_posteriors_of_every_output_keep_the_bounds() -> None:
+def test_posteriors_of_every_output_keep_the_bounds():
     """Of all outputs of random mechanisms; bounds for equal priors are broken by some."""
     rng = np.random.default_rng(33)
     broken = 0
@@ -154,7 +152,7 @@ def test_posteriors_of_every_output_keep_the_bounds() -> None:
     assert broken > 20
 
 
-def test_corners_attain_the_sharp_bounds_and_no_more() -> None:
+def test_corners_attain_the_sharp_bounds_and_no_more():
     """Over all signs of all losses the extremes are the page's sharp bounds, inside the lemma's."""
     for epsilons, priors in cases(40, seed=35):
         signs = np.array(list(product((-1.0, 1.0), repeat=len(epsilons))))
@@ -167,7 +165,7 @@ def test_corners_attain_the_sharp_bounds_and_no_more() -> None:
         assert (found.max(axis=0) <= high * (1 + 1e-12)).all()
 
 
-def test_equal_priors_are_as_none() -> None:
+def test_equal_priors_are_as_none():
     """In any scale; and a predicate that is out of the question is one fewer."""
     costs = [0.1, 0.4, 0.4, 0.8]
     expected = min_entropy(costs)
@@ -178,7 +176,7 @@ def test_equal_priors_are_as_none() -> None:
     assert nearly.value == pytest.approx(expected.value, abs=1e-7)
 
 
-def test_nothing_spent_keeps_the_priors() -> None:
+def test_nothing_spent_keeps_the_priors():
     """At cost zero the entropy is that of the priors, at unbounded cost nothing is left."""
     priors = [0.5, 0.25, 0.25]
     free = min_entropy([0, 0, 0], priors=priors)
@@ -188,7 +186,7 @@ def test_nothing_spent_keeps_the_priors() -> None:
     assert 0 <= spent.lower <= spent.value <= spent.upper < 1e-9
 
 
-def test_any_limit_keeps_a_true_bracket() -> None:
+def test_any_limit_keeps_a_true_bracket():
     """200 distinct costs and priors: brackets meet, narrow with the limit, and repeat."""
     rng = np.random.default_rng(36)
     for most in (0.1, 1.0, 3.0):
@@ -214,7 +212,7 @@ def test_any_limit_keeps_a_true_bracket() -> None:
         3,
     ],
 )
-def test_priors_that_are_none_are_refused(priors: list[float]) -> None:
+def test_priors_that_are_none_are_refused(priors):
     """Another number of them, negative, no number, all zero, or too far apart."""
     with pytest.raises(ValueError, match="priors are"):
         min_entropy([0.1, 0.2], priors=priors)

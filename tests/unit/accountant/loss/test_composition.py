@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-GROUPS: dict[str, tuple[Value, ...]] = {
+GROUPS = {
     "badge": (0, 1, 2, Fraction(1, 2)),
     "flag": (True, False, 1, "a"),
     "room": ("a", "b", "c", ""),
@@ -34,7 +34,7 @@ GROUPS: dict[str, tuple[Value, ...]] = {
 """Values that cells and conditions are made of."""
 
 HALVES = tuple(Fraction(each, 2) for each in range(-1, 10))
-ROWS: dict[str, tuple[Value, ...]] = {
+ROWS = {
     "badge": (*HALVES, Fraction(1, 4), Fraction(3, 4), "", True),
     "flag": (True, False, 0, 1, 2, "", "a", "aa", "b"),
     "room": ("", "\0", "a", "a\0", "b", "b\0", "c", "c\0", 0, False),
@@ -63,7 +63,7 @@ def condition(rng: random.Random, name: str) -> object:
     low, high = rng.randrange(4), rng.randrange(5)
     match kind:
         case 0:
-            made: object = rng.choice(values)
+            made = rng.choice(values)
         case 1:
             made = list(some)
         case 2:
@@ -106,7 +106,7 @@ def workload(seed: int) -> Workload:
     """Make up to 8 charges over up to 4 attributes, and a query."""
     rng = random.Random(seed)
     names = sorted(rng.sample(sorted(GROUPS), rng.randint(1, 4)))
-    shared: dict[object, Cells] = {}
+    shared = {}
     charges = [row_charge(rng, names, shared) for _ in range(rng.randint(0, 8))]
     return Workload(charges, row_charge(rng, names, shared))
 
@@ -188,19 +188,19 @@ def wrong_cells(
 
 
 @pytest.mark.long
-def test_the_worst_row_is_that_of_brute_force(workloads: Workloads) -> None:
+def test_the_worst_row_is_that_of_brute_force(workloads):
     """1,000 workloads: the maximum over all rows, and a row that attains it."""
     assert wrong_rows(workloads, worst_row) == 0
 
 
 @pytest.mark.long
-def test_the_worst_row_of_every_cell_is_that_of_brute_force(workloads: Workloads) -> None:
+def test_the_worst_row_of_every_cell_is_that_of_brute_force(workloads):
     """1,000 workloads: the maximum over the rows of each cell of a query."""
     assert wrong_cells(workloads, loss_by_predicate) == 0
 
 
 @pytest.mark.long
-def test_workloads_are_worth_looking_at(workloads: Workloads) -> None:
+def test_workloads_are_worth_looking_at(workloads):
     """They have empty regions, losses above any one charge's, and below the sum of the dearest."""
     assert sum(any(one.region.empty for one in each.charges) for each, _ in workloads) > 100
     dearest = [[one.cost.worst_units for one in each.charges] for each, _ in workloads]
@@ -213,10 +213,10 @@ def test_workloads_are_worth_looking_at(workloads: Workloads) -> None:
 
 
 @pytest.mark.long
-def test_a_sum_of_maxima_is_no_maximum_of_sums(workloads: Workloads) -> None:
+def test_a_sum_of_maxima_is_no_maximum_of_sums(workloads):
     """Twin: every charge at its dearest cell, whether or not one row is in all of them."""
 
-    def twin(charges: list[RowCharge]) -> WorstRow:
+    def twin(charges):
         total = sum(each.cost.worst_units for each in charges if not each.region.empty)
         return replace(worst_row(charges), value=total, upper_bound=total)
 
@@ -245,25 +245,23 @@ def as_python(charge: RowCharge) -> RowCharge:
 @pytest.mark.parametrize(
     ("twin", "many", "wrong"), [(timeless, 100, 10), (filled, 200, 10), (as_python, 150, 5)]
 )
-def test_regions_that_do_not_meet_are_not_added(
-    workloads: Workloads, twin: Callable[[RowCharge], RowCharge], many: int, wrong: int
-) -> None:
+def test_regions_that_do_not_meet_are_not_added(workloads, twin, many, wrong):
     """Nor do empty ones cost anything, and no truth value is a number."""
 
-    def rows(charges: list[RowCharge]) -> WorstRow:
+    def rows(charges):
         return worst_row([twin(each) for each in charges])
 
     assert wrong_rows(workloads[:many], rows) > wrong
 
 
 @pytest.mark.long
-def test_cells_that_are_read_otherwise_are_caught(workloads: Workloads) -> None:
+def test_cells_that_are_read_otherwise_are_caught(workloads):
     """The same of the losses by cell: charges without time, and an empty query taken for full."""
 
-    def no_time(charges: list[RowCharge], query: RowCharge) -> PredicateLosses:
+    def no_time(charges, query):
         return loss_by_predicate([timeless(each) for each in charges], query)
 
-    def no_contradiction(charges: list[RowCharge], query: RowCharge) -> PredicateLosses:
+    def no_contradiction(charges, query):
         return loss_by_predicate(charges, filled(query))
 
     assert wrong_cells(workloads[:100], no_time) > 10
@@ -273,9 +271,7 @@ def test_cells_that_are_read_otherwise_are_caught(workloads: Workloads) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("node_limit", [1, 2, 1_000])
 @pytest.mark.parametrize("most", [0, 2_000])
-def test_a_bound_is_never_below_the_truth(
-    workloads: Workloads, most: int, node_limit: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_bound_is_never_below_the_truth(workloads, most, node_limit, monkeypatch):
     """Without tables a row loses the value, and no row more than the bound; cells too."""
     monkeypatch.setattr(tables, "MOST_ENTRIES", 0)
     monkeypatch.setattr(composition, "_MOST_REGIONS", most)
@@ -296,7 +292,7 @@ def test_a_bound_is_never_below_the_truth(
 
 
 @pytest.mark.long
-def test_the_loss_of_a_row_is_the_sum_over_its_cells(workloads: Workloads) -> None:
+def test_the_loss_of_a_row_is_the_sum_over_its_cells(workloads):
     """Rows taken at random lose what adding up says; absent attributes match nothing."""
     rng = random.Random(3)
     for each, losses in workloads[:200]:
@@ -336,7 +332,7 @@ def split(rng: random.Random, charge: RowCharge) -> list[RowCharge]:
 
 
 @pytest.mark.long
-def test_order_and_splitting_change_nothing(workloads: Workloads) -> None:
+def test_order_and_splitting_change_nothing(workloads):
     """Charges shuffled, and cut by cost, region or cells, compose to the same losses."""
     rng = random.Random(8)
     for each, losses in workloads[::10]:
@@ -363,7 +359,7 @@ def two_predicates(*epsilons: float, time_ms: tuple[int, int] = (0, 1000)) -> Ro
     )
 
 
-def test_the_example_of_mide() -> None:
+def test_the_example_of_mide():
     """Costs of 0.1 and 0.5, then 0.5 and 0.1, on the same predicates compose to 0.6, not 1.0."""
     charges = [two_predicates(0.1, 0.5), two_predicates(0.5, 0.1)]
     worst = worst_row(charges)
@@ -372,7 +368,7 @@ def test_the_example_of_mide() -> None:
     assert sum(each.cost.worst_units for each in charges) == to_loss_units(Fraction(1))
 
 
-def test_nothing_charged_is_nothing_lost() -> None:
+def test_nothing_charged_is_nothing_lost():
     """No charge, a free one and an empty region leave every row without loss."""
     free = RowCharge(Region(), (), Cells.single(), UniformCost(0, 1))
     nowhere = RowCharge(Region.nothing(), (), Cells.single(), UniformCost(5, 1))
@@ -386,7 +382,7 @@ def test_nothing_charged_is_nothing_lost() -> None:
     assert loss_by_predicate([everyone], nowhere).units.tolist() == [0]
 
 
-def test_losses_that_leave_64_bits_are_refused() -> None:
+def test_losses_that_leave_64_bits_are_refused():
     """Sums are refused before they could wrap around and look small."""
     huge = RowCharge(Region(), (), Cells.single(), UniformCost(2**62, 1))
     assert worst_row([huge]).value == 2**62
@@ -399,7 +395,7 @@ def test_losses_that_leave_64_bits_are_refused() -> None:
         loss_by_predicate([huge], huge, node_limit=0)
 
 
-def test_a_hundred_thousand_cells_and_a_day_of_windows() -> None:
+def test_a_hundred_thousand_cells_and_a_day_of_windows():
     """24 hopping windows over 100,000 cells on 12 levels compose in vectors, not cell by cell."""
     rng = np.random.default_rng(5)
     cells = Cells.of(*range(100_000))
@@ -425,8 +421,8 @@ def test_a_hundred_thousand_cells_and_a_day_of_windows() -> None:
 
 
 def test_alarms_that_share_no_attribute_are_not_multiplied_out(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+    monkeypatch,
+):
     """Twenty pairs of charges on twenty attributes: 2^20 sets of cells, and small tables."""
     charges = [
         RowCharge(Region(), (name,), Cells.of("1", "2"), LevelCosts.of(np.array(costs)))

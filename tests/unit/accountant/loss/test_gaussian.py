@@ -26,7 +26,7 @@ def keeps(promise: Gaussian, units: int) -> bool:
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda each: each.text)
-def test_a_wall_is_the_largest_that_keeps_its_promise(promise: Gaussian) -> None:
+def test_a_wall_is_the_largest_that_keeps_its_promise(promise):
     """A few units more break it, by another computation; so do walls of broken conversions."""
     units = promise.wall_units
     assert keeps(promise, units)
@@ -39,7 +39,7 @@ def test_a_wall_is_the_largest_that_keeps_its_promise(promise: Gaussian) -> None
     assert not keeps(promise, int(UNITS_PER_EPSILON * mu_of(units))) or mu_of(units) > 2
 
 
-def test_mu_is_rounded_up() -> None:
+def test_mu_is_rounded_up():
     """By less than 2^-95."""
     for units in (1, 2, 10**6, 3 * 10**12, 10**14):
         mu = mu_of(units)
@@ -49,14 +49,14 @@ def test_mu_is_rounded_up() -> None:
 
 
 @pytest.mark.parametrize("promise", PROMISES, ids=lambda each: each.text)
-def test_what_is_shown_of_a_wall_is_its_epsilon(promise: Gaussian) -> None:
+def test_what_is_shown_of_a_wall_is_its_epsilon(promise):
     """What was spent in full is the epsilon that was written; half of it is less, and 0 nothing."""
     assert promise.epsilon_of(promise.wall_units) == pytest.approx(float(promise.epsilon), rel=1e-5)
     assert promise.epsilon_of(promise.wall_units // 2) < float(promise.epsilon)
     assert promise.epsilon_of(0) == 0
 
 
-def test_the_epsilon_that_is_needed_is_enough_and_least() -> None:
+def test_the_epsilon_that_is_needed_is_enough_and_least():
     """To four decimals."""
     promise = Gaussian(Fraction(1), MILLIONTH)
     for units in (1, 10**9, 10**11, 4_635_458_557_920):
@@ -66,7 +66,7 @@ def test_the_epsilon_that_is_needed_is_enough_and_least() -> None:
         assert less == 0 or Gaussian(less, MILLIONTH).wall_units < units
 
 
-def test_a_text_is_read_as_what_it_was_written_of() -> None:
+def test_a_text_is_read_as_what_it_was_written_of():
     """And nothing else is."""
     promise = Gaussian(Fraction(7, 2), MILLIONTH)
     assert promise.text == "gdp epsilon=7/2 delta=1/1000000"
@@ -81,13 +81,13 @@ def test_a_text_is_read_as_what_it_was_written_of() -> None:
     ("epsilon", "delta"),
     [("0", "1e-6"), ("101", "1e-6"), ("4", "0.01"), ("4", "0"), ("4", "1e-19")],
 )
-def test_promises_that_mean_nothing_are_refused(epsilon: str, delta: str) -> None:
+def test_promises_that_mean_nothing_are_refused(epsilon, delta):
     """A delta of one in a hundred publishes one person in a hundred."""
     with pytest.raises(ArgumentError):
         Gaussian(Fraction(epsilon), Fraction(Decimal(delta)))
 
 
-def test_losses_out_of_range_are_refused() -> None:
+def test_losses_out_of_range_are_refused():
     """No loss has no delta to bound, and an epsilon is not below 0."""
     for epsilon, units in ((Fraction(-1), 1), (Fraction(1), 0), (Fraction(101), 1)):
         with pytest.raises(ArgumentError):

@@ -73,7 +73,7 @@ def drawn(rng: Generator) -> list[Alarm]:
     return found
 
 
-def test_the_filter_grants_what_keeping_every_row_grants() -> None:
+def test_the_filter_grants_what_keeping_every_row_grants():
     """Each window ends at once at costs of a few levels; some are refused, the same ones."""
     rng = np.random.default_rng(5)
     alarms = {alarm.name: alarm for alarm in drawn(rng)}

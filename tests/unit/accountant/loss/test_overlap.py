@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -16,9 +15,6 @@ from accountant.loss.overlap import Held, worst_instant, worst_loss
 from accountant.regions import shapes
 from accountant.regions.regions import Not, Region
 from accountant.regions.shapes import Shape, row_classes
-
-if TYPE_CHECKING:
-    from random import Random
 
 spans = st.lists(
     st.builds(
@@ -33,14 +29,14 @@ spans = st.lists(
 
 def by_hand(charges: list[Held], first: int = 0, end: int = 50) -> int:
     """Add up every instant one by one."""
-    loss: Counter[int] = Counter()
+    loss = Counter()
     for one in charges:
         loss.update(dict.fromkeys(range(one.start_ms, one.end_ms), one.loss_units))
     return max((loss[at] for at in range(first, end)), default=0)
 
 
 @given(spans, st.integers(0, 40), st.integers(1, 20))
-def test_matches_adding_up_every_instant(charges: list[Held], first: int, size: int) -> None:
+def test_matches_adding_up_every_instant(charges, first, size):
     """The sweep agrees with brute force over all of time, and inside a window."""
     assert worst_instant(charges) == by_hand(charges)
     found = worst_instant(charges, within=(first, first + size))
@@ -102,7 +98,7 @@ def loss_by_hand(charges: list[Held], span: range, rows: list[dict[str, int]]) -
 @pytest.mark.long
 @settings(max_examples=60, deadline=None)
 @given(st.lists(held(), max_size=7), st.integers(0, 25), st.integers(1, 12))
-def test_rows_and_cells_match_brute_force(charges: list[Held], first: int, size: int) -> None:
+def test_rows_and_cells_match_brute_force(charges, first, size):
     """The worst row over regions, cells and time is found exactly, anywhere and near a query."""
     assert worst_loss(charges) == loss_by_hand(charges, range(40), ROWS)
     for region in REGIONS:
@@ -115,7 +111,7 @@ def test_rows_and_cells_match_brute_force(charges: list[Held], first: int, size:
 @pytest.mark.long
 @settings(max_examples=40, deadline=None)
 @given(st.lists(held(), min_size=1, max_size=6), st.integers(0, 6), st.randoms())
-def test_more_charges_never_lose_less(charges: list[Held], most: int, random: Random) -> None:
+def test_more_charges_never_lose_less(charges, most, random):
     """Dropping a charge never raises the bound, whether or not all sets of regions are named."""
     order = random.sample(charges, len(charges))
     with pytest.MonkeyPatch.context() as patch:
@@ -133,7 +129,7 @@ def test_more_charges_never_lose_less(charges: list[Held], most: int, random: Ra
     row_classes.cache_clear()
 
 
-def test_cells_too_dear_to_add_up_are_taken_to_meet() -> None:
+def test_cells_too_dear_to_add_up_are_taken_to_meet():
     """Where 64 bits would not hold a sum of cells, the sum of the dearest stands in for it."""
     huge = 2**62
     one = Held(0, 10, huge, cells="g", costs=encoded([huge, 0]))

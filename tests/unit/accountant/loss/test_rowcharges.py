@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -11,11 +10,8 @@ from accountant.costs.charges import UniformCost
 from accountant.loss.rowcharges import Cells, RowCharge
 from accountant.regions.regions import Region
 
-if TYPE_CHECKING:
-    from accountant.regions.regions import Value
 
-
-def test_charges_that_do_not_fit_are_refused() -> None:
+def test_charges_that_do_not_fit_are_refused():
     """Cells, attributes and costs have to agree in number."""
     with pytest.raises(ValueError, match="names an attribute once"):
         RowCharge(Region(), ("room", "room"), Cells([("a", "a")]), UniformCost(1, 1))
@@ -37,13 +33,13 @@ def test_charges_that_do_not_fit_are_refused() -> None:
         [(0.5,), (Fraction(1, 2),)],
     ],
 )
-def test_cells_that_are_none_are_refused(values: list[tuple[Value, ...]]) -> None:
+def test_cells_that_are_none_are_refused(values):
     """No cell, one twice, ragged ones, and values that are no values."""
     with pytest.raises(ValueError, match="cell"):
         Cells(values)
 
 
-def test_cells_compare_by_content_and_find_their_place() -> None:
+def test_cells_compare_by_content_and_find_their_place():
     """Numbers are exact, truth values apart from numbers, order matters."""
     cells = Cells.of(0.5, 1, True, "1")
     assert [cells.find((each,)) for each in (Fraction(1, 2), 1.0, True, "1", 2, False)] == [

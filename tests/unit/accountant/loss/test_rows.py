@@ -24,7 +24,7 @@ from accountant.regions.regions import Region, ValueSet
 from accountant.regions.shapes import Shape
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from numpy.typing import NDArray
 
@@ -155,7 +155,7 @@ def worst_by_hand(held: list[Asked], inside: NDArray[np.bool_], span: range) -> 
 
 def by_hand(asked: list[Asked], wall: int) -> list[bool]:
     """Answer every window in its turn, keeping the loss of every row."""
-    held: list[Asked] = []
+    held = []
     answers = []
     for one in asked:
         span = range(one.key.start_ms, one.key.end_ms)
@@ -180,7 +180,7 @@ def by_filter(asked: list[Asked], wall: int) -> list[bool]:
 
 def passed(asked: list[Asked], answers: list[bool], wall: int) -> bool:
     """Say whether some row lost more than the wall, each window at its worst when granted."""
-    held: list[Asked] = []
+    held = []
     everywhere = np.ones(len(ROWS), dtype=np.bool_)
     for one, granted in zip(asked, answers, strict=True):
         if granted:
@@ -192,7 +192,7 @@ def passed(asked: list[Asked], answers: list[bool], wall: int) -> bool:
 
 
 @pytest.mark.long
-def test_the_filter_grants_what_an_exact_one_would() -> None:
+def test_the_filter_grants_what_an_exact_one_would():
     """Two thousand histories: every answer is that of keeping each row's loss."""
     refused = 0
     for seed in range(HISTORIES):
@@ -204,7 +204,7 @@ def test_the_filter_grants_what_an_exact_one_would() -> None:
 
 
 @pytest.mark.long
-def test_cells_that_are_not_known_never_pass_the_wall() -> None:
+def test_cells_that_are_not_known_never_pass_the_wall():
     """With groupings known by name alone, or no grid, no row ever loses more than the wall."""
     for seed in range(HISTORIES // 4):
         asked, wall = random_history(Random(seed), opaque=0.5)
@@ -221,7 +221,7 @@ def _small(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("_small")
-def test_without_a_grid_the_wall_stands() -> None:
+def test_without_a_grid_the_wall_stands():
     """Where eliminating would take too much, the coarser bound is never below the truth."""
     gave_up = 0
     for seed in range(100):
@@ -232,7 +232,7 @@ def test_without_a_grid_the_wall_stands() -> None:
 
 
 @pytest.mark.usefixtures("_small")
-def test_more_charges_never_lose_less_with_a_grid_or_without() -> None:
+def test_more_charges_never_lose_less_with_a_grid_or_without():
     """Charge by charge the bound never falls, nor does a grid come back, whatever is opaque."""
     for seed in range(100):
         asked, _ = random_history(Random(seed), opaque=0.3)
@@ -244,7 +244,7 @@ def test_more_charges_never_lose_less_with_a_grid_or_without() -> None:
         assert bounds == sorted(bounds), seed
 
 
-def test_the_exact_loss_is_within_the_bound_it_replaces() -> None:
+def test_the_exact_loss_is_within_the_bound_it_replaces():
     """What looks at rows never says more than what takes cells of other groupings to meet."""
     less = 0
     for seed in range(150):
@@ -256,7 +256,7 @@ def test_the_exact_loss_is_within_the_bound_it_replaces() -> None:
     assert less > 15
 
 
-def test_a_grid_for_many_calls_changes_no_result() -> None:
+def test_a_grid_for_many_calls_changes_no_result():
     """Losses are the same on the grid of all shapes and on that of those that are there."""
     for seed in range(100):
         asked, _ = random_history(Random(seed), opaque=0.3)
@@ -270,7 +270,7 @@ def test_a_grid_for_many_calls_changes_no_result() -> None:
             assert above == alone + 1
 
 
-def test_windows_that_share_no_row_are_left_out() -> None:
+def test_windows_that_share_no_row_are_left_out():
     """Of alarms on rows of their own, one alone is looked at, and what it lost is found."""
     cells = Grouping("y", ("y",), ((ValueSet.integers(0), ValueSet.integers(1)),))
     apart = [Shape(Region.where(x=at).canonical, cells.text) for at in range(5)]
@@ -282,7 +282,7 @@ def test_windows_that_share_no_row_are_left_out() -> None:
     assert [worst_loss(held[:3], meeting=shape) for shape in apart] == [4, 4, 4, 0, 0]
 
 
-def test_costs_of_other_cells_count_at_their_worst_wherever_the_region_is() -> None:
+def test_costs_of_other_cells_count_at_their_worst_wherever_the_region_is():
     """Where a charge has more or fewer cells than its grouping, no row of its region goes free."""
     cells = Grouping("x", ("x",), ((ValueSet.integers(0),),))
     costs = LevelCosts.of(np.array([1, 5])).encode()
@@ -345,9 +345,7 @@ TWINS = [off_by_one, one_at_a_time, only_declared, looks_late, only_its_own]
 
 
 @pytest.mark.parametrize("twin", TWINS)
-def test_broken_twins_pass_the_wall(
-    monkeypatch: pytest.MonkeyPatch, twin: Callable[[pytest.MonkeyPatch], None]
-) -> None:
+def test_broken_twins_pass_the_wall(monkeypatch, twin):
     """The same check catches losses that are read, added up or looked for wrongly."""
     grid_of.cache_clear()
     twin(monkeypatch)

@@ -21,7 +21,7 @@ def by_pairs(patterns: list[int]) -> list[int]:
 
 
 @given(PATTERNS)
-def test_the_largest_are_those_of_all_pairs(patterns: list[int]) -> None:
+def test_the_largest_are_those_of_all_pairs(patterns):
     """Whatever the order, and with equal ones among them."""
     found = maximal(patterns, len(patterns))
     assert sorted(patterns[at] for at in found) == sorted(patterns[at] for at in by_pairs(patterns))
@@ -29,14 +29,14 @@ def test_the_largest_are_those_of_all_pairs(patterns: list[int]) -> None:
 
 
 @given(PATTERNS, st.integers(0, 4))
-def test_beyond_the_effort_none_is_lost(patterns: list[int], most: int) -> None:
+def test_beyond_the_effort_none_is_lost(patterns, most):
     """Some that others contain may stay, but whatever contains them stays too."""
     found = maximal(patterns, most)
     assert {patterns[at] for at in by_pairs(patterns)} <= {patterns[at] for at in found}
 
 
 @given(st.integers(0, 2**70), st.integers(71, 80))
-def test_a_pattern_is_its_members(pattern: int, count: int) -> None:
+def test_a_pattern_is_its_members(pattern, count):
     """Bits and truth values are read back."""
     members = members_of(pattern, count)
     assert [at for at in range(count) if pattern >> at & 1] == members.nonzero()[0].tolist()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 from itertools import product
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -30,9 +29,7 @@ def region(conditions: dict[str, Member]) -> Region:
 
 @settings(max_examples=120, deadline=None)
 @given(REGIONS, REGIONS)
-def test_regions_are_compared_by_their_rows(
-    left: dict[str, Member], right: dict[str, Member]
-) -> None:
+def test_regions_are_compared_by_their_rows(left, right):
     """Emptiness, overlap, intersection, and text follow from the rows alone."""
     first, second, one, two = region(left), region(right), rows_of(left), rows_of(right)
     assert first.empty == (not one)
@@ -49,14 +46,14 @@ def test_regions_are_compared_by_their_rows(
 
 @settings(max_examples=120, deadline=None)
 @given(REGIONS)
-def test_a_region_survives_its_text(conditions: dict[str, Member]) -> None:
+def test_a_region_survives_its_text(conditions):
     """Every canonical text is ASCII and is read back as the same region."""
     one = region(conditions)
     assert one.canonical.isascii()
     assert Region.parse(one.canonical) == one
 
 
-def test_conditions_are_written_in_many_ways() -> None:
+def test_conditions_are_written_in_many_ways():
     """Every form of condition stands for the set it says."""
     written = Region.where(
         a=1,
@@ -86,7 +83,7 @@ def test_conditions_are_written_in_many_ways() -> None:
     assert Region.where(cls="the name of an attribute").attributes == ("cls",)
 
 
-def test_trivial_conditions_drop_out_and_contradictions_leave_the_one_empty_region() -> None:
+def test_trivial_conditions_drop_out_and_contradictions_leave_the_one_empty_region():
     """(None, None) asks nothing; an empty set, range or intersection leaves no row."""
     assert Region.where(a=(None, None), b=Not([])) == Region.everything() == Region.where()
     for contradictory in (
@@ -107,7 +104,7 @@ def test_trivial_conditions_drop_out_and_contradictions_leave_the_one_empty_regi
     assert Region.everything().contains({})
 
 
-def test_a_row_without_an_attribute_meets_no_condition_on_it() -> None:
+def test_a_row_without_an_attribute_meets_no_condition_on_it():
     """Only what is not asked may be missing, and negation changes nothing about that."""
     assert not Region.where(a=1).contains({})
     assert not Region.where(a=Not(1)).contains({})
@@ -122,13 +119,13 @@ def test_a_row_without_an_attribute_meets_no_condition_on_it() -> None:
     ],
     ids=repr,
 )
-def test_what_is_no_condition_is_refused(condition: Any) -> None:
+def test_what_is_no_condition_is_refused(condition):
     """A condition of another form is refused with what to write."""
     with pytest.raises(ValueError, match=r"value|range"):
         Region.where(a=condition)
 
 
-def test_forms_that_are_not_canonical_are_refused() -> None:
+def test_forms_that_are_not_canonical_are_refused():
     """The constructor takes the canonical form only, and attributes have names."""
     one, two = ValueSet.of(1), ValueSet.of(2)
     for conditions in ((("b", one), ("a", two)), (("a", one), ("a", two))):
@@ -188,14 +185,14 @@ def test_forms_that_are_not_canonical_are_refused() -> None:
     ],
     ids=lambda text: str(text)[:40],
 )
-def test_text_of_another_spelling_is_refused(text: str) -> None:
+def test_text_of_another_spelling_is_refused(text):
     """A region has one text; garbage and other spellings are no region."""
     with pytest.raises(ValueError, match=r".") as caught:
         Region.parse(text)
     assert type(caught.value) is ValueError
 
 
-def test_the_text_is_the_same_in_every_process() -> None:
+def test_the_text_is_the_same_in_every_process():
     """Whatever Python's hashes are seeded with."""
     one = Region.where(room={"lab", "lobby", "z"}, time=(0, 3_600_000), open=True, paid=(0, HALF))
     assert one.canonical == (

@@ -42,7 +42,7 @@ def by_hand(asked: frozenset[Shape]) -> set[frozenset[Shape]]:
 
 @settings(max_examples=150)
 @given(some_shapes)
-def test_every_maximal_set_is_named(asked: frozenset[Shape]) -> None:
+def test_every_maximal_set_is_named(asked):
     """The sets are those that looking at every row finds."""
     found = row_classes(asked)
     assert found is not None
@@ -52,7 +52,7 @@ def test_every_maximal_set_is_named(asked: frozenset[Shape]) -> None:
 
 @settings(max_examples=150)
 @given(some_shapes, st.integers(0, 5))
-def test_giving_up_never_ends_with_more_shapes(asked: frozenset[Shape], most: int) -> None:
+def test_giving_up_never_ends_with_more_shapes(asked, most):
     """Where too many sets cannot be named, those of more shapes cannot be named either."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(shapes, "MOST_CLASSES", most)
@@ -63,7 +63,7 @@ def test_giving_up_never_ends_with_more_shapes(asked: frozenset[Shape], most: in
     row_classes.cache_clear()
 
 
-def test_many_attributes_are_too_many_to_name() -> None:
+def test_many_attributes_are_too_many_to_name():
     """Eleven pairs of disjoint regions have 2,048 maximal sets: none is named."""
     pairs = [
         Shape(Region.of({f"a{number}": side}).canonical) for number in range(11) for side in (0, 1)
@@ -74,7 +74,7 @@ def test_many_attributes_are_too_many_to_name() -> None:
     assert len(found) == MOST_CLASSES
 
 
-def test_unreadable_regions_are_refused() -> None:
+def test_unreadable_regions_are_refused():
     """A text that is no region does not pass for one."""
     with pytest.raises(ValueError, match="JSON"):
         row_classes(frozenset([Shape("{")]))

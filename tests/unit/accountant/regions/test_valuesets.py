@@ -5,19 +5,18 @@ from __future__ import annotations
 import math
 import random
 from fractions import Fraction
-from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accountant.regions.regions import Elementary, ValueSet, elementary
-from tests.support.valuesets import ALL, SETS, Member, found
+from tests.support.valuesets import ALL, SETS, found
 
 
 @settings(max_examples=200, deadline=None)
 @given(SETS)
-def test_set_algebra_is_the_algebra_of_membership(drawn: Member) -> None:
+def test_set_algebra_is_the_algebra_of_membership(drawn):
     """Points, ranges, complement, union and intersection hold exactly what they should."""
     values, expected = drawn
     assert found(values) == expected
@@ -27,7 +26,7 @@ def test_set_algebra_is_the_algebra_of_membership(drawn: Member) -> None:
 
 @settings(max_examples=200, deadline=None)
 @given(SETS, SETS)
-def test_two_sets_are_compared_by_what_they_hold(left: Member, right: Member) -> None:
+def test_two_sets_are_compared_by_what_they_hold(left, right):
     """Equality, hash and overlap follow from membership alone."""
     (first, one), (second, two) = left, right
     assert (first == second) == (one == two)
@@ -39,7 +38,7 @@ def test_two_sets_are_compared_by_what_they_hold(left: Member, right: Member) ->
 
 @settings(max_examples=200, deadline=None)
 @given(SETS)
-def test_a_set_survives_its_json_data(drawn: Member) -> None:
+def test_a_set_survives_its_json_data(drawn):
     """What is written is read back as the same set."""
     values, _ = drawn
     assert ValueSet.from_data(values.to_data()) == values
@@ -48,7 +47,7 @@ def test_a_set_survives_its_json_data(drawn: Member) -> None:
 @pytest.mark.long
 @settings(max_examples=200, deadline=None)
 @given(st.lists(SETS, max_size=5))
-def test_elementary_finds_every_pattern_of_membership(sets: list[Member]) -> None:
+def test_elementary_finds_every_pattern_of_membership(sets):
     """One class per pattern that a value shows, with a witness that shows it."""
     patterns = {sum(1 << bit for bit, (_, places) in enumerate(sets) if at in places) for at in ALL}
     classes = elementary([values for values, _ in sets])
@@ -58,14 +57,14 @@ def test_elementary_finds_every_pattern_of_membership(sets: list[Member]) -> Non
         assert shown == each.members
 
 
-def test_elementary_of_degenerate_lists() -> None:
+def test_elementary_of_degenerate_lists():
     """No set and equal sets have the classes they should."""
     assert elementary([]) == [Elementary(0, witness=False)]
     one = ValueSet.of(1)
     assert elementary([one, one]) == [Elementary(0, witness=False), Elementary(3, 1)]
 
 
-def test_witnesses_of_sets_of_integers_are_integers() -> None:
+def test_witnesses_of_sets_of_integers_are_integers():
     """Half-open ranges with whole ends are told apart by whole numbers."""
     sets = [ValueSet.integers(1, 2, 7), ValueSet.between(2, 5), ~ValueSet.integers(0)]
     witnesses = [each.witness for each in elementary([*sets, ValueSet.numbers()])]
@@ -73,7 +72,7 @@ def test_witnesses_of_sets_of_integers_are_integers() -> None:
     assert {type(each) for each in witnesses} == {bool, int}
 
 
-def test_elementary_takes_many_ranges() -> None:
+def test_elementary_takes_many_ranges():
     """5,000 ranges of one attribute are told apart, each pattern once."""
     rng = random.Random(5)
     sets = [ValueSet.between(low := rng.randrange(10**6), low + 500) for _ in range(5_000)]
@@ -84,7 +83,7 @@ def test_elementary_takes_many_ranges() -> None:
 
 
 @given(st.sets(st.integers(-3, 6)), st.sets(st.integers(-3, 6)))
-def test_integers_behave_as_sets_of_integers(left: set[int], right: set[int]) -> None:
+def test_integers_behave_as_sets_of_integers(left, right):
     """Half-open unit ranges leave nothing between neighbours, whatever is done to them."""
     first, second = ValueSet.integers(*left), ValueSet.integers(*right)
     assert first & second == ValueSet.integers(*(left & right))
@@ -92,7 +91,7 @@ def test_integers_behave_as_sets_of_integers(left: set[int], right: set[int]) ->
     assert first & ~second == ValueSet.integers(*(left - right))
 
 
-def test_the_number_line_is_dense_and_strings_have_followers() -> None:
+def test_the_number_line_is_dense_and_strings_have_followers():
     """Something lies between 1 and 2 but nothing between a string and its follower."""
     assert not ValueSet.between(1, 2, low_closed=False).empty
     assert ValueSet.between("a", "a\0", low_closed=False).empty
@@ -100,7 +99,7 @@ def test_the_number_line_is_dense_and_strings_have_followers() -> None:
     assert ValueSet.between("", None) == ValueSet.strings()
 
 
-def test_equal_numbers_are_one_value_and_truth_is_no_number() -> None:
+def test_equal_numbers_are_one_value_and_truth_is_no_number():
     """1, 1.0 and 2/2 are the same; True is neither."""
     assert ValueSet.of(1) == ValueSet.of(1.0) == ValueSet.of(Fraction(2, 2))
     assert ValueSet.of(0.1) == ValueSet.of(Fraction(0.1)) != ValueSet.of(Fraction(1, 10))
@@ -114,7 +113,7 @@ def test_equal_numbers_are_one_value_and_truth_is_no_number() -> None:
     [float("nan"), float("inf"), None, b"a", 1j, [1], (1, 2), "\ud800", 1 << 5_000],
     ids=["nan", "inf", "none", "bytes", "complex", "list", "tuple", "surrogate", "huge"],
 )
-def test_what_is_no_value_is_refused(value: Any) -> None:
+def test_what_is_no_value_is_refused(value):
     """NaN, infinities, other types, broken text and absurd numbers make no set."""
     with pytest.raises(ValueError, match=r"value|finite|surrogates|bits"):
         ValueSet.of(value)
@@ -123,7 +122,7 @@ def test_what_is_no_value_is_refused(value: Any) -> None:
             ValueSet.between(value, value)
 
 
-def test_membership_is_asked_of_values_only() -> None:
+def test_membership_is_asked_of_values_only():
     """A NaN is in no doubt: it is refused; any number that a row can hold is answered."""
     values = ValueSet.between(0, None)
     with pytest.raises(ValueError, match="finite"):
@@ -134,7 +133,7 @@ def test_membership_is_asked_of_values_only() -> None:
 
 
 @pytest.mark.parametrize(("low", "high"), [(True, None), (0, "a"), ("a", 0), (False, True)])
-def test_ranges_of_no_one_order_are_refused(low: Any, high: Any) -> None:
+def test_ranges_of_no_one_order_are_refused(low, high):
     """Truth values have no order, and numbers and strings no common one."""
     with pytest.raises(ValueError, match="range"):
         ValueSet.between(low, high)

@@ -15,7 +15,7 @@ from accountant.store.headfile import HeadFile, Noted
 ONE, TWO, THREE = (Noted('i"\nd', f"{number}:00") for number in (1, 2, 3))
 
 
-def test_heads_are_read_as_they_were_added(tmp_path: Path) -> None:
+def test_heads_are_read_as_they_were_added(tmp_path):
     """In their order, by whoever owns the file, and none before the first."""
     file = HeadFile(tmp_path / "heads")
     assert file.noted() == []
@@ -25,7 +25,7 @@ def test_heads_are_read_as_they_were_added(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("cut", range(1, 12))
-def test_a_line_that_was_cut_off_is_not_there(tmp_path: Path, cut: int) -> None:
+def test_a_line_that_was_cut_off_is_not_there(tmp_path, cut):
     """Whatever is left of it, and the next head does not hang on to it."""
     file = HeadFile(tmp_path / "heads")
     file.add(ONE)
@@ -39,7 +39,7 @@ def test_a_line_that_was_cut_off_is_not_there(tmp_path: Path, cut: int) -> None:
 @pytest.mark.parametrize(
     "line", [b"nonsense", b"[1, 2, 3]", b'["a", "b", "c"]', b"{}", b"7", b"\xff"]
 )
-def test_a_whole_line_that_is_no_head_is_refused(tmp_path: Path, line: bytes) -> None:
+def test_a_whole_line_that_is_no_head_is_refused(tmp_path, line):
     """It says that somebody changed the file: what it said is not known. It can be begun anew."""
     file = HeadFile(tmp_path / "heads")
     file.path.write_bytes(line + b"\n")
@@ -51,17 +51,17 @@ def test_a_whole_line_that_is_no_head_is_refused(tmp_path: Path, line: bytes) ->
     assert file.noted() == [TWO]
 
 
-def test_what_others_add_while_a_file_is_renewed_is_kept(tmp_path: Path) -> None:
+def test_what_others_add_while_a_file_is_renewed_is_kept(tmp_path):
     """Threads add, one renews all the time: it is told of every head that somebody waited for."""
     path = tmp_path / "heads"
     heads = [[Noted(f"{writer}", f"{n}:00") for n in range(200)] for writer in range(3)]
-    told: list[Noted] = []
+    told = []
 
-    def add(mine: list[Noted]) -> None:
+    def add(mine):
         for one in mine:
             HeadFile(path).add(one)
 
-    def newest(noted: list[Noted]) -> Noted:
+    def newest(noted):
         told.extend(noted)
         return Noted("renewed", "0:00")
 
@@ -77,13 +77,13 @@ def test_what_others_add_while_a_file_is_renewed_is_kept(tmp_path: Path) -> None
     assert [each.name for each in tmp_path.iterdir()] == ["heads"]
 
 
-def test_a_renewal_that_is_refused_leaves_the_file(tmp_path: Path) -> None:
+def test_a_renewal_that_is_refused_leaves_the_file(tmp_path):
     """What was noted stays noted."""
     file = HeadFile(tmp_path / "heads")
     file.add(ONE)
     file.add(TWO)
 
-    def refuse(noted: list[Noted]) -> Noted:
+    def refuse(noted):
         assert noted == [ONE, TWO]
         raise LookupError
 
@@ -92,7 +92,7 @@ def test_a_renewal_that_is_refused_leaves_the_file(tmp_path: Path) -> None:
     assert file.noted() == [ONE, TWO]
 
 
-def test_a_file_that_cannot_be_written_stops_what_would_leave(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_written_stops_what_would_leave(tmp_path):
     """The error names the file and says that nothing has left."""
     file = HeadFile(tmp_path / "nowhere" / "heads")
     with pytest.raises(DependencyError, match=r"heads.* failed: No such file") as caught:
@@ -102,18 +102,16 @@ def test_a_file_that_cannot_be_written_stops_what_would_leave(tmp_path: Path) ->
     assert file.noted() == []
 
 
-def test_heads_are_on_the_disk_before_anybody_goes_on(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_heads_are_on_the_disk_before_anybody_goes_on(tmp_path, monkeypatch):
     """What is written is synced, a new name's folder too, and nothing takes a name before that."""
-    done: list[str] = []
+    done = []
     file = HeadFile(tmp_path / "heads")
 
-    def fsync(number: int) -> None:
+    def fsync(number):
         where = Path(f"/proc/self/fd/{number}").readlink()
         done.append(f"{where.name}: {os.fstat(number).st_size} bytes")
 
-    def renamed(part: Path, path: Path) -> None:
+    def renamed(part, path):
         done.append(f"{part.name} becomes {path.name}")
         os.replace(part, path)  # noqa: PTH105  # `Path` is what is watched
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import sqlalchemy as sa
 
 from accountant.costs.charges import WindowKey
@@ -12,13 +10,10 @@ from accountant.costs.runs import StoredRun
 from accountant.store.private import Private
 from accountant.store.tables import PRIVATE, metadata
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 KEY = WindowKey(20, "r", 10)
 
 
-def test_digests_are_keyed(tmp_path: Path) -> None:
+def test_digests_are_keyed(tmp_path):
     """Noise has few bits: without the ledger's secret nobody can try all that there may be."""
     run = StoredRun("r", "f1", (0,), 2, 3, 1, 0, 0, 10, b"state")
     engine = sa.create_engine(f"sqlite:///{tmp_path}/rows.db")

@@ -43,7 +43,7 @@ def counted(path: Path, pragma: str) -> int:
     return int(found)
 
 
-def test_reads_see_one_snapshot(tmp_path: Path) -> None:
+def test_reads_see_one_snapshot(tmp_path):
     """What is committed meanwhile is seen by the next ones."""
     store = opened(tmp_path / "ledger.db")
     with store.read() as before:
@@ -56,12 +56,12 @@ def test_reads_see_one_snapshot(tmp_path: Path) -> None:
     store.close()
 
 
-def test_a_write_is_alone_and_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_write_is_alone_and_whole(tmp_path, monkeypatch):
     """Another one cannot even begin, and of one that fails nothing stays."""
     monkeypatch.setattr("accountant.store.store.BUSY_TIMEOUT_S", 0)
     store = opened(tmp_path / "ledger.db")
 
-    def write_twice() -> None:
+    def write_twice():
         with store.write() as tx:
             tx.counters.put("q", 1, 0)
             with store.write():
@@ -74,7 +74,7 @@ def test_a_write_is_alone_and_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     store.close()
 
 
-def test_free_pages_are_given_back_some_at_a_time(tmp_path: Path) -> None:
+def test_free_pages_are_given_back_some_at_a_time(tmp_path):
     """As many as were asked for; the file is shorter once it is closed."""
     path = tmp_path / "ledger.db"
     store = opened(path)
@@ -90,7 +90,7 @@ def test_free_pages_are_given_back_some_at_a_time(tmp_path: Path) -> None:
     assert path.stat().st_size == counted(path, "page_count") * counted(path, "page_size")
 
 
-def test_the_file_is_short_while_the_ledger_is_open(tmp_path: Path) -> None:
+def test_the_file_is_short_while_the_ledger_is_open(tmp_path):
     """What a large transaction left beside it goes with the next write."""
     path = tmp_path / "ledger.db"
     store = opened(path)
@@ -106,7 +106,7 @@ def test_the_file_is_short_while_the_ledger_is_open(tmp_path: Path) -> None:
     store.close()
 
 
-def test_an_older_file_keeps_what_is_free_and_its_copy_does_not(tmp_path: Path) -> None:
+def test_an_older_file_keeps_what_is_free_and_its_copy_does_not(tmp_path):
     """Nobody waits for it to give anything back."""
     older, copy = tmp_path / "ledger.db", tmp_path / "copy.db"
     opened(older).close()
@@ -127,9 +127,7 @@ def test_an_older_file_keeps_what_is_free_and_its_copy_does_not(tmp_path: Path) 
     store.close()
 
 
-def test_a_file_that_cannot_be_written_is_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_file_that_cannot_be_written_is_named(tmp_path, monkeypatch):
     """As for any other write: what was committed before stays."""
     monkeypatch.setattr("accountant.store.store.BUSY_TIMEOUT_S", 0)
     path = tmp_path / "ledger.db"

@@ -51,8 +51,8 @@ def exact_steps(comparison: Comparison, statistic: int, threshold: int, sensitiv
 @settings(max_examples=500, deadline=None)
 @given(st.sampled_from(ORDERED), int64s, int64s, sensitivities)
 def test_step_count_is_non_negative_exactly_where_the_comparison_is_true(
-    comparison: Comparison, statistic: int, threshold: int, sensitivity: int
-) -> None:
+    comparison, statistic, threshold, sensitivity
+):
     """For every comparison, extremes included, s' >= 0 iff the test is true."""
     test = one(comparison, threshold, sensitivity)
     expected = directly(comparison, statistic, threshold)
@@ -64,8 +64,8 @@ def test_step_count_is_non_negative_exactly_where_the_comparison_is_true(
 @settings(max_examples=500, deadline=None)
 @given(st.sampled_from(ORDERED), int64s, int64s, sensitivities)
 def test_step_count_is_the_exact_quotient_where_it_can_be_represented(
-    comparison: Comparison, statistic: int, threshold: int, sensitivity: int
-) -> None:
+    comparison, statistic, threshold, sensitivity
+):
     """Where the distance fits int64, s' equals the formula; beyond, it keeps its side."""
     exact = exact_steps(comparison, statistic, threshold, sensitivity)
     got = steps_of(one(comparison, threshold, sensitivity), statistic)
@@ -80,9 +80,7 @@ def test_step_count_is_the_exact_quotient_where_it_can_be_represented(
 @pytest.mark.long
 @settings(max_examples=500, deadline=None)
 @given(st.sampled_from(ORDERED), int64s, int64s, sensitivities, st.data())
-def test_neighbours_are_at_most_one_step_apart(
-    comparison: Comparison, statistic: int, threshold: int, sensitivity: int, data: st.DataObject
-) -> None:
+def test_neighbours_are_at_most_one_step_apart(comparison, statistic, threshold, sensitivity, data):
     """Statistics at most D apart have step counts at most 1 apart, near the ends of int64 too."""
     lowest, highest = max(LOWEST, statistic - sensitivity), min(HIGHEST, statistic + sensitivity)
     neighbour = data.draw(
@@ -92,7 +90,7 @@ def test_neighbours_are_at_most_one_step_apart(
     assert abs(steps_of(test, statistic) - steps_of(test, neighbour)) <= 1
 
 
-def test_truncating_division_would_break_the_truth() -> None:
+def test_truncating_division_would_break_the_truth():
     """A broken twin that divides towards zero calls c - 1 true: the same check catches it."""
     comparison, statistic, threshold, sensitivity = Comparison.GT, 99, 100, 10
     twin = int((statistic - threshold - 1) / sensitivity)
@@ -104,9 +102,7 @@ def test_truncating_division_would_break_the_truth() -> None:
     ("tolerance", "sensitivity", "steps"),
     [(0, 1, 1), (1, 1, 3), (5, 10, 2), (5, 11, 1), (9, 1, 19), (50, 7, 15), (0, 100, 1)],
 )
-def test_steps_between_must_fire_and_must_not_fire(
-    tolerance: int, sensitivity: int, steps: int
-) -> None:
+def test_steps_between_must_fire_and_must_not_fire(tolerance, sensitivity, steps):
     """The k of ceil((2u + 1) / D) is -s' of the first value that must not fire, c - 2u."""
     test = one(Comparison.GT, 100, sensitivity)
     assert test.steps(tolerance) == steps
@@ -115,16 +111,16 @@ def test_steps_between_must_fire_and_must_not_fire(
         assert steps_of(test, 100 - 2 * tolerance + sensitivity) > -steps
 
 
-def test_cells_are_tested_each_against_its_own_threshold() -> None:
+def test_cells_are_tested_each_against_its_own_threshold():
     """Thresholds per predicate act cell by cell."""
-    test = IntegerTest(Comparison.GE, np.array([1, 5, -3], dtype=np.int64), 1)
-    assert test.quantise(np.array([1, 4, -3], dtype=np.int64)).tolist() == [0, -1, 0]
+    test = IntegerTest(Comparison.GE, np.array([1, 5, -3]), 1)
+    assert test.quantise(np.array([1, 4, -3])).tolist() == [0, -1, 0]
     assert test.cells == 3
 
 
-def test_thresholds_are_frozen_and_compared_by_value() -> None:
+def test_thresholds_are_frozen_and_compared_by_value():
     """The caller's array may change; the test's does not, and equality goes by value."""
-    thresholds = np.array([1, 2], dtype=np.int64)
+    thresholds = np.array([1, 2])
     test = IntegerTest(Comparison.GT, thresholds, 1)
     same = IntegerTest(Comparison.GT, thresholds, 1)
     assert test == same
@@ -141,26 +137,26 @@ def test_thresholds_are_frozen_and_compared_by_value() -> None:
     [
         (np.array([1.0]), 1),
         (np.array([], dtype=np.int64), 1),
-        (np.array([[1]], dtype=np.int64), 1),
-        (np.array([1], dtype=np.int64), 0),
-        (np.array([1], dtype=np.int64), 2**63),
+        (np.array([[1]]), 1),
+        (np.array([1]), 0),
+        (np.array([1]), 2**63),
     ],
 )
-def test_wrong_parts_are_refused(thresholds: np.ndarray, sensitivity: int) -> None:
+def test_wrong_parts_are_refused(thresholds, sensitivity):
     """Shapes, types and sensitivities that would void the guarantee are refused."""
     with pytest.raises(ValueError, match=r"thresholds|sensitivity"):
         IntegerTest(Comparison.GT, thresholds, sensitivity)
 
 
 @pytest.mark.parametrize("comparison", [Comparison.EQ, Comparison.NE])
-def test_only_ordered_comparisons_are_integer_tests(comparison: Comparison) -> None:
+def test_only_ordered_comparisons_are_integer_tests(comparison):
     """Equality has no step count: HAVING makes two tests of it."""
     with pytest.raises(ValueError, match=">, >=, < or <="):
         one(comparison, 1, 1)
 
 
 @pytest.mark.parametrize("comparison", Comparison)
-def test_comparisons_mean_what_they_say(comparison: Comparison) -> None:
+def test_comparisons_mean_what_they_say(comparison):
     """Negation turns every truth, exchanged sides turn none; direction and strictness fit."""
     truth = {Comparison.EQ: operator.eq, Comparison.NE: operator.ne, Comparison.LT: operator.lt}
     truth |= {Comparison.LE: operator.le, Comparison.GT: operator.gt, Comparison.GE: operator.ge}
@@ -172,9 +168,9 @@ def test_comparisons_mean_what_they_say(comparison: Comparison) -> None:
     assert comparison.strict == (comparison in {Comparison.LT, Comparison.GT})
 
 
-def test_statistics_of_another_shape_or_type_are_refused() -> None:
+def test_statistics_of_another_shape_or_type_are_refused():
     """A statistic vector that does not match the cells is an error, never broadcast."""
-    test = IntegerTest(Comparison.GT, np.array([1, 2], dtype=np.int64), 1)
-    for statistics in (np.array([1], dtype=np.int64), np.array([1.0, 2.0])):
+    test = IntegerTest(Comparison.GT, np.array([1, 2]), 1)
+    for statistics in (np.array([1]), np.array([1.0, 2.0])):
         with pytest.raises(ValueError, match="statistics"):
             test.quantise(statistics)

@@ -22,7 +22,7 @@ def column(*numbers: int) -> np.ndarray:
 
 @pytest.mark.parametrize("comparison", [Comparison.GT, Comparison.GE, Comparison.LT, Comparison.LE])
 @pytest.mark.parametrize("sensitivity", [1, 3])
-def test_one_test_is_a_condition_of_one_literal(comparison: Comparison, sensitivity: int) -> None:
+def test_one_test_is_a_condition_of_one_literal(comparison, sensitivity):
     """Truth and step counts of the literal are those of the test it came from."""
     test = IntegerTest(comparison, column(*(0 for _ in EVERY)), sensitivity)
     condition = Condition.single(test)
@@ -32,14 +32,14 @@ def test_one_test_is_a_condition_of_one_literal(comparison: Comparison, sensitiv
     assert (condition.test(literal).quantise(statistics) == test.quantise(statistics)).all()
 
 
-def test_the_last_integer_is_no_threshold() -> None:
+def test_the_last_integer_is_no_threshold():
     """What lies beyond the end of int64 cannot be asked for."""
     top = np.iinfo(np.int64).max
     with pytest.raises(ValueError, match="end of int64"):
         Condition.single(IntegerTest(Comparison.GT, column(top), 1))
 
 
-def test_a_channel_serves_every_literal_that_reads_it() -> None:
+def test_a_channel_serves_every_literal_that_reads_it():
     """Step counts from a channel and an offset are those of the literal's own test."""
     formula = Formula.parse("(a AND NOT b) OR (c AND d)")
     atoms = {
@@ -66,7 +66,7 @@ def test_a_channel_serves_every_literal_that_reads_it() -> None:
             assert (steps == condition.test(literal).quantise(row)).all()
 
 
-def test_truth_is_the_formulas() -> None:
+def test_truth_is_the_formulas():
     """Atoms compare per cell, the formula joins them."""
     condition = Condition(
         Formula.parse("a AND NOT b"),
@@ -77,7 +77,7 @@ def test_truth_is_the_formulas() -> None:
     assert condition.truth(statistics).tolist() == [True, False]
 
 
-def test_parts_must_fit() -> None:
+def test_parts_must_fit():
     """Atoms missing, of different lengths or on statistics unknown are refused."""
     formula = Formula.parse("a AND b")
     a, b = ThresholdAtom(0, column(1)), ThresholdAtom(1, column(1))
@@ -93,7 +93,7 @@ def test_parts_must_fit() -> None:
 
 
 @pytest.mark.parametrize("sensitivity", [0, -1, 1 << 63, 1 << 70])
-def test_a_sensitivity_fits_int64(sensitivity: int) -> None:
+def test_a_sensitivity_fits_int64(sensitivity):
     """What no statistic in int64 could move by is refused where the condition is made."""
     atoms = {"a": ThresholdAtom(0, column(1)), "b": ThresholdAtom(0, column(3))}
     with pytest.raises(ValueError, match="fits int64"):

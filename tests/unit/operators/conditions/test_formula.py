@@ -50,7 +50,7 @@ def columns(rows: list[dict[str, bool]]) -> dict[str, NDArray[np.bool_]]:
 
 def least_sets(formula: Formula, *, dual: bool) -> set[frozenset[str]]:
     """Return the prime implicants (or implicates) by trying every set of literals."""
-    found: list[frozenset[str]] = []
+    found = []
     for size in range(1, len(formula.literals) + 1):
         for chosen in map(frozenset, combinations(formula.literals, size)):
             holds = {each: (each in chosen) is not dual for each in formula.literals}
@@ -72,7 +72,7 @@ def least_sets(formula: Formula, *, dual: bool) -> set[frozenset[str]]:
         ("(a)AND(b)", "a AND b"),
     ],
 )
-def test_text_is_read_and_shown(text: str, shown: str) -> None:
+def test_text_is_read_and_shown(text, shown):
     """NOT binds tighter than AND, AND tighter than OR, and the shown text parses back."""
     formula = Formula.parse(text)
     assert str(formula) == shown
@@ -100,13 +100,13 @@ def test_text_is_read_and_shown(text: str, shown: str) -> None:
         ("NOT " * 5000 + "a", "at most 100 nested"),
     ],
 )
-def test_what_cannot_be_asked_is_refused(text: str, words: str) -> None:
+def test_what_cannot_be_asked_is_refused(text, words):
     """The message says where, what was expected or why, and what is supported."""
     with pytest.raises(ValueError, match=words):
         Formula.parse(text)
 
 
-def test_literals_are_counted_once_not_is_pushed_down() -> None:
+def test_literals_are_counted_once_not_is_pushed_down():
     """Atoms and literals stand in order of first appearance, with how often they are written."""
     formula = Formula.parse("NOT (a OR NOT b) AND (b OR a) AND b")
     assert formula.atoms == ("a", "b")
@@ -115,7 +115,7 @@ def test_literals_are_counted_once_not_is_pushed_down() -> None:
     assert [atom_of(each) for each in formula.literals] == ["a", "b", "a"]
 
 
-def test_truth_agrees_with_python() -> None:
+def test_truth_agrees_with_python():
     """Atoms and literals give the value that Python's own operators give."""
     for formula in formulas(1, 60, "abcd"):
         every = assignments(formula.atoms)
@@ -128,7 +128,7 @@ def test_truth_agrees_with_python() -> None:
         assert formula.evaluate_literals(columns(literals)).tolist() == meant
 
 
-def test_literals_have_values_of_their_own() -> None:
+def test_literals_have_values_of_their_own():
     """An atom and its negation may both hold, as two shifts of one noisy value allow."""
     formula = Formula.parse("(a AND b) OR (NOT a AND c)")
     both = {"a": True, "NOT a": True, "b": False, "c": True}
@@ -136,7 +136,7 @@ def test_literals_have_values_of_their_own() -> None:
     assert formula.evaluate_literals(columns([both, neither])).tolist() == [True, False]
 
 
-def test_values_are_checked() -> None:
+def test_values_are_checked():
     """Missing and unknown names, other types and several shapes are refused; nothing is aliased."""
     formula = Formula.parse("a OR NOT b")
     yes = np.ones(3, dtype=np.bool_)
@@ -152,7 +152,7 @@ def test_values_are_checked() -> None:
     assert single.evaluate({"a": yes}) is not yes
 
 
-def test_prime_sets_agree_with_brute_force() -> None:
+def test_prime_sets_agree_with_brute_force():
     """Every random formula's implicants and implicates, against all subsets."""
     for formula in formulas(2, 60, "abcd"):
         for dual in (False, True):
@@ -162,14 +162,14 @@ def test_prime_sets_agree_with_brute_force() -> None:
             assert set(primes) == expected
 
 
-def test_prime_sets_of_examples() -> None:
+def test_prime_sets_of_examples():
     """Absorption, both polarities as independent variables, and a fixed order."""
     formula = Formula.parse("(b OR a) AND (b OR NOT a) OR c AND b AND a")
     assert formula.prime_implicants() == (frozenset({"b"}), frozenset({"a", "NOT a"}))
     assert formula.prime_implicates() == (frozenset({"b", "a"}), frozenset({"b", "NOT a"}))
 
 
-def test_sixteen_atoms_are_quick_and_too_many_sets_are_refused() -> None:
+def test_sixteen_atoms_are_quick_and_too_many_sets_are_refused():
     """The largest antichain of 16 takes under two seconds; more sets than that are refused."""
     names = [f"a{i}" for i in range(MOST_ATOMS)]
     started = time.process_time()

@@ -2,8 +2,6 @@
 
 import re
 from fractions import Fraction
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -59,8 +57,8 @@ def every(kind: Count | Sum | Quantile, tau: int = 6) -> list[Decider]:
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 def test_one_unit_moves_every_statistic_by_its_sensitivity_at_most(
-    kind: Count | Sum | Quantile,
-) -> None:
+    kind,
+):
     """Over random cells and units, and some unit moves some statistic that far."""
     rng = np.random.default_rng(3)
     high = kind.high if isinstance(kind, Sum) else 39
@@ -76,7 +74,7 @@ def test_one_unit_moves_every_statistic_by_its_sensitivity_at_most(
         assert reached == 1
 
 
-def test_statistics_are_what_they_say() -> None:
+def test_statistics_are_what_they_say():
     """Counts, sums and caps on either side of a bound, fixed or relative to the reference."""
     values = np.array([1, 5, 5, 9])
     assert Statistic().total(values, 0) == 4
@@ -89,15 +87,15 @@ def test_statistics_are_what_they_say() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_arrays_of_another_shape_or_type_are_refused(kind: Count | Sum | Quantile) -> None:
+def test_arrays_of_another_shape_or_type_are_refused(kind):
     """Rows missing, cells missing, floats, references out of reach."""
     for decider in every(kind):
         rows = len(decider.statistics)
-        references = np.array([3, 4], dtype=np.int64)
+        references = np.array([3, 4])
         fine = np.zeros((rows, 2), dtype=np.int64)
         assert decider.decide(fine, references, KeyedNoise(b"u")).shape == (2,)
         assert decider.decide(fine, references, KeyedNoise(b"u")).dtype == np.bool_
-        wrong: list[tuple[Any, Any]] = [
+        wrong = [
             (np.zeros((rows + 1, 2), dtype=np.int64), references),
             (np.zeros((rows, 3), dtype=np.int64), references),
             (fine.astype(np.float64), references),
@@ -112,7 +110,7 @@ def test_arrays_of_another_shape_or_type_are_refused(kind: Count | Sum | Quantil
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_no_cells_no_answers_and_no_overflow(kind: Count | Sum | Quantile) -> None:
+def test_no_cells_no_answers_and_no_overflow(kind):
     """An empty window has no answers; statistics at the ends of int64 are outside every band."""
     ends = np.iinfo(np.int64)
     for decider in every(kind):
@@ -126,7 +124,7 @@ def test_no_cells_no_answers_and_no_overflow(kind: Count | Sum | Quantile) -> No
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_the_charge_is_epsilon_rounded_up(kind: Count | Sum | Quantile) -> None:
+def test_the_charge_is_epsilon_rounded_up(kind):
     """Loss units never fall short of the epsilon that the noise is made for."""
     for name in DECIDERS[type(kind)]:
         epsilon = Fraction(1, 3)
@@ -149,16 +147,14 @@ def test_the_charge_is_epsilon_rounded_up(kind: Count | Sum | Quantile) -> None:
         ("em", Quantile(Fraction(1, 2), range(1 << 17)), Fraction(1), 3, "points"),
     ],
 )
-def test_plans_that_cannot_be_kept_are_refused(
-    name: str, kind: Count | Sum | Quantile, epsilon: Fraction, tau: int, message: str
-) -> None:
+def test_plans_that_cannot_be_kept_are_refused(name, kind, epsilon, tau, message):
     """With a sentence about the configuration and a hint."""
     with pytest.raises(ConfigError, match=message) as caught:
         planned(name, kind, epsilon, tau)
     assert caught.value.hint
 
 
-def test_options_out_of_range_are_refused() -> None:
+def test_options_out_of_range_are_refused():
     """Boundary, delta and share have ranges of their own."""
     for wrong in (Fraction(0), Fraction(1), Fraction(-1, 2), Fraction(1, 1 << 65)):
         with pytest.raises(ConfigError):
@@ -180,7 +176,7 @@ def test_options_out_of_range_are_refused() -> None:
         TightBand.planned(MEDIAN, EPSILON, 3).error(0)
 
 
-def test_aggregates_that_make_no_sense_are_refused() -> None:
+def test_aggregates_that_make_no_sense_are_refused():
     """Caps below one, clips that are empty or leave int64, shares and domains out of range."""
     for make in (
         lambda: Count(0),
@@ -197,7 +193,7 @@ def test_aggregates_that_make_no_sense_are_refused() -> None:
             make()
 
 
-def test_caps_end_at_the_largest_value() -> None:
+def test_caps_end_at_the_largest_value():
     """Powers of two, then the clip itself."""
     assert levels_of(Sum(0, 1)) == (1,)
     assert levels_of(Sum(0, 2)) == (2,)
@@ -207,7 +203,7 @@ def test_caps_end_at_the_largest_value() -> None:
     assert len(levels_of(Sum(0, 2_000_000))) == 21
 
 
-def test_the_correction_is_least() -> None:
+def test_the_correction_is_least():
     """One less would ring more often than once in so many questions."""
     rng = np.random.default_rng(9)
     for rate, questions in ((Fraction(1, 10), 4), (Fraction(1), 1), (Fraction(3), 20)):
@@ -219,7 +215,7 @@ def test_the_correction_is_least() -> None:
         assert r == 0 or (v - rho >= r).mean() >= 0.98 / (questions + 1), (t, r)
 
 
-def test_settling_refines_both_sides() -> None:
+def test_settling_refines_both_sides():
     """A probability of finitely many bits, and one that starts with 200 zeros."""
     assert settle(1 << 62, lambda bits: (1 << bits - 1, 1 << bits - 1), KeyedNoise(b"s"))
     assert not settle(1 << 63, lambda bits: (1 << bits - 1, 1 << bits - 1), KeyedNoise(b"s"))
@@ -227,7 +223,7 @@ def test_settling_refines_both_sides() -> None:
     assert tiny == [False]
 
 
-def test_auto_takes_the_least_threshold_and_says_why() -> None:
+def test_auto_takes_the_least_threshold_and_says_why():
     """COUNT and quantiles: the extremal curve; SUM: a race where values are known to be small."""
     delta = Fraction(1, 20)
     count = choose(Count(), Fraction(1, 10), 20, delta)
@@ -247,7 +243,7 @@ def test_auto_takes_the_least_threshold_and_says_why() -> None:
 
 
 @pytest.mark.parametrize("share", [Fraction(1, 2), Fraction(1, 4), Fraction(9, 10)], ids=str)
-def test_so_many_units_make_a_quantile_sure(share: Fraction) -> None:
+def test_so_many_units_make_a_quantile_sure(share):
     """A cell so many events away from the other answer is wrong with probability <= delta."""
     kind, epsilon, delta = Quantile(share, range(10)), Fraction(1), Fraction(1, 20)
     needed = units_min(epsilon, delta, kind)
@@ -270,7 +266,7 @@ def test_so_many_units_make_a_quantile_sure(share: Fraction) -> None:
                 assert band.error_at(step) <= float(delta)
 
 
-def test_sums_are_decided_right_without_noise() -> None:
+def test_sums_are_decided_right_without_noise():
     """At a vast epsilon every decider of a sum is right, at the ends of the band too."""
     values = np.array([1, 3, 3, 8, 16])
     total = int(values.sum())
@@ -292,7 +288,7 @@ def test_sums_are_decided_right_without_noise() -> None:
 
 
 @pytest.mark.parametrize("kind", [Count(), Count(2), Sum(0, 4), MEDIAN], ids=str)
-def test_a_promised_band_keeps_its_rates(kind: Count | Sum | Quantile) -> None:
+def test_a_promised_band_keeps_its_rates(kind):
     """An alarm for leaving the band keeps both its rates, and one loss unit less does not."""
     promise = Promise(max_fnr=Fraction(1, 20), tolerance=4, max_fpr=Fraction(1, 100))
     band = TightBand.promised(kind, 20, promise)
@@ -304,7 +300,7 @@ def test_a_promised_band_keeps_its_rates(kind: Count | Sum | Quantile) -> None:
 
 
 @pytest.mark.parametrize("kind", [Count(), Sum(0, 4)], ids=str)
-def test_a_promise_about_no_cell_is_refused(kind: Count | Sum) -> None:
+def test_a_promise_about_no_cell_is_refused(kind):
     """Where no aggregate is more than twice the tolerance inside, ringing always is for nothing."""
     promise = Promise(max_fnr=Fraction(1, 20), tolerance=4)
     for tau in (1, 8):
@@ -315,7 +311,7 @@ def test_a_promise_about_no_cell_is_refused(kind: Count | Sum) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_epsilons_out_of_range_are_refused(kind: Count | Sum | Quantile) -> None:
+def test_epsilons_out_of_range_are_refused(kind):
     """No bare overflow from planning, choosing or thresholds."""
     delta = Fraction(1, 20)
     for epsilon in (Fraction(10**400), Fraction(1, 10**400)):
@@ -329,7 +325,7 @@ def test_epsilons_out_of_range_are_refused(kind: Count | Sum | Quantile) -> None
             choose(kind, epsilon, 3, delta)
 
 
-def test_a_largest_value_beyond_the_clip_is_refused() -> None:
+def test_a_largest_value_beyond_the_clip_is_refused():
     """Values are clipped: none is larger."""
     for largest in (41, 10**6):
         with pytest.raises(ConfigError, match="clip") as caught:
@@ -342,7 +338,7 @@ def test_a_largest_value_beyond_the_clip_is_refused() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10_000), Fraction(1, 50_000)], ids=str)
-def test_thresholds_of_small_epsilons_hold(epsilon: Fraction) -> None:
+def test_thresholds_of_small_epsilons_hold(epsilon):
     """The table reaches as far as the thresholds say, on both sides of the end."""
     least = tau_min("tight", Count(), epsilon, Fraction(1, 20))
     band = TightBand.planned(Count(), epsilon, least)
@@ -359,7 +355,7 @@ def test_thresholds_of_small_epsilons_hold(epsilon: Fraction) -> None:
     assert np.abs(outer - inner).max() < 1e-9
 
 
-def test_thresholds_that_no_table_reaches_are_refused() -> None:
+def test_thresholds_that_no_table_reaches_are_refused():
     """Below some epsilon tight has no threshold, is not chosen by it, and says so."""
     epsilon, delta = Fraction(1, 10**6), Fraction(1, 20)
     with pytest.raises(ConfigError, match="table") as caught:
@@ -379,9 +375,7 @@ def test_thresholds_that_no_table_reaches_are_refused() -> None:
 
 @pytest.mark.parametrize("kind", KINDS, ids=str)
 @pytest.mark.parametrize("boundary", [None, Fraction(1, 20), Fraction(1, 5)], ids=str)
-def test_the_threshold_is_that_of_what_is_planned(
-    kind: Count | Sum | Quantile, boundary: Fraction | None
-) -> None:
+def test_the_threshold_is_that_of_what_is_planned(kind, boundary):
     """Both errors of the very band that is planned are kept from there on, and not before."""
     delta = Fraction(1, 20)
     choice = choose(kind, EPSILON, 50, delta, boundary=boundary)
@@ -395,7 +389,7 @@ def test_the_threshold_is_that_of_what_is_planned(
         return
     assert boundary is not None or least == tau_min("tight", kind, EPSILON, delta)
 
-    def worst(tau: int) -> float:
+    def worst(tau):
         band = TightBand.planned(kind, EPSILON, tau, boundary)
         return max(band.error(0), band.error(2 * tau), band.error(2 * tau + 1))
 
@@ -404,7 +398,7 @@ def test_the_threshold_is_that_of_what_is_planned(
 
 
 @pytest.mark.parametrize("aggregate", ["COUNT(*)", "SUM(paid)"])
-def test_note_and_warning_of_a_band_name_one_threshold(tmp_path: Path, aggregate: str) -> None:
+def test_note_and_warning_of_a_band_name_one_threshold(tmp_path, aggregate):
     """Beside max_fnr at the end of the band, in the units of the aggregate."""
     page = (ROOT / "docs" / "how-to" / "deviation-alarms.md").read_text()
     example, *_ = re.findall(r"```yaml\n(.*?)```", page, flags=re.DOTALL)
@@ -417,6 +411,5 @@ def test_note_and_warning_of_a_band_name_one_threshold(tmp_path: Path, aggregate
     said = re.search(r"threshold at delta = 0.05 is ([\d.]+);", note.message)
     warned = re.search(r"from ([\d.]+) on, its effectiveness", warning.message)
     assert said is not None
-    assert warned is not None
     assert said[1] == warned[1]
     assert "tau = 2 is below it" in note.message

@@ -12,7 +12,7 @@ from operators.formulas.literals import apportioned, least_common_rate
 from tests.support.formulas import BETA, aim, condition
 
 
-def test_rate_serves_every_literal_of_a_channel() -> None:
+def test_rate_serves_every_literal_of_a_channel():
     """The least common rate is the most demanding literal's."""
     of = condition("a AND NOT b", statistics=(0, 0))
     (share,) = apportioned(of, aim(2, tolerances=(1, 30)))
@@ -22,10 +22,10 @@ def test_rate_serves_every_literal_of_a_channel() -> None:
     assert alone <= units <= alone + 3
 
 
-def test_readings_are_the_literals_own_step_counts() -> None:
+def test_readings_are_the_literals_own_step_counts():
     """A channel's exact step counts give every literal's as its own test has them."""
     formula = Formula.parse("(a AND NOT b) OR (b AND NOT a)")
-    thresholds = np.array([7, -3, 40], dtype=np.int64)
+    thresholds = np.array([7, -3, 40])
     atoms = {"a": ThresholdAtom(0, thresholds), "b": ThresholdAtom(0, thresholds + 30)}
     of = Condition(formula, atoms, (10,))
     (share,) = apportioned(of, aim(2))
@@ -41,7 +41,7 @@ def test_readings_are_the_literals_own_step_counts() -> None:
     assert {atom_of(each.literal) for each in share.readings} == {"a", "b"}
 
 
-def test_rates_go_by_sensitivity_over_tolerance() -> None:
+def test_rates_go_by_sensitivity_over_tolerance():
     """ProBE's Theorem 4.5, occurrences included: D/u, each as often as it is written."""
     of = condition("a AND b OR a AND NOT b")
     wanted = aim(2, tolerances=(1, 10), max_fpr=BETA / 2)

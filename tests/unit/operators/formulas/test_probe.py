@@ -21,7 +21,7 @@ from tests.support.formulas import BETA, aim, condition
 HALF, ONE = Fraction(1, 2), np.arange(1)
 
 
-def test_levels_begin_at_the_first_tolerance() -> None:
+def test_levels_begin_at_the_first_tolerance():
     """ProBE's first level is the apportioned loss at u_0, its last the plan's share."""
     of, wanted = condition("a AND b"), aim(2)
     operator = Probe.planned(of, wanted)
@@ -42,9 +42,7 @@ def one_look(of: Condition, wanted: Aim) -> Fraction:
 @pytest.mark.parametrize("fresh", [None, HALF])
 @pytest.mark.parametrize("max_fpr", [None, BETA])
 @pytest.mark.parametrize("tolerances", [(5, 5), (5, 0), (50, 2)])
-def test_narrow_first_tolerances_leave_one_phase(
-    fresh: Fraction | None, max_fpr: Fraction | None, tolerances: tuple[int, int]
-) -> None:
+def test_narrow_first_tolerances_leave_one_phase(fresh, max_fpr, tolerances):
     """First tolerances no wider than the aim's: one level, for just the threshold shift's loss."""
     of = condition("a AND b")
     for firsts in (tolerances, (0, 0)):
@@ -52,12 +50,12 @@ def test_narrow_first_tolerances_leave_one_phase(
         operator = Probe.planned(of, wanted, fresh=fresh)
         assert [scale.last for scale in operator.scales] == [0, 0]
         assert operator.plan.epsilon == one_look(of, wanted)
-    decision = operator.decide(np.array([[300], [10]], dtype=np.int64), KeyedNoise(b"one"))
+    decision = operator.decide(np.array([[300], [10]]), KeyedNoise(b"one"))
     assert not decision.fired[0]
 
 
 @pytest.mark.parametrize("fresh", [None, HALF])
-def test_a_first_look_is_taken_where_it_is_much_wider(fresh: Fraction | None) -> None:
+def test_a_first_look_is_taken_where_it_is_much_wider(fresh):
     """One phase until the first tolerance spans twice the steps; two dearer ones from there on."""
     of = condition("a AND b")
     once = one_look(of, aim(2))
@@ -69,7 +67,7 @@ def test_a_first_look_is_taken_where_it_is_much_wider(fresh: Fraction | None) ->
     assert once < operator.plan.epsilon < 2 * once
 
 
-def test_a_channel_of_one_phase_has_both_halves_of_its_rates() -> None:
+def test_a_channel_of_one_phase_has_both_halves_of_its_rates():
     """With fresh noise beside a channel of two phases: sums over both stay within max_fnr."""
     of = condition("a AND b")
     wanted = aim(2, first_tolerances=(500, 5))
@@ -81,7 +79,7 @@ def test_a_channel_of_one_phase_has_both_halves_of_its_rates() -> None:
     assert once.units[0] == least_common_rate((only,))[0]
 
 
-def test_very_wide_first_tolerances_are_narrowed() -> None:
+def test_very_wide_first_tolerances_are_narrowed():
     """A first phase over more steps than are planned for begins at the most there are."""
     of = condition("a AND b", sensitivity=10)
     wide = Probe.planned(of, aim(2, first_tolerances=(10**9, 10**9)))
@@ -89,7 +87,7 @@ def test_very_wide_first_tolerances_are_narrowed() -> None:
     assert [scale.units for scale in wide.scales] == [scale.units for scale in most.scales]
 
 
-def test_fresh_noise_is_charged_for_both_phases() -> None:
+def test_fresh_noise_is_charged_for_both_phases():
     """The plan adds the first level to the last."""
     operator = Probe.planned(condition("a"), aim(1), fresh=HALF)
     scale = operator.scales[0]
@@ -99,7 +97,7 @@ def test_fresh_noise_is_charged_for_both_phases() -> None:
     assert operator.plan.epsilon > Probe.priced(condition("a"), aim(1)).epsilon
 
 
-def test_fresh_noise_never_decides_both_ways() -> None:
+def test_fresh_noise_never_decides_both_ways():
     """A wide tolerance on a rate that serves a narrow one: what is true is not false as well."""
     of = condition("a AND NOT b", 2000, statistics=(0, 0))
     wanted = aim(2, tolerances=(1, 200), first_tolerances=(4, 200))
@@ -107,7 +105,7 @@ def test_fresh_noise_never_decides_both_ways() -> None:
     for scale in operator.scales:
         for rungs in scale.rungs:
             assert all(-low < high for low, high in zip(rungs.low, rungs.high, strict=True))
-    statistics = np.full((1, 2000), 120, dtype=np.int64)
+    statistics = np.full((1, 2000), 120)
     walk = Walks(of, operator.scales, statistics[None], KeyedNoise(b"both"))
     walk.read(0, 0, ONE)
     for one in of.formula.literals:
@@ -115,12 +113,12 @@ def test_fresh_noise_never_decides_both_ways() -> None:
 
 
 @pytest.mark.parametrize("fresh", [None, HALF])
-def test_expected_open_cells_are_those_that_stay_open(fresh: Fraction | None) -> None:
+def test_expected_open_cells_are_those_that_stay_open(fresh):
     """Step counts equally likely over a wide span, as assumed: within 5% at every level."""
     cells = 60_000
     of = condition("a", cells)
     operator = Probe.planned(of, aim(1, max_fpr=BETA, first_tolerances=(60,)), fresh=fresh)
-    statistics = np.arange(cells, dtype=np.int64)[None, :] % 1500 - 650
+    statistics = np.arange(cells)[None, :] % 1500 - 650
     for candidate in range(1, operator.scales[0].last):
         walk = Walks(of, operator.scales, statistics[None], KeyedNoise(b"flat"))
         walk.read(0, 0, ONE)
@@ -129,7 +127,7 @@ def test_expected_open_cells_are_those_that_stay_open(fresh: Fraction | None) ->
         assert walk.open_cells(0, 0, ONE) == pytest.approx(expected, rel=0.05)
 
 
-def test_fresh_estimate_goes_by_the_rates_of_its_first_look() -> None:
+def test_fresh_estimate_goes_by_the_rates_of_its_first_look():
     """The first look's own half, apportioned for the first tolerances."""
     of = condition("a AND b")
     operator = Probe.planned(of, aim(2, first_tolerances=(500, 40)), fresh=HALF)
@@ -142,13 +140,13 @@ def test_fresh_estimate_goes_by_the_rates_of_its_first_look() -> None:
 
 
 @pytest.mark.parametrize("mechanism", ["probe", "probe-ent"])
-def test_settled_conjunctions_read_no_further(mechanism: str) -> None:
+def test_settled_conjunctions_read_no_further(mechanism):
     """A cell that is far below in one operand pays next to nothing for the other."""
     cells = 200
     of = condition("a AND b", cells)
     operator = create(mechanism, of, aim(2))
     assert isinstance(operator, Probe | ProbeEnt)
-    statistics = np.full((2, cells), 100, dtype=np.int64)
+    statistics = np.full((2, cells), 100)
     statistics[0] = -10_000_000
     low = operator.decide(statistics, KeyedNoise(b"low")).cost.worst_units
     # The first level of the operand read first settles; ties go to the formula's order.
@@ -161,13 +159,13 @@ def test_settled_conjunctions_read_no_further(mechanism: str) -> None:
     assert high.worst_units <= operator.scales[1].charges[-1] + operator.scales[0].charges[0]
 
 
-def test_probe_reads_no_more_than_the_estimate_asks_for() -> None:
+def test_probe_reads_no_more_than_the_estimate_asks_for():
     """Many clear negatives allow a few open cells: phase two is not read; few don't: it is."""
     cells = 2000
     of = condition("a", cells)
     operator = Probe.planned(of, aim(1, max_fpr=Fraction(1, 10)))
     scale = operator.scales[0]
-    statistics = np.full((1, cells), -1000, dtype=np.int64)
+    statistics = np.full((1, cells), -1000)
     statistics[0, :20] = 60  # well within u_0, far beyond u
     relaxed = operator.decide(statistics, KeyedNoise(b"few"))
     assert relaxed.cost == LevelCosts.uniform(scale.charges[0], cells)
@@ -178,14 +176,14 @@ def test_probe_reads_no_more_than_the_estimate_asks_for() -> None:
     assert false_alarms < 0.2 * 2000
 
 
-def test_estimate_picks_the_coarsest_level_that_keeps_it() -> None:
+def test_estimate_picks_the_coarsest_level_that_keeps_it():
     """The nearer open cells lie to the threshold, the finer; with no allowance, the last level."""
     cells = 5000
     of = condition("a", cells)
     levels = []
     for value, max_fpr in ((50, Fraction(1, 10)), (80, Fraction(1, 10)), (80, Fraction(1, 1000))):
         operator = Probe.planned(of, aim(1, max_fpr=max_fpr))
-        statistics = np.full((1, cells), -1000, dtype=np.int64)
+        statistics = np.full((1, cells), -1000)
         statistics[0, :1000] = value
         walk = Walks(of, operator.scales, statistics[None], KeyedNoise(b"level"))
         walk.read(0, 0, ONE)
@@ -194,19 +192,19 @@ def test_estimate_picks_the_coarsest_level_that_keeps_it() -> None:
 
 
 @pytest.mark.parametrize("value", [60, 80, 88])
-def test_phase_two_goes_on_until_the_estimate_is_kept(value: int) -> None:
+def test_phase_two_goes_on_until_the_estimate_is_kept(value):
     """Cells crowded beyond the tolerance: false alarms end within max_fpr all the same."""
     cells = 5000
     of = condition("a", cells)
     operator = Probe.planned(of, aim(1, max_fpr=Fraction(1, 10)))
-    statistics = np.full((1, cells), -1000, dtype=np.int64)
+    statistics = np.full((1, cells), -1000)
     statistics[0, :1000] = value
     decision = operator.decide(statistics, KeyedNoise(b"crowd"))
     assert np.count_nonzero(decision.fired) <= cells / 10
 
 
 @pytest.mark.parametrize("levels", range(1, 7))
-def test_the_first_level_may_err_as_often_as_the_last(levels: int) -> None:
+def test_the_first_level_may_err_as_often_as_the_last(levels):
     """Two fifths each, the levels between them the rest; all of it, whatever their number."""
     shape = probe._shape(levels)
     assert (len(shape), sum(shape)) == (levels, 1)

@@ -51,7 +51,7 @@ def open_by_definition(formula: Formula, sure: dict[str, bool], open_: set[str])
         "(a OR b) AND (c OR d)",
     ],
 )
-def test_open_literals_are_those_that_can_change_the_answer(text: str) -> None:
+def test_open_literals_are_those_that_can_change_the_answer(text):
     """Where each literal is written once: exactly, in every state of all literals."""
     formula = Formula.parse(text)
     sure, possible = states(formula)
@@ -65,11 +65,11 @@ def test_open_literals_are_those_that_can_change_the_answer(text: str) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 10**6))
-def test_open_literals_never_leave_an_answer_undecided(seed: int) -> None:
+def test_open_literals_never_leave_an_answer_undecided(seed):
     """Random formulas, literals repeated: none missing, and none open means settled."""
     source = random.Random(seed)
 
-    def written(depth: int) -> str:
+    def written(depth):
         if depth == 0 or source.random() < 0.3:
             return source.choice(["a", "b", "c", "NOT a", "NOT b"])
         parts = [written(depth - 1) for _ in range(source.randint(2, 3))]
@@ -91,7 +91,7 @@ def test_open_literals_never_leave_an_answer_undecided(seed: int) -> None:
         assert expected <= {one for one in formula.literals if marks[one][cell]}
 
 
-def test_costs_of_many_values_are_rounded_up_to_fit() -> None:
+def test_costs_of_many_values_are_rounded_up_to_fit():
     """More than 2^16 different sums: none falls, none exceeds the worst, and they fit."""
     costs = np.random.default_rng(1).integers(0, 10**13, 200_000)
     worst = int(costs.max())
@@ -99,5 +99,5 @@ def test_costs_of_many_values_are_rounded_up_to_fit() -> None:
     assert (rounded >= costs).all()
     assert rounded.max() == worst
     assert np.unique(rounded).size <= MOST_LEVELS
-    few = np.array([5, 7, 7], dtype=np.int64)
+    few = np.array([5, 7, 7])
     assert np.array_equal(rounded_costs(few, 9), few)

@@ -16,7 +16,7 @@ LEVELS = tuple(map(Fraction, ("1e-5", "0.01", "0.2", "0.5", "1.7")))
 EVEN = (Fraction(1),) * 5
 
 
-def test_shifts_fall_and_spend_the_bound() -> None:
+def test_shifts_fall_and_spend_the_bound():
     """Finer levels have smaller shifts; what is spent is close to the bound and never above."""
     found = boundaries(LEVELS, BETA, shape=EVEN)
     assert all(coarse >= fine >= 0 for coarse, fine in pairwise(found.shifts))
@@ -25,7 +25,7 @@ def test_shifts_fall_and_spend_the_bound() -> None:
     assert found.drop == 0
 
 
-def test_no_shift_can_be_less() -> None:
+def test_no_shift_can_be_less():
     """One step less at any level spends more than its share and those of the finer levels."""
     found = boundaries(LEVELS, BETA, shape=EVEN)
     for at in range(len(LEVELS)):
@@ -37,7 +37,7 @@ def test_no_shift_can_be_less() -> None:
         assert spent > BETA * (len(LEVELS) - at) / 5
 
 
-def test_weights_move_the_shifts() -> None:
+def test_weights_move_the_shifts():
     """A level of more weight gets a smaller shift."""
     even = boundaries(LEVELS, BETA, shape=EVEN)
     coarse = boundaries(LEVELS, BETA, shape=(Fraction(9), *EVEN[1:]))
@@ -45,7 +45,7 @@ def test_weights_move_the_shifts() -> None:
     assert coarse.shifts[2] > even.shifts[2]
 
 
-def test_one_level_is_the_laplace_tail() -> None:
+def test_one_level_is_the_laplace_tail():
     """At q = 1/4-like rates a single shift is the quantile of the discrete Laplace."""
     for t, beta in product(
         (Fraction(1, 100), Fraction(1), Fraction(3)), (BETA, Fraction(1, 10**9))
@@ -56,7 +56,7 @@ def test_one_level_is_the_laplace_tail() -> None:
         assert shift == 0 or q**shift / (1 + q) > float(beta)
 
 
-def test_nearly_equal_levels_keep_their_precision() -> None:
+def test_nearly_equal_levels_keep_their_precision():
     """Rates that differ in the sixth digit, tiny and large: hardly anything is spent twice."""
     levels = [Fraction(10**6 + i, 10**12) for i in range(8)] + [Fraction(1), Fraction(30)]
     found = boundaries(levels, BETA, shape=[Fraction(1)] * 10)
@@ -65,7 +65,7 @@ def test_nearly_equal_levels_keep_their_precision() -> None:
     assert all(0 < spent < Fraction(1, 10**7) for spent in found.spent[:7])
 
 
-def test_a_chosen_cut_is_kept_or_refused() -> None:
+def test_a_chosen_cut_is_kept_or_refused():
     """A cut within the finest share is used as it is; one beyond it is refused."""
     cut = Cut(2, Fraction(1, 8))
     found = boundaries(LEVELS, BETA, shape=(*EVEN[1:], Fraction(12)), finest=cut)
@@ -76,11 +76,11 @@ def test_a_chosen_cut_is_kept_or_refused() -> None:
 
 @pytest.mark.parametrize(("alpha", "beta"), [(BETA, BETA), (Fraction(1, 5), Fraction(1, 100))])
 @pytest.mark.parametrize("steps", [1, 2, 3, 4, 10, 11, 500])
-def test_a_single_cut_meets_the_limit(steps: int, alpha: Fraction, beta: Fraction) -> None:
+def test_a_single_cut_meets_the_limit(steps, alpha, beta):
     """With its coin the cut is feasible at the limit, or near it for unequal bounds."""
     limit = theoretical_limit(steps, alpha, beta)
 
-    def feasible(factor: float) -> bool:
+    def feasible(factor):
         t = from_loss_units(round(limit * factor * 10**12))
         return finest_cut(t, steps, alpha, beta) is not None
 
@@ -100,15 +100,13 @@ def test_a_single_cut_meets_the_limit(steps: int, alpha: Fraction, beta: Fractio
         ([Fraction(1)], BETA, [Fraction(1)] * 2),
     ],
 )
-def test_bad_input_is_refused(
-    levels: list[Fraction], beta: Fraction, shape: list[Fraction]
-) -> None:
+def test_bad_input_is_refused(levels, beta, shape):
     """No levels, levels that fall, bounds outside (0, 1), weights of nothing."""
     with pytest.raises(ValueError, match=r"levels|bound|weight"):
         boundaries(levels, beta, shape=shape)
 
 
-def test_rising_shifts_are_refused() -> None:
+def test_rising_shifts_are_refused():
     """The recursion holds for shifts that fall from coarse to fine."""
     with pytest.raises(ValueError, match="don't rise"):
         crossing_bound(LEVELS, (1, 2, 3, 4, 5))

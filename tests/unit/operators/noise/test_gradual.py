@@ -12,14 +12,14 @@ LEVELS = (Fraction(1, 10), Fraction(1, 2), Fraction(2))
 
 
 @pytest.mark.parametrize("cells", [0, 1, 1000])
-def test_draws_one_chain_per_cell(cells: int) -> None:
+def test_draws_one_chain_per_cell(cells):
     """Rows are levels from coarse to fine, columns are cells."""
     drawn = GradualNoise(LEVELS).draw(KeyedNoise(b"shape"), cells)
     assert drawn.shape == (3, cells)
     assert drawn.dtype == np.int64
 
 
-def test_a_single_level_is_plain_discrete_laplace() -> None:
+def test_a_single_level_is_plain_discrete_laplace():
     """Without a coarser level, nothing else is drawn."""
     drawn = GradualNoise((Fraction(1, 2),)).draw(KeyedNoise(b"one"), 100)
     assert np.array_equal(drawn[0], KeyedNoise(b"one").discrete_laplace(Fraction(1, 2), 100))
@@ -28,25 +28,25 @@ def test_a_single_level_is_plain_discrete_laplace() -> None:
 @pytest.mark.parametrize(
     "levels", [(), (Fraction(0),), (Fraction(-1), Fraction(1)), (Fraction(1), Fraction(1)), (2, 1)]
 )
-def test_levels_that_do_not_rise_are_refused(levels: tuple[Fraction, ...]) -> None:
+def test_levels_that_do_not_rise_are_refused(levels):
     """Equal, falling, zero or missing levels have no chain."""
     with pytest.raises(ValueError, match="gradual release"):
         GradualNoise(levels)
 
 
-def test_a_level_below_the_slowest_rate_is_refused() -> None:
+def test_a_level_below_the_slowest_rate_is_refused():
     """The noise source refuses it when it draws."""
     with pytest.raises(ValueError, match="2\\^-40"):
         GradualNoise((Fraction(1, 1 << 41), Fraction(1))).draw(KeyedNoise(b"slow"), 1)
 
 
-def test_equal_levels_are_equal_chains() -> None:
+def test_equal_levels_are_equal_chains():
     """A chain is its levels."""
     assert GradualNoise(LEVELS) == GradualNoise(LEVELS)
     assert hash(GradualNoise(LEVELS)) == hash(GradualNoise(LEVELS))
 
 
-def test_coin_stays_between_its_limits() -> None:
+def test_coin_stays_between_its_limits():
     """Nearly equal rates hardly ever move; far apart they nearly always do."""
     near = stay_probability(Fraction(1), Fraction(10**9 + 1, 10**9)).floor(64)
     far = stay_probability(Fraction(1, 10**12), Fraction(600)).floor(64)

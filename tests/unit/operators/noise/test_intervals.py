@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 from itertools import product
-from typing import TYPE_CHECKING
 
 import pytest
 
 from operators.noise.intervals import Interval
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 ONE = 8
 ANY = [Interval(lo, hi) for lo, hi in product(range(-9, 10, 3), repeat=2) if lo <= hi]
 POSITIVE = [Interval(lo, hi) for lo, hi in product((1, 3, 8, 11), repeat=2) if lo <= hi]
-CASES: dict[str, tuple[list[Interval], Callable[..., Interval], Callable[..., Fraction]]] = {
+CASES = {
     "plus": (ANY, lambda a, b: a.plus(b), lambda x, y: x + y),
     "minus": (ANY, lambda a, b: a.minus(b), lambda x, y: x - y),
     "times": (ANY, lambda a, b: a.times(b, ONE), lambda x, y: x * y),
@@ -25,7 +21,7 @@ CASES: dict[str, tuple[list[Interval], Callable[..., Interval], Callable[..., Fr
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_every_result_lies_between_the_bounds(name: str) -> None:
+def test_every_result_lies_between_the_bounds(name):
     """The ends of both numbers are the extremes of every operation; each end rounds outwards."""
     numbers, bounded, exact = CASES[name]
     for a, b in product(numbers, repeat=2):
@@ -36,7 +32,7 @@ def test_every_result_lies_between_the_bounds(name: str) -> None:
         assert found.hi - 1 < max(exactly) <= found.hi
 
 
-def test_a_fraction_of_a_number_rounds_outwards() -> None:
+def test_a_fraction_of_a_number_rounds_outwards():
     """Below and above, unless it is whole."""
     for number, by, over in product(ANY, (0, 1, 5, 7), (1, 2, 7)):
         found = number.scaled(by, over)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 from fractions import Fraction
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -17,26 +16,23 @@ from stream.decisions.judge import Judge
 from tests.support.commands import configuration
 from tests.support.tree import ROOT
 
-if TYPE_CHECKING:
-    from pathlib import Path
-
 RATE = Fraction(1, 3)
 
 
-def test_one_seed_draws_the_same_and_another_does_not() -> None:
+def test_one_seed_draws_the_same_and_another_does_not():
     """In a fresh process, too: the stream follows from the seed alone."""
     ones = [SeededSource(seed).discrete_laplace(RATE, 50).tolist() for seed in (7, 7, 8)]
     assert ones[0] == ones[1] != ones[2]
     assert SeededSource(7).uint64(1).tolist() == [2454011206721198367]
 
 
-def test_a_seeded_source_makes_no_secret() -> None:
+def test_a_seeded_source_makes_no_secret():
     """No identifier, no key of a hash."""
     with pytest.raises(ArgumentError, match="no keys and no identifiers"):
         SeededSource(7).token(16)
 
 
-def test_the_judge_refuses_a_seeded_source(tmp_path: Path) -> None:
+def test_the_judge_refuses_a_seeded_source(tmp_path):
     """Before anything is reserved; with the operating system's key it goes on."""
     alarms = load(tmp_path / configuration(tmp_path), environ={})
     url = f"sqlite:///{tmp_path / 'ledger.db'}"
@@ -47,14 +43,14 @@ def test_the_judge_refuses_a_seeded_source(tmp_path: Path) -> None:
         Judge(alarms=alarms, ledger=ledger, noise=NoiseSource(), clock_ms=lambda: 0)
 
 
-def test_a_ledger_takes_no_secrets_from_a_seed(tmp_path: Path) -> None:
+def test_a_ledger_takes_no_secrets_from_a_seed(tmp_path):
     """Its key of hashes would be known to whoever knows the seed."""
     url = f"sqlite:///{tmp_path / 'ledger.db'}"
     with pytest.raises(ArgumentError, match="no keys"):
         Ledger.open(url, clock_ms=lambda: 0, entropy=SeededSource(7).token)
 
 
-def test_nothing_that_runs_makes_a_seeded_source() -> None:
+def test_nothing_that_runs_makes_a_seeded_source():
     """No command, worker, replay or simulation names one, and no option leads to it."""
     for package in ("accountant", "stream"):
         for file in (ROOT / package).rglob("*.py"):
@@ -66,7 +62,7 @@ def test_nothing_that_runs_makes_a_seeded_source() -> None:
             assert "--seed" not in texts, file
 
 
-def test_a_seed_is_a_whole_number() -> None:
+def test_a_seed_is_a_whole_number():
     """Not a generator, and not a float."""
     for seed in (0.5, "7", np.random.default_rng(7)):
         with pytest.raises(ArgumentError, match="`seed` is a whole number"):

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from accountant.ledger.ledger import Ledger
-    from accountant.records import StoredDecision
 
 PANE_MS = 10
 THRESHOLDS = (80, 120, 160)
@@ -52,9 +50,7 @@ def charged(folder: Path, series: Sequence[Series], until_ms: int, units: int) -
 
 
 @pytest.mark.parametrize(("panes", "thresholds"), [(1, 1), (4, 1), (12, 1), (12, 3), (60, 3)])
-def test_a_ledger_charges_an_event_what_the_comparison_says(
-    tmp_path: Path, panes: int, thresholds: int
-) -> None:
+def test_a_ledger_charges_an_event_what_the_comparison_says(tmp_path, panes, thresholds):
     """TUMBLE and HOP, by windows and by panes; the filter needs that wall, and no unit less."""
     questions = [asked(panes, 20, threshold) for threshold in THRESHOLDS[:thresholds]]
     planned = Panes.planned(questions)
@@ -73,14 +69,14 @@ def test_a_ledger_charges_an_event_what_the_comparison_says(
     assert ways[planned.tree] == planned.units
 
 
-def test_a_pane_is_drawn_once_whatever_crashes(tmp_path: Path) -> None:
+def test_a_pane_is_drawn_once_whatever_crashes(tmp_path):
     """Its counts are stored with its charge: a second draw is dropped, also after a restart."""
     planned = Panes.planned([asked(3, 9)])
     panes = Series("panes", size=PANE_MS, step=PANE_MS, units=planned.units)
     secrets = NoiseSource()
-    counts = np.full((1, CELLS), 40, dtype=np.int64)
+    counts = np.full((1, CELLS), 40)
 
-    def settled(ledger: Ledger, index: int) -> StoredDecision:
+    def settled(ledger, index):
         noisy = planned.release(counts, secrets)
         return ledger.settle(
             panes.key(index),

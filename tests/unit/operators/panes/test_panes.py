@@ -37,7 +37,7 @@ def cheapest(found: tuple[Alternative, ...]) -> tuple[int, int] | None:
     return None if tree is None else (tree.branching, tree.levels)
 
 
-def test_questions_share_the_dearest_of_their_noises() -> None:
+def test_questions_share_the_dearest_of_their_noises():
     """An hour, a day and two thresholds: the most demanding is paid, and all promises are kept."""
     hour, day, sharp = asked(12, 20), asked(60, 20, threshold=500), asked(4, 9, threshold=80)
     alone = [Panes.planned([each]).units for each in (hour, day, sharp)]
@@ -49,7 +49,7 @@ def test_questions_share_the_dearest_of_their_noises() -> None:
     assert shared.shifts[0] < 20  # narrower noise than an hour needs: fewer false alarms, too
 
 
-def test_counts_at_the_ends_of_int64_do_not_wrap() -> None:
+def test_counts_at_the_ends_of_int64_do_not_wrap():
     """They saturate, which brings no two further apart."""
     panes = Panes.planned([asked(3, 9)])
     ends = np.iinfo(np.int64)
@@ -60,14 +60,14 @@ def test_counts_at_the_ends_of_int64_do_not_wrap() -> None:
     assert panes.chances(0, np.array([ends.min, ends.max])).tolist() == [0, 1]
 
 
-def test_a_window_of_its_own_pane_costs_what_tslm_costs() -> None:
+def test_a_window_of_its_own_pane_costs_what_tslm_costs():
     """TUMBLE is one pane: nothing is shared, and nothing is lost but what rounds."""
     found = alternatives([asked(1, 20)])
     assert {each.tree is None for each in found} == {True, False}
     assert abs(found[0].units - found[1].units) <= 1
 
 
-def test_sixty_panes_and_three_thresholds_cost_a_twentieth() -> None:
+def test_sixty_panes_and_three_thresholds_cost_a_twentieth():
     """A sliding hour of minutes: three thresholds pay once for panes, and 180 times for TSLM."""
     hour = [asked(60, 20, threshold=threshold) for threshold in (80, 120, 160)]
     found = {each.tree: each.epsilon for each in alternatives(hour)}
@@ -76,7 +76,7 @@ def test_sixty_panes_and_three_thresholds_cost_a_twentieth() -> None:
     assert Panes.planned(hour).plan.epsilon == found[Tree(2, 1)]
 
 
-def test_cumulative_windows_pay_once_for_all_their_steps() -> None:
+def test_cumulative_windows_pay_once_for_all_their_steps():
     """After 5, 10, ... 60 minutes of every hour: the whole hour's noise is what all steps share."""
     steps = [asked(panes, 20, step=12) for panes in range(1, 13)]
     found = {each.tree: each.epsilon for each in alternatives(steps)}
@@ -85,7 +85,7 @@ def test_cumulative_windows_pay_once_for_all_their_steps() -> None:
     assert found[None] > 3 * found[Tree(2, 1)]
 
 
-def test_long_windows_are_cheaper_over_a_tree() -> None:
+def test_long_windows_are_cheaper_over_a_tree():
     """A day of minutes, every minute: sums of panes pay for their levels."""
     found = alternatives([asked(288, 20)])
     assert cheapest(found) == (17, 2)
@@ -99,7 +99,7 @@ def test_long_windows_are_cheaper_over_a_tree() -> None:
     assert alternatives([asked(1440, 20)])[0].epsilon < 2
 
 
-def test_a_person_who_counts_in_every_pane_is_better_off_with_windows() -> None:
+def test_a_person_who_counts_in_every_pane_is_better_off_with_windows():
     """Unit `user` without a cap over the period: as many panes as windows, each of them dearer."""
     hour = [asked(12, 20)]
     assert cheapest(alternatives(hour, counted=180, period=180)) is None
@@ -118,15 +118,13 @@ def test_a_person_who_counts_in_every_pane_is_better_off_with_windows() -> None:
         ([asked(1, 5, threshold=2**53)], "within 2\\^52"),
     ],
 )
-def test_questions_that_share_no_panes_are_refused(
-    questions: list[PaneQuestion], words: str
-) -> None:
+def test_questions_that_share_no_panes_are_refused(questions, words):
     """Other cells, another sensitivity, or a threshold that no sum of panes reaches."""
     with pytest.raises(ArgumentError, match=words):
         Panes.planned(questions)
 
 
-def test_noise_that_is_never_drawn_is_refused() -> None:
+def test_noise_that_is_never_drawn_is_refused():
     """Sums of trillions of granules: a coarser granule is what helps."""
     wide = asked(60, 5 * 10**13, sensitivity=10**12)
     with pytest.raises(ConfigError, match="wider than any") as caught:
@@ -134,7 +132,7 @@ def test_noise_that_is_never_drawn_is_refused() -> None:
     assert "granule" in caught.value.hint
 
 
-def test_windows_and_panes_of_another_shape_are_refused() -> None:
+def test_windows_and_panes_of_another_shape_are_refused():
     """More panes than a window has, cells that are not there, no such question, nothing counted."""
     panes = Panes.planned([asked(2, 9)])
     three = np.zeros((3, 2), dtype=np.int64)
@@ -161,7 +159,7 @@ def sliding(panes: int) -> list[range]:
     return [*(range(at, at + 3) for at in range(panes - 2)), range(panes - 2, panes)]
 
 
-def test_windows_tried_at_once_ring_as_those_that_are_released() -> None:
+def test_windows_tried_at_once_ring_as_those_that_are_released():
     """Panes released together, windows decided together: bit for bit what each by itself gives."""
     operator, panes = over_many(), 40
     counts = np.random.default_rng(3).integers(0, 16, (panes, 2, 3), dtype=np.int64)
@@ -180,16 +178,16 @@ def test_windows_tried_at_once_ring_as_those_that_are_released() -> None:
     assert not np.array_equal(fired, np.stack(drawn))
 
 
-def test_a_running_sum_that_wraps_changes_no_window() -> None:
+def test_a_running_sum_that_wraps_changes_no_window():
     """Counts as far out as panes say, more of them than int64 could add up."""
     operator = over_many()
-    noisy = np.full((5_000, 3), 2**52, dtype=np.int64)
+    noisy = np.full((5_000, 3), 2**52)
     noisy[4_000:] *= -1
     fired = operator.reached_many(noisy, [range(3_990, 3_993), range(4_990, 4_993)]) > 0
     assert fired.tolist() == [[True] * 3, [False] * 3]
 
 
-def test_windows_of_more_panes_than_planned_are_refused() -> None:
+def test_windows_of_more_panes_than_planned_are_refused():
     """Their noise was never planned for."""
     with pytest.raises(ArgumentError):
         over_many().reached_many(np.zeros((9, 3), dtype=np.int64), [range(4)])

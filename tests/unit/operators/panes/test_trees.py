@@ -23,7 +23,7 @@ def fewest(tree: Tree, start: int, end: int) -> int:
 
 
 @pytest.mark.parametrize(("branching", "levels"), [(2, 1), (2, 4), (3, 3), (5, 2), (7, 2)])
-def test_a_window_is_made_of_the_fewest_nodes(branching: int, levels: int) -> None:
+def test_a_window_is_made_of_the_fewest_nodes(branching, levels):
     """They join without gap or overlap, and no other choice has fewer."""
     tree = Tree(branching, levels)
     for first, panes in product(range(-9, 20), range(1, 30)):
@@ -35,20 +35,20 @@ def test_a_window_is_made_of_the_fewest_nodes(branching: int, levels: int) -> No
         assert len(nodes) == fewest(tree, first, first + panes)
 
 
-def test_the_window_that_is_drawn_is_made_as_drawn() -> None:
+def test_the_window_that_is_drawn_is_made_as_drawn():
     """The example of the module."""
     assert Tree(2, 3).cover(1, 6) == ((0, 1), (1, 1), (1, 2), (0, 6))
 
 
 @pytest.mark.parametrize("step", [1, 2, 6, 9, 30])
-def test_the_most_nodes_are_met_by_some_window(step: int) -> None:
+def test_the_most_nodes_are_met_by_some_window(step):
     """Over all windows of the grid, not only the first."""
     for tree, panes in product((PLAIN, Tree(2, 3), Tree(3, 2), Tree(6, 2)), (1, 6, 13)):
         sizes = [len(tree.cover(first, panes)) for first in range(0, 40 * step, step)]
         assert tree.most_nodes(panes, step) == max(sizes)
 
 
-def test_windows_of_whole_nodes_are_offered_their_tree() -> None:
+def test_windows_of_whole_nodes_are_offered_their_tree():
     """An hour of 60 panes, on the hour, is one node; no node is longer than a window."""
     offered = list(trees(60))
     assert PLAIN in offered
@@ -58,13 +58,13 @@ def test_windows_of_whole_nodes_are_offered_their_tree() -> None:
 
 
 @pytest.mark.parametrize(("branching", "levels"), [(1, 1), (2, 0)])
-def test_a_tree_branches(branching: int, levels: int) -> None:
+def test_a_tree_branches(branching, levels):
     """One branch would be the same pane twice."""
     with pytest.raises(ArgumentError, match="two branches"):
         Tree(branching, levels)
 
 
-def test_a_window_has_panes() -> None:
+def test_a_window_has_panes():
     """None, or no step to the next, is refused."""
     for call in (lambda: PLAIN.cover(0, 0), lambda: PLAIN.most_nodes(0, 1)):
         with pytest.raises(ArgumentError, match="at least one pane"):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -26,14 +26,14 @@ from operators.svt.early import RunLooks
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-LOOKS: Final = 4
-CELLS: Final = 5
-WINDOWS: Final = 60
+LOOKS = 4
+CELLS = 5
+WINDOWS = 60
 
 
 def early(mechanism: str, *, downward: bool = False) -> EarlyAlarms:
     """Return early alarms over the second of two statistics, each cell with its own threshold."""
-    thresholds = np.arange(20, 20 + CELLS, dtype=np.int64)
+    thresholds = np.arange(20, 20 + CELLS)
     formula = Formula.parse("NOT a" if downward else "a")
     condition = Condition(formula, {"a": ThresholdAtom(1, thresholds)}, (1, 2), monotone=True)
     found = create(mechanism, condition, Aim(Fraction(1, 20), (6,), looks=LOOKS))
@@ -93,9 +93,7 @@ def step_by_step(operator: EarlyAlarms, statistics: NDArray[np.int64]) -> NDArra
 
 @pytest.mark.parametrize("mechanism", ["svt", "tslm"])
 @pytest.mark.parametrize("downward", [False, True])
-def test_windows_tried_at_once_ring_as_those_that_are_released(
-    mechanism: str, *, downward: bool
-) -> None:
+def test_windows_tried_at_once_ring_as_those_that_are_released(mechanism, downward):
     """Every cell of every window rings at the same look, and all looks occur."""
     operator, statistics = early(mechanism, downward=downward), courses(downward=downward)
     many = operator.first_looks(statistics, Given())
@@ -103,11 +101,11 @@ def test_windows_tried_at_once_ring_as_those_that_are_released(
     assert len(np.unique(many)) >= 3
 
 
-def test_thresholds_that_windows_share_are_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_thresholds_that_windows_share_are_found_out(monkeypatch):
     """A broken twin draws one window's thresholds and looks at all windows with them."""
     plain = RunLooks.open
 
-    def shared(self: RunLooks, cells: int, noise: NoiseSource) -> NDArray[np.int64]:
+    def shared(self, cells, noise):
         drawn = plain(self, cells, noise)
         return np.tile(drawn[:CELLS], cells // CELLS)
 
@@ -117,14 +115,14 @@ def test_thresholds_that_windows_share_are_found_out(monkeypatch: pytest.MonkeyP
     assert not np.array_equal(operator.first_looks(statistics, Given()), right)
 
 
-def test_looks_in_the_wrong_order_are_found_out() -> None:
+def test_looks_in_the_wrong_order_are_found_out():
     """A broken twin takes the window's end first."""
     operator, statistics = early("svt"), courses()
     backward = operator.first_looks(statistics[:, ::-1], Given())
     assert not np.array_equal(backward, step_by_step(operator, statistics))
 
 
-def test_a_window_is_tried_with_all_its_looks() -> None:
+def test_a_window_is_tried_with_all_its_looks():
     """Fewer of them are another alarm."""
     operator = early("svt")
     with pytest.raises(ArgumentError):

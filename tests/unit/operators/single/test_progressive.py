@@ -21,7 +21,7 @@ MECHANISMS = (Ppwlm, Dppwlm)
 
 def atom(cells: int = 1, sensitivity: int = 1) -> IntegerTest:
     """Return ``s > 1000`` in every cell."""
-    return IntegerTest(Comparison.GT, np.full(cells, 1000, dtype=np.int64), sensitivity)
+    return IntegerTest(Comparison.GT, np.full(cells, 1000), sensitivity)
 
 
 def column(*values: int) -> NDArray[np.int64]:
@@ -32,9 +32,7 @@ def column(*values: int) -> NDArray[np.int64]:
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 @pytest.mark.parametrize("sensitivity", [1, 7])
 @pytest.mark.parametrize("tolerance", [0, 1, 40])
-def test_plan_names_the_last_level(
-    mechanism: type[Ppwlm] | type[Dppwlm], sensitivity: int, tolerance: int
-) -> None:
+def test_plan_names_the_last_level(mechanism, sensitivity, tolerance):
     """The worst case is the last level, less than half above the limit; levels rise to it."""
     operator = mechanism.planned(atom(1, sensitivity), Promise(BETA, tolerance))
     assert operator.plan.mechanism == mechanism.__name__.lower()
@@ -46,8 +44,8 @@ def test_plan_names_the_last_level(
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_far_cells_are_decided_for_next_to_nothing(
-    mechanism: type[Ppwlm] | type[Dppwlm],
-) -> None:
+    mechanism,
+):
     """The ends of int64 and anything a million steps away stop at the first level."""
     operator = mechanism.planned(atom(4), Promise(BETA, 1))
     info = np.iinfo(np.int64)
@@ -59,10 +57,10 @@ def test_far_cells_are_decided_for_next_to_nothing(
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)
-def test_costs_are_levels_of_the_ladder(mechanism: type[Ppwlm] | type[Dppwlm]) -> None:
+def test_costs_are_levels_of_the_ladder(mechanism):
     """Each cell pays one of the levels, near cells usually the last."""
     operator = mechanism.planned(atom(500), Promise(BETA, 3))
-    statistics = np.arange(500, dtype=np.int64) * 4
+    statistics = np.arange(500) * 4
     cost = operator.decide(statistics, KeyedNoise(b"levels")).cost
     assert isinstance(cost, LevelCosts)
     assert set(cost.levels) <= set(operator.ladder.units)
@@ -70,22 +68,22 @@ def test_costs_are_levels_of_the_ladder(mechanism: type[Ppwlm] | type[Dppwlm]) -
     assert cost.units(0) < operator.ladder.units[-1] / 2
 
 
-def test_a_single_cell_does_not_jump_to_the_dearest_level() -> None:
+def test_a_single_cell_does_not_jump_to_the_dearest_level():
     """With one cell every choice leaves the same min-entropy: the coarser level is taken."""
     operator = Dppwlm.planned(atom(), Promise(BETA, 1))
     counts = np.zeros(10, dtype=np.int64)
     assert operator.following(0, column(5), counts) == 1
 
 
-def test_walk_skips_levels_that_decide_nobody() -> None:
+def test_walk_skips_levels_that_decide_nobody():
     """Many cells at 500 below: levels whose boundaries are thousands of steps out are passed by."""
     operator = Dppwlm.planned(atom(1000), Promise(BETA, 1))
     counts = np.zeros(10, dtype=np.int64)
-    chosen = operator.following(0, np.full(1000, -500, dtype=np.int64), counts)
+    chosen = operator.following(0, np.full(1000, -500), counts)
     assert operator.ladder.low[chosen] < 500
 
 
-def test_likely_undecided_meets_sampling() -> None:
+def test_likely_undecided_meets_sampling():
     """The expected number equals the share of steps of the chain that land inside."""
     ladder = Ladder.planned(3, BETA, BETA, Grid(first=Fraction(1, 10)))
     rng = np.random.default_rng(3)
@@ -97,7 +95,7 @@ def test_likely_undecided_meets_sampling() -> None:
     assert ladder.likely_undecided(0, 3, column(0)) == 0
 
 
-def test_every_boundary_leaves_something_undecided() -> None:
+def test_every_boundary_leaves_something_undecided():
     """Lost and saved never overlap, whatever the bounds: the last level's tie lies in between."""
     for steps in (1, 2, 5, 30):
         for alpha, beta in (
@@ -122,19 +120,19 @@ def test_every_boundary_leaves_something_undecided() -> None:
         {"finest_share": Fraction(1)},
     ],
 )
-def test_impossible_grids_are_refused(bad: dict[str, Fraction | int]) -> None:
+def test_impossible_grids_are_refused(bad):
     """No levels, too many, a rate of nothing, or nothing left for the other levels."""
     with pytest.raises(ConfigError):
         Grid(**bad)  # type: ignore[arg-type]  # one wrong value each
 
 
-def test_one_round_is_a_single_level_at_the_limit() -> None:
+def test_one_round_is_a_single_level_at_the_limit():
     """A grid of one level is the threshold shift alone."""
     operator = Ppwlm.planned(atom(), Promise(BETA, 1), grid=Grid(rounds=1))
     assert operator.plan.ratio == pytest.approx(1, abs=1e-9)
 
 
-def test_most_steps_and_finest_rates_are_planned() -> None:
+def test_most_steps_and_finest_rates_are_planned():
     """A promise over 99,999 steps and one of 1e-12 have their levels in order."""
     assert Ppwlm.planned(atom(), Promise(BETA, 49_999)).ladder.units[0] < 10**7
     assert Ppwlm.planned(atom(), Promise(Fraction(1, 10**12), 1)).plan.ratio < 1.2

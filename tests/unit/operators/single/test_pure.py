@@ -36,12 +36,12 @@ def wrong(epsilon: Fraction, units: int) -> bool:
 
 
 @pytest.mark.parametrize("epsilon", CASES)
-def test_the_price_is_the_least_that_will_do(epsilon: Fraction) -> None:
+def test_the_price_is_the_least_that_will_do(epsilon):
     """In whole units, rounded up; and the coin of randomised response is no further apart."""
     assert not wrong(epsilon, gaussian_units(epsilon))
 
 
-def test_other_prices_are_caught() -> None:
+def test_other_prices_are_caught():
     """A unit less, epsilon^2 / 2, which holds for another kind of privacy, and 4 epsilon."""
     for cheap in (
         lambda epsilon: gaussian_units(epsilon) - 1,
@@ -52,7 +52,7 @@ def test_other_prices_are_caught() -> None:
 
 
 @pytest.mark.parametrize("epsilon", CASES[:12])
-def test_randomised_response_keeps_the_curve_of_its_price(epsilon: Fraction) -> None:
+def test_randomised_response_keeps_the_curve_of_its_price(epsilon):
     """At every other epsilon: its one event, in closed form, and met where it is the vertex."""
     grown, units = exp_bounds(epsilon)[0], gaussian_units(epsilon)
     p, q = grown / (1 + grown), 1 / (1 + grown)
@@ -63,7 +63,7 @@ def test_randomised_response_keeps_the_curve_of_its_price(epsilon: Fraction) -> 
         assert p - q > delta_bounds(Fraction(0), units * 99 // 100)[1]
 
 
-def test_nothing_costs_nothing_and_much_is_bounded() -> None:
+def test_nothing_costs_nothing_and_much_is_bounded():
     """Beyond an epsilon of 100 the bound of all tails stands in, which is above what it takes."""
     assert gaussian_units(Fraction(0)) == 0
     assert gaussian_units(Fraction(1, 10**12)) == 1

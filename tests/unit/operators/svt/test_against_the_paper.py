@@ -54,7 +54,7 @@ def ratio(steps: int, mine: SvtPlan, negatives: int) -> float:
 
 @pytest.mark.parametrize("monotone", [True, False])
 @pytest.mark.parametrize("steps", STEPS)
-def test_no_run_of_the_paper_keeps_the_promise_for_less(steps: int, *, monotone: bool) -> None:
+def test_no_run_of_the_paper_keeps_the_promise_for_less(steps, monotone):
     """At less than the planner's loss the paper's split and correction break the promise."""
     for alarms, questions, negatives in product(ALARMS, (1, 12), NEGATIVES):
         mine = planned(steps, alarms, monotone=monotone, questions=questions)
@@ -63,7 +63,7 @@ def test_no_run_of_the_paper_keeps_the_promise_for_less(steps: int, *, monotone:
             assert not keeps(units, steps, mine, negatives), (alarms, questions, negatives, share)
 
 
-def test_no_correction_saves_the_papers_split() -> None:
+def test_no_correction_saves_the_papers_split():
     """60 random promises: with any correction at all, the paper's run at less breaks them."""
     rng = np.random.default_rng(41)
     for _ in range(60):
@@ -82,14 +82,14 @@ def test_no_correction_saves_the_papers_split() -> None:
             assert not any(kept), (steps, alarms, monotone, alpha, beta, share)
 
 
-def test_a_dearer_planner_is_caught() -> None:
+def test_a_dearer_planner_is_caught():
     """A plan at five times its price is undercut at once, by the same check."""
     mine = planned(21, 10, monotone=True)
     dear = replace(mine, open_units=5 * mine.open_units, alarm_units=5 * mine.alarm_units)
     assert keeps(int(0.9 * dear.epsilon_units), 21, dear, 1)
 
 
-def test_the_page_has_these_ratios() -> None:
+def test_the_page_has_these_ratios():
     """How much dearer the paper's run is for the same promise, as the page's table says."""
     page = PAGE.read_text(encoding="utf-8")
     for steps in STEPS:

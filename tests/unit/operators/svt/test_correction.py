@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
 from operators import (
-    SvtPlan,
     svt_correction,
 )
 from operators.svt import (
@@ -23,24 +21,16 @@ from operators.svt import (
 )
 from tests.support.svt import plan
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from operators.svt.correction import Noise
-    from operators.svt.split import QueryNoise
-
 
 @pytest.mark.parametrize("noise", ["exp", "lap", "gum"])
 @pytest.mark.parametrize("monotone", [False, True])
-def test_split_has_the_least_variance(noise: QueryNoise, *, monotone: bool) -> None:
+def test_split_has_the_least_variance(noise, monotone):
     """The formula's w is where a search over all splits ends."""
     unit = {"exp": 1.0, "lap": 2.0, "gum": math.pi**2 / 6}[noise]
     for alarms in (1, 7, 50):
         scale = alarms if monotone else 2 * alarms
 
-        def variance(log_w: float, s: int = scale) -> float:
+        def variance(log_w, s=scale):
             first = 1 / (1 + math.exp(log_w))
             return 2 / first**2 + unit * (s / (first * math.exp(log_w))) ** 2
 
@@ -51,7 +41,7 @@ def test_split_has_the_least_variance(noise: QueryNoise, *, monotone: bool) -> N
         optimal_split(0, monotone=True)
 
 
-def test_split_is_the_papers() -> None:
+def test_split_is_the_papers():
     """Section 4's closed forms for a run of 50."""
     for noise, any_way, one_way in (
         ("exp", 50 * math.sqrt(2), 50 / math.sqrt(2)),
@@ -65,7 +55,7 @@ def test_split_is_the_papers() -> None:
 
 @pytest.mark.long
 @pytest.mark.parametrize("scales", [(1, 1), (3, 1), (1, 7), (40, 1)])
-def test_both_corrections_agree(scales: tuple[float, float]) -> None:
+def test_both_corrections_agree(scales):
     """Closed form and transform, to 1e-6 in proportion."""
     for threshold in (Laplace, Exponential):
         noises = Exponential(scales[0]), threshold(scales[1])
@@ -76,7 +66,7 @@ def test_both_corrections_agree(scales: tuple[float, float]) -> None:
             assert by_fft == pytest.approx(exact, 1e-6, 1e-6)
 
 
-def test_correction_without_tolerance_is_a_quantile() -> None:
+def test_correction_without_tolerance_is_a_quantile():
     """At a = 0, Gamma(r) = k / (k + 1), for pairs whose law is known: scipy's integral says so."""
     for scale, negatives in ((1.0, 5), (3.0, 50), (0.2, 1)):
         r = svt_correction(Exponential(scale), Laplace(1), negatives)
@@ -94,12 +84,12 @@ def test_correction_without_tolerance_is_a_quantile() -> None:
 
 
 @pytest.mark.long
-def test_correction_is_the_maximum() -> None:
+def test_correction_is_the_maximum():
     """No r near it does better, for any pair and tolerance."""
     sample = np.linspace(-40, 60, 200_001)
     weights = np.exp(-np.abs(sample)) / 2 * (sample[1] - sample[0])
 
-    def objective(query: Noise, r: float) -> float:
+    def objective(query, r):
         high, low = (float(weights @ query.survival(at + sample)) for at in (r + 0.7, r - 0.7))
         return 20 * math.log(1 - high) + math.log(low)
 
@@ -109,7 +99,7 @@ def test_correction_is_the_maximum() -> None:
         assert all(objective(query, r + move) < best for move in (-0.1, -0.03, 0.03, 0.1))
 
 
-def test_correction_refuses_what_it_cannot_do() -> None:
+def test_correction_refuses_what_it_cannot_do():
     """Numbers out of range, pairs without closed form, tails out of sight, unknown methods."""
     exp, lap = Exponential(1), Laplace(1)
     for negatives, tolerance in ((0, 0), (-1, 0), (math.inf, 0), (1, -1), (1, math.nan)):
@@ -126,7 +116,7 @@ def test_correction_refuses_what_it_cannot_do() -> None:
 
 
 @pytest.mark.parametrize("one_sided", [False, True])
-def test_whole_correction_is_best_on_integers(*, one_sided: bool) -> None:
+def test_whole_correction_is_best_on_integers(one_sided):
     """Against all whole r around it, by a direct sum over both noises."""
     at = np.arange(0 if one_sided else -900, 900)
     for rates, negatives, tolerance in (((8, 3), 5, 0), ((1, 1), 100, 2), ((20, 2), 1, 0)):
@@ -139,16 +129,16 @@ def test_whole_correction_is_best_on_integers(*, one_sided: bool) -> None:
         masses = np.exp(-np.abs(at) * float(terms.threshold_rate))
         masses /= masses.sum()
 
-        def rings(r: int, law: SvtPlan = terms, weights: NDArray[np.float64] = masses) -> float:
+        def rings(r, law=terms, weights=masses):
             needed = np.maximum(at + r, 0)
             return float(weights @ np.exp(-needed * float(law.query_rate)))
 
         def right(
-            r: int,
-            above: Callable[[int], float] = rings,
-            k: int = negatives,
-            a: int = tolerance,
-        ) -> float:
+            r,
+            above=rings,
+            k=negatives,
+            a=tolerance,
+        ):
             return (1 - above(r + a + 1)) ** k * above(r - a)
 
         best = max(range(-20, 110), key=right)

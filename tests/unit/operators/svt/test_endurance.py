@@ -64,7 +64,7 @@ def courses(terms: SvtPlan, steps: Sequence[int], windows: int) -> tuple[float, 
 
 
 @pytest.mark.parametrize("terms", [plan(), plan(alarms=1), plan(questions=2, correction=1)])
-def test_endurance_is_the_sum_over_every_course(terms: SvtPlan) -> None:
+def test_endurance_is_the_sum_over_every_course(terms):
     """Rings, spent runs and misses are those of an enumeration without any law of sums."""
     steps = np.array([-3, -6, -3])
     lasts = endurance(terms, steps, 2)
@@ -74,7 +74,7 @@ def test_endurance_is_the_sum_over_every_course(terms: SvtPlan) -> None:
     assert lasts.missed == pytest.approx(missed, abs=1e-9)
 
 
-def test_questions_that_were_taken_as_independent_would_be_caught() -> None:
+def test_questions_that_were_taken_as_independent_would_be_caught():
     """The broken twin spends a run by the mean rate: far from what a shared threshold does."""
     steps, terms = np.array([-3, -6, -3]), plan()
     rate = endurance(terms, steps[:1], 1).unlimited
@@ -85,7 +85,7 @@ def test_questions_that_were_taken_as_independent_would_be_caught() -> None:
     assert abs((1 - none - one) - endurance(terms, steps, 2).spent) > 1e-3
 
 
-def test_a_run_without_end_of_alarms_rings_by_the_mean_rate() -> None:
+def test_a_run_without_end_of_alarms_rings_by_the_mean_rate():
     """Expected rings add up, however the questions hang together."""
     terms, steps = plan(alarms=6), np.array([-2, -5])
     lasts = endurance(terms, steps, 3)
@@ -113,9 +113,7 @@ def missed_given(terms: SvtPlan, quiet: Sequence[int], rung: Sequence[int] = ())
 
 @pytest.mark.parametrize("terms", [plan(), plan(questions=2, correction=1), plan(correction=3)])
 @pytest.mark.parametrize(("distance", "asked"), [(1, 0), (1, 5), (3, 40), (6, 7), (2, 1_000)])
-def test_misses_given_silence_are_the_sum_over_the_threshold(
-    terms: SvtPlan, distance: int, asked: int
-) -> None:
+def test_misses_given_silence_are_the_sum_over_the_threshold(terms, distance, asked):
     """Exactly, for any number of silent questions; an unconditional miss rate is caught."""
     said = missed_in_silence(terms, distance, asked)
     assert said == pytest.approx(missed_given(terms, [-distance] * asked), rel=1e-9)
@@ -123,7 +121,7 @@ def test_misses_given_silence_are_the_sum_over_the_threshold(
         assert said > missed_in_silence(terms, distance, 0) * 1.001
 
 
-def test_no_run_of_cells_farther_away_misses_more() -> None:
+def test_no_run_of_cells_farther_away_misses_more():
     """Lower cells, fewer of them and alarms among them: all below the bound, and near cells not."""
     terms = plan(alarms=4)
     bound = missed_in_silence(terms, 3, 12)
@@ -134,7 +132,7 @@ def test_no_run_of_cells_farther_away_misses_more() -> None:
     assert missed_given(terms, [-2] * 12) > bound * 1.01
 
 
-def test_very_long_silences_reach_far() -> None:
+def test_very_long_silences_reach_far():
     """A million silent questions next to the threshold: beyond where the noise had its mass."""
     terms = plan()
     assert missed_in_silence(terms, 1, 10**6) > 0.99
@@ -146,7 +144,7 @@ def test_very_long_silences_reach_far() -> None:
             missed_in_silence(terms, distance, asked)
 
 
-def test_there_is_no_run_of_nothing() -> None:
+def test_there_is_no_run_of_nothing():
     """A run has a window and a cell."""
     with pytest.raises(ValueError, match="at least one window"):
         endurance(plan(), np.array([-1]), 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -40,8 +40,7 @@ def errors(
         both = -np.expm1(-opening - asking)
         above = np.exp(-asking * np.maximum(m, 0)) * -np.expm1(-opening) / both
         below = np.exp(-opening * np.maximum(1 - m, 0)) * -np.expm1(-asking) / both
-        result: NDArray[np.float64] = np.where(m >= 0, above, 1 - below)
-        return result
+        return np.where(m >= 0, above, 1 - below)
 
     return 1 - at_least(r), at_least(r + steps)
 
@@ -70,9 +69,7 @@ def cheaper_runs(terms: SvtPlan, steps: int, alpha: float, beta: float) -> int:
     ("tolerance", "alarms", "questions"),
     [(0, 1, 1), (1, 10, 1), (5, 10, 3), (40, 50, 1), (30_000, 2, 1)],
 )
-def test_plan_keeps_its_promise_for_the_least(
-    tolerance: int, alarms: int, questions: int, *, monotone: bool
-) -> None:
+def test_plan_keeps_its_promise_for_the_least(tolerance, alarms, questions, monotone):
     """Certified errors; a unit less breaks the promise, and no other split or r keeps it for less.
 
     Among the other splits is the one that has the least variance.
@@ -83,7 +80,7 @@ def test_plan_keeps_its_promise_for_the_least(
     terms, steps = made.terms, condition().test("a").steps(tolerance)
     assert terms.one_sided
 
-    def kept(given: SvtPlan) -> bool:
+    def kept(given):
         law = OneSided(given.query_rate, given.threshold_rate)
         rung = law.bounds(given.correction + steps)[1]
         return 1 - law.bounds(given.correction)[0] <= RATE and rung <= RATE / questions
@@ -98,7 +95,7 @@ def test_plan_keeps_its_promise_for_the_least(
 
 
 @pytest.mark.long
-def test_random_promises_are_kept_for_the_least() -> None:
+def test_random_promises_are_kept_for_the_least():
     """Odd rates, from nearly a guess to one in a million millions; all in all 60 of them."""
     rng = np.random.default_rng(11)
     for _ in range(60):
@@ -117,7 +114,7 @@ def test_random_promises_are_kept_for_the_least() -> None:
         assert cheaper_runs(terms, steps, float(alpha), float(beta)) == 0
 
 
-def test_a_promise_that_is_nearly_a_guess_costs_next_to_nothing() -> None:
+def test_a_promise_that_is_nearly_a_guess_costs_next_to_nothing():
     """Rates that add up to nearly 1 are kept for less than a millionth, soon found."""
     for missed, short, most in (
         (Fraction(1, 2), Fraction(1, 10**9), 10**6),
@@ -133,10 +130,10 @@ def test_a_promise_that_is_nearly_a_guess_costs_next_to_nothing() -> None:
         assert law.bounds(terms.correction + 50)[1] <= rung
 
 
-def test_planning_checks_its_numbers() -> None:
+def test_planning_checks_its_numbers():
     """No steps, alarms or questions; rates too fine, or met by guessing."""
-    good: dict[str, Any] = {"steps": 3, "alpha": RATE, "beta": RATE}
-    counts: dict[str, Any] = {"alarms": 1, "questions": 1, "monotone": True}
+    good = {"steps": 3, "alpha": RATE, "beta": RATE}
+    counts = {"alarms": 1, "questions": 1, "monotone": True}
     for wrong in (
         {"steps": 0},
         {"alarms": 0},
@@ -150,7 +147,7 @@ def test_planning_checks_its_numbers() -> None:
     assert planned_terms(**good, **counts) is planned_terms(**good, **counts)
 
 
-def test_what_cannot_be_planned_is_refused() -> None:
+def test_what_cannot_be_planned_is_refused():
     """Numbers out of range, guessing."""
     for wrong in (aim(alarms=0), aim(questions=0), aim(alarms=10**5), aim(questions=10**4)):
         with pytest.raises(ConfigError, match=r"a run has|a cell is asked"):
@@ -161,7 +158,7 @@ def test_what_cannot_be_planned_is_refused() -> None:
         price("svt", condition(), aim(10**6))
 
 
-def test_registry_knows_runs() -> None:
+def test_registry_knows_runs():
     """Runs are made and priced by name, without counting as a mechanism of single windows."""
     assert RUN_MECHANISMS == ("svt",)
     assert not set(RUN_MECHANISMS) & set(MECHANISMS)

@@ -26,7 +26,7 @@ from tests.support.svt import aim, condition, plan
 
 
 @pytest.mark.long
-def test_user_in_every_window_is_charged_for_alarms_only() -> None:
+def test_user_in_every_window_is_charged_for_alarms_only():
     """Over 10,000 windows a run costs eps_1 and its alarms; every window alone would pay again."""
     made = Svt.planned(condition(2), aim(5, alarms=10))
     alone = price("tslm", condition(2), aim(5))
@@ -44,7 +44,7 @@ def test_user_in_every_window_is_charged_for_alarms_only() -> None:
     assert charged < made.terms.epsilon_units < 10 * alone.epsilon * UNITS_PER_EPSILON
 
 
-def test_spent_run_answers_nothing() -> None:
+def test_spent_run_answers_nothing():
     """After its alarms nothing is asked; the window that spends it answers as far as it asked."""
     made = Svt.planned(condition(100), aim(5, alarms=3))
     noise = KeyedNoise(b"spent")
@@ -62,7 +62,7 @@ def test_spent_run_answers_nothing() -> None:
     assert decision.cost.worst_units == made.terms.epsilon_units
 
 
-def test_cells_put_back_are_asked_with_later_windows() -> None:
+def test_cells_put_back_are_asked_with_later_windows():
     """A negative cell is asked ``questions`` times in all, names its own window, then is let go."""
     terms = plan(4, questions=3, put_back=True)
     noise = KeyedNoise(b"back")
@@ -82,7 +82,7 @@ def test_cells_put_back_are_asked_with_later_windows() -> None:
     assert (third.state.left, third.state.rung) == (3, 1)
 
 
-def test_state_survives_storage() -> None:
+def test_state_survives_storage():
     """Bytes give back an equal state, show nothing in a repr, and bad ones are refused."""
     queue = np.array([[1 << 40, 2, -(1 << 60), 1]])
     state = RunState(-(1 << 50), 2, 1, 10**12, queue)
@@ -103,7 +103,7 @@ def test_state_survives_storage() -> None:
         assert str(1 << 50) not in str(caught.value)
 
 
-def test_state_of_other_terms_is_refused() -> None:
+def test_state_of_other_terms_is_refused():
     """A threshold drawn for other terms, other alarms, a queue where none is kept, odd arrays."""
     noise, steps = KeyedNoise(b""), np.zeros(2, dtype=np.int64)
     state = open_run(plan(3), noise)
@@ -124,7 +124,7 @@ def test_state_of_other_terms_is_refused() -> None:
         RunState(0, 1, 0, 1, np.zeros((2, 3), dtype=np.int64))
 
 
-def test_costs_of_windows_add_up() -> None:
+def test_costs_of_windows_add_up():
     """However alarms fall into windows, the increments sum to the run's loss, to the unit."""
     terms = plan(4, open_units=7, alarm_units=3)
     for parts in product(range(5), repeat=3):
@@ -139,7 +139,7 @@ def test_costs_of_windows_add_up() -> None:
         terms.cost_units(opening=True, rung=-1)
 
 
-def test_extreme_counts_are_answered() -> None:
+def test_extreme_counts_are_answered():
     """Statistics at the ends of int64 saturate and ring, or don't."""
     made = Svt.planned(condition(2), aim())
     noise = KeyedNoise(b"far")
@@ -147,7 +147,7 @@ def test_extreme_counts_are_answered() -> None:
     assert made.ask(ends, made.open(noise), noise).fired.tolist() == [True, False]
 
 
-def test_variants_ask_with_their_noise() -> None:
+def test_variants_ask_with_their_noise():
     """Laplace questions are drawn at the plan's rate; Gaussian losses grow as they should."""
     terms, noise = plan(3), KeyedNoise(b"variants")
     state = open_run(terms, noise)

@@ -78,9 +78,7 @@ def worst_course(terms: SvtPlan, steps: int, asked: int) -> float:
         (8, "0.06", 2, "0.6"),
     ],
 )
-def test_no_silent_course_passes_the_bound(
-    asked: int, limit: str, questions: int, fpr: str, monotone: bool
-) -> None:
+def test_no_silent_course_passes_the_bound(asked, limit, questions, fpr, monotone):
     """Every silent prefix keeps it, over all that its cells may have counted; one more does not.
 
     The broken twins plan for a question less than is asked, or promise of a run as seen before it.
@@ -97,7 +95,7 @@ def test_no_silent_course_passes_the_bound(
     assert kept.plan.epsilon > short.plan.epsilon >= plain.plan.epsilon
 
 
-def test_the_other_promises_are_kept_as_well() -> None:
+def test_the_other_promises_are_kept_as_well():
     """Misses before the run and false alarms beyond the tolerance are at most what they were."""
     run = Svt.planned(condition(), aim(500, Fraction(1, 10)))
     law = run.terms.difference
@@ -105,7 +103,7 @@ def test_the_other_promises_are_kept_as_well() -> None:
     assert law.at_least(run.terms.correction + STEPS) < float(BETA) / 25
 
 
-def test_a_bound_that_holds_anyway_costs_nothing() -> None:
+def test_a_bound_that_holds_anyway_costs_nothing():
     """Few questions, or rates of false alarms that silence says nothing of: the same terms."""
     for asked, fpr in ((0, BETA), (400, Fraction(1, 10**7))):
         bounded = aim(asked, Fraction(1, 10), max_fpr=fpr)
@@ -114,7 +112,7 @@ def test_a_bound_that_holds_anyway_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize(("asked", "limit"), [(50, "0.06"), (4_319, "0.1"), (10**6, "0.5")])
-def test_the_next_higher_rate_would_not_do(asked: int, limit: str) -> None:
+def test_the_next_higher_rate_would_not_do(asked, limit):
     """The rate that is found has three digits and keeps the bound; the next one above breaks it."""
     planned = partial(
         planned_terms, STEPS, beta=BETA, alarms=2, questions=1, monotone=True, certified=False
@@ -133,7 +131,7 @@ def test_the_next_higher_rate_would_not_do(asked: int, limit: str) -> None:
     assert missed_in_silence(planned(alpha=above), STEPS, asked) > bound * (1 - Fraction(1, 10**5))
 
 
-def test_noise_too_wide_to_add_up_is_bounded_without_a_sum() -> None:
+def test_noise_too_wide_to_add_up_is_bounded_without_a_sum():
     """With a tolerance of 49,000 steps all are silent with probability at least 1 - n a."""
     run = Svt.planned(condition(), aim(999, Fraction(1, 10), tolerances=(49_000,)))
     at = run.terms.correction + 98_001
@@ -142,14 +140,14 @@ def test_noise_too_wide_to_add_up_is_bounded_without_a_sum() -> None:
 
 
 @pytest.mark.parametrize("limit", ["0.05", "0.04", "0.0500000001"])
-def test_silence_never_makes_misses_rarer(limit: str) -> None:
+def test_silence_never_makes_misses_rarer(limit):
     """A bound no higher than max_fnr is refused, with one that could be kept."""
     with pytest.raises(ConfigError, match="silence never makes") as caught:
         Svt.planned(condition(), aim(5, Fraction(limit)))
     assert caught.value.hint == "write max_fnr_given_no_alarm: 0.1"
 
 
-def test_rates_are_decimals_of_three_digits() -> None:
+def test_rates_are_decimals_of_three_digits():
     """Places go down from 0.999 without a gap."""
     rates = [silence._rate(at) for at in range(2_000)]
     assert rates[0] == Fraction(999, 1_000)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
-from typing import Any
 
 import numpy as np
 import pytest
@@ -28,7 +27,7 @@ from tests.statistical.enumeration import chi_square
 from tests.support.svt import plan
 
 
-def test_terms_split_a_budget() -> None:
+def test_terms_split_a_budget():
     """Never above it, below by less than one unit per alarm, at the optimal w."""
     for units, alarms in ((10**12, 50), (10**12 + 7, 3), (5, 1)):
         terms = SvtPlan.of_budget(units, alarms)
@@ -39,7 +38,7 @@ def test_terms_split_a_budget() -> None:
     with pytest.raises(ValueError, match="loss unit"):
         SvtPlan.of_budget(3, 50)
     for field, least in (("open_units", 1), ("alarm_units", 2), ("alarms", 1), ("questions", 1)):
-        below: dict[str, Any] = {field: least - 1}
+        below = {field: least - 1}
         with pytest.raises(ValueError, match="a run"):
             replace(plan(), **below)
     with pytest.raises(ValueError, match="correction"):
@@ -47,14 +46,14 @@ def test_terms_split_a_budget() -> None:
 
 
 @pytest.mark.parametrize("one_sided", [False, True])
-def test_accuracy_is_that_of_runs(*, one_sided: bool) -> None:
+def test_accuracy_is_that_of_runs(one_sided):
     """Cells alpha steps off are all answered right at least as often as said, one less is not."""
     terms = plan(2, correction=3, one_sided=one_sided)
     negatives, beta = 30, 0.2
     alpha = int(accuracy(terms, negatives, beta))
     noise = KeyedNoise(b"accurate")
 
-    def right(steps: int) -> float:
+    def right(steps):
         cells = np.array([-steps] * negatives + [steps] * 2)
         expected = cells > 0
         good = 0
@@ -77,7 +76,7 @@ def test_accuracy_is_that_of_runs(*, one_sided: bool) -> None:
             accuracy(terms, *wrong)
 
 
-def test_accuracy_meets_the_papers_theorem() -> None:
+def test_accuracy_meets_the_papers_theorem():
     """For one alarm at even halves of epsilon, alpha is at most 4 (ln k + ln(2 / beta)) / eps."""
     for epsilon, negatives in ((0.1, 50), (1.0, 500)):
         half = round(epsilon * UNITS_PER_EPSILON / 2)
@@ -87,7 +86,7 @@ def test_accuracy_meets_the_papers_theorem() -> None:
         assert accuracy(terms, negatives, 0.1) <= bound
 
 
-def test_discrete_gaussian_follows_its_law() -> None:
+def test_discrete_gaussian_follows_its_law():
     """40,000 draws against exp(-z^2 / 2 sigma^2), scaled; twice the variance fails."""
     noise = KeyedNoise(b"gauss")
     for variance in (Fraction(1, 3), Fraction(25, 2)):

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from accountant.loss import tables
 from accountant.loss.maxoverlap import classes, maximum_overlap
 from tests.support.overlaps import ranges
 
-if TYPE_CHECKING:
-    import pytest
 
-
-def test_too_many_classes_are_merged_safely(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_classes_are_merged_safely(monkeypatch):
     """With coarser classes the bound still holds, and the value is one of a row that exists."""
     monkeypatch.setattr(tables, "MOST_ENTRIES", 0)
     monkeypatch.setattr(classes, "_MOST_CELLS", 60)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def greedy_clique(regions: Sequence[Region], _: Sequence[int]) -> int:
     """Broken twin: a clique that is merely large, read as a bound."""
     graph = Classes(regions).neighbours
-    clique: list[int] = []
+    clique = []
     for at in graph.sum(axis=1).argsort(kind="stable").tolist():
         if graph[at, clique].all():
             clique.append(at)
@@ -41,13 +41,13 @@ def shortfalls(bound: Callable[[Sequence[Region], Sequence[int]], int]) -> int:
     return count
 
 
-def test_a_bound_never_falls_below_the_truth_and_a_broken_one_is_caught() -> None:
+def test_a_bound_never_falls_below_the_truth_and_a_broken_one_is_caught():
     """The colouring passes the test that an approximate clique fails."""
     assert shortfalls(coloured) == 0
     assert shortfalls(greedy_clique) > 0
 
 
-def test_a_weighted_colouring_is_safe_and_no_worse_than_repeating_regions() -> None:
+def test_a_weighted_colouring_is_safe_and_no_worse_than_repeating_regions():
     """Heights of colours bound the heaviest row, as colouring every copy of a region would."""
     for seed in range(60):
         regions = [region for region in workload(seed, regions=10) if not region.empty]
@@ -57,7 +57,7 @@ def test_a_weighted_colouring_is_safe_and_no_worse_than_repeating_regions() -> N
         assert truth(regions, weights) <= bound <= sum(weights)
 
 
-def test_neighbours_are_the_regions_that_overlap() -> None:
+def test_neighbours_are_the_regions_that_overlap():
     """The graph says what comparing regions pair by pair says."""
     for seed in range(40):
         regions = [region for region in workload(seed, regions=10) if not region.empty]
@@ -67,7 +67,7 @@ def test_neighbours_are_the_regions_that_overlap() -> None:
 
 
 @pytest.mark.long
-def test_uniform_workloads_are_bounded_no_worse_than_by_dsatur() -> None:
+def test_uniform_workloads_are_bounded_no_worse_than_by_dsatur():
     """However short the search, the bound is not above that of networkx's DSatur."""
     for seed in range(3):
         regions = uniform(np.random.default_rng(seed), 60)

@@ -17,7 +17,7 @@ from accountant.regions.regions import Region
 from tests.support.overlaps import ranges, rows_of, workload
 
 
-def test_roots_are_exact_or_rounded_up() -> None:
+def test_roots_are_exact_or_rounded_up():
     """The mu of a row is the root itself where it is rational, and else not below it."""
     both = [Region.everything()] * 2
     assert maximum_overlap(both, [3, 4], composition="gdp").value == 5
@@ -47,7 +47,7 @@ def test_roots_are_exact_or_rounded_up() -> None:
         ([1, 1j], "not a number"),
     ],
 )
-def test_bad_weights_are_refused(weights: list[object], says: str) -> None:
+def test_bad_weights_are_refused(weights, says):
     """A weight that is no loss is refused, whatever region it belongs to."""
     for composition in ("sum", "gdp"):
         for regions in ([Region.where(x=1)] * 2, [Region.nothing()] * 2):
@@ -58,7 +58,7 @@ def test_bad_weights_are_refused(weights: list[object], says: str) -> None:
 class TestRenyi:
     """Composition by Renyi divergences, turned into epsilon by dp-accounting."""
 
-    def test_gaussians_agree_with_brute_force(self) -> None:
+    def test_gaussians_agree_with_brute_force(self):
         """For noise multipliers the answer is the worst row's epsilon, as the library has it."""
         for seed in range(12):
             regions = [region for region in workload(seed, regions=6) if not region.empty]
@@ -74,7 +74,7 @@ class TestRenyi:
             assert found.exact
             assert found.value == pytest.approx(expected, rel=1e-9, abs=1e-12)
 
-    def test_events_of_different_kinds_are_bounded(self) -> None:
+    def test_events_of_different_kinds_are_bounded(self):
         """Where no one order is the worst row's, the bound still holds for every row."""
         orders = (1.5, 2.0, 4.0, 16.0, 64.0)
         kinds = [
@@ -97,7 +97,7 @@ class TestRenyi:
             assert worst <= found.upper_bound * (1 + 1e-12)
             assert found.upper_bound <= found.plain
 
-    def test_bad_weights_and_orders_are_refused(self) -> None:
+    def test_bad_weights_and_orders_are_refused(self):
         """Noise of zero, what is no event, and events without a curve are refused."""
         where = [Region.everything()]
         refused = [0, -1.0, math.nan, "x", True, accounting.UnsupportedDpEvent()]
@@ -111,14 +111,14 @@ class TestRenyi:
             with pytest.raises(ValueError, match="order"):
                 Rdp(1e-6, orders)
 
-    def test_a_missing_library_is_named(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_missing_library_is_named(self, monkeypatch):
         """Without dp-accounting the error says what to install."""
         monkeypatch.setitem(sys.modules, "dp_accounting.rdp", None)
         with pytest.raises(ImportError, match=r"tocsin\[rdp\]"):
             maximum_overlap([Region.everything()], [1], composition=Rdp(1e-6))
 
 
-def test_compositions_can_be_passed_as_objects() -> None:
+def test_compositions_can_be_passed_as_objects():
     """The names stand for objects that can be passed as well."""
     regions = ranges(9, 10)
     assert maximum_overlap(regions, composition=PureSum()) == maximum_overlap(regions)

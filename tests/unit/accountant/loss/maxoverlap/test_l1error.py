@@ -22,9 +22,7 @@ def overlap(queries: int, most: int, power: int = 1) -> Overlap:
 
 
 @pytest.mark.parametrize(("queries", "most", "plain", "parallel"), ROWS)
-def test_errors_are_those_of_the_papers_table(
-    queries: int, most: int, plain: float, parallel: float
-) -> None:
+def test_errors_are_those_of_the_papers_table(queries, most, plain, parallel):
     """Table 1 has means of one draw for every query: within 2% of their expectation."""
     found = average_l1_error(overlap(queries, most, 2), queries, 1, noise="gaussian")
     assert found.plain == pytest.approx(math.sqrt(2 * queries / math.pi))
@@ -32,7 +30,7 @@ def test_errors_are_those_of_the_papers_table(
     assert found.parallel == pytest.approx(parallel, rel=0.02)
 
 
-def test_gaussian_noise_saves_less_than_the_gain_says() -> None:
+def test_gaussian_noise_saves_less_than_the_gain_says():
     """Equation 6 is a ratio of losses that add up; a Gaussian's error is as their root."""
     pure, gaussian = overlap(9, 6), overlap(9, 6, 2)
     assert utility_gain(pure) == Fraction(1, 3)
@@ -43,7 +41,7 @@ def test_gaussian_noise_saves_less_than_the_gain_says() -> None:
 
 
 @pytest.mark.parametrize("noise", ["laplace", "discrete laplace"])
-def test_weights_share_the_budget(noise: str) -> None:
+def test_weights_share_the_budget(noise):
     """By the sum over the law, for queries that cost 1, 2 and 3 of a budget of 1.5."""
     weights = [1, 2, 3]
     worst = maximum_overlap([Region.where(day=[day]) for day in "abc"], weights)
@@ -58,7 +56,7 @@ def test_weights_share_the_budget(noise: str) -> None:
     assert found.parallel < found.plain
 
 
-def test_what_means_nothing_is_refused() -> None:
+def test_what_means_nothing_is_refused():
     """Noise of another composition, weights that are missing, no budget."""
     for call in (
         lambda: average_l1_error(overlap(3, 2), 3, 1, noise="gaussian"),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -72,12 +72,12 @@ def mistakes(count: int) -> int:
 
 
 @pytest.mark.long
-def test_thousands_of_small_workloads_are_those_of_brute_force() -> None:
+def test_thousands_of_small_workloads_are_those_of_brute_force():
     """Two thousand workloads are exact when the search ends, and safe wherever it is stopped."""
     assert mistakes(2_000) == 0
 
 
-def test_brute_force_is_that_of_every_row() -> None:
+def test_brute_force_is_that_of_every_row():
     """The brute force of this module says what looking at every value says."""
     for seed in range(0, 60, 3):
         regions, weights = weighted(seed)
@@ -85,7 +85,7 @@ def test_brute_force_is_that_of_every_row() -> None:
 
 
 @pytest.mark.parametrize("twin", ["colours", "shares", "classes", "regions"])
-def test_broken_searches_are_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_broken_searches_are_caught(twin, monkeypatch):
     """Colours and shares too low, and classes and regions forgotten at a branch, are all found.
 
     Without rows that are found on the way, as they are no part of what makes a bound right.
@@ -95,7 +95,7 @@ def test_broken_searches_are_caught(twin: str, monkeypatch: pytest.MonkeyPatch) 
     if twin == "colours":  # of a colour the lightest region counts for all
         own = search.coloured
 
-        def lighter(*each: Any) -> list[tuple[int, float]]:
+        def lighter(*each):
             return [(at, height - 1) for at, height in own(*each)]
 
         monkeypatch.setattr(search, "coloured", lighter)
@@ -109,7 +109,7 @@ def test_broken_searches_are_caught(twin: str, monkeypatch: pytest.MonkeyPatch) 
     assert mistakes(90) > 0
 
 
-def test_ranges_of_many_attributes_are_settled_by_their_graph() -> None:
+def test_ranges_of_many_attributes_are_settled_by_their_graph():
     """Where ranges overlap pairwise they share a row: hundreds of queries are exact in little."""
     for attributes in (30, 300):
         regions = ranges(1, 200, attributes=attributes)
@@ -119,7 +119,7 @@ def test_ranges_of_many_attributes_are_settled_by_their_graph() -> None:
         assert searched(regions, ones(regions)) == (found.value, found.value)
 
 
-def test_lists_of_many_attributes_are_settled() -> None:
+def test_lists_of_many_attributes_are_settled():
     """Sets of values that overlap pairwise need not share a row, and are exact all the same."""
     regions = sets(2, 60, attributes=30)
     found = maximum_overlap(regions, work_limit=200_000_000)

@@ -21,7 +21,7 @@ from tests.support.tree import ROOT
 @pytest.mark.long
 @pytest.mark.parametrize("composition", ["sum", "gdp"])
 @pytest.mark.parametrize("block", range(5))
-def test_the_answer_equals_brute_force(block: int, composition: str) -> None:
+def test_the_answer_equals_brute_force(block, composition):
     """Five hundred small workloads in each composition, weighted or not, are solved exactly."""
     for seed in range(100 * block, 100 * block + 100):
         regions = workload(seed)
@@ -40,7 +40,7 @@ def test_the_answer_equals_brute_force(block: int, composition: str) -> None:
 
 
 @pytest.mark.parametrize("node_limit", [0, 1, 3])
-def test_no_limit_makes_the_bound_unsafe(node_limit: int) -> None:
+def test_no_limit_makes_the_bound_unsafe(node_limit):
     """However early the search ends, the truth lies between the value and the bound."""
     for seed in range(40):
         regions = workload(seed, regions=12)
@@ -50,7 +50,7 @@ def test_no_limit_makes_the_bound_unsafe(node_limit: int) -> None:
         assert found.exact == (found.value == found.upper_bound)
 
 
-def test_regions_that_overlap_pairwise_need_not_share_a_row() -> None:
+def test_regions_that_overlap_pairwise_need_not_share_a_row():
     """Three pairs out of three values overlap in twos: two share a row, and colours say three."""
     pairs = [Region.where(x=["a", "b"]), Region.where(x=["b", "c"]), Region.where(x=["a", "c"])]
     assert coloured(pairs, [1, 1, 1]) == 3
@@ -58,7 +58,7 @@ def test_regions_that_overlap_pairwise_need_not_share_a_row() -> None:
     assert (found.value, found.upper_bound, found.exact) == (2, 2, True)
 
 
-def test_the_example_of_the_paper() -> None:
+def test_the_example_of_the_paper():
     """Example 2 of Parallel Composition has a maximum overlap of two."""
     queries = [
         Region.where(postcode="A", native="Y"),
@@ -71,7 +71,7 @@ def test_the_example_of_the_paper() -> None:
     assert utility_gain(found) == Fraction(1, 3)
 
 
-def test_the_hypergraph_of_the_paper() -> None:
+def test_the_hypergraph_of_the_paper():
     """Example 3: of the six queries of Figure 8 no row is in more than three."""
     queries = [
         Region.where(postcode="A", native="Y"),
@@ -85,7 +85,7 @@ def test_the_hypergraph_of_the_paper() -> None:
     assert (found.value, found.exact, sorted(found.members)) == (3, True, [0, 1, 3])
 
 
-def test_nothing_costs_nothing() -> None:
+def test_nothing_costs_nothing():
     """No regions, empty regions and weights of zero leave a loss of zero."""
     for regions, weights in (
         ([], None),
@@ -98,20 +98,20 @@ def test_nothing_costs_nothing() -> None:
         assert utility_gain(found) == 0
 
 
-def test_empty_regions_do_not_count() -> None:
+def test_empty_regions_do_not_count():
     """The empty region adds nothing, not even to plain composition."""
     found = maximum_overlap([Region.nothing(), Region.where(x=1)], [100, 2])
     assert (found.value, found.plain, found.members) == (2, 2, (1,))
 
 
-def test_unlinked_attributes_add_up() -> None:
+def test_unlinked_attributes_add_up():
     """Regions on attributes of their own are solved apart, and a row can be in the worst of all."""
     regions = [Region.of({f"x{at}": value}) for at in range(40) for value in range(3)]
     found = maximum_overlap(regions, [1, 2, 3] * 40, work_limit=None, node_limit=1000)
     assert (found.value, found.exact) == (120, True)
 
 
-def test_weights_of_any_size_stay_exact() -> None:
+def test_weights_of_any_size_stay_exact():
     """Whole weights far beyond 64 bits, and floats that differ in the last bit, are told apart."""
     huge = 10**400
     regions = [Region.where(x=1), Region.where(x=2), Region.where(y=1), Region.where(x=2, y=2)]
@@ -129,7 +129,7 @@ def test_weights_of_any_size_stay_exact() -> None:
     assert maximum_overlap(regions[:1] * 2, extremes).value == sum(map(Fraction, extremes))
 
 
-def test_many_ties_in_rounded_weights_are_resolved() -> None:
+def test_many_ties_in_rounded_weights_are_resolved():
     """Weights too fine for one sum of floats have the optimum of the same weights in small."""
     for seed in range(10):
         regions = ranges(seed, 24, attributes=5, values=12)
@@ -145,7 +145,7 @@ def test_many_ties_in_rounded_weights_are_resolved() -> None:
         assert fine.value == plain.value * scale
 
 
-def test_bad_limits_and_compositions_are_refused() -> None:
+def test_bad_limits_and_compositions_are_refused():
     """What is no limit and no composition is refused in words."""
     for limit in (-1, -(10**30)):
         with pytest.raises(ValueError, match="work limit"):
@@ -158,7 +158,7 @@ def test_bad_limits_and_compositions_are_refused() -> None:
         maximum_overlap([], composition="rdp")
 
 
-def test_counted_work_ends_the_search_safely() -> None:
+def test_counted_work_ends_the_search_safely():
     """Wherever the work ends, what is returned is a row that exists and a bound that holds."""
     regions = sets(3, 50)
     done = maximum_overlap(regions, work_limit=None)
@@ -174,14 +174,14 @@ def test_counted_work_ends_the_search_safely() -> None:
     assert squares.value < squares.upper_bound
 
 
-def test_no_clock_has_a_part_in_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_clock_has_a_part_in_the_answer(monkeypatch):
     """Clocks that run, stand still or fail leave the same answer: none of them is read."""
 
-    def broken() -> float:
+    def broken():
         raise AssertionError("a clock was read")
 
     regions = sets(4, 100)
-    limits: list[dict[str, int]] = [{"work_limit": 200_000}, {"node_limit": 3}]
+    limits = [{"work_limit": 200_000}, {"node_limit": 3}]
     before = [maximum_overlap(regions, **limit) for limit in limits]
     clocks = ("time", "monotonic", "perf_counter", "process_time", "thread_time")
     for name in [*clocks, *(f"{one}_ns" for one in clocks)]:
@@ -197,7 +197,7 @@ def test_no_clock_has_a_part_in_the_answer(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.long
-def test_the_census_workload_of_the_paper_is_exact() -> None:
+def test_the_census_workload_of_the_paper_is_exact():
     """Two thousand census queries are solved in seconds, whether incomes start at 0 or anywhere."""
     for ranges_too in (False, True):
         regions = census(
@@ -210,7 +210,7 @@ def test_the_census_workload_of_the_paper_is_exact() -> None:
         assert sum(region.contains(found.witness) for region in regions) == found.value
 
 
-def test_the_gain_counts_the_certain_saving() -> None:
+def test_the_gain_counts_the_certain_saving():
     """The gain is one minus overlap over total, by squares where losses compose by squares."""
     regions = [Region.where(x=at) for at in range(4)]
     assert utility_gain(maximum_overlap(regions)) == Fraction(3, 4)

@@ -30,7 +30,7 @@ def above(curves: list[TradeOff]) -> tuple[tuple[Fraction, Fraction], ...]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_no_test_of_two_laws_misses_less(seed: int) -> None:
+def test_no_test_of_two_laws_misses_less(seed):
     """Definition 3: at every size f is the least miss rate, over every event and coin."""
     null, other = laws(seed)
     curve = TradeOff.of_laws(null, other)
@@ -38,7 +38,7 @@ def test_no_test_of_two_laws_misses_less(seed: int) -> None:
     assert [curve.inverse(alpha) for alpha in SIZES] == least_miss(other, null, SIZES)
 
 
-def test_rejecting_in_another_order_is_caught() -> None:
+def test_rejecting_in_another_order_is_caught():
     """Broken twin: a test that rejects the outcomes as they are listed misses more."""
     null, other = [Fraction(1, 4), Fraction(3, 4)], [Fraction(1, 2), Fraction(1, 2)]
     assert TradeOff.of_laws(null, other)(Fraction(1, 4)) == Fraction(1, 2)
@@ -59,14 +59,14 @@ def test_rejecting_in_another_order_is_caught() -> None:
         ((Fraction(1, 8), ONE), (ONE, ZERO)),
     ],
 )
-def test_what_no_laws_have_is_refused(corners: tuple[tuple[Fraction, Fraction], ...]) -> None:
+def test_what_no_laws_have_is_refused(corners):
     """Proposition 1: convex, falling, at most 1 - alpha."""
     with pytest.raises(ArgumentError):
         TradeOff(corners)
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_an_envelope_is_the_largest_below_all(seed: int) -> None:
+def test_an_envelope_is_the_largest_below_all(seed):
     """Definition 7: it meets the least chord between points of any two of the curves."""
     curves = [TradeOff.of_laws(*laws(10 * seed + at)) for at in range(3)]
     envelope = lower_envelope(curves)
@@ -83,7 +83,7 @@ def test_an_envelope_is_the_largest_below_all(seed: int) -> None:
         assert envelope(alpha) == min([*chords, *(low for _, low in left)]), alpha
 
 
-def test_an_envelope_from_above_is_no_trade_off_function() -> None:
+def test_an_envelope_from_above_is_no_trade_off_function():
     """Broken twin: the least of two curves that cross bends the wrong way where they do."""
     curves = [approximate(0, Fraction(1, 5)), pure(1)]
     assert not curves[0].at_least(curves[1])
@@ -94,7 +94,7 @@ def test_an_envelope_from_above_is_no_trade_off_function() -> None:
         TradeOff(above(curves))
 
 
-def test_the_lower_of_two_is_their_envelope() -> None:
+def test_the_lower_of_two_is_their_envelope():
     """Corollaries 1 and 2: the largest epsilon, and the largest mu."""
     assert lower_envelope([pure(1), pure(Fraction(1, 2))]) == pure(1)
     curves = [gaussian(mu, 32) for mu in (Fraction(1, 4), 1, Fraction(1, 2))]
@@ -104,7 +104,7 @@ def test_the_lower_of_two_is_their_envelope() -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_delta_and_epsilon_are_those_of_every_event(seed: int) -> None:
+def test_delta_and_epsilon_are_those_of_every_event(seed):
     """Delta is the most that an event gains over e^epsilon times its other mass, rounded up."""
     null, other = laws(seed, 4)
     curve = TradeOff.of_laws(null, other)
@@ -120,7 +120,7 @@ def test_delta_and_epsilon_are_those_of_every_event(seed: int) -> None:
     assert math.isinf(curve.epsilon(0)) == infinite
 
 
-def test_epsilon_and_delta_go_both_ways() -> None:
+def test_epsilon_and_delta_go_both_ways():
     """A curve gives (epsilon, delta) iff it lies above f_(epsilon, delta), in one order or both."""
     for epsilon, delta in ((0, 0.25), (0.5, 0.0), (1, 0.125), (3, 1e-6)):
         curve = approximate(epsilon, delta)
@@ -132,7 +132,7 @@ def test_epsilon_and_delta_go_both_ways() -> None:
     curve = gaussian(1, 32)
     sizes = {corner[0] for each in (curve, curve.inverse) for corner in each.corners}
 
-    def keeps(promised: TradeOff) -> bool:
+    def keeps(promised):
         # Neighbours are told apart in either order: the better of both curves holds for each.
         more = {corner[0] for corner in promised.corners}
         return all(max(curve(at), curve.inverse(at)) >= promised(at) for at in sizes | more)
@@ -143,7 +143,7 @@ def test_epsilon_and_delta_go_both_ways() -> None:
         assert not keeps(approximate(epsilon, Fraction(9, 10) * delta))
 
 
-def test_rounded_curves_lie_on_their_side() -> None:
+def test_rounded_curves_lie_on_their_side():
     """Down for a guarantee, up for what none can pass; a twin the wrong way is caught."""
     third = TradeOff.of_laws([Fraction(1, 3**120), 1 - Fraction(1, 3**120)], [ONE / 7, 6 * ONE / 7])
     low, high = third.rounded(), third.rounded(upwards=True)

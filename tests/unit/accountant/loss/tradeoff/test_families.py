@@ -33,7 +33,7 @@ def gaussian_delta(mu: float, epsilon: float) -> float:
     return float(cdf(mu / 2 - epsilon / mu) - math.exp(epsilon) * cdf(-mu / 2 - epsilon / mu))
 
 
-def test_bounds_hold_and_are_close() -> None:
+def test_bounds_hold_and_are_close():
     """Known values to 50 digits lie inside, and bounds on both sides are nearly one."""
     root_of_e = Fraction("1.6487212707001281468486507878141635716537761007101480115750793116")
     below_one = Fraction("0.8413447460685429485852325456320379224779129667266043909873944502")
@@ -54,7 +54,7 @@ def test_bounds_hold_and_are_close() -> None:
             assert math.isclose(low, scipy.special.ndtr(x), rel_tol=1e-12)
 
 
-def test_a_series_that_is_cut_short_is_caught() -> None:
+def test_a_series_that_is_cut_short_is_caught():
     """Broken twin: without what is left of the series, the upper bound is none."""
     with localcontext() as context:
         context.prec = 80
@@ -66,7 +66,7 @@ def test_a_series_that_is_cut_short_is_caught() -> None:
     assert Fraction(1, 2) + cut < normal_bounds(Fraction(3))[0]
 
 
-def test_floats_are_rounded_up() -> None:
+def test_floats_are_rounded_up():
     """No float below is given for a rational."""
     assert Fraction(float_up(Fraction(1, 3))) > Fraction(1, 3)
     assert float_up(Fraction(1, 4)) == 0.25
@@ -74,7 +74,7 @@ def test_floats_are_rounded_up() -> None:
 
 
 @pytest.mark.parametrize("mu", [0.125, 1, 3])
-def test_gaussian_polygons_lie_just_below_the_curve(mu: float) -> None:
+def test_gaussian_polygons_lie_just_below_the_curve(mu):
     """Definition 5's closed form, at sizes and as deltas: never passed, and nearly met."""
     curve = gaussian(Fraction(mu), 96)
     for alpha in (0.001, 0.05, 0.3, 0.5, 0.8, 0.99):
@@ -85,7 +85,7 @@ def test_gaussian_polygons_lie_just_below_the_curve(mu: float) -> None:
         assert delta * (1 - 1e-9) - 1e-15 <= curve.delta(epsilon) <= delta + 4e-3
 
 
-def test_a_gaussian_through_its_points_is_caught() -> None:
+def test_a_gaussian_through_its_points_is_caught():
     """Broken twin: chords of the curve in place of its tangents promise too little delta."""
     sizes = [scipy.special.ndtr(at / 4 - 4) for at in range(33)]
     points = [
@@ -97,11 +97,11 @@ def test_a_gaussian_through_its_points_is_caught() -> None:
 
 
 @pytest.mark.parametrize(("rate", "steps"), [(Fraction(1, 2), 1), (Fraction(1, 3), 3), (1, 8)])
-def test_discrete_laplace_is_its_enumerated_law(rate: Fraction, steps: int) -> None:
+def test_discrete_laplace_is_its_enumerated_law(rate, steps):
     """Outcomes one by one, with all far ones together: the same curve to 1e-12, and below."""
     fall, reach = math.exp(-rate), 80
 
-    def law(centre: int) -> list[Fraction]:
+    def law(centre):
         masses = [Fraction(fall ** abs(at - centre)) for at in range(-reach, reach + steps + 1)]
         ends = Fraction(fall / (1 - fall))
         masses[0] += masses[0] * ends
@@ -116,14 +116,14 @@ def test_discrete_laplace_is_its_enumerated_law(rate: Fraction, steps: int) -> N
     assert math.isclose(curve.epsilon(0), rate * steps)
 
 
-def test_discrete_laplace_of_one_step_is_pure() -> None:
+def test_discrete_laplace_of_one_step_is_pure():
     """One step of noise of rate t is randomised response: f_(t, 0), and no more private."""
     one = discrete_laplace(Fraction(1, 2))
     assert len(one.corners) == len(pure(Fraction(1, 2)).corners)
     assert math.isclose(one(0.1), pure(0.5)(0.1), rel_tol=1e-15)
 
 
-def test_laplace_polygons_lie_just_below_the_curve() -> None:
+def test_laplace_polygons_lie_just_below_the_curve():
     """The closed form 1 - exp((x - epsilon) / 2) of the divergence, never passed."""
     for epsilon in (0.125, 1, 4):
         curve = laplace(epsilon, 64)
@@ -134,7 +134,7 @@ def test_laplace_polygons_lie_just_below_the_curve() -> None:
             assert max(delta, 0) - 1e-15 <= curve.delta(at) <= max(delta, 0) + 4e-3
 
 
-def test_the_ends_of_every_family() -> None:
+def test_the_ends_of_every_family():
     """Nothing lost is the identity, everything failing is worth nothing, and more is less."""
     assert identity() == pure(0) == gaussian(0) == laplace(0) == approximate(0, 0)
     assert approximate(1, 1)(0) == 0
@@ -147,7 +147,7 @@ def test_the_ends_of_every_family() -> None:
         assert not other.at_least(one)
 
 
-def test_lines_make_the_largest_curve_that_they_support() -> None:
+def test_lines_make_the_largest_curve_that_they_support():
     """A line that is nowhere above the others does not matter; one that is steeper does."""
     steep, flat = (Fraction(2), Fraction(0)), (Fraction(1, 2), Fraction(1, 2))
     curve = supported([steep, flat])
@@ -177,7 +177,7 @@ def test_lines_make_the_largest_curve_that_they_support() -> None:
         lambda: tensor_power(pure(1), 2, 5_000),
     ],
 )
-def test_what_means_nothing_is_refused(call: object) -> None:
+def test_what_means_nothing_is_refused(call):
     """Numbers outside their ranges, laws that are none, powers below 0, and too few slopes."""
     with pytest.raises(ArgumentError) as refused:
         call()  # type: ignore[operator]

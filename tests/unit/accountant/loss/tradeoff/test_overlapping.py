@@ -37,7 +37,7 @@ def worst(regions: list[Region], curves: list[TradeOff]) -> TradeOff:
 
 
 @pytest.mark.parametrize("seed", range(24))
-def test_the_overlap_is_the_envelope_over_all_rows(seed: int) -> None:
+def test_the_overlap_is_the_envelope_over_all_rows(seed):
     """Theorem 6, exactly, for regions that overlap in whatever way."""
     regions = workload(seed, regions=5)
     curves = curves_for(seed, len(regions))
@@ -45,7 +45,7 @@ def test_the_overlap_is_the_envelope_over_all_rows(seed: int) -> None:
     assert overlapping(regions, curves, 4_096) == Between(truth, truth)
 
 
-def test_disjoint_regions_take_the_envelope_and_a_product_is_caught() -> None:
+def test_disjoint_regions_take_the_envelope_and_a_product_is_caught():
     """Theorem 5, and the broken twin that adds where the maximum belongs."""
     curves = [approximate(0, Fraction(1, 5)), pure(1), pure(Fraction(1, 2))]
     days = [Region.where(day=[day]) for day in ("mon", "tue", "wed")]
@@ -56,7 +56,7 @@ def test_disjoint_regions_take_the_envelope_and_a_product_is_caught() -> None:
     assert not added.at_least(found.low)
 
 
-def test_one_domain_takes_the_product_and_an_envelope_is_caught() -> None:
+def test_one_domain_takes_the_product_and_an_envelope_is_caught():
     """Theorem 6 where nothing is disjoint, and the broken twin that forgets to compose."""
     curves = [pure(1), pure(1), pure(Fraction(1, 2))]
     found = overlapping([Region.everything()] * 3, curves)
@@ -64,13 +64,13 @@ def test_one_domain_takes_the_product_and_an_envelope_is_caught() -> None:
     assert not found.low.at_least(lower_envelope(curves))
 
 
-def test_regions_that_overlap_pairwise_share_no_row_of_three() -> None:
+def test_regions_that_overlap_pairwise_share_no_row_of_three():
     """Proposition 4: three pairs out of three values compose in twos."""
     pairs = [Region.where(x=["a", "b"]), Region.where(x=["b", "c"]), Region.where(x=["a", "c"])]
     assert overlapping(pairs, [pure(1)] * 3) == tensor([pure(1)] * 2)
 
 
-def test_many_kinds_of_rows_are_bounded_safely() -> None:
+def test_many_kinds_of_rows_are_bounded_safely():
     """Beyond 32 kinds: below the truth, above the product of everything, and high is a row's."""
     rng = random.Random(1)
     regions = [
@@ -86,7 +86,7 @@ def test_many_kinds_of_rows_are_bounded_safely() -> None:
     assert not tensor(curves, 16).low.at_least(found.low)
 
 
-def test_empty_regions_and_free_mechanisms_count_nothing() -> None:
+def test_empty_regions_and_free_mechanisms_count_nothing():
     """Nobody is in an empty region, and the identity gives nothing away."""
     nobody = Region.where(x=[])
     assert overlapping([nobody], [pure(1)]) == Between(identity(), identity())

@@ -36,7 +36,7 @@ def product(seed: int, factors: int = 3) -> tuple[tuple[TradeOff, ...], TradeOff
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_small_products_are_exact(seed: int) -> None:
+def test_small_products_are_exact(seed):
     """Definition 6: the trade-off function of the joint laws, corner by corner."""
     curves, truth = product(seed)
     assert tensor(curves) == Between(truth, truth)
@@ -44,7 +44,7 @@ def test_small_products_are_exact(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("pieces", [2, 5, 9])
-def test_large_products_lie_between_their_bounds(seed: int, pieces: int) -> None:
+def test_large_products_lie_between_their_bounds(seed, pieces):
     """With fewer slopes than the product has pieces, the truth is never passed."""
     curves, truth = product(seed)
     found = tensor(curves, pieces)
@@ -52,7 +52,7 @@ def test_large_products_lie_between_their_bounds(seed: int, pieces: int) -> None
     assert found.high.at_least(truth)
 
 
-def test_a_product_that_rounds_the_wrong_way_is_caught() -> None:
+def test_a_product_that_rounds_the_wrong_way_is_caught():
     """Broken twin: chords are no guarantee, and tangents show nobody's loss."""
     wrong = 0
     for seed in range(10):
@@ -64,13 +64,13 @@ def test_a_product_that_rounds_the_wrong_way_is_caught() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_minimum_in_place_of_a_product_is_caught(seed: int) -> None:
+def test_a_minimum_in_place_of_a_product_is_caught(seed):
     """Broken twin: of mechanisms that one row is in, the worst alone is too good."""
     curves, truth = product(seed)
     assert not truth.at_least(hull([corner for curve in curves for corner in curve.corners]))
 
 
-def test_pure_losses_compose_to_the_exact_mixture() -> None:
+def test_pure_losses_compose_to_the_exact_mixture():
     """100 mechanisms of 0.1 lose less than 10 for nearly everyone: by the binomial law, to 1e-9."""
     many, epsilon = 100, 0.1
     likely = 1 / (1 + math.exp(-epsilon))
@@ -90,7 +90,7 @@ def test_pure_losses_compose_to_the_exact_mixture() -> None:
     assert found.low.epsilon(1e-6) < 4.8
 
 
-def test_failures_compose() -> None:
+def test_failures_compose():
     """The chance that some mechanism fails stays in delta: 1 - (1 - delta)^n at any epsilon."""
     found = tensor_power(approximate(Fraction(1, 10), Fraction(1, 1000)), 10)
     failed = 1 - 0.999**10
@@ -99,7 +99,7 @@ def test_failures_compose() -> None:
     assert math.isinf(found.low.epsilon(0.009))
 
 
-def test_gaussians_compose_to_the_root_of_squares() -> None:
+def test_gaussians_compose_to_the_root_of_squares():
     """Corollary of Theorem 3: 4 of mu = 1/2 and one of 1/4 are one of about 1.03, never better."""
     one, other = gaussian(Fraction(1, 2), 64), gaussian(Fraction(1, 4), 64)
     found = tensor([one] * 4 + [other], 64)
@@ -110,7 +110,7 @@ def test_gaussians_compose_to_the_root_of_squares() -> None:
         assert found.high.delta(epsilon) <= found.low.delta(epsilon)
 
 
-def test_order_and_nothing_do_not_matter() -> None:
+def test_order_and_nothing_do_not_matter():
     """A product commutes, has the identity, and no factors make the identity."""
     curves = [*product(0)[0], approximate(0, Fraction(1, 8))]
     assert tensor(curves) == tensor([*reversed(curves), identity()])
