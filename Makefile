@@ -50,7 +50,7 @@ check: $(DEV)  ## linters, types, import directions, the measures of the layout,
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy --strict
-	$(BIN)/mypy --strict -p benchmarks -p deploy.kafka -p deploy.grafana -p deploy.image -p deploy.helm -p deploy.up -p deploy.audit
+	$(BIN)/mypy --strict -p benchmarks -p deploy.kafka -p deploy.grafana -p deploy.image -p deploy.helm -p deploy.up -p deploy.audit -p deploy.release
 	$(BIN)/lint-imports
 	$(BIN)/python -m tests.house.measures
 	$(BIN)/python -m tests.house.leaks
@@ -78,6 +78,10 @@ sbom: $(DEV)  ## the bill of what a user installs, in .cache/sbom.json (CycloneD
 	@mkdir -p .cache
 	PYTHONWARNINGS=ignore $(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application \
 		--spec-version 1.6 --output-reproducible --output-file .cache/sbom.json requirements/image.lock
+
+.PHONY: audit
+audit: $(DEV)  ## every dependency's keepers, last release and advisories, as the index says; writes docs/dev/audit.md
+	$(BIN)/python -m deploy.audit.dependencies --write
 
 .cache/bin/helm:
 	@command -v go >/dev/null || { echo "missing: helm 3, or Go to build it" >&2; exit 1; }

@@ -1,66 +1,53 @@
-"""Where the installed command begins: it sees that Tocsin's own packages are found, and starts it.
+"""Tocsin under its own name, in a checkout: ``tocsin.operators`` is ``operators``, and so on.
 
-``stream``, ``operators`` and ``accountant`` are common words. Another distribution, a folder of the
-same name or a PYTHONPATH may stand before ours; what was found first would run instead of Tocsin,
-or end in a traceback. So nothing of ours is imported before Python has said where it finds it. This
-file is named after the distribution, and imports next to nothing: signals come first
-(``stream/cli/entry.py``).
+An installation holds one package, ``tocsin``, with the three in it (``deploy/release/wheel.py``),
+so that another distribution's ``stream`` neither breaks it nor is broken by it. What is written for
+an installation runs in a checkout too, editable or not: this file answers for names below
+``tocsin`` with the modules that lie beside it, never with second copies of them.
 """
 
 from __future__ import annotations
 
 import sys
+from importlib import import_module
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from typing import NoReturn
+    from collections.abc import Sequence
+    from types import ModuleType
 
-__all__ = ["main", "shadow"]
+__all__: list[str] = []
 
-_OURS: Final = ("stream", "operators", "accountant")
-_BAD_INPUT: Final = 2
-_FREE_OF_OTHERS: Final = (
-    "unset PYTHONPATH, start in another folder, or uninstall what brought it; `pipx install`"
-    " gives Tocsin an environment of its own"
-)
+__path__: list[str] = []
+"""Says that there are modules below this one; where they are, the finder knows."""
 
-
-def shadow() -> str:
-    """Return what stands where Tocsin's own packages should be, in one sentence; "" for nothing.
-
-    They lie beside this file, in an installation as in a checkout. Nothing is imported.
-    """
-    for name in _OURS:
-        try:
-            found = find_spec(name)
-        except ValueError:  # a program put a module of this name in place by hand
-            return f"another `{name}` was loaded before Tocsin's own"
-        if found is None:
-            return f"Tocsin's package `{name}` is not installed beside {__file__}"
-        ours = Path(__file__).resolve().parent / name / "__init__.py"
-        if found.origin is not None and Path(found.origin).resolve() == ours:
-            continue
-        places = found.submodule_search_locations or [str(found.origin)]
-        return f"another `{name}` stands before Tocsin's own: {next(iter(places))}"
-    return ""
+_PACKAGES: Final = ("stream", "operators", "accountant")
 
 
-def main() -> NoReturn:
-    """Run the command ``tocsin``, or say in one sentence why its packages cannot be had.
+class _Beside(MetaPathFinder, Loader):
+    """Finds ``tocsin.NAME`` as the module ``NAME``."""
 
-    Raises:
-        SystemExit: with the command's exit code; 2 where something else is found in their place.
-    """
-    found = shadow()
-    if found:
-        sys.stderr.write(f"error: {found}\n  hint: {_FREE_OF_OTHERS}\n")
-        sys.exit(_BAD_INPUT)
-    from stream.cli.entry import main as command  # noqa: PLC0415  # it is ours: that was seen
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Return a spec for a name of ours that there is."""
+        del path, target
+        above, _, name = fullname.partition(".")
+        if above != "tocsin" or name.split(".")[0] not in _PACKAGES or find_spec(name) is None:
+            return None
+        return ModuleSpec(fullname, self)
 
-    command()
+    def exec_module(self, module: ModuleType) -> None:
+        """Put the module itself in the place of an empty one."""
+        sys.modules[module.__name__] = import_module(module.__name__.partition(".")[2])
 
 
 if __name__ == "__main__":
+    from stream.cli.entry import main
+
     main()
+else:
+    sys.meta_path.insert(0, _Beside())  # the finder of files would load a second copy

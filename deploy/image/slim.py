@@ -48,7 +48,7 @@ FOLDERS = (
     "sqlalchemy/testing",
     *(f"sqlalchemy/dialects/{name}" for name in ("mssql", "mysql", "oracle")),
 )
-OURS = ("accountant", "operators", "stream", "tocsin")
+OURS = ("tocsin.accountant", "tocsin.operators", "tocsin.stream")
 LATER = (
     "scipy.special",
     "pyarrow.parquet",
@@ -144,7 +144,7 @@ def import_all() -> None:
     """
     for name in OURS:
         package = importlib.import_module(name)
-        for found in pkgutil.walk_packages(getattr(package, "__path__", ()), f"{name}."):
+        for found in pkgutil.walk_packages(package.__path__, f"{name}."):
             if not RUN.search(found.name):
                 _import(found.name)
     for name in LATER:
@@ -167,9 +167,7 @@ def compile_imported() -> int:
         and (path := Path(getattr(module, "__file__", None) or "")).suffix == ".py"
         and path.exists()
     }
-    for name in OURS:
-        home = Path(str(sys.modules[name].__file__))
-        sources.update(home.parent.rglob("*.py") if home.name == "__init__.py" else {home})
+    sources.update(Path(str(sys.modules["tocsin"].__file__)).parent.rglob("*.py"))
     for source in sources:
         compile(str(source), doraise=True, invalidation_mode=PycInvalidationMode.UNCHECKED_HASH)
     return len(sources)

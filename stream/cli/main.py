@@ -70,7 +70,7 @@ class Later(click.Command):
     @property
     def command(self) -> click.Command:
         """The command itself; its file is imported now."""
-        found: click.Command = getattr(import_module(f"stream.cli.{self.name}"), str(self.name))
+        found: click.Command = getattr(import_module(f"{__package__}.{self.name}"), str(self.name))
         return found
 
     def make_context(

@@ -255,7 +255,7 @@ def decode_count(value: bytes) -> CountRecord:
 
 def schema(kind: Literal["alarm", "count", "decision", "notice"]) -> dict[str, Any]:
     """Return the published JSON Schema (2020-12) of a record, or of what is delivered."""
-    text = files("stream.decisions").joinpath("schemas", f"{kind}.schema.json").read_bytes()
+    text = files(__package__).joinpath("schemas", f"{kind}.schema.json").read_bytes()
     return msgspec.json.decode(text, type=dict[str, Any])
 
 

@@ -25,7 +25,7 @@ def plan_page(alarms: Alarms, budgets: Sequence[BudgetFigures]) -> str:
         alarms: the configuration.
         budgets: its figures.
     """
-    return template_of("stream.planning", "plan.html").render(
+    return template_of(__package__, "plan.html").render(
         file=alarms.file,
         height=HEIGHT,
         width=WIDTH,

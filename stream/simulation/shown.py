@@ -83,7 +83,7 @@ def terminal(simulation: Simulation) -> list[RenderableType]:
 
 def html_page(simulation: Simulation) -> str:
     """Return the whole page."""
-    return template_of("stream.simulation", "page.html").render(
+    return template_of(__package__, "page.html").render(
         file=simulation.alarms.file,
         audience=AUDIENCE[:1].upper() + AUDIENCE[1:],
         caveat=CAVEAT,

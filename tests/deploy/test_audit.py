@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -14,6 +15,7 @@ from cyclonedx.schema import SchemaVersion
 from cyclonedx.validation.json import JsonStrictValidator
 
 from deploy.audit.advisories import verdict
+from deploy.audit.dependencies import LOCK, PAGE, REPLACED_BY, Package, locked, page, told_of
 from deploy.image.bill import bill
 from tests.support.tree import ROOT
 
@@ -76,3 +78,55 @@ def test_a_release_asks_an_index() -> None:
             "advisories could not be reached: nothing was audited\n",
             code,
         )
+
+
+TWO = """\
+# by hand
+aiohttp==3.14.5 \\
+    --hash=sha256:00
+    # via
+    #   -c requirements/run.lock
+    #   tocsin (pyproject.toml)
+    #   faust-streaming
+yarl==1.25.1 ; sys_platform != 'x' \\
+    --hash=sha256:01
+    # via aiohttp
+"""
+
+
+def test_the_audit_reads_what_a_lock_holds() -> None:
+    """Names, versions, and who brought what is not required itself."""
+    assert locked(TWO, frozenset({"aiohttp"})) == [
+        Package("aiohttp", "3.14.5", ()),
+        Package("yarl", "1.25.1", ("aiohttp",)),
+    ]
+
+
+def test_the_audit_says_what_an_index_says() -> None:
+    """An advisory about another version than the lock's is not taken for one about the lock's."""
+    answer = {
+        "info": {"version": "3.14.5", "author": None, "maintainer_email": '"A, B" <a@x.example>'},
+        "urls": [{"upload_time": "2025-02-02T10:00:00"}, {"upload_time": "2025-02-01T10:00:00"}],
+        "vulnerabilities": [{"id": "OLD", "withdrawn": "2025-01-01"}, {"id": "NEW"}],
+    }
+    told = told_of(Package("aiohttp", "3.14.5", ()), answer)
+    assert (told.released, told.keepers, told.advisories) == ("2025-02-01", ("A, B",), ("NEW",))
+    behind = told_of(Package("aiohttp", "3.14.4", ()), answer)
+    assert behind.advisories is None
+    text = page([told, Package("yarl", "1.25.1", ("aiohttp",))], "2026-02-03")
+    assert "- With a known advisory: `aiohttp`." in text
+    assert "- Without a release for a year: `aiohttp`." in text
+    assert "- Required, and newer than in the lock: none." in text
+    assert "| `yarl` | 1.25.1 | not said | not said | not said |" in text
+    kept = {"ownership": {"roles": [{"user": name} for name in "abcde"]}}
+    assert "a, b, c, d and 1 more" in told_of(told, answer | kept).row()
+
+
+def test_the_audit_is_of_this_lock() -> None:
+    """A new version in the lock needs `make audit`; each requirement says what replaces it."""
+    text = PAGE.read_text("utf-8")
+    rows = re.findall(r"^\| `([a-z0-9._-]+)` \| (\S+) \|", text, flags=re.MULTILINE)
+    lock = locked(LOCK.read_text("utf-8"), frozenset(REPLACED_BY))
+    assert rows == [(one.name, one.locked) for one in lock]
+    required = text.split("\n## ")[1]
+    assert {name for name, _ in rows if f"| `{name}` |" in required} == set(REPLACED_BY)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import shutil
 import subprocess
 import sys
@@ -14,14 +15,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from deploy.release.wheel import OURS, renamed, standalone
 from tests.support.tree import ROOT, text_of, tracked
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
-PACKAGES = ("accountant", "operators", "stream")
-PROJECT = tomllib.loads(text_of("pyproject.toml"))
+VERSION = tomllib.loads(text_of("pyproject.toml"))["project"]["version"]
 BUILD = "import sys; from setuptools import build_meta as b; b.build_wheel({0}); b.build_sdist({0})"
+MADE = {"tocsin/__init__.py", "tocsin/__main__.py", "tocsin/py.typed"}
+LIBRARY = ROOT / "docs" / "how-to" / "use-as-a-library.md"
 
 
 @dataclass(frozen=True)
@@ -36,18 +40,26 @@ class Built:
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """A wheel and a source distribution of the tree as it is; the tree is not written to."""
-    source, out = tmp_path_factory.mktemp("source"), tmp_path_factory.mktemp("dist")
+    source = tmp_path_factory.mktemp("source")
     files = tracked(ROOT)
     for name in files:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, source / name)
-    subprocess.run(
+    return Built(files, *_build(source, tmp_path_factory.mktemp("dist")))
+
+
+def _build(source: Path, out: Path) -> tuple[Path, Path]:
+    """Build a wheel and a source distribution of a tree, whatever the time."""
+    done = subprocess.run(
         [sys.executable, "-W", "error", "-c", BUILD.format(repr(str(out)))],
         cwd=source,
+        env={"PATH": "/usr/bin:/bin", "SOURCE_DATE_EPOCH": "1700000000"},
         capture_output=True,
-        check=True,
+        check=False,
+        text=True,
     )
-    return Built(files, next(out.glob("*.whl")), next(out.glob("*.tar.gz")))
+    assert done.returncode == 0, done.stderr
+    return next(out.glob("*.whl")), next(out.glob("*.tar.gz"))
 
 
 @dataclass(frozen=True)
@@ -57,50 +69,186 @@ class Installed:
     python: Path
     folder: Path
 
-    def tocsin(self, *arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    def tocsin(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run the installed command in the empty folder."""
-        return self.run(str(self.python.with_name("tocsin")), *arguments, **environ)
+        return self.run(str(self.python.with_name("tocsin")), *arguments)
 
-    def run(self, *command: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
         """Run any command there, with nothing of this process's paths."""
-        kept = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "COLUMNS": "100", **environ}
+        kept = {"PATH": "/usr/bin:/bin", "HOME": str(self.folder), "COLUMNS": "100"}
         return subprocess.run(
             command, cwd=self.folder, env=kept, capture_output=True, check=False, text=True
         )
 
+    def pip(self, *words: str) -> None:
+        """Have this process's pip do something to the environment, from no index."""
+        pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+        done = self.run(*pip, "--python", str(self.python), *words)
+        assert done.returncode == 0, done.stderr
+
+    def install(self, wheel: Path) -> None:
+        """Install one wheel; dependencies are this process's."""
+        self.pip("install", "--no-index", "--no-deps", "--no-compile", "--no-cache-dir", str(wheel))
+
 
 @pytest.fixture(scope="module")
-def installed(built: Built, tmp_path_factory: pytest.TempPathFactory) -> Installed:
-    """As `pipx install` does it: an environment of its own; dependencies are this one's."""
+def foreign(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of another distribution with packages of our names, and a module in each."""
+    wheel = tmp_path_factory.mktemp("foreign") / "foreign-1.0-py3-none-any.whl"
+    about = "foreign-1.0.dist-info"
+    files = {
+        f"{name}/{each}.py": "FOREIGN = True\n" for name in OURS for each in ("__init__", "cli")
+    }
+    files[f"{about}/METADATA"] = "Metadata-Version: 2.1\nName: foreign\nVersion: 1.0\n"
+    files[f"{about}/WHEEL"] = "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    files[f"{about}/RECORD"] = "".join(f"{name},,\n" for name in [*files, f"{about}/RECORD"])
+    with zipfile.ZipFile(wheel, "w") as archive:
+        for name, text in files.items():
+            archive.writestr(name, text)
+    return wheel
+
+
+@pytest.fixture(scope="module", params=["first", "last"])
+def installed(
+    request: pytest.FixtureRequest,
+    built: Built,
+    foreign: Path,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[Installed]:
+    """An environment that Tocsin, installed first or last, shares with foreign packages.
+
+    They are whole while Tocsin is there, and when it has gone.
+    """
     home = tmp_path_factory.mktemp("venv")
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(home)], check=True)
-    python = home / "bin" / "python"
-    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--python", str(python)]
-    options = ["--quiet", "--no-index", "--no-deps", "--no-compile", "--no-cache-dir"]
-    subprocess.run(
-        [*pip, "install", *options, str(built.wheel)],
-        check=True,
-        capture_output=True,
-        env={"PATH": "/usr/bin:/bin", "HOME": str(home)},
-    )
+    made = Installed(home / "bin" / "python", tmp_path_factory.mktemp("empty"))
+    for wheel in (built.wheel, foreign) if request.param == "first" else (foreign, built.wheel):
+        made.install(wheel)
     (site,) = home.glob("lib/python*/site-packages")
     (site / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n", encoding="utf-8")
-    return Installed(python, tmp_path_factory.mktemp("empty"))
+    yield made
+    whole = "".join(f"import {name}.cli; assert {name}.cli.FOREIGN; " for name in OURS)
+    for script in (f"import tocsin.stream; {whole}", whole):
+        done = made.run(str(made.python), "-c", script)
+        assert done.returncode == 0, done.stderr
+        if "tocsin" in script:
+            made.pip("uninstall", "--yes", "tocsin")
 
 
 @pytest.mark.long
-def test_a_wheel_holds_the_packages_and_nothing_else(built: Built) -> None:
-    """Every file below the packages, schemas too, the command's file, licences."""
+def test_a_wheel_holds_one_package_and_nothing_else(built: Built) -> None:
+    """Every file below the packages, schemas too, two that begin it, licences."""
     with zipfile.ZipFile(built.wheel) as wheel:
         names = {name for name in wheel.namelist() if not name.endswith("/")}
+        told = {name.split("/")[1]: wheel.read(name) for name in names if ".dist-info/" in name}
+        modules = {name: wheel.read(name) for name in names if name.endswith(".py")}
     about = {name for name in names if ".dist-info/" in name}
-    wanted = {name for name in built.files if name.split("/")[0] in PACKAGES} | {"tocsin.py"}
-    assert names - about == wanted
+    ours = {f"tocsin/{name}" for name in built.files if name.split("/")[0] in OURS}
+    assert names - about == ours | MADE
     assert {name.split("/", 1)[1] for name in about} >= {
         "licenses/LICENSE",
         "licenses/NOTICE",
         "entry_points.txt",
     }
+    assert told["top_level.txt"] == b"tocsin\n"
+    short = {name for name, text in modules.items() if set(OURS) & set(_imported(text))}
+    assert short == set()
+
+
+def _imported(module: bytes) -> Iterator[str]:
+    """Yield the first part of every name that a module imports."""
+    for node in ast.walk(ast.parse(module)):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield node.module.split(".")[0]
+        elif isinstance(node, ast.Import):
+            yield from (each.name.split(".")[0] for each in node.names)
+
+
+@pytest.mark.long
+def test_the_same_files_give_the_same_bytes(built: Built, tmp_path: Path) -> None:
+    """In another folder, of other times and modes: from what the source distribution holds."""
+    with tarfile.open(built.sdist) as archive:
+        owners = {(each.uid, each.gid, each.uname, each.gname) for each in archive.getmembers()}
+        archive.extractall(tmp_path / "unpacked")  # noqa: S202  # our own
+    (source,) = (tmp_path / "unpacked").iterdir()
+    for path in source.rglob("*"):
+        if path.is_file() and not path.stat().st_mode & 0o100:
+            path.chmod(0o600)
+    again = tmp_path / "again"
+    again.mkdir()
+    wheel, sdist = _build(source, again)
+    assert owners == {(0, 0, "", "")}
+    assert (wheel.name, sdist.name) == (built.wheel.name, built.sdist.name)
+    assert wheel.read_bytes() == built.wheel.read_bytes()
+    assert sdist.read_bytes() == built.sdist.read_bytes()
+
+
+@pytest.mark.long
+def test_an_index_shows_the_readme_without_the_checkout(built: Built) -> None:
+    """Links to files are words there; no badge, no picture, nothing that is not in the readme."""
+    with zipfile.ZipFile(built.wheel) as wheel:
+        text = wheel.read(f"tocsin-{VERSION}.dist-info/METADATA").decode()
+    shown = text.split("\n\n", 1)[1]
+    assert "Description-Content-Type: text/markdown" in text
+    assert shown.strip() == standalone(text_of("README.md")).strip()
+    assert "](docs/" in text_of("README.md")
+    assert "](docs/" not in shown
+
+
+@pytest.mark.parametrize(
+    ("source", "made"),
+    [
+        ("from stream.model import alarms\n", "from tocsin.stream.model import alarms\n"),
+        ("from  operators import (\n    A)\n", "from  tocsin.operators import (\n    A)\n"),
+        ("x = 'é'; from accountant import x\n", "x = 'é'; from tocsin.accountant import x\n"),
+        ("import json, stream.cli as c\n", "import json, tocsin.stream.cli as c\n"),
+        ("from \\\n    stream import a\n", "from tocsin.\\\n    stream import a\n"),
+        ("def f():\n    from stream import a; import operators as b\n",
+         "def f():\n    from tocsin.stream import a; import tocsin.operators as b\n"),
+    ],
+)  # fmt: skip
+def test_imports_are_renamed(source: str, made: str) -> None:
+    """Wherever they stand; the lines stay where they are."""
+    assert renamed(source.encode(), "a.py").decode() == made
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from . import stream\n",
+        "import streams, operator\n",
+        '"""See ``stream.model``."""\n',
+        "say = 'pass operators.NoiseSource(), whose key is fresh'\n",
+        "stream = open('x')\nstream.flush()\n",
+        "import_module(f'{__package__}.{name}')\nimport_module('json')\n",
+        "files('tzdata')\n",
+    ],
+)
+def test_what_is_no_import_of_ours_stays(source: str) -> None:
+    """Relative imports, other names, words, and names that come from the module itself."""
+    assert renamed(source.encode(), "a.py").decode() == source
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "import stream.cli\n",
+        "import operators\n",
+        "from\\\n    stream import cli\n",
+        "room = 'stream.planning'\n",
+        "room = f'stream.cli.{name}'\n",
+        "import_module(name)\n",
+        "importlib.import_module(f'{name}.x')\n",
+        "__import__('stream')\n",
+        "files('stream')\n",
+        "eval('1')\n",
+        "exec(text)\n",
+    ],
+)
+def test_an_import_that_is_not_seen_ends_the_build(source: str) -> None:
+    """It would fail, or take another's package, only where the wheel is installed."""
+    with pytest.raises(ValueError, match=r"^a\.py:\d+: names a package of Tocsin's where"):
+        renamed(source.encode(), "a.py")
 
 
 @pytest.mark.long
@@ -117,8 +265,9 @@ def test_a_source_distribution_holds_the_tree(built: Built) -> None:
 @pytest.mark.long
 def test_an_installed_wheel_works_in_an_empty_folder(installed: Installed) -> None:
     """The README's first commands, with the office's files beside them and no checkout."""
-    version = PROJECT["project"]["version"]
-    assert installed.tocsin("--version").stdout == f"tocsin, version {version}\n"
+    assert installed.tocsin("--version").stdout == f"tocsin, version {VERSION}\n"
+    module = installed.run(str(installed.python), "-m", "tocsin", "--help")
+    assert module.stdout.startswith("Usage: tocsin")
     for path in (ROOT / "examples" / "office").iterdir():
         if path.is_file():
             shutil.copy(path, installed.folder)
@@ -130,47 +279,35 @@ def test_an_installed_wheel_works_in_an_empty_folder(installed: Installed) -> No
     assert ran.returncode == 0, ran.stderr
     assert '"alarm_id"' in ran.stdout
     assert (installed.folder / ".tocsin" / "office.db").exists()
-    where = installed.run(str(installed.python), "-c", "import stream; print(stream.__file__)")
-    assert where.stdout.startswith(str(installed.python.parents[1]))
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", PACKAGES)
-@pytest.mark.parametrize("shape", ["{}/__init__.py", "{}.py"])
-def test_another_package_of_our_name_is_said_in_a_sentence(
-    installed: Installed, tmp_path: Path, name: str, shape: str
-) -> None:
-    """Another distribution stands in front: exit code 2, its place, what to do; no traceback."""
-    other = tmp_path / shape.format(name)
-    other.parent.mkdir(exist_ok=True)
-    other.write_text("raise RuntimeError('imported')\n", encoding="utf-8")
-    done = installed.tocsin("--version", PYTHONPATH=str(tmp_path))
-    assert done.returncode == 2
-    place = other.parent if other.name == "__init__.py" else other
-    sentence, hint = done.stderr.splitlines()
-    assert sentence == f"error: another `{name}` stands before Tocsin's own: {place}"
-    assert hint.startswith("  hint: ")
-    assert done.stdout == ""
-
-
-@pytest.mark.long
-def test_a_folder_of_our_name_does_no_harm(installed: Installed, tmp_path: Path) -> None:
-    """A folder without Python in it, as anybody may have one, never goes before a package."""
-    (tmp_path / "stream").mkdir()
-    done = installed.tocsin("--version", PYTHONPATH=str(tmp_path))
-    assert done.returncode == 0, done.stderr
-
-
-def test_what_stands_before_ours_is_seen_from_the_checkout_too(tmp_path: Path) -> None:
-    """`python -m tocsin` in a folder with another `operators`: as for the installed command."""
-    (tmp_path / "operators.py").write_text("", encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "tocsin", "--version"],
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"},
-        capture_output=True,
-        check=False,
-        text=True,
+def test_the_librarys_page_is_true_of_a_wheel(installed: Installed) -> None:
+    """Every example, as it is printed; the modules are the wheel's."""
+    done = installed.run(str(installed.python), "-m", "doctest", str(LIBRARY))
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout[-4000:]
+    where = installed.run(
+        str(installed.python), "-c", "import tocsin.operators as o; print(o.__name__, o.__file__)"
     )
-    assert done.returncode == 2
-    assert "another `operators` stands before Tocsin's own" in done.stderr
+    assert where.stdout.startswith(f"tocsin.operators {installed.python.parents[1]}")
+
+
+def test_a_checkout_has_the_wheels_names() -> None:
+    """The very modules, so that an error raised by one is caught by the other's name."""
+    script = (
+        "from tocsin.operators.svt import ask\n"
+        "import tocsin.accountant.errors as ours, accountant.errors, operators.svt\n"
+        "assert ours is accountant.errors and ask is operators.svt.ask\n"
+        "for name in ('tocsin.deploy', 'tocsin.operators.nothing'):\n"
+        "    try:\n"
+        "        __import__(name)\n"
+        "    except ModuleNotFoundError as error:\n"
+        "        assert error.name == name, error\n"
+        "    else:\n"
+        "        raise AssertionError(name)\n"
+    )
+    environ = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"}
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=environ, capture_output=True, check=False, text=True
+    )
+    assert done.returncode == 0, done.stderr

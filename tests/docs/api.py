@@ -19,13 +19,13 @@ if TYPE_CHECKING:
 __all__ = ["PACKAGES", "page"]
 
 PACKAGES: Final = (
-    "operators",
-    "operators.deciders",
-    "operators.panes",
-    "operators.svt",
-    "accountant",
-    "accountant.errors",
-    "accountant.loss.tradeoff",
+    "tocsin.operators",
+    "tocsin.operators.deciders",
+    "tocsin.operators.panes",
+    "tocsin.operators.svt",
+    "tocsin.accountant",
+    "tocsin.accountant.errors",
+    "tocsin.accountant.loss.tradeoff",
 )
 _HEAD: Final = """\
 # `{name}`

@@ -52,8 +52,8 @@ class Writer:
     """Writes views as HTML."""
 
     def __init__(self) -> None:
-        self._view = template_of("stream.kafka.board", "view.html")
-        self._page = template_of("stream.kafka.board", "board.html")
+        self._view = template_of(__package__, "view.html")
+        self._page = template_of(__package__, "board.html")
 
     def view(self, view: View) -> str:
         """Return the part of the page that changes."""

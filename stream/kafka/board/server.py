@@ -125,7 +125,7 @@ class _Site:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        folder = files("stream.kafka.board") / "static"
+        folder = files(__package__) / "static"
         self._files = {name: (folder / name).read_bytes() for name in _FILES}
 
     async def page(self, _request: web.Request) -> web.Response:

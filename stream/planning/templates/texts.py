@@ -189,7 +189,7 @@ def _unread(text: str) -> str:
 
 
 def _texts() -> Environment:
-    made = environment("stream.planning", escape=False)
+    made = environment(__package__.rpartition(".")[0], escape=False)
     filters: dict[str, Any] = {"key": _key, "word": _word, "text": _text, "unread": _unread}
     made.filters.update(filters)
     return made
