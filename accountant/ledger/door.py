@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 VERSION: Final = 1
-"""Of the entries: a ledger of another version is not opened."""
+"""Of the entries: a ledger of another version is not opened. Whoever raises it reads older ones."""
 
 _IMAGE_EVERY: Final = 4_000
 """At every so many entries the state is written down anew: a start folds no more than these."""
@@ -243,6 +243,10 @@ def _begin(tx: Transaction) -> State:
             state = images.load(bytes(entry.state), Head(row.seq, row.hash))
             if state is not None:
                 return state
+            raise LedgerError(
+                f"the snapshot in entry {row.seq} of the ledger is of a version not known here",
+                hint="use the version of Tocsin that wrote it; nothing was written",
+            )
         raise LedgerCorruptError(
             "the beginning of the ledger is missing",
             hint="restore the newest sound copy of it",

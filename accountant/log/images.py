@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["IMAGE", "VERSION", "dump", "load"]
 
 VERSION: Final = 1
+"""Of images; an entry may be one (``Snapshot``), so whoever raises it reads older ones."""
 IMAGE: Final = "image"
 """The name under which the newest is kept."""
 
