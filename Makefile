@@ -79,6 +79,20 @@ sbom: $(DEV)  ## the bill of what a user installs, in .cache/sbom.json (CycloneD
 	PYTHONWARNINGS=ignore $(BIN)/cyclonedx-py requirements --pyproject pyproject.toml --mc-type application \
 		--spec-version 1.6 --output-reproducible --output-file .cache/sbom.json requirements/image.lock
 
+.PHONY: version
+version: $(DEV)  ## write the version of pyproject.toml wherever else it is said
+	$(BIN)/python -m deploy.release.version
+	if [ -x $(HELM) ]; then $(BIN)/python -m deploy.helm.chart $(HELM) --write; fi
+
+.PHONY: release
+release: $(DEV) sbom  ## the files of a release of this commit, in dist (docs/how-to/release.md; WITHOUT=image)
+	$(BIN)/python -m deploy.release dist --bill .cache/sbom.json $(if $(filter image,$(WITHOUT)),--without-image) \
+		$$(if [ -x $(HELM) ]; then echo --helm $(HELM); fi)
+
+.PHONY: release-check
+release-check: system $(DEV)  ## the wheel in empty environments of each Python (PYTHONS=a:b), the same bytes twice; the image is image-check's
+	TOCSIN_PYTHONS=$(PYTHONS) $(PYTEST) -s --timeout=7200 tests/deploy/test_packaging.py tests/deploy/wheel_in_pythons.py
+
 .PHONY: audit
 audit: $(DEV)  ## every dependency's keepers, last release and advisories, as the index says; writes docs/dev/audit.md
 	$(BIN)/python -m deploy.audit.dependencies --write

@@ -29,7 +29,7 @@ from setuptools.command.sdist import sdist
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Described", "Source", "Wheel", "gather", "renamed", "standalone"]
+__all__ = ["OURS", "Described", "Source", "Wheel", "gather", "pack", "renamed", "standalone"]
 
 HOME: Final = "tocsin"
 OURS: Final = ("accountant", "operators", "stream")
@@ -155,25 +155,26 @@ class Source(sdist):  # type: ignore[misc]  # setuptools is not followed by mypy
         """Pack a folder: in order, of nobody, of one time (``SOURCE_DATE_EPOCH``)."""
         if format != "gztar" or base_dir is None:
             return str(super().make_archive(base_name, format, root_dir, base_dir, owner, group))
+        packed = Path(f"{base_name}.tar.gz")
         when = int(os.environ.get("SOURCE_DATE_EPOCH", time.time()))
-        packed = f"{base_name}.tar.gz"
-        with (
-            open(packed, "wb") as raw,  # noqa: PTH123  # beside the next ones
-            gzip.GzipFile("", "wb", fileobj=raw, mtime=when) as file,
-            tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive,
-        ):
-            for path in sorted(Path(base_dir).rglob("*")):
-                if path.is_file():
-                    _put(archive, path, when)
-        return packed
+        pack(packed, {str(path): path for path in Path(base_dir).rglob("*")}, when)
+        return str(packed)
 
 
-def _put(archive: tarfile.TarFile, path: Path, when: int) -> None:
-    about = tarfile.TarInfo(str(path))
-    about.size, about.mtime = path.stat().st_size, when
-    about.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
-    with path.open("rb") as file:
-        archive.addfile(about, file)
+def pack(packed: Path, files: dict[str, Path], when: int) -> None:
+    """Write an archive of files: in order, of nobody, all of one time."""
+    with (
+        packed.open("wb") as raw,
+        gzip.GzipFile("", "wb", fileobj=raw, mtime=when) as file,
+        tarfile.open(fileobj=file, mode="w", format=tarfile.PAX_FORMAT) as archive,
+    ):
+        for name, path in sorted(files.items()):
+            if path.is_file():
+                about = tarfile.TarInfo(name)
+                about.size, about.mtime = path.stat().st_size, when
+                about.mode = 0o755 if path.stat().st_mode & 0o100 else 0o644
+                with path.open("rb") as content:
+                    archive.addfile(about, content)
 
 
 def _is_ours(module: str | None) -> bool:

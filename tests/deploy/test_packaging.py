@@ -16,50 +16,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deploy.release.wheel import OURS, renamed, standalone
-from tests.support.tree import ROOT, text_of, tracked
+from tests.support.tree import ROOT, text_of
+from tests.support.wheels import Built, build, build_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
 VERSION = tomllib.loads(text_of("pyproject.toml"))["project"]["version"]
-BUILD = "import sys; from setuptools import build_meta as b; b.build_wheel({0}); b.build_sdist({0})"
 MADE = {"tocsin/__init__.py", "tocsin/__main__.py", "tocsin/py.typed"}
 LIBRARY = ROOT / "docs" / "how-to" / "use-as-a-library.md"
-
-
-@dataclass(frozen=True)
-class Built:
-    """What building a copy of the tree gave."""
-
-    files: set[str]
-    wheel: Path
-    sdist: Path
 
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Built:
     """A wheel and a source distribution of the tree as it is; the tree is not written to."""
-    source = tmp_path_factory.mktemp("source")
-    files = tracked(ROOT)
-    for name in files:
-        (source / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, source / name)
-    return Built(files, *_build(source, tmp_path_factory.mktemp("dist")))
-
-
-def _build(source: Path, out: Path) -> tuple[Path, Path]:
-    """Build a wheel and a source distribution of a tree, whatever the time."""
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", BUILD.format(repr(str(out)))],
-        cwd=source,
-        env={"PATH": "/usr/bin:/bin", "SOURCE_DATE_EPOCH": "1700000000"},
-        capture_output=True,
-        check=False,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return next(out.glob("*.whl")), next(out.glob("*.tar.gz"))
+    return build_tree(tmp_path_factory.mktemp("built"))
 
 
 @dataclass(frozen=True)
@@ -175,8 +147,7 @@ def test_the_same_files_give_the_same_bytes(built: Built, tmp_path: Path) -> Non
         if path.is_file() and not path.stat().st_mode & 0o100:
             path.chmod(0o600)
     again = tmp_path / "again"
-    again.mkdir()
-    wheel, sdist = _build(source, again)
+    wheel, sdist = build(source, again)
     assert owners == {(0, 0, "", "")}
     assert (wheel.name, sdist.name) == (built.wheel.name, built.sdist.name)
     assert wheel.read_bytes() == built.wheel.read_bytes()

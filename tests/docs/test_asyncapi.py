@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-import tomllib
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -29,7 +28,7 @@ from tests.support.notices import messages, on_mqtt
 from tests.support.paned import alarm, configured, opened, replayed, rows
 from tests.support.published import alarm_of, count_of, decision_of
 from tests.support.targets import Inbox
-from tests.support.tree import ROOT, text_of
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from stream.build import Runtime
@@ -97,12 +96,6 @@ def test_ways_to_log_in_are_those_of_the_configuration() -> None:
     assert {one.lower() for one in schemes} == named | {"x509"}
     listed = {one["$ref"].rpartition("/")[2] for one in FILE["servers"]["kafka"]["security"]}
     assert listed == set(FILE["components"]["securitySchemes"])
-
-
-def test_the_version_is_the_packages() -> None:
-    """So that who keeps the file knows of which version it is."""
-    project = tomllib.loads(text_of("pyproject.toml"))
-    assert FILE["info"]["version"] == project["project"]["version"]
 
 
 class Brokers:

@@ -43,8 +43,14 @@ def test_nothing_but_the_command_is_typed() -> None:
 @pytest.mark.integration
 def test_ten_minutes(broker: Broker, tmp_path: Path) -> None:
     """The replay shows one alarm, and so does Kafka; every command ends with 0."""
+    ten_minutes(broker, tmp_path)
+
+
+def ten_minutes(broker: Broker, tmp_path: Path, installed: Path | None = None) -> None:
+    """Type the README's commands, and see what they must show."""
     files, kafka = BLOCKS
-    shown = played(tmp_path, f"{files}echo replayed\n{kafka}", broker, watched=ALARM)
+    commands = f"{files}echo replayed\n{kafka}"
+    shown = played(tmp_path, commands, broker, watched=ALARM, installed=installed)
     replayed, _, live = shown.partition("replayed\n")
     assert re.search(r"crowd +│ +lobby +│ +[1-9] +│ .*2025-03-03 14:00", replayed)
     assert "15 windows, 15 decided now" in replayed
@@ -52,7 +58,12 @@ def test_ten_minutes(broker: Broker, tmp_path: Path) -> None:
 
 
 def played(
-    tmp_path: Path, commands: str, broker: Broker | None = None, *, watched: str = ""
+    tmp_path: Path,
+    commands: str,
+    broker: Broker | None = None,
+    *,
+    watched: str = "",
+    installed: Path | None = None,
 ) -> str:
     """Run commands in one shell, in an empty folder, and return what they print.
 
@@ -61,6 +72,7 @@ def played(
         commands: as printed; all end with 0.
         broker: that stands for the one on port 9092.
         watched: what ``tocsin watch`` shows; then it is told to end by Ctrl-C.
+        installed: the folder of the command, where it is not the checkout's.
     """
     folder, errors = tmp_path / "empty", tmp_path / "errors"
     folder.mkdir()
@@ -76,8 +88,8 @@ def played(
             stderr=stderr,
             env={
                 **os.environ,
-                "PATH": f"{_command(tmp_path)}:{os.environ['PATH']}",
-                "PYTHONPATH": str(ROOT),
+                "PATH": f"{installed or _command(tmp_path)}:{os.environ['PATH']}",
+                "PYTHONPATH": "" if installed else str(ROOT),
             },
             start_new_session=True,
         )

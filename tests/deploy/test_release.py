@@ -1,0 +1,133 @@
+"""What a release is made of: one version, archives that are the same twice, an image's labels."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deploy.release.__main__ import packed_chart, sums
+from deploy.release.image import About
+from deploy.release.version import PLACES, said, version, write
+from deploy.release.wheel import pack
+from tests.support.tree import ROOT, text_of
+from tests.support.waiting import PATIENCE_S
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_the_version_is_the_same_everywhere() -> None:
+    """Chart (rendered too), image, compose and AsyncAPI say what pyproject.toml says."""
+    assert said() == [version()] * len(PLACES)
+    for name in ("small", "own", "full"):
+        rendered = text_of(f"deploy/helm/rendered/{name}.yaml")
+        told = re.findall(r"(?:app.kubernetes.io/version: |chart: tocsin-)(\S+)", rendered)
+        assert {each.strip('"') for each in told} == {version()}
+
+
+def test_a_new_version_is_written_into_every_place(tmp_path: Path) -> None:
+    """Nothing else of the files changes."""
+    for name in {"pyproject.toml", *(name for name, _ in PLACES)}:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    project = tmp_path / "pyproject.toml"
+    project.write_text(project.read_text().replace(f'"{version()}"', '"7.8.9"', 1))
+    assert said(tmp_path) != ["7.8.9"] * len(PLACES)
+    write(tmp_path)
+    assert said(tmp_path) == ["7.8.9"] * len(PLACES)
+    for name, _ in PLACES:
+        again = (tmp_path / name).read_text("utf-8").replace("7.8.9", version())
+        assert again == text_of(name)
+
+
+def test_an_archive_is_the_same_whoever_packs_it(tmp_path: Path) -> None:
+    """Times, modes, order and owners of the files do not show; programs stay programs."""
+    made = []
+    for number, names in enumerate((["b", "a/c"], ["a/c", "b"])):
+        folder = tmp_path / str(number)
+        (folder / "a").mkdir(parents=True)
+        for name in names:
+            (folder / name).write_text(name)
+            (folder / name).chmod(0o640 + 0o100 * (name == "b") + number)
+        out = tmp_path / f"{number}.tar.gz"
+        pack(out, {name: folder / name for name in [*names, "a"]}, 1_700_000_000)
+        made.append(out.read_bytes())
+    assert made[0] == made[1]
+    with tarfile.open(tmp_path / "0.tar.gz") as archive:
+        told = [(each.name, each.mode, each.mtime, each.uid) for each in archive.getmembers()]
+    assert told == [("a/c", 0o644, 1_700_000_000, 0), ("b", 0o755, 1_700_000_000, 0)]
+
+
+def test_the_chart_is_packed_as_helm_does_it(tmp_path: Path) -> None:
+    """One folder, named after the chart, with all that is in it."""
+    chart = ROOT / "deploy" / "helm" / "tocsin"
+    packed = packed_chart(ROOT, tmp_path, 1_700_000_000)
+    assert packed.name == f"tocsin-{version()}-chart.tgz"
+    with tarfile.open(packed) as archive:
+        names = {each.name for each in archive.getmembers()}
+    wanted = {path for path in chart.rglob("*") if path.is_file()}
+    assert names == {f"tocsin/{path.relative_to(chart)}" for path in wanted}
+
+
+def test_checksums_are_those_of_the_files(tmp_path: Path) -> None:
+    """As `sha256sum --check` reads them; they are no checksums of themselves."""
+    for name in ("b", "a", "SHA256SUMS"):
+        (tmp_path / name).write_text(name)
+    told = [f"{hashlib.sha256(name.encode()).hexdigest()}  {name}\n" for name in ("a", "b")]
+    assert sums(tmp_path) == "".join(told)
+
+
+def test_an_image_says_what_it_is_of(tmp_path: Path) -> None:
+    """Version, commit and time of the commit, which is the time of its files as well."""
+    words = About("1.2.3", "f" * 40, 1_700_000_000).words(tmp_path, "tocsin:1.2.3")
+    assert "--label=org.opencontainers.image.version=1.2.3" in words
+    assert f"--label=org.opencontainers.image.revision={'f' * 40}" in words
+    assert "--label=org.opencontainers.image.created=2023-11-14T22:13:20Z" in words
+    assert "--timestamp=1700000000" in words
+    dockerfile = text_of("deploy/Dockerfile")
+    for label in ("title", "description", "version", "licenses"):
+        assert f"org.opencontainers.image.{label}=" in dockerfile
+
+
+@pytest.mark.long
+def test_a_release_is_that_of_a_commit(tmp_path: Path) -> None:
+    """A tree with changes, or of two versions, is refused before anything is built."""
+    tree, out = tmp_path / "tree", tmp_path / "dist"
+    shutil.copytree(ROOT / "deploy" / "release", tree / "deploy" / "release")
+    for name in {"pyproject.toml", ".gitignore", *(name for name, _ in PLACES)}:
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tree / name)
+    git = ["git", "-c", "user.name=a", "-c", "user.email=a@b.example", "-C", str(tree)]
+
+    def commit() -> None:
+        for words in (["add", "."], ["commit", "--quiet", "--message=a"]):
+            subprocess.run([*git, *words], check=True)
+
+    def refused() -> str:
+        done = subprocess.run(
+            [sys.executable, "-m", "deploy.release", str(out), "--bill", "x", "--without-image"],
+            cwd=tree,
+            env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tree)},
+            capture_output=True,
+            check=False,
+            text=True,
+            timeout=PATIENCE_S,
+        )
+        assert done.returncode == 2, done.stderr
+        assert not out.exists()
+        return done.stderr
+
+    subprocess.run([*git, "init", "--quiet"], check=True)
+    commit()
+    project = tree / "pyproject.toml"
+    project.write_text(project.read_text().replace(f'"{version()}"', '"7.8.9"', 1))
+    assert "the checkout has changes" in refused()
+    commit()
+    assert "places differ about the version" in refused()

@@ -1,0 +1,80 @@
+"""The wheel in empty environments of several Pythons: ``make release-check``.
+
+No part of ``make test``: every environment fetches all that the wheel requires, in the newest
+versions that it allows, as a user's does. ``TOCSIN_PYTHONS`` names interpreters, with colons between
+them; otherwise those on the path are taken. Each runs the README's ten minutes, on files and on a
+real broker, and the page about the library.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from tests.docs.test_ten_minutes import ten_minutes
+from tests.support.tree import ROOT
+from tests.support.waiting import PATIENCE_S
+from tests.support.wheels import build_tree
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from tests.support.kafka import Broker
+
+VERSIONS: Final = ("3.11", "3.12", "3.13")
+NAMED: Final = os.environ.get("TOCSIN_PYTHONS", "")
+PYTHONS: Final = (
+    NAMED.split(":")
+    if NAMED
+    else [f"python{each}" for each in VERSIONS if shutil.which(f"python{each}")]
+)
+LIBRARY: Final = ROOT / "docs" / "how-to" / "use-as-a-library.md"
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel of the tree as it is."""
+    return build_tree(tmp_path_factory.mktemp("built")).wheel
+
+
+def test_every_supported_python_is_tried() -> None:
+    """A release that was not tried on one of them says so."""
+    script = "import sys; print('.'.join(map(str, sys.version_info[:2])))"
+    found = [_said(each, "-c", script).strip() for each in PYTHONS]
+    assert found == list(VERSIONS)
+
+
+@pytest.mark.integration
+@pytest.mark.parametrize("python", PYTHONS)
+def test_the_wheel_runs_the_ten_minutes(
+    python: str, wheel: Path, broker: Broker, tmp_path: Path
+) -> None:
+    """In an environment that has nothing else; every example of the library's page, too."""
+    home = tmp_path / "venv"
+    _said(python, "-m", "venv", str(home))
+    own = str(home / "bin" / "python")
+    _said(own, "-m", "pip", "install", "--quiet", "--retries=10", str(wheel))
+    print(_said(own, "-c", "import sys; print(sys.version)"), _said(own, "-m", "pip", "freeze"))
+    ten_minutes(broker, tmp_path, home / "bin")
+    _said(own, "-m", "doctest", str(LIBRARY), folder=tmp_path)
+
+
+def _said(*command: str, folder: Path | None = None) -> str:
+    """Run a command that ends with 0, and return what it printed."""
+    environ = {key: text for key, text in os.environ.items() if key != "PYTHONPATH"}
+    done = subprocess.run(
+        command,
+        cwd=folder or sys.prefix,
+        env=environ,
+        capture_output=True,
+        check=False,
+        text=True,
+        timeout=PATIENCE_S * 10,
+    )
+    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+    return done.stdout
