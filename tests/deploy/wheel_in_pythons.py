@@ -1,9 +1,9 @@
 """The wheel in empty environments of several Pythons: ``make release-check``.
 
 No part of ``make test``: every environment fetches all that the wheel requires, in the newest
-versions that it allows, as a user's does. ``TOCSIN_PYTHONS`` names interpreters, with colons between
-them; otherwise those on the path are taken. Each runs the README's ten minutes, on files and on a
-real broker, and the page about the library.
+versions that it allows, as a user's does. ``TOCSIN_PYTHONS`` names interpreters, with colons
+between them; otherwise those on the path are taken. Each runs the README's ten minutes, on files
+and on a real broker, and the page about the library.
 """
 
 from __future__ import annotations
@@ -28,11 +28,8 @@ if TYPE_CHECKING:
 
 VERSIONS: Final = ("3.11", "3.12", "3.13")
 NAMED: Final = os.environ.get("TOCSIN_PYTHONS", "")
-PYTHONS: Final = (
-    NAMED.split(":")
-    if NAMED
-    else [f"python{each}" for each in VERSIONS if shutil.which(f"python{each}")]
-)
+FOUND: Final = [f"python{each}" for each in VERSIONS if shutil.which(f"python{each}")]
+PYTHONS: Final = NAMED.split(":") if NAMED else FOUND
 LIBRARY: Final = ROOT / "docs" / "how-to" / "use-as-a-library.md"
 
 
