@@ -28,16 +28,20 @@ __all__ = ["build", "main", "packed_chart", "sums"]
 _REFUSED: Final = 2
 _BUILD: Final = (
     "import sys; from setuptools import build_meta as b;"
-    " b.build_wheel(sys.argv[1]); b.build_sdist(sys.argv[1])"
+    " out = sys.argv[1]; b.build_sdist(out); b.build_wheel(out)"
 )
 
 
 def build(source: Path, out: Path, epoch: int) -> list[Path]:
-    """Build a wheel and a source distribution of a tree, and return them."""
+    """Build a wheel and a source distribution of a tree, and return them in this order.
+
+    Raises:
+        SystemExit: a build fails, or warns.
+    """
     out.mkdir(parents=True)
     environ = {**os.environ, "SOURCE_DATE_EPOCH": str(epoch)}
     environ.pop("PYTHONPATH", None)
-    _run([sys.executable, "-c", _BUILD, str(out)], folder=source, environ=environ)
+    _run([sys.executable, "-W", "error", "-c", _BUILD, str(out)], folder=source, environ=environ)
     return sorted(out.iterdir())
 
 

@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from deploy.release.__main__ import build
 from deploy.release.wheel import OURS, renamed, standalone
 from tests.support.tree import ROOT, text_of
-from tests.support.wheels import Built, build, build_tree
+from tests.support.wheels import EPOCH, Built, build_tree
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -147,7 +148,7 @@ def test_the_same_files_give_the_same_bytes(built: Built, tmp_path: Path) -> Non
         if path.is_file() and not path.stat().st_mode & 0o100:
             path.chmod(0o600)
     again = tmp_path / "again"
-    wheel, sdist = build(source, again)
+    wheel, sdist = build(source, again, EPOCH)
     assert owners == {(0, 0, "", "")}
     assert (wheel.name, sdist.name) == (built.wheel.name, built.sdist.name)
     assert wheel.read_bytes() == built.wheel.read_bytes()

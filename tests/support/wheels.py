@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from deploy.release.__main__ import build
 from tests.support.tree import ROOT, tracked
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-__all__ = ["Built", "build", "build_tree"]
+__all__ = ["EPOCH", "Built", "build_tree"]
 
-_BUILD: Final = (
-    "import sys; from setuptools import build_meta as b;"
-    " b.build_wheel(sys.argv[1]); b.build_sdist(sys.argv[1])"
-)
+EPOCH: Final = 1_700_000_000
 
 
 @dataclass(frozen=True)
@@ -37,19 +33,5 @@ def build_tree(folder: Path) -> Built:
     for name in files:
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, source / name)
-    return Built(files, *build(source, folder / "dist"))
-
-
-def build(source: Path, out: Path) -> tuple[Path, Path]:
-    """Build a wheel and a source distribution of a tree, whatever the time; warnings are errors."""
-    out.mkdir()
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", _BUILD, str(out)],
-        cwd=source,
-        env={"PATH": "/usr/bin:/bin", "SOURCE_DATE_EPOCH": "1700000000"},
-        capture_output=True,
-        check=False,
-        text=True,
-    )
-    assert done.returncode == 0, done.stderr
-    return next(out.glob("*.whl")), next(out.glob("*.tar.gz"))
+    wheel, sdist = build(source, folder / "dist", EPOCH)
+    return Built(files, wheel, sdist)
