@@ -20,6 +20,8 @@ from urllib.request import urlopen
 import pytest
 
 from deploy.kafka.runtime import HOST, free_port
+from deploy.release.image import About
+from deploy.release.version import version
 from tests.support.engine import Engine, stand_in
 from tests.support.scenario import Scenario
 from tests.support.tree import ROOT
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from tests.support.kafka import Broker
 
 IMAGE = "localhost/tocsin:checked"
+ABOUT = About(version(), "0" * 40, 1_700_000_000)
 MOST_BYTES = 350_000_000
 OFFICE = ROOT / "examples" / "office"
 COMPILED = r"^# code object from '(/.*\.py)'"
@@ -44,7 +47,7 @@ def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     assert python != Path("/usr"), "Debian's own is no stand-in: make image-check PYTHON312=FOLDER"
     with Engine(tmp_path_factory.mktemp("engine")) as made:
         stand_in(made, python)
-        made.build(IMAGE, ROOT / "deploy" / "Dockerfile")
+        made.build(IMAGE, ABOUT)
         yield made
 
 
@@ -53,6 +56,16 @@ def test_the_image_is_small(engine: Engine) -> None:
     size = int(engine.said("podman", "image", "inspect", "--format={{.Size}}", IMAGE))
     print(f"{size / 1e6:.0f} MB")
     assert size < MOST_BYTES
+
+
+def test_it_says_what_it_is_of(engine: Engine) -> None:
+    """Version, commit and time are labels; the package in it is of that version."""
+    labels = json.loads(
+        engine.said("podman", "image", "inspect", "--format={{json .Labels}}", IMAGE)
+    )
+    assert ABOUT.labels.items() <= labels.items()
+    assert labels["org.opencontainers.image.licenses"] == "Apache-2.0"
+    assert _once(engine, "tocsin", "--version") == f"tocsin, version {version()}"
 
 
 def test_nothing_is_in_it_that_installs_or_is_root(engine: Engine) -> None:

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
 
+    from deploy.release.image import About
+
 __all__ = ["Engine", "stand_in"]
 
 MIRROR = "http://deb.debian.org/debian"
@@ -99,17 +101,18 @@ class Engine:
         assert done.returncode == 0, f"{words}: {done.stdout[-2000:]} {done.stderr[-4000:]}"
         return done.stdout.strip()
 
-    def build(self, name: str, dockerfile: Path) -> None:
-        """Build an image from a Dockerfile as it stands, but for the base that stands in."""
+    def build(self, name: str, about: About) -> None:
+        """Build the image as a release does, but for the base that stands in."""
         asked = self.folder / "pip.conf"
         asked.write_text("[global]\ncert = /etc/authorities.crt\n", "ascii")
+        build, *words = about.words(ROOT, name)
         self.said(
-            *("buildah", "build", "--isolation=chroot", "--network=host", "--format=docker"),
+            *("buildah", build, "--isolation=chroot", "--network=host"),
             *("--pull-never", f"--from={BASE}"),
             # A machine behind a proxy has authorities of its own, which the image shall not have.
             f"--volume={AUTHORITIES}:/etc/authorities.crt:ro",
             f"--volume={asked}:/etc/pip.conf:ro",
-            *(f"--tag={name}", f"--file={dockerfile}", str(ROOT)),
+            *words,
         )
 
     def run(self, image: str, *words: str, options: tuple[str, ...] = ()) -> str:
