@@ -220,7 +220,7 @@ def main() -> int:
 def _required() -> frozenset[str]:
     told = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
     project, build = told["project"], told["build-system"]["requires"]
-    lines = [*project["dependencies"], *project["optional-dependencies"]["deliver"], *build]
+    lines = [*project["dependencies"], *project["optional-dependencies"]["mqtt"], *build]
     return frozenset(re.split(r"[^A-Za-z0-9._-]", line)[0].lower() for line in lines)
 
 
