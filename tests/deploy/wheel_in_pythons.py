@@ -58,6 +58,7 @@ def test_the_wheel_runs_the_ten_minutes(
     _said(own, "-m", "pip", "install", "--quiet", "--retries=10", str(wheel))
     print(_said(own, "-c", "import sys; print(sys.version)"), _said(own, "-m", "pip", "freeze"))
     ten_minutes(broker, tmp_path, home / "bin")
+    _said(own, "-m", "pip", "install", "--quiet", "--retries=10", f"{wheel}[rdp]")
     _said(own, "-m", "doctest", str(LIBRARY), folder=tmp_path)
 
 
