@@ -49,7 +49,7 @@ def test_every_supported_python_is_tried() -> None:
 @pytest.mark.integration
 @pytest.mark.parametrize("python", PYTHONS)
 def test_the_wheel_runs_the_ten_minutes(
-    python: str, wheel: Path, broker: Broker, tmp_path: Path
+    python: str, wheel: Path, own_broker: Broker, tmp_path: Path
 ) -> None:
     """In an environment that has nothing else; every example of the library's page, too."""
     home = tmp_path / "venv"
@@ -57,7 +57,7 @@ def test_the_wheel_runs_the_ten_minutes(
     own = str(home / "bin" / "python")
     _said(own, "-m", "pip", "install", "--quiet", "--retries=10", str(wheel))
     print(_said(own, "-c", "import sys; print(sys.version)"), _said(own, "-m", "pip", "freeze"))
-    ten_minutes(broker, tmp_path, home / "bin")
+    ten_minutes(own_broker, tmp_path, home / "bin")
     _said(own, "-m", "pip", "install", "--quiet", "--retries=10", f"{wheel}[rdp]")
     _said(own, "-m", "doctest", str(LIBRARY), folder=tmp_path)
 
