@@ -188,6 +188,12 @@ class _Mechanisms(Closed):
         return {name: {}} if isinstance(value, Scalar) else value
 
 
+class _Own(Closed):
+    """What stands under the name of a mechanism."""
+
+    said_by = MechanismModel
+
+
 def _own(name: str) -> Any:
     """Return the model of what stands under the name of a mechanism."""
     needs = OFFERED[name].needs if name in OFFERED else ()
@@ -197,7 +203,7 @@ def _own(name: str) -> Any:
         if key in needs:
             field.default = PydanticUndefined
         fields[key] = (field.annotation, field)
-    return create_model(name, __base__=Closed, **fields)
+    return create_model(name, __base__=_Own, **fields)
 
 
 def _told(name: str) -> Any:

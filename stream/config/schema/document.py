@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pydantic.json_schema import GenerateJsonSchema
 
 from stream.config.cases.keys import CasesModel
+from stream.config.closed import told
 from stream.config.keys import FileModel
 from stream.config.scalars import MILLISECONDS
 from stream.config.schema import shapes
@@ -60,6 +61,8 @@ class _Schema(GenerateJsonSchema):
         """Take a single value, or a word, for a mapping, where the reader does."""
         found, model = super().model_schema(schema), schema["cls"]
         del found["title"]
+        for name, said in told(model).items():
+            found["properties"][model.model_fields[name].alias or name]["description"] = said
         if model.words:
             one = {"minProperties": 1, "maxProperties": 1}
             return {"anyOf": [shapes.words(model.words), found | one]}
