@@ -47,6 +47,7 @@ from stream.metrics.readiness import KAFKA, LEDGER
 from stream.metrics.registries import Metrics
 from stream.metrics.server import serve
 from stream.model.alarms import require_kafka
+from stream.model.feeds import Clock
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -139,12 +140,11 @@ def run(
         mine = (alarms, ledger, identities, writer, clock)
         if _reached(partial(claim_feeds, *mine), dependencies.kafka):
             log.warning(Line.OWNED)
-        now_ms = clock()
         runtime = assemble(
             alarms,
             ledger,
             identities=identities,
-            first_start_ms={q.id: _first_start_ms(q, now_ms) for q in alarms.running.values()},
+            first_start_ms=_first_starts_ms(alarms, clock()),
             clock_ms=clock,
             step=step,
             metrics=metrics,
@@ -310,10 +310,22 @@ async def _finished(task: Callable[[], Awaitable[None]]) -> None:
         raise _away(error) from error
 
 
-def _first_start_ms(alarm: Alarm, now_ms: int) -> int:
-    """Return the first window to decide: the next to start, or the first of a declared history."""
-    calendar = alarm.calendar
-    since_ms = alarm.feed.history[0] if alarm.feed.history else now_ms
+def _first_starts_ms(alarms: Alarms, now_ms: int) -> dict[str, int]:
+    """Return the first window of each alarm: the next to start, or the first of a history.
+
+    Of a history whose clock is the broker's, windows before all that may be decided still are left
+    out: to deny each of them would keep whoever tries yesteryear's example busy for minutes.
+    """
+    running = alarms.running.values()
+    oldest_ms = now_ms - max((each.max_age_ms + each.grace_ms for each in running), default=0)
+    return {each.id: _first_start_ms(each, now_ms, oldest_ms) for each in running}
+
+
+def _first_start_ms(alarm: Alarm, now_ms: int, oldest_ms: int) -> int:
+    calendar, feed = alarm.calendar, alarm.feed
+    since_ms = feed.history[0] if feed.history else now_ms
+    if feed.history and feed.clock is Clock.APPEND_TIME:
+        since_ms = max(since_ms, oldest_ms)
     return calendar.bounds(calendar.next_active(calendar.first_opening_at(since_ms)))[0]
 
 

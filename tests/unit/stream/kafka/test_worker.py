@@ -6,9 +6,11 @@ import asyncio
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
@@ -17,10 +19,12 @@ from aiokafka.errors import CommitFailedError, KafkaConnectionError
 from kafka.errors import KafkaConnectionError as AdminConnectionError
 
 from accountant.errors import BudgetError, DependencyError, LedgerError
+from stream.config.loading import load
 from stream.kafka import worker
 from stream.kafka.connectivity import Dependencies
 from stream.logs.lines import Line, Log
 from stream.logs.settings import Form, Level, LogSettings
+from tests.support.commands import HOUR_MS, configuration
 from tests.support.measured import fresh_metrics, sample_value
 
 if TYPE_CHECKING:
@@ -94,6 +98,27 @@ def guarded(task: Task, monkeypatch: pytest.MonkeyPatch) -> int | None:
 
 
 AWAY = [DependencyError("x", ledger=True), KafkaConnectionError("x"), asyncio.CancelledError()]
+
+
+@pytest.mark.parametrize(
+    ("history", "begins"),
+    [
+        (True, {"12:00": 0, "1d": 0, "8d": 24}),
+        (False, {"12:00": 12, "1d": 24, "8d": 8 * 24}),
+    ],
+)
+def test_a_new_alarm_begins_with_what_may_be_decided(
+    history: bool, begins: dict[str, int], tmp_path: Path
+) -> None:
+    """With the next window; where there is a history with it, but for what is too old for good."""
+    path = Path(configuration(tmp_path))
+    if not history:
+        text = path.read_text(encoding="utf-8")
+        path.write_text(re.sub(r" +history: .*\n", "", text), encoding="utf-8")
+    alarms = load(path, environ={})
+    now_ms = {"12:00": 12 * HOUR_MS, "1d": 24 * HOUR_MS, "8d": 8 * 24 * HOUR_MS}
+    found = {name: worker._first_starts_ms(alarms, at_ms) for name, at_ms in now_ms.items()}
+    assert found == {name: {"crowd": hour * HOUR_MS} for name, hour in begins.items()}
 
 
 @pytest.mark.parametrize("away", AWAY)
