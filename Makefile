@@ -153,6 +153,11 @@ proofs:  ## what Coq checks of the proofs (docs/research/proofs/score.v)
 histories: $(DEV)  ## a thousand random histories of a ledger, beside a sequential accountant
 	$(PYTEST) tests/contracts/test_ledger_sequential.py --full --timeout=7200
 
+.PHONY: trials
+trials: $(DEV)  ## what new users ask for, in full: two hundred weeks of a chain, forty intents
+	$(PYTEST) tests/trials --full
+	$(BIN)/python -m tests.trials.report
+
 .PHONY: crash
 crash: system $(DEV)  ## in full: kill -9 at every step on real servers, and a run of 10,000 windows
 	$(PYTEST) tests/integration/test_crash_matrix.py tests/unit/stream/replay/test_run_alarms.py --full --timeout=7200

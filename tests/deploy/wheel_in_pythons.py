@@ -9,6 +9,7 @@ and on a real broker, and the page about the library.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,7 +17,8 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.docs.test_ten_minutes import ten_minutes
+from tests.docs.test_ten_minutes import BLOCKS
+from tests.docs.test_tutorials import ALARM, played
 from tests.support.tree import ROOT
 from tests.support.waiting import PATIENCE_S
 from tests.support.wheels import build_tree
@@ -57,7 +59,12 @@ def test_the_wheel_runs_the_ten_minutes(
     own = str(home / "bin" / "python")
     _said(own, "-m", "pip", "install", "--quiet", "--retries=10", str(wheel))
     print(_said(own, "-c", "import sys; print(sys.version)"), _said(own, "-m", "pip", "freeze"))
-    ten_minutes(own_broker, tmp_path, home / "bin")
+    commands = "echo replayed\n".join(BLOCKS)
+    shown = played(tmp_path, commands, own_broker, watched=ALARM, installed=home / "bin")
+    replayed, _, live = shown.partition("replayed\n")
+    assert re.search(r"crowd +│ +lobby +│ +[1-9] +│ .*2025-03-03 14:00", replayed)
+    assert "15 windows, 15 decided now" in replayed
+    assert live.count(ALARM) == 1
     _said(own, "-m", "pip", "install", "--quiet", "--retries=10", f"{wheel}[rdp]")
     _said(own, "-m", "doctest", str(LIBRARY), folder=tmp_path)
 

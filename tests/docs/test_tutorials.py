@@ -1,19 +1,32 @@
-"""The tutorials' commands, as they are printed, each page in an empty folder and one shell."""
+"""The tutorials' commands, as they are printed, each page in an empty folder and one shell.
+
+With a real broker, which stands for the one on port 9092. The command is on the path already (what
+installs it is run by ``tests/deploy/test_packaging.py``), and so runs the broker that `make kafka`
+starts.
+"""
 
 from __future__ import annotations
 
+import os
 import re
+import signal
+import subprocess
+import sys
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.docs.test_ten_minutes import ALARM, played
-from tests.support.tree import text_of
+from tests.support.procs import children
+from tests.support.tree import ROOT, text_of
+from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from tests.support.kafka import Broker
+
+ALARM: Final = "2025-03-03 14:00 to 2025-03-03 15:00 UTC  crowd  lobby\n"
+"""What ``watch`` prints of the window in which the sample's alarm is due; a false one is rare."""
 
 
 def script(page: str) -> str:
@@ -26,6 +39,7 @@ OFFICE: Final = (
     "for sure (0.999) at 154, almost never (0.001) at 49",
     "3.597 of epsilon_max 4",
     "3 tests, 0 failed",
+    "15 windows, 15 decided now",
     "15, 231",
     "tolerance",
 )
@@ -52,8 +66,75 @@ def test_own_data(tmp_path: Path) -> None:
 
 
 @pytest.mark.integration
-def test_on_kafka(own_broker: Broker, tmp_path: Path) -> None:
+def test_on_kafka(broker: Broker, tmp_path: Path) -> None:
     """The dry run shows the alarm; the live worker is ready and ends; each has its ledger."""
-    shown = played(tmp_path, script("on-kafka"), own_broker, watched=ALARM)
+    shown = played(tmp_path, script("on-kafka"), broker, watched=ALARM)
     assert shown.count(ALARM) == 1
     assert "live.db" in shown
+
+
+def played(
+    tmp_path: Path,
+    commands: str,
+    broker: Broker | None = None,
+    *,
+    watched: str = "",
+    installed: Path | None = None,
+) -> str:
+    """Run commands in one shell, in an empty folder, and return what they print.
+
+    Args:
+        tmp_path: of the test.
+        commands: as printed; all end with 0.
+        broker: that stands for the one on port 9092.
+        watched: what ``tocsin watch`` shows; then it is told to end by Ctrl-C.
+        installed: the folder of the command, where it is not the checkout's.
+    """
+    folder, errors = tmp_path / "empty", tmp_path / "errors"
+    folder.mkdir()
+    port = broker.bootstrap.rpartition(":")[2] if broker else "9092"
+    script = f"set -e\n{commands}wait\n".replace("9092", port)
+    shown = tmp_path / "shown"
+    with errors.open("wb") as stderr, shown.open("wb") as stdout:
+        shell = subprocess.Popen(
+            ["env", "--default-signal=INT", "bash", "-c", script],  # nohup and `&` ignore it
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            stderr=stderr,
+            env={
+                **os.environ,
+                "PATH": f"{installed or _command(tmp_path)}:{os.environ['PATH']}",
+                "PYTHONPATH": "" if installed else str(ROOT),
+            },
+            start_new_session=True,
+        )
+    try:
+        if watched:
+            wait_until(
+                "the alarm is seen, or the shell has ended",
+                lambda: watched in shown.read_text() or shell.poll() is not None,
+            )
+            assert shell.poll() is None, errors.read_text()
+            (watching,) = [pid for pid in children(shell.pid) if b"watch" in _words(pid)]
+            os.kill(watching, signal.SIGINT)  # Ctrl-C
+        assert shell.wait(PATIENCE_S) == 0, errors.read_text()
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(shell.pid, signal.SIGKILL)
+        shell.wait()
+    return shown.read_text()
+
+
+def _words(pid: int) -> list[bytes]:
+    return Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+
+
+def _command(folder: Path) -> Path:
+    """Return a folder that has the command, as whoever installed it has."""
+    found = folder / "bin"
+    found.mkdir()
+    tocsin = found / "tocsin"
+    tocsin.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m stream.cli.entry "$@"\n')
+    tocsin.chmod(0o755)
+    return found

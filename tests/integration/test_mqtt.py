@@ -13,16 +13,14 @@ from paho.mqtt import client as mqtt
 
 from deploy.kafka.runtime import HOST
 from stream.logs.lines import Line
-from tests.support.kafka import broker_topic
+from tests.support.kafka import Broker, broker_topic
 from tests.support.processes import Command
 from tests.support.targets import Mosquitto
 from tests.support.waiting import PATIENCE_S, wait_until
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
-
-    from tests.support.kafka import Broker
 
 pytestmark = pytest.mark.integration
 
@@ -123,17 +121,26 @@ class Sources:
             process.stop()
 
 
-def test_every_event_is_in_the_log_though_all_are_killed(broker: Broker, tmp_path: Path) -> None:
+@pytest.fixture
+def own_broker() -> Iterator[Broker]:
+    """A broker that may be paused, for longer than others let it be away."""
+    with Broker() as running:
+        yield running
+
+
+def test_every_event_is_in_the_log_though_all_are_killed(
+    own_broker: Broker, tmp_path: Path
+) -> None:
     """Kill -9 of the MQTT source, Kafka paused, Mosquitto restarted, all while sensors publish."""
-    topic = broker_topic(broker, name="motion", partitions=2)
+    topic = broker_topic(own_broker, name="motion", partitions=2)
     mosquitto = Mosquitto(tmp_path / "mosquitto", keeps=True)
     config = CONFIG.format(
-        bootstrap=broker.bootstrap, host=HOST, mosquitto=mosquitto.port, topic=topic
+        bootstrap=own_broker.bootstrap, host=HOST, mosquitto=mosquitto.port, topic=topic
     )
     sources, sensors = Sources(tmp_path, config), Sensors(mosquitto.port)
     mosquitto.start()
     try:
-        with closing(sources), closing(Feed(broker, topic, 2)) as feed:
+        with closing(sources), closing(Feed(own_broker, topic, 2)) as feed:
             started = sources.start()
             wait_until("it is ready", lambda: started.says(Line.READING_MQTT))
             sensors.publish(range(300))  # without a session they would be lost
@@ -142,7 +149,7 @@ def test_every_event_is_in_the_log_though_all_are_killed(broker: Broker, tmp_pat
             sources.start()
             wait_until("all are in the log", lambda: feed.numbers() >= set(range(400)))
 
-            broker.pause()
+            own_broker.pause()
             sensors.publish(range(400, 500))
             wait_until("they wait on the disk", lambda: sources.waiting() > 0)
             sources.kill()
@@ -153,7 +160,7 @@ def test_every_event_is_in_the_log_though_all_are_killed(broker: Broker, tmp_pat
             sources.start()
             wait_until("more wait on the disk", lambda: sources.waiting() > before)
             assert not sources.running[-1].says(Line.READING_MQTT)  # Kafka has not answered
-            broker.resume()
+            own_broker.resume()
             wait_until("all are in the log", lambda: feed.numbers() >= set(range(600)))
             wait_until("nothing waits any more", lambda: sources.waiting() == 0)
 
@@ -164,5 +171,5 @@ def test_every_event_is_in_the_log_though_all_are_killed(broker: Broker, tmp_pat
             assert last.ended() == 0, last.text()
             assert last.beside_its_log() == []
     finally:
-        broker.resume()
+        own_broker.resume()
         mosquitto.kill()

@@ -2,7 +2,7 @@
 
 Use the fixtures of :mod:`tests.support.fixtures`::
 
-    def test_something(broker: Broker) -> None:           # one broker for the whole session
+    def test_something(broker: Broker) -> None:           # one broker for the whole run
         topic = broker_topic(broker, partitions=4)        # a name of its own per test
         ...
 

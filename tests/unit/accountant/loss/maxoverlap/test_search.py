@@ -15,7 +15,7 @@ from accountant.regions.regions import Region
 from tests.support.overlaps import ones, ranges, sets, truth, workload
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
 STEPS = (0, 100, 500, 2_000)
 
@@ -58,23 +58,22 @@ def brute(regions: Sequence[Region], weights: Sequence[int]) -> int:
     return max(rows.values())
 
 
-def mistakes(count: int) -> int:
-    """Return for how many workloads a bound, or the row found, is not what brute force says."""
-    wrong = 0
+def mistakes(count: int) -> Iterator[int]:
+    """Yield the seeds of which a bound, or the row found, is not what brute force says."""
     for seed in range(count):
         regions, weights = weighted(seed)
         most = brute(regions, weights)
         stopped = [searched(regions, weights, steps) for steps in STEPS]
-        wrong += searched(regions, weights) != (most, most) or any(
+        if searched(regions, weights) != (most, most) or any(
             not value <= most <= upper for value, upper in stopped
-        )
-    return wrong
+        ):
+            yield seed
 
 
 @pytest.mark.long
-def test_thousands_of_small_workloads_are_those_of_brute_force():
-    """Two thousand workloads are exact when the search ends, and safe wherever it is stopped."""
-    assert mistakes(2_000) == 0
+def test_hundreds_of_small_workloads_are_those_of_brute_force() -> None:
+    """They are exact when the search ends, and safe wherever it is stopped."""
+    assert not list(mistakes(360))
 
 
 def test_brute_force_is_that_of_every_row():
@@ -84,15 +83,16 @@ def test_brute_force_is_that_of_every_row():
         assert brute(regions, weights) == truth(regions, weights)
 
 
-@pytest.mark.parametrize("twin", ["colours", "shares", "classes", "regions"])
-def test_broken_searches_are_caught(twin, monkeypatch):
+@pytest.mark.parametrize("twin", ["", "colours", "shares", "classes", "regions"])
+def test_broken_searches_are_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Colours and shares too low, and classes and regions forgotten at a branch, are all found.
 
     Without rows that are found on the way, as they are no part of what makes a bound right.
     """
     monkeypatch.setattr(RowSearch, "_ascend", lambda *_: None)
-    assert mistakes(90) == 0
-    if twin == "colours":  # of a colour the lightest region counts for all
+    if not twin:
+        pass
+    elif twin == "colours":  # of a colour the lightest region counts for all
         own = search.coloured
 
         def lighter(*each):
@@ -106,7 +106,8 @@ def test_broken_searches_are_caught(twin, monkeypatch):
         name = "_by_class" if twin == "classes" else "_by_region"
         every = getattr(RowSearch, name)
         monkeypatch.setattr(RowSearch, name, lambda *each: list(every(*each))[1:])
-    assert mistakes(90) > 0
+    found = next(mistakes(90), None)
+    assert (found is not None) is bool(twin)
 
 
 def test_ranges_of_many_attributes_are_settled_by_their_graph():
