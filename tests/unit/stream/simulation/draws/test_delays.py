@@ -71,7 +71,7 @@ def test_the_first_look_that_held_is_found() -> None:
 
 def measured(mechanism: str) -> tuple[Delays, list[float], int]:
     """Return the delays of many windows of one course, and the exact law of its first ring."""
-    aim, runs = Aim(Fraction(1, 20), (6,), looks=LOOKS), 20_000
+    aim, runs = Aim(Fraction(1, 20), (6,), looks=LOOKS), 4_000
     query = replace(
         alarm(1, mechanism=mechanism),
         condition=condition(1),
