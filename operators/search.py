@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -37,14 +38,35 @@ def least(fits: Callable[[int], bool], low: int, guess: int) -> int:
 def passing_zero(rising: Callable[[float], float], low: float, high: float) -> float:
     """Return where a rising function passes zero, to the last bit of a float.
 
-    By halving: some sixty questions, and nothing of ``scipy.optimize``, which takes longer to
-    import than all else that a plan needs.
+    By a line through both ends, moved towards the middle so that both come nearer: a dozen
+    questions where the function is smooth, and hardly more than by halving where it is not. Nothing
+    of ``scipy.optimize``, which takes longer to import than all else that a plan needs.
 
     Args:
         rising: asked about numbers between ``low`` and ``high``.
         low: where it is zero or less.
         high: above ``low``; where it is zero or more.
+
+    Source:
+        I. F. D. Oliveira, R. H. C. Takahashi: An Enhancement of the Bisection Method Average
+        Performance Preserving Minmax Optimality, ACM TOMS 47 (2020); their ITP.
     """
+    whole, below, above = high - low, 0.0, 0.0
+    reach = whole  # how wide halving leaves it
     while low < (middle := (low + high) / 2) < high:
-        low, high = (middle, high) if rising(middle) < 0 else (low, middle)
+        at, width = middle, high - low
+        if below < 0 < above:
+            line = low - below * (width / (above - below))
+            moved = math.copysign(0.2 * width * (width / whole), middle - line)
+            if abs(moved) < abs(middle - line):
+                room, least_step = max(reach - width / 2, 0.0), 2 * math.ulp(line)
+                at = middle + min(max(line + moved - middle, -room), room)
+                at = min(max(at, low + least_step), high - least_step)
+            if not low < at < high:
+                at = middle
+        reach /= 2
+        if (value := rising(at)) < 0:
+            low, below = at, value
+        else:
+            high, above = at, value
     return high
