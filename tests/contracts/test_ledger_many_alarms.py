@@ -49,11 +49,11 @@ def work_of_one(one: Many, query: str, hour: int) -> Work:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_decision_costs_the_same_beside_many_alarms(many, kind):
-    """As much work with 40 alarms as with one, in every window but the first.
+    """As much work with twelve alarms as with one, in every window but the first.
 
     One look-up more is allowed: which rows the alarm covers whose window ended last.
     """
-    alone, beside = many(kind, 1), many(kind, 40)
+    alone, beside = many(kind, 1), many(kind, 12)
     for one in (alone, beside):
         one.start()
         for query in one.alarms.queries:

@@ -57,7 +57,7 @@ def watched(scenario: Scenario) -> Iterator[Matrix]:
     running = Thread(
         target=produce_live,
         args=(scenario.broker.bootstrap, [scenario.topic]),
-        kwargs={"until_ms": 0, "seed": 11, "every_ms": 15, "stop": (stop := [])},
+        kwargs={"until_ms": 0, "seed": 11, "every_ms": 25, "stop": (stop := [])},
         daemon=True,
     )
     running.start()

@@ -84,7 +84,7 @@ def produce_live(
     *,
     until_ms: int = 0,
     seed: int,
-    every_ms: int = 4,
+    every_ms: int = 10,
     stop: Sequence[object] = (),
     begun: Event | None = None,
     metadata_max_age_ms: int = 300_000,

@@ -41,6 +41,8 @@ STEPS = (
     f"{Step.AFTER_PUBLISH}:1",
 )
 
+_LOOK_S = 0.5  # far less than a window's three seconds
+
 
 def thresholds(ledger: Ledger) -> dict[tuple[str, int], int]:
     """Return the noise of every query's run, by query and start of the run."""
@@ -95,7 +97,7 @@ class Matrix:
                 self.slots.remove(slot)
                 if plans:
                     self.slots.append(self.scenario.start_worker(plans.pop(0)))
-            time.sleep(0.25)
+            time.sleep(_LOOK_S)
         self.scenario.stop()
         return Counter(line["step"] for line in self.scenario.done("kill"))
 
@@ -107,7 +109,7 @@ class Matrix:
             until_s = time.monotonic() + rng.uniform(0.5, 14.0)
             while time.monotonic() < until_s:
                 self.watch_budget()
-                time.sleep(0.25)
+                time.sleep(_LOOK_S)
             victim = self.slots.pop(rng.randrange(2))
             assert victim.alive, victim.text()
             victim.kill()

@@ -254,7 +254,7 @@ MANY: Final = {
 FIGURES: Final = ("true", "uncertain", "false", "denied")
 
 
-def compared(folder: Path, scene: str, *, reals: int = 12, simulated: int = 100) -> bool:
+def compared(folder: Path, scene: str, *, reals: int = 8, simulated: int = 100) -> bool:
     """Compare many replays of each kind; say whether a window was denied in any."""
     budget, alarms = MANY[scene]
     file = played(folder / "simulated", budget, *alarms)
@@ -299,4 +299,4 @@ def test_a_simulation_without_refunds_is_found_out(
         Budgets, "settle", lambda self, one, charge, _cost: settle(self, one, charge, charge.cost)
     )
     with pytest.raises(AssertionError):
-        compared(tmp_path, "refunds of several alarms in one budget", reals=8)
+        compared(tmp_path, "refunds of several alarms in one budget")
