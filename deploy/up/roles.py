@@ -27,7 +27,7 @@ _FILES: Final[Mapping[str, tuple[str, ...]]] = {
     "custodian": _ALARMS,
     "mqtt": ("mqtt.yaml",),
     "notify": ("notify.yaml",),
-    "board": ("board.yaml",),
+    "board": ("board.yaml", "rooms.txt"),
     "sensor": ("people.py", "rooms.txt"),
     "analyst": (),
 }
@@ -87,9 +87,9 @@ def environment(places: Places, role: str) -> dict[str, str]:
         own["TOCSIN_BOARD"] = places.at("board")
     if role in {"notify", "board", "analyst"}:
         own["TOCSIN_KAFKA"] = places.at("ANALYSTS")
-    if role in {"notify", "analyst"}:
+    if role in {"notify", "board", "analyst"}:
         own["TOCSIN_ALERTMANAGER"] = places.at("alertmanager-public")
-    if role == "analyst":
+    if role in {"board", "analyst"}:
         own["TOCSIN_PROMETHEUS"] = places.at("prometheus-public")
     if role == "custodian":
         own["TOCSIN_PROMETHEUS"] = places.at("prometheus-custodian")

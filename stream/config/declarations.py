@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from stream.config.keys import FeedModel, FieldModel, FileModel, KafkaModel
     from stream.config.yamlfile import Loc
 
-__all__ = ["build_feeds", "build_kafka", "build_settings"]
+__all__ = ["build_domain", "build_feeds", "build_kafka", "build_settings"]
 
 _AS_WRITTEN = ("topic", "codec", "time", "unit", "id", "partitioner", "clock")
 _ROLES = ("alarms_topic", "decisions_topic", "doorbell_topic", "ledgers_topic", "counts_topic")
@@ -130,7 +130,11 @@ def _field(name: str, model: FieldModel, findings: Findings) -> Field:
         return Field(name, FieldType.STRING)
     kind = kind or FieldType.STRING
     if model.domain is not None:
-        domain = _domain(model.domain, kind, findings)
+        if kind in _IDENTIFIERS:
+            domain = build_domain("domain", model.domain, kind, findings)
+        else:
+            message = f"{article(kind.value)} has no domain"
+            findings.wrong("domain", message, "use type: string or type: integer", key=True)
     step, lo, hi = model.granule, None, None
     if (model.clip or step) is not None and kind not in _NUMBERS:
         part = "clip" if model.clip is not None else "granule"
@@ -170,14 +174,17 @@ def _check_clip(lo: Fraction, hi: Fraction, step: Fraction | None, findings: Fin
             findings.wrong("clip", message, "narrow the clip or use a coarser granule")
 
 
-def _domain(
-    declared: tuple[str, ...] | str, kind: FieldType, findings: Findings
+def build_domain(
+    at: str, declared: tuple[str, ...] | str, kind: FieldType, findings: Findings
 ) -> tuple[str, ...] | None:
-    at = "domain"
-    if kind not in _IDENTIFIERS:
-        message = f"{article(kind.value)} has no domain"
-        findings.wrong(at, message, "use type: string or type: integer", key=True)
-        return None
+    """Return public values; ``None``, with errors in ``findings``, where they cannot be read.
+
+    Args:
+        at: the key that declares them.
+        declared: a list, or the name of a file beside the configuration.
+        kind: of the values.
+        findings: of the part of the file that has the key.
+    """
     if isinstance(declared, str):
         read = partial(read_domain, kind=kind)
         return findings.beside(at, declared, "domain", read, "one public value per line")

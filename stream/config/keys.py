@@ -72,6 +72,7 @@ __all__ = [
     "FileModel",
     "KafkaModel",
     "LogModel",
+    "PublicValues",
 ]
 
 _DAY_MS = 86_400_000
@@ -104,7 +105,7 @@ def _waited(key: str) -> AfterValidator:
     return within(1, f"{key} is longer than nothing", "write 10m")
 
 
-_Domain = Annotated[
+PublicValues = Annotated[
     tuple[str, ...] | str, PlainValidator(domain_of), WithJsonSchema(shapes.LIST_OR_FILE)
 ]
 _Clip = Annotated[tuple[Any, Any], PlainValidator(clip_of), WithJsonSchema(shapes.PAIR)]
@@ -214,7 +215,7 @@ class FieldModel(_Model):
 
     type: Annotated[FieldType, WORD] | None = None
     """what its values are; string where a domain is given"""
-    domain: _Domain | None = None
+    domain: PublicValues | None = None
     """its public values: a list, or a file with one per line; required to group by it"""
     clip: _Clip | None = None
     """[lo, hi]: values are kept within; required to sum or rank them"""

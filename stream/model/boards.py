@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = ["Board"]
 
@@ -17,6 +21,7 @@ class Board:
         windows: how many of the last windows of an alarm are shown.
         groups: how many groups of an alarm are shown.
         read_back_ms: at the start, what rings is found by reading back so far.
+        links: what else analysts may see, by what it is called: addresses of dashboards.
     """
 
     listen: tuple[str, int] = ("127.0.0.1", 8470)
@@ -24,3 +29,4 @@ class Board:
     windows: int = 48
     groups: int = 40
     read_back_ms: int = 7 * 86_400_000
+    links: Mapping[str, str] = field(default_factory=dict)

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -397,16 +398,34 @@ def test_mqtt_and_notify_that_compose_runs_are_sound(
 
 
 def test_the_board_that_compose_runs_is_sound(tmp_path: Path, compose: dict[str, Any]) -> None:
-    """It promises what the file of alarms does, and listens where compose publishes it."""
+    """It listens where compose publishes it, and links what analysts reach there."""
+    shutil.copy(ROOT / "deploy/tocsin/rooms.txt", tmp_path)
     (tmp_path / "kafka_password").write_text("0a1b\n", encoding="utf-8")
     text = text_of("deploy/tocsin/board.yaml")
     file = tmp_path / "board.yaml"
     file.write_text(text.replace("/run/secrets", str(tmp_path)), encoding="utf-8")
-    port = read_board(file, environ={}).board.listen[1]
+    found = read_board(file, environ={}).board
+    port = found.listen[1]
     assert compose["services"]["board"]["ports"] == [f"127.0.0.1:{port}:{port}"]
-    told = yaml.safe_load(text)["budget"]
-    alarms = yaml.safe_load(text_of("deploy/tocsin/alarms.yaml"))
-    assert told.items() <= alarms["budget"].items()
+    published = {
+        each.rpartition(":")[0]
+        for name in ("grafana-public", "prometheus-public", "alertmanager-public")
+        for each in compose["services"][name]["ports"]
+    }
+    assert {urlsplit(link).netloc for link in found.links.values()} == published
+
+
+@pytest.mark.parametrize("folder", ["deploy/tocsin", "deploy/up/office"])
+def test_a_board_says_what_the_file_of_alarms_beside_it_does(folder: str) -> None:
+    """The promise in its own words, and the groups by the file that lists them."""
+    board, alarms = (yaml.safe_load(text_of(f"{folder}/{one}.yaml")) for one in ("board", "alarms"))
+    assert board["budget"].items() <= alarms["budget"].items()
+    assert {"privacy_unit", "epsilon_max", "period"} <= board["budget"].keys()
+    assert board["alarms"].keys() == alarms["alarms"].keys()
+    (feed,) = alarms["feeds"].values()
+    for alarm in board["alarms"].values():
+        for field, domain in alarm["groups"].items():
+            assert domain == feed["fields"][field]["domain"]
 
 
 def test_everybody_on_mqtt_may_do_one_thing(compose: dict[str, Any]) -> None:

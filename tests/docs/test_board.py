@@ -10,6 +10,7 @@ import pytest
 from stream.config.notify.keys import BoardModel
 from stream.config.notify.reading import read_board
 from stream.kafka.board import standing, view
+from stream.kafka.board.groups import MOST_LISTED
 from stream.model.boards import Board
 from tests.support.tree import ROOT
 
@@ -38,6 +39,7 @@ def test_the_figures_are_those_of_the_code() -> None:
     """Bounds, the port, and every key of the section with its default."""
     assert f"{standing._MOST_ALARMS} alarms" in PAGE
     assert f"{view._MOST_FIRING} groups that fire at once" in PAGE
+    assert f"{MOST_LISTED} groups without an alarm" in PAGE
     host, port = Board().listen
     assert f"http://{host}:{port}/" in PAGE
     reference = (ROOT / "docs/reference/configuration.md").read_text(encoding="utf-8")

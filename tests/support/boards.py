@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 from stream.kafka.board.board import Writer
+from stream.kafka.board.groups import Groups
 from stream.kafka.board.standing import Standings
 from stream.kafka.board.view import Health, view_of
 from stream.kafka.public.pairing import Window
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from stream.decisions.records import AlarmRecord, DecisionRecord
     from stream.kafka.board.view import View
     from stream.model.alarms import Budget
+    from stream.model.feeds import Domain
     from stream.model.lifecycles import Lifecycle
 
 __all__ = ["Page", "Scene", "setup_of", "window_of"]
@@ -31,11 +33,12 @@ def setup_of(
     lifecycles: Mapping[str, Lifecycle] | None = None,
     board: Board | None = None,
     budget: Budget | None = None,
+    groups: Mapping[str, Domain] | None = None,
 ) -> BoardSetup:
     """Return what a board runs on, of a broker that nobody asks."""
     kafka = KafkaSettings("127.0.0.1:1", "tocsin", "alarms", "decisions", "bell", "ledgers", {})
     subscription = Subscription(kafka, "UTC", lifecycles or {}, LogSettings())
-    return BoardSetup(subscription, board or Board(), budget)
+    return BoardSetup(subscription, board or Board(), budget, groups or {})
 
 
 def window_of(
@@ -76,7 +79,8 @@ class Scene:
         """Return what the page says."""
         health = Health(caught_up, away, now_ms)
         standings = self.standings
-        return view_of(standings.all(), health, self.setup, forgotten=standings.forgotten)
+        groups = {name: Groups(domain) for name, domain in self.setup.groups.items()}
+        return view_of(standings.all(), health, self.setup, groups, forgotten=standings.forgotten)
 
     def html(self, now_ms: int = 0, *, caught_up: bool = True, away: bool = False) -> str:
         """Return the page."""

@@ -94,7 +94,14 @@ def build_notify(model: NotifyModel | None, findings: Findings) -> NotifySetting
 
 def build_board(model: BoardModel) -> Board:
     """Return where alarms are shown."""
-    return Board(model.listen, model.token or "", model.windows, model.groups, model.read_back)
+    return Board(
+        listen=model.listen,
+        token=model.token or "",
+        windows=model.windows,
+        groups=model.groups,
+        read_back_ms=model.read_back,
+        links=model.links,
+    )
 
 
 def cafile_of(written: str, findings: Findings) -> str:

@@ -178,3 +178,5 @@ class BoardModel(Closed):
     """how many groups of an alarm are shown; how many more rang is said"""
     read_back: DurationMs = _BOARD.read_back_ms
     """at the start, what rings is found by reading back so far"""
+    links: dict[str, _Url] = Field(default_factory=dict)
+    """what else analysts may see, such as a dashboard: its name and address"""

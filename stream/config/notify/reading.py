@@ -13,21 +13,23 @@ from pydantic import Field
 from accountant.errors import ConfigError
 from stream.config.budgets import build_budget
 from stream.config.closed import Closed
-from stream.config.declarations import build_kafka
+from stream.config.declarations import build_domain, build_kafka
 from stream.config.explaining import read_as
-from stream.config.keys import BudgetModel, KafkaModel, LogModel
+from stream.config.keys import BudgetModel, KafkaModel, LogModel, PublicValues
 from stream.config.loading import examine, zone_of
 from stream.config.notify.building import build_board, build_lifecycle, build_notify
 from stream.config.notify.keys import BoardModel, LifecycleModel, NotifyModel
 from stream.config.scalars import Name, Text  # noqa: TC001  # pydantic reads them
 from stream.config.yamlfile import load_document
 from stream.model.alarms import require_kafka
+from stream.model.feeds import Domain, FieldType
 from stream.model.subscriptions import BoardSetup, NotifySetup, Subscription
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from pathlib import Path
 
+    from stream.config.findings import Findings
     from stream.config.yamlfile import Document
     from stream.model.notifications import NotifySettings
 
@@ -40,6 +42,7 @@ class _SmallAlarm(Closed):
     """What an analyst says of an alarm."""
 
     lifecycle: LifecycleModel = LifecycleModel()
+    groups: dict[str, PublicValues] = Field(default_factory=dict)
 
 
 class _SmallFile(Closed):
@@ -96,11 +99,11 @@ def _of_alarms(path: Path, environ: Mapping[str, str]) -> tuple[BoardSetup, Noti
     if alarms is None:
         raise report.errors[0]
     kafka = require_kafka(alarms)
-    lifecycles = {
-        name: alarm.lifecycle for name, alarm in {**alarms.by_name, **alarms.open}.items()
-    }
+    declared = {**alarms.by_name, **alarms.open}
+    lifecycles = {name: alarm.lifecycle for name, alarm in declared.items()}
+    groups = {name: alarm.domain for name, alarm in declared.items()}
     subscription = Subscription(kafka, alarms.timezone, lifecycles, alarms.settings.log)
-    return BoardSetup(subscription, alarms.board, alarms.budget), alarms.notify
+    return BoardSetup(subscription, alarms.board, alarms.budget, groups), alarms.notify
 
 
 def _of_small(document: Document) -> tuple[BoardSetup, NotifySettings | None]:
@@ -120,7 +123,20 @@ def _of_small(document: Document) -> tuple[BoardSetup, NotifySettings | None]:
         name: build_lifecycle(alarm.lifecycle, None, findings.under("alarms", name, "lifecycle"))
         for name, alarm in model.alarms.items()
     }
+    groups = {
+        name: _groups(alarm.groups, findings.under("alarms", name, "groups"))
+        for name, alarm in model.alarms.items()
+        if alarm.groups
+    }
     if findings.errors or kafka is None:
         raise findings.errors[0]
     subscription = Subscription(kafka, zone.key, lifecycles, model.log.settings)
-    return BoardSetup(subscription, board, budget), notify
+    return BoardSetup(subscription, board, budget, groups), notify
+
+
+def _groups(declared: Mapping[str, tuple[str, ...] | str], findings: Findings) -> Domain:
+    """Return the groups of an alarm: every combination of its fields' public values."""
+    values = [
+        build_domain(name, each, FieldType.STRING, findings) for name, each in declared.items()
+    ]
+    return Domain(tuple(declared), tuple(each or () for each in values))

@@ -10,6 +10,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+from stream.kafka.board.groups import Groups
 from stream.kafka.board.server import Screen, serving
 from stream.kafka.board.standing import Standings
 from stream.kafka.board.strips import HEIGHT, SHAPES, WIDTH
@@ -75,6 +76,7 @@ class _Shower:
         """Begin: nothing has come yet."""
         self._connectivity = Connectivity("kafka", self.log)
         self._standings = Standings(self.setup.subscription, self.setup.board.windows)
+        self._groups = {name: Groups(domain) for name, domain in self.setup.groups.items()}
         self._writer = Writer()
         self._screen = Screen()
         self._caught_up = False
@@ -120,7 +122,8 @@ class _Shower:
         if news == self._shown or time.monotonic() < self._again_s:
             return
         self._shown, self._again_s = news, time.monotonic() + _PAUSE_S
-        view = view_of(standings, health, self.setup, forgotten=self._standings.forgotten)
+        forgotten = self._standings.forgotten
+        view = view_of(standings, health, self.setup, self._groups, forgotten=forgotten)
         html = self._writer.view(view)
         missing = {"reading": not health.caught_up, "kafka": health.away}
         lacks = tuple(name for name, so in missing.items() if so)

@@ -31,11 +31,17 @@ if TYPE_CHECKING:
 __all__ = ["Screen", "serving"]
 
 _PATIENCE_S: Final = 30.0  # of a reader that does not take what it is sent
-_FILES: Final[Mapping[str, str]] = {
-    "board.css": "text/css",
-    "board.js": "text/javascript",
-    "icon.svg": "image/svg+xml",
+_STATIC: Final = ("stream.kafka.board", "static")
+_SCHEMAS: Final = ("stream.decisions", "schemas")
+_FILES: Final[Mapping[str, tuple[tuple[str, str], str]]] = {
+    "board.css": (_STATIC, "text/css"),
+    "board.js": (_STATIC, "text/javascript"),
+    "icon.svg": (_STATIC, "image/svg+xml"),
+    "alarm.schema.json": (_SCHEMAS, "application/schema+json"),
+    "count.schema.json": (_SCHEMAS, "application/schema+json"),
+    "decision.schema.json": (_SCHEMAS, "application/schema+json"),
 }
+"""What the page loads and links to: where it lies, and its type."""
 _PROBES: Final = frozenset({"/healthz", "/readyz"})
 _HEADERS: Final[Mapping[str, str]] = {
     "Content-Security-Policy": (
@@ -125,8 +131,10 @@ class _Site:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        folder = files(__package__) / "static"
-        self._files = {name: (folder / name).read_bytes() for name in _FILES}
+        self._files = {
+            name: (files(package) / folder / name).read_bytes()
+            for name, ((package, folder), _) in _FILES.items()
+        }
 
     async def page(self, _request: web.Request) -> web.Response:
         """Answer with the page as it is."""
@@ -140,9 +148,9 @@ class _Site:
         return web.Response(text=screen.view, content_type="text/html", headers=headers)
 
     async def file(self, request: web.Request) -> web.Response:
-        """Answer with what the page loads."""
+        """Answer with what the page loads or links to."""
         name = request.path.removeprefix("/")
-        return web.Response(body=self._files[name], content_type=_FILES[name], charset="utf-8")
+        return web.Response(body=self._files[name], content_type=_FILES[name][1], charset="utf-8")
 
     async def healthy(self, _request: web.Request) -> web.Response:
         """Say that the process lives."""

@@ -20,9 +20,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from stream.decisions.lifecycle import Notice
+    from stream.kafka.board.groups import Groups
     from stream.kafka.board.standing import Group, Seen, Standing
     from stream.kafka.board.strips import Strip
-    from stream.model.alarms import Budget
+    from stream.model.alarms import Budget, KafkaSettings
     from stream.model.boards import Board
     from stream.model.subscriptions import BoardSetup
 
@@ -119,6 +120,8 @@ class AlarmView:
         last: end of the newest.
         counts: windows by what became of them, in words.
         windows: newest first: when, a kind, and what in words.
+        unfired: public groups without an alarm in these windows, so many as are listed.
+        without: how many there are; ``None`` where that is not known.
         heard: when its last decision left; empty where none was heard of.
         due: by when the next one should have been there, where it is overdue.
     """
@@ -132,6 +135,8 @@ class AlarmView:
     last: str
     counts: tuple[str, ...]
     windows: tuple[tuple[str, str, str], ...]
+    unfired: tuple[str, ...]
+    without: int | None
     heard: str
     due: str
 
@@ -150,6 +155,8 @@ class View:
         promise: what the budget promises: a term, and what it is.
         timezone: of all times.
         forgotten: whether alarms are left out.
+        topics: what else analysts may read: a topic, what is in it, and its schema.
+        links: what else they may see: a name and an address.
     """
 
     health: Health
@@ -161,12 +168,15 @@ class View:
     promise: tuple[tuple[str, str], ...]
     timezone: str
     forgotten: bool
+    topics: tuple[tuple[str, str, str], ...]
+    links: tuple[tuple[str, str], ...]
 
 
 def view_of(
     standings: Sequence[Standing],
     health: Health,
     setup: BoardSetup,
+    groups: Mapping[str, Groups],
     *,
     forgotten: bool,
 ) -> View:
@@ -176,6 +186,7 @@ def view_of(
         standings: every alarm.
         health: how fresh they are.
         setup: how much is shown, in which time zone, and what is promised.
+        groups: of alarms, as configured; alarms may be left out.
         forgotten: whether alarms are left out.
     """
     board, timezone = setup.board, setup.subscription.timezone
@@ -189,12 +200,16 @@ def view_of(
         health=health,
         firing=tuple(firing[:_MOST_FIRING]),
         firings=sum(each.firings for each in standings),
-        alarms=tuple(_alarm(each, health, board, timezone) for each in standings),
+        alarms=tuple(
+            _alarm(each, health, board, timezone, groups.get(each.alarm)) for each in standings
+        ),
         heard=_moment(heard_ms, timezone),
         overdue=overdue(standings, health),
         promise=tuple(_promise(setup.budget)),
         timezone=timezone,
         forgotten=forgotten,
+        topics=tuple(_topics(setup.subscription.kafka)),
+        links=tuple((_value(name), url) for name, url in board.links.items()),
     )
 
 
@@ -215,7 +230,9 @@ def _firing_of(notice: Notice, timezone: str, *, old: bool) -> Firing:
     return Firing(notice.fingerprint, _value(notice.alarm), values, since, told, old)
 
 
-def _alarm(standing: Standing, health: Health, board: Board, timezone: str) -> AlarmView:
+def _alarm(
+    standing: Standing, health: Health, board: Board, timezone: str, groups: Groups | None
+) -> AlarmView:
     seen, strips = standing.seen, Strips(standing.seen)
     named = _groups(standing, strips)
     shown = named[: board.groups]
@@ -224,17 +241,21 @@ def _alarm(standing: Standing, health: Health, board: Board, timezone: str) -> A
     rows += [
         _row(_name(each), strips.of(each), seen, timezone, fires=each in firing) for each in shown
     ]
+    unfired, without = _without(seen, named, groups)
+    fields = [field for field, _ in named[0]] if named else groups.fields if groups else ()
     late = _is_overdue(standing, health)
     return AlarmView(
         name=_value(standing.alarm),
         anchor=fingerprint(standing.alarm, {}),
-        fields=", ".join(_value(field) for field, _ in named[0]) if named else "",
+        fields=", ".join(map(_value, fields)),
         rows=tuple(rows),
         more=len(named) - len(shown),
         first=clock_text(seen[0].start_ms, timezone) if seen else "",
         last=clock_text(seen[-1].end_ms, timezone) if seen else "",
         counts=tuple(_counts(seen)),
         windows=tuple(_in_words(each, timezone) for each in reversed(seen)),
+        unfired=unfired,
+        without=without,
         heard=_moment(standing.published_ms, timezone),
         due=_moment(standing.due_ms, timezone) if late else "",
     )
@@ -249,6 +270,16 @@ def _groups(standing: Standing, strips: Strips) -> list[Group]:
         return each not in firing, -len(strips.fired.get(each, ())), each
 
     return sorted(found, key=order)
+
+
+def _without(
+    seen: Sequence[Seen], named: Sequence[Group], groups: Groups | None
+) -> tuple[tuple[str, ...], int | None]:
+    """Return which public groups had no alarm, and how many, where all alarms are known."""
+    if groups is None or not groups.fields or any(each.alarms > len(each.fired) for each in seen):
+        return (), None
+    found, number = groups.without([*named, *(one for each in seen for one in each.earlier)])
+    return tuple(map(_name, found)), number
 
 
 def _row(name: str, strip: Strip, seen: Sequence[Seen], timezone: str, *, fires: bool) -> Row:
@@ -335,6 +366,13 @@ def _promise(budget: Budget | None) -> Iterator[tuple[str, str]]:
         f" as likely{doubt or ','} whatever else is known. A window that would go beyond is denied."
     )
     yield "promise", words
+
+
+def _topics(kafka: KafkaSettings) -> Iterator[tuple[str, str, str]]:
+    """Yield the public topics, what is in them, and the schemas that the board serves."""
+    yield kafka.decisions_topic, "what became of every window", "decision.schema.json"
+    yield kafka.alarms_topic, "every alarm", "alarm.schema.json"
+    yield kafka.counts_topic, "noisy counts, of alarms that release them", "count.schema.json"
 
 
 def _span(start_ms: int, end_ms: int, timezone: str) -> str:

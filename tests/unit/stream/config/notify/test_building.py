@@ -11,6 +11,7 @@ from accountant.errors import ConfigError
 from stream.config.loading import examine
 from stream.config.notify.reading import read_board, read_subscription
 from stream.model.boards import Board
+from stream.model.feeds import Domain
 from stream.model.fingerprints import definition_json
 from stream.model.lifecycles import Lifecycle
 from tests.support.commands import configuration
@@ -115,6 +116,29 @@ def test_a_board_needs_no_section_of_its_own(tmp_path: Path) -> None:
     assert whole.board == Board()
     assert whole.budget is not None
     assert whole.subscription.lifecycle("crowd") == Lifecycle(2, 2)
+
+
+def test_a_small_file_may_list_groups_and_links(tmp_path: Path) -> None:
+    """Groups are those of the file of alarms; a link leads to a web server."""
+    whole = read_board(written(tmp_path), environ={})
+    assert len(whole.groups["crowd"]) > 1
+    (rooms,) = whole.groups["crowd"].values
+    (tmp_path / "of_one.txt").write_text("\n".join(rooms), encoding="utf-8")
+    for listed in (f"[{', '.join(rooms)}]", "of_one.txt"):
+        more = (
+            f"alarms: {{crowd: {{groups: {{room: {listed}}}}}, mute: {{}}}}\n"
+            "board: {links: {Grafana: 'http://grafana:3000/'}}\n"
+        )
+        found = read_board(small(tmp_path, more), environ={})
+        assert found.groups == {"crowd": Domain(("room",), (rooms,))}
+        assert found.board == Board(links={"Grafana": "http://grafana:3000/"})
+    for more, said in (
+        ("alarms: {crowd: {groups: {room: nowhere.txt}}}\n", "cannot read the domain's file"),
+        ("alarms: {crowd: {groups: {room: []}}}\n", "the domain is empty"),
+        ("board: {links: {Grafana: 'javascript:alert(1)'}}\n", "not the address of a web server"),
+    ):
+        with pytest.raises(ConfigError, match=said):
+            read_board(small(tmp_path, more), environ={})
 
 
 def test_a_small_file_may_say_what_the_budget_is(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from accountant.errors import ConfigError
 from stream.kafka.board import server
 from stream.kafka.board.server import Screen, serving
 from stream.model.boards import Board
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -54,7 +55,8 @@ def test_every_answer_forbids_what_the_page_does_not_need() -> None:
     async def work() -> None:
         async with served() as (screen, session):
             screen.show("view", "page", ())
-            for path in ("/", "/board.css", "/board.js", "/icon.svg", "/view", "/readyz", "/x"):
+            files = ("board.css", "board.js", "icon.svg", "alarm.schema.json")
+            for path in ("/", "/view", "/readyz", "/x", *(f"/{name}" for name in files)):
                 async with session.get(path) as answer:
                     policy = answer.headers["Content-Security-Policy"]
                     assert policy.startswith("default-src 'none'; script-src 'self';"), path
@@ -69,7 +71,7 @@ def test_every_answer_forbids_what_the_page_does_not_need() -> None:
 
 
 def test_nothing_can_be_written() -> None:
-    """GET and HEAD are all there is, and five paths."""
+    """GET and HEAD are all there is, of a few paths."""
 
     async def work() -> None:
         async with served() as (_, session):
@@ -78,6 +80,19 @@ def test_nothing_can_be_written() -> None:
                     assert answer.status == 405
             for path in ("/static/../board.py", "/board.py", "/metrics", "/%2e%2e/board.py"):
                 assert (await told(session, path))[0] == 404
+
+    run(work)
+
+
+def test_the_schemas_of_the_public_records_are_served() -> None:
+    """As they are published in the repository; that of a notice, which is on no topic, is not."""
+
+    async def work() -> None:
+        async with served() as (_, session):
+            for name in ("alarm", "decision", "count"):
+                path = ROOT / f"stream/decisions/schemas/{name}.schema.json"
+                assert await told(session, f"/{name}.schema.json") == (200, path.read_text("utf-8"))
+            assert (await told(session, "/notice.schema.json"))[0] == 404
 
     run(work)
 

@@ -12,9 +12,11 @@ import pytest
 
 from accountant.loss.gaussian import Gaussian
 from accountant.units import Contribution, PrivacyUnit
+from stream.kafka.board.groups import MOST_LISTED
 from stream.kafka.board.view import _REASONS
 from stream.model.alarms import Budget
 from stream.model.boards import Board
+from stream.model.feeds import Domain
 from stream.model.lifecycles import Lifecycle
 from stream.model.reasons import DENIALS
 from stream.windows.calendars import LocalCalendar
@@ -162,6 +164,91 @@ def test_so_many_rows_are_shown_and_the_rest_is_said() -> None:
     crowded = Scene()
     crowded.hour(0, [str(number) for number in range(130)])
     assert "30 more fire." in Page(crowded.html()).text
+
+
+ROOMS = Domain(("room",), (("lab", "hall", "attic", "<b>"),))
+
+
+def test_groups_without_an_alarm_are_listed_as_configured() -> None:
+    """Less those with a published alarm; a group that is not configured takes none off."""
+    scene = Scene(setup_of(groups={"crowd": ROOMS}))
+    assert "Groups without an alarm" not in Page(scene.html()).text
+    scene.hour(0, ["hall", "cellar"])
+    scene.hour(1, denied=True)
+    (crowd,) = scene.view().alarms
+    assert (crowd.unfired, crowd.without, crowd.fields) == (("lab", "attic", "<b>"), 3, "room")
+    said = Page(scene.html()).text
+    assert "Groups without an alarm in these windows: 3" in said
+    assert "denied or is not known says nothing of any group. lab attic <b>" in said
+    other = Scene(setup_of(groups={"another": ROOMS}))
+    other.hour(0, ["hall"])
+    assert other.view().alarms[0].without is None
+
+
+def test_groups_of_several_fields_are_their_combinations() -> None:
+    """In whichever order a record names the fields."""
+    domain = Domain(("floor", "room"), (("1", "2"), ("lab", "hall")))
+    scene = Scene(setup_of(groups={"crowd": domain}))
+    ring = alarm_of(0, {"room": "lab", "floor": "2"})
+    scene.standings.take(window_of(decision_of(0, alarms=[ring]), [ring]))
+    (crowd,) = scene.view().alarms
+    assert (crowd.unfired, crowd.without) == (("1, lab", "1, hall", "2, hall"), 3)
+
+
+def test_no_group_is_listed_where_not_all_alarms_are_known() -> None:
+    """Records are gone, or more fired than are named: none is taken for one that did not."""
+    gone = Scene(setup_of(groups={"crowd": ROOMS}))
+    ring = alarm_of(0, {"room": "lab"})
+    gone.standings.take(window_of(decision_of(0, alarms=[ring]), [], whole=False))
+    many = Domain(("room",), (tuple(map(str, range(600))),))
+    crowded = Scene(setup_of(groups={"crowd": many}))
+    crowded.hour(0, [str(number) for number in range(300)])
+    for scene in (gone, crowded):
+        assert scene.view().alarms[0].without is None
+        assert "Groups without an alarm" not in Page(scene.html()).text
+    calm = Scene(setup_of(groups={"crowd": many}))
+    calm.hour(0, ["0"])
+    (crowd,) = calm.view().alarms
+    assert (len(crowd.unfired), crowd.unfired[0], crowd.without) == (MOST_LISTED, "1", 599)
+    assert f"{599 - MOST_LISTED} more are not listed." in Page(calm.html()).text
+
+
+def test_a_group_that_fired_in_an_earlier_step_is_not_without_an_alarm() -> None:
+    """Also where that step is no window of those shown any more."""
+    scene = Scene(setup_of(board=Board(windows=1), groups={"crowd": ROOMS}))
+    for number in range(2):
+        rings = [alarm_of(0, {"room": "lab"})] if not number else []
+        step = msgspec.structs.replace(
+            decision_of(number, alarms=rings),
+            whole_start=decision_of(0).window_start,
+            whole_end=decision_of(2).window_end,
+        )
+        told = [
+            msgspec.structs.replace(
+                each,
+                window_end=step.whole_end,
+                step_start=step.window_start,
+                step_end=step.window_end,
+            )
+            for each in rings
+        ]
+        scene.standings.take(window_of(step, told))
+    (crowd,) = scene.view().alarms
+    assert (crowd.unfired, crowd.without) == (("hall", "attic", "<b>"), 3)
+
+
+def test_it_links_what_else_analysts_may_read() -> None:
+    """The public topics with their schemas, and what the file names; nothing that is internal."""
+    board = Board(links={"Dashboard": "https://grafana.example.com/d/tocsin-alarms"})
+    page = Page(Scene(setup_of(board=board)).html())
+    links = [each["href"] for each in page.all("a")]
+    assert links == [
+        "#view",
+        *(f"{name}.schema.json" for name in ("decision", "alarm", "count")),
+        "https://grafana.example.com/d/tocsin-alarms",
+    ]
+    assert "Kafka topic decisions: what became of every window (schema)" in page.text
+    assert [word for word in ("bell", "ledgers", "127.0.0.1:1") if word in page.text] == []
 
 
 def test_a_page_that_stands_still_says_so() -> None:
