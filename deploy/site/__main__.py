@@ -3,7 +3,9 @@
 Pages are read on the repository's tree, where links lead to code, schemas and reports. The site has
 ``docs`` at its root, and what is linked beside it at ``source``: Markdown as pages, the rest as it
 is, a folder as a page that lists it. The pages of the Python API are made from the docstrings, and
-lie at ``reference/python``. Zensical builds the site, and follows the links from page to page.
+lie at ``reference/python``. Where a page says ``<!-- picture NAME: what is on it -->``, a picture
+is taken of what runs, if there is a browser. Zensical builds the site, and follows the links from
+page to page.
 """  # noqa: INP001  # deploy holds no package
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,8 +32,12 @@ SITE: Final = ".cache/site"
 DOCS: Final = "docs/"
 BESIDE: Final = "source/"
 API: Final = "tests.docs.api"
+PICTURES: Final = "tests.docs.pictures"
+NO_PICTURE: Final = "*There is no picture: this site was built without a browser.*"
+IMAGES: Final = "images"
 LISTING: Final = "index.md"
 _LINK: Final = re.compile(r"(?P<before>\]\()(?P<path>[^)#\s:]+)(?P<fragment>#[^)\s]*)?(?=\))")
+_PICTURE: Final = re.compile(r"^<!-- picture (?P<name>[a-z-]+): (?P<alt>.+) -->$")
 _FENCE: Final = re.compile(r"^ *(```+|~~~+)")
 
 
@@ -65,6 +71,7 @@ def _assemble(folder: Path) -> list[str]:
     shutil.copytree(ROOT / DOCS, folder)
     for uri, text in _api():
         _write(folder / uri, text)
+    pictures = _Pictures()
     waiting = [str(one.relative_to(ROOT)) for one in sorted((ROOT / DOCS).rglob("*.md"))]
     known, broken = set(waiting), list[str]()
     while waiting:
@@ -75,7 +82,7 @@ def _assemble(folder: Path) -> list[str]:
             _write(there, f"# {path}\n\n{listed}\n")
         elif path.endswith(".md"):
             lines = _lines(whole.read_text(encoding="utf-8"))
-            _write(there, "".join(_turned(line, path) for line in lines))
+            _write(there, "".join(_turned(line, path, pictures) for line in lines))
         else:
             there.parent.mkdir(parents=True, exist_ok=True)
             shutil.copy(whole, there)
@@ -86,6 +93,7 @@ def _assemble(folder: Path) -> list[str]:
                 waiting.append(one)
             elif not (folder / _uri(one)).exists():
                 broken.append(f"{path}: what it links to does not exist: {one}")
+    pictures.take(folder / IMAGES)
     return broken
 
 
@@ -96,11 +104,41 @@ def _write(path: Path, text: str) -> None:
 
 def _api() -> Iterator[tuple[str, str]]:
     """Yield the address and the text of every page of the Python API, where there is one."""
-    if not (ROOT / API.replace(".", "/")).with_suffix(".py").is_file():
-        return
-    api = importlib.import_module(API)
-    for name in api.PACKAGES:
+    api = _made_by(API)
+    for name in () if api is None else api.PACKAGES:
         yield f"reference/python/{name}.md", api.page(name)
+
+
+def _made_by(module: str) -> Any:
+    """Return a module that makes what the repository does not hold; ``None`` without it."""
+    there = (ROOT / module.replace(".", "/")).with_suffix(".py").is_file()
+    return importlib.import_module(module) if there else None
+
+
+class _Pictures:
+    """What pages ask for pictures of."""
+
+    def __init__(self) -> None:
+        self._made_by = _made_by(PICTURES)
+        self._asked: set[str] = set()
+
+    def of(self, line: re.Match[str], page: str) -> str:
+        """Return what shows a picture on a page, in the shade that its reader has chosen."""
+        if self._made_by is None or not self._made_by.can_take():
+            return f"{NO_PICTURE}\n"
+        self._asked.add(line["name"])
+        folder = posixpath.relpath(IMAGES, posixpath.dirname(_uri(page)) or ".")
+        shades = (
+            f"![{line['alt']}]({folder}/{line['name']}-{shade}.png#only-{shade})"
+            for shade in ("light", "dark")
+        )
+        return f"{' '.join(shades)}\n"
+
+    def take(self, to: Path) -> None:
+        """Take all that were asked for."""
+        if self._asked:
+            to.mkdir(exist_ok=True)
+            self._made_by.take(sorted(self._asked), to)
 
 
 def _linked(page: str) -> Iterator[str]:
@@ -120,10 +158,12 @@ def _inside(folder: Path) -> list[Path]:
     return sorted(one for one in folder.iterdir() if one.is_file())
 
 
-def _turned(line: str, page: str) -> str:
+def _turned(line: str, page: str, pictures: _Pictures) -> str:
     """Return a line with its links turned to where the site has what they lead to."""
     if isinstance(line, _Code):
         return line
+    if picture := _PICTURE.match(line.rstrip()):
+        return pictures.of(picture, page)
 
     def turned(link: re.Match[str]) -> str:
         target = _uri(_resolved(page, link["path"]))

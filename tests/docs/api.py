@@ -1,4 +1,4 @@
-"""The Python API from its docstrings, for the site: ``deploy/site/hooks.py`` asks for its pages.
+"""The Python API from its docstrings, for the site: ``python -m deploy.site`` asks for its pages.
 
 One page per package that exports names, one section per name of its ``__all__``: the call, what the
 docstring says, and the same of every public method. The pages are made with the site.

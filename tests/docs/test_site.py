@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import re
 import shutil
 import subprocess
 import sys
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING
 
 import pytest
 import yaml
 
+from deploy.kafka.runtime import HOST
+from tests.support.chromium import Chromium
 from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S
 
@@ -35,11 +41,18 @@ def build(site: Path, to: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_the_whole_documentation_becomes_a_site(tmp_path: Path) -> None:
-    """Every link and anchor leads somewhere, and no page asks another server for anything."""
-    to = tmp_path / "site"
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The whole site."""
+    to = tmp_path_factory.mktemp("site") / "site"
     built = build(SITE, to)
-    assert built.returncode == 0, built.stdout[-3000:]
+    assert built.returncode == 0, (built.stdout + built.stderr)[-3000:]
+    return to
+
+
+def test_the_whole_documentation_becomes_a_site(site: Path) -> None:
+    """Every link and anchor leads somewhere, and no page asks another server for anything."""
+    to = site
     pages = sorted(to.rglob("*.html"))
     assert len(pages) >= len(list((ROOT / "docs").rglob("*.md")))
     for page in pages:
@@ -48,6 +61,80 @@ def test_the_whole_documentation_becomes_a_site(tmp_path: Path) -> None:
     assert (sources / "index.html").is_file()  # the README
     linked = "stream/decisions/schemas/alarm.schema.json"
     assert (sources / linked).read_bytes() == (ROOT / linked).read_bytes()
+
+
+def test_pictures_are_taken_of_what_runs(site: Path) -> None:
+    """Each page that asks for one shows it, in the shade that its reader sees the page in."""
+    asked = 0
+    for page in (ROOT / "docs").rglob("*.md"):
+        for name in re.findall(r"^<!-- picture ([a-z-]+):", page.read_text("utf-8"), re.MULTILINE):
+            asked += 1
+            there = page.relative_to(ROOT / "docs").with_suffix(".html")
+            html = (site / there).read_text("utf-8")
+            assert "built without a browser" not in html
+            for shade in ("light", "dark"):
+                assert f'src="../images/{name}-{shade}.png#only-{shade}"' in html
+                picture = (site / "images" / f"{name}-{shade}.png").read_bytes()
+                assert picture.startswith(b"\x89PNG"), name
+                assert len(picture) > 10_000, name
+    assert asked == 2
+
+
+PHONE, DESK = (380, 800), (1280, 900)
+PAGES = ("index", "reference/configuration", "reference/sql", "how-to/board", "research/papers")
+ACROSS = "document.documentElement.scrollWidth"
+BOXES = """
+[...document.querySelectorAll('.md-content table, .md-content pre code')].map(
+    (one) => one.closest('.md-typeset__scrollwrap') ?? one.closest('pre')
+).filter((box) => box.scrollWidth > box.clientWidth).map((box) => getComputedStyle(box).overflowX)
+"""
+SCHEME = "document.body.getAttribute('data-md-color-scheme')"
+FOUND = """
+[...document.querySelectorAll('*')].some(
+    (one) => one.shadowRoot?.textContent.includes('Quantifiers over groups')
+)
+"""
+
+
+def test_the_site_in_a_browser(site: Path) -> None:
+    """On a phone tables scroll and pages do not; light and dark are the reader's; search finds."""
+
+    async def work(address: str) -> None:
+        async with Chromium() as browser:
+            boxes: set[str] = set()
+            for page in PAGES:
+                for shade, scheme in (("light", "default"), ("dark", "slate")):
+                    await browser.look(*PHONE, prefers_color_scheme=shade)
+                    await browser.open(f"{address}/{page}.html")
+                    assert await browser.value(ACROSS) == PHONE[0], page
+                    assert await browser.value(SCHEME) == scheme, page
+                boxes.update(await browser.value(BOXES))
+            assert boxes == {"auto"}
+            await browser.look(*DESK)
+            await browser.open(f"{address}/index.html")
+            await browser.until("document.querySelector('.md-search__button') !== null")
+            await browser.value("document.querySelector('.md-search__button').click()")
+            await browser.until("document.activeElement.shadowRoot != null")
+            await browser.tell("Input.insertText", text="quantifier")
+            await browser.until(FOUND)
+            assert browser.complaints == []
+
+    handler = partial(Quiet, directory=str(site))
+    with ThreadingHTTPServer((HOST, 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            asyncio.run(work(f"http://{HOST}:{server.server_port}"))
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    """Serves files, and says nothing of it."""
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
 
 
 @pytest.fixture
@@ -78,6 +165,17 @@ def test_what_is_linked_beside_the_pages_comes_along(tree: Path) -> None:
         assert f'href="{link}"' in page
     listed = (tree / "out" / "source" / "beside" / "index.html").read_text(encoding="utf-8")
     assert 'href="text.html"' in listed
+
+
+def test_a_site_without_a_browser_says_so_in_place_of_a_picture(tree: Path) -> None:
+    """As it is built where nothing can take one."""
+    text = f"{GOOD}\n<!-- picture board: a board -->\n"
+    (tree / "docs" / "README.md").write_text(text, encoding="utf-8")
+    built = build(tree / "deploy" / "site", tree / "out")
+    assert built.returncode == 0, built.stdout
+    said = (tree / "out" / "index.html").read_text(encoding="utf-8")
+    assert "this site was built without a browser" in said
+    assert "<img" not in said
 
 
 @pytest.mark.parametrize(

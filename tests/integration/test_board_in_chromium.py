@@ -2,7 +2,7 @@
 
 What can be told without one, ``tests/unit/stream/kafka/board`` and ``test_board.py`` tell. Pictures
 are taken where ``BOARD_PICTURES`` names a folder for them (``make board-pictures``), to be looked
-at; the page's own is ``docs/images/board.png``.
+at; those of the site are taken by ``tests/docs/pictures.py``.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.docs.pictures import PATTERN
 from tests.support.boarded import Boarded, Topics
 from tests.support.chromium import Chromium
 from tests.support.published import HOUR_MS
@@ -29,14 +30,10 @@ MORE = """\
 budget: {privacy_unit: user, epsilon_max: "4", period: 1d}
 alarms:
   fire-code:
+    groups: {room: [auditorium, canteen, lobby, archive]}
     lifecycle: {of: [2, 3], annotations: {summary: "{room} is too full since {since}"}}
 """
 HOSTILE = "<img src=x onerror='window.hacked=1'>"
-PATTERN = {
-    "auditorium": 0b0000110001110011,
-    "canteen": 0b1100001100001100,
-    "lobby": 0b0010000000000000,
-}
 WIDE, NARROW = (1280, 900), (390, 844)
 VIEW = "document.getElementById('view')"
 

@@ -119,9 +119,15 @@ class Chromium:
         ]
         await self.tell("Emulation.setEmulatedMedia", features=features)
 
-    async def picture(self, path: Path) -> None:
-        """Write what is seen of the page, all its length, as PNG."""
-        answer = await self.tell("Page.captureScreenshot", format="png", captureBeyondViewport=True)
+    async def picture(self, path: Path, most: int = 16_000) -> None:
+        """Write what is seen of the page, all its length or so many pixels of it, as PNG."""
+        width, height = await self.value(
+            "[innerWidth, document.documentElement.getBoundingClientRect().height]"
+        )
+        clip = {"x": 0, "y": 0, "width": width, "height": min(height, most), "scale": 1}
+        answer = await self.tell(
+            "Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip
+        )
         await asyncio.to_thread(path.write_bytes, base64.b64decode(answer["data"]))
 
     async def _connect(self) -> None:
