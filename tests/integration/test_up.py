@@ -202,7 +202,8 @@ def test_a_full_room_rings_everywhere_and_nothing_stays_behind(tmp_path: Path) -
         assert "make down" in again.stderr
         with _listening(stack, log):
             wait_until("Alertmanager knows", stack.rings)
-            wait_until("the board shows it", lambda: "auditorium" in stack.board())
+            wait_until("the board shows it", lambda: "auditorium is too full" in stack.board())
+            _assert_the_board_says_what_there_is(stack)
             wait_until("it is over in Alertmanager", lambda: not stack.rings())
             wait_until("it is over on MQTT", lambda: "OFF" in _states(log))
             heard = log.read_text("utf-8")
@@ -220,6 +221,16 @@ def test_a_full_room_rings_everywhere_and_nothing_stays_behind(tmp_path: Path) -
     assert all(map(gone, pids))
     assert stack.lingering() == []
     assert not stack.folder.exists()
+
+
+def _assert_the_board_says_what_there_is(stack: Stack) -> None:
+    """The promise, rooms that did not fire, and links to the pages that analysts reach."""
+    page = stack.board()
+    assert "does not say what the budget is" not in page
+    assert "<dt>epsilon_max</dt><dd>4</dd>" in page
+    assert "Groups without an alarm in these windows" in page
+    for name in ("prometheus-public", "alertmanager-public"):
+        assert f'href="http://{HOST}:{stack.ports[name]}/"' in page
 
 
 def _assert_dashboards_have_data(stack: Stack) -> None:
