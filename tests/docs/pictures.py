@@ -78,8 +78,8 @@ def _board(folder: Path) -> Path:
     scene = Scene(setup_of(alarms, Board(links=links), budget, groups))
     for hour in range(16):
         rooms = [room for room, fires in PATTERN.items() if fires >> (15 - hour) & 1]
-        scene.hour(_FIRST + hour, rooms, denied=hour in {5, 6}, query="fire-code")
-        scene.hour(_FIRST + hour, query="night-watch")
+        scene.hour(_FIRST + hour, rooms, denied=hour in {5, 6}, alarm="fire-code")
+        scene.hour(_FIRST + hour, alarm="night-watch")
     static = ROOT / "stream/kafka/board/static"
     html = scene.html((_FIRST + 16) * HOUR_MS).replace('<script src="board.js" defer></script>', "")
     path = folder / "board.html"
