@@ -19,10 +19,12 @@ from typing import TYPE_CHECKING, Final
 
 from aiohttp import hdrs, web
 
+from stream import decisions
 from stream.metrics.doors import Doors, address_text, cannot_listen
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
+    from importlib.resources.abc import Traversable
 
     from aiohttp.typedefs import Handler, Middleware
 
@@ -31,9 +33,9 @@ if TYPE_CHECKING:
 __all__ = ["Screen", "serving"]
 
 _PATIENCE_S: Final = 30.0  # of a reader that does not take what it is sent
-_STATIC: Final = ("stream.kafka.board", "static")
-_SCHEMAS: Final = ("stream.decisions", "schemas")
-_FILES: Final[Mapping[str, tuple[tuple[str, str], str]]] = {
+_STATIC: Final = files(__package__) / "static"
+_SCHEMAS: Final = files(decisions) / "schemas"
+_FILES: Final[Mapping[str, tuple[Traversable, str]]] = {
     "board.css": (_STATIC, "text/css"),
     "board.js": (_STATIC, "text/javascript"),
     "icon.svg": (_STATIC, "image/svg+xml"),
@@ -131,10 +133,7 @@ class _Site:
 
     def __init__(self, screen: Screen) -> None:
         self._screen = screen
-        self._files = {
-            name: (files(package) / folder / name).read_bytes()
-            for name, ((package, folder), _) in _FILES.items()
-        }
+        self._files = {name: (folder / name).read_bytes() for name, (folder, _) in _FILES.items()}
 
     async def page(self, _request: web.Request) -> web.Response:
         """Answer with the page as it is."""
