@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["CASES", "RENDERED", "render", "stamp"]
+__all__ = ["ALERTS", "CASES", "CHART", "RENDERED", "render", "stamp"]
 
 FOLDER: Final = Path(__file__).resolve().parent
 CHART: Final = FOLDER / "tocsin"
 RENDERED: Final = FOLDER / "rendered"
+ALERTS: Final = "deploy/alerts.yml"
+"""What stands in place of the alerts: they change without the chart, and are tested by promtool."""
 CASES: Final = {"small": ("small",), "own": ("own",), "full": ("small", "full")}
 """Which files of ``cases`` each cluster is given, by its name."""
 KUBERNETES: Final = "1.31.0"
@@ -28,7 +30,7 @@ RELEASE: Final = "building"
 
 
 def stamp() -> str:
-    """Return a digest of all that is rendered: the chart's files and the cases."""
+    """Return a digest of all that is rendered: the chart's files but the alerts, and the cases."""
     digest = hashlib.sha256()
     for path in sorted(path for path in FOLDER.rglob("*") if _is_source(path)):
         text = path.read_bytes()
@@ -38,20 +40,25 @@ def stamp() -> str:
 
 
 def render(helm: str, name: str) -> str:
-    """Return what the chart makes of a case, after linting it.
+    """Return what the chart makes of a case, after linting it; of the alerts their name alone.
 
     Raises:
         subprocess.CalledProcessError: helm refuses the chart; it has said why.
+        ValueError: the alerts are not there as their file has them.
     """
     values = [f"--values={FOLDER / 'cases' / one}.yaml" for one in CASES[name]]
     _helm(helm, ["lint", "--strict", "--quiet", str(CHART), *values])
     asked = ["template", RELEASE, str(CHART), f"--kube-version={KUBERNETES}", *values]
-    return f"# helm template; of {stamp()}\n{_helm(helm, asked)}"
+    text = _helm(helm, asked)
+    alerts = (CHART / "alerts.yml").read_text(encoding="utf-8").rstrip("\n").replace("\n", "\n  ")
+    if text.count(alerts) != text.count("kind: PrometheusRule"):
+        raise ValueError(f"what is rendered of {name} does not hold {ALERTS} as it is")
+    return f"# helm template; of {stamp()}\n{text.replace(alerts, ALERTS)}"
 
 
 def _is_source(path: Path) -> bool:
     inside = path.relative_to(FOLDER).parts[0]
-    return inside in {CHART.name, "cases"} and path.is_file()
+    return inside in {CHART.name, "cases"} and path.is_file() and path.name != "alerts.yml"
 
 
 def _helm(helm: str, arguments: Sequence[str]) -> str:

@@ -10,11 +10,11 @@ import kubernetes_validate
 import pytest
 import yaml
 
-from deploy.helm.chart import CASES, FOLDER, RENDERED, stamp
+from deploy.helm.chart import ALERTS, CASES, CHART, FOLDER, RENDERED, stamp
 from stream.config.loading import check
 from stream.config.mqtt.reading import read_mqtt
 from stream.config.notify.reading import read_board, read_subscription
-from tests.support.tree import text_of
+from tests.support.tree import ROOT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -221,10 +221,13 @@ def test_policies_select_the_pods_that_there_are() -> None:
 
 
 def test_the_alerts_are_those_of_everybody_else() -> None:
-    """The same file as compose's Prometheus reads, which promtool has tested."""
+    """The same file as compose's Prometheus reads, which promtool has tested.
+
+    What was rendered has its name where helm put all of it: that is seen when it is rendered.
+    """
     (rule,) = of_kind(rendered("full"), "PrometheusRule").values()
-    alerts = yaml.safe_load(text_of("deploy/alerts.yml"))
-    assert rule["spec"] == alerts
+    assert rule["spec"] == ALERTS
+    assert (CHART / "alerts.yml").resolve() == (ROOT / ALERTS).resolve()
 
 
 def test_what_is_mounted_runs(tmp_path: Path) -> None:
