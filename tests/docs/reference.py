@@ -1,9 +1,9 @@
-"""The reference of commands, keys, metrics and alerts: ``python -m tests.docs.reference --write``.
+"""What pages say of commands, keys, metrics, alerts and mechanisms, written from the code.
 
-What a page says of them stands between two marks and comes from the code: the help of each
-command, the description of each key, the help text of each metric, the summary of each alert.
-Without
-``--write`` it names the pages that are not what the code says.
+It stands between two marks: the help of each command, the description of each key, the help text of
+each metric, the summary of each alert, the descriptor of each mechanism.
+``python -m tests.docs.reference --write`` writes it; without ``--write`` the pages are named that
+are not what the code says.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 import yaml
 
+from operators.registry import ALL
 from stream.cli.main import Later, main
 from stream.config.closed import models_of
 from stream.config.keys import FileModel
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PAGES", "UndescribedError", "filled", "keys", "written"]
 
-FOLDER: Final = ROOT / "docs" / "reference"
+FOLDER: Final = ROOT / "docs"
 WIDTH: Final = 100
 """Columns of a command's help."""
 
@@ -183,10 +184,19 @@ def alerts() -> Iterator[str]:
         yield f"| `{rule['alert']}` | {summary} | {said['action']} |"
 
 
+def mechanisms() -> Iterator[str]:
+    """Yield a row for every mechanism: what it takes, and what leaves of a window."""
+    yield "| mechanism | takes | what leaves of a window |\n|---|---|---|"
+    for name, one in ALL.items():
+        takes = "a band" if one.bands else "one comparison" if one.panes else "any condition"
+        yield f"| `{name}` | {takes} | {one.releases} |"
+
+
 PAGES: Final[dict[str, dict[str, Callable[[], Iterator[str]]]]] = {
-    "cli.md": {"commands": commands},
-    "configuration.md": {"keys": configuration, "mqtt": mqtt},
-    "metrics-and-alerts.md": {"metrics": metrics, "alerts": alerts},
+    "reference/cli.md": {"commands": commands},
+    "reference/configuration.md": {"keys": configuration, "mqtt": mqtt},
+    "reference/metrics-and-alerts.md": {"metrics": metrics, "alerts": alerts},
+    "dev/architecture.md": {"mechanisms": mechanisms},
 }
 """What each page has between which marks."""
 
@@ -218,7 +228,7 @@ def run() -> None:
         elif path.read_text(encoding="utf-8") != text:
             stale.append(name)
     for name in stale:
-        print(f"docs/reference/{name} is not up to date: python -m tests.docs.reference --write")
+        print(f"docs/{name} is not up to date: python -m tests.docs.reference --write")
     sys.exit(bool(stale))
 
 

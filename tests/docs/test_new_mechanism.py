@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from operators.registry import ALL
 from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S
 
@@ -103,16 +102,6 @@ def tocsin(folder: Path, *commands: Sequence[str]) -> list[str]:
     *printed, rest = done.stdout.split("\0")
     assert (len(printed), rest) == (len(commands), "")
     return printed
-
-
-def test_the_table_is_what_the_descriptors_say() -> None:
-    """Every mechanism is there, with what it takes and what leaves of a window."""
-    rows = re.findall(r"^\| `([\w-]+)` \| ([^|]+) \| ([^|]+) \|$", SECTION, flags=re.MULTILINE)
-    takes = {
-        name: "a band" if one.bands else "one comparison" if one.panes else "any condition"
-        for name, one in ALL.items()
-    }
-    assert rows == [(name, takes[name], one.releases) for name, one in ALL.items()]
 
 
 def test_the_change_is_one_file_and_one_line() -> None:
