@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from accountant.costs.charges import WindowKey
 from stream.custody.archive import decisions_in
 from stream.custody.published import Records
@@ -15,6 +17,7 @@ from stream.decisions.records import (
     alarm_id,
     alarms_digest,
     count_id,
+    schema,
 )
 from stream.windows.instants import iso_utc
 
@@ -29,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["HOUR_MS", "alarm_of", "compared", "count_of", "decision_of"]
 
 HOUR_MS = 3_600_000
+_DECISION = msgspec.convert(schema("decision")["examples"][0], DecisionRecord)
 
 
 def decision_of(
@@ -41,7 +45,8 @@ def decision_of(
     alarm: str = "crowd",
 ) -> DecisionRecord:
     """Return the decision of the hour of a number, which is its number in the ledger, too."""
-    return DecisionRecord(
+    return msgspec.structs.replace(
+        _DECISION,
         alarm=alarm,
         window_start=iso_utc(number * HOUR_MS),
         window_end=iso_utc((number + 1) * HOUR_MS),
@@ -50,14 +55,8 @@ def decision_of(
         alarms=len(alarms),
         alarms_digest=alarms_digest(one.alarm_id for one in alarms),
         unanswered=unanswered,
-        epsilon="0",
-        epsilon_units=0,
-        cells_per_unit=1,
         ledger=ledger,
         sequence=number,
-        fingerprint="f",
-        budget="user",
-        periods=(),
         next_start=iso_utc((number + 1) * HOUR_MS),
     )
 

@@ -5,52 +5,36 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from stream.decisions.records import AlarmRecord, DecisionRecord
+import msgspec
+
 from tests.support.commands import configuration, tocsin
+from tests.support.published import alarm_of, decision_of
 
 if TYPE_CHECKING:
     import pytest
+
+    from stream.decisions.records import AlarmRecord, DecisionRecord
 
 HOURS = [f"2025-03-03T{hour:02}:00:00.000Z" for hour in range(10)]
 
 
 def alarm(hour: int) -> AlarmRecord:
     """Return an alarm of the hall."""
-    return AlarmRecord(
+    return msgspec.structs.replace(
+        alarm_of(hour, {"room": "hall"}),
         alarm_id="1",
-        alarm="crowd",
-        group={"room": "hall"},
         window_start=HOURS[hour],
         window_end=HOURS[hour + 1],
-        mechanism="tslm",
-        max_fnr=0.05,
-        tolerance="9",
-        epsilon="1",
-        ledger="1",
-        sequence=1,
     )
 
 
 def denial(hour: int, reason: str = "budget") -> DecisionRecord:
     """Return a window that was denied."""
-    return DecisionRecord(
-        alarm="crowd",
+    return msgspec.structs.replace(
+        decision_of(hour, denied=True),
         window_start=HOURS[hour],
         window_end=HOURS[hour + 1],
-        outcome="denied",
         reason=reason,
-        alarms=0,
-        alarms_digest="",
-        unanswered=0,
-        epsilon="0",
-        epsilon_units=0,
-        cells_per_unit=1,
-        ledger="1",
-        sequence=1,
-        fingerprint="",
-        budget="user",
-        periods=(),
-        next_start=HOURS[hour + 1],
     )
 
 

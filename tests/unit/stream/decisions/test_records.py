@@ -28,6 +28,7 @@ from stream.decisions.records import (
     epsilon_text,
     schema,
 )
+from tests.support.published import decision_of
 
 KEY = WindowKey(end_ms=1_714_557_600_000, query="fire-code", start_ms=1_714_554_000_000)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]))
@@ -55,16 +56,9 @@ def an_alarm(group: dict[str, str] | None = None) -> AlarmRecord:
 
 def a_decision(*, denied: str | None = None, **fields: Any) -> DecisionRecord:
     """A decision, or a denial for a reason."""
-    return DecisionRecord(
-        alarm=KEY.query,
-        outcome="denied" if denied else "decided",
+    return msgspec.structs.replace(
+        decision_of(12, denied=bool(denied), ledger="0f3c"),
         reason=denied,
-        unanswered=0,
-        cells_per_unit=1,
-        ledger="0f3c",
-        sequence=12,
-        fingerprint="ab12",
-        budget="user",
         periods=("2024-05-01T00:00:00.000Z",),
         next_start=WINDOW["window_end"],
         **WINDOW,

@@ -6,20 +6,17 @@ from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from accountant.ledger.upkeep import Upkeep
 from stream.build import open_ledger
 from stream.config.loading import load
-from stream.decisions.records import (
-    DecisionRecord,
-    alarms_digest,
-    decision_loss_fields,
-    encode,
-)
+from stream.decisions.records import decision_loss_fields, encode
 from stream.decisions.registration import registration, scopes_of, terms_of
 from stream.kafka import guard, whole
 from stream.windows.instants import iso_utc
+from tests.support.published import decision_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -101,27 +98,11 @@ class _Topic:
 
 
 def _decision(end: int, query: str, hours: int, ledger: str = OTHER) -> bytes:
+    decision = decision_of(end // hours, alarm=query, ledger=ledger)
     start, end_text = iso_utc((end - hours) * HOUR_MS), iso_utc(end * HOUR_MS)
-    return encode(
-        DecisionRecord(
-            alarm=query,
-            window_start=start,
-            window_end=end_text,
-            outcome="decided",
-            reason=None,
-            alarms=0,
-            alarms_digest=alarms_digest([]),
-            unanswered=0,
-            cells_per_unit=1,
-            ledger=ledger,
-            sequence=end // hours,
-            fingerprint="f1",
-            budget="feed:badges",
-            periods=(),
-            next_start=end_text,
-            **decision_loss_fields(1, gaussian=False),
-        )
-    )
+    lost = decision_loss_fields(1, gaussian=False)
+    window = {"window_start": start, "window_end": end_text, "next_start": end_text}
+    return encode(msgspec.structs.replace(decision, budget="feed:badges", **window, **lost))
 
 
 @pytest.fixture
