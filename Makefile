@@ -185,8 +185,9 @@ image-check: system $(DEV)  ## the image from its Dockerfile: size, contents, a 
 	TOCSIN_IMAGE_PYTHON=$(PYTHON312) $(PYTEST) -s --timeout=7200 tests/deploy/image_in_podman.py
 
 .PHONY: reference
-reference: $(DEV)  ## write what docs/reference says of commands, keys, metrics and alerts
+reference: $(DEV)  ## write what comes from the code: commands, keys, metrics, alerts, mechanisms in docs; dashboards
 	$(BIN)/python -m tests.docs.reference --write
+	$(BIN)/python -m deploy.grafana.build
 
 .PHONY: site
 site: $(DEV)  ## the documentation as a site, in .cache/site
