@@ -147,7 +147,7 @@ def without(setup: Setup, log: Log, gone: set[tuple[int, int, int]]) -> Log:
                 if (partition, at, row) not in gone
             ]
             lost = len(kept) < len(message.events)
-            if lost and (setup.codec is Codec.JSON or message.events[0].raw is not None):
+            if lost and (setup.codec is not Codec.ARROW or message.events[0].raw is not None):
                 continue
             rest[partition].append(replace(message, events=tuple(kept)) if lost else message)
     return rest
