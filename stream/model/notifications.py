@@ -73,15 +73,11 @@ class NotifySettings:
         read_back_ms: at the start, states are found by reading back so far.
         give_up_ms: what a target did not take for so long goes to the dead letters.
         dead_letters: file of what was not delivered, one JSON object a line.
-        alertmanagers: by name, as the others.
-        webhooks: web servers.
-        brokers: of MQTT.
+        targets: in the order of the file's keys.
     """
 
     group: str
     read_back_ms: int
     give_up_ms: int
     dead_letters: Path
-    alertmanagers: tuple[Alertmanager, ...] = ()
-    webhooks: tuple[Webhook, ...] = ()
-    brokers: tuple[Broker, ...] = ()
+    targets: tuple[Alertmanager | Webhook | Broker, ...] = ()

@@ -14,7 +14,7 @@ from stream.config.closed import Closed
 from stream.config.declarations import build_kafka, check_token
 from stream.config.explaining import read_as
 from stream.config.keys import EXAMPLES, KafkaModel, LogModel
-from stream.config.notify.building import cafile_of
+from stream.config.notify.keys import cafile_of
 from stream.config.scalars import (  # pydantic reads them
     Address,
     Name,

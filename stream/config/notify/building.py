@@ -10,7 +10,7 @@ from stream.config.notify.keys import MOST_WINDOWS
 from stream.decisions.templates import FIELDS, LABEL_FIELDS, problem
 from stream.model.boards import Board
 from stream.model.lifecycles import Lifecycle
-from stream.model.notifications import Alertmanager, Broker, NotifySettings, Webhook
+from stream.model.notifications import NotifySettings
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from stream.config.findings import Findings
     from stream.config.notify.keys import BoardModel, LifecycleModel, NotifyModel
 
-__all__ = ["build_board", "build_lifecycle", "build_notify", "cafile_of"]
+__all__ = ["build_board", "build_lifecycle", "build_notify"]
 
 _NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 _TAKEN: Final = frozenset({"alertname", "fingerprint"})
@@ -61,7 +61,13 @@ def build_notify(model: NotifyModel | None, findings: Findings) -> NotifySetting
     """Return where alarms are brought; ``None`` where the file does not say."""
     if model is None:
         return None
-    if not (model.alertmanagers or model.webhooks or model.mqtt):
+    targets = tuple(
+        one.built(name, findings.under("notify", kind, name))
+        for kind, written in model
+        if isinstance(written, dict)
+        for name, one in written.items()
+    )
+    if not targets:
         hint = "write alertmanagers: {main: http://localhost:9093}, webhooks or mqtt"
         findings.wrong(("notify",), "nothing is delivered anywhere", hint, key=True)
     stem = Path(findings.document.file).stem
@@ -70,25 +76,7 @@ def build_notify(model: NotifyModel | None, findings: Findings) -> NotifySetting
         read_back_ms=model.read_back,
         give_up_ms=model.give_up,
         dead_letters=findings.folder / (model.dead_letters or f"{stem}.dead-letters.jsonl"),
-        alertmanagers=tuple(
-            Alertmanager(name, one.url.rstrip("/"), one.resend)
-            for name, one in model.alertmanagers.items()
-        ),
-        webhooks=tuple(
-            Webhook(name, one.url, one.secret.encode()) for name, one in model.webhooks.items()
-        ),
-        brokers=tuple(
-            Broker(
-                name,
-                one.broker,
-                one.topics,
-                one.discovery,
-                one.username,
-                one.password,
-                cafile_of(one.cafile, findings.under("notify", "mqtt", name)),
-            )
-            for name, one in model.mqtt.items()
-        ),
+        targets=targets,
     )
 
 
@@ -102,14 +90,3 @@ def build_board(model: BoardModel) -> Board:
         read_back_ms=model.read_back,
         links=model.links,
     )
-
-
-def cafile_of(written: str, findings: Findings) -> str:
-    """Return the path of the authorities of a broker's certificate; empty for none."""
-    if not written:
-        return ""
-    path = findings.folder / written
-    if not path.is_file():
-        message = "cafile names no file that can be read"
-        findings.wrong("cafile", message, "write the path of a PEM file")
-    return str(path)

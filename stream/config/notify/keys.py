@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final
 from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field, PlainValidator, WithJsonSchema
@@ -21,6 +21,10 @@ from stream.config.scalars import (
 )
 from stream.config.schema import shapes
 from stream.model.boards import Board
+from stream.model.notifications import Alertmanager, Broker, Webhook
+
+if TYPE_CHECKING:
+    from stream.config.findings import Findings
 
 __all__ = [
     "MOST_WINDOWS",
@@ -30,6 +34,7 @@ __all__ = [
     "MqttModel",
     "NotifyModel",
     "WebhookModel",
+    "cafile_of",
 ]
 
 MOST_WINDOWS: Final = 1_000
@@ -100,6 +105,10 @@ class AlertmanagerModel(Closed):
     )
     """what fires is sent again after so long"""
 
+    def built(self, name: str, _findings: Findings) -> Alertmanager:
+        """Return the target."""
+        return Alertmanager(name, self.url.rstrip("/"), self.resend)
+
 
 class WebhookModel(Closed):
     """One web server that takes notices."""
@@ -115,6 +124,10 @@ class WebhookModel(Closed):
         ),
     ]
     """16 bytes or more that sign them, best from the environment: ${NAME}"""
+
+    def built(self, name: str, _findings: Findings) -> Webhook:
+        """Return the target."""
+        return Webhook(name, self.url, self.secret.encode())
 
 
 class MqttModel(Closed):
@@ -134,6 +147,18 @@ class MqttModel(Closed):
     """first level of every topic"""
     discovery: Name = ""
     """first level of Home Assistant's discovery, often homeassistant"""
+
+    def built(self, name: str, findings: Findings) -> Broker:
+        """Return the target; errors go to ``findings``."""
+        return Broker(
+            name,
+            self.broker,
+            self.topics,
+            self.discovery,
+            self.username,
+            self.password,
+            cafile_of(self.cafile, findings),
+        )
 
 
 class NotifyModel(Closed):
@@ -180,3 +205,14 @@ class BoardModel(Closed):
     """at the start, what rings is found by reading back so far"""
     links: dict[str, _Url] = Field(default_factory=dict)
     """what else analysts may see, such as a dashboard: its name and address"""
+
+
+def cafile_of(written: str, findings: Findings) -> str:
+    """Return the path of the authorities of a broker's certificate; empty for none."""
+    if not written:
+        return ""
+    path = findings.folder / written
+    if not path.is_file():
+        message = "cafile names no file that can be read"
+        findings.wrong("cafile", message, "write the path of a PEM file")
+    return str(path)

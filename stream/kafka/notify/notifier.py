@@ -18,15 +18,16 @@ from stream.kafka.notify.sender import Sender
 from stream.kafka.public.reader import Position, Reader, run_on
 from stream.kafka.tasks import first, told
 from stream.logs.lines import Line
+from stream.model.notifications import Broker, Webhook
 
 if TYPE_CHECKING:
     from stream.kafka.notify.messages import Target
     from stream.kafka.public.pairing import Window
     from stream.logs.lines import Log
-    from stream.model.notifications import NotifySettings
+    from stream.model.notifications import Alertmanager
     from stream.model.subscriptions import NotifySetup
 
-__all__ = ["notify", "targets_of"]
+__all__ = ["notify", "target_of"]
 
 _COMMIT_S: Final = 1.0  # a killed process delivers again what it delivered in the last second
 
@@ -49,23 +50,21 @@ def notify(setup: NotifySetup, log: Log, *, from_beginning: bool = False) -> Non
     )
 
 
-def targets_of(settings: NotifySettings) -> list[Target]:
-    """Return the targets of a configuration; clients are imported where they are needed.
+def target_of(settings: Alertmanager | Webhook | Broker) -> Target:
+    """Return a target of a configuration; its client is imported where it is needed.
 
     Raises:
-        DependencyError: the client of a target is not installed.
+        DependencyError: the client is not installed.
     """
-    found: list[Target] = []
-    if settings.alertmanagers or settings.webhooks:
-        from stream.kafka.notify import web  # noqa: PLC0415  # half a second
-
-        found += [web.AlertmanagerTarget(one) for one in settings.alertmanagers]
-        found += [web.WebhookTarget(one) for one in settings.webhooks]
-    if settings.brokers:
+    if isinstance(settings, Broker):
         from stream.kafka.notify.mqtt import MqttTarget  # noqa: PLC0415  # an extra
 
-        found += [MqttTarget(one) for one in settings.brokers]
-    return found
+        return MqttTarget(settings)
+    from stream.kafka.notify import web  # noqa: PLC0415  # half a second
+
+    if isinstance(settings, Webhook):
+        return web.WebhookTarget(settings)
+    return web.AlertmanagerTarget(settings)
 
 
 @dataclass(eq=False)
@@ -80,7 +79,7 @@ class _Notifier:
         settings = self.setup.notify
         letters, give_up_s = DeadLetters(settings.dead_letters), settings.give_up_ms / 1000
         self._senders = [
-            Sender(target, letters, give_up_s, self.log) for target in targets_of(settings)
+            Sender(target_of(one), letters, give_up_s, self.log) for one in settings.targets
         ]
         self._states: dict[str, State] = {}
         self._number = 0

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import builtins
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from accountant.errors import DependencyError
-from stream.kafka.notify.notifier import targets_of
-from stream.model.notifications import Broker, NotifySettings
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from stream.kafka.notify.notifier import target_of
+from stream.model.notifications import Broker
 
 
-def test_mqtt_without_its_client_names_the_extra(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_mqtt_without_its_client_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     """The client comes with an extra; without it one is told which."""
     real = builtins.__import__
 
@@ -30,6 +25,5 @@ def test_mqtt_without_its_client_names_the_extra(
     monkeypatch.delitem(sys.modules, "stream.kafka.notify.mqtt", raising=False)
     monkeypatch.setattr(builtins, "__import__", missing)
     broker = Broker("home", ("localhost", 1883), "tocsin", "")
-    notify = NotifySettings("analyst-notify", 1, 1, tmp_path / "letters", brokers=(broker,))
     with pytest.raises(DependencyError, match=r"tocsin\[mqtt\]"):
-        targets_of(notify)
+        target_of(broker)
