@@ -56,14 +56,14 @@ def test_a_decision_costs_the_same_beside_many_alarms(many, kind):
     alone, beside = many(kind, 1), many(kind, 12)
     for one in (alone, beside):
         one.start()
-        for query in one.alarms.queries:
+        for query in one.alarms.by_name:
             one.decide(query, 0)
     expected = work_of_one(alone, "q000", 1)
     if kind != "user":
         expected = replace(
             expected, statements=expected.statements + 1, records=expected.records + 1
         )
-    for query in beside.alarms.queries:
+    for query in beside.alarms.by_name:
         assert work_of_one(beside, query, 1).within(expected)
     assert alone.ledger.reports.verify() == beside.ledger.reports.verify() == []
 
@@ -90,7 +90,7 @@ def test_alarms_that_others_decided_are_not_asked_for_again(
     other = Many(one.alarms, one.ledger)
     other.start()
     for hour in range(3):
-        for query in one.alarms.queries:
+        for query in one.alarms.by_name:
             (one if hour % 2 else other).decide(query, hour)
             other.now_ms = one.now_ms = max(one.now_ms, other.now_ms)
     status = one.ledger.reports.status()
@@ -147,7 +147,7 @@ def test_registering_together_leaves_what_registering_singly_does(many, kind):
         (scope,) = {"user" if kind == "user" else "feed:badges"}
         pins.register_budget(terms_of(one.alarms, scope))
         pins.register_log(LOG)
-        order = sorted(one.alarms.queries.values(), key=lambda query: query.id[::-1], reverse=True)
+        order = sorted(one.alarms.by_name.values(), key=lambda query: query.id[::-1], reverse=True)
         given = [registration(query, one.alarms, 7 * at) for at, query in enumerate(order)]
         if together:
             cursors = pins.register_queries(given)
@@ -163,7 +163,7 @@ def test_one_refused_query_registers_none(many):
     """A configuration that is refused leaves no query behind."""
     one = many("user", 2)
     one.ledger.pins.register_budget(terms_of(one.alarms, "user"))
-    first, second = (registration(query, one.alarms, 0) for query in one.alarms.queries.values())
+    first, second = (registration(query, one.alarms, 0) for query in one.alarms.by_name.values())
     with pytest.raises(LedgerError):
         one.ledger.pins.register_queries([first, replace(second, scope="other")])
     assert one.ledger.pins.queries() == []
@@ -186,7 +186,7 @@ def test_looking_for_due_windows_takes_one_read(many):
     lots.count("q007", 0)
     assert lots.runtime.judge.due() == ["q007"]
     lots.now_ms += 1
-    assert lots.runtime.judge.due() == list(lots.alarms.queries)
+    assert lots.runtime.judge.due() == list(lots.alarms.by_name)
     assert lots.ledger.progress.cursors([]) == {}
     assert len(lots.ledger.progress.queries()) == 200
 
@@ -195,7 +195,7 @@ def test_a_change_is_due_before_its_windows_end(many):
     """Windows before an applied change can only be denied, and are at once."""
     one = many("user", 2)
     one.start()
-    query = one.alarms.queries["q001"]
+    query = one.alarms.by_name["q001"]
     given = replace(registration(query, one.alarms, 0), fingerprint="before")
     one.ledger.pins.accept_change(given, one.ledger.cursor("q001"))
     one.ledger.pins.accept_change(replace(given, fingerprint=query.fingerprint), HOUR_MS)
@@ -217,7 +217,7 @@ def test_what_is_not_due_has_nothing_to_decide(many):
         if (hour + 1) * HOUR_MS < one.now_ms:
             one.count(query, hour)
         due = one.runtime.judge.due()
-        for idle in one.alarms.queries.keys() - set(due):
+        for idle in one.alarms.by_name.keys() - set(due):
             assert list(one.runtime.judge.decide_due(idle)) == []
         if step % 2:
             for busy in due:
@@ -228,10 +228,10 @@ def test_alarms_catch_up_side_by_side(many):
     """After hours away the oldest window of all alarms is the next one."""
     one, hours = many("event", 3), 12
     one.start()
-    for query, hour in product(one.alarms.queries, range(hours)):
+    for query, hour in product(one.alarms.by_name, range(hours)):
         one.count(query, hour)
     one.now_ms = hours * HOUR_MS + 1
-    spreads, cursors = [], dict.fromkeys(one.alarms.queries, 0)
+    spreads, cursors = [], dict.fromkeys(one.alarms.by_name, 0)
     for decision in one.runtime.judge.decide_due(*one.runtime.judge.due()):
         cursors[decision.key.query] = decision.key.end_ms // HOUR_MS
         spreads.append(max(cursors.values()) - min(cursors.values()))
@@ -243,7 +243,7 @@ def test_a_history_is_due_when_it_was_counted(many):
     """Where marks tell the time, the clock makes nothing due."""
     one = many("user", 1)
     feed = replace(one.alarms.feeds["badges"], clock=Clock.PUNCTUATION)
-    queries = {name: replace(query, feed=feed) for name, query in one.alarms.queries.items()}
+    queries = {name: replace(query, feed=feed) for name, query in one.alarms.by_name.items()}
     one.alarms = replace(one.alarms, feeds={"badges": feed}, by_name=queries)
     one.start()
     one.now_ms = 10 * HOUR_MS

@@ -99,7 +99,7 @@ class Many:
             self.alarms,
             self.ledger,
             identities={"badges": LOG},
-            first_start_ms=dict.fromkeys(self.alarms.queries, 0),
+            first_start_ms=dict.fromkeys(self.alarms.by_name, 0),
             clock_ms=lambda: self.now_ms,
         )
 
@@ -111,7 +111,7 @@ class Many:
             Partial(
                 key=WindowKey(end_ms=start_ms + HOUR_MS, query=query, start_ms=start_ms),
                 partition=0,
-                fingerprint=self.alarms.queries[query].fingerprint,
+                fingerprint=self.alarms.by_name[query].fingerprint,
                 topic_id=LOG.topic_id,
                 complete=True,
                 cells=2,
