@@ -23,7 +23,10 @@ never appear in it (promise 6).
 
 from __future__ import annotations
 
+from typing import ClassVar, Final
+
 __all__ = [
+    "REPORT",
     "ArgumentError",
     "BudgetError",
     "ClockError",
@@ -40,6 +43,10 @@ __all__ = [
 ]
 
 
+REPORT: Final = "report this with the output of `tocsin ledger FILE verify`; nothing was published"
+"""The hint where only a mistake in Tocsin leads."""
+
+
 class TocsinError(Exception):
     """Base of every deliberate error.
 
@@ -49,6 +56,8 @@ class TocsinError(Exception):
     """
 
     exit_code = 1
+    see: ClassVar[str] = ""
+    """The section of the documentation about such errors; empty where the hint says it all."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)
@@ -77,6 +86,7 @@ class ConfigError(TocsinError):
     """
 
     exit_code = 2
+    see = "docs/reference/configuration.md"
 
     def __init__(
         self, message: str, *, file: str = "", line: int = 0, column: int = 0, hint: str = ""
@@ -106,12 +116,14 @@ class DataError(TocsinError):
     """A file given for replay is not what its feed declares."""
 
     exit_code = 2
+    see = "docs/how-to/troubleshoot.md#a-command-ends-with-an-error"
 
 
 class BudgetError(TocsinError):
-    """The budget cannot carry what was asked for."""
+    """The budget does not cover what was asked for."""
 
     exit_code = 3
+    see = "docs/how-to/size-the-budget.md"
 
 
 class DependencyError(TocsinError):
@@ -124,6 +136,7 @@ class DependencyError(TocsinError):
     """
 
     exit_code = 4
+    see = "docs/how-to/troubleshoot.md#a-command-ends-with-an-error"
 
     def __init__(self, message: str, *, hint: str = "", ledger: bool = False) -> None:
         super().__init__(message, hint=hint)
@@ -134,10 +147,13 @@ class LedgerError(TocsinError):
     """The ledger refuses to go on; nothing was drawn or released."""
 
     exit_code = 2
+    see = "docs/how-to/troubleshoot.md#the-ledger-refuses"
 
 
 class ConfigChangedError(LedgerError):
     """The configuration differs from the one registered in the ledger."""
+
+    see = "docs/how-to/maintain-the-ledger.md#change-an-alarm"
 
 
 class LogChangedError(LedgerError):
@@ -145,15 +161,21 @@ class LogChangedError(LedgerError):
 
 
 class FeedClaimedError(LedgerError):
-    """Another ledger has claimed a feed: what it spent on its people would be spent again."""
+    """Another ledger owns a feed: what it spent on its people would be spent again."""
+
+    see = "docs/how-to/maintain-the-ledger.md#one-ledger-a-feed"
 
 
 class LedgerRolledBackError(LedgerError):
     """Released decisions exist that the ledger does not know: it is older than they are."""
 
+    see = "docs/how-to/back-up-and-restore.md#put-it-back"
+
 
 class LedgerCorruptError(LedgerError):
     """A stored row contradicts the charges; ``verify`` names it."""
+
+    see = "docs/how-to/back-up-and-restore.md"
 
 
 class ClockError(LedgerError):

@@ -55,7 +55,7 @@ EVENTS_PER_S = 400
 FIRST_ALARM_S = 60.0
 WINDOW_MS = 1_000
 GRACE_MS = 500
-BROKER_SKEW_MS = 100
+MAX_APPEND_TIME_REGRESSION_MS = 100
 TICK_MS = 100
 
 
@@ -77,7 +77,7 @@ def run() -> dict[str, float]:
             rooms=ROOMS,
             window="'1' SECOND",
             threshold=PEOPLE_PER_ROOM // 3,
-            tick_ms=TICK_MS,
+            publish_interval_ms=TICK_MS,
             grace_ms=GRACE_MS,
         )
         results = asyncio.run(_decide(through))

@@ -24,14 +24,14 @@ QUERY = "crowd"
 
 _CONFIG = """\
 ledger: sqlite:///{directory}/ledger.db
-tick: {tick_ms}ms
+publish_interval: {publish_interval_ms}ms
 metrics: {{public: "127.0.0.1:0", custodian: "127.0.0.1:0"}}
 kafka:
   bootstrap: {bootstrap}
   group: {name}
   alarms_topic: {name}.alarms
   decisions_topic: {name}.decisions
-  doorbell_topic: {name}.doorbell
+  wakeup_topic: {name}.doorbell
 feeds:
   badges:
     topic: {name}.events
@@ -42,8 +42,8 @@ feeds:
       person: string
       room: {{domain: rooms.txt}}
       ts: timestamp
-    broker_skew: 100ms
-    idle_margin: 1s
+    max_append_time_regression: 100ms
+    idle_partition_timeout: 1s
 budget:
   privacy_unit: user
   epsilon_max: "1000000"
@@ -74,7 +74,7 @@ class System:
         window: the SQL interval.
         threshold: people a room may hold.
         partitions: of the feed.
-        tick_ms: alarms leave on multiples of this.
+        publish_interval_ms: alarms leave on multiples of this.
         grace_ms: lateness that still counts.
         publish_delay_ms: alarms leave this long after the cut, at the next tick.
     """
@@ -87,7 +87,7 @@ class System:
     window: str = "'1' DAY"
     threshold: int = 120
     partitions: int = 2
-    tick_ms: int = 100
+    publish_interval_ms: int = 100
     grace_ms: int = 3_600_000
     publish_delay_ms: int = 0
 
@@ -105,7 +105,7 @@ class System:
                 query=QUERY,
                 window=self.window,
                 threshold=self.threshold,
-                tick_ms=self.tick_ms,
+                publish_interval_ms=self.publish_interval_ms,
                 grace_ms=self.grace_ms,
                 publish_delay_ms=self.publish_delay_ms,
             )

@@ -35,16 +35,16 @@ CONDITION_KEYS: Final = ("max_fpr", "tolerance")
 WINDOW_KEYS: Final = (*CONDITION_KEYS, "bounded_error")
 """Those that mechanisms read that decide each window by itself."""
 
-FOR_FORMULAS: Final = "write mechanism: tslm, or another that decides any condition"
+FOR_FORMULAS: Final = "write mechanism: tslm"
 """The hint where a mechanism decides one comparison and there are several."""
 
-QUANTIFIER_HINT: Final = "write mechanism: tslm, or an alarm for every group"
+QUANTIFIER_HINT: Final = "write mechanism: tslm, or an alarm for each group"
 """The hint where a mechanism is asked for a quantifier over groups, and decides each by itself."""
 
 EARLY_HINT: Final = "write mechanism: svt or tslm, or TUMBLE instead of CUMULATE"
 """The hint where a mechanism is asked for early alarms and has none."""
 
-SEVERITY_HINT: Final = "write mechanism: tslm or panes, over TUMBLE or HOP, without bounded_error"
+SEVERITY_HINT: Final = "write mechanism: tslm or panes, with TUMBLE or HOP, without bounded_error"
 """The hint where a mechanism is asked for severity levels and has none."""
 
 
@@ -191,7 +191,7 @@ class Mechanism:
             ConfigError: it does.
         """
         if condition.members > 1 and not self.quantifies:
-            message = f"{self.name} decides each group by itself, and cannot count those that fire"
+            message = f"mechanism {self.name} cannot count groups"
             raise ConfigError(message, hint=QUANTIFIER_HINT)
 
     def _maker(self, condition: Condition, aim: Aim) -> Maker:
@@ -200,26 +200,26 @@ class Mechanism:
         if aim.severities:
             if self.severities is None or aim.looks > 1 or aim.promise != "misses":
                 raise ConfigError(
-                    f"mechanism {self.name!r} has no severity levels for this", hint=SEVERITY_HINT
+                    f"mechanism {self.name} has no severity levels here", hint=SEVERITY_HINT
                 )
             return self.severities
         if aim.looks > 1:
             if self.early is None:
                 raise ConfigError(
-                    f"mechanism {self.name!r} does not decide this condition step by step",
+                    f"mechanism {self.name} cannot decide the steps of CUMULATE",
                     hint=EARLY_HINT,
                 )
             return self.early
         if self.conditions is None:
             raise ConfigError(
-                f"mechanism {self.name!r} takes a band around a reference", hint=FOR_FORMULAS
+                f"mechanism {self.name} needs a band around REFERENCE", hint=FOR_FORMULAS
             )
         if not aim.gaussian:
             return self.conditions
         paid = self.gaussian or self.converted
         if paid is None:
             raise ConfigError(
-                f"mechanism {self.name!r} does not decide this under a Gaussian promise",
+                f"mechanism {self.name} does not support privacy: gdp here",
                 hint="write mechanism: tslm, or privacy: pure",
             )
         return paid

@@ -133,6 +133,7 @@ def _allowed(name: str, *, experimental: bool) -> Mechanism:
     found = mechanism_of(name)
     if not found.promised and not experimental:
         raise ConfigError(
-            f"mechanism {name!r} does not keep max_fnr and is for experiments only", hint=_HINT
+            f"mechanism {name!r} is for experiments only: it does not bound misses by max_fnr",
+            hint=_HINT,
         )
     return found

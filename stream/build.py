@@ -175,7 +175,7 @@ def _make_own_folder(url: str) -> None:
         folder.mkdir(mode=0o700, exist_ok=True)
     except OSError as error:
         raise DependencyError(
-            f"the ledger's folder {folder} cannot be made: {error.strerror}",
-            hint="set `ledger` to a place that can be written to",
+            f"the ledger's folder {folder} cannot be created: {error.strerror}",
+            hint="write a path in `ledger` that is writable",
             ledger=True,
         ) from error

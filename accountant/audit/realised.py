@@ -249,7 +249,8 @@ class _Sum:
             return LevelCosts.decode(costs).as_array()
         except ValueError as error:
             raise LedgerError(
-                f"window [{one.start_ms}, {one.end_ms}) of {one.query!r}: {sentence_of(error)}",
+                f"the window of alarm {one.query!r} from {one.start_ms} ms to {one.end_ms} ms: "
+                f"{sentence_of(error)}",
                 hint="run `tocsin ledger FILE verify`",
             ) from None
 

@@ -293,14 +293,10 @@ def _suggestion(
 ) -> str:
     scope = terms.scope
     if not fits and shared:
-        return f"{scope}: not every window fits beside the shares; write other shares, or fewer"
+        return "write smaller shares, or fewer"
     needed = epsilon_needed(most, Gaussian.read(terms.promise))
     if not fits:
-        what = "not one window of every alarm fits" if endless else "not every window fits"
-        return (
-            f'{scope}: {what}; that takes epsilon_max: "{needed}", or a change that '
-            "`tocsin plan` names"
-        )
+        return f'write epsilon_max: "{needed}", or a change that `tocsin plan` lists'
     if not endless or rounds is None:
         return ""
-    return f"{scope}: about {rounds} windows of every alarm fit, then all are denied"
+    return f"budget {scope} covers about {rounds} windows of every alarm, then denies all"

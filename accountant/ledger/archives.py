@@ -182,7 +182,10 @@ def _note(writing: Writing, file: str, copy: Copy, before_ms: int) -> None:
     row, moves_ms = tx.log.at(last.number), _movable_until(tx, state, before_ms)
     follows = copy.first == _before_first(state).number + 1
     if row is None or row.hash != last.hash or not follows or copy.latest_ms > moves_ms:
-        raise LedgerError(f"entries {copy.first} to {last.number} of the ledger cannot go now")
+        raise LedgerError(
+            f"entries {copy.first} to {last.number} of the ledger changed while they were copied",
+            hint="run `tocsin ledger FILE archive` again; nothing was removed",
+        )
     for query, (number, mine) in copy.marks.items():
         tx.kept.put(_KNOWN + query, number, bytes(mine))
     known = tuple(entries.digest_of_marks(bytes(mine)) for _, mine in copy.marks.values())

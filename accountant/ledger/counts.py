@@ -51,9 +51,9 @@ class Counts:
             log = state.logs.get(feed or query.feed)
             if log is None or log.topic_id != partial.topic_id:
                 raise LogChangedError(
-                    f"a count of {key.query!r} comes from a log that is not registered for "
+                    f"a count of alarm {key.query!r} is of a log that is not registered for "
                     f"feed {feed or query.feed!r}",
-                    hint="the topic was created anew or never registered; restart the worker",
+                    hint="restart the worker; if the topic was recreated, use a new ledger",
                 )
             if partial.revision != state.layouts(log.feed).revision:
                 return PartialStatus.STALE
@@ -102,7 +102,7 @@ class Counts:
             return tx.partials.conflicted(key)
 
     def put_mark(self, feed: str, partition: int, time_ms: int, offset: int) -> None:
-        """Remember where a punctuation mark lies in a partition; the first one stored stays."""
+        """Remember where a watermarks mark lies in a partition; the first one stored stays."""
         with self._door.write(share=True) as writing:
             writing.tx.marks.add_new(feed, partition, time_ms, offset)
             writing.tick()

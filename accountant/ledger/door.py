@@ -146,9 +146,9 @@ class Writing:
         behind_ms = mark_ms - now_ms
         if behind_ms > self._door.allowed_step_back_ms:
             raise ClockError(
-                f"the clock stands {behind_ms} ms before the last time the ledger saw",
-                hint="set this machine's clock right; where it is, and was ahead before: "
-                "`tocsin ledger FILE reset-clock`; nothing was written",
+                f"this machine's clock is {behind_ms} ms behind the newest entry of the ledger",
+                hint="correct the clock (NTP); if it is right now and was ahead before, run "
+                "`tocsin ledger FILE reset-clock`",
             )
         if -behind_ms > CLOCK_GRAIN_MS:
             self.tx.counters.put(CLOCK, now_ms, now_ms)
@@ -190,7 +190,7 @@ def checked(row: EntryRow, before: Head) -> Entry:
     if row.seq != before.number + 1 or hashed != row.hash:
         raise LedgerCorruptError(
             f"entry {before.number + 1} of the ledger is not what was stored",
-            hint="run `tocsin ledger FILE verify`, and restore the newest sound copy",
+            hint="run `tocsin ledger FILE verify`, and restore the newest backup",
         )
     try:
         entry = entries.decode(row.kind, row.payload)
@@ -198,13 +198,13 @@ def checked(row: EntryRow, before: Head) -> Entry:
         entry = None
     if entry is None or (entry.kind, entry.key) != (row.kind, row.key):
         raise LedgerError(
-            f"entry {row.seq} of the ledger is of a version that is not known here",
-            hint="use the version of Tocsin that wrote it; nothing was written",
+            f"entry {row.seq} of the ledger was written by a newer version of Tocsin",
+            hint="use that version; nothing was written",
         )
     if isinstance(entry, Begun) and entry.version != VERSION:
         raise LedgerError(
-            f"the ledger has entries of version {entry.version}; this code writes {VERSION}",
-            hint="use the version of Tocsin that made it, or begin a new ledger",
+            f"the ledger has entries of version {entry.version}; this version writes {VERSION}",
+            hint="use the version of Tocsin that made it, or a new ledger",
         )
     return entry
 
@@ -217,7 +217,10 @@ def registered(state: State, query: str) -> Query:
     """
     found = state.queries.get(query)
     if found is None:
-        raise LedgerError(f"alarm {query!r} is not registered")
+        raise LedgerError(
+            f"alarm {query!r} is not registered in the ledger",
+            hint="start a worker or a replay with this configuration first",
+        )
     return found
 
 
@@ -249,6 +252,6 @@ def _begin(tx: Transaction) -> State:
             )
         raise LedgerCorruptError(
             "the beginning of the ledger is missing",
-            hint="restore the newest sound copy of it",
+            hint="restore the newest backup",
         )
     return State(Head(0, BEGINNING))

@@ -93,8 +93,8 @@ class Growths:
                 from_ms = over_ms or 0
             elif over_ms is not None and from_ms < over_ms:
                 raise LedgerError(
-                    f"feed {feed!r} is still growing to {known.newest} partitions",
-                    hint=f"choose an instant from {over_ms} ms on",
+                    f"feed {feed!r} is still being extended to {known.newest} partitions",
+                    hint=f"choose a time from {over_ms} ms since 1970 on",
                 )
             else:
                 _refuse_begun(writing.tx, first_starts)
@@ -126,12 +126,19 @@ class Growths:
             known = writing.state.growths.get(feed, ())
             growth = next((one for one in known if one.partitions == partitions), None)
             if growth is None:
-                raise LedgerError(f"no growth of {feed!r} to {partitions} partitions was announced")
+                raise LedgerError(
+                    f"no extension of feed {feed!r} to {partitions} partitions was announced",
+                    hint=f"run `tocsin topics add-partitions FILE {feed} --partitions "
+                    f"{partitions}`",
+                )
             if growth.until_ms is not None:
                 return growth
             # Windows that have ended by now were denied; the instant divides those that have not.
             if until_ms <= max(writing.tick(), growth.from_ms):
-                raise LedgerError(f"sensors of {feed!r} cannot all have known of it by now")
+                raise LedgerError(
+                    f"producers of feed {feed!r} may not use the new partitions yet",
+                    hint="run the command again; it waits for them",
+                )
             over = replace(growth, until_ms=until_ms)
             writing.append(Grown(over))
             return over
@@ -150,14 +157,14 @@ def _refuse_unfit(feed: str, partitions: int, known: Layouts) -> None:
     """Refuse a second growth beside one that is not done, and one to no more than there are."""
     if known.unfinished is not None:
         raise LedgerError(
-            f"feed {feed!r} is already growing to {known.newest} partitions",
+            f"feed {feed!r} is already being extended to {known.newest} partitions",
             hint=f"finish that first: `tocsin topics add-partitions FILE {feed} --partitions"
             f" {known.newest}`",
         )
     if partitions <= known.newest:
         raise LedgerError(
             f"feed {feed!r} has {known.newest} partitions",
-            hint="a topic's partitions can only become more",
+            hint="write a larger number: Kafka cannot remove partitions",
         )
 
 
@@ -171,6 +178,6 @@ def _refuse_begun(tx: Transaction, first_starts: Mapping[str, int]) -> None:
         ended = tx.log.ended(query, start_ms, _LAST_MS)
         if counted or any(one.outcome is Outcome.DECIDED for one in ended):
             raise LedgerError(
-                f"windows of {query!r} that would have records of before and after are counted",
-                hint="choose a later instant; are the clocks of all machines right?",
+                f"windows of alarm {query!r} from before and after the change are already counted",
+                hint="run the command again; check the clocks of all machines (NTP)",
             )

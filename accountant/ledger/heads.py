@@ -33,10 +33,9 @@ __all__ = ["Heads"]
 _SUFFIX: Final = ".heads"
 _LONG: Final = 1 << 18  # bytes: some thousands of heads, which a start compares in a second
 _PERSON: Final = b"tocsin.head"
-_CHARGES: Final = "`tocsin ledger FILE reconcile`, after replays with `--published FILE.jsonl`"
+_CHARGES: Final = "`tocsin ledger FILE reconcile` (of replays: --published FILE.jsonl)"
 _TAKES_OVER: Final = (
-    "`tocsin ledger FILE take-ownership`, after replays `tocsin ledger FILE take-ownership"
-    " --replay PATH --published FILE.jsonl`"
+    "`tocsin ledger FILE take-ownership` (of replays: --replay PATH --published FILE.jsonl)"
 )
 
 
@@ -104,8 +103,7 @@ class Heads:
             if lost:
                 new = any(one.ledger_id != self._ledger_id for one in noted)
                 raise LedgerRolledBackError(
-                    f"{lost[0]}. It was restored from an older copy, lost its -wal file, or lies "
-                    "in the place of another ledger: more was released than it knows of",
+                    f"{lost[0]}: it is an older copy, or its -wal file is missing",
                     hint=f"restore the newest copy, or charge what was published: "
                     f"{_TAKES_OVER if new else _CHARGES}",
                 )
@@ -115,9 +113,9 @@ class Heads:
             return
         if self._alone:
             raise LedgerError(
-                f"the ledger {self._door.store.file} is mounted by itself, as one file: what it "
-                "committed last, and what is noted of it, lie in another place and go with that",
-                hint="mount the folder that it lies in",
+                f"the ledger {self._door.store.file} is mounted as a single file, so its -wal and "
+                ".heads files are lost with the container",
+                hint="mount its folder",
             )
         self._file.renew(checked)
 

@@ -185,9 +185,9 @@ class Ledger:
             frontier = state.budgets[query.scope].frontier
             if frontier is None or key > frontier:
                 raise LedgerError(
-                    f"the ledger has no request for a window of {key.query!r}: it went back, as"
-                    " after a fail-over to a copy that lacks its last commits",
-                    hint="start the worker again: it says which published decisions are missing",
+                    f"the ledger lost its newest entries, such as a request of alarm {key.query!r} "
+                    "(a fail-over to an older copy?)",
+                    hint="restart the worker: it lists the published decisions that are missing",
                 )
             return Answer.MISSED
 
@@ -276,8 +276,8 @@ class Ledger:
             charge = admission.reserved(state.budgets[known.scope], key, fingerprint, cost)
             if tx.partials.conflicted(key):
                 raise LedgerError(
-                    f"partials of {key.query!r} contradict each other",
-                    hint="deny the window: one log slice gave two counts",
+                    f"one partition of a window of alarm {key.query!r} has two different counts",
+                    hint="nothing to do: the window is denied as `conflict`",
                 )
             after, left = None, None
             if run is not None or charge.asked.in_run:
@@ -446,7 +446,7 @@ def _same_secret(state: State, secret: bytes) -> None:
     if state.secret != secret:
         raise LedgerCorruptError(
             "the ledger's secret is not the one that it was made with",
-            hint="restore the newest sound copy of it",
+            hint="restore the newest backup",
         )
 
 

@@ -44,7 +44,10 @@ class Pins:
             ConfigChangedError: unit, epsilon_max or period is another than the stored one.
         """
         if not 0 <= terms.epsilon_max_units < admission.LARGEST_LOSS_UNITS:
-            raise LedgerError(f"epsilon_max of {terms.scope!r} does not fit into the ledger")
+            raise LedgerError(
+                f"epsilon_max of budget {terms.scope!r} is too large for the ledger",
+                hint="write a number from 1e-12 to 1000000",
+            )
         with self._door.write() as writing:
             known = writing.state.budgets.get(terms.scope)
             if known is None:
@@ -153,9 +156,9 @@ class Pins:
             refusals.Neighbours(state.queries.values()).same_time(registration)
             if effective_from_ms < row.cursor_ms:
                 raise LedgerError(
-                    f"alarm {row.query!r} is decided up to {row.cursor_ms} ms; "
-                    f"a change cannot take effect at {effective_from_ms} ms",
-                    hint="choose a later window boundary",
+                    f"alarm {row.query!r} is decided up to {row.cursor_ms} ms since 1970, so it "
+                    f"cannot change at {effective_from_ms} ms",
+                    hint="run `tocsin ledger FILE apply` again",
                 )
             if registration.fingerprint in row.shapes:
                 refusals.same_shape(row.shapes[registration.fingerprint], registration)
@@ -266,7 +269,10 @@ def scope_of(state: State, name: str) -> Budget:
     """
     found = state.budgets.get(name)
     if found is None:
-        raise LedgerError(f"budget {name!r} is not registered")
+        raise LedgerError(
+            f"budget {name!r} is not registered in the ledger",
+            hint="start a worker or a replay with this configuration first",
+        )
     return found
 
 

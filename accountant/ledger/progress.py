@@ -175,7 +175,10 @@ def leave(tx: Transaction, query: Query, key: WindowKey) -> None:
         return
     mine = [one for one in behind if one.start_ms not in query.beside or one.window == key]
     if [one.window for one in mine] != [key]:
-        raise LedgerError(f"decisions of {query.query!r} leave in the order of their windows")
+        raise LedgerError(
+            f"a decision of alarm {query.query!r} would be published before an older one",
+            hint="restart the worker: it publishes in the order of windows",
+        )
     tx.counters.put(name, number + len(behind), key.start_ms)
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from accountant.costs.levels import LevelCosts
-from accountant.errors import ConfigChangedError, LedgerError
+from accountant.errors import REPORT, ConfigChangedError, LedgerError
 from accountant.log.entries import Admitted, Answered, Asked, Ended, OfWindow, RunLeft, Worst
 from accountant.log.state import ChargeState, Reservation
 from accountant.records import Answer, Outcome
@@ -61,7 +61,10 @@ def admitted(state: State, scope: str, requests: Sequence[Request]) -> Admitted 
         query = state.queries.get(window.query)
         refusals.requested(query, request, budget.terms)
         if request.charge.loss_units >= LARGEST_LOSS_UNITS:
-            raise LedgerError(f"the loss of {window.query!r} does not fit into the ledger")
+            raise LedgerError(
+                f"the loss of a window of alarm {window.query!r} is too large for the ledger",
+                hint="write a larger tolerance, or a larger max_fnr and max_fpr",
+            )
         if query is None or window in state.recovered or _passed(window, query.cursor_ms, budget):
             continue  # it can only be denied
         asked = _asked(request, Answer.TOO_OLD)
@@ -97,16 +100,19 @@ def reserved(budget: Budget, window: WindowKey, fingerprint: str, cost: CellCost
     charge = budget.charges.get(window)
     if charge is None or charge.state is not ChargeState.RESERVED:
         raise LedgerError(
-            f"nothing is reserved for this window of {window.query!r}",
-            hint="admit it in its turn, or deny it",
+            f"a window of alarm {window.query!r} has no reservation",
+            hint="restart the worker: it reserves windows in their order",
         )
     if charge.asked.fingerprint != fingerprint:
         raise ConfigChangedError(
-            f"this window of {window.query!r} was reserved under another configuration",
-            hint="deny it",
+            f"a window of alarm {window.query!r} was reserved with another configuration",
+            hint="restart the worker with the newest configuration",
         )
     if cost.worst_units > charge.worst_cell_units or cost.cells != charge.asked.cells:
-        raise LedgerError(f"a window of {window.query!r} cost more than was reserved for it")
+        raise LedgerError(
+            f"a window of alarm {window.query!r} costs more than was reserved for it",
+            hint=REPORT,
+        )
     return charge
 
 

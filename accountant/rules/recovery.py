@@ -41,20 +41,26 @@ def recovered(
     for one in fresh:
         budget = state.budgets.get(one.scope)
         if budget is None:
-            raise LedgerError(f"budget {one.scope!r} is not registered")
+            raise LedgerError(
+                f"budget {one.scope!r} is not registered in the ledger",
+                hint="run this with the configuration that the decisions were published with",
+            )
         if budget.by_user != bool(one.periods):
             raise ValueError("a decision names its periods under unit user, and only there")
         if one.gaussian is (budget.terms.promise is None):
             raise LedgerError(
-                f"a decision of {one.query!r} was charged under another kind of promise than"
-                f" budget {one.scope!r} has: what it cost cannot be charged here",
-                hint="run this with the configuration that it was published under",
+                f"a decision of alarm {one.query!r} was charged with another `privacy` than budget"
+                f" {one.scope!r} has",
+                hint="run this with the configuration that it was published with",
             )
         for period in one.periods or (0,):
             place, total = (one.scope, period), budget.totals.get(period)
             before = held.get(place, 0 if total is None else total.held)
             if not 0 <= one.loss_units < LARGEST_LOSS_UNITS - before:
-                raise LedgerError(f"the loss of {one.query!r} does not fit into the ledger")
+                raise LedgerError(
+                    f"the loss of a decision of alarm {one.query!r} is too large for the ledger",
+                    hint="check the files of published decisions",
+                )
             held[place] = before + one.loss_units
     own = (OfWindow(one.query, one.start_ms, one.end_ms) for one in beside)
     return Recovered(tuple(fresh), now_ms, tuple(own))

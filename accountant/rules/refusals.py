@@ -39,11 +39,11 @@ __all__ = [
     "same_share",
 ]
 
-APPLY = "undo the change, or apply it at a window boundary with `tocsin ledger FILE apply`"
+APPLY = "undo the change, or run `tocsin ledger FILE apply`"
 OTHER_LEDGER = "sqlite:///.tocsin/NAME.db"
 NEW_LEDGER = (
-    f"undo the change, or start a new ledger (write `ledger: {OTHER_LEDGER}` in the "
-    "configuration): what the old one spent on these people stays spent"
+    f"undo the change, or write ledger: {OTHER_LEDGER} to start a new ledger; what the old one "
+    "spent stays spent"
 )
 MOST_DIFFERENCES = 5
 EVENT_TIME = ("feed", "time")
@@ -61,7 +61,7 @@ def same_budget(stored: BudgetTerms, given: BudgetTerms) -> None:
     changed = [f"{name} {old!r} -> {new!r}" for name, (old, new) in shown.items() if old != new]
     if changed:
         raise ConfigChangedError(
-            f"budget {stored.scope!r} is another than the ledger's: {', '.join(changed)}",
+            f"budget {stored.scope!r} does not match the ledger's: {', '.join(changed)}",
             hint=NEW_LEDGER,
         )
 
@@ -79,16 +79,16 @@ def same_log(stored: LogIdentity, given: LogIdentity, layouts: Layouts) -> None:
     if not changed:
         return
     hint = (
-        "point the feed at the registered topic; or, as a ledger belongs to one log (files or a "
-        f"topic), start another: write `ledger: {OTHER_LEDGER}` in the configuration"
+        f"correct the feed's topic, or write ledger: {OTHER_LEDGER}: files and topics each have "
+        "a ledger of their own"
     )
     if len(changed) == 1 and given.partitions > layouts.newest:
         hint = (
-            f"`tocsin topics add-partitions FILE {given.feed} --partitions {given.partitions}`"
-            " takes them on, with this ledger and its budget"
+            f"run `tocsin topics add-partitions FILE {given.feed} --partitions {given.partitions}`"
+            "; it keeps the ledger and its budget"
         )
     raise LogChangedError(
-        f"the log of feed {given.feed!r} is another than the ledger's: {', '.join(changed)}",
+        f"the log of feed {given.feed!r} does not match the ledger's: {', '.join(changed)}",
         hint=hint,
     )
 
@@ -101,7 +101,7 @@ def same_query(stored: Query, given: QueryRegistration) -> None:
         changed = list(_differences(stored.definition, given.definition))
         named = ", ".join(changed[:MOST_DIFFERENCES]) or "how it is computed"
         raise ConfigChangedError(
-            f"alarm {stored.query!r} differs from the registered one in {named}", hint=APPLY
+            f"alarm {stored.query!r} does not match the ledger's in {named}", hint=APPLY
         )
 
 
@@ -111,7 +111,7 @@ def same_home(stored: Query, given: QueryRegistration) -> None:
         old, new = getattr(stored, name), getattr(given, name)
         if old != new:
             raise ConfigChangedError(
-                f"alarm {stored.query!r} moved from {name} {old!r} to {new!r}",
+                f"the {name} of alarm {stored.query!r} changed from {old!r} to {new!r}",
                 hint="give the alarm a new name",
             )
 
@@ -183,8 +183,8 @@ class Neighbours:
         for before, other in self._times[given.feed]:
             if time is not None and before != time:
                 raise ConfigChangedError(
-                    f"alarm {given.query!r} dates events of feed {given.feed!r} by {time!r}, "
-                    f"{other!r} by {before!r}: one event would be charged as two",
+                    f"alarm {given.query!r} reads the time of feed {given.feed!r} from {time!r}, "
+                    f"{other!r} from {before!r}: one event would have two times",
                     hint=NEW_LEDGER,
                 )
 
@@ -199,16 +199,16 @@ class Neighbours:
                 continue
             if feed == given.feed:
                 raise ConfigChangedError(
-                    f"events of feed {feed!r} draw on budget {scope!r}, and alarm {given.query!r} "
-                    f"would draw on {given.scope!r}: an event has one budget",
+                    f"feed {feed!r} is charged to budget {scope!r}, but {given.query!r} would "
+                    f"charge {given.scope!r}: a feed has one budget",
                     hint=NEW_LEDGER,
                 )
             topic = feed in sources.same_topic(given.feed)
             what = f"topic {sources.topic_of(given.feed)!r}" if topic else "a file"
             raise ConfigChangedError(
-                f"feed {given.feed!r} reads {what}, which draws on budget "
-                f"{scope!r} as feed {feed!r}: an event has one budget",
-                hint=f"call the feed {feed!r}; what was spent on its events stays spent",
+                f"feed {given.feed!r} reads {what} that is already charged to budget {scope!r} as "
+                f"feed {feed!r}",
+                hint=f"name the feed {feed!r}: what was spent on its events stays spent",
             )
 
 
@@ -218,9 +218,9 @@ def never_watched(feed: str, sources: Sources, queries: Iterable[Query]) -> None
     for other in queries:
         if other.feed in names:
             raise ConfigChangedError(
-                f"feed {feed!r} is a public reference, and alarm {other.query!r} of this ledger"
-                " protects its events",
-                hint="take a reference from a feed that holds nobody's data",
+                f"feed {feed!r} cannot be a public reference: alarm {other.query!r} of this ledger "
+                "protects its events",
+                hint="use a feed without personal data as the reference",
             )
 
 
@@ -228,8 +228,8 @@ def same_shape(stored: Shape | None, given: QueryRegistration) -> None:
     """Refuse to go on where the rows that a query covers are stored otherwise than they are."""
     if stored != given.shape:
         raise LedgerCorruptError(
-            f"the ledger holds other rows to be covered by {given.query!r} than its configuration",
-            hint="somebody changed the ledger, or workers of two versions run: use one version",
+            f"the ledger's shape of alarm {given.query!r} does not match its configuration",
+            hint="run one version of Tocsin only; if one runs, restore the newest backup",
         )
 
 
@@ -237,8 +237,8 @@ def same_share(stored_units: int, given: QueryRegistration) -> None:
     """Refuse to go on where the share that a query keeps is stored otherwise than it is."""
     if stored_units != given.share_units:
         raise LedgerCorruptError(
-            f"the ledger holds another share of {given.query!r} than its configuration",
-            hint="somebody changed the ledger, or workers of two versions run: use one version",
+            f"the ledger's share of alarm {given.query!r} does not match its configuration",
+            hint="run one version of Tocsin only; if one runs, restore the newest backup",
         )
 
 
@@ -247,8 +247,8 @@ def same_fingerprint(stored: Query, fingerprint: str) -> None:
     _not_retired(stored)
     if stored.fingerprint != fingerprint:
         raise ConfigChangedError(
-            f"alarm {stored.query!r} runs under another configuration than the registered one",
-            hint="restart this worker with the configuration that was applied last",
+            f"this worker's alarm {stored.query!r} does not match the ledger's",
+            hint="restart the worker with the newest configuration",
         )
 
 
@@ -263,14 +263,15 @@ def in_turn(stored: Query, key: WindowKey, next_start_ms: int, *, deny: bool) ->
     boundary_ms = stored.effective_from_ms
     if boundary_ms is not None and key.start_ms < boundary_ms and not deny:
         raise ConfigChangedError(
-            f"a window of {key.query!r} starts before the applied change takes effect",
-            hint="deny it",
+            f"a window of alarm {key.query!r} starts before its change takes effect",
+            hint="restart the worker: it denies such windows as `reconfigured`",
         )
     steps_over = boundary_ms is not None and stored.cursor_ms < min(boundary_ms, key.start_ms)
     if key.start_ms != stored.cursor_ms and not steps_over:
         raise LedgerError(
-            f"window {key.start_ms} ms of {key.query!r} is out of turn: "
-            f"{stored.cursor_ms} ms comes next"
+            f"a window of alarm {key.query!r} is out of order: {key.start_ms} ms since 1970, not "
+            f"{stored.cursor_ms} ms",
+            hint="restart the worker: it continues with the oldest undecided window",
         )
 
 
@@ -278,7 +279,10 @@ def requested(stored: Query | None, request: Request, terms: BudgetTerms) -> Non
     """Refuse a request for a query that the scope doesn't have as it is."""
     query = request.charge.key.query
     if stored is None or stored.scope != terms.scope:
-        raise LedgerError(f"alarm {query!r} is not registered under budget {terms.scope!r}")
+        raise LedgerError(
+            f"alarm {query!r} is not registered for budget {terms.scope!r}",
+            hint="restart the worker: it registers its alarms at the start",
+        )
     same_fingerprint(stored, request.fingerprint)
     if (terms.unit is PrivacyUnit.USER) != bool(request.charge.periods):
         raise ValueError("a charge names its periods under unit user, and only there")
@@ -289,10 +293,10 @@ def all_known(drawing: Iterable[str], scope: str, known: Collection[str]) -> Non
     others = sorted(set(drawing) - set(known))
     if others:
         raise LedgerError(
-            f"budget {scope!r} is also drawn on by {', '.join(map(repr, others))}, which this "
-            "configuration does not have",
-            hint="run all alarms of a budget from one configuration; end one that was removed with "
-            f"`tocsin ledger FILE remove-alarm {others[0]}`",
+            f"budget {scope!r} also has {', '.join(map(repr, others))}, which this configuration "
+            "does not declare",
+            hint="declare all alarms of a budget in one file; after removing one, run `tocsin "
+            f"ledger FILE remove-alarm {others[0]}`",
         )
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from accountant.costs.charges import UniformCost
 from accountant.costs.levels import level_costs
 from accountant.costs.runs import StoredRun
-from accountant.errors import LedgerError
+from accountant.errors import REPORT, LedgerError
 
 if TYPE_CHECKING:
     from accountant.costs.charges import CellCosts
@@ -62,14 +62,17 @@ def continued(
     """
     query = charge.window.query
     if after is None:
-        raise LedgerError(f"a window of {query!r} was reserved in a run and leaves none")
+        raise LedgerError(
+            f"a window of alarm {query!r} was reserved in an SVT run but decided without one",
+            hint=REPORT,
+        )
     if charge.asked.periods and not charge.asked.in_run:
-        raise LedgerError(f"a window of {query!r} was not reserved in a run")
+        raise LedgerError(f"a window of alarm {query!r} has no SVT run", hint=REPORT)
     found = usable(stored, charge.asked.fingerprint, charge.asked.periods)
     if found != (after.ended if after.previous is None else after.previous):
         raise LedgerError(
-            f"the run of {query!r} is not the one that this window was decided in",
-            hint="drop what was drawn, read the run again and decide anew",
+            f"the SVT run of alarm {query!r} changed while a window was decided",
+            hint="nothing to do: the window is decided again",
         )
     if after.previous is None:
         found = None
@@ -80,16 +83,22 @@ def continued(
         terms.alarm_units,
     )
     if not same_terms or (charge.asked.in_run and terms.worst_units != charge.asked.units):
-        raise LedgerError(f"the run of {query!r} has other terms than what was reserved")
+        raise LedgerError(
+            f"the SVT run of alarm {query!r} does not match what was reserved", hint=REPORT
+        )
     if not 0 <= alarm_count <= after.rung <= before or after.left != before - after.rung:
-        raise LedgerError(f"the alarms of the run of {query!r} do not add up")
+        raise LedgerError(
+            f"the alarms of the SVT run of alarm {query!r} do not add up", hint=REPORT
+        )
     due = charge.asked.units
     if charge.asked.in_run:
         due = after.rung * terms.alarm_units + (terms.open_units if found is None else 0)
     # Whoever leaves cells out of a window says so cell by cell.
     due_or_not = {due} if charge.asked.in_run or isinstance(cost, UniformCost) else {0, due}
     if not due_or_not.issuperset(level_costs(cost).levels):
-        raise LedgerError(f"a window of {query!r} did not cost what its run says")
+        raise LedgerError(
+            f"a window of alarm {query!r} did not cost what its SVT run says", hint=REPORT
+        )
     return StoredRun(
         query=query,
         fingerprint=charge.asked.fingerprint,

@@ -118,9 +118,8 @@ class HeadFile:
             return [Noted(*_strings(json.loads(line))) for line in lines]
         except (ValueError, TypeError):
             raise LedgerCorruptError(
-                f"{self.path} holds a line that is no head of a ledger",
-                hint="put the file back as it was: without it nobody knows whether the ledger is "
-                "the newest",
+                f"{self.path} has a line that is not the head of a ledger",
+                hint="restore this file: it proves that the ledger is the newest copy",
             ) from None
 
     def _put(self, head: Noted) -> None:
@@ -160,8 +159,8 @@ class HeadFile:
             yield
         except OSError as error:
             raise DependencyError(
-                f"{self.path}, which is kept beside the ledger, failed: {error.strerror}",
-                hint="let this user write there, and free space; nothing has left",
+                f"cannot write {self.path} beside the ledger: {error.strerror}",
+                hint="check permissions and free disk space; nothing was published",
                 ledger=True,
             ) from None
 

@@ -74,8 +74,8 @@ class Private(Rows):
         row = self.get(kind=RUN, query=run.query)
         if row is None or row.start_ms != run.last_start_ms or self.digest_of(row) != left:
             raise LedgerCorruptError(
-                f"the run of {run.query!r} is not as its last window left it",
-                hint="run `tocsin ledger FILE verify`, and restore the newest sound copy",
+                f"the SVT run of alarm {run.query!r} is not what was stored",
+                hint="run `tocsin ledger FILE verify`, and restore the newest backup",
             )
         return replace(run, state=row.body)
 

@@ -95,7 +95,7 @@ class Rows:
         if self._digest(tuple(row[:-1])) != row.digest:
             raise LedgerCorruptError(
                 f"a row of {self._table.name} is not what was stored",
-                hint="run `tocsin ledger FILE verify`, and restore the newest sound copy",
+                hint="run `tocsin ledger FILE verify`, and restore the newest backup",
             )
         return row
 

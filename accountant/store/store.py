@@ -49,13 +49,13 @@ _WAL_BYTES = 8 << 20
 """What a ``-wal`` file keeps for the next writes, however much one transaction once wrote."""
 
 HINTS = {
-    "full": "free space where the ledger lies; nothing was written, and it can be tried again",
-    "no such table": "a part of the ledger is missing: restore a copy of it; nothing was written",
-    "locked": "another process holds the ledger for long; nothing was written",
-    "readonly": "the ledger's file must be writable; nothing was written",
-    "unable to open": "the ledger's directory must exist and be writable",
+    "full": "free disk space and try again; nothing was written",
+    "no such table": "a table is missing: restore the newest backup; nothing was written",
+    "locked": "another process uses the ledger: wait for it; nothing was written",
+    "readonly": "make the ledger's file writable; nothing was written",
+    "unable to open": "check the path in `ledger`: its directory must exist and be writable",
 }
-HINT = "check that the database runs and can be reached; nothing was written"
+HINT = "check that the database runs and is reachable"
 
 
 class Store:
@@ -160,11 +160,11 @@ class Store:
         """
         if not self._sqlite:
             raise LedgerError(
-                f"the ledger {self.name} lies in PostgreSQL, which copies itself",
-                hint="run `pg_dump --format=custom`; see docs/how-to/back-up-and-restore.md",
+                f"the ledger {self.name} is in PostgreSQL: this command copies SQLite files only",
+                hint="run `pg_dump --format=custom`",
             )
         if path.exists():
-            raise LedgerError(f"{path} is there already", hint="give a new name for every copy")
+            raise LedgerError(f"{path} exists", hint="write a new name for every copy")
         part = path.with_name(f".{path.name}.part")
         try:
             part.unlink(missing_ok=True)  # of a copy that was cut off
@@ -181,7 +181,7 @@ class Store:
             raise DependencyError(
                 f"the ledger {self.name} cannot be copied to {path}: "
                 f"{getattr(error, 'strerror', None) or error}",
-                hint="let this user write there, and free space; the ledger is as it was",
+                hint="check permissions and free disk space; the ledger is unchanged",
                 ledger=True,
             ) from None
 
@@ -225,8 +225,8 @@ class Store:
                 raise self._unreachable(error) from None
             if "not a database" in str(error.orig):
                 raise LedgerError(
-                    f"the file {self.file} is not a ledger: it is no SQLite database",
-                    hint="name another file in `ledger`; nothing was written",
+                    f"{self.file} is not a ledger: it is not a SQLite database",
+                    hint="write another file in `ledger`; nothing was written",
                 ) from None
             raise LedgerCorruptError(
                 f"the ledger {self.name} refused a row ({type(error.orig).__name__})",
@@ -277,12 +277,12 @@ class Store:
             if any(name.startswith("tocsin_") for name in names):
                 raise LedgerError(
                     f"a development version of Tocsin made the ledger {self.name}",
-                    hint="use the version that made it, or begin a new ledger",
+                    hint="use the version that made it, or a new ledger",
                 )
             if names and self._sqlite:
                 raise LedgerError(
-                    f"the database {self.name} is not a ledger: it holds other tables",
-                    hint="name a file of its own in `ledger`; nothing was written",
+                    f"{self.name} is not a ledger: it has other tables",
+                    hint="write a new file in `ledger`; nothing was written",
                 )
             metadata.create_all(connection)
             if not self._sqlite:
@@ -297,7 +297,7 @@ def _engine(url: str) -> sa.Engine:
         parsed = sa.make_url(url)
     except (exc.ArgumentError, ValueError):
         raise LedgerError(
-            "the ledger's URL cannot be read",
+            "`ledger` is not a database URL",
             hint="write sqlite:///FILE or postgresql://USER@HOST/DATABASE",
         ) from None
     common: dict[str, Any] = {
@@ -322,7 +322,7 @@ def _engine(url: str) -> sa.Engine:
         event.listen(engine, "checkout", partial(_still_there, engine.dialect))
         return engine
     raise LedgerError(
-        f"a ledger cannot lie in {parsed.render_as_string(hide_password=True)}",
+        f"{parsed.render_as_string(hide_password=True)} is not a SQLite or PostgreSQL URL",
         hint="write sqlite:///FILE or postgresql://USER@HOST/DATABASE",
     )
 
@@ -356,8 +356,8 @@ def _prepare_sqlite(connection: Any, _record: Any) -> None:
 def _prepare_postgres(connection: Any, _record: Any) -> None:
     if (encoding := connection.info.parameter_status("server_encoding")) != "UTF8":
         raise LedgerError(
-            f"the ledger's database has the encoding {encoding}",
-            hint="create it with ENCODING 'UTF8': names and alarms are any text",
+            f"the ledger's database has the encoding {encoding} instead of UTF8",
+            hint="create the database with ENCODING 'UTF8'",
         )
     connection.autocommit = True
     connection.execute(_SETTINGS)

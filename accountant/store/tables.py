@@ -90,7 +90,7 @@ MARKS: Final = _table(
     log_offset=_WHOLE,
     digest=_BYTES,
 )
-"""Where punctuation marks lie."""
+"""Where watermarks lie."""
 
 PLACES: Final = _table(
     "places",

@@ -220,7 +220,7 @@ QUERIES = (
     Query("taxi all", "the same in all 263 zones", "taxi", Aggregate(), _TAXI_BEFORE, _TAXI),
     Query(
         "taxi miles",
-        "sum of distances in the 34 zones; clip 0 to 20 miles, granule 0.01",
+        "sum of distances in the 34 zones; clip 0 to 20 miles, resolution 0.01",
         "taxi",
         Aggregate("sum", "miles", per_one=100, clip=2_000),
         _TAXI_BEFORE,
@@ -245,7 +245,7 @@ QUERIES = (
     ),
     Query(
         "retail price",
-        "sum of unit prices, the same cells; clip 0 to 20 pounds, granule 0.01",
+        "sum of unit prices, the same cells; clip 0 to 20 pounds, resolution 0.01",
         "retail",
         Aggregate("sum", "price", per_one=100, clip=2_000),
         _RETAIL_BEFORE,

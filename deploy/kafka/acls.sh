@@ -28,5 +28,5 @@ acls --add --allow-principal User:custodian --operation Create --operation Read 
      --operation DescribeConfigs --operation Alter $feeds
 acls --add --allow-principal User:custodian --operation Create --operation Read --operation Describe \
      --operation DescribeConfigs --topic tocsin. --resource-pattern-type prefixed
-acls --add --allow-principal User:custodian --operation Write --topic tocsin.ledgers
+acls --add --allow-principal User:custodian --operation Write --topic tocsin.ownership
 acls --add --allow-principal User:custodian --operation Describe --operation DescribeConfigs --cluster

@@ -139,7 +139,7 @@ class Quantile:
         _check_cap(self.events)
         if not 0 < self.share < 1 or self.share.denominator > _FINEST_SHARE:
             raise ArgumentError(
-                "a share lies in (0, 1) with a denominator of at most 10,000",
+                "the quantile is not between 0 and 1 with a denominator up to 10,000",
                 hint="write Fraction(1, 2) for the median",
             )
         if not self.domain or self.domain.step < 1:
@@ -164,7 +164,7 @@ class Average:
         low: least value of an event, in granules; values are clipped to it.
         high: greatest value of an event; ``low < high``.
         events: most events of one privacy unit in a cell.
-        scale: one granule is so many units of the aggregate, in which references and half-widths
+        scale: one resolution is so many units of the aggregate, in which references and half-widths
             are given.
     """
 
@@ -270,14 +270,14 @@ def check_plan(
     """
     if not isinstance(kind, allowed):
         raise ConfigError(
-            f"the decider {name} does not decide {type(kind).__name__.upper()}",
+            f"decider {name} does not support {type(kind).__name__.upper()}",
             hint="write decider: auto",
         )
     check_epsilon(epsilon)
     if not isinstance(tau, Relative) and not 1 <= tau < FARTHEST // 2:
         raise ConfigError(
-            "tau must be a whole number of granules, at least 1 and below 2^60",
-            hint="ABS(x - reference) < 1 asks for equality",
+            "tau is not from 1 to 2^60 steps of the resolution",
+            hint="write a tau of at least one step of the resolution",
         )
 
 
@@ -289,9 +289,9 @@ def check_epsilon(epsilon: Fraction) -> None:
     """
     hint = 'write epsilon: "0.1"'
     if epsilon <= 0:
-        raise ConfigError("the epsilon of a decider must be positive", hint=hint)
+        raise ConfigError("the epsilon of a decider is not positive", hint=hint)
     if not SLOWEST_RATE <= epsilon <= _MOST_EPSILON:
-        raise ConfigError("the epsilon of a decider lies between 2^-40 and 10^9", hint=hint)
+        raise ConfigError("the epsilon of a decider is not from 2^-40 to 10^9", hint=hint)
 
 
 def check_rate(rate: Fraction) -> None:
@@ -302,8 +302,8 @@ def check_rate(rate: Fraction) -> None:
     """
     if rate < SLOWEST_RATE:
         raise ConfigError(
-            "the noise of this decider would span more than 2^40 granules",
-            hint="declare a coarser granule for the summed field, or a larger epsilon",
+            "the noise of this decider would span more than 2^40 steps of the resolution",
+            hint="declare a coarser resolution for the summed field, or a larger epsilon",
         )
 
 

@@ -51,7 +51,7 @@ class PrivateBound:
         expect(or_none(EXACT), epsilon=self.epsilon)
         if not 0 < self.theta < 1 or self.theta.denominator > _MOST_SHARE:
             raise ConfigError(
-                "the share of a private bound lies in (0, 1), in steps of 1/10,000 at the finest",
+                "theta is not between 0 and 1 with at most four decimals",
                 hint="write theta: 0.95",
             )
 
@@ -67,8 +67,8 @@ class PrivateBound:
         found = _USUAL_PART * epsilon if self.epsilon is None else self.epsilon
         if not 0 < found < epsilon:
             raise ConfigError(
-                "a private bound costs more than nothing, and less than its decider",
-                hint="leave its epsilon out for a third of the alarm's",
+                "the bound's epsilon is not between 0 and the alarm's epsilon",
+                hint="remove it: the default is a third of the alarm's epsilon",
             )
         return found
 

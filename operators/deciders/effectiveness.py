@@ -104,8 +104,8 @@ def planned(
     planners = _PLANNERS[type(kind)]
     if name not in planners:
         raise ConfigError(
-            f"{type(kind).__name__.upper()} has no decider of the name {name!r}",
-            hint=f"write decider: auto, {', '.join(planners)}",
+            f"decider {name} does not support {type(kind).__name__.upper()}",
+            hint=f"write one of: auto, {', '.join(planners)}",
         )
     own: tuple[object, ...] = ()
     if planners[name] is RaceBand:
@@ -114,8 +114,8 @@ def planned(
         own = (bound,)
     elif bound is not None:
         raise ConfigError(
-            f"{name} asks for no private bound of the values",
-            hint=f"remove it, or write decider: {SparseBand.name}",
+            f"decider {name} has no key bound",
+            hint=f"remove bound, or write decider: {SparseBand.name}",
         )
     decider: Decider = planners[name].planned(kind, epsilon, tau, *own)
     return decider
@@ -215,8 +215,8 @@ def tau_min(
     if name == "r2t" and isinstance(kind, Sum) and largest is not None:
         if largest > kind.high:
             raise ConfigError(
-                f"a largest value of {largest} is beyond {kind.high}, the end of the clip",
-                hint="write a guess of the largest value present, within the clip",
+                f"the largest value {largest} is above {kind.high}, the end of the clip",
+                hint="write a value within the clip",
             )
         levels = levels_of(kind)
         cap = next((t for t in levels if t >= largest), levels[-1])
@@ -338,22 +338,22 @@ def _keeping(  # noqa: PLR0917  # what choose was given
             "tight",
             None,
             None if isinstance(kind, Quantile | Average) else False,
-            f"tight alone {kept}; at this epsilon it is effective with no tau",
+            f"only tight {kept}, but no tau is effective at this epsilon",
         )
     if isinstance(kind, Quantile):
         return Choice("tight", threshold, None, of_quantile(threshold, delta))
     if isinstance(kind, Average):
         return Choice("tight", threshold, None, of_mean(kind, threshold, delta, written))
     thresholds = _thresholds(kind, epsilon, delta, None)
-    least = "alone"
+    least = ""
     if min(thresholds, key=lambda name: thresholds[name]) == "tight":
-        least = "has the least effectiveness threshold where all errors weigh alike, and alone"
+        least = "tight has the smallest effectiveness threshold, and "
     effective, verdict = of_width(tau, threshold, written)
     return Choice(
         "tight",
         threshold,
         effective,
-        f"tight {least} {kept}, with which its threshold at delta = {float(delta):g} is"
+        f"{least}only tight {kept}: its threshold at delta = {float(delta):g} is"
         f" {written(threshold)}; {verdict}",
     )
 
@@ -389,6 +389,6 @@ def _steps(epsilon: Fraction, delta: Fraction) -> int:
 def _check_delta(delta: Fraction) -> None:
     if not LEAST_DELTA <= delta < _HALF:
         raise ConfigError(
-            "the error probability of a decider lies between 1e-12 and 1/2",
+            "the error probability of a decider is not from 1e-12 to 1/2",
             hint='write delta: "0.05"',
         )

@@ -77,19 +77,19 @@ DECIDER: Final = Mechanism(
     needs=("epsilon", "reference"),
     refuses={
         "max_fpr": (
-            "how often a cell within its band rings follows from epsilon",
-            "remove it, and write a larger epsilon for fewer false alarms",
+            "a band has no max_fpr: it follows from epsilon",
+            "remove it; a larger epsilon means fewer false alarms",
         ),
         "tolerance": (
-            "a band has no tolerance beside it",
-            "remove it, and write the distance that matters as tau: ABS(... - REFERENCE) >= tau",
+            "a band has no tolerance",
+            "remove it, and write the distance as tau: ABS(... - REFERENCE) >= tau",
         ),
         "max_alarms": (
-            "max_alarms is for mechanism: svt; every window of a band is charged",
-            "remove it; decider: svt has no runs either",
+            "a band has no max_alarms",
+            "remove it, or use mechanism: svt",
         ),
-        "repeat": ("repeat is for mechanism: svt; a band is asked about once", "remove it"),
-        "repeat_in": ("repeat_in is for mechanism: svt; a band is asked about once", "remove it"),
+        "repeat": ("a band has no repeat", "remove it"),
+        "repeat_in": ("a band has no repeat_in", "remove it"),
     },
     bands=BandOperator,
 )

@@ -127,8 +127,8 @@ class ExponentialQuantileBand(PlannedBand[Quantile]):
         """Refuse a domain of too many points."""
         if len(self.kind.domain) > MOST_POINTS:
             raise ConfigError(
-                f"the domain of a quantile has more than {MOST_POINTS} points",
-                hint="declare a coarser granule for the field, or write decider: tight",
+                f"the clip of this field has more than {MOST_POINTS:,} steps",
+                hint="declare a coarser resolution for the field, or write decider: tight",
             )
 
     @property

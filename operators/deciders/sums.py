@@ -65,8 +65,8 @@ class _CappedBand(PlannedBand[Sum]):
         check_plan(cls.name, kind, cls.decides, epsilon, tau)
         if not isinstance(kind, Sum) or kind.low < 0:
             raise ConfigError(
-                f"the decider {cls.name} needs values that are never negative",
-                hint="declare a lower bound of 0 for the summed field, or write decider: tight",
+                f"decider {cls.name} needs values that are never negative",
+                hint="write a clip from 0 on for the summed field, or decider: tight",
             )
         return kind
 
@@ -120,7 +120,7 @@ class RaceBand(_CappedBand):
         """
         total = cls._non_negative(kind, epsilon, tau)
         if not LEAST_DELTA <= delta < 1:
-            raise ConfigError("delta must lie between 1e-12 and 1", hint='write delta: "0.05"')
+            raise ConfigError("delta is not from 1e-12 to 1", hint='write delta: "0.05"')
         levels = levels_of(total)
         rates = [epsilon / (len(levels) * total.events * t) for t in levels]
         check_rate(min(rates))
@@ -135,7 +135,7 @@ class RaceBand(_CappedBand):
         return _capped_rows(self.kind, self.levels)
 
     def rate(self, level: int) -> Fraction:
-        """Return the rate of the noise of one cap, per granule."""
+        """Return the rate of the noise of one cap, per resolution."""
         return self.epsilon / (len(self.levels) * self.kind.events * self.levels[level])
 
     def decide(

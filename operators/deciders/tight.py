@@ -119,7 +119,7 @@ class TightBand(PlannedBand[Kind]):
             boundary = Fraction(CertifiedProbability.digit(epsilon).floor(_BITS) + 1, _ONE)
         if not 0 < boundary < 1 or boundary * _ONE < 1:
             raise ConfigError(
-                "the probability of overlooking a cell just outside lies between 2^-64 and 1",
+                "max_fnr is not from 2^-64 to 1",
                 hint="write max_fnr: 0.05",
             )
         table, lowest = _curve(epsilon, boundary)
@@ -146,15 +146,12 @@ class TightBand(PlannedBand[Kind]):
                 whose tolerance would have to be one in events times values.
         """
         if isinstance(kind, Average):
-            raise ConfigError(
-                "a tolerance of a mean is no number of steps", hint="plan it with an epsilon"
-            )
+            raise ConfigError("the tolerance of AVG needs an epsilon", hint="write an epsilon")
         check_plan(cls.name, kind, cls.decides, Fraction(1), tau)
         if not isinstance(kind, Quantile) and tau <= 2 * promise.tolerance:
             raise ConfigError(
-                "no aggregate is more than twice the tolerance inside this band: an alarm that"
-                " always rings would keep the promise",
-                hint="write a tolerance below half of tau, or a wider band",
+                "the tolerance is half of tau or more, so an alarm that always fires would pass",
+                hint="write a tolerance below half of tau, or a larger tau",
             )
         distance = IntegerTest(Comparison.GE, np.array([tau], dtype=np.int64), kind.sensitivity)
         plan = Tslm.priced(distance, promise)

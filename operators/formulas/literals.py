@@ -191,6 +191,6 @@ def _check_distances(condition: Condition) -> None:
         steps = np.stack([condition.atoms[name].thresholds // width for name in channel.offsets])
         if len(steps) > 1 and (steps.min() < -_FARTHEST or steps.max() > _FARTHEST):
             raise ConfigError(
-                "thresholds of one statistic lie more than 2^60 steps from 0",
-                hint="declare a coarser granule for the summed field",
+                "a threshold is more than 2^60 steps of the resolution",
+                hint="declare a coarser resolution for the summed field",
             )

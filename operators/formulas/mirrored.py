@@ -86,8 +86,8 @@ def mirrored(condition: Condition, aim: Aim) -> tuple[Condition, Aim]:
         raise ConfigError("bounded_error: fpr needs max_fpr", hint="write max_fpr: 0.05")
     if aim.looks > 1:
         raise ConfigError(
-            "bounded_error: fpr is for windows that are decided once, when they are over",
-            hint="write TUMBLE or HOP instead of CUMULATE, or leave promise out",
+            "bounded_error: fpr does not support CUMULATE",
+            hint="write TUMBLE or HOP, or remove bounded_error",
         )
     turned = replace(aim, max_fnr=aim.max_fpr, max_fpr=aim.max_fnr, promise="misses")
     return condition.negated, turned

@@ -226,8 +226,8 @@ def _layouts(condition: Condition, aim: Aim, fresh: Fraction | None) -> tuple[_L
     """Plan the levels of every channel."""
     if not aim.first_tolerances:
         raise ConfigError(
-            "probe needs the tolerance of its first phase for every comparison",
-            hint="declare the range of every aggregate, or write mechanism: probe-ent",
+            "mechanism probe needs a first tolerance for every comparison",
+            hint="declare a clip for every field, or write mechanism: probe-ent",
         )
     if len(aim.first_tolerances) != len(aim.tolerances):
         raise ArgumentError("an aim has one first tolerance for each atom of the formula")

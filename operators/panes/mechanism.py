@@ -92,8 +92,8 @@ class Panes:
         epsilon = from_loss_units(units)
         if epsilon / questions[0].test.sensitivity < _SLOWEST:
             raise ConfigError(
-                "the noise of a pane would be wider than any that is drawn",
-                hint="declare a coarser granule for the summed field",
+                "the noise of a pane would be too wide",
+                hint="declare a coarser resolution for the summed field",
             )
         shifts = tuple(shift_at(*each, units) for each in zip(questions, terms, strict=True))
         limit = max(map(_limit, questions))

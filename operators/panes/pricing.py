@@ -111,8 +111,8 @@ def least_units(question: PaneQuestion, terms: int) -> int:
     """
     if terms > MOST_TERMS:
         raise ConfigError(
-            f"the sum of a window has {terms} noises; at most {MOST_TERMS} are planned for",
-            hint="let windows start and end less often, so that panes are longer, or plan a Tree",
+            f"a window has {terms:,} panes; the limit is {MOST_TERMS:,}",
+            hint="write longer steps, so that panes are longer",
         )
     promise, sensitivity = question.promise, question.test.sensitivity
     alpha, beta = error_rates(promise)

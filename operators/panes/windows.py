@@ -241,8 +241,8 @@ PANES: Final = Mechanism(
     keys=(*CONDITION_KEYS, "release"),
     refuses={
         "hold": (
-            "windows over panes cost nothing: there is nothing that a hold would save",
-            "write resolve_after: 3 to keep an alarm firing, or mechanism: tslm",
+            "mechanism: panes has no hold, because its windows cost nothing",
+            "write resolve_after: 3 to keep the alarm firing, or mechanism: tslm",
         ),
     },
     conditions=_WINDOWS,

@@ -186,7 +186,7 @@ def _grid(test: IntegerTest, promise: Promise) -> Grid:
         raise ConfigError(
             f"a tolerance of {promise.tolerance} spans {steps} steps of one neighbour; at most"
             f" {MOST_GAUSSIAN_STEPS} are planned for under a Gaussian promise",
-            hint="declare a coarser granule for the summed field, or a smaller tolerance",
+            hint="declare a coarser resolution for the summed field, or a smaller tolerance",
         )
     top, bottom = quantile_above(beta), _below(alpha)
     return Grid(top, max((top - bottom) / steps, _FINEST))

@@ -69,13 +69,13 @@ class Grid:
         """Check the numbers."""
         if self.first <= 0 or not 0 < self.finest_share < 1:
             raise ConfigError(
-                "the first level of a grid is above 0 and the last one's share between 0 and 1",
-                hint="leave them out for 0.00001 and 0.5",
+                "levels need a first above 0 and a finest_share between 0 and 1",
+                hint="remove them: the defaults are 0.00001 and 0.5",
             )
         if self.rounds < 1 or self.refinement < 1 or self.size > _MOST_LEVELS:
             raise ConfigError(
-                f"a grid has between 1 and {_MOST_LEVELS} levels",
-                hint="leave rounds and refinement out for 4 and 3",
+                f"rounds and refinement do not make 1 to {_MOST_LEVELS} levels",
+                hint="remove them: the defaults are 4 and 3",
             )
 
     @classmethod
@@ -118,8 +118,8 @@ class Grid:
         levels = (*inner, last)
         if any(low >= high for low, high in pairwise(levels)) or levels[0] < 1:
             raise ConfigError(
-                "the levels of the grid are less than one loss unit (1e-12) apart",
-                hint="declare a coarser granule for the summed field, or fewer rounds",
+                "the levels differ by less than 1e-12",
+                hint="declare a coarser resolution for the summed field, or fewer rounds",
             )
         return levels
 

@@ -220,7 +220,7 @@ def _asked(
             raise ConfigError(
                 f"severity {levels[low].name} is off the steps of {sensitivity} from"
                 f" {levels[0].name}, by all of its tolerance",
-                hint=f"let levels lie whole multiples of {sensitivity} apart, or widen tolerance",
+                hint=f"write thresholds that differ by multiples of {sensitivity}",
             )
         rooms.append((min(steps, MOST_STEPS), *error_rates(promise)))
     return offsets, rooms
@@ -241,16 +241,18 @@ def steps_apart(aim: Aim, step: int) -> NDArray[np.int64]:
     if not 2 <= len(levels) <= MOST_SEVERITIES:
         raise ConfigError(
             f"an alarm has 2 to {MOST_SEVERITIES} severity levels, not {len(levels)}",
-            hint="write severity: {warning: 80, critical: 100}, or a threshold without the key",
+            hint="write severity: {warning: 80, critical: 100}, or remove severity",
         )
     if max(distances.max(), *(2 * each.tolerance for _, _, each in crossed(aim))) >= _FAR:
-        raise ConfigError("severity levels lie too far apart", hint="write smaller numbers")
+        raise ConfigError(
+            "the thresholds of severity levels differ too much", hint="write smaller numbers"
+        )
     offsets = distances // step
     for (low, below), (high, above) in pairwise(zip(levels, offsets, strict=True)):
         if (low.distances < 0).any() or (above <= below).any():
             raise ConfigError(
-                f"severity {high.name} does not imply {low.name}: for every predicate it"
-                f" lies {step} or more beyond it",
+                f"the threshold of severity {high.name} is not {step} or more beyond that of"
+                f" {low.name} in every group",
                 hint="write levels from the least severe to the most severe",
             )
     return offsets

@@ -52,5 +52,5 @@ def read_state(
         pass  # the cause would quote what was stored
     raise LedgerCorruptError(
         f"the stored state of {what} cannot be read",
-        hint="restore the ledger from a backup that this version or an older one wrote",
+        hint="restore a backup that this version or an older one wrote",
     )

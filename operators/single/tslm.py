@@ -175,7 +175,7 @@ def planned_steps(test: IntegerTest, promise: Promise) -> int:
         raise ConfigError(
             f"a tolerance of {promise.tolerance} spans {steps} steps of one neighbour;"
             f" at most {MOST_STEPS} are planned for",
-            hint="declare a coarser granule for the summed field, or a smaller tolerance",
+            hint="declare a coarser resolution for the summed field, or a smaller tolerance",
         )
     return steps
 
@@ -195,10 +195,10 @@ def error_rates(promise: Promise) -> tuple[Fraction, Fraction]:
     beta = promise.max_fnr
     for name, rate in (("max_fnr", beta), ("max_fpr", alpha)):
         if not 0 < rate < 1:
-            raise ConfigError(f"{name} must lie between 0 and 1", hint=f"write {name}: 0.05")
+            raise ConfigError(f"{name} is not between 0 and 1", hint=f"write {name}: 0.05")
         if rate < _LEAST_RATE:
             raise ConfigError(
-                f"{name} is finer than 1e-12, the least that is planned for",
+                f"{name} is below 1e-12",
                 hint=f"write {name}: 1e-12 or more",
             )
     if alpha + beta >= 1:
@@ -208,7 +208,7 @@ def error_rates(promise: Promise) -> tuple[Fraction, Fraction]:
             hint="lower max_fnr, or declare a max_fpr below 1 - max_fnr",
         )
     if promise.tolerance < 0:
-        raise ConfigError("tolerance must not be negative", hint="write tolerance: 0 or more")
+        raise ConfigError("the tolerance is negative", hint="write tolerance: 0 or more")
     return alpha, beta
 
 

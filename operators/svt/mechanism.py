@@ -286,12 +286,12 @@ def _charged(terms: SvtPlan, *, gaussian: bool) -> RunTerms:
 def _check_counts(aim: Aim) -> None:
     if not 1 <= aim.alarms <= MOST_ALARMS:
         raise ConfigError(
-            f"a run has from 1 to {MOST_ALARMS:,} alarms",
+            f"max_alarms is not from 1 to {MOST_ALARMS:,}",
             hint="write max_alarms: 10",
         )
     if not 1 <= aim.questions <= MOST_QUESTIONS:
         raise ConfigError(
-            f"a cell is asked from 1 to {MOST_QUESTIONS:,} times",
+            f"repeat is not from 1 to {MOST_QUESTIONS:,}",
             hint="write repeat: 1",
         )
 

@@ -59,8 +59,8 @@ def quiet_rate(
     """
     if float(limit) * (1 - _ROUNDING) <= float(beta):
         raise ConfigError(
-            f"max_fnr_given_no_alarm, {float(limit):g}, is above max_fnr, {float(beta):g}: silence"
-            " never makes a miss rarer",
+            f"max_fnr_given_no_alarm, {float(limit):g}, is not larger than max_fnr,"
+            f" {float(beta):g}",
             hint=f"write max_fnr_given_no_alarm: {float(min(2 * beta, (1 + beta) / 2)):g}",
         )
 

@@ -10,7 +10,14 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from accountant.errors import BudgetError, ConfigError
-from stream.cli.shared import BAD_INPUT, complain, diagnostic_json, echo_json, say_warned
+from stream.cli.shared import (
+    BAD_INPUT,
+    complain,
+    diagnostic_json,
+    echo_json,
+    say_warned,
+    say_where,
+)
 from stream.config.loading import examine
 from stream.planning.checks import objections
 
@@ -70,6 +77,9 @@ class Examined:
                 complain(error, kind=level)
         if not (warnings or as_json):
             say_warned(self.file, len(self.report.warnings))
+        if self.exit_code and not as_json:
+            bad = self.exit_code == BAD_INPUT
+            say_where(ConfigError("", file=self.file) if bad else BudgetError(""))
 
     def verdict(self) -> dict[str, object]:
         """Return one object about the whole file."""

@@ -132,7 +132,7 @@ def _say(number: int) -> None:
     """Say why, past buffers that the interrupted code may hold."""
     with suppress(OSError):
         name = signal.Signals(number).name
-        os.write(2, f"tocsin: stopped ({name}) before it was done\n".encode())
+        os.write(2, f"tocsin: stopped by {name} before it was done\n".encode())
 
 
 if __name__ == "__main__":

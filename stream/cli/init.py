@@ -110,7 +110,7 @@ def init(
         _write_dry_run(existing, force=force)
         return
     if sample and from_topic:
-        raise click.UsageError("--sample or --from-topic: one of them is looked at")
+        raise click.UsageError("--sample and --from-topic exclude each other")
     _refuse_to_replace(directory, (CONFIGURATION, LOCK, SAMPLE, CASES), force=force)
     looked = _looked(sample, from_topic, given["bootstrap"])
     if from_topic:
@@ -184,7 +184,7 @@ def _refuse_to_replace(directory: Path, names: Any, *, force: bool) -> None:
         if (directory / name).exists() and not force:
             raise ConfigError(
                 f"{directory / name} exists",
-                hint="name another directory, or add --force to replace what is there",
+                hint="write another directory, or add --force to replace it",
             )
 
 
@@ -195,7 +195,7 @@ def _write(directory: Path, texts: Mapping[str, str]) -> None:
             (directory / name).write_text(text, encoding="utf-8")
     except OSError as error:
         raise ConfigError(
-            f"{directory} cannot be written to: {error.strerror}", hint="name another directory"
+            f"{directory} cannot be written to: {error.strerror}", hint="write another directory"
         ) from error
 
 

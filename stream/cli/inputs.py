@@ -28,7 +28,7 @@ _MAGIC: Final = (
     (b"BZh", "compressed by bzip2", "unpack it first: bunzip2"),
     (b"\xff\xfe", "UTF-16 text", "save it as UTF-8: iconv -f UTF-16 -t UTF-8"),
     (b"\xfe\xff", "UTF-16 text", "save it as UTF-8: iconv -f UTF-16 -t UTF-8"),
-    (b"PAR1", "Parquet", "call it .parquet"),
+    (b"PAR1", "Parquet", "rename it to .parquet"),
     (b"ARROW1", "an Arrow file", "write it as Parquet: pyarrow.parquet.write_table"),
     (b"SQLite format 3", "a SQLite database", "export its rows as .csv"),
 )
@@ -57,7 +57,7 @@ def refuse_twice(paths: Mapping[str, Iterable[Path]]) -> None:
             if same is not None:
                 raise ConfigError(
                     f"{path} is given twice" + ("" if same == path else f", first as {same}"),
-                    hint="give it once: every event in it would count twice",
+                    hint="write it once, or every event counts twice",
                 )
             seen[facts.st_dev, facts.st_ino] = path
 
@@ -77,16 +77,14 @@ def refuse_strange(path: Path) -> None:
         text = f"{path}: {'no such file' if missing else reason}"
         raise ConfigError(text, hint="check the path") from None
     if stat.S_ISDIR(mode):
-        raise ConfigError(f"{path}: a folder, not a file", hint="name the files in it: DIR/*.jsonl")
+        raise ConfigError(f"{path}: a folder, not a file", hint="write its files: DIR/*.jsonl")
     if not stat.S_ISREG(mode):
-        raise ConfigError(
-            f"{path}: not a regular file", hint="write the events to a file first, and name that"
-        )
+        raise ConfigError(f"{path}: not a regular file", hint="write the events to a file first")
     suffix = path.suffix.lower()
     if suffix not in SUFFIXES:
         raise DataError(
-            f"{path}: the suffix names no format that can be replayed",
-            hint=f"write one of {', '.join(SUFFIXES)}",
+            f"{path}: unknown suffix",
+            hint=f"use a file with one of {', '.join(SUFFIXES)}",
         )
     try:
         with path.open("rb") as file:
@@ -96,7 +94,7 @@ def refuse_strange(path: Path) -> None:
         raise DataError(f"{path}: cannot be read ({error.strerror})", hint=hint) from None
     found = _content(first, suffix)
     if found:
-        raise DataError(f"{path}: {found[0]}, whatever its name says", hint=found[1])
+        raise DataError(f"{path}: the file is {found[0]}", hint=found[1])
 
 
 def _content(first: bytes, suffix: str) -> tuple[str, str] | None:
@@ -107,7 +105,7 @@ def _content(first: bytes, suffix: str) -> tuple[str, str] | None:
     if suffix == ".parquet":
         return None  # its reader says what is wrong with it
     if b"\0" in first:
-        return "not text", "name a file in one of " + ", ".join(SUFFIXES)
+        return "not text", "use a file with one of " + ", ".join(SUFFIXES)
     start = first.removeprefix(b"\xef\xbb\xbf").lstrip()
     return _lines(start) if suffix == ".jsonl" else _table(start)
 
@@ -125,5 +123,5 @@ def _table(start: bytes) -> tuple[str, str] | None:
     if start[:5].lower() in (b"<!doc", b"<html"):
         return "a web page", "download the file itself"
     if b"," not in line and (b";" in line or b"\t" in line):
-        return "columns that commas do not part", "export it with commas between the columns"
+        return "not separated by commas", "export it with commas between the columns"
     return None

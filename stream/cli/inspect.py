@@ -126,8 +126,8 @@ def _refuse_unknown(alarms: Alarms, groups: tuple[str, ...], *, true_only: bool)
         known.update(*alarm.counted.values)
         if true_only and mechanism_of(alarm.mechanism).bands is not None:
             raise ConfigError(
-                f"alarm {alarm.id!r} watches a band: no count is true or false by itself",
-                hint="leave --true-only out, or choose other alarms with --alarm",
+                f"--true-only has no meaning for a band, as of alarm {alarm.id!r}",
+                hint="remove --true-only, or choose other alarms with --alarm",
             )
     for group in groups:
         if group not in known:

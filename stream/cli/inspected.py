@@ -156,7 +156,7 @@ def window_json(counted: Counted) -> Iterator[dict[str, Any]]:
     }
     for cell in cells:
         yield {**place, **asdict(cell)}
-    yield {**place, "complete": window.complete, "left_out": asdict(window.capped)}
+    yield {**place, "complete": window.complete, "dropped_by_bounds": asdict(window.capped)}
 
 
 def feed_json(found: FeedSurvey) -> dict[str, Any]:

@@ -148,9 +148,9 @@ def verify(
     changed, dropped or inserted.
     """
     if saved and topics:
-        raise click.UsageError("--published or --topics: records of one source are compared")
+        raise click.UsageError("--published and --topics exclude each other")
     if trusted and folder is not None:
-        raise click.UsageError("--since or --archive: what lies in archives came before")
+        raise click.UsageError("--since and --archive exclude each other")
     noted = read_checkpoints(checkpoints)
     since = None if trusted is None else read_checkpoint(trusted)
     notes: list[str] = []
@@ -196,14 +196,14 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
     query = alarms.running.get(alarm)
     if query is None:
         raise LedgerError(
-            f"the configuration has no alarm {alarm!r}",
-            hint=f"it has {', '.join(alarms.running)}",
+            f"there is no alarm {alarm!r} in the configuration",
+            hint=f"write one of: {', '.join(alarms.running)}",
         )
     at_ms = None if at is None else past_ms(at, alarms.timezone, "--at", wall_clock_ms())
     with opened_ledger(alarms) as opened:
         if alarm not in {row.query for row in opened.pins.queries()}:
             raise LedgerError(
-                f"the ledger does not have alarm {alarm!r} yet, so nothing of it was decided",
+                f"there is no decision of alarm {alarm!r} yet",
                 hint="start a worker or a replay with this configuration first",
             )
         found = group_losses(alarms, opened, query, at_ms)
@@ -270,15 +270,15 @@ def remove_alarm(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
     alarms = load()
     if alarm in alarms.running:
         raise LedgerError(
-            f"alarm {alarm!r} is in the configuration",
+            f"alarm {alarm!r} is still in the configuration",
             hint="take it out first, and restart the workers",
         )
     with opened_ledger(alarms) as opened:
         known = opened.reports.status().queries
         if alarm not in known:
             raise LedgerError(
-                f"the ledger has no alarm {alarm!r}",
-                hint=f"not in the configuration are: {_others(alarms, known) or 'none'}",
+                f"there is no alarm {alarm!r} in the ledger",
+                hint=f"removed alarms are: {_others(alarms, known) or 'none'}",
             )
         if known[alarm].removed:
             click.echo(f"{alarm}: removed already")

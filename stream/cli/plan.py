@@ -49,7 +49,7 @@ def plan(
     several = len(files) > 1
     if page is not None:
         if several:
-            raise click.UsageError("--html draws one file; give one")
+            raise click.UsageError("--html takes one configuration")
         check_output(page, force=force)
     found, unmet = [], False
     for path in files:

@@ -105,10 +105,12 @@ def _field(role: str, template: Answers, given: str | None, looked: Looked | Non
         held = ", ".join(f"{seen.name} ({_held(seen)})" for seen in fields.values())
         raise DataError(
             f"the sample has no field that could be its {role} ({wanted})",
-            hint=f"{_form(kinds)}; it has {held}; or say which: --{role} FIELD",
+            hint=f"{_form(kinds)}; or write --{role} FIELD: it has {held}",
         )
     if name not in fields:
-        raise DataError(f"the sample has no field {name!r}", hint=f"it has {', '.join(fields)}")
+        raise DataError(
+            f"the sample has no field {name!r}", hint=f"write one of: {', '.join(fields)}"
+        )
     if name not in fitting:
         raise DataError(
             f"{name!r} holds {_held(fields[name])}, and its {role} is {wanted}", hint=_form(kinds)
@@ -127,14 +129,14 @@ def _values(
         seen = looked.fields[field].values if looked is not None else ()
         if not seen:
             raise ConfigError(
-                f"there is no sample with few values of {field!r}",
-                hint="name a --sample, or write --values A,B,...",
+                f"the values of {field!r} are not known",
+                hint="write --values A,B,... or --sample FILE",
             )
         return seen
     if looked is None and (field,) == template.group_by:
         return template.values[0]
     raise ConfigError(
-        f"the values of {field!r} are public, and are not listed",
+        f"the public values of {field!r} are not listed",
         hint=f"write --values {field}=A,B,... or --values {field}=FILE;"
         " --domain-from-sample where everybody knows them anyway",
     )
@@ -159,7 +161,7 @@ def _listed(
         try:
             lines = path.read_text(encoding="utf-8-sig").splitlines()
         except (OSError, UnicodeDecodeError):
-            raise ConfigError(f"{path} cannot be read", hint="one value a line") from None
+            raise ConfigError(f"{path} cannot be read", hint="write one value per line") from None
     values = tuple(line.strip() for line in lines if line.strip())
     if not values:
         raise ConfigError(f"there are no values of {field!r}", hint="write --values A,B,...")

@@ -130,7 +130,7 @@ def _claim_files(
         click.echo(f"{path}: owned by ledger {held.ledger} at {held.place}")
     if others and not (saved or forget):
         raise LedgerError(
-            "what another ledger spent on these files is not known",
+            "what another ledger spent on these files is unknown",
             hint="give what `tocsin run --json` printed with it: --published FILE.jsonl; to go on "
             "all the same, say --forget-what-is-gone: what these people lost is not counted",
         )

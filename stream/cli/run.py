@@ -118,9 +118,9 @@ def run(
         say_read(read)
         return
     _refuse(
-        (custodian_report, "--custodian-report goes with --replay; a worker has its metrics"),
-        (accept_drops, "--accept-drops goes with --replay; a worker has an alert instead"),
-        (dry, "--dry-run goes with --replay; what a worker publishes is spent"),
+        (custodian_report, "--custodian-report needs --replay"),
+        (accept_drops, "--accept-drops needs --replay"),
+        (dry, "--dry-run needs --replay"),
     )
     from stream.cli.worker import start  # noqa: PLC0415  # imports Faust
 
@@ -151,8 +151,8 @@ def _replay_files(
 ) -> None:
     if report is not None and not report.parent.is_dir():
         raise ConfigError(
-            f"the custodian's report cannot be written: there is no folder {report.parent}",
-            hint="make it first, or name another",
+            f"cannot write the custodian's report: there is no folder {report.parent}",
+            hint="create it, or write another path",
         )
     with _temporary(alarms) if dry else open_ledger(alarms) as opened:
         fresh = not opened.pins.budgets()

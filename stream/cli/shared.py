@@ -42,6 +42,7 @@ __all__ = [
     "require_ledger_file",
     "say_awaited",
     "say_warned",
+    "say_where",
 ]
 
 BAD_INPUT = 2
@@ -65,6 +66,7 @@ def complaining(ctx: click.Context) -> Iterator[None]:
         raise
     except TocsinError as error:
         complain(error)
+        say_where(error)
         ctx.exit(error.exit_code)
 
 
@@ -72,6 +74,13 @@ def complain(error: TocsinError, *, kind: str = "error") -> None:
     """Write an error or a warning to standard error."""
     placed = isinstance(error, ConfigError) and error.file
     click.echo(str(error) if placed and kind == "error" else f"{kind}: {error}", err=True)
+
+
+def say_where(error: TocsinError) -> None:
+    """Name the section of the documentation about an error, on standard error."""
+    typed = isinstance(error, ConfigError) and not error.file  # an argument, not a file
+    if error.see and not typed:
+        click.echo(f"  see: {error.see}", err=True)
 
 
 def echo_json(record: Mapping[str, Any]) -> None:
@@ -146,7 +155,7 @@ def chosen_alarms(alarms: Alarms, names: Sequence[str]) -> Alarms:
     for name in names:
         if name not in alarms.by_name:
             raise ConfigError(
-                f"there is no alarm {name!r}", hint=f"alarms: {', '.join(alarms.by_name)}"
+                f"there is no alarm {name!r}", hint=f"write one of: {', '.join(alarms.by_name)}"
             )
     chosen = {name: q for name, q in alarms.by_name.items() if not names or name in names}
     return replace(alarms, by_name=chosen)
@@ -169,12 +178,12 @@ def paths_by_feed(alarms: Alarms, given: Sequence[str]) -> dict[str, list[Path]]
                 raise strange
             if len(feeds) > 1:
                 raise ConfigError(
-                    f"{text!r} does not say which feed it holds",
-                    hint=f"write FEED=PATH, FEED being one of {', '.join(feeds)}",
+                    f"{text!r} does not name its feed",
+                    hint=f"write FEED=PATH with one of: {', '.join(feeds)}",
                 )
             name, path = feeds[0], text
         if not path:
-            raise ConfigError(f"{text!r} names no file", hint=f"write {name}=PATH")
+            raise ConfigError(f"{text!r} has no file", hint=f"write {name}=PATH")
         refuse_strange(Path(path))
         found.setdefault(name, []).append(Path(path))
     refuse_twice(found)
@@ -204,5 +213,5 @@ def require_ledger_file(alarms: Alarms) -> None:
     if url.startswith(_SQLITE) and not Path(url.removeprefix(_SQLITE)).exists():
         raise LedgerError(
             f"there is no ledger at {url.removeprefix(_SQLITE)}",
-            hint="`tocsin run` makes it; check `ledger` in the configuration",
+            hint="`tocsin run` creates it; check `ledger` in the configuration",
         )

@@ -129,7 +129,7 @@ def simulate(
         if path is not None:
             check_output(path, force=force)
     if json_file is not None and json_file == html_file:
-        raise click.UsageError("--json and --html name the same file")
+        raise click.UsageError("--json and --html have the same file")
     alarms = load_alarms(file)
     shown = _shown(alarms, names)
     scopes = {scope_of(alarms.by_name[name], alarms) for name in shown}
@@ -168,14 +168,14 @@ def _shown(alarms: Alarms, names: Sequence[str]) -> tuple[str, ...]:
     """
     if alarms.budget.gaussian is not None:
         raise ConfigError(
-            "simulate tries mechanisms that pay an epsilon, and this budget promises gdp",
-            hint="`tocsin plan` has the exact laws; or write promise: pure to try mechanisms",
+            "`tocsin simulate` needs a budget with privacy: pure",
+            hint="use `tocsin plan`, or write privacy: pure",
         )
     chosen = chosen_alarms(alarms, names).by_name
     left = {name: why for name, alarm in chosen.items() if (why := _not_drawn(alarm))}
     for name, why in left.items():
         if len(left) == len(chosen):
-            raise ConfigError(f"{name}: {why}", hint="`tocsin plan` has the exact law")
+            raise ConfigError(f"{name}: {why}", hint="use `tocsin plan`")
         click.echo(f"note: left out: {name}: {why}", err=True)
     return tuple(name for name in chosen if name not in left)
 

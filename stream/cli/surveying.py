@@ -34,7 +34,7 @@ def refuse_unusable(surveys: Sequence[FeedSurvey]) -> None:
     if unfit:
         raise DataError(
             f"feed {unfit[0].feed!r}: {unfit[0].unfit}; nothing was spent",
-            hint="correct the file or the configuration; --accept-drops decides all the same",
+            hint="correct the file or the configuration, or add --accept-drops",
         )
 
 

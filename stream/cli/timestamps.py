@@ -43,6 +43,6 @@ def past_ms(text: str, timezone: str, option: str, now_ms: int) -> int:
     at_ms = typed_ms(text, timezone, option)
     if at_ms > now_ms:
         raise click.BadParameter(
-            f"{text!r} lies in the future: only what has ended is looked at", param_hint=option
+            f"{text!r} is in the future; write a time in the past", param_hint=option
         )
     return at_ms

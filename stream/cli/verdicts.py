@@ -19,7 +19,7 @@ __all__ = ["chance_text", "lines_of", "summary", "verdict_json"]
 _DIGITS: Final = (4, 6, 9, 12, 17)
 _WORDS: Final = {
     "counts": "counts",
-    "left_out": "left out",
+    "dropped_by_bounds": "left out",
     "dropped": "dropped",
     "complete": "holds",
 }

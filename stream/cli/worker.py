@@ -97,7 +97,7 @@ def _sections(alarms: Alarms) -> dict[str, object]:
             settings.custodian_token,
         ),
         "log": settings.log.form,
-        "tick": settings.tick_ms,
+        "publish_interval": settings.publish_interval_ms,
         "feeds": alarms.feeds,
         "budget": alarms.budget,
         "alarms": {

@@ -28,7 +28,7 @@ def build_budget(model: BudgetModel, timezone: str, findings: Findings) -> Budge
     elif model.period is None:
         findings.wrong(
             (),
-            "privacy_unit: user needs a period: for how long a person's events are protected",
+            "privacy_unit: user needs a period",
             "write period: 1d, or period: lifetime",
         )
     else:
@@ -62,20 +62,20 @@ def _gaussian(model: BudgetModel, findings: Findings) -> Gaussian | None:
     """Return what a Gaussian budget promises; ``None`` for a pure one, or where it is wrong."""
     if model.privacy is PromiseKind.PURE:
         if model.delta is not None:
-            message = "privacy: pure never fails: there is no delta"
+            message = "privacy: pure has no delta"
             findings.wrong("delta", message, "remove it, or write privacy: gdp")
         return None
     if model.delta is None:
-        message = "privacy: gdp needs a delta: probability on top of the factor e^epsilon_max"
+        message = "privacy: gdp needs a delta"
         findings.wrong("privacy", message, 'write delta: "1e-6"')
         return None
     if model.epsilon_max > LARGEST_EPSILON:
-        message = f"epsilon_max is above {LARGEST_EPSILON}, the most that privacy: gdp plans for"
+        message = f"epsilon_max is above {LARGEST_EPSILON}, the limit of privacy: gdp"
         findings.wrong("epsilon_max", message, 'write epsilon_max: "4"')
         return None
     promise = Gaussian(model.epsilon_max, model.delta)
     if not promise.wall_units:
-        message = "no loss at all is so small that it keeps this epsilon_max and delta"
+        message = "epsilon_max and delta are too small for any loss"
         findings.wrong("epsilon_max", message, 'write epsilon_max: "4"')
         return None
     return promise
@@ -85,13 +85,13 @@ def _check_event_budget(model: BudgetModel, findings: Findings) -> None:
     if isinstance(model.period, Duration):
         findings.wrong(
             "period",
-            "under privacy_unit: event nothing is renewed: an event's loss is never reset",
-            "remove period, or write period: lifetime; disjoint windows cost nothing more",
+            "privacy_unit: event has no period, because the loss of an event is never renewed",
+            "remove period",
         )
     if model.contribution is not None:
         findings.wrong(
             "contribution",
-            "contribution caps belong to privacy_unit: user",
+            "contribution needs privacy_unit: user",
             "remove it, or write privacy_unit: user",
             key=True,
         )

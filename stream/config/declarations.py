@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["build_domain", "build_feeds", "build_kafka", "build_settings"]
 
 _AS_WRITTEN = ("topic", "codec", "time", "unit", "id", "partitioner", "clock")
-_ROLES = ("alarms_topic", "decisions_topic", "doorbell_topic", "ledgers_topic", "counts_topic")
+_ROLES = ("alarms_topic", "decisions_topic", "wakeup_topic", "ownership_topic", "counts_topic")
 _LARGEST_CLIP = 2**31
 _SHORTEST_KEY = 16
 _SMALLEST_FLOAT, _LARGEST_FLOAT = Fraction(sys.float_info.min), Fraction(sys.float_info.max)
@@ -45,14 +45,14 @@ def build_feeds(
     feeds: dict[str, Feed] = {}
     topics: dict[str, str] = {}
     if not models:
-        findings.wrong(("feeds",), "there is no feed", "declare one: feeds: {badges: {...}}")
+        findings.wrong(("feeds",), "there is no feed", "write feeds: {badges: {topic: ...}}")
     for name, model in models.items():
         of = findings.under("feeds", name)
         if model.topic in topics:
             of.wrong(
                 "topic",
-                f"`{topics[model.topic]}` reads this topic already",
-                "a topic belongs to one feed: declare it once and filter with WHERE",
+                f"feed `{topics[model.topic]}` already has this topic",
+                "declare the topic once, and use WHERE in the alarms",
             )
         topics.setdefault(model.topic, name)
         fields = {
@@ -60,7 +60,9 @@ def build_feeds(
             for field, spec in model.fields.items()
         }
         if not fields:
-            of.wrong("fields", "the feed has no fields", "declare its fields")
+            of.wrong(
+                "fields", "the feed has no fields", "write fields: {person: string, ts: timestamp}"
+            )
         _check_names(fields, model, of)
         _check_roles(fields, model, of)
         key = _marks(model, of)
@@ -69,11 +71,11 @@ def build_feeds(
             fields=fields,
             **{key: getattr(model, key) for key in _AS_WRITTEN},
             allowed_skew_ms=model.allowed_skew,
-            broker_skew_ms=model.broker_skew,
-            idle_margin_ms=model.idle_margin,
+            max_append_time_regression_ms=model.max_append_time_regression,
+            idle_partition_timeout_ms=model.idle_partition_timeout,
             history=_history(model, zone, of),
-            punctuation_ms=60_000 if model.punctuation is None else model.punctuation.every,
-            punctuation_key=key,
+            watermark_interval_ms=60_000 if model.watermarks is None else model.watermarks.interval,
+            watermark_key=key,
         )
     return feeds
 
@@ -85,14 +87,14 @@ def build_kafka(
     if model is None:
         return None
     before: dict[str, str] = {}
-    taken = {feed.topic: f"the feed `{name}` reads" for name, feed in feeds.items()}
+    taken = {feed.topic: f"that of feed `{name}`" for name, feed in feeds.items()}
     for role in _ROLES:
         topic = getattr(model, role)
         if topic in taken:
             written = role if role in model.model_fields_set else before.get(topic, role)
-            message = f"{role} is the topic that {taken[topic]}"
-            findings.wrong(("kafka", written), message, "give it a name of its own")
-        taken[topic], before[topic] = f"{role} names", role
+            message = f"{role} is the same topic as {taken[topic]}"
+            findings.wrong(("kafka", written), message, "write another name")
+        taken[topic], before[topic] = role, role
     security = model.security.model_dump(exclude_none=True)
     check_security(security, findings.under("kafka", "security"))
     return KafkaSettings(
@@ -110,14 +112,16 @@ def build_settings(model: FileModel, stem: str, findings: Findings) -> Settings:
     check_token(("metrics", "custodian"), metrics.custodian, metrics.custodian_token, findings)
     if metrics.public == metrics.custodian and metrics.public[1]:
         findings.wrong(
-            ("metrics", "custodian"), "both metrics have one address", "give each its own port"
+            ("metrics", "custodian"),
+            "public and custodian have the same address",
+            "write another port for one",
         )
     return Settings(
         ledger_url=ledger_url(model.ledger, stem, findings),
         public_address=metrics.public,
         custodian_address=metrics.custodian,
         custodian_token=metrics.custodian_token,
-        tick_ms=model.tick,
+        publish_interval_ms=model.publish_interval,
         log=model.log.settings,
     )
 
@@ -133,24 +137,24 @@ def _field(name: str, model: FieldModel, findings: Findings) -> Field:
         if kind in _IDENTIFIERS:
             domain = build_domain("domain", model.domain, kind, findings)
         else:
-            message = f"{article(kind.value)} has no domain"
+            message = f"{article(kind.value)} cannot have a domain"
             findings.wrong("domain", message, "use type: string or type: integer", key=True)
-    step, lo, hi = model.granule, None, None
+    step, lo, hi = model.resolution, None, None
     if (model.clip or step) is not None and kind not in _NUMBERS:
-        part = "clip" if model.clip is not None else "granule"
-        message = f"`{name}` is {article(kind.value)}: only numbers are summed"
+        part = "clip" if model.clip is not None else "resolution"
+        message = f"`{name}` is {article(kind.value)}, but {part} is for numbers"
         findings.wrong(part, message, "declare type: integer or type: float", key=True)
         return Field(name, kind, domain)
     if step is None and kind is FieldType.INTEGER:
         step = _ONE
     if step is not None and (step <= 0 or (kind is FieldType.INTEGER and step.denominator != 1)):
-        hint = "write granule: 1" if kind is FieldType.INTEGER else 'write granule: "0.01"'
+        hint = "write resolution: 1" if kind is FieldType.INTEGER else 'write resolution: "0.01"'
         what = "a whole number" if kind is FieldType.INTEGER else "a number"
-        findings.wrong("granule", f"a granule here is {what} above 0", hint)
+        findings.wrong("resolution", f"the resolution is not {what} above 0", hint)
         step = None
     if step is not None and not _SMALLEST_FLOAT <= step <= _LARGEST_FLOAT:
-        message = "this granule is outside the range of floats, which values are divided as"
-        findings.wrong("granule", message, "write one from 1e-307 to 1e308")
+        message = "the resolution is outside the range of floats"
+        findings.wrong("resolution", message, "write a number from 1e-307 to 1e308")
         step = None
     if model.clip is not None:
         lo, hi = model.clip
@@ -161,17 +165,17 @@ def _field(name: str, model: FieldModel, findings: Findings) -> Field:
 
 def _check_clip(lo: Fraction, hi: Fraction, step: Fraction | None, findings: Findings) -> None:
     if lo == hi == 0:
-        findings.wrong("clip", "the clip leaves nothing to sum", "write clip: [0, 100]")
+        findings.wrong("clip", "the clip [0, 0] sets every value to 0", "write clip: [0, 100]")
     if step is None:
         return
     for bound in (lo, hi):
         steps, hint = whole_steps(bound, step)
         if hint:
-            message = f"{decimal(bound)} is not a multiple of the granule {decimal(step)}"
+            message = f"{decimal(bound)} is not a multiple of the resolution {decimal(step)}"
             findings.wrong("clip", message, hint)
         elif abs(steps) > _LARGEST_CLIP:
-            message = f"{decimal(bound)} is more than 2^31 granules of {decimal(step)}"
-            findings.wrong("clip", message, "narrow the clip or use a coarser granule")
+            message = f"{decimal(bound)} is more than 2^31 steps of the resolution {decimal(step)}"
+            findings.wrong("clip", message, "write a narrower clip, or a coarser resolution")
 
 
 def build_domain(
@@ -200,8 +204,8 @@ def _check_names(fields: Iterable[str], model: FeedModel, findings: Findings) ->
         if any(sign in '"\\' or sign < " " for sign in name):
             findings.wrong(
                 ("fields", name),
-                "the name of a JSON field has no quotes, backslashes or control characters",
-                "write the events with another name, or declare codec: arrow",
+                "the name of a JSON field cannot have quotes, backslashes or control characters",
+                "write another name, here and in the events",
                 key=True,
             )
 
@@ -216,9 +220,10 @@ def _check_roles(fields: Mapping[str, Field], model: FeedModel, findings: Findin
             hint = closest(name, fields)
             if not hint.startswith("did"):
                 hint = f"declare it: fields: {{{name}: {kinds[0].value}}}"
-            findings.wrong(role, f"`{name}` is not among the feed's fields", hint)
+            findings.wrong(role, f"`{name}` is not a field of the feed", hint)
         elif fields[name].type not in kinds:
-            message = f"`{name}` is {article(fields[name].type.value)}; {role} is {article(wanted)}"
+            found = article(fields[name].type.value)
+            message = f"`{name}` is {found}, but {role} needs {article(wanted)}"
             findings.wrong(role, message, f"declare {name}: {kinds[0].value}")
 
 
@@ -231,34 +236,34 @@ def _history(model: FeedModel, zone: ZoneInfo, findings: Findings) -> tuple[int,
             span.append(instant_ms(text, zone))
         except ValueError as error:
             hint = "write 2011-06-01, 2011-06-01T08:30:00 or 2011-06-01T06:30:00Z"
-            findings.wrong(("history", key), f"this instant {error}", hint)
+            findings.wrong(("history", key), f"the time {error}", hint)
     if len(span) < 2:
         return None
     if span[0] >= span[1]:
-        hint = "write from before until; until itself is not included"
+        hint = "write a from that is earlier than until"
         findings.wrong("history", "the history is empty", hint, key=True)
     return span[0], span[1]
 
 
 def _marks(model: FeedModel, findings: Findings) -> bytes | None:
-    """Return the key of the punctuation marks, where the feed has them."""
+    """Return the key of the watermarks, where the feed has them."""
     if model.clock is Clock.APPEND_TIME:
-        if model.punctuation is not None:
-            hint = "write clock: punctuation, or remove this"
-            message = "punctuation marks belong to clock: punctuation"
-            findings.wrong("punctuation", message, hint, key=True)
+        if model.watermarks is not None:
+            hint = "write clock: watermarks, or remove this"
+            message = "watermarks has no effect without clock: watermarks"
+            findings.wrong("watermarks", message, hint, key=True)
         return None
-    if model.punctuation is None:
+    if model.watermarks is None:
         findings.wrong(
             "clock",
-            "clock: punctuation needs the key that authenticates the marks",
-            'write punctuation: {every: 1m, key: "${TOCSIN_MARKS_KEY}"}',
+            "clock: watermarks needs a key for the watermarks",
+            'write watermarks: {interval: 1m, key: "${TOCSIN_WATERMARKS_KEY}"}',
         )
         return None
-    key = model.punctuation.key.encode()
+    key = model.watermarks.key.encode()
     if len(key) < _SHORTEST_KEY:
-        hint = "whoever knows it can end windows early: use 16 random characters or more"
-        findings.wrong(("punctuation", "key"), "the key is shorter than 16 bytes", hint)
+        hint = "write 16 random characters or more: who knows the key can close windows early"
+        findings.wrong(("watermarks", "key"), "the key is shorter than 16 bytes", hint)
     return key
 
 
@@ -273,6 +278,8 @@ def check_token(loc: Loc, address: tuple[str, int], token: str | None, findings:
     """
     if not is_loopback(address[0]) and token is None:
         key = str(loc[-1])
-        message = f"{key} shows exact counts, and is bound beyond loopback without a token"
-        hint = f"write {key}_token: ${{TOCSIN_{key.upper()}_TOKEN}}, or bind 127.0.0.1:{address[1]}"
+        message = f"{key} shows exact counts, but is reachable from outside without a token"
+        hint = (
+            f"write {key}_token: ${{TOCSIN_{key.upper()}_TOKEN}}, or {key}: 127.0.0.1:{address[1]}"
+        )
         findings.wrong(loc, message, hint)

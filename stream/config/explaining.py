@@ -61,7 +61,7 @@ def _explained(
             case "tocsin":
                 message, hint = detail["ctx"]["message"], detail["ctx"]["hint"]
             case "missing":
-                # It may be there under a misspelt name, which is told by itself.
+                # It may be there under a misspelt name, which has an error of its own.
                 if any(at[:-1] == loc[:-1] and f"`{name}`" in said for at, said in near.items()):
                     continue
                 message = f"`{name}` is missing"
@@ -69,11 +69,11 @@ def _explained(
             case "extra_forbidden" if (said := of_place(loc)) is not None:
                 (message, hint), key = said, loc[2:3] != ("mechanism",)
             case "extra_forbidden":
-                message, hint, key = f"`{name}` is not a key here", near[loc], True
+                message, hint, key = f"unknown key `{name}`", near[loc], True
             case "list_type":
-                message, hint = "a list belongs here", "begin each part with `- `"
+                message, hint = "this has to be a list", "begin each item with `- `"
             case _:
-                message, hint = "a mapping belongs here", "write `key: value` lines, indented"
+                message, hint = "this has to be a mapping", "write indented lines `key: value`"
         yield document.place(loc, key=key).error(message, hint)
 
 

@@ -97,8 +97,8 @@ class Findings:
             return read(path)
         except OSError as error:
             reason = error.strerror or "cannot be read"
-            message = f"cannot read the {what}'s file: {reason}"
-            self.wrong(at, message, f"write {holds} into {path}")
+            message = f"cannot read the {what}'s file {path}: {reason}"
+            self.wrong(at, message, f"correct the path, or write {holds} into it")
         except ConfigError as error:
             self.errors.append(error)
         return None

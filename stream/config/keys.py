@@ -96,13 +96,11 @@ def _unless_auto(value: Any, read: Callable[[Any], Any]) -> Any:
 
 
 def _cap(key: str) -> AfterValidator:
-    return within(
-        1, f"{key} is a whole number from 1 to {_LARGEST_CAP}", f"write {key}: 1", _LARGEST_CAP
-    )
+    return within(1, f"{key} is not from 1 to {_LARGEST_CAP:,}", f"write {key}: 1", _LARGEST_CAP)
 
 
 def _waited(key: str) -> AfterValidator:
-    return within(1, f"{key} is longer than nothing", "write 10m")
+    return within(1, f"{key} is 0", f"write {key}: 10m")
 
 
 PublicValues = Annotated[
@@ -118,26 +116,26 @@ Amounts = Annotated[
 
 
 class SecurityModel(_Model):
-    """How Kafka's clients prove who they are; what is left out is left to them."""
+    """How Tocsin's clients authenticate with Kafka."""
 
     security_protocol: (
         Annotated[Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"], WORD] | None
     ) = None
-    """what the listeners speak"""
+    """protocol of the listeners"""
     sasl_mechanism: Annotated[Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"], WORD] | None = (
         None
     )
-    """how the clients prove it"""
+    """SASL mechanism"""
     sasl_username: Text | None = None
-    """who the clients are"""
+    """SASL user name"""
     sasl_password: Text | None = None
-    """best from a file: ${file:PATH}"""
+    """SASL password, best from a file: ${file:PATH}"""
     ssl_cafile: Text | None = None
-    """file of the authorities that sign the brokers' certificates"""
+    """CA certificates of the brokers, in PEM"""
     ssl_certfile: Text | None = None
-    """file of the clients' certificate"""
+    """client certificate, in PEM"""
     ssl_keyfile: Text | None = None
-    """file of the clients' key"""
+    """private key of the client certificate, in PEM"""
 
 
 class KafkaModel(_Model):
@@ -148,44 +146,44 @@ class KafkaModel(_Model):
     group: Name = "tocsin"
     """prefix of the consumer groups"""
     alarms_topic: TopicName = "tocsin.alarms"
-    """where alarms are written"""
+    """topic of alarms"""
     decisions_topic: TopicName = "tocsin.decisions"
-    """where one record per alarm and window is written"""
+    """topic of decisions: one record per alarm and window"""
     counts_topic: TopicName = "tocsin.counts"
-    """where noisy counts are written, of alarms with release: counts"""
-    doorbell_topic: TopicName = "tocsin.doorbell"
-    """internal"""
-    ledgers_topic: TopicName = "tocsin.ledgers"
-    """internal: which ledger owns a feed; the same in all of a cluster"""
+    """topic of noisy counts, of alarms with release: counts"""
+    wakeup_topic: TopicName = "tocsin.wakeup"
+    """internal topic: workers report that a partition is counted"""
+    ownership_topic: TopicName = "tocsin.ownership"
+    """internal topic: which ledger owns a feed; one for the whole cluster"""
     security: SecurityModel = SecurityModel()
-    """how clients prove who they are"""
+    """authentication and TLS"""
     session_timeout: Annotated[
         DurationMs,
         within(
             1_000,
-            "the session timeout is under a second",
+            "the session timeout is shorter than 1 second",
             "write 6s or more, within the broker's limits",
         ),
     ] = 30_000
-    """of both consumer groups, at least 1s"""
+    """session timeout of both consumer groups, at least 1s"""
 
 
 class MetricsModel(_Model):
     """Where metrics are shown."""
 
     public: Address = ("0.0.0.0", 9464)  # noqa: S104 -- the public endpoint is public
-    """host:port of what everyone may see"""
+    """host:port of the public metrics"""
     custodian: Address = ("127.0.0.1", 9465)
-    """host:port of exact counts, drops and lags"""
+    """host:port of the custodian's metrics: exact counts, drops and lags"""
     custodian_token: Text | None = None
-    """bearer token; required where custodian is bound beyond loopback"""
+    """bearer token; required if custodian is not on loopback"""
 
 
 class LogModel(_Model):
     """How a worker writes its lines."""
 
     level: Annotated[Level, WORD] = Level.INFO
-    """the least that is written; read again on SIGHUP"""
+    """lowest level that is written; read again on SIGHUP"""
     format: Annotated[Form, WORD] = Form.TEXT
     """text, or json: one object a line"""
 
@@ -201,11 +199,11 @@ class TableModel(_Model):
     short: ClassVar[str] = "file"
 
     file: Text
-    """a CSV file with a header, beside the configuration"""
+    """CSV file with a header row; a relative path starts from the configuration's folder"""
     key: Text | None = None
-    """the column of group values; the first one where left out"""
+    """column of group values; default: the first"""
     value: Text | None = None
-    """the column of numbers; the second one where left out"""
+    """column of numbers; default: the second"""
 
 
 class FieldModel(_Model):
@@ -214,156 +212,158 @@ class FieldModel(_Model):
     short: ClassVar[str] = "type"
 
     type: Annotated[FieldType, WORD] | None = None
-    """what its values are; string where a domain is given"""
+    """type of its values; default with a domain: string"""
     domain: PublicValues | None = None
-    """its public values: a list, or a file with one per line; required to group by it"""
+    """its public values: a list, or a file with one per line; required for GROUP BY"""
     clip: _Clip | None = None
-    """[lo, hi]: values are kept within; required to sum or rank them"""
-    granule: Exact | None = None
-    """the step that values are counted in"""
+    """[lo, hi]: values outside are set to the nearer bound; required for SUM, AVG and quantiles"""
+    resolution: Exact | None = None
+    """smallest step of a value: values are rounded to multiples of it; default for integers: 1"""
     fixed: _Truth = "false"
-    """true where a unit never changes it: each unit then has one value of it"""
+    """true: the value never changes for a privacy unit, so each unit has one value"""
 
 
 class HistoryModel(_Model):
     """The public span of a replay."""
 
     from_: Text = Field(alias="from")
-    """the first instant that counts"""
+    """first instant that counts"""
     until: Text
-    """the first instant that does not count any more"""
+    """first instant that no longer counts"""
 
 
-class PunctuationModel(_Model):
-    """Marks of a trusted writer."""
+class WatermarksModel(_Model):
+    """Watermarks of a trusted writer."""
 
-    every: Annotated[DurationMs, within(1, "marks need a grid", "write every: 1m")] = 60_000
-    """the grid of the marks"""
+    interval: Annotated[
+        DurationMs, within(1, "the interval of watermarks is 0", "write interval: 1m")
+    ] = 60_000
+    """time between two watermarks"""
     key: Text
-    """16 bytes or more that authenticate the marks, best from a file: ${file:PATH}"""
+    """16 bytes or more that authenticate the watermarks, best from a file: ${file:PATH}"""
 
 
 class FeedModel(_Model):
     """One topic of events."""
 
     topic: TopicName
-    """Kafka topic, partitioned by unit"""
+    """Kafka topic, partitioned by the privacy unit"""
     codec: Annotated[Codec, WORD] = Codec.JSON
     """json, or arrow: one message is one IPC stream"""
     time: Text
-    """the field with the event time, a timestamp"""
+    """field with the event time, a timestamp"""
     unit: Text
-    """the field with the privacy unit's id: who is protected"""
+    """field with the privacy unit's id: who is protected"""
     id: Text | None = None
-    """a field that tells events apart, to remove duplicates"""
+    """field with an id of the event, to remove duplicates"""
     fields: dict[str, FieldModel]
-    """declared fields; an event with another type in one of them is dropped alone"""
+    """declared fields; an event with a value of another type is dropped"""
     partitioner: Annotated[Partitioner, WORD] = Partitioner.MURMUR2
-    """how the producer's client hashes the unit to a partition"""
+    """how producers hash the privacy unit's id to a partition"""
     clock: Annotated[Clock, WORD] = Clock.APPEND_TIME
-    """append_time, or punctuation for history replayed by a trusted writer"""
+    """append_time: the broker's append time; watermarks: watermarks of a trusted writer"""
     allowed_skew: DurationMs = 60_000
-    """an event dated later than its append time by more than this never counts"""
-    broker_skew: DurationMs = 1_000
-    """how far append times may step back within a partition"""
-    idle_margin: DurationMs = 10_000
-    """how long past a cut an idle partition is waited for"""
+    """an event never counts if its time is later than its append time by more than this"""
+    max_append_time_regression: DurationMs = 1_000
+    """how far append times may go back within a partition"""
+    idle_partition_timeout: DurationMs = 10_000
+    """how long after a window closes a partition without new records is waited for"""
     history: HistoryModel | None = None
-    """the public span that a replay decides"""
-    punctuation: PunctuationModel | None = None
-    """marks that say what time it is, with clock: punctuation"""
+    """public span of time that a replay decides"""
+    watermarks: WatermarksModel | None = None
+    """watermarks of a trusted writer, with clock: watermarks"""
 
 
 class ContributionModel(_Model):
-    """Caps within a window, and over a period; privacy unit ``user`` only."""
+    """Contribution bounds; privacy unit ``user`` only."""
 
     max_groups_per_window: Annotated[Whole, _cap("max_groups_per_window")] = 1
-    """in how many groups of a window one person may count"""
+    """in how many groups of a window one person counts"""
     max_events_per_group: Annotated[Whole, _cap("max_events_per_group")] = 1
-    """how many of one person's events count in one group of a window"""
+    """how many events of one person count in one group of a window"""
     max_windows_per_period: Annotated[Whole, _cap("max_windows_per_period")] | None = None
-    """in how many windows of an alarm one person counts in a period"""
+    """in how many windows of an alarm one person counts per period"""
 
 
 class BudgetModel(_Model):
-    """The wall."""
+    """The privacy budget."""
 
     privacy_unit: Annotated[PrivacyUnit, WORD]
-    """what neighbours differ in: a person's events of a period, or one event"""
+    """what is protected: all events of a person in a period (user), or one event (event)"""
     epsilon_max: Epsilon
-    """never passed: "4", "0.5", 7/2 or a whole number; a bare float is refused"""
+    """budget limit, never passed: "4", "0.5", 7/2 or a whole number; a bare float is refused"""
     privacy: Annotated[PromiseKind, WORD] = PromiseKind.PURE
-    """pure: epsilon_max holds always; gdp: but for delta, by Gaussian privacy"""
+    """pure: pure epsilon; gdp: (epsilon, delta), accounted as Gaussian differential privacy"""
     delta: Delta | None = None
-    """privacy: gdp only: the probability added on top of the factor e^epsilon_max"""
+    """delta of (epsilon, delta); privacy: gdp only"""
     period: _Period | None = None
-    """renewed every period: 12h, 1d, 1w; or lifetime"""
+    """the budget is renewed every period: 12h, 1d, 1w; or lifetime"""
     contribution: ContributionModel | None = None
-    """privacy_unit: user only: what of one person counts in windows and periods"""
+    """contribution bounds of one person; privacy_unit: user only"""
     on_shortfall: Annotated[Overrun, WORD] = Overrun.REFUSE
-    """deny: more windows than fit may be asked for; refuse: they may not"""
+    """if the budget does not cover all windows: refuse the configuration, or deny windows"""
 
 
 class TimingModel(_Model):
-    """How long an alarm waits, and for what."""
+    """Grace, delays and timeouts of an alarm."""
 
     grace: DurationMs = 30_000
-    """an event counts if it is appended before window end + grace"""
+    """an event counts if it is appended before the window's end + grace"""
     publish_delay: DurationMs = 15_000
-    """alarms leave this long after window end + grace, at the next tick"""
+    """from a window's end + grace to its alarms, rounded up to publish_interval"""
     decide_timeout: Annotated[DurationMs, _waited("decide_timeout")] = 600_000
-    """how long a missing partition may stand still before a window is denied"""
+    """a window is denied if a partition makes no progress for this long"""
     reference_timeout: Annotated[DurationMs, _waited("reference_timeout")] | None = None
-    """how long a reference's feed may stand still, then a window is denied"""
+    """the same for a reference feed; default: decide_timeout"""
     max_age: Annotated[DurationMs, _waited("max_age")] = 7 * _DAY_MS
-    """at catch-up, a window older than this is denied"""
+    """a window that is older than this when it is read is denied"""
 
 
 class AlarmModel(_Model):
-    """One alarm: what is wanted of it, and how it is had."""
+    """One alarm: its condition, its requirements, and how it is decided."""
 
     sql: Annotated[str, BeforeValidator(verbatim), WithJsonSchema(shapes.TEXT)]
     """SELECT ... FROM feed [WHERE ...] GROUP BY ..., TUMBLE(...) HAVING ..."""
     active: Text | None = None
-    """public schedule in timezone: "Mon-Fri 07:00-22:00"; always, where left out"""
+    """public schedule in timezone: "Mon-Fri 07:00-22:00"; default: always"""
     baseline: Text | None = None
     """the aggregate in an ordinary window: a number, or a table"""
     max_fnr: Probability
-    """most probable miss of a true alarm, between 0 and 1"""
+    """highest probability of missing a true alarm, between 0 and 1"""
     false_alarms: FalseRingsText | None = None
-    """how many are tolerated, as 1 per week: tocsin plan looks for a way"""
+    """tolerated rate of false alarms, as 1 per week; tocsin lock chooses the mechanism"""
     max_delay: (
         Annotated[
             DurationMs,
             within(
                 1,
-                "an alarm waits for its window's end, grace and publish_delay: never for nothing",
+                "max_delay is 0, but an alarm waits for grace and publish_delay",
                 "write max_delay: 10m",
             ),
         ]
         | None
     ) = None
-    """how late an alarm may be published, as 10m: tocsin plan looks for a way"""
+    """latest time from a window's end to its alarm, as 10m; tocsin lock chooses the mechanism"""
     episodes: Whole | None = None
-    """how many times a budget period has to carry what the alarm is about"""
+    """number of episodes that the budget has to cover per period"""
     share: Share | None = None
-    """the part of epsilon_max that is this alarm's own in every period"""
+    """part of epsilon_max that is reserved for this alarm in every period"""
     tolerance: Annotated[
         Amounts,
         WrapValidator(_unless_auto),
         WithJsonSchema({"anyOf": [shapes.one_or_by_name(shapes.EXACT), shapes.words([AUTO])]}),
     ] = Field(default_factory=lambda: {"": Fraction(0)})
-    """how far below the threshold firing is no error; 0 costs most"""
+    """how far below the threshold the alarm may fire; 0 costs most"""
     mechanism: WrittenMechanism = MechanismModel()
-    """how it is decided: a name, or a name with its keys"""
+    """how it is decided: a name, or a name with its own keys"""
     hold: DurationMs | None = None
-    """a group that fired is not asked for so long, costs nothing and stays firing: 3h"""
+    """how long a group that fired is not evaluated again: it stays firing and costs no epsilon"""
     severity: dict[Name, SeverityModel] | None = None
-    """thresholds by name, from the least severe, where HAVING says SEVERITY"""
+    """thresholds of SEVERITY in HAVING, by name, from the least severe"""
     lifecycle: LifecycleModel = LifecycleModel()
-    """when an alarm begins and ends, and what is said of it"""
+    """when an alarm fires and resolves, and the texts of its notices"""
     timing: TimingModel = TimingModel()
-    """how long it waits, and for what"""
+    """grace, delays and timeouts"""
 
 
 class FileModel(_Model):
@@ -372,29 +372,29 @@ class FileModel(_Model):
     timezone: Text = "UTC"
     """IANA time zone of days, schedules and instants without an offset"""
     kafka: KafkaModel | None = None
-    """how to reach Kafka; not needed for replays of files"""
+    """connection to Kafka; not needed for replays of files"""
     ledger: Text | None = None
-    """where spending is kept: sqlite:///relative.db or postgresql://user:password@host/name"""
+    """database of the ledger: sqlite:///relative.db or postgresql://user:password@host/name"""
     metrics: MetricsModel = MetricsModel()
-    """where metrics are shown"""
+    """addresses of the metrics pages"""
     log: LogModel = LogModel()
-    """what a worker says on standard error"""
-    tick: Annotated[DurationMs, within(1, "a tick is longer than nothing", "write tick: 1s")] = (
-        1_000
-    )
-    """alarms leave on multiples of this"""
+    """log of a worker, on standard error"""
+    publish_interval: Annotated[
+        DurationMs, within(1, "publish_interval is 0", "write publish_interval: 1s")
+    ] = 1_000
+    """alarms are published at multiples of this time"""
     tables: dict[Name, TableModel] = Field(default_factory=dict)
-    """public tables of thresholds and references"""
+    """public tables of thresholds, baselines and references, by name"""
     feeds: dict[Name, FeedModel]
-    """topics of events; a topic belongs to one feed"""
+    """topics of events, by name of the feed; a topic belongs to one feed"""
     budget: BudgetModel
-    """what may be lost, and by whom"""
+    """the privacy budget"""
     alarms: dict[Name, AlarmModel]
-    """when to ring"""
+    """alarms, by name"""
     notify: NotifyModel | None = None
-    """where tocsin notify brings alarms"""
+    """targets of tocsin notify"""
     board: BoardModel = BoardModel()
-    """where tocsin board shows them"""
+    """page of tocsin board"""
 
 
 EXAMPLES = {
@@ -406,7 +406,7 @@ EXAMPLES = {
     "file": "file: capacity.csv",
     "from": "from: 2011-01-01",
     "until": "until: 2012-01-01",
-    "key": "key: ${TOCSIN_MARKS_KEY}",
+    "key": "key: ${TOCSIN_WATERMARKS_KEY}",
     "topic": "topic: building.badges",
     "time": "time: ts",
     "fields": "fields: {person: string, room: {domain: rooms.txt}, ts: timestamp}",

@@ -128,7 +128,7 @@ def _alarms(model: FileModel, path: Path, lock: Lock, findings: Findings) -> Ala
     board = build_board(model.board)
     tables = _tables(model, findings)
     if not model.alarms:
-        findings.wrong(("alarms",), "there is no alarm", f"declare one: {EXAMPLES['alarms']}")
+        findings.wrong(("alarms",), "there is no alarm", f"write {EXAMPLES['alarms']}")
     if budget is None or findings.errors:
         return None
     by_name: dict[str, Alarm] = {}
@@ -180,9 +180,9 @@ def _with_open_ones_apart(alarms: Alarms, lock: Lock, findings: Findings) -> Ala
     left = {name: alarm for name, alarm in alarms.by_name.items() if alarm.open}
     for name, alarm in left.items():
         what = " and ".join(key for key in alarm.open if key in OPEN_WORDS)
-        said = "is stale" if name in lock.entries else "does not say it"
+        said = "is stale" if name in lock.entries else "has none"
         findings.under("alarms", name).leave_open(
-            f"alarm `{name}` leaves its {what} to the lock, and {lock.path.name} {said}",
+            f"alarm `{name}` takes its {what} from {lock.path.name}, which {said}",
             f"run `tocsin lock {alarms.file}`",
         )
     running = {name: alarm for name, alarm in alarms.by_name.items() if name not in left}
@@ -209,8 +209,8 @@ def _warn_of_ages(alarms: Alarms, findings: Findings) -> None:
         if alarm.max_age_ms <= needed_ms:
             findings.warn(
                 ("alarms", alarm.id, "timing", "max_age"),
-                "a window may be denied as too old while its answer waits for one of"
-                f" `{last.id}`, which ends when grace and {timeout} are over at the latest",
+                f"max_age is shorter than grace and {timeout} of `{last.id}`: windows may be denied"
+                " as too_old while they wait",
                 f"write max_age: {needed_ms // 1000 + 1}s or more, or a shorter {timeout}",
             )
 
@@ -222,7 +222,7 @@ def zone_of(name: str, findings: Findings) -> ZoneInfo:
     except ValueError:
         near = closest(name, available_timezones())
         hint = near if near.startswith("did") else "write an IANA name, as Europe/Berlin or UTC"
-        findings.wrong(("timezone",), "not the name of a time zone", hint)
+        findings.wrong(("timezone",), "unknown time zone", hint)
         return load_zone("UTC")
 
 

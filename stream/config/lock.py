@@ -112,7 +112,7 @@ def read_lock(path: Path) -> Lock:
         version, entries = "", {}
     if version != _VERSION:
         raise ConfigError(
-            f"{file} is not a lock that this version reads",
+            f"{file} is not a lock of this version of Tocsin",
             hint=f"remove it, and run `tocsin lock {path}`",
         )
     return Lock(file, path.name, entries)

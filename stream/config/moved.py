@@ -1,4 +1,4 @@
-"""What is said of keys that stand elsewhere, or belong to another mechanism."""
+"""Refusals of keys that belong elsewhere, or to another mechanism."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def of_place(loc: Loc) -> tuple[str, str] | None:
     """
     match loc:
         case ("alarms", _, key) if key in _PLACES:
-            return f"`{key}` is not a key of an alarm itself", f"write it under {_PLACES[str(key)]}"
+            return f"`{key}` is in the wrong place", f"write {_PLACES[str(key)]}"
         case ("alarms", _, "mechanism", name, key):
             return refusal(str(key), str(name))
     return None

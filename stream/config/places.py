@@ -18,8 +18,8 @@ _POSTGRESQL: Final = re.compile(
     r"([^@/]*@)?(\[[0-9A-Fa-f:.]+\]|[^@:/?\[\]]*)(:[0-9]{1,5})?(/[^@]+|/?\?.+)", re.ASCII
 )
 _KNOWN: Final = (
-    "write sqlite:///ledger.db or postgresql://user:password@host:5432/database, with @, : and / of"
-    " a password as %40, %3A and %2F"
+    "write sqlite:///ledger.db or postgresql://user:password@host:5432/database, with %40, %3A and"
+    " %2F for @, : and / in the password"
 )
 
 
@@ -29,8 +29,8 @@ def bootstrap_of(text: str) -> str:
     for part in parts:
         found = _BROKER.fullmatch(part)
         if found is None or not 0 < int(found[2]) < 65_536:
-            hint = "write host:port, several separated by commas, an IPv6 address in brackets"
-            raise wrong("not a list of host:port", f"{hint}; all else belongs to kafka.security")
+            hint = "write host:port, several separated by commas, and [...] around an IPv6 address"
+            raise wrong("not a list of host:port", hint)
     return ",".join(parts)
 
 
@@ -50,13 +50,13 @@ def ledger_url(url: str | None, stem: str, findings: Findings) -> str:
     if scheme == "sqlite":
         url = f"sqlite:///{folder / rest.removeprefix('/')}"
         if not _SQLITE.fullmatch(rest):
-            message = "a ledger in SQLite is one file: not in memory, and without host and options"
+            message = "this SQLite ledger is not a file: it is in memory, or has a host or options"
     elif scheme in ("postgresql", "postgresql+psycopg"):
         url = f"postgresql+psycopg://{rest}"
         if not _POSTGRESQL.fullmatch(rest):
-            message = "the host, port or database of the ledger's URL cannot be read"
+            message = "the host, port or database of this URL is not valid"
     else:
-        message = "the ledger is no URL of SQLite or PostgreSQL"
+        message = "`ledger` is not a URL of SQLite or PostgreSQL"
     if message:
         findings.wrong("ledger", message, _KNOWN)
     return url

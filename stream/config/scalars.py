@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
+from stream.config.renamed import RENAMED
 from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
 from stream.model.numbers import LONGEST_NUMBER, decimal, number
@@ -110,6 +111,8 @@ def shown(value: Scalar) -> str:
 def closest(word: str, known: Iterable[str]) -> str:
     """Return ``did you mean ...?`` for a misspelt word, or the known ones."""
     known = sorted(known)
+    if (now := RENAMED.get(word)) in known:
+        return f"did you mean `{now}`? It replaces `{word}`"
     if len(known) > _MANY:  # a comparison with each would take seconds
         known = [name for name in known if name[:1].lower() == word[:1].lower()][:_MANY]
     near = difflib.get_close_matches(
@@ -120,7 +123,7 @@ def closest(word: str, known: Iterable[str]) -> str:
         return f"did you mean `{name}`?"
     if not known:
         return ""
-    return f"known here: {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
+    return f"write one of: {', '.join(known[:12])}{', ...' if len(known) > 12 else ''}"
 
 
 class _Word:
@@ -144,9 +147,11 @@ def choice(known: Iterable[W]) -> Callable[[Any], W]:
         word = _text(value)
         if word in words:
             return words[word]
-        near, hint = closest(word, words), f"write {' | '.join(words)}"
-        hint += f"; {near}" if near.startswith("did") else ""
-        raise wrong(f"{shown(value)} is not one of {' | '.join(words)}", hint)
+        near, known = closest(word, words), f"write one of: {', '.join(words)}"
+        raise wrong(
+            f"{shown(value)} is not valid here",
+            f"{near} ({known})" if near.startswith("did") else known,
+        )
 
     return check
 
@@ -168,19 +173,19 @@ def period_of(value: Any) -> Duration | str:
             f"{shown(value)} is not a period", "write lifetime, or a duration: 12h, 1d, 7d"
         ) from None
     if not period.milliseconds:
-        raise wrong("a period is longer than nothing", "write lifetime, or 12h, 1d, 7d")
+        raise wrong("the period is 0", "write lifetime, or a duration: 12h, 1d, 7d")
     return period
 
 
 def clip_of(value: Any) -> tuple[Fraction, Fraction]:
     """Return ``[lo, hi]``."""
     if not isinstance(value, list) or len(value) != 2:
-        raise wrong("a clip is a pair of numbers", "write clip: [0, 100]")
+        raise wrong("the clip is not a pair of numbers", "write clip: [0, 100]")
     lo, hi = _exact(value[0]), _exact(value[1])
     if lo > hi:
         raise wrong(
             f"the clip is empty: {shown(value[0])} is above {shown(value[1])}",
-            "write clip: [lo, hi] with the lower bound first",
+            "write the lower bound first",
         )
     return lo, hi
 
@@ -190,7 +195,9 @@ def domain_of(value: Any) -> tuple[str, ...] | str:
     if isinstance(value, Scalar):
         return _text(value)
     if not isinstance(value, list):
-        raise wrong("a domain is a list or a file", "write domain: [a, b] or domain: rooms.txt")
+        raise wrong(
+            "the domain is not a list or a file", "write domain: [a, b] or domain: rooms.txt"
+        )
     if not value:
         raise wrong("the domain is empty", "write its public values: domain: [a, b]")
     return tuple(element.text if _text(element) else "" for element in value)
@@ -198,7 +205,7 @@ def domain_of(value: Any) -> tuple[str, ...] | str:
 
 def _text(value: Any) -> str:
     if not isinstance(value, Scalar):
-        raise wrong("a single value belongs here, not a list or a mapping", "write one value")
+        raise wrong("a list or a mapping instead of a single value", "write one value")
     if value.kind == "null" or not value.text.strip():
         raise wrong("the value is empty", "write a value, or remove the key")
     return value.text.strip()
@@ -207,7 +214,9 @@ def _text(value: Any) -> str:
 def _name(value: Any) -> str:
     text = _text(value) if isinstance(value, Scalar) else str(value)
     if not _NAME.fullmatch(text):
-        message = f"`{text[:40]}` is not a name" if isinstance(value, str) else "not a name"
+        message = (
+            f"`{text[:40]}` is not a valid name" if isinstance(value, str) else "not a valid name"
+        )
         raise wrong(message, "use letters, digits, dots, dashes and underscores")
     return text
 
@@ -216,7 +225,7 @@ def _topic(value: Any) -> str:
     text = _name(value)
     if len(text) > 249 or text in (".", ".."):
         raise wrong(
-            "not a name Kafka takes for a topic", "use at most 249 characters, not `.` or `..`"
+            "not a valid name of a Kafka topic", "use at most 249 characters, not `.` or `..`"
         )
     return text
 
@@ -227,7 +236,7 @@ def _exact(value: Any) -> Fraction:
         hint = "write a number, as 0.05 or 1/20"
         percent = number(text.removesuffix("%")) if text.endswith("%") else None
         if percent is not None:
-            hint = f"write it as a number: {decimal(percent / 100)}"
+            hint = f"write {decimal(percent / 100)}"
         if len(text) > LONGEST_NUMBER:
             hint += f", of at most {LONGEST_NUMBER} characters"
         raise wrong(f"{shown(value)} is not a number", hint)
@@ -242,7 +251,7 @@ def _number(value: Any) -> tuple[str, Fraction | None]:
     text = _text(value)
     if value.kind == "int" and _OCTAL.fullmatch(text):
         plain = text.lstrip("+-0") or "0"
-        raise wrong(f"{shown(value)} begins with 0: YAML takes it as octal", f"write {plain}")
+        raise wrong(f"{shown(value)} begins with 0, which YAML reads as octal", f"write {plain}")
     return text, number(text)
 
 
@@ -270,13 +279,13 @@ def _epsilon(value: Any, info: ValidationInfo) -> Fraction:
     """Return the privacy loss that a key holds."""
     text, found = _number(value)
     if value.kind == "float" and found is not None and found > 0:
-        message = f"{info.field_name} is a bare float, which YAML readers round"
-        raise wrong(message, f'quote it: {info.field_name}: "{text}"')
+        message = f"{info.field_name} is a float without quotes, which YAML readers round"
+        raise wrong(message, f'write {info.field_name}: "{text}"')
     if found is None or found <= 0:
-        hint = 'write it as "4", "0.5" or "7/2", in quotes'
+        hint = 'write a number in quotes, as "4", "0.5" or "7/2"'
         raise wrong(f"{shown(value)} is not a positive number", hint)
     if not Fraction(1, 10**12) <= found <= 10**6:
-        message = f"{shown(value)} is outside what the ledger can hold"
+        message = f"{shown(value)} is out of range"
         raise wrong(message, "write a number from 1e-12 to 1000000")
     return found
 
@@ -286,8 +295,8 @@ def _false_rings(value: Any) -> FalseAlarmRate:
     found = None if match is None else number(match[1])
     if match is None or found is None or found <= 0 or match[2] not in SPANS:
         raise wrong(
-            f"{shown(value)} is not a number of false alarms in a time",
-            "write a number above 0 per day, week or month: 1 per week",
+            f"{shown(value)} is not a rate of false alarms",
+            "write a rate per day, week or month: 1 per week",
         )
     if not Fraction(1, 10**9) <= found <= 10**9:
         raise wrong(f"{shown(value)} is out of range", "write a number from 1e-9 to 1e9")
@@ -319,7 +328,7 @@ def _address(value: Any) -> tuple[str, int]:
     elif ":" in host:
         colon = ""
     if not (colon and host and re.fullmatch("[0-9]{1,5}", port) and int(port) < 65_536):
-        raise wrong(f"{shown(value)} is not host:port", "write it as 127.0.0.1:9465")
+        raise wrong(f"{shown(value)} is not host:port", "write an address, as 127.0.0.1:9465")
     return host, int(port)
 
 
@@ -347,7 +356,7 @@ Delta = Annotated[
     _within(
         Fraction(1, 10**18),
         Fraction(1, 1000),
-        "no delta: a number from 1e-18 to 0.001, far below one in as many as there are people",
+        "not from 1e-18 to 0.001",
         'write delta: "1e-6"',
     ),
     WithJsonSchema(shapes.EXACT),
@@ -359,7 +368,7 @@ FalseRingsText = Annotated[
 """How many false rings an alarm may have: ``1 per week``."""
 Share = Annotated[
     Fraction,
-    _within(_LEAST, Fraction(1), "no part of a budget", "write a number up to 1, as 0.3"),
+    _within(_LEAST, Fraction(1), "not above 0 and at most 1", "write a part of the budget, as 0.3"),
     WithJsonSchema(shapes.EXACT),
 ]
 """A part of a budget: above 0, at most 1."""

@@ -35,14 +35,14 @@ def check_security(security: Mapping[str, str], findings: Findings) -> None:
     ):
         written = [key for key in keys if key in security and not read]
         for key in written[:1]:
-            message = f"{key} plays no part under security_protocol {protocol}"
+            message = f"{key} has no effect with security_protocol: {protocol}"
             hint = f"write security_protocol: {better}, or remove it"
             findings.wrong(key, message, hint, key=True)
     missing = [key for key in _SASL if sasl and key not in security]
     if missing:
         findings.wrong(
             "security_protocol",
-            f"{protocol} needs {' and '.join(missing)}",
+            f"{protocol} needs {', '.join(missing)}",
             "write sasl_mechanism: PLAIN, sasl_username: NAME, sasl_password: ${KAFKA_PASSWORD}",
         )
     if tls:
@@ -56,13 +56,13 @@ def _try_files(security: Mapping[str, str], findings: Findings) -> None:
         if authorities is not None:
             context.load_verify_locations(authorities)
     except (OSError, ValueError):  # an SSLError is one
-        message = "ssl_cafile holds no certificate that can be read"
-        hint = "write the path of the authority's certificate, in PEM"
+        message = "ssl_cafile is not a readable certificate"
+        hint = "write the path of a CA certificate in PEM"
         findings.wrong("ssl_cafile", message, hint)
     if certificate is None:
         if "ssl_keyfile" in security:
-            message = "a key without its certificate"
-            findings.wrong("ssl_keyfile", message, "write ssl_certfile: CERTIFICATE.pem, too")
+            message = "ssl_keyfile needs ssl_certfile"
+            findings.wrong("ssl_keyfile", message, "add ssl_certfile: CERTIFICATE.pem")
         return
     try:
         # A key that is locked is asked for its password later, by the client.
@@ -70,8 +70,8 @@ def _try_files(security: Mapping[str, str], findings: Findings) -> None:
     except _LockedError:
         return
     except (OSError, ValueError):
-        message = "ssl_certfile and ssl_keyfile are not a certificate and its key"
-        hint = "write the paths of two PEM files that belong together"
+        message = "ssl_certfile and ssl_keyfile do not match, or are not readable"
+        hint = "write the paths of a certificate and its key, in PEM"
         findings.wrong("ssl_certfile", message, hint)
 
 

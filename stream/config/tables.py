@@ -74,7 +74,7 @@ def canonical(value: str, kind: FieldType) -> str:
         if len(value.encode("utf-8", "surrogatepass")) > _LONGEST_VALUE:
             raise ValueError(f"is longer than {_LONGEST_VALUE:,} bytes")
         if _UNFIT.search(value):
-            raise ValueError("holds a character that is none, or that controls a terminal")
+            raise ValueError("has an invalid character or a control character")
         return value
     exact = number(value)
     if exact is None or exact.denominator != 1 or not -_INT64 <= exact < _INT64:
@@ -125,11 +125,11 @@ def values_of(
         except ValueError as error:
             hint = "remove it, or declare the field as string"
             if kind is FieldType.STRING:
-                hint = "write another value, in the events as well"
+                hint = "write another value here and in the events"
             errors.append(place.error(f"`{text[:40]}` {error}", hint))
             continue
         if value in first:
-            hint = f"remove one of them; the first stands on line {first[value]}"
+            hint = f"remove one; the first is on line {first[value]}"
             errors.append(place.error(f"`{text[:40]}` is listed twice", hint))
         first.setdefault(value, place.line)
     return tuple(first), errors
@@ -153,10 +153,12 @@ def read_table(path: Path, *, key: str | None = None, value: str | None = None) 
     header_line, header = next(rows, (1, []))
     place = Place(str(path), header_line)
     if len(header) < 2:
-        raise place.error("a table has two columns or more", "begin with a header: room,capacity")
+        raise place.error(
+            "the table has fewer than two columns", "begin with a header: room,capacity"
+        )
     if value is None and number(header[1]) is not None:
-        hint = "begin with a header such as room,capacity"
-        raise place.error("the first row is no header: its second column is a number", hint)
+        hint = "begin with a header: room,capacity"
+        raise place.error("the first row is not a header: its second column is a number", hint)
     key_at = _column(header, key, 0, place)
     value_at = _column(header, value, 1, place)
     cells: dict[str, Cell] = {}
@@ -164,18 +166,18 @@ def read_table(path: Path, *, key: str | None = None, value: str | None = None) 
         raw = lines[line - 1] if line <= len(lines) else ""
         place = Place(str(path), line)
         if len(row) <= max(key_at, value_at):
-            hint = f"write {len(header)} columns, as in the header"
+            hint = f"write {len(header)} columns as in the header"
             raise place.error("the row is too short", hint)
         name, figure = row[key_at].strip(), row[value_at].strip()
         column = max(0, raw.rfind(figure) if value_at > key_at else raw.find(figure)) + 1
         if not name:
             raise place.error("the key is empty", f"write a {header[key_at]}")
         if name in cells:
-            hint = f"remove one of them; the first stands on line {cells[name].line}"
+            hint = f"remove one; the first is on line {cells[name].line}"
             raise place.error(f"`{name[:40]}` is listed twice", hint)
         exact = number(figure)
         if exact is None:
-            hint = "write a number such as 120"
+            hint = "write a number, as 120"
             raise Place(str(path), line, column).error(f"`{figure[:40]}` is not a number", hint)
         cells[name] = Cell(exact, line, column)
     return Table(str(path), cells)

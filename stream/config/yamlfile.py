@@ -31,14 +31,14 @@ _TAG = "tag:yaml.org,2002:"
 _KINDS = frozenset(
     ("null", "bool", "int", "float", "str", "timestamp", "value", "merge", "map", "seq")
 )
-_HINT = "check indentation, quotes and colons here and on the line before"
+_HINT = "check indentation, quotes and colons on this line and the line before"
 _HINTS = {
-    "another document": "a configuration is one document: remove `---` and what follows",
-    "'\\t'": "YAML is indented by spaces: replace the tab",
+    "another document": "remove `---` and what follows",
+    "'\\t'": "replace the tab by spaces",
     "that cannot start any token": "put the value in quotes",
     "expected chomping or indentation": "put the value in quotes",
     "expected a comment or a line break": "put the value in quotes",
-    "expected ',' or": "close the bracket or the brace, or put a comma here",
+    "expected ',' or": "close the bracket or brace, or add a comma",
 }
 _MOST_BYTES = 512 * 1024
 """More takes longer than five seconds to check. What is long is a domain or a table."""
@@ -160,7 +160,7 @@ def load_document(
         reason = error.strerror or "cannot be read"
         raise whole.error(f"cannot read the file: {reason}", "check its path") from error
     if len(held) > _MOST_BYTES:
-        hint = "put a domain in a file of its own, one value a line: room: {domain: rooms.txt}"
+        hint = "move a long domain into a file: room: {domain: rooms.txt}"
         raise whole.error("the file is longer than 512 KiB", hint)
     text = decoded(held, file)
     try:
@@ -169,7 +169,7 @@ def load_document(
         tree = reader.convert(root) if root is not None else {}
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        problem = f"{error.problem or error.context}"
+        problem = f"{error.problem or error.context}".removeprefix("but ")
         hint = next((hint for said, hint in _HINTS.items() if said in problem), _HINT)
         place = _marked(file, mark) if mark else whole
         raise place.error(f"not valid YAML: {problem}", hint) from error
@@ -177,7 +177,7 @@ def load_document(
         place = Place.within(file, text, error.position)
         raise place.error("not valid YAML: a control character", "remove it") from error
     except RecursionError as error:
-        raise whole.error("the file is nested too deeply", "write it flat") from error
+        raise whole.error("the file is nested too deeply", "use fewer levels") from error
     return Document(file=file, text=text, root=root, tree=tree, errors=tuple(reader.errors))
 
 
@@ -199,16 +199,16 @@ class _Reader:
             ConfigError: its aliases stand for too much.
         """
         if id(node) in self._open:
-            self._wrong(node, "an alias that contains itself", "write the value out")
+            self._wrong(node, "the alias contains itself", "write the value instead")
             return {}
         if node.tag.removeprefix(_TAG) not in _KINDS:
-            self._wrong(node, f"the tag {node.tag} has no meaning here", "remove the tag")
+            self._wrong(node, f"the tag {node.tag} is not supported", "remove the tag")
         if id(node) in self._seen:
             self._repeated += 1
             if self._repeated > _MOST_REPEATED:
-                message = f"aliases stand for more than {_MOST_REPEATED} values from here"
+                message = f"aliases repeat more than {_MOST_REPEATED:,} values"
                 place = _marked(self.file, node.start_mark)
-                raise place.error(message, "write the values out")
+                raise place.error(message, "write the values instead of aliases")
         self._seen.add(id(node))
         self._open.add(id(node))
         tree: Tree = {}  # PyYAML knows no fourth kind of node
@@ -226,14 +226,14 @@ class _Reader:
         lines: dict[str, int] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
-                self._wrong(key, "a key must be a plain word", "write `name: value`")
+                self._wrong(key, "the key is not a plain word", "write `name: value`")
                 continue
             name = key.value
             if key.tag == f"{_TAG}merge":
-                self._wrong(key, "merge keys (<<) are not supported", "write the keys out")
+                self._wrong(key, "merge keys (<<) are not supported", "write the keys")
                 continue
             if name in tree:
-                hint = f"remove one of them; the first stands on line {lines[name]}"
+                hint = f"remove one; the first is on line {lines[name]}"
                 self._wrong(key, f"`{name}` is written twice", hint)
                 continue
             tree[name] = self.convert(value)
@@ -243,7 +243,11 @@ class _Reader:
     def _scalar(self, node: yaml.ScalarNode) -> Scalar:
         kind, value = node.tag.removeprefix(_TAG), node.value
         if any("\ud800" <= character <= "\udfff" for character in value):
-            self._wrong(node, "half a character (a lone surrogate)", "write the whole character")
+            self._wrong(
+                node,
+                "the value has half a character (a lone surrogate)",
+                "write the whole character",
+            )
         if "${" not in value:
             return Scalar(text=value, kind=kind, shown=value)
         origin: list[int] = []
@@ -265,7 +269,7 @@ class _Reader:
             return self._secret(node, path)
         if name is None:
             hint = "write ${NAME}, ${NAME:-default} or ${file:PATH}; $${ for a plain ${"
-            self._wrong(node, "`${` does not begin the name of a variable", hint)
+            self._wrong(node, "`${` is not followed by the name of a variable", hint)
             return ""
         value = self.environ.get(name, "")
         if value or name in (self.environ if default is None else ()):
@@ -280,7 +284,7 @@ class _Reader:
         try:
             return read_secret(Path(self.file).parent, path)
         except SecretFileError as error:
-            hint = "put the value alone into it; a relative path begins beside this file"
+            hint = "write the value into it; a relative path starts at this file's folder"
             self._wrong(node, f"the file {path} {error}", hint)
             return ""
 

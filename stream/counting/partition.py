@@ -181,7 +181,7 @@ class PartitionReader:
         appended = records.timestamp_ms[records.log_append]
         if len(appended):
             self.newest_append_ms = max(self.newest_append_ms, int(appended.max()))
-        if self.feed.clock is Clock.PUNCTUATION:
+        if self.feed.clock is Clock.WATERMARKS:
             self._read_punctuated(records)
             return
         self._count(records)
@@ -208,7 +208,7 @@ class PartitionReader:
     def arrived_through(self, time_ms: int) -> None:
         """Take note that every record that arrived before ``time_ms`` was read (idle, file end)."""
         self._count_unmarked()
-        self._arrival_ms = max(self._arrival_ms, time_ms + self.feed.broker_skew_ms)
+        self._arrival_ms = max(self._arrival_ms, time_ms + self.feed.max_append_time_regression_ms)
 
     def oldest_open_cut_ms(self) -> int | None:
         """Return the earliest cut (window end + grace) not passed yet; ``None`` without alarms."""
@@ -234,13 +234,13 @@ class PartitionReader:
         return self._marks[0] if self._marks and self._marks[0][0] <= oldest_ms else None
 
     def _passed(self, cut_ms: int) -> bool:
-        if self.feed.clock is Clock.PUNCTUATION and self._mark_ms >= cut_ms:
+        if self.feed.clock is Clock.WATERMARKS and self._mark_ms >= cut_ms:
             return True
-        return self._arrival_ms >= cut_ms + self.feed.broker_skew_ms
+        return self._arrival_ms >= cut_ms + self.feed.max_append_time_regression_ms
 
     def _over(self, state: AlarmProgress) -> bool:
         """Whether the next window reaches beyond a replayed history; the last mark may."""
-        if self.feed.clock is not Clock.PUNCTUATION or self.feed.history is None:
+        if self.feed.clock is not Clock.WATERMARKS or self.feed.history is None:
             return False
         return state.end_ms > self.feed.history[1]
 
@@ -306,14 +306,14 @@ class PartitionReader:
 
     def _dated(self, batch: Batch) -> Batch:
         """Return rows with the append times that their feed's clock gives them."""
-        if self.feed.clock is not Clock.PUNCTUATION:
+        if self.feed.clock is not Clock.WATERMARKS:
             return batch
         if self._mark_ms < 0:
             first_ms = (
                 np.iinfo(np.int64).max if self._first_mark_ms is None else self._first_mark_ms
             )
             return replace(batch, append_ms=np.minimum(batch.time_ms, first_ms - 1))
-        last_ms = self._mark_ms + self.feed.punctuation_ms - 1
+        last_ms = self._mark_ms + self.feed.watermark_interval_ms - 1
         return replace(batch, append_ms=np.clip(batch.time_ms, self._mark_ms, last_ms))
 
     def _read_punctuated(self, records: Records) -> None:
@@ -328,7 +328,7 @@ class PartitionReader:
             mark = verified_mark(
                 records.value[at],
                 records.headers[at],
-                key=self.feed.punctuation_key or b"",
+                key=self.feed.watermark_key or b"",
                 feed=self.feed.name,
                 partition=self.partition,
             )

@@ -70,7 +70,7 @@ class AlarmProgress:
 
 def slice_start_ms(alarm: Alarm, start_ms: int) -> int:
     """Return the append time at or after which every event of a window was appended."""
-    return start_ms - alarm.feed.allowed_skew_ms - alarm.feed.broker_skew_ms
+    return start_ms - alarm.feed.allowed_skew_ms - alarm.feed.max_append_time_regression_ms
 
 
 def beginnings(

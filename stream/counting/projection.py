@@ -301,15 +301,15 @@ class Columns:
         """Return clipped whole granules of a statistic's field; anything where there is none."""
         if spec.field is None:
             raise ValueError("a statistic of values names its field")
-        granule = Fraction(1) if spec.granule is None else spec.granule
-        key = (spec.field, granule, spec.lo, spec.hi)
+        resolution = Fraction(1) if spec.resolution is None else spec.resolution
+        key = (spec.field, resolution, spec.lo, spec.hi)
         if key not in self._granules:
             values = self._rows.column(spec.field).fill_null(0).to_numpy(zero_copy_only=False)
             if np.issubdtype(values.dtype, np.floating):
                 finite = np.where(self.present(spec.field), values, 0.0)
-                granules = _float_granules(finite, granule)
+                granules = _float_granules(finite, resolution)
             else:
-                granules = _integer_granules(values.astype(np.int64), granule, spec.lo, spec.hi)
+                granules = _integer_granules(values.astype(np.int64), resolution, spec.lo, spec.hi)
             self._granules[key] = np.clip(granules, spec.lo, spec.hi)
         return self._granules[key]
 
@@ -403,22 +403,22 @@ def _notation(value: object) -> bytes:
     return (str(value).lower() if isinstance(value, bool) else str(value)).encode()
 
 
-def _float_granules(values: NDArray[np.float64], granule: Fraction) -> NDArray[np.int64]:
+def _float_granules(values: NDArray[np.float64], resolution: Fraction) -> NDArray[np.int64]:
     """Return finite values in granules, to the nearest, halves to even."""
     with np.errstate(over="ignore"):
-        granules = np.rint(values / float(granule))
+        granules = np.rint(values / float(resolution))
     limit = float(WEIGHT_LIMIT)
     return np.clip(granules, -limit, limit).astype(np.int64)
 
 
 def _integer_granules(
-    values: NDArray[np.int64], granule: Fraction, lo: int, hi: int
+    values: NDArray[np.int64], resolution: Fraction, lo: int, hi: int
 ) -> NDArray[np.int64]:
     """Return integers in granules, exactly, to the nearest, halves to even."""
-    if granule == 1:
+    if resolution == 1:
         return values
-    over, under = granule.numerator, granule.denominator
-    # Values beyond the clips by a granule or more end there anyway; without them nothing overflows.
+    over, under = resolution.numerator, resolution.denominator
+    # Values beyond the clips by a step or more end there anyway; without them nothing overflows.
     least, most = (lo - 1) * over // under, -(-(hi + 1) * over // under)
     if max(abs(least), abs(most)) * under + 2 * over < WEIGHT_LIMIT:
         scaled = np.clip(values, least, most) * under

@@ -97,7 +97,7 @@ def write_entries(rows: Iterable[EntryRow], path: Path) -> int:
     except OSError as error:
         raise ConfigError(
             f"{path} cannot be written: {error.strerror or 'the disk may be full'}",
-            hint="give a place that can be written to, with space; nothing else has changed",
+            hint="check permissions and free disk space; the ledger is unchanged",
         ) from error
     return many
 
@@ -120,8 +120,8 @@ def archive(ledger: Ledger, folder: Path, before_ms: int) -> Moved:
     with ledger.exclusive("archive") as alone:
         if not alone:
             raise LedgerError(
-                "entries of this ledger are being archived already",
-                hint="wait for the other command to end",
+                "another process archives this ledger",
+                hint="wait until it has finished",
             )
         gone, files = ledger.archives.let_go(), list[str]()
         for path, first, last in _left_over(ledger, folder):
@@ -139,7 +139,7 @@ def archive(ledger: Ledger, folder: Path, before_ms: int) -> Moved:
             if copy is None:
                 raise LedgerCorruptError(
                     f"{path.name} does not hold what was written to it",
-                    hint="nothing of it was moved: delete it, and look at the disk",
+                    hint="delete this file and check the disk; the ledger is unchanged",
                 )
             gone += ledger.archives.move(path.name, copy, before_ms)
             files.append(path.name)
@@ -169,16 +169,22 @@ def archived_in(ledger: Ledger, folder: Path) -> Iterator[EntryRow]:
     """
     for kept in ledger.archives.kept():
         numbers = iter(range(kept.first, kept.last + 1))
-        others = f"{kept.file}: it does not hold entries {kept.first} to {kept.last} in order"
+        others = LedgerError(
+            f"{kept.file} does not hold entries {kept.first} to {kept.last} in order",
+            hint=_OTHER_COPY,
+        )
         try:
             for row in _entries_in(folder / kept.file):
                 if row.seq != next(numbers, None):
-                    raise LedgerError(others)
+                    raise others
                 yield row
         except _UNREADABLE:
-            raise LedgerError(f"{kept.file}: it is not an archive that can be read") from None
+            raise LedgerError(f"{kept.file} is not a readable archive", hint=_OTHER_COPY) from None
         if next(numbers, None) is not None:
-            raise LedgerError(others)
+            raise others
+
+
+_OTHER_COPY: Final = "use another copy of this file"
 
 
 def decisions_in(ledger: Ledger, folder: Path) -> Iterator[StoredDecision]:

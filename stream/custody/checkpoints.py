@@ -33,7 +33,7 @@ def read_checkpoint(text: str) -> Head:
     except ValueError:
         raise ConfigError(
             f"{text!r} is not a checkpoint",
-            hint="write NUMBER:HASH, as `tocsin ledger FILE status` shows it",
+            hint="write NUMBER:HASH, as `tocsin ledger FILE status` prints it",
         ) from None
 
 
@@ -47,7 +47,7 @@ def read_checkpoints(texts: Sequence[str]) -> dict[int, bytes]:
     for number, digest in map(read_checkpoint, texts):
         if noted.setdefault(number, digest) != digest:
             raise ConfigError(
-                f"two checkpoints give entry {number} different hashes",
-                hint="one of them is of another ledger, or was tampered with",
+                f"two checkpoints give different hashes for entry {number}",
+                hint="check where both come from: one is of another ledger, or was changed",
             )
     return noted

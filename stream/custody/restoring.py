@@ -77,8 +77,8 @@ def published_in(paths: Sequence[Path]) -> list[SeenDecision]:
     ]
     if not found:
         raise DataError(
-            f"{', '.join(map(str, paths))}: no decision was published there",
-            hint="give what `tocsin run FILE --replay ... --json` printed, all of it",
+            f"{', '.join(map(str, paths))}: no decision in the file",
+            hint="write a file with the whole output of `tocsin run FILE --replay ... --json`",
         )
     return found
 
@@ -113,8 +113,8 @@ def _alarm_or_count(line: bytes, place: str) -> AlarmRecord | CountRecord:
         with suppress(DataError):
             return read(line)
     raise DataError(
-        f"{place}: neither a decision nor an alarm",
-        hint="give what `tocsin run FILE --replay ... --json` printed, in whole lines",
+        f"{place}: not a decision and not an alarm",
+        hint="write a file with the output of `tocsin run FILE --replay ... --json`",
     ) from None
 
 

@@ -343,7 +343,7 @@ class Judge:
             "too_old": _too_old(alarm, key.end_ms, self._clock_ms()),
         }
         reason = next((reason for reason, holds in reasons.items() if holds), None)
-        if reason is not None or awaited is None or alarm.feed.clock is Clock.PUNCTUATION:
+        if reason is not None or awaited is None or alarm.feed.clock is Clock.WATERMARKS:
             return reason
         cut_ms = key.end_ms + alarm.grace_ms
         return awaited.too_long(self._ledger.counts, cut_ms, self._clock_ms())
@@ -356,13 +356,13 @@ class Judge:
         end_ms = alarm.calendar.bounds(oldest_index(alarm, cursors_ms[alarm.id]))[1]
         if alarm.panes:
             return cursors_ms.get(alarm.panes, -1) >= end_ms
-        if alarm.feed.clock is Clock.PUNCTUATION:
+        if alarm.feed.clock is Clock.WATERMARKS:
             return False  # its marks tell the time, and every mark makes a count
         return now_ms > end_ms + alarm.grace_ms
 
     def _release_ms(self, alarm: Alarm, key: WindowKey) -> int:
         """Return when the decision may leave: a fixed delay after the cut, for live feeds."""
-        if alarm.feed.clock is Clock.PUNCTUATION:
+        if alarm.feed.clock is Clock.WATERMARKS:
             return 0
         return key.end_ms + alarm.grace_ms + alarm.publish_delay_ms
 
@@ -433,7 +433,7 @@ _DENIALS = {
 
 
 def _too_old(alarm: Alarm, end_ms: int, now_ms: int) -> bool:
-    if alarm.feed.clock is Clock.PUNCTUATION:
+    if alarm.feed.clock is Clock.WATERMARKS:
         return False
     return now_ms - (end_ms + alarm.grace_ms) > alarm.max_age_ms
 

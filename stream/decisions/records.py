@@ -311,5 +311,5 @@ def _decode(decoder: msgspec.json.Decoder[_Kind], value: bytes, what: str) -> _K
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise DataError(
             f"the record is not {what} of this version",
-            hint="the topic holds records that Tocsin did not write, or wrote with another version",
+            hint="check the topic: other producers or another version of Tocsin wrote to it",
         ) from error

@@ -49,7 +49,7 @@ def problem(template: str, known: Iterable[str] | None) -> tuple[str, str] | Non
         if form or conversion or not name:
             return "a template has plain fields: no format, no conversion", _HINT
         if known is not None and name not in (names := list(known)):
-            return f"`{{{name[:40]}}}` is no field here", f"known here: {', '.join(names)}"
+            return f"`{{{name[:40]}}}` is not a field here", f"write one of: {', '.join(names)}"
     return None
 
 

@@ -162,7 +162,7 @@ class Decoder:
         be read at all counts as one drop, a bad row of a readable one as one.
 
         Args:
-            records: records of the partition in log order, marks of the punctuation left out.
+            records: records of the partition in log order, marks of the watermarks left out.
         """
         return self._decoded(Records.of(records), _PIECE_BYTES)
 

@@ -157,8 +157,8 @@ def read_stretches(path: Path, feed: Feed) -> Iterator[Stretch]:
     reader = readers.get(path.suffix.lower())
     if reader is None:
         raise DataError(
-            f"{path}: the suffix names no format that can be replayed",
-            hint=f"write one of {', '.join(SUFFIXES)}",
+            f"{path}: unknown suffix",
+            hint=f"use a file with one of {', '.join(SUFFIXES)}",
         )
     try:
         for stretch in reader(path, feed):
@@ -220,7 +220,7 @@ def _read_parquet(path: Path, feed: Feed) -> Iterator[Stretch]:
         if isinstance(error, OSError) and error.errno is not None:
             raise  # the system's, not Parquet's
         raise DataError(
-            f"{path}: not a sound Parquet file", hint="write it again, or name another file"
+            f"{path}: not a valid Parquet file", hint="write it again, or use another file"
         ) from None
 
 
@@ -293,11 +293,11 @@ def _check_columns(path: Path, names: Sequence[str], feed: Feed) -> None:
             hint = f"feed {feed.name!r} declares {', '.join(feed.fields)}"
             others = [other for other in names if other not in feed.fields]
             if not found and len(others) == len(names):
-                hint += "; does the file begin with a header that names its columns so?"
+                hint += "; the first line names the columns"
             elif not found and others:
                 hint += f"; the file has {', '.join(others)} instead"
             raise DataError(
-                f"{path}, row 1: column {name!r} {'stands twice' if found else 'is missing'}",
+                f"{path}, row 1: column {name!r} {'occurs twice' if found else 'is missing'}",
                 hint=hint,
             )
 

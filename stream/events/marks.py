@@ -1,6 +1,6 @@
 """Marks: how a trusted writer says that history up to an instant has all been written.
 
-History is replayed with ``clock: punctuation``: on a fixed public grid of time, one writer puts a
+History is replayed with ``clock: watermarks``: on a fixed public grid of time, one writer puts a
 mark into every partition. A mark is a Kafka record with the reserved header ``tocsin-mark``, which
 holds an HMAC-SHA256 of the value, and a small JSON value. Sensors share the topic but not the key,
 so nothing they write passes for a mark; a record with the header that does not verify is a bad
@@ -51,13 +51,13 @@ def encode_mark(mark: Mark, key: bytes) -> tuple[bytes, list[tuple[str, bytes]]]
 
     Args:
         mark: what it says.
-        key: the feed's punctuation key, at least 16 bytes.
+        key: the feed's watermarks key, at least 16 bytes.
 
     Raises:
         ValueError: if the key is too short, or a number is negative or beyond 64 bits.
     """
     if len(key) < _MIN_KEY_BYTES:
-        raise ValueError(f"a punctuation key has at least {_MIN_KEY_BYTES} bytes")
+        raise ValueError(f"a watermarks key has at least {_MIN_KEY_BYTES} bytes")
     if not all(0 <= number < 2**63 for number in (mark.time_ms, mark.partition, mark.sequence)):
         raise ValueError("the numbers of a mark are natural and fit 64 bits")
     value = msgspec.json.encode(_Body(**asdict(mark)))
@@ -85,7 +85,7 @@ def verified_mark(
     Args:
         value: the record's value.
         headers: the record's headers.
-        key: the feed's punctuation key.
+        key: the feed's watermarks key.
         feed: name of the feed that is being read.
         partition: the partition the record was read from.
     """

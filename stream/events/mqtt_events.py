@@ -244,7 +244,9 @@ def _slot(name: str, names: Sequence[str]) -> Slot:
         if rest in names:
             return Slot(kind, path)
         known = ", ".join(names) or "none: write +NAME for a level"
-        raise TemplateError(f"`{rest[:40]}` is no level of this filter", f"known here: {known}")
+        raise TemplateError(
+            f"`{rest[:40]}` is not a level of this filter", f"write one of: {known}"
+        )
     raise TemplateError(f"`{{{name[:40]}}}` is nothing that a message has", _SLOTS)
 
 

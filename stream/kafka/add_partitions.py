@@ -138,12 +138,12 @@ def _growing(alarms: Alarms, name: str) -> Feed:
     used = {feed.name: feed for feed in feeds_in_use(alarms)}
     if name not in used:
         raise ConfigError(
-            f"no alarm reads a feed {name!r}", hint=f"alarms read {', '.join(sorted(used))}"
+            f"no alarm reads a feed {name!r}", hint=f"write one of: {', '.join(sorted(used))}"
         )
     if used[name].clock is not Clock.APPEND_TIME:
         raise ConfigError(
-            f"feed {name!r} has `clock: punctuation`: its marks were written into every partition",
-            hint="replay it into a topic with more partitions, under a new ledger",
+            f"feed {name!r} has clock: watermarks, which are written for its number of partitions",
+            hint="load it into a topic with more partitions, with a new ledger",
         )
     return used[name]
 
@@ -162,7 +162,7 @@ class _Work:
     @property
     def margin_ms(self) -> int:
         """How far the clocks of brokers and of this machine are taken to be apart, at most."""
-        return self.feed.idle_margin_ms + self.feed.broker_skew_ms
+        return self.feed.idle_partition_timeout_ms + self.feed.max_append_time_regression_ms
 
     def over_ms(self, made_ms: int) -> int:
         """Return by when all records follow partitions that were there at an instant."""
@@ -189,8 +189,8 @@ class _Work:
             raise LogChangedError(
                 f"topic {self.feed.topic!r} has {facts.partitions} partitions, the ledger knows of "
                 f"{known.newest}",
-                hint=f"take these on first: `tocsin topics add-partitions FILE {name} --partitions "
-                f"{facts.partitions}`",
+                hint=f"run `tocsin topics add-partitions FILE {name} --partitions "
+                f"{facts.partitions}` first",
             )
         # What Kafka would refuse is not announced: windows would be denied for nothing.
         self.client.create_partitions({self.feed.topic: partitions}, validate_only=True)
@@ -218,7 +218,7 @@ class _Work:
             if time.monotonic() > give_up_s:
                 raise DependencyError(
                     f"the new partitions of topic {self.feed.topic!r} do not appear",
-                    hint="check the brokers, and run this again",
+                    hint="check the brokers, then run this again",
                 )
             time.sleep(_LOOK_S)
 

@@ -1,9 +1,9 @@
 """A worker's wall clock, held against the monotonic one and against the brokers'.
 
 A window is over, and an idle partition complete, when the clock is past its end by the feed's
-``idle_margin``. A clock that runs ahead by more closes windows that are not over, and takes the
-ledger's mark of time along, behind which no clock is right any more. So it is believed only while
-it goes on as the monotonic clock does, from where the brokers' clock was last seen to agree.
+``idle_partition_timeout``. A clock that runs ahead by more closes windows that are not over, and
+takes the ledger's mark of time along, behind which no clock is right any more. So it is believed
+only while it goes on as the monotonic clock does, from where the brokers' clock last agreed.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class HeldClock:
     """The wall clock, for as long as it can be right.
 
     Args:
-        alarms: the configuration; three quarters of the shortest ``idle_margin`` are allowed.
+        alarms: the configuration; 3/4 of the shortest ``idle_partition_timeout`` are allowed.
         wall_ms: milliseconds since the Unix epoch.
         monotonic_ms: milliseconds since any instant; never set.
     """
@@ -47,7 +47,9 @@ class HeldClock:
         monotonic_ms: Callable[[], int] = _monotonic_ms,
     ) -> None:
         margins = [
-            feed.idle_margin_ms for feed in alarms.feeds.values() if feed.clock is Clock.APPEND_TIME
+            feed.idle_partition_timeout_ms
+            for feed in alarms.feeds.values()
+            if feed.clock is Clock.APPEND_TIME
         ]
         self.allowed_ms = min(margins, default=_USUAL_MARGIN_MS) * 3 // 4
         self._wall_ms = wall_ms
@@ -64,8 +66,8 @@ class HeldClock:
         jumped_ms = apart_ms - self._apart_ms
         if jumped_ms > self.allowed_ms:
             raise ClockError(
-                f"the clock was set forward while this worker ran, and is {jumped_ms} ms ahead",
-                hint="a worker that starts now looks at the brokers' clock first",
+                f"this machine's clock was set forward by {jumped_ms} ms while the worker ran",
+                hint="correct the clock (NTP) and restart the worker",
             )
         # Where it was set back it may come back: the ledger's mark tells whether it went too far.
         self._apart_ms = min(self._apart_ms, apart_ms)
@@ -85,7 +87,7 @@ class HeldClock:
         if ahead_ms > self.allowed_ms:
             raise ClockError(
                 f"the clock is {ahead_ms} ms ahead of the brokers', and {self.allowed_ms} ms are "
-                "allowed (three quarters of the shortest idle_margin)",
+                "allowed (three quarters of the shortest idle_partition_timeout)",
                 hint="set this machine's clock right, or the brokers'; nothing was written",
             )
         # By how much it is ahead already, it may be set forward less.

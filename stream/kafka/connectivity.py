@@ -116,7 +116,7 @@ class Dependencies:
             )
             try:
                 await client.bootstrap()
-                client.set_topics([kafka.doorbell_topic])
+                client.set_topics([kafka.wakeup_topic])
                 while await asyncio.wait_for(client.force_metadata_update(), 2 * _ANSWER_S):
                     self.kafka.found()
                     await asyncio.sleep(_LOOK_S)

@@ -75,7 +75,7 @@ def check_unchanged(alarms: Alarms, ledger: Ledger) -> None:
         ledger.pins.refuse_changes((), found.values(), ())
     except LogChangedError as error:
         raise LogChangedError(
-            f"{error.message}; it changed while this worker read it", hint=error.hint
+            f"{error.message} (changed while this worker ran)", hint=error.hint
         ) from None
 
 
@@ -140,10 +140,9 @@ def check_ledger(alarms: Alarms, ledger: Ledger, others: Collection[str] = ()) -
         first = min(decision.key for decision in unknown)
         since = moment_text(first.start_ms, alarms.timezone)
         raise LedgerRolledBackError(
-            f"{len(unknown)} published decision(s), the first of {first.query!r} for the window "
-            f"from {since} on, are missing from this ledger: it was restored "
-            "from an older copy, or another ledger serves this topic",
-            hint="restore the newest copy, or charge the gap: `tocsin ledger FILE reconcile`",
+            f"the ledger lacks {len(unknown)} published decisions, the first of alarm "
+            f"{first.query!r} from {since} on: it is an older copy, or not the topic's ledger",
+            hint="restore the newest copy, or charge them: `tocsin ledger FILE reconcile`",
         )
 
 

@@ -3,7 +3,7 @@
 Kafka takes any bytes for a header's key; aiokafka takes UTF-8 only and fails the whole fetch, for
 every consumer that ever comes to that record. One sensor's record would stop a partition for good
 (promise 8). Where a batch cannot be read, it is read again here, without its headers: they play no
-part in events, and punctuation marks come from a writer whose headers are text.
+part in events, and watermarks come from a writer whose headers are text.
 
 A compressed batch that holds more than a process should ever unpack is not read at all: one record
 that cannot be decoded stands for it, at the place of its last.

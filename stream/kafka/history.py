@@ -1,4 +1,4 @@
-"""``tocsin load``: write history to Kafka, with punctuation marks, exactly once.
+"""``tocsin load``: write history to Kafka, with watermarks, exactly once.
 
 One trusted writer sends the events of a file in event-time order and, on a fixed public grid, a
 mark into every partition. A transaction ends right after marks, so a replay that was killed goes on
@@ -55,7 +55,7 @@ def replay(
 
     Args:
         alarms: the checked configuration.
-        feed_name: a feed with ``clock: punctuation``, a ``history`` and a punctuation key.
+        feed_name: a feed with ``clock: watermarks``, a ``history`` and a watermarks key.
         paths: parquet, CSV or JSONL.
         progress: told how many events of how many have been dealt with.
 
@@ -104,7 +104,7 @@ class _Writer:
         self._batcher = Batcher(self.feed, partitions=self.partitions, hash_key=bytes(32))
         grace_ms = max((alarm.grace_ms for alarm in counted_on(self.feed, alarms)[0]), default=0)
         from_ms, until_ms = self.feed.history or (0, 0)
-        every_ms = self.feed.punctuation_ms
+        every_ms = self.feed.watermark_interval_ms
         self._first_ms = from_ms // every_ms * every_ms
         self._last_ms = -(-(until_ms + grace_ms) // every_ms) * every_ms + every_ms
         self._until_ms = until_ms
@@ -148,7 +148,7 @@ class _Writer:
 
     def _stretches(self, resume_ms: int | None) -> Iterator[_Stretch]:
         """Yield what lies between grid points, from the one after the last committed mark on."""
-        every_ms = self.feed.punctuation_ms
+        every_ms = self.feed.watermark_interval_ms
         if resume_ms is None:
             yield _Stretch(self._first_ms)
         start_ms = self._first_ms if resume_ms is None else resume_ms
@@ -194,11 +194,11 @@ class _Writer:
         return sent
 
     async def _send_marks(self, producer: Any, time_ms: int) -> list[Any]:
-        sequence = (time_ms - self._first_ms) // self.feed.punctuation_ms
+        sequence = (time_ms - self._first_ms) // self.feed.watermark_interval_ms
         sent = []
         for partition in range(self.partitions):
             mark = Mark(self.feed.name, time_ms, partition, sequence)
-            value, headers = encode_mark(mark, self.feed.punctuation_key or b"")
+            value, headers = encode_mark(mark, self.feed.watermark_key or b"")
             sent.append(
                 await producer.send(self.feed.topic, value, partition=partition, headers=headers)
             )
@@ -223,7 +223,7 @@ class _Writer:
                     mark = verified_mark(
                         record.value,
                         record.headers,
-                        key=self.feed.punctuation_key or b"",
+                        key=self.feed.watermark_key or b"",
                         feed=self.feed.name,
                         partition=place.partition,
                     )
@@ -236,11 +236,11 @@ class _Writer:
 
 def _replayable(alarms: Alarms, feed_name: str) -> Feed:
     feed = feed_of(alarms, feed_name)
-    if feed.clock is not Clock.PUNCTUATION or feed.history is None or not feed.punctuation_key:
+    if feed.clock is not Clock.WATERMARKS or feed.history is None or not feed.watermark_key:
         raise ConfigError(
-            f"feed {feed_name!r} cannot be replayed to Kafka",
+            f"feed {feed_name!r} cannot be loaded into Kafka",
             file=alarms.file,
-            hint="it needs `clock: punctuation`, `history: {from, until}` and `punctuation: {key}`",
+            hint="declare clock: watermarks, watermarks: {key} and history: {from, until}",
         )
     return feed
 

@@ -157,7 +157,7 @@ class Ingest:
 
     def _consumer(self) -> Any:
         session_ms = self._kafka.session_timeout_ms
-        marked = [feed.topic for feed in self._feeds.values() if feed.clock is Clock.PUNCTUATION]
+        marked = [feed.topic for feed in self._feeds.values() if feed.clock is Clock.WATERMARKS]
         consumer = AIOKafkaConsumer(
             group_id=f"{self._kafka.group}-ingest",
             enable_auto_commit=False,
@@ -276,11 +276,11 @@ class Ingest:
             used = await self._in_thread(
                 lambda: ledger.counts.used(cursors, reader.stored_partition, topic_id)
             )
-            live_from_ms = runtime.clock_ms() + feed.idle_margin_ms
+            live_from_ms = runtime.clock_ms() + feed.idle_partition_timeout_ms
             begin = (await probe.beginning_offsets([partition]))[partition]
             end = (await probe.end_offsets([partition]))[partition]
             oldest_ms = reader.reads_from_ms(cursors, used)
-            if feed.clock is Clock.PUNCTUATION:
+            if feed.clock is Clock.WATERMARKS:
                 marked = await self._in_thread(
                     lambda: ledger.counts.mark_before(feed.name, number, oldest_ms)
                 )
@@ -375,7 +375,7 @@ class Ingest:
         if assigned.feed.clock is not Clock.APPEND_TIME or not _due(assigned, read_through_ms):
             return
         reader = assigned.reader
-        reader.arrived_through(read_through_ms - assigned.feed.idle_margin_ms)
+        reader.arrived_through(read_through_ms - assigned.feed.idle_partition_timeout_ms)
         partials = await self._in_thread(partial(_read_on, reader, None))
         await self._store(partition, reader, partials)
 
@@ -427,7 +427,7 @@ def _read_on(reader: PartitionReader, records: Records | None) -> list[Partial]:
 
 def _due(assigned: Assigned, now_ms: int) -> bool:
     cut_ms = assigned.reader.oldest_open_cut_ms()
-    return cut_ms is not None and cut_ms + assigned.feed.idle_margin_ms <= now_ms
+    return cut_ms is not None and cut_ms + assigned.feed.idle_partition_timeout_ms <= now_ms
 
 
 async def _appended_since(

@@ -67,7 +67,7 @@ class Publisher:
         self._kafka = require_kafka(runtime.alarms)
 
     async def run(self) -> None:
-        """Publish on every tick (multiples of ``tick_ms`` of the wall clock) until cancelled.
+        """Publish at multiples of ``publish_interval_ms`` of the wall clock until cancelled.
 
         Raises:
             ClockError: the clock is ahead of the brokers', or was set forward.
@@ -86,24 +86,30 @@ class Publisher:
             alarms, ledger = self._runtime.alarms, self._runtime.ledger
             async with self._witness() as witness:
                 while True:
-                    tick_ms = await self._next_tick()
-                    due = await self._in_thread(partial(ledger.progress.unpublished, tick_ms))
+                    publish_interval_ms = await self._next_tick()
+                    due = await self._in_thread(
+                        partial(ledger.progress.unpublished, publish_interval_ms)
+                    )
                     running = sorted(alarms.running.values(), key=lambda alarm: bool(alarm.panes))
                     mine = [alarm.id for alarm in running if alarm.id in due]
                     known = await witness.release() if mine else {}
                     for alarm_id in mine:
-                        await self._publish(producer, alarm_id, tick_ms, known[alarm_id])
+                        await self._publish(
+                            producer, alarm_id, publish_interval_ms, known[alarm_id]
+                        )
         finally:
             await producer.stop()
 
     async def _next_tick(self) -> int:
-        every_ms = self._runtime.alarms.settings.tick_ms
+        every_ms = self._runtime.alarms.settings.publish_interval_ms
         now_ms = self._runtime.clock_ms()
-        tick_ms = (now_ms // every_ms + 1) * every_ms
-        await asyncio.sleep((tick_ms - now_ms) / 1000)
-        return tick_ms
+        publish_interval_ms = (now_ms // every_ms + 1) * every_ms
+        await asyncio.sleep((publish_interval_ms - now_ms) / 1000)
+        return publish_interval_ms
 
-    async def _publish(self, producer: Any, alarm_id: str, tick_ms: int, last: int) -> None:
+    async def _publish(
+        self, producer: Any, alarm_id: str, publish_interval_ms: int, last: int
+    ) -> None:
         """Publish an alarm's decisions up to a number, if no other worker does."""
         ledger = self._runtime.ledger
         turn = ledger.exclusive(f"publish:{alarm_id}")
@@ -111,10 +117,12 @@ class Publisher:
         try:
             if not mine:
                 return
-            for decision in await self._in_thread(lambda: ledger.unpublished(alarm_id, tick_ms)):
+            for decision in await self._in_thread(
+                lambda: ledger.unpublished(alarm_id, publish_interval_ms)
+            ):
                 if decision.sequence > last or await self._panes_wait(decision):
                     return
-                await self._send(producer, decision, tick_ms)
+                await self._send(producer, decision, publish_interval_ms)
                 self._runtime.step(Step.AFTER_PUBLISH, decision.key)
                 await self._in_thread(partial(ledger.mark_published, decision.key))
                 self._runtime.metrics.published(
@@ -138,20 +146,22 @@ class Publisher:
         left = await self._in_thread(lambda: ledger.unpublished(panes, _ANY_TIME_MS, limit=1))
         return any(one.key.end_ms <= decision.key.end_ms for one in left)
 
-    async def _send(self, producer: Any, decision: StoredDecision, tick_ms: int) -> None:
+    async def _send(
+        self, producer: Any, decision: StoredDecision, publish_interval_ms: int
+    ) -> None:
         """Send a decision, then what leaves with it, dated by the tick, not by what it took."""
         alarm = self._runtime.alarms.running[decision.key.query]
         key = alarm.id.encode()
         ending = decision_record(alarm, self._runtime.alarms, decision)
         await producer.send_and_wait(
-            self._kafka.decisions_topic, encode(ending), key=key, timestamp_ms=tick_ms
+            self._kafka.decisions_topic, encode(ending), key=key, timestamp_ms=publish_interval_ms
         )
         rest: list[tuple[str, Record]] = [
             *((self._kafka.alarms_topic, one) for one in alarm_records(alarm, decision)),
             *((self._kafka.counts_topic, one) for one in count_records(decision)),
         ]
         sent = [
-            await producer.send(topic, encode(one), key=key, timestamp_ms=tick_ms)
+            await producer.send(topic, encode(one), key=key, timestamp_ms=publish_interval_ms)
             for topic, one in rest
         ]
         await asyncio.gather(*sent)

@@ -66,7 +66,7 @@ def require_kafka_there(kafka: KafkaSettings) -> None:
         if time.monotonic() >= until or not any(one.passing for one in found):
             worst = next((one for one in found if not one.passing), found[0])
             raise DependencyError(
-                f"Kafka does not answer at {kafka.bootstrap}: {worst.wrong}", hint=worst.hint
+                f"Kafka is unreachable at {kafka.bootstrap}: {worst.wrong}", hint=worst.hint
             )
         time.sleep(_PAUSE_S)
 
@@ -80,16 +80,14 @@ def _look(address: str, security: Mapping[str, str]) -> _Found:
     try:
         answer = _asked(place, mechanism, encrypted=encrypted)
     except socket.gaierror:
-        return _Found(
-            "the host is not known", "correct kafka.bootstrap, or the names", passing=True
-        )
+        return _Found("the host is not known", "correct kafka.bootstrap, or DNS", passing=True)
     except ConnectionRefusedError:
         hint = "start the broker, or correct kafka.bootstrap"
         return _Found("nobody listens there", hint, passing=True)
     except (OSError, struct.error):
         return _Found(
             f"what listens there does not speak Kafka over {'TLS' if encrypted else 'plain TCP'}",
-            "correct kafka.bootstrap, or kafka.security; a broker that hangs has to be restarted",
+            "correct kafka.bootstrap or kafka.security; restart a broker that hangs",
             passing=True,
         )
     return _judged(answer, mechanism if sasl else "", protocol)
@@ -107,8 +105,7 @@ def _judged(answer: tuple[int, str], mechanism: str, protocol: str) -> _Found:
     if sasl and code == _NO_SASL_HERE:
         return _Found(
             "the listener takes no SASL",
-            f"{_SECURITY}: leave security_protocol {protocol} out, or take the listener's port "
-            "that asks for it",
+            f"{_SECURITY}: remove security_protocol: {protocol}, or use a SASL listener's port",
         )
     if sasl and code == _UNKNOWN_MECHANISM:
         return _Found(f"the listener does not take {mechanism}", f"{_SECURITY}: {known}")

@@ -108,7 +108,7 @@ def transfer(alarms: Alarms, ledger: Ledger, *, forget: bool = False) -> TakenOv
 def _refuse_gone(published: Published, since_ms: int, timezone: str) -> None:
     if published.whole_since_ms > since_ms:
         raise LedgerError(
-            "a part of the decisions topic is gone: what was published after "
+            "records of the decisions topic were deleted: what was published after "
             f"{moment_text(since_ms, timezone)} cannot all be charged",
             hint="restore a newer copy; to go on all the same, say --forget-what-is-gone: what "
             "these people lost then is not known, and not counted",

@@ -124,7 +124,7 @@ def feed_of(alarms: Alarms, name: str) -> Feed:
         raise ConfigError(
             f"there is no feed {name!r}",
             file=alarms.file,
-            hint=f"one of {', '.join(alarms.feeds)}",
+            hint=f"write one of: {', '.join(alarms.feeds)}",
         )
     return alarms.feeds[name]
 
@@ -177,8 +177,8 @@ def plan(alarms: Alarms, *, partitions: int = 4) -> list[TopicPlan]:
     return [
         *plans,
         *(TopicPlan(name, 1, deleted) for name in public),
-        TopicPlan(kafka.ledgers_topic, 1, dated),
-        TopicPlan(kafka.doorbell_topic, partitions, deleted),
+        TopicPlan(kafka.ownership_topic, 1, dated),
+        TopicPlan(kafka.wakeup_topic, partitions, deleted),
     ]
 
 
@@ -194,7 +194,7 @@ def describe(client: KafkaAdminClient, names: list[str]) -> dict[str, TopicFacts
         if topic["error_code"] not in (_NO_ERROR, _NO_SUCH_TOPIC):
             raise DependencyError(
                 f"Kafka does not describe topic {topic['name']!r} (error {topic['error_code']})",
-                hint="check that every partition has a leader, and the rights of this user",
+                hint="check that every partition has a leader, and this user's ACLs",
             )
     existing = [topic for topic in described if topic["error_code"] == _NO_ERROR]
     if not existing:
@@ -225,14 +225,14 @@ def problems(wanted: TopicPlan, facts: TopicFacts | None) -> list[str]:
     if wanted.feed is not None:
         if int(facts.config.get("retention.bytes", "-1")) != -1:
             found.append(
-                f"topic {wanted.name!r} may be cut by size; set retention.bytes=-1, "
-                "or windows will be denied as incomplete"
+                f"topic {wanted.name!r} has retention.bytes, which deletes events by size; "
+                "set retention.bytes=-1"
             )
         retention_ms = int(facts.config.get("retention.ms", "-1"))
         if retention_ms != -1 and retention_ms < wanted.retention_ms:
             found.append(
-                f"topic {wanted.name!r} keeps events for {retention_ms} ms, less than its longest "
-                f"window, grace and margin; set retention.ms={wanted.retention_ms} or more"
+                f"topic {wanted.name!r} has retention.ms={retention_ms}, shorter than its windows "
+                f"need; set retention.ms={wanted.retention_ms} or more"
             )
     return found
 
@@ -275,8 +275,8 @@ def _needed_retention_ms(alarms: Alarms, feed: Feed) -> int:
         longest
         + (periods.longest_ms if capped and periods is not None else 0)
         + feed.allowed_skew_ms
-        + feed.broker_skew_ms
-        + feed.idle_margin_ms
+        + feed.max_append_time_regression_ms
+        + feed.idle_partition_timeout_ms
         + _RETENTION_MARGIN_MS
     )
 
@@ -285,4 +285,7 @@ def _value(entry: Mapping[str, Any]) -> str:
     for key in ("value", "config_value"):
         if key in entry:
             return str(entry[key])
-    raise DependencyError("the broker described a topic setting without its value")
+    raise DependencyError(
+        "the broker describes a topic setting without its value",
+        hint="check this user's right DescribeConfigs",
+    )

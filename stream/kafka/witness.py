@@ -37,9 +37,10 @@ if TYPE_CHECKING:
 __all__ = ["Witness"]
 
 _SILENT_S: Final = 60.0  # a client goes on asking a broker that is gone
-_CLAIM: Final = "`tocsin ledger FILE take-ownership` takes it over, with what was spent"
+_CLAIM: Final = "run `tocsin ledger FILE take-ownership`"
 _NEWEST: Final = (
-    "use the newest copy and no other, or charge what was published: `tocsin ledger FILE reconcile`"
+    "restore the newest copy and use no other, or charge what was published: `tocsin ledger FILE "
+    "reconcile`"
 )
 
 
@@ -62,7 +63,7 @@ class Witness:
         writer: str,
         clock: HeldClock,
     ) -> None:
-        self._place = TopicPartition(kafka.ledgers_topic, 0)
+        self._place = TopicPartition(kafka.ownership_topic, 0)
         self._arguments = aiokafka_arguments(kafka)
         self._ledger = ledger
         self._logs = logs
@@ -207,10 +208,9 @@ class Witness:
             holder = self._claims.holder(log.topic_id)
             if holder is not None and holder.ledger != self._ledger.ledger_id:
                 raise FeedClaimedError(
-                    f"topic {log.topic!r} is held by ledger {holder.ledger} since {holder.since}, "
-                    f"and this is ledger {self._ledger.ledger_id}: what is spent on its people is "
-                    "one ledger's to know",
-                    hint=f"use that ledger; where it is lost or given up, {_CLAIM}",
+                    f"topic {log.topic!r} is already charged to ledger {holder.ledger} since "
+                    f"{holder.since}; this is ledger {self._ledger.ledger_id}",
+                    hint=f"use that ledger; if it is lost, {_CLAIM}",
                 )
 
     def _refuse_copies(self) -> None:
@@ -218,8 +218,8 @@ class Witness:
         lacking = self._ledger.heads.problems(said)
         if lacking:
             raise LedgerRolledBackError(
-                "something left this ledger that it knows nothing of: it was restored from an "
-                f"older copy, or another copy of it is in use ({lacking[0]})",
+                "the ledger does not have what was published from it: it is an older copy, or a "
+                f"second copy is in use ({lacking[0]})",
                 hint=_NEWEST,
             )
         self._known = said | self._known & {one.head for one in self._releases.values()}

@@ -78,7 +78,7 @@ _LOG_S = 30.0
 _BELL_S = 2.0
 
 _GAVE_UP: Final = (
-    "Kafka is away, or gave up what it was asked for",
+    "Kafka is unreachable, or did not complete a request",
     "start the broker, or correct kafka.bootstrap and kafka.security",
 )
 _AWAY: Final = (DependencyError, *KAFKA_AWAY)
@@ -353,7 +353,7 @@ def _app(tasks: _Tasks) -> App:
         web_enabled=False,
         autodiscover=False,
     )
-    bells = app.topic(kafka.doorbell_topic, key_serializer="raw", value_serializer="raw")
+    bells = app.topic(kafka.wakeup_topic, key_serializer="raw", value_serializer="raw")
 
     async def ring(alarm: str) -> None:
         bell = bells.send(key=alarm.encode(), value=msgspec.json.encode(_Bell(alarm)))

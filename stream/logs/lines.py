@@ -34,31 +34,31 @@ __all__ = ["FIELDS", "Line", "Log"]
 class Line(StrEnum):
     """Every sentence that a log may hold."""
 
-    READY = "ready: this worker counts, decides and publishes"
-    NOTIFYING = "ready: this process sends alarms to their targets"
-    UNDELIVERED = "a target does not take a notice; it is kept with the dead letters"
-    INCOMPLETE = "alarms that a decision counts are not on their topic any more"
-    SHOWING = "ready: this process shows alarms"
-    READING_MQTT = "ready: this process brings messages of MQTT to a feed"
-    UNFIT = "a message does not have what its templates ask for; it is no event"
-    TOO_LARGE = "a message is larger than an event may be; it is dropped"
-    FULL = "the buffer or its disk is full; the MQTT broker keeps what comes until there is room"
-    TAKEN_OVER = "another client took the MQTT session over; what came meanwhile may be lost"
-    SESSION_LOST = "the MQTT broker has lost the session; what came while nobody listened is lost"
-    TORN = "the buffer ends with a torn record, as a crash leaves it; it is cut off there"
-    OWNED = "this ledger owns the feeds now; it knows nothing of what another spent on them"
+    READY = "worker is ready"
+    NOTIFYING = "notify is ready"
+    UNDELIVERED = "a target refused a notice; it is in the dead letters"
+    INCOMPLETE = "alarms of a decision are no longer on their topic"
+    SHOWING = "board is ready"
+    READING_MQTT = "MQTT source is ready"
+    UNFIT = "a message does not match its templates; it is dropped"
+    TOO_LARGE = "a message is too large for an event; it is dropped"
+    FULL = "the buffer or its disk is full; the MQTT broker keeps new messages meanwhile"
+    TAKEN_OVER = "another client took over the MQTT session; messages may be lost"
+    SESSION_LOST = "the MQTT broker lost the session; messages are lost"
+    TORN = "the buffer ends with an incomplete record after a crash; the record is removed"
+    OWNED = "this ledger owns the feeds now; what another ledger spent on them is unknown"
     UNREACHABLE = "a dependency is unreachable; trying again"
     STILL_UNREACHABLE = "a dependency is still unreachable; trying again"
     BACK = "a dependency is reachable again"
-    BLOCKED = "a partition is blocked; the others are read on"
-    READ_ON = "a blocked partition is read on"
+    BLOCKED = "a partition is blocked; the others are read"
+    READ_ON = "a blocked partition is read again"
     STOPPING = "stopping"
     STOPPED = "stopped"
-    CUT_OFF = "stopped without waiting for clients any longer; nothing is lost"
+    CUT_OFF = "stopped without waiting for clients; nothing is lost"
     FATAL = "fatal"
-    REREAD = "the configuration was read again"
-    NOT_REREAD = "the configuration was read again and cannot be used; the one in force stays"
-    CLIENT = "a client library reports"
+    REREAD = "the configuration is reloaded"
+    NOT_REREAD = "the new configuration has errors; the old one stays in use"
+    CLIENT = "message of a client library"
 
 
 _NUMBER: Final = re.compile(r"\d{1,12}")
@@ -82,6 +82,7 @@ FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
     "needs_restart": _WORDS,
     "partition": _NUMBER,
     "text": _TEXT,
+    "see": re.compile(r"docs/[\w./#-]{1,100}"),
     "signal": _WORD,
     "state": _WORD,
     "topic": _WORD,
@@ -93,7 +94,7 @@ FIELDS: Final[Mapping[str, re.Pattern[str]]] = {
 client's code; neither can be given by name.
 """
 
-_TAKEN: Final = frozenset({"message", "hint", "text", "at"})
+_TAKEN: Final = frozenset({"message", "hint", "text", "see", "at"})
 """Fields that ``Log`` fills in itself."""
 
 _REFUSED: Final = "(left out)"
@@ -176,7 +177,8 @@ def _told(error: BaseException) -> dict[str, str]:
     name = type(error).__name__
     if isinstance(error, TocsinError):
         message, hint = (" ".join(text.split()) for text in (error.sentence, error.hint))
-        return {"error": name, "message": message, **({"hint": hint} if hint else {})}
+        told = {"error": name, "message": message, "hint": hint, "see": error.see}
+        return {field: text for field, text in told.items() if text}
     place = place_of(error)
     return {"error": name, **({"at": place} if place else {})}
 

@@ -38,7 +38,7 @@ def cannot_listen(setting: str, address: tuple[str, int], error: Exception) -> C
     reason = getattr(error, "strerror", None) or "not an address"
     return ConfigError(
         f"{setting} cannot listen on {address_text(*address)}: {reason}",
-        hint=f"stop what listens there, or set {setting} to another host:port",
+        hint=f"stop what listens there, or write another host:port in {setting}",
     )
 
 

@@ -108,7 +108,7 @@ def serve_with_token(
     if not token and not is_loopback(host):
         raise ConfigError(
             f"exact counts may not be shown on {host}:{port} without a bearer token",
-            hint=f"set {setting}_token, or {setting} to 127.0.0.1:{port}",
+            hint=f"write {setting}_token, or {setting}: 127.0.0.1:{port}",
         )
     app = _only({"/metrics": _page(registry)})
     with _running(_with_token(app, token) if token else app, address, setting) as listening:

@@ -53,7 +53,7 @@ class Term:
         field: as of the statistic that it would be alone.
         lo: lower clip in granules, of SUM.
         hi: upper clip in granules, of SUM.
-        granule: the field's granule, of SUM.
+        resolution: the field's resolution, of SUM.
         where: which events count in it; ``None`` for all.
     """
 
@@ -62,13 +62,13 @@ class Term:
     field: str | None = None
     lo: int = 0
     hi: int = 0
-    granule: Fraction | None = None
+    resolution: Fraction | None = None
     where: Where | None = None
 
     @property
     def alone(self) -> AggregateSpec:
         """The count or sum by itself."""
-        return AggregateSpec(self.kind, self.field, self.lo, self.hi, self.granule, self.where)
+        return AggregateSpec(self.kind, self.field, self.lo, self.hi, self.resolution, self.where)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,7 +80,7 @@ class AggregateSpec:
         field: the field read; an event without it does not count. ``None`` for all events.
         lo: lower clip in granules, where values are read; of LINEAR, the least an event weighs.
         hi: upper clip in granules; of LINEAR, the most an event weighs.
-        granule: the field's granule, where values are read; of LINEAR, what 1 stands for.
+        resolution: the field's resolution, where values are read; of LINEAR, what 1 stands for.
         where: further filter of the events that count (SQL's FILTER); ``None`` keeps all.
         pivots: shape (cells,), int64, per group, for OFFSET in granules over ``scale``, for
             RANK in granules; ``None`` otherwise.
@@ -94,7 +94,7 @@ class AggregateSpec:
     field: str | None = None
     lo: int = 0
     hi: int = 0
-    granule: Fraction | None = None
+    resolution: Fraction | None = None
     where: Where | None = None
     pivots: NDArray[np.int64] | None = None
     scale: int = 1
@@ -124,7 +124,7 @@ class AggregateSpec:
     def per_unit(self) -> Fraction:
         """What one unit of it is in the field's own unit (1 for counts and ranks)."""
         if self.kind in {Weight.SUM, Weight.OFFSET, Weight.LINEAR}:
-            return (self.granule or Fraction(1)) / self.scale
+            return (self.resolution or Fraction(1)) / self.scale
         return Fraction(1)
 
     @property

@@ -108,8 +108,8 @@ class KafkaSettings:
         group: prefix of the consumer groups.
         alarms_topic: alarms go here.
         decisions_topic: one record per (alarm, window).
-        doorbell_topic: internal; says that a partial was stored.
-        ledgers_topic: internal; says which ledger has claimed a feed, and what left it.
+        wakeup_topic: internal; says that a partial was stored.
+        ownership_topic: internal; says which ledger has claimed a feed, and what left it.
         security: client settings passed through (``security_protocol``, ``sasl_mechanism``, ...),
             secrets among them.
         session_timeout_ms: of both consumer groups.
@@ -120,8 +120,8 @@ class KafkaSettings:
     group: str
     alarms_topic: str
     decisions_topic: str
-    doorbell_topic: str
-    ledgers_topic: str
+    wakeup_topic: str
+    ownership_topic: str
     security: Mapping[str, str] = field(repr=False)
     session_timeout_ms: int = 30_000
     counts_topic: str = "tocsin.counts"
@@ -136,7 +136,7 @@ class Settings:
         public_address: ``(host, port)`` of the public metrics.
         custodian_address: ``(host, port)`` of the custodian's metrics.
         custodian_token: bearer token; required when bound beyond loopback.
-        tick_ms: alarms leave on multiples of this.
+        publish_interval_ms: alarms leave on multiples of this.
         log: which lines it writes, and how.
     """
 
@@ -144,7 +144,7 @@ class Settings:
     public_address: tuple[str, int]
     custodian_address: tuple[str, int]
     custodian_token: str | None = field(default=None, repr=False)
-    tick_ms: int = 1_000
+    publish_interval_ms: int = 1_000
     log: LogSettings = field(default_factory=LogSettings)
 
     @property

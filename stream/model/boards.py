@@ -20,7 +20,7 @@ class Board:
         token: password of the page; empty for none.
         windows: how many of the last windows of an alarm are shown.
         groups: how many groups of an alarm are shown.
-        read_back_ms: at the start, what rings is found by reading back so far.
+        lookback_ms: how far back the topics are read at the start, to find what is firing.
         links: what else analysts may see, by what it is called: addresses of dashboards.
     """
 
@@ -28,5 +28,5 @@ class Board:
     token: str = field(default="", repr=False)
     windows: int = 48
     groups: int = 40
-    read_back_ms: int = 7 * 86_400_000
+    lookback_ms: int = 7 * 86_400_000
     links: Mapping[str, str] = field(default_factory=dict)

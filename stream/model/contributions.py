@@ -142,6 +142,6 @@ def _needed(alarm: Alarm, events: int) -> str:
 
 
 def _value_text(spec: AggregateSpec, feed: Feed) -> str:
-    granule = spec.granule or Fraction(1)
-    lo, hi = (decimal(end * granule) for end in (spec.lo, spec.hi))
+    resolution = spec.resolution or Fraction(1)
+    lo, hi = (decimal(end * resolution) for end in (spec.lo, spec.hi))
     return f"{lo} to {hi} of {spec.field or heading(spec, feed)}"

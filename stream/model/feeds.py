@@ -43,7 +43,7 @@ class Clock(StrEnum):
     """What says that a window's events have all arrived."""
 
     APPEND_TIME = "append_time"
-    PUNCTUATION = "punctuation"
+    WATERMARKS = "watermarks"
 
 
 class Partitioner(StrEnum):
@@ -63,7 +63,7 @@ class Field:
         domain: its public values in order, as strings, where it may be grouped by.
         lo: lower clip, for sums, in the field's own unit.
         hi: upper clip.
-        granule: smallest step that sums count; 1 for integers unless said otherwise.
+        resolution: smallest step that sums count; 1 for integers unless said otherwise.
         domain_file: what the file of the domain is called, for messages; ``None`` for a list.
         fixed: whether a privacy unit never changes it, as a customer's country; only warnings ask.
     """
@@ -73,7 +73,7 @@ class Field:
     domain: tuple[str, ...] | None = None
     lo: Fraction | None = None
     hi: Fraction | None = None
-    granule: Fraction | None = None
+    resolution: Fraction | None = None
     domain_file: str | None = field(default=None, compare=False)
     fixed: bool = False
 
@@ -91,13 +91,14 @@ class Feed:
         id: name of the field that identifies an event, for removing duplicates; or ``None``.
         fields: declared fields by name (``time``, ``unit`` and ``id`` among them).
         partitioner: hash that routes a unit to its partition.
-        clock: append time, or punctuation marks of a trusted writer.
+        clock: append time, or watermarks of a trusted writer.
         allowed_skew_ms: an event dated later than its append time by more than this never counts.
-        broker_skew_ms: how far append times may step back within a partition.
-        idle_margin_ms: how long past a cut the clock must be before an idle partition is complete.
+        max_append_time_regression_ms: how far append times may step back within a partition.
+        idle_partition_timeout_ms: how far the clock is past a window's close before an idle
+            partition is complete.
         history: public ``[from_ms, until_ms)`` that a replay decides; ``None`` for live feeds.
-        punctuation_ms: grid of the punctuation marks.
-        punctuation_key: secret that authenticates marks (from the environment), or ``None``.
+        watermark_interval_ms: grid of the watermarks.
+        watermark_key: secret that authenticates marks (from the environment), or ``None``.
     """
 
     name: str
@@ -110,11 +111,11 @@ class Feed:
     partitioner: Partitioner = Partitioner.MURMUR2
     clock: Clock = Clock.APPEND_TIME
     allowed_skew_ms: int = 60_000
-    broker_skew_ms: int = 1_000
-    idle_margin_ms: int = 10_000
+    max_append_time_regression_ms: int = 1_000
+    idle_partition_timeout_ms: int = 10_000
     history: tuple[int, int] | None = None
-    punctuation_ms: int = 60_000
-    punctuation_key: bytes | None = field(default=None, repr=False)
+    watermark_interval_ms: int = 60_000
+    watermark_key: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

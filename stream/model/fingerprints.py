@@ -122,9 +122,9 @@ _OF_FEEDS: Final = (
     "id",
     "partitioner",
     "clock",
-    "punctuation_ms",
+    "watermark_interval_ms",
     "allowed_skew_ms",
-    "broker_skew_ms",
+    "max_append_time_regression_ms",
 )
 _OF_AGGREGATES: Final = ("kind", "field", "lo", "hi", "scale", "above", "not_above")
 
@@ -142,7 +142,7 @@ def _feed(feed: Feed) -> dict[str, Any]:
 def _aggregate(spec: AggregateSpec) -> dict[str, Any]:
     return {
         **_said(spec, _OF_AGGREGATES),
-        "granule": _ratio(spec.granule),
+        "resolution": _ratio(spec.resolution),
         "where": None if spec.where is None else spec.where.describe(),
         "pivots": None if spec.pivots is None else _digest_of_numbers(spec.pivots),
         **_terms(spec),
@@ -233,7 +233,7 @@ def _field(field: Field) -> dict[str, Any]:
         "domain": None if field.domain is None else _digest_of_words(field.domain),
         "lo": _ratio(field.lo),
         "hi": _ratio(field.hi),
-        "granule": _ratio(field.granule),
+        "resolution": _ratio(field.resolution),
     }
 
 

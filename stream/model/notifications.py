@@ -18,12 +18,12 @@ class Alertmanager:
     Args:
         name: as configured.
         url: where it is, without ``/api/v2``.
-        resend_ms: what fires is sent again after so long: it forgets when it is restarted.
+        resend_interval_ms: what fires is sent again after so long: it forgets when it is restarted.
     """
 
     name: str
     url: str = field(repr=False)
-    resend_ms: int
+    resend_interval_ms: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,8 +48,8 @@ class Broker:
     Args:
         name: as configured.
         address: ``(host, port)``.
-        topics: first level of every topic.
-        discovery: first level of Home Assistant's discovery; empty for none.
+        topic_prefix: first level of every topic.
+        discovery_prefix: first level of Home Assistant's discovery; empty for none.
         username: empty for none.
         password: empty for none.
         cafile: authorities of its certificate, for TLS; empty for none.
@@ -57,8 +57,8 @@ class Broker:
 
     name: str
     address: tuple[str, int]
-    topics: str
-    discovery: str
+    topic_prefix: str
+    discovery_prefix: str
     username: str = ""
     password: str = field(default="", repr=False)
     cafile: str = ""
@@ -70,14 +70,14 @@ class NotifySettings:
 
     Args:
         group: consumer group whose offsets say how far.
-        read_back_ms: at the start, states are found by reading back so far.
-        give_up_ms: what a target did not take for so long goes to the dead letters.
+        lookback_ms: at the start, states are found by reading back so far.
+        retry_for_ms: what a target did not take for so long goes to the dead letters.
         dead_letters: file of what was not delivered, one JSON object a line.
         targets: in the order of the file's keys.
     """
 
     group: str
-    read_back_ms: int
-    give_up_ms: int
+    lookback_ms: int
+    retry_for_ms: int
     dead_letters: Path
     targets: tuple[Alertmanager | Webhook | Broker, ...] = ()

@@ -36,7 +36,7 @@ _MOST_CELLS: Final = 256
 
 _TOO_WIDE: Final = "write a smaller tolerance or max_fpr, or a threshold further from 0"
 _TOO_NEAR: Final = "write a smaller tolerance, or a threshold further from the baseline"
-_ALLOWED: Final = "or write on_shortfall: deny under budget, if denied windows are acceptable"
+_ALLOWED: Final = "or on_shortfall: deny to accept denied windows"
 
 
 class Objections(StrEnum):
@@ -87,7 +87,7 @@ def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
     where = f"budget {plan.terms.scope}"
     hint = "; ".join(filter(None, (plan.suggestion, _ALLOWED)))
     for name in hopeless:
-        text = f"{where} does not hold one window of it"
+        text = f"{where} does not cover one window"
         yield Objection(name, Objections.OVERRUN, text, plan.suggestion)
     if alarms.budget.on_overrun is Overrun.DENY:
         return
@@ -96,12 +96,12 @@ def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
     refused = whole.refused
     if not whole.alarms and refused is not None and refused.alarm not in hopeless:
         granted = sum(refused.granted.values())
-        text = f"{where} is never renewed, and refuses its windows after {granted} granted ones"
+        text = f"{where} is never renewed and is used up after {granted} windows"
         yield Objection(refused.alarm, Objections.OVERRUN, text, hint)
     for name, windows in whole.fewer.items():
         if name not in hopeless:
-            text = f"{where} covers {windows.granted} of its {windows.asked} windows of a period"
-            yield Objection(name, Objections.OVERRUN, f"{text}, if all end at their worst", hint)
+            text = f"{where} covers {windows.granted} of {windows.asked} windows per period"
+            yield Objection(name, Objections.OVERRUN, f"{text} in the worst case", hint)
 
 
 def _low_utility(alarm: Alarm) -> Iterator[Objection]:
@@ -115,7 +115,7 @@ def _low_utility(alarm: Alarm) -> Iterator[Objection]:
     for cell in law.cells():
         chances = law.chances(cell, nothing)
         if chances is not None and chances[0] > _MOSTLY and not law.due(cell, nothing)[0]:
-            text = f"it fires with probability {chances[0]:.2f} where nothing at all is counted"
+            text = f"it fires with probability {chances[0]:.2f} in an empty group"
             yield Objection(alarm.id, Objections.LOW_UTILITY, text, _TOO_WIDE)
             return
     if alarm.baseline is None:

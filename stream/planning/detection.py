@@ -94,7 +94,7 @@ class DetectionCurve:
         test = Condition(Formula.parse("r"), {"r": atom}, (2,), monotone=one_way)
         alone = replace(
             alarm,
-            aggregates=(AggregateSpec(Weight.SUM, granule=Fraction(1, 2)),),
+            aggregates=(AggregateSpec(Weight.SUM, resolution=Fraction(1, 2)),),
             condition=test,
             aim=aim.widened((steps - 1,)),
             texts=("score >= 0",),

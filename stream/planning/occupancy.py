@@ -172,7 +172,7 @@ def run_breaks(
     first, last = periods.containing(around)[1].tolist()
     if last - first > _MOST_EDGES:
         raise ConfigError(
-            "windows touch too many budget periods to distinguish runs of windows",
+            "the windows lie in too many budget periods",
             hint="write a longer period, or shorter windows",
         )
     edges_ms = np.array([periods.bounds(index)[0] for index in range(first, last + 2)], np.int64)

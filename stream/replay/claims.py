@@ -80,11 +80,11 @@ class FileClaims:
         """
         for path, claim in self.others().items():
             raise FeedClaimedError(
-                f"{path} is held by ledger {claim.ledger} at {claim.place}, and this is ledger "
-                f"{self._mine.ledger}: what is spent on its people is one ledger's to know",
-                hint="use that ledger; where it is lost or given up, `tocsin ledger FILE "
-                "take-ownership --replay ...` takes the file over, with what was spent; to try on "
-                "made-up data, `tocsin run FILE --replay ... --dry-run` needs no ledger",
+                f"{path} is already charged to ledger {claim.ledger} at {claim.place}; this is "
+                f"ledger {self._mine.ledger}",
+                hint="use that ledger; if it is lost, `tocsin ledger FILE take-ownership "
+                "--replay ...`; with "
+                "made-up data, add --dry-run",
             )
 
     def claim(self) -> list[Path]:
@@ -143,9 +143,8 @@ def _read(place: Path) -> FileClaim | None:
         return None
     except (OSError, ValueError, KeyError, TypeError):
         raise LedgerCorruptError(
-            f"{place} does not say which ledger has claimed the file beside it",
-            hint="put it back as it was and let this user read it, or remove it once you know that "
-            "this is the ledger",
+            f"{place} does not say which ledger owns the file beside it",
+            hint="restore it, or remove it if you know that this ledger is the owner",
         ) from None
 
 

@@ -84,8 +84,8 @@ def count_windows(
     for name, found in keys.items():
         if not found:
             raise ConfigError(
-                f"no window of alarm {name!r} lies in the time that is counted",
-                hint="declare a longer `history`, or count a longer time",
+                f"no window of alarm {name!r} is in the span that is counted",
+                hint="declare a longer history, or write an earlier --since",
             )
     capped: defaultdict[WindowKey, Capped] = defaultdict(Capped)
 
@@ -150,9 +150,9 @@ def _spanning(feed: Feed, since_ms: int | None, until_ms: int | None) -> Feed:
     end_ms = declared[1] if until_ms is None else until_ms
     if start_ms is None or end_ms is None:
         raise ConfigError(
-            f"feed {feed.name!r} declares no history, so the windows to count are not known",
-            hint="say from when to count: --since 2025-03-03, and --until where that is not now",
+            f"feed {feed.name!r} declares no history, so its windows are not known",
+            hint="add --since 2025-03-03, and --until if it is not now",
         )
     if end_ms <= start_ms:
-        raise ConfigError("--since lies behind --until", hint="write the earlier one as --since")
+        raise ConfigError("--since is later than --until", hint="exchange the two")
     return replace(feed, history=(start_ms, end_ms))

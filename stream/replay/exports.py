@@ -2,7 +2,7 @@
 
 A window is a function of a slice of the log (promise 2), so an export replayed through the embedded
 shell gives what the Kafka shell gave. Nothing is interpreted: values are kept byte for byte, bad
-ones and punctuation marks included. An export holds raw events: it belongs to the custodian.
+ones and watermarks included. An export holds raw events: it belongs to the custodian.
 """
 
 from __future__ import annotations
@@ -179,14 +179,14 @@ def _opened(path: Path) -> pq.ParquetFile:
     try:
         return pq.ParquetFile(path)
     except (pa.ArrowException, OSError) as error:
-        raise DataError(f"{path}: not a Parquet file that can be read", hint=_HINT) from error
+        raise DataError(f"{path}: not a readable Parquet file", hint=_HINT) from error
 
 
 def _info(path: Path, file: pq.ParquetFile) -> ExportInfo:
     schema = file.schema_arrow
     metadata = schema.metadata or {}
     if EXPORT_MARK not in metadata:
-        raise DataError(f"{path}: a Parquet file, but not the export of a log", hint=_HINT)
+        raise DataError(f"{path}: a Parquet file, but not an exported log", hint=_HINT)
     if metadata[EXPORT_MARK] != str(EXPORT_VERSION).encode():
         raise DataError(f"{path}: an export of another version than {EXPORT_VERSION}", hint=_HINT)
     if (schema.names, schema.types) != (_COLUMNS.names, _COLUMNS.types):

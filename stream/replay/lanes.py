@@ -98,8 +98,8 @@ def source_of(feed: Feed, files: Mapping[str, Sequence[Path]], alarms: Alarms) -
         return FileSource(feed, tuple(paths))
     if len(paths) > 1:
         raise DataError(
-            f"{exports[0]}: an export of a log is replayed by itself",
-            hint=f"give feed {feed.name!r} this one file",
+            f"{exports[0]}: an exported log cannot be replayed with other files",
+            hint=f"give feed {feed.name!r} this file only",
         )
     info = export_info(exports[0])
     if info.topic != feed.topic:
@@ -236,9 +236,9 @@ class _DumpLane(Lane):
     def _in_time(self, record: Record) -> bool:
         """Tell whether a record may still count, or end a window that is asked for."""
         feed = self.reader.feed
-        if feed.clock is Clock.PUNCTUATION or not record.log_append:
+        if feed.clock is Clock.WATERMARKS or not record.log_append:
             return True
-        return record.timestamp_ms < self.last_cut_ms + feed.broker_skew_ms
+        return record.timestamp_ms < self.last_cut_ms + feed.max_append_time_regression_ms
 
 
 def _is_export(path: Path) -> bool:

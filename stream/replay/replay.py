@@ -298,12 +298,11 @@ def _stuck(awaited: WindowKey | None) -> LedgerError:
     if awaited is None:
         return LedgerError(
             "another process replays into this ledger",
-            hint="wait until it is done, then run this again: nothing is drawn twice",
+            hint="wait until it has finished, then run this again",
         )
     return LedgerError(
-        f"whether the budget carries the next window depends on how one of {awaited.query!r} ends",
-        hint="replay its feed too, or end it with `tocsin ledger FILE remove-alarm"
-        f" {awaited.query}`",
+        f"the budget for the next window depends on an open window of alarm {awaited.query!r}",
+        hint=f"replay its feed too, or run `tocsin ledger FILE remove-alarm {awaited.query}`",
     )
 
 
@@ -315,7 +314,7 @@ def _first_index(alarm: Alarm) -> int:
 def _history(feed: Feed) -> tuple[int, int]:
     if feed.history is None:
         raise ConfigError(
-            f"feed {feed.name!r} declares no history, so the windows to replay are not known",
+            f"feed {feed.name!r} declares no history, so its windows are not known",
             hint=f"add `history: {{from: 2011-01-01, until: 2012-01-01}}` to feed {feed.name!r}; "
             "it is public and must not be read off the data",
         )

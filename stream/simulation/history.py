@@ -174,13 +174,13 @@ def _windows(alarm: Alarm, limit: int | None) -> list[WindowKey]:
     keys = list(islice(windows_of(alarm), most + (limit is None)))
     if len(keys) < alarm.aim.looks:
         raise ConfigError(
-            f"no window of alarm {alarm.id!r} lies in the history of feed {alarm.feed.name!r}",
+            f"no window of alarm {alarm.id!r} is in the history of feed {alarm.feed.name!r}",
             hint="declare a longer history, or a shorter window",
         )
     if limit is None and len(keys) > most:
         raise ConfigError(
             f"alarm {alarm.id!r} has more than {MOST_WINDOWS} windows in its feed's history",
-            hint=f"write --limit {MOST_WINDOWS} to simulate the first so many, or another number",
+            hint=f"write --limit {MOST_WINDOWS} or less",
         )
     return keys
 
@@ -214,8 +214,8 @@ def _stacked(
     windows = [found[key] for key in whole]
     if not windows:
         raise ConfigError(
-            f"the files no longer hold all of any window of alarm {alarm.id!r}",
-            hint="replay an export that reaches back further than the history begins",
+            f"the files do not hold a whole window of alarm {alarm.id!r}",
+            hint="use an export that starts before the history",
         )
     return CountedAlarm(
         alarm=alarm.id,

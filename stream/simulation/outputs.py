@@ -28,9 +28,11 @@ def check_output(path: Path, *, force: bool) -> None:
         ConfigError: it exists, is a folder, or its folder does not exist or cannot be written to.
     """
     if path.is_dir():
-        raise ConfigError(f"{path} is a folder", hint="name a file in it")
+        raise ConfigError(f"{path} is a folder", hint="write the name of a file")
     if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise ConfigError(f"{path.parent}: no such folder that can be written to")
+        raise ConfigError(
+            f"{path.parent} is not a writable folder", hint="create it, or write another path"
+        )
     if os.path.lexists(path) and not force:
         raise _exists(path)
 
@@ -76,8 +78,11 @@ def private_file(path: Path, *, force: bool) -> Iterator[IO[bytes]]:
     except FileExistsError:
         raise _exists(path) from None
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}") from error
+        raise ConfigError(
+            f"{path} cannot be written: {error.strerror}",
+            hint="check permissions and free disk space",
+        ) from error
 
 
 def _exists(path: Path) -> ConfigError:
-    return ConfigError(f"{path} exists", hint="name another file, or add --force to replace it")
+    return ConfigError(f"{path} exists", hint="write another name, or add --force to replace it")

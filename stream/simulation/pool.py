@@ -160,8 +160,8 @@ def _all(bench: Bench, runs: int, workers: int) -> Iterator[_Done]:
                 yield running.pop(future), future.result()
     except BrokenExecutor as error:
         raise DependencyError(
-            "a process of the simulation ended before its time",
-            hint="memory may be short: simulate fewer windows with --limit, or use fewer --workers",
+            "a process of the simulation was killed",
+            hint="check memory; simulate fewer windows with --limit, or use fewer --workers",
         ) from error
     finally:
         with _uninterrupted():

@@ -372,8 +372,8 @@ def _next_active(calendar: _Regular, index: int) -> int:
             break
         index = max(index, calendar.first_starting_at(start_ms))
     raise ConfigError(
-        f"no window of the {calendar.describe()} lies inside one active interval",
-        hint="make the intervals of `active` at least as long as a window, or drop `active`",
+        f"no window fits into one interval of `active`: {calendar.describe()}",
+        hint="write longer intervals, or remove `active`",
     )
 
 

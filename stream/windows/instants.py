@@ -41,10 +41,10 @@ def instant_ms(text: str, timezone: ZoneInfo) -> int:
     try:
         whole_seconds = int(moment.replace(microsecond=0).timestamp())
     except (OverflowError, ValueError):
-        raise ValueError("lies outside the years 1970 to 9999") from None
+        raise ValueError("is outside the years 1970 to 9999") from None
     milliseconds = whole_seconds * 1000 + moment.microsecond // 1000
     if not 0 <= milliseconds < TIME_END_MS:
-        raise ValueError("lies outside the years 1970 to 9999")
+        raise ValueError("is outside the years 1970 to 9999")
     return milliseconds
 
 
@@ -62,8 +62,8 @@ def _local(moment: datetime, timezone: ZoneInfo) -> datetime:
     except OverflowError:
         return first  # outside the years that are taken
     if skipped:
-        raise ValueError(f"does not exist in {timezone.key}, where clocks go forward then")
-    raise ValueError(f"is there twice in {timezone.key}, where clocks go back then: add an offset")
+        raise ValueError(f"does not exist in {timezone.key}, because clocks go forward")
+    raise ValueError(f"occurs twice in {timezone.key}, because clocks go back; add an offset")
 
 
 def iso_utc(time_ms: int) -> str:

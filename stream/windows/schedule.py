@@ -114,16 +114,16 @@ def _parse_interval(text: str) -> list[tuple[int, int]]:
     match = _INTERVAL.fullmatch(text)
     if match is None:
         raise ValueError(
-            f"cannot read the interval {text!r}: write days and times "
-            "as in 'Mon-Fri 07:00-22:00, Sat 09:00-13:00'"
+            f"{text!r} is not an interval of days and times, as in 'Mon-Fri 07:00-22:00, "
+            "Sat 09:00-13:00'"
         )
     first = _weekday(match["first"], text)
     last = first if match["last"] is None else _weekday(match["last"], text)
     start, end = _minute(match["from"], text), _minute(match["until"], text)
     if start == _DAY_MINUTES:
-        raise ValueError(f"the interval {text!r} starts at 24:00: write 00:00 of the next day")
+        raise ValueError(f"{text!r} starts at 24:00 instead of 00:00 of the next day")
     if start == end:
-        raise ValueError(f"the interval {text!r} is empty: write 00:00-24:00 for a whole day")
+        raise ValueError(f"{text!r} is empty; a whole day is 00:00-24:00")
     if end < start:
         end += _DAY_MINUTES
     days = [(first + step) % 7 for step in range((last - first) % 7 + 1)]
@@ -135,16 +135,14 @@ def _weekday(name: str, text: str) -> int:
     try:
         return _DAYS.index(name.capitalize())
     except ValueError:
-        raise ValueError(
-            f"{name!r} in the interval {text!r} is not a day: write one of {', '.join(_DAYS)}"
-        ) from None
+        raise ValueError(f"{name!r} in {text!r} is not one of {', '.join(_DAYS)}") from None
 
 
 def _minute(time: str, text: str) -> int:
     """Return the minutes since midnight of ``HH:MM``, 24:00 included."""
     hour, minute = (int(number) for number in time.split(":"))
     if minute > 59 or hour * 60 + minute > _DAY_MINUTES:
-        raise ValueError(f"{time!r} in the interval {text!r} is not a time: write 00:00 to 24:00")
+        raise ValueError(f"{time!r} in {text!r} is not a time from 00:00 to 24:00")
     return hour * 60 + minute
 
 

@@ -41,7 +41,7 @@ kafka:
 log: {{format: json}}
 notify:
   group: {group}
-  alertmanagers: {{main: {{url: "{gate}", resend: 1s}}}}
+  alertmanagers: {{main: {{url: "{gate}", resend_interval: 1s}}}}
   webhooks: {{desk: {{url: "{desk}/desk", secret: "a secret of many bytes"}}}}
   mqtt: {{home: {{broker: "{home}"}}}}
 alarms:

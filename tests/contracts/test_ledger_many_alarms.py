@@ -242,7 +242,7 @@ def test_alarms_catch_up_side_by_side(many):
 def test_a_history_is_due_when_it_was_counted(many):
     """Where marks tell the time, the clock makes nothing due."""
     one = many("user", 1)
-    feed = replace(one.alarms.feeds["badges"], clock=Clock.PUNCTUATION)
+    feed = replace(one.alarms.feeds["badges"], clock=Clock.WATERMARKS)
     queries = {name: replace(query, feed=feed) for name, query in one.alarms.by_name.items()}
     one.alarms = replace(one.alarms, feeds={"badges": feed}, by_name=queries)
     one.start()

@@ -28,8 +28,8 @@ feeds:
     time: ts
     unit: person
     fields: {person: string, room: {domain: [lobby, lab]}, ts: timestamp}
-    clock: punctuation
-    punctuation: {every: 1h, key: 0123456789abcdef}
+    clock: watermarks
+    watermarks: {interval: 1h, key: 0123456789abcdef}
     history: {from: 2011-01-01, until: 2011-01-02}
 budget: {privacy_unit: user, epsilon_max: "99", period: lifetime}
 alarms:

@@ -72,5 +72,10 @@ def test_the_reference_names_every_key_and_default() -> None:
     for model in models_of(FileModel).values():
         for name in keys_of(model):
             assert re.search(rf"[`{{ ]{name}[`}},:]", DOCS), name
-    for words in ("`grace` | `30s`", "`tick` | `1s`", "`allowed_skew` | `1m`", "`max_age` | `1w`"):
+    for words in (
+        "`grace` | `30s`",
+        "`publish_interval` | `1s`",
+        "`allowed_skew` | `1m`",
+        "`max_age` | `1w`",
+    ):
         assert words in DOCS

@@ -57,7 +57,8 @@ INSTEAD: Final = {
 """What is not written, and what is."""
 
 STILL: Final = {
-    "docs/reference/configuration.md": 16,
+    "docs/reference/cli.md": 3,
+    "docs/reference/metrics-and-alerts.md": 11,
 }
 """Pages made from the code, and how many such words are left there: lower it, never raise it."""
 

@@ -27,7 +27,7 @@ PARTITIONS: Final = 2
 _CONFIG: Final = """\
 timezone: UTC
 ledger: LEDGER
-tick: 2s
+publish_interval: 2s
 metrics: {public: "127.0.0.1:0", custodian: "127.0.0.1:0"}
 kafka: {bootstrap: "broker:9092", session_timeout: 6s}
 feeds:
@@ -42,8 +42,8 @@ feeds:
       room: {domain: [ROOMS]}
       ts: timestamp
     allowed_skew: 2s
-    broker_skew: 200ms
-    idle_margin: 1s
+    max_append_time_regression: 200ms
+    idle_partition_timeout: 1s
 budget:
   privacy_unit: user
   epsilon_max: "EPSILON_MAX"

@@ -177,7 +177,7 @@ class Watch:
 
     def _appended(self, topic: str, entry: Entry) -> None:
         kafka, value = self._kafka, entry.value or b""
-        if topic == kafka.ledgers_topic and entry.sender is not None:
+        if topic == kafka.ownership_topic and entry.sender is not None:
             if json.loads(value)["record"] == "release":
                 self._said[entry.sender] = entry.order
         elif topic == kafka.decisions_topic:

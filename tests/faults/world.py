@@ -385,7 +385,7 @@ class _World:
         while not self.healed:
             await asyncio.sleep(self.random.uniform(5, 20))
             self.happened["compaction"] += 1
-            self.broker.compact("tocsin.ledgers")
+            self.broker.compact("tocsin.ownership")
 
     async def _archiving(self) -> None:
         """Move entries to files while workers go on; whoever does it may be killed at any point."""

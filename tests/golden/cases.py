@@ -33,7 +33,7 @@ FIELDS = """\
       open: boolean
       age: {type: integer, clip: [0, 110]}
       owed: {type: integer, clip: [-9, 6]}
-      paid: {type: float, clip: [0, 50], granule: "0.5"}
+      paid: {type: float, clip: [0, 50], resolution: "0.5"}
       free: float
       ts: timestamp
 """
@@ -54,7 +54,7 @@ FORECAST = """\
       room: {domain: rooms.txt}
       floor: {type: integer, domain: [1, 2]}
       open: boolean
-      paid: {type: float, clip: [0, 9000], granule: "0.5"}
+      paid: {type: float, clip: [0, 9000], resolution: "0.5"}
       ts: timestamp
 """
 USER = '{privacy_unit: user, epsilon_max: "4", period: 1d}'
@@ -134,7 +134,7 @@ _AMOUNTS = (
 )
 _PAIR = "COUNT(*) > 300 AND COUNT(DISTINCT person) > 120"
 _PAST = "    history: {from: 2011-01-01, until: 2011-03-01}\n"
-_PUNCTUATED = "    clock: punctuation\n    punctuation: {every: 1m, key: 0123456789abcdef}\n"
+_PUNCTUATED = "    clock: watermarks\n    watermarks: {interval: 1m, key: 0123456789abcdef}\n"
 
 GOOD: tuple[Case, ...] = (
     Case("tslm-user", file(alarm("crowd", "COUNT(DISTINCT person) > 120", "tolerance: 9"))),
@@ -151,7 +151,10 @@ GOOD: tuple[Case, ...] = (
                 "mechanism: {tslm: {max_fpr: 1/50}}",
                 "timing: {grace: 2m, publish_delay: 20s, decide_timeout: 5m, max_age: 2d}",
             ),
-            head='timezone: Europe/Berlin\ntick: 2s\nkafka: {bootstrap: "a:9092,b:9093"}\n',
+            head=(
+                "timezone: Europe/Berlin\npublish_interval: 2s\n"
+                'kafka: {bootstrap: "a:9092,b:9093"}\n'
+            ),
         ),
     ),
     Case(
@@ -432,18 +435,20 @@ GOOD: tuple[Case, ...] = (
             alarm("crowd", "COUNT(*) > 120", "tolerance: 9"),
             budget=WIDE,
             head=(
-                "timezone: Asia/Kathmandu\nledger: sqlite:///${PLACE:-other}.db\ntick: 500ms\n"
+                "timezone: Asia/Kathmandu\nledger: sqlite:///${PLACE:-other}.db\n"
+                "publish_interval: 500ms\n"
                 'metrics: {public: "0.0.0.0:9000", custodian: "0.0.0.0:9001", '
                 "custodian_token: '${TOKEN}'}\n"
                 "kafka:\n  bootstrap: kafka:9092\n  group: mine\n  alarms_topic: a\n"
-                "  decisions_topic: d\n  doorbell_topic: b\n  session_timeout: 45s\n"
+                "  decisions_topic: d\n  wakeup_topic: b\n  session_timeout: 45s\n"
                 "  security: {security_protocol: SASL_SSL, sasl_mechanism: PLAIN, "
                 "sasl_username: u, sasl_password: '${TOKEN}'}\n"
             ),
             feeds=FEED.replace(
                 "unit: person\n",
                 "unit: person\n    id: event\n    codec: arrow\n    partitioner: crc32\n"
-                "    allowed_skew: 5s\n    broker_skew: 2s\n    idle_margin: 5s\n",
+                "    allowed_skew: 5s\n    max_append_time_regression: 2s\n"
+                "    idle_partition_timeout: 5s\n",
             ),
         ),
         environ={"TOKEN": "hunter2"},
@@ -490,7 +495,7 @@ feeds:
       size: integer
       open: boolean
       age: {type: integer, clip: [0, 110]}
-      load: {type: float, clip: [-1.5, 10], granule: "0.5"}
+      load: {type: float, clip: [-1.5, 10], resolution: "0.5"}
       free: float
       ts: timestamp
 budget:

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 from stream.cli.ledger import ledger
 from stream.cli.main import main as top
 from stream.cli.topics import topics
-from tests.golden.cases import BAD, FOREIGN_KEYS, GOOD, MISTAKES
+from tests.golden.cases import GOOD, MISTAKES
 from tests.golden.ledgers import (
     dumped,
     go_on,
@@ -35,6 +35,7 @@ from tests.golden.ledgers import (
     schema,
     story,
 )
+from tests.golden.messages import messages
 from tests.golden.replays import DRAWS, MANY, REPLAYS
 from tests.golden.surface import ROOT, Answer, Postgres, tocsin
 
@@ -104,12 +105,6 @@ def _short(text: str) -> str:
 # --- configurations
 
 
-def _checked(case: Case) -> str:
-    with _folder() as folder:
-        case.write(folder)
-        return tocsin(folder, "check", "alarms.yaml", environ=case.environ).text()
-
-
 def _planned(case: Case) -> str:
     with _folder() as folder:
         case.write(folder)
@@ -122,16 +117,6 @@ def _planned(case: Case) -> str:
 def plans() -> dict[str, str]:
     """Return what check and plan say of good configurations."""
     return {case.name: _planned(case) for case in GOOD}
-
-
-def errors() -> dict[str, str]:
-    """Return what check says of bad configurations."""
-    return {case.name: _checked(case) for case in BAD}
-
-
-def foreign_keys() -> dict[str, str]:
-    """Return what check says of every mechanism with every other mechanism's keys."""
-    return {case.name: _checked(case) for case in FOREIGN_KEYS}
 
 
 def examples() -> dict[str, str]:
@@ -157,7 +142,7 @@ def examples() -> dict[str, str]:
         for number, text in enumerate(_whole_files(path)):
             with _folder() as folder:
                 _write_beside(folder, text)
-                environ = {"TOCSIN_MARKS_KEY": "0123456789abcdef"}
+                environ = {"TOCSIN_WATERMARKS_KEY": "0123456789abcdef"}
                 for asked in (["check"], ["plan"], ["plan", "--json"]):
                     answer = tocsin(folder, *asked, "alarms.yaml", environ=environ)
                     made[f"{path.name} {number}: {' '.join(asked)}"] = answer.text()
@@ -465,8 +450,7 @@ _OLD_POSTGRESQL = RECORDS / "ledger_postgresql.sql"
 
 GROUPS: Mapping[str, Callable[[], dict[str, str]]] = {
     "plans": plans,
-    "errors": errors,
-    "foreign_keys": foreign_keys,
+    "messages": messages,
     "examples": examples,
     "helps": helps,
     "schemas": schemas,

@@ -35,7 +35,7 @@ FEED = """\
       open: boolean
       age: {type: integer, clip: [0, 90]}
       owed: {type: integer, clip: [-9, 6]}
-      paid: {type: float, clip: [0, 50], granule: "0.5"}
+      paid: {type: float, clip: [0, 50], resolution: "0.5"}
       ts: timestamp
     history: {from: 1970-01-01, until: "UNTIL"}
 """
@@ -46,7 +46,7 @@ FORECAST = """\
     unit: room
     fields:
       room: {domain: [attic, hall, lab]}
-      paid: {type: float, clip: [0, 9000], granule: "0.5"}
+      paid: {type: float, clip: [0, 9000], resolution: "0.5"}
       ts: timestamp
     history: {from: 1970-01-01, until: "UNTIL"}
 """

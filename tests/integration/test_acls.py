@@ -293,7 +293,7 @@ def _assert_no_more(broker: GuardedBroker) -> None:
         with pytest.raises(KafkaError):
             _send(broker, name, topic)
     for name in ("analyst-anna", "notify"):
-        for topic in (FEED, "tocsin.ledgers", "tocsin.doorbell"):
+        for topic in (FEED, "tocsin.ownership", "tocsin.wakeup"):
             with pytest.raises(KafkaError):
                 _end(broker, name, topic)
     with pytest.raises(KafkaError):
@@ -301,7 +301,7 @@ def _assert_no_more(broker: GuardedBroker) -> None:
     for name in ("sensor-lobby", "mqtt"):
         # Kafka lets whoever may write to a topic ask for its offsets: the page on privacy says so.
         assert _end(broker, name, FEED) == _count(broker, FEED)
-        for topic in ("tocsin.alarms", "tocsin.decisions", "tocsin.counts", "tocsin.ledgers"):
+        for topic in ("tocsin.alarms", "tocsin.decisions", "tocsin.counts", "tocsin.ownership"):
             with pytest.raises(KafkaError):
                 _end(broker, name, topic)
         transactional = KafkaProducer(**_login(broker, name), transactional_id="sensor", acks="all")

@@ -63,7 +63,7 @@ def test_a_feed_has_one_ledger(scenario: Scenario) -> None:
     try:
         refused = other.start_worker()
         assert refused.ended() == 2, refused.text()
-        assert "is held by ledger" in refused.text()
+        assert "is already charged to ledger" in refused.text()
         assert "`tocsin ledger FILE take-ownership`" in refused.text()
         with open_ledger(other.alarms()) as ledger:
             assert ledger.pins.queries() == []
@@ -72,7 +72,7 @@ def test_a_feed_has_one_ledger(scenario: Scenario) -> None:
         assert told.exit_code == 0, told.output
         assert "taken over: badges" in told.output
         assert first.ended() == 2, first.text()
-        assert "is held by ledger" in first.text()
+        assert "is already charged to ledger" in first.text()
         released = scenario.decided()
         again = tocsin("ledger", str(other.config), "take-ownership", "--yes")
         assert "taken over: nothing, it holds every feed" in again.output
@@ -155,7 +155,7 @@ def test_a_ledger_of_another_log_claims_nothing(scenario: Scenario) -> None:
     with open_ledger(_beside(scenario, "other").alarms()) as ledger:
         starts = dict.fromkeys(alarms.by_name, 0)
         assemble(alarms, ledger, identities=strange, first_start_ms=starts, clock_ms=wall_clock_ms)
-        with pytest.raises(LogChangedError, match="is another than the ledger's"):
+        with pytest.raises(LogChangedError, match="does not match the ledger's"):
             claim_feeds(alarms, ledger, logs, "w1", clock)
     with open_ledger(alarms) as ledger:
         assert claim_feeds(alarms, ledger, logs, "w2", clock) == ["badges"]
@@ -185,5 +185,8 @@ def test_an_older_copy_knows_what_it_lacks(scenario: Scenario, tmp_path: Path) -
     with open_ledger(alarms) as ledger:
         asyncio.run(release(ledger, "w3"))
     (tmp_path / "one.db").unlink()
-    with open_ledger(alarms) as ledger, pytest.raises(FeedClaimedError, match="is held by ledger"):
+    with (
+        open_ledger(alarms) as ledger,
+        pytest.raises(FeedClaimedError, match="is already charged to ledger"),
+    ):
         asyncio.run(release(ledger, "w4"))

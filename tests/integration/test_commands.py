@@ -32,15 +32,15 @@ kafka:
   group: commands
   alarms_topic: commands.alarms
   decisions_topic: commands.decisions
-  doorbell_topic: commands.doorbell
-  ledgers_topic: commands.ledgers
+  wakeup_topic: commands.doorbell
+  ownership_topic: commands.ledgers
   session_timeout: 6s
 metrics: {{public: "127.0.0.1:0", custodian: "127.0.0.1:0"}}
 feeds:
 """
 _PUNCTUATED = """\
-    clock: punctuation
-    punctuation: {every: 1h, key: "a key of more than sixteen bytes"}
+    clock: watermarks
+    watermarks: {interval: 1h, key: "a key of more than sixteen bytes"}
     allowed_skew: 2h
     time:"""
 

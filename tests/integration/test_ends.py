@@ -157,7 +157,7 @@ def test_an_outage_is_a_few_lines(
     worker.tell(signal.SIGHUP)
     wait_until(
         "the configuration is read again",
-        lambda: worker.says(Line.REREAD, log_level="debug", needs_restart="tick"),
+        lambda: worker.says(Line.REREAD, log_level="debug", needs_restart="publish_interval"),
     )
     scenario.config.write_text("alarms: [")
     worker.tell(signal.SIGHUP)
@@ -205,6 +205,6 @@ def test_a_worker_without_a_broker_gives_up(hopeless: Command) -> None:
     assert hopeless.ended() == 4, hopeless.text()
     last = hopeless.lines()[-1]
     assert (last["event"], last["code"]) == (Line.FATAL, 4)
-    assert last["message"].startswith("Kafka does not answer at 127.0.0.1")
+    assert last["message"].startswith("Kafka is unreachable at 127.0.0.1")
     assert hopeless.beside_its_log() == []
     assert len(hopeless.lines()) <= 4 + 2 * MOST

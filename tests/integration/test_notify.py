@@ -37,9 +37,9 @@ kafka:
   decisions_topic: notify.decisions
 log: {{format: json}}
 notify:
-  alertmanagers: {{main: {{url: "{alertmanager}", resend: 1s}}}}
+  alertmanagers: {{main: {{url: "{alertmanager}", resend_interval: 1s}}}}
   webhooks: {{pager: {{url: "{inbox}/pager", secret: "{secret}"}}}}
-  mqtt: {{home: {{broker: "{host}:{mosquitto}", discovery: homeassistant}}}}
+  mqtt: {{home: {{broker: "{host}:{mosquitto}", discovery_prefix: homeassistant}}}}
 alarms:
   crowd: {{lifecycle: {{labels: {{severity: page}}, annotations: {{summary: "{{room}} is full"}}}}}}
 """

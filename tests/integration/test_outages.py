@@ -113,7 +113,7 @@ def test_a_changed_configuration_is_refused_until_it_is_accepted(
 
         refused = scenario.start_worker()
         assert refused.ended() == 2, refused.text()
-        assert "differs from the registered one" in refused.text()
+        assert "does not match the ledger's" in refused.text()
         assert "tocsin ledger FILE apply" in refused.text()
         assert _cursor_ms(scenario) == cursor_ms
 
@@ -139,7 +139,7 @@ def test_a_worker_gives_up_on_what_never_answers(hopeless: Mapping[str, Worker])
     """After backing off for half a minute it exits with 4 and names what does not answer."""
     for name, worker in hopeless.items():
         assert worker.ended() == 4, (name, worker.text())
-    assert "Kafka does not answer at 127.0.0.1" in hopeless["broker"].text()
+    assert "Kafka is unreachable at 127.0.0.1" in hopeless["broker"].text()
     assert "the ledger postgresql" in hopeless["database"].text()
     assert "a-secret" not in hopeless["database"].text()
 

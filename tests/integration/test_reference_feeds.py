@@ -135,12 +135,12 @@ def test_commands_know_the_reference_feed(tmp_path: Path) -> None:
     path = watching_a_feed(tmp_path, SUM)
     checked = tocsin("check", path)
     assert checked.exit_code == 0, checked.stderr
-    assert "what is not in `forecast` at the cut counts as nothing" in checked.stderr
+    assert "references that are late in `forecast` count as 0" in checked.stderr
     plan = tocsin("plan", path)
     assert plan.exit_code == 0, plan.stderr
     own = sales(tmp_path, HOURS)
     unnamed = tocsin("run", path, "--replay", own)
-    assert "write FEED=PATH, FEED being one of badges, forecast" in unnamed.stderr
+    assert "write FEED=PATH with one of: badges, forecast" in unnamed.stderr
     alone = tocsin("run", path, "--replay", f"badges={own}")
     assert "no file is given for feed 'forecast'" in alone.stderr
     simulated = tocsin("simulate", path, "--replay", f"badges={own}", "--runs", "1")

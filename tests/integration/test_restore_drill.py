@@ -158,7 +158,10 @@ def test_a_ledger_of_replays_is_put_back(tmp_path: Path) -> None:
 
     for file in (tmp_path / ".tocsin").glob("alarms.db*"):
         file.unlink()
-    assert "is held by ledger" in shell.run("tocsin run alarms.yaml --replay", code=2).stderr
+    assert (
+        "is already charged to ledger"
+        in shell.run("tocsin run alarms.yaml --replay", code=2).stderr
+    )
     shell.run("tocsin ledger alarms.yaml take-ownership --replay")
     assert _spent(tmp_path) == spent
     shell.run("tocsin run alarms.yaml --replay")

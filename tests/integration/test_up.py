@@ -254,9 +254,9 @@ def _assert_an_analyst_reaches_nothing_else(stack: Stack) -> None:
         assert '"fire-code"' in stack.kcat(*read, topic)
         assert "authorization failed" in stack.kcat("-P", "-t", topic, said="forged\n").lower()
     elsewhere = f"{HOST}:{stack.ports['WORKERS']}"
-    assert "tocsin.ledgers" not in stack.kcat("-b", elsewhere, "-L")
+    assert "tocsin.ownership" not in stack.kcat("-b", elsewhere, "-L")
     listed = stack.kcat("-L")
-    for topic in ("building.badges", "tocsin.doorbell", "tocsin.ledgers"):
+    for topic in ("building.badges", "tocsin.wakeup", "tocsin.ownership"):
         assert topic not in listed
         assert "authorization failed" in stack.kcat(*read, topic).lower()
     for group in ("notify", "tocsin-decide", "tocsin-ingest", "other"):

@@ -102,7 +102,7 @@ def alarms_of(pace: Pace) -> tuple[Counted, ...]:
 _FILE = """\
 timezone: UTC
 ledger: {ledger}
-tick: 250ms
+publish_interval: 250ms
 metrics:
   public: "127.0.0.1:${{SOAK_PUBLIC:-0}}"
   custodian: "127.0.0.1:${{SOAK_CUSTODIAN:-0}}"
@@ -111,8 +111,8 @@ kafka:
   group: soak
   alarms_topic: soak.alarms
   decisions_topic: soak.decisions
-  doorbell_topic: soak.doorbell
-  ledgers_topic: soak.ledgers
+  wakeup_topic: soak.doorbell
+  ownership_topic: soak.ledgers
   session_timeout: 6s
 feeds:
   badges:
@@ -152,8 +152,8 @@ alarms:
 
 _TIMES = """\
     allowed_skew: {skew}ms
-    broker_skew: 200ms
-    idle_margin: {idle}ms
+    max_append_time_regression: 200ms
+    idle_partition_timeout: {idle}ms
 """
 
 _ALARM = """\
@@ -191,7 +191,7 @@ def write_configuration(
         bootstrap: the broker.
         history_ms: ``[from, until)``, for a replay.
     """
-    times = _TIMES.format(skew=ALLOWED_SKEW_MS, idle=pace.idle_margin_ms)
+    times = _TIMES.format(skew=ALLOWED_SKEW_MS, idle=pace.idle_partition_timeout_ms)
     if history_ms is not None:
         start, until = (datetime.fromtimestamp(ms / 1000, UTC).isoformat() for ms in history_ms)
         times += f'    history: {{from: "{start}", until: "{until}"}}\n'

@@ -177,7 +177,7 @@ def _end(code: int, *, ours: bool, told: str = "tocsin stops") -> Callable[[File
         (_change("ledger", 0, start_ms=7), "is not on the topic"),
         (_end(70, ours=False), "ended with 70"),
         (_end(1, ours=False), "ended with 1"),
-        (_end(2, ours=False, told="the clock stands"), "ended with 2"),
+        (_end(2, ours=False, told="this machine's clock is"), "ended with 2"),
         (_end(4, ours=False, told=""), "ended with 4"),
         (_end(70, ours=True), "ended with 70"),
     ],
@@ -221,5 +221,5 @@ def test_the_long_timetable_kills_every_two_minutes_in_turn() -> None:
     assert timetable.LONG.faults[-1].fault is Fault.OUTAGE
     for pace in timetable.PACES.values():
         assert pace.outage_s > pace.decide_timeout_s
-        assert pace.ahead_ms < pace.idle_margin_ms
-        assert pace.publish_delay_ms >= pace.idle_margin_ms + 2_000
+        assert pace.ahead_ms < pace.idle_partition_timeout_ms
+        assert pace.publish_delay_ms >= pace.idle_partition_timeout_ms + 2_000

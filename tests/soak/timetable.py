@@ -52,7 +52,7 @@ class Pace:
         step_s: of hopping windows.
         hop_s: size of hopping windows.
         grace_ms: of every alarm.
-        idle_margin_ms: of both feeds; a clock may be wrong by less than this.
+        idle_partition_timeout_ms: of both feeds; a clock may be wrong by less than this.
         publish_delay_ms: of every alarm.
         decide_timeout_s: of every alarm, shorter than the outage: that must deny nothing.
         away_s: how long a killed broker or database stays away.
@@ -75,7 +75,7 @@ class Pace:
     step_s: int
     hop_s: int
     grace_ms: int
-    idle_margin_ms: int
+    idle_partition_timeout_ms: int
     publish_delay_ms: int
     decide_timeout_s: int
     away_s: float
@@ -99,7 +99,7 @@ SHORT: Final = Pace(
     step_s=2,
     hop_s=6,
     grace_ms=1_000,
-    idle_margin_ms=3_000,
+    idle_partition_timeout_ms=3_000,
     publish_delay_ms=5_000,
     decide_timeout_s=25,
     away_s=2,
@@ -131,7 +131,7 @@ LONG: Final = Pace(
     step_s=5,
     hop_s=15,
     grace_ms=2_000,
-    idle_margin_ms=5_000,
+    idle_partition_timeout_ms=5_000,
     publish_delay_ms=7_000,
     decide_timeout_s=300,
     away_s=10,

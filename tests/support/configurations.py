@@ -31,7 +31,7 @@ feeds:
       room: {domain: rooms.txt}
       floor: {type: integer, domain: [1, 02]}
       open: boolean
-      load: {type: float, clip: [-1.5, 10], granule: "0.5"}
+      load: {type: float, clip: [-1.5, 10], resolution: "0.5"}
       free: float
       ts: timestamp
 budget:

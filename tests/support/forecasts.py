@@ -27,8 +27,8 @@ _FEED = """\
     time: ts
     unit: room
     fields: {{room: {{domain: [{rooms}]}}, n: {{type: integer, clip: [0, 9]}}, ts: timestamp}}
-    clock: punctuation
-    punctuation: {{every: 1s, key: "{key}"}}
+    clock: watermarks
+    watermarks: {{every: 1s, key: "{key}"}}
     allowed_skew: 1m
 """
 

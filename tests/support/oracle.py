@@ -41,7 +41,7 @@ def crowd(
         starts_ms: windows to count.
         partitions: of the topic.
         size_ms: length of a window.
-        few: in how many windows of a period somebody counts, and how long periods are (whole
+        few: in how many windows per period somebody counts, and how long periods are (whole
             windows): the first that they have events in.
         every: whether everybody counts in every room instead, as a quantifier has it.
     """

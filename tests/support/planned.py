@@ -41,7 +41,7 @@ feeds:
       person: string
       room: {{domain: [lab, hall, attic]}}
       floor: {{type: integer, domain: [1, 2]}}
-      paid: {{type: float, clip: [0, 5], granule: "0.5"}}
+      paid: {{type: float, clip: [0, 5], resolution: "0.5"}}
       ts: timestamp
 {history}
 budget: {{{budget}}}

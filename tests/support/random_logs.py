@@ -29,7 +29,7 @@ MINUTE_MS = 60_000
 START_MS = 1_714_564_800_000  # 2024-05-01T12:00Z
 MINUTES = 4
 END_MS = START_MS + (MINUTES + 2) * MINUTE_MS
-SKEW_MS, BROKER_SKEW_MS, GRACE_MS, PERIOD_MS = 20_000, 1_000, 10_000, 90_000
+SKEW_MS, MAX_APPEND_TIME_REGRESSION_MS, GRACE_MS, PERIOD_MS = 20_000, 1_000, 10_000, 90_000
 ROOMS = ("attic", "bar", "dé")
 PEOPLE = (b"ann", b"bo", b"\xc3\xa9va", b"7")
 HOSTILE_TIMES = (-(2**63), -1, 0, 253_402_300_799_999, 253_402_300_800_000, 2**63 - 1)
@@ -56,11 +56,11 @@ feeds:
       person: string
       event: string
       room: {{domain: [{rooms}]}}
-      amount: {{type: float, clip: [-1.5, 2.5], granule: "0.5"}}
+      amount: {{type: float, clip: [-1.5, 2.5], resolution: "0.5"}}
       open: boolean
       ts: timestamp
     allowed_skew: {skew}ms
-    broker_skew: {broker_skew}ms
+    max_append_time_regression: {max_append_time_regression}ms
 budget:
 {budget}
 alarms:
@@ -154,7 +154,7 @@ def alarms_of(codec: Codec, unit: PrivacyUnit, ids: bool) -> Alarms:
         event_id="id: event" if ids else "",
         rooms=", ".join(ROOMS),
         skew=SKEW_MS,
-        broker_skew=BROKER_SKEW_MS,
+        max_append_time_regression=MAX_APPEND_TIME_REGRESSION_MS,
         grace=GRACE_MS,
         budget=BUDGETS[unit],
     )
@@ -174,7 +174,7 @@ def random_log(setup: Setup, rng: random.Random, size: int = 16) -> Log:
         for _ in range(size // setup.partitions + 2):
             offset += rng.choice((1, 1, 1, 4))
             newest_ms += rng.choice((0, 0, 900, 9_000, 30_000))
-            append_ms = newest_ms - rng.choice((0, 0, BROKER_SKEW_MS - 1))
+            append_ms = newest_ms - rng.choice((0, 0, MAX_APPEND_TIME_REGRESSION_MS - 1))
             log_append = rng.random() > 0.06
             if not log_append:
                 append_ms = rng.choice((*HOSTILE_TIMES, append_ms))

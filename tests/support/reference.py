@@ -96,7 +96,7 @@ FEED = Feed(
     id=None,
     fields={
         "room": Field("room", FieldType.STRING, domain=ROOMS),
-        "amount": Field("amount", FieldType.FLOAT, granule=GRANULE),
+        "amount": Field("amount", FieldType.FLOAT, resolution=GRANULE),
         "open": Field("open", FieldType.BOOLEAN),
         "size": Field("size", FieldType.INTEGER),
     },
@@ -401,7 +401,7 @@ def weight_of(spec: AggregateSpec, event: Event, cell: int) -> int | None:
         return None
     if spec.kind in {Weight.COUNT, Weight.DISTINCT_UNITS}:
         return 1
-    x = min(max(round(Fraction(value) / spec.granule), spec.lo), spec.hi)
+    x = min(max(round(Fraction(value) / spec.resolution), spec.lo), spec.hi)
     if spec.kind is Weight.SUM:
         return x
     pivot = int(spec.pivots[cell])

@@ -37,7 +37,7 @@ ROOMS = ("atrium", "library", "lab", "roof")
 _CONFIG = """\
 timezone: UTC
 ledger: {ledger}
-tick: 250ms
+publish_interval: 250ms
 metrics: {{public: "127.0.0.1:{public}", custodian: "127.0.0.1:{custodian}"}}
 kafka:
   bootstrap: {bootstrap}
@@ -45,8 +45,8 @@ kafka:
   alarms_topic: {name}.alarms
   decisions_topic: {name}.decisions
   counts_topic: {name}.counts
-  doorbell_topic: {name}.doorbell
-  ledgers_topic: {name}.ledgers
+  wakeup_topic: {name}.doorbell
+  ownership_topic: {name}.ledgers
   session_timeout: 6s
 feeds:
   badges:
@@ -61,8 +61,8 @@ feeds:
       room: {{domain: [{rooms}]}}
       ts: timestamp
 {field_lines}    allowed_skew: 2s
-    broker_skew: 200ms
-    idle_margin: 1s
+    max_append_time_regression: 200ms
+    idle_partition_timeout: 1s
 {feed_lines}{history}budget:
 {budget}
 alarms:

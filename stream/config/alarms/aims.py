@@ -96,8 +96,7 @@ class AimReader:
         if self._mechanism.panes is not None and len(literals) > 1:
             self.findings.wrong(
                 "mechanism",
-                f"{self._mechanism.name} decides one comparison; this HAVING comes to"
-                f" {len(literals)} tests",
+                f"{self._mechanism.name} takes one comparison, but HAVING becomes {len(literals)}",
                 FOR_FORMULAS,
             )
 
@@ -108,8 +107,8 @@ class AimReader:
         places: list[Loc] = [("tolerance",)] * len(atoms)
         whole = written.get("") if len(written) == 1 else None
         if whole and len(self._measured_in()) > 1:
-            message = "one tolerance does for comparisons that count in one unit; these count in"
-            self.findings.wrong("tolerance", f"{message} several", self._one_each(whole))
+            message = "the comparisons have different units, so each needs its own tolerance"
+            self.findings.wrong("tolerance", message, self._one_each(whole))
             return given, places
         for text, value in written.items():
             at: Loc = ("tolerance", text) if whole is None else ("tolerance",)
@@ -147,7 +146,7 @@ class AimReader:
         units: set[tuple[object, ...]] = set()
         for spec in map(self.counting.spec_of, self._compared):
             if spec.kind is Weight.LINEAR:
-                units.add(("linear", spec.terms, spec.granule))
+                units.add(("linear", spec.terms, spec.resolution))
             elif spec.kind in {Weight.SUM, Weight.OFFSET}:
                 units.add(("sum", spec.field))
             elif spec.kind is Weight.RANK and spec.largest > 1:
@@ -165,16 +164,16 @@ class AimReader:
             if room is not None:
                 amount = min(amount, max(room // 2, 0))
             entries[self.counting.atoms[atom].text] = amount * unit
-        return f"write one each: tolerance: {mapping_text(entries)}"
+        return f"write tolerance: {mapping_text(entries)}"
 
     def _amount_is_wrong(self, value: Fraction, atom: int, at: Loc) -> bool:
         spec = self.counting.spec_of(atom)
         summed = spec.kind in {Weight.SUM, Weight.OFFSET, Weight.LINEAR}
-        of = "the step that sums count in" if summed else ""
+        of = "the resolution of the sum" if summed else ""
         _, message, hint = in_steps(value, spec.per_unit, "tolerance", of)
         if value < 0:
-            message = "a tolerance is how far below the threshold ringing is no error: 0 or more"
-            hint = "write tolerance: 0"
+            message = "the tolerance is negative"
+            hint = "write 0 or more: how far below the threshold the alarm may fire"
         if message:
             self.findings.wrong(at, message, hint)
         return bool(message)
@@ -193,16 +192,17 @@ class AimReader:
         if not tolerance or room is None or 2 * tolerance <= room:
             return
         unit = self.counting.spec_of(atom).per_unit
-        lowest, hint = decimal(room * unit), f"write {decimal(max(room // 2, 0) * unit)} or less"
+        half, lowest = decimal(max(room // 2, 0) * unit), decimal(room * unit)
+        hint = "write 0" if room < 2 else f"write {half} or less"
         if "" in self.model.tolerance and len(self._compared) > 1:
             hint = self._one_each(self.model.tolerance[""])
         if tolerance > room:
-            message = f"the tolerance of {text} is larger than the threshold, {lowest} where it is"
-            message += " lowest: even an empty cell would be free to ring"
+            message = f"the tolerance of {text} exceeds its lowest threshold, {lowest}: the alarm"
+            message += " might fire for an empty group"
             self.findings.wrong(at, message, hint)
         else:
-            message = f"an empty cell may ring for {text}: twice the tolerance is more than the"
-            message += f" threshold, {lowest} where it is lowest"
+            message = f"the alarm might fire for an empty group: twice the tolerance of {text}"
+            message += f" exceeds its lowest threshold, {lowest}"
             self.findings.warn(at, message, hint)
 
     def _levels(self) -> LevelGrid | None:
@@ -222,9 +222,8 @@ class AimReader:
         if aim.promise == "false_alarms" and aim.max_fpr is not None:
             self.findings.note(
                 self.model.mechanism.at("bounded_error"),
-                "false alarms are bounded up to the threshold, max_fpr"
-                f" {float(aim.max_fpr):g}: misses are not; max_fnr {float(aim.max_fnr):g} is"
-                " about cells beyond twice the tolerance from it",
+                f"max_fpr {float(aim.max_fpr):g} holds up to the threshold; max_fnr"
+                f" {float(aim.max_fnr):g} holds from twice the tolerance above it",
             )
         zero = [
             atoms[atom].text
@@ -235,8 +234,8 @@ class AimReader:
             whose = f" for {', '.join(zero)}" if len(atoms) > 1 else ""
             self.findings.warn(
                 "tolerance",
-                f"tolerance 0{whose} asks to tell neighbouring values apart, which costs most",
-                "write how far below the threshold an alarm is welcome, as tolerance: 5",
+                f"tolerance 0{whose} has the highest cost",
+                "write how far below the threshold the alarm may fire, as tolerance: 5",
             )
         condition = self.counting.condition
         asked = quorate(condition, aim)
@@ -246,12 +245,12 @@ class AimReader:
             quorum = int(asked.atoms[name].thresholds[0])
             takes, rows = f"{atom.text[:-3]}>= {quorum}", "rows"
             if name in asked.extremes:
-                takes, rows = f"{quorum} rows for {atom.text}", "of these"
+                takes, rows = f"{quorum} rows of {atom.text}", "rows"
             if quorum > 1:
                 self.findings.note(
                     "sql",
-                    "an aggregate of nothing is NULL and must not ring, so it takes"
-                    f" {takes}: groups with fewer {rows} lie outside max_fnr",
+                    f"the alarm fires from {takes} only, because an empty aggregate is NULL;"
+                    f" max_fnr does not cover groups with fewer {rows}",
                 )
 
 

@@ -74,8 +74,8 @@ class FeedReferenceReader:
         if feed.clock is Clock.APPEND_TIME:
             self.findings.note(
                 at,
-                f"what is not in `{name}` at the cut counts as nothing: where it may lag, let its"
-                " writer say with marks how far it is (clock: punctuation)",
+                f"references that are late in `{name}` count as 0; use clock: watermarks there if"
+                " it may lag",
             )
         timeout_ms = self.model.timing.reference_timeout or self.model.timing.decide_timeout
         return ReferenceFeed(feed, read.where, *aggregates, timeout_ms)
@@ -83,8 +83,8 @@ class FeedReferenceReader:
     def _public(self, name: str) -> Feed:
         """Return another feed than the alarm's own."""
         if name == self.parsed.feed.name:
-            message = f"the events of `{name}` are what this alarm protects: a reference is public"
-            raise ConfigError(message, hint="take a feed that holds nobody's data")
+            message = f"`{name}` has the events that this alarm protects, but a reference is public"
+            raise ConfigError(message, hint="use a feed without personal data")
         if name not in self.feeds:
             raise ConfigError(f"`{name}` is not a feed", hint=closest(name, self.feeds))
         return self.feeds[name]
@@ -92,13 +92,12 @@ class FeedReferenceReader:
     def _check_times(self, feed: Feed) -> None:
         """Refuse a feed whose windows might never end beside the alarm's."""
         own = self.parsed.feed
-        if own.clock is not Clock.PUNCTUATION:
+        if own.clock is not Clock.WATERMARKS:
             return
-        if feed.clock is not Clock.PUNCTUATION:
+        if feed.clock is not Clock.WATERMARKS:
             raise ConfigError(
-                f"`{own.name}` goes by marks and `{feed.name}` by the clock, which says nothing of"
-                " when the references of a replayed window are whole",
-                hint=f"write clock: punctuation in `{feed.name}`",
+                f"`{own.name}` has clock: watermarks, but its reference `{feed.name}` has not",
+                hint=f"write clock: watermarks in `{feed.name}`",
             )
         if feed.history is None:
             return
@@ -107,7 +106,7 @@ class FeedReferenceReader:
         )
         if not whole:
             raise ConfigError(
-                f"the history of `{feed.name}` does not hold that of `{own.name}`",
+                f"the history of `{feed.name}` does not cover that of `{own.name}`",
                 hint="declare the same history",
             )
 
@@ -116,22 +115,22 @@ class FeedReferenceReader:
         try:
             return self.reread(feed)
         except SqlProblem as problem:
-            hint = problem.hint or "declare the fields that the SQL reads as in the alarm's feed"
+            hint = problem.hint or "declare these fields as in the alarm's feed"
             message = f"the SQL does not fit `{feed.name}`: {problem.message}"
             raise ConfigError(message, hint=hint) from None
 
     def _counted(
         self, feed: Feed, measure: Measure
     ) -> tuple[tuple[AggregateSpec, ...], Average | Quantile | None]:
-        """Return what is counted on a feed; of a quantile, at every granule of its clip."""
+        """Return what is counted on a feed; of a quantile, at every resolution of its clip."""
         least, most = measure.on(feed).span
         if measure.function is Function.QUANTILE and most is not None and least is not None:
             points = most - least + 1
             if points > MOST_STATISTICS:
                 raise ConfigError(
-                    f"the clip of `{measure.field}` in `{feed.name}` holds {points} granules: a"
-                    f" counted {measure.text} takes at most {MOST_STATISTICS}",
-                    hint="declare a coarser granule or a narrower clip, or take a table",
+                    f"the clip of `{measure.field}` in `{feed.name}` has {points} steps; a"
+                    f" {measure.text} of a feed takes at most {MOST_STATISTICS}",
+                    hint="declare a coarser resolution or a narrower clip, or use a table",
                 )
         try:
             domains = [feed.fields[name].domain or () for name in self.parsed.group]
@@ -145,13 +144,13 @@ class FeedReferenceReader:
         for name in self.parsed.group:
             if feed.fields[name].domain != own.fields[name].domain:
                 raise ConfigError(
-                    f"`{feed.name}` declares another domain for `{name}` than `{own.name}`",
-                    hint="declare the same values in the same order, as by one file",
+                    f"`{name}` has another domain in `{feed.name}` than in `{own.name}`",
+                    hint="declare the same values in the same order",
                 )
         if measure.function in COUNTS or measure.field is None:
             return
-        if feed.fields[measure.field].granule != own.fields[measure.field].granule:
+        if feed.fields[measure.field].resolution != own.fields[measure.field].resolution:
             raise ConfigError(
-                f"`{feed.name}` declares another granule for `{measure.field}` than `{own.name}`",
-                hint="declare the same granule; clips may differ",
+                f"`{measure.field}` has another resolution in `{feed.name}` than in `{own.name}`",
+                hint="declare the same resolution; clips may differ",
             )

@@ -43,7 +43,7 @@ MOST_STATISTICS: Final = 256
 """Most statistics of a decider that are counted."""
 
 AVERAGE_PARTS: Final = 1_000
-"""References and half-widths of an average are given in so many parts of a granule."""
+"""References and half-widths of an average are given in so many parts of a resolution."""
 
 
 def kind_of(measure: Measure, feed: Feed, cap: int, *, repeats: bool = False) -> Kind:
@@ -225,7 +225,7 @@ def _spec(
 
 def _clipped(measure: Measure, feed: Feed) -> AggregateSpec:
     """Return the sum of a measure's field."""
-    of, granule = measure.on(feed), feed.fields[measure.field or ""].granule
+    of, resolution = measure.on(feed), feed.fields[measure.field or ""].resolution
     return AggregateSpec(
-        Weight.SUM, measure.field, lo=of.lo, hi=of.hi, granule=granule, where=measure.where
+        Weight.SUM, measure.field, lo=of.lo, hi=of.hi, resolution=resolution, where=measure.where
     )

@@ -130,7 +130,7 @@ class BandReader:
         try:
             kind = kind_of(measure, feed, self.cap, repeats=self._repeats)
         except ValueError as error:
-            message = f"no decider takes {measure.text}: {sentence_of(error)}"
+            message = f"no decider supports {measure.text}: {sentence_of(error)}"
             hint = "write a fraction of fewer decimals, as 0.9"
             self.findings.at_sql(message, hint, measure.offset)
             return None
@@ -156,7 +156,7 @@ class BandReader:
                 f"{distance} >= {self.asked.tau_text}",
                 f"{distance} > -{self.asked.tau_text}",
             ),
-            band=Band(decider, references, self._granule),
+            band=Band(decider, references, self._resolution),
             reference=feed_reference,
         )
 
@@ -179,7 +179,7 @@ class BandReader:
         return self.model.mechanism.epsilon or _ONE
 
     @property
-    def _granule(self) -> Fraction:
+    def _resolution(self) -> Fraction:
         """What one unit of the aggregate is in the field's own unit."""
         return unit_of(self.asked.measure, self.parsed.feed)
 
@@ -194,14 +194,14 @@ class BandReader:
         written = self.model.mechanism.reference
         if written is not None and (written.feed is None) == (written.value is None):
             hint = "write reference: 200, or reference: usual[shop] with tables: {usual: usual.csv}"
-            message = "a reference is a number, a public table's value, or counted on a public feed"
+            message = "the reference is not a number, a table's value or a feed"
             self.findings.wrong(_REFERENCE, message, hint)
 
     def _tau(self) -> HalfWidth | None:
         """Return the half-width in units of the aggregate, or which share of a reference it is."""
         if self.asked.relative:
             return Relative(self.asked.tau)
-        steps, message, hint = self._in_granules(self.asked.tau, "half-width of the band")
+        steps, message, hint = self._in_granules(self.asked.tau, "tau")
         if message:
             self.findings.at_sql(message, hint, self.asked.tau_offset)
             return None
@@ -220,7 +220,7 @@ class BandReader:
         if written is None or written.value is None:
             return np.zeros(len(self.tables.domain), dtype=np.int64)
         if self.model.timing.reference_timeout is not None:
-            message = "reference_timeout is for a reference on a feed: nothing is waited for here"
+            message = "reference_timeout needs a reference on a feed"
             self.findings.wrong(("timing", "reference_timeout"), message, "remove it")
         hint = "write reference: 200, or reference: usual[shop]"
         try:
@@ -243,8 +243,8 @@ class BandReader:
         measure, of = self.asked.measure, ""
         if measure.function not in COUNTS:
             part = "a thousandth of " if measure.function is Function.AVG else ""
-            of = f"{part}the granule of `{measure.field}`"
-        return in_steps(number, self._granule, what, of, most=_FARTHEST)
+            of = f"{part}the resolution of `{measure.field}`"
+        return in_steps(number, self._resolution, what, of, most=_FARTHEST)
 
     def _is_constant(self, tau: HalfWidth, references: NDArray[np.int64]) -> bool:
         """Report bands that hold all values of a cell, or none."""
@@ -264,7 +264,7 @@ class BandReader:
                 named = ", ".join(f"{name} = {value}" for name, value in cell.items())
                 message = f"{self.asked.measure.text} is always {where} this band"
                 message += f" (as for {named})" if named else ""
-                hint = "write another reference, or another half-width"
+                hint = "write another reference, or another tau"
                 self.findings.at_sql(message, hint, self.asked.offset)
         return bool((never | always).any())
 
@@ -281,10 +281,10 @@ class BandReader:
                     tau,
                     promised,
                     boundary=promised,
-                    written=lambda number: decimal(number * self._granule),
+                    written=lambda number: decimal(number * self._resolution),
                 )
                 name = choice.decider
-                self.findings.note(at, f"decider: auto takes {name}: {choice.why}")
+                self.findings.note(at, f"decider: auto chooses {name}: {choice.why}")
             if name == "tight" and bound is None:
                 return TightBand.planned(kind, self._epsilon, tau, boundary=promised)
             private = None
@@ -301,9 +301,9 @@ class BandReader:
             return False
         self.findings.wrong(
             self._at_decider,
-            f"{decider.name} counts {rows} statistics of {cells} groups: more than"
-            f" {MOST_STATISTICS}, or {_MOST_COUNTED} in all",
-            "write decider: tight, or declare a coarser granule for the field",
+            f"{decider.name} needs {rows} statistics for {cells} groups; the limit is"
+            f" {MOST_STATISTICS} a group and {_MOST_COUNTED} in all",
+            "write decider: tight, or declare a coarser resolution for the field",
         )
         return True
 
@@ -321,13 +321,13 @@ class BandReader:
         elif references is not None:
             tau = int(half_widths(decider.tau, references).min())
         if isinstance(kind, Quantile | Average):
-            rings = "it rings"
+            fires = "the alarm fires"
             if isinstance(kind, Quantile) and decider.name == "em":
-                rings = "a draw decides about an empty cell"
+                fires = "noise decides whether the alarm fires"
             self.findings.warn(
                 "sql",
-                f"{self.asked.measure.text} of nothing is within no band: {rings}",
-                "take groups that may stay empty out of the domain, or expect their alarms",
+                f"{self.asked.measure.text} of an empty group is in no band: {fires}",
+                "remove groups that may be empty from the domain, or expect their alarms",
                 offset=self.asked.measure.offset,
             )
         if decider.name != "tight":
@@ -340,18 +340,20 @@ class BandReader:
 
     def _warn_of_width(self, decider: Decider, least: int) -> None:
         """Say from what half-width, or reference, on cells that meet it seldom ring."""
-        distance, hint = decimal(least * self._granule), "write a larger band, or a larger epsilon"
-        reached = f"from {distance} on, its effectiveness threshold"
+        distance, hint = (
+            decimal(least * self._resolution),
+            "write a larger tau, or a larger epsilon",
+        )
+        reached = f"from a tau of {distance} on"
         if isinstance(decider.tau, Relative):
-            reached = (
-                f"from a reference of {decimal(decider.tau.reached_from(least) * self._granule)} on"
-            )
+            least_reference = decider.tau.reached_from(least) * self._resolution
+            reached = f"from a reference of {decimal(least_reference)} on"
         if least >= _FARTHEST:
-            reached, hint = "from no half-width on", "write a larger epsilon"
+            reached, hint = "with a larger epsilon", "write a larger epsilon"
         self.findings.warn(
             "sql",
-            f"the band is narrow for this epsilon: {decider.name} is right with probability"
-            f" {float(1 - self.model.max_fnr):g} about a cell that meets its reference {reached}",
+            f"the band is narrow: at the reference, {decider.name} has at most"
+            f" {float(self.model.max_fnr):g} false alarms only {reached}",
             hint,
             offset=self.asked.tau_offset,
         )
@@ -359,14 +361,14 @@ class BandReader:
     def _warn_of_misses(self, decider: Decider, tau: int | None) -> None:
         """Say where a decider keeps max_fnr, if not everywhere outside its band."""
         promised = f"max_fnr {decimal(self.model.max_fnr)}"
-        message = f"no distance is known from which {decider.name} keeps {promised}"
+        message = f"it is not known where {decider.name} keeps {promised}"
         if isinstance(decider, LaplaceBand | ExponentialBand) and tau is not None:
             kept = kept_from(decider, float(self.model.max_fnr), tau)
-            message = f"{decider.name} keeps {promised} at no distance from its reference"
+            message = f"{decider.name} keeps {promised} nowhere"
             if kept is not None:
-                distance = decimal(kept * self._granule)
-                message = f"{decider.name} keeps {promised} from a distance of {distance} on only"
+                distance = decimal(kept * self._resolution)
+                message = f"{decider.name} keeps {promised} only from a distance of {distance} on"
                 if isinstance(decider.tau, Relative):
-                    message += ", where the reference is least"
+                    message += " at the smallest reference"
         hint = "write decider: tight, which keeps it everywhere outside the band"
         self.findings.warn(self._at_decider, message, hint)

@@ -49,11 +49,11 @@ def baseline_of(
 
     findings, measures = tables.findings, _measures(parsed)
     if parsed.members:
-        message = "baseline is of one group, and this alarm counts groups"
+        message = "an alarm that counts groups has no baseline"
         findings.wrong("baseline", message, "remove it")
         return None
     if len(measures) != 1:
-        message = f"baseline is of one aggregate, and this condition has {len(measures)}"
+        message = f"baseline needs a condition with one aggregate; this one has {len(measures)}"
         hint = "remove it, or write an alarm for each aggregate"
         findings.wrong("baseline", message, hint)
         return None
@@ -64,18 +64,18 @@ def baseline_of(
 
     def checked(number: Fraction) -> tuple[Fraction, str, str]:
         if abs(number / measure.unit_on(parsed.feed)) >= _FARTHEST:
-            return number, "what is usual is beyond 60 bits", "write a smaller number"
+            return number, "the baseline needs more than 60 bits", "write a smaller number"
         if lowest is not None and number < lowest:
             what = f"{measure.text} is never below {decimal(lowest)}"
-            return number, f"{what}: {decimal(number)} is not usual", "write what it usually is"
+            return number, what, "write a larger baseline"
         return number, "", ""
 
     try:
         found = tables.per_cell(
-            reference_of(model.baseline, parsed.reader, "what is usual"),
+            reference_of(model.baseline, parsed.reader, "the baseline"),
             checked,
             "baseline",
-            "usual aggregate",
+            "baseline",
         )
     except SqlProblem as problem:
         findings.wrong("baseline", problem.message, problem.hint or _HINT)

@@ -99,7 +99,7 @@ class AlarmBuilder:
         )
         counted = domain.times(members)
         if len(counted) > _MOST_CELLS:
-            message = f"GROUP BY makes {len(counted)} groups, more than {_MOST_CELLS}"
+            message = f"GROUP BY makes {len(counted):,} groups; the limit is {_MOST_CELLS:,}"
             hint = "group by fewer fields, or narrow a domain"
             findings.at_sql(message, hint, parsed.window_offset)
             return None
@@ -143,8 +143,8 @@ class AlarmBuilder:
             hold_ms=model.hold or 0,
         )
         if region_of(alarm).empty:
-            message = "no event can meet this: nothing would ever be counted"
-            hint = "write conditions that some event in the declared domains meets"
+            message = "no event can meet WHERE, so nothing would be counted"
+            hint = "write conditions that values of the declared domains can meet"
             findings.at_sql(message, hint, parsed.where_offset)
         return self._finished(alarm, parsed.measures)
 
@@ -152,8 +152,9 @@ class AlarmBuilder:
         """Return the alarm with its fingerprint, or ``None`` where its runs cannot be."""
         queued = len(alarm.domain) * (alarm.aim.questions - 1) if alarm.aim.put_back else 0
         if queued > _MOST_QUEUED:
-            message = f"up to {queued:,} groups of a window would wait to be asked again"
-            hint = f"write a smaller repeat: {_MOST_QUEUED:,} is the most, or repeat_in: window"
+            message = f"up to {queued:,} groups of a window would be queried again; the limit is"
+            message += f" {_MOST_QUEUED:,}"
+            hint = "write a smaller repeat, or repeat_in: window"
             self.findings.wrong(("mechanism", alarm.mechanism, "repeat"), message, hint)
             return None
         try:
@@ -233,11 +234,11 @@ class AlarmBuilder:
             ).read()
         if asked is not None:
             names = " or ".join(name for name, one in OFFERED.items() if one.bands is not None)
-            message, hint = f"REFERENCE belongs to mechanism: {names}", f"write mechanism: {names}"
+            message, hint = f"REFERENCE needs mechanism: {names}", f"write mechanism: {names}"
             self.findings.at_sql(message, hint, asked.offset)
             return None
         if of_bands:
-            message = f"mechanism: {model.mechanism.name} takes a band around a reference"
+            message = f"mechanism: {model.mechanism.name} needs a band around REFERENCE"
             self.findings.at_sql(message, BAND_SHAPE, parsed.having_offset)
             return None
         counting = self._counting(parsed, tables)
@@ -327,9 +328,9 @@ class AlarmBuilder:
             if constant is None or (read is levels and len(self.findings.errors) > before):
                 continue
             where = self._as_for(domain, profiles, constant.profile)
-            data = "all data" if constant.outcome else "no data can"
-            hint = "check thresholds, and AND against OR: it would be charged for nothing"
-            self.findings.at_sql(f"{data} meet {text}{where}", hint, offset)
+            data = "always" if constant.outcome else "never"
+            hint = "change the condition: the alarm would cost epsilon for nothing"
+            self.findings.at_sql(f"{text} is {data} true{where}", hint, offset)
         return len(self.findings.errors) > before
 
     def _as_for(self, domain: Domain, profiles: Profiles, profile: int) -> str:

@@ -59,9 +59,8 @@ def excluded(
     yield from _of_silence(model, ends_of(parsed.feed, budget), searched=searched)
     least_ms = 0 if calendar is None else least_hold_ms(calendar)
     if model.hold is not None and model.hold < least_ms:
-        message = "hold is over before another window of the alarm ends, or while windows still"
-        message += " count the events that fired: size less step of HOP, a whole one of CUMULATE"
-        yield "hold", message, f"write hold: {duration(least_ms)}, or more"
+        message = "hold is shorter than the time in which the same events may fire the alarm again"
+        yield "hold", message, f"write hold: {duration(least_ms)} or more"
     yield from _of_levels(model, parsed, searched=searched)
 
 
@@ -71,37 +70,33 @@ def _of_search(
     """Yield what ``tocsin plan`` cannot look for; nothing where it looks for nothing."""
     lacks = [key for key in ("baseline", "false_alarms") if getattr(model, key) is None]
     if left_open is not None and lacks:
-        message = (
-            "false alarms are counted where aggregates are at their baseline, and what is left"
-        )
-        message += f" to `tocsin plan` is found by them: {' and '.join(lacks)} is missing"
+        message = f"`tocsin lock` needs {' and '.join(lacks)} to choose the missing keys"
         hint = "write baseline: 60 and false_alarms: 1 per week, or a mechanism and a tolerance"
         yield (), message, hint
     if left_open and budget.gaussian is not None:
-        what = f"{' and '.join(left_open)} cannot be left to `tocsin plan` under it"
-        yield (), f"privacy: gdp: {what}", "write them, or privacy: pure"
+        what = f"`tocsin lock` cannot choose {' and '.join(left_open)} with privacy: gdp"
+        yield (), what, "write them, or privacy: pure"
 
 
 def _of_rates(model: AlarmModel, parsed: ParsedQuery, *, searched: bool) -> Iterator[Problem]:
     """Yield rates that no mechanism keeps, and what a bound on false alarms excludes."""
     how, first = model.mechanism, model.mechanism.at("bounded_error")
     if model.max_fnr + (how.max_fpr or model.max_fnr) >= 1:
-        message = "max_fnr and max_fpr together reach 1: a coin keeps that promise"
+        message = "max_fnr and max_fpr add up to 1 or more, which a coin would meet"
         at = "max_fnr" if how.max_fpr is None else how.at("max_fpr")
         yield at, message, "write smaller probabilities, as 0.05"
     if how.bounded_error == "fnr":
         return
     if how.max_fpr is None:
-        message = "bounded_error: fpr needs max_fpr: it is the bound"
+        message = "bounded_error: fpr needs max_fpr"
         yield first, message, "write max_fpr: 0.05"
     if searched:
-        message = "bounded_error: fpr leaves nothing to be found: tocsin plan searches for alarms"
-        yield first, f"{message} that bound misses", _WRITTEN
+        yield first, "`tocsin lock` cannot choose with bounded_error: fpr", _WRITTEN
     if parsed.cumulative:
-        message = "an early alarm bounds misses: it rings at the first look that says so"
-        yield first, message, "leave bounded_error out, or write TUMBLE"
+        message = "an early alarm (CUMULATE) cannot have bounded_error: fpr"
+        yield first, message, "remove bounded_error, or write TUMBLE"
     if model.severity is not None:
-        yield first, "severity levels bound misses", "leave bounded_error out"
+        yield first, "severity levels cannot have bounded_error: fpr", "remove bounded_error"
 
 
 def _of_early_alarms(how: MechanismModel, parsed: ParsedQuery, budget: Budget) -> Iterator[Problem]:
@@ -110,16 +105,16 @@ def _of_early_alarms(how: MechanismModel, parsed: ParsedQuery, budget: Budget) -
     if not parsed.cumulative:
         return
     if budget.unit is PrivacyUnit.USER and mechanism.panes is None:
-        message = "early alarms are for privacy_unit: event; a person would be charged for every"
+        message = "with privacy_unit: user, CUMULATE would charge a person for every step"
         hint = "write TUMBLE instead of CUMULATE, privacy_unit: event, or mechanism: panes"
-        yield "sql", f"{message} step", hint, parsed.window_offset
+        yield "sql", message, hint, parsed.window_offset
     if mechanism.early is None:
-        message = f"{how.name} decides a window when it is over, and not step by step"
+        message = f"mechanism {how.name} cannot decide the steps of CUMULATE"
         yield "mechanism", message, EARLY_HINT
     for key in _OF_RUNS:
         if getattr(how, key) is not None:
-            message = f"{key} is for runs over many windows; an early alarm has one run per window"
-            yield how.at(key), f"{message} and group, which rings once", f"remove {key}"
+            message = f"an early alarm (CUMULATE) has no {key}: its SVT run is one window"
+            yield how.at(key), message, f"remove {key}"
 
 
 def _of_silence(model: AlarmModel, ends: object, *, searched: bool) -> Iterator[Problem]:
@@ -128,13 +123,13 @@ def _of_silence(model: AlarmModel, ends: object, *, searched: bool) -> Iterator[
     if limit is None:
         return
     if searched:
-        message = f"{_GIVEN} leaves nothing to be found: a run keeps it whose keys are written"
+        message = f"`tocsin lock` cannot choose with {_GIVEN}"
         yield at, message, _WRITTEN
     if ends is None:
-        message = f"{_GIVEN} is about the longest silence of a run, and these runs have no end"
+        message = f"{_GIVEN} needs SVT runs that end"
         yield at, message, "write privacy_unit: user with a period, or the feed's history"
     if limit <= model.max_fnr:
-        message = f"{_GIVEN} is above max_fnr: silence never makes a miss rarer"
+        message = f"{_GIVEN} is not larger than max_fnr"
         more = float(min(2 * model.max_fnr, (1 + model.max_fnr) / 2))
         yield at, message, f"write {_GIVEN}: {more:g}"
 
@@ -148,42 +143,42 @@ def _of_levels(model: AlarmModel, parsed: ParsedQuery, *, searched: bool) -> Ite
         yield from [("sql", "SEVERITY has no levels", LEVELS_HINT, at) for at in words[:1]]
         return
     if not words:
-        message = "severity is for a threshold SEVERITY, and HAVING has none"
+        message = "severity needs SEVERITY in HAVING"
         yield "severity", message, LEVELS_HINT
         return
     if len(levels) < 2:
         hint = "write its threshold into HAVING instead of SEVERITY, and remove severity"
-        yield "severity", "one severity level is an alarm without levels", hint
+        yield "severity", "severity needs two levels or more", hint
     if mechanism_of(name).severities is None:
-        yield "mechanism", f"{name} has no severity levels", SEVERITY_HINT
+        yield "mechanism", f"mechanism {name} has no severity levels", SEVERITY_HINT
     function = leaves[0].measure.function
-    another = f"{function.value} has another statistic for every threshold: levels of it share"
+    another = f"{function.value} cannot have severity levels, because its levels share"
     for holds, message, hint in (
         (
             len(leaves) > 1,
-            f"severity levels are of one comparison; this HAVING comes to {len(leaves)}",
+            f"severity levels need one comparison; HAVING has {len(leaves)}",
             LEVELS_HINT,
         ),
         (
             function not in _ADDED_UP,
             f"{another} no noise",
-            "write COUNT or SUM, or one alarm for each level",
+            "write COUNT or SUM, or one alarm per level",
         ),
         (
             parsed.cumulative,
-            "early alarms have no severity levels",
+            "early alarms (CUMULATE) have no severity levels",
             "write TUMBLE instead of CUMULATE",
         ),
         (
             parsed.members,
-            "a quantifier over groups has no severity levels",
-            "write an alarm for each level",
+            "an alarm that counts groups has no severity levels",
+            "write one alarm per level",
         ),
     ):
         if holds:
             yield "sql", message, hint, words[0]
     if model.hold is not None:
-        message = "a held warning would not be asked whether it is critical"
-        yield "hold", message, "leave out hold, or write an alarm for each level"
+        message = "hold would keep a warning from becoming critical"
+        yield "hold", message, "remove hold, or write one alarm per level"
     if searched:
-        yield "severity", "severity levels leave nothing to be found by plan", _WRITTEN
+        yield "severity", "`tocsin lock` cannot choose with severity levels", _WRITTEN

@@ -72,40 +72,40 @@ BoundedError = Literal["fnr", "fpr"]
 
 
 class ReferenceModel(Closed):
-    """What a band lies around: a number, a table's value such as ``capacity[shop]``, or a feed."""
+    """What a band lies around: a number, a table's value such as ``usual[shop]``, or a feed."""
 
     short: ClassVar[str] = "value"
 
     value: Text | None = None
     """a number, or a public table's value for a group field: usual[shop]"""
     feed: Name | None = None
-    """a public feed that holds nobody's data: the same aggregate of it"""
+    """a public feed without personal data: the same aggregate of it"""
 
 
 class BoundModel(Closed):
     """What a decider asks of its private bound of the values."""
 
     theta: Probability | None = None
-    """how many of the events the bound leaves whole, as 0.95"""
+    """fraction of the events that the bound does not change, as 0.95"""
     epsilon: Epsilon | None = None
-    """what the bound takes of the alarm's epsilon; a third unless written"""
+    """the bound's part of the alarm's epsilon; default: a third"""
 
 
 class LevelsModel(Closed):
     """Which noise levels a progressive mechanism reads."""
 
     first: Epsilon | None = None
-    """loss of the coarsest level; a tenth of the last one's at most"""
+    """epsilon of the coarsest level; at most a tenth of the last level's"""
     rounds: Whole | None = None
-    """levels in geometric progression, the first and the last included"""
+    """number of levels in geometric progression, with the first and the last"""
     refinement: Whole | None = None
-    """equal parts that every interval between two of them is cut into"""
+    """number of equal parts of the interval between two levels"""
     finest_share: Probability | None = None
-    """part of max_fnr and max_fpr that the last level may use"""
+    """fraction of max_fnr and max_fpr for the last level"""
 
 
 def _up_to(key: str, most: int) -> AfterValidator:
-    return within(1, f"{key} is a whole number from 1 to {most:,}", f"write {key}: 10", most)
+    return within(1, f"{key} is not from 1 to {most:,}", f"write {key}: 10", most)
 
 
 class MechanismModel(Closed):
@@ -113,29 +113,29 @@ class MechanismModel(Closed):
 
     name: str = DEFAULT.name
     max_fpr: Probability | None = None
-    """most probable false alarm beyond the tolerance; as max_fnr where left out"""
+    """highest probability of a false alarm beyond the tolerance; default: max_fnr"""
     max_fnr_given_no_alarm: Probability | None = None
-    """most probable miss for who knows that the run has not fired so far"""
+    """highest probability of a miss given that the SVT run has not fired yet"""
     bounded_error: Annotated[BoundedError, WORD] = "fnr"
-    """which errors are bounded up to the threshold: fnr (misses), or fpr"""
+    """the error that is bounded right up to the threshold: fnr (misses) or fpr (false alarms)"""
     levels: LevelsModel | None = None
-    """which noise levels a progressive mechanism reads"""
+    """noise levels of a progressive mechanism"""
     max_alarms: Annotated[Whole, _up_to("max_alarms", MOST_ALARMS)] | None = None
-    """alarms of one SVT run"""
+    """alarms that end one SVT run"""
     repeat: Annotated[Whole, _up_to("repeat", MOST_QUESTIONS)] | None = None
-    """how often a group of one window is asked, until it fires"""
+    """how often one group of one window is queried, until it fires"""
     repeat_in: Annotated[RepeatIn, WORD] | None = None
-    """whether it is asked again at once, or among the next windows' groups"""
+    """where it is queried again: in the same window, or among the groups of the next"""
     release: ReleaseWord = "alarms"
-    """what is published of a window: alarms, or the noisy counts of its groups, too"""
+    """what is published of a window: alarms, or also the noisy counts of its groups"""
     decider: _DeciderName | None = None
-    """how a band is decided; auto takes the most effective one"""
+    """how a band is decided; auto takes the one with the highest utility"""
     bound: BoundModel | None = None
-    """what decider: svt asks of its private bound of the values"""
+    """how decider: svt bounds the values privately"""
     epsilon: Epsilon | None = None
-    """of a band: loss of one group of one window, written as epsilon_max"""
+    """of a band: epsilon for one group in one window, in quotes"""
     reference: ReferenceModel | None = None
-    """what a band lies around: a number, usual[shop], or {feed: forecast}"""
+    """centre of the band: a number, usual[shop], or {feed: forecast}"""
 
     @property
     def reference_feed(self) -> str | None:
@@ -164,8 +164,8 @@ def refusal(key: str, mechanism: str) -> tuple[str, str] | None:
     readers = [name for name, one in OFFERED.items() if key in one.keys]
     if not readers:
         return None
-    message = f"{key} is for mechanism: {' or '.join(readers)}; {mechanism} does not read it"
-    return message, "remove it, or change mechanism"
+    message = f"mechanism {mechanism} has no key {key}"
+    return message, f"remove {key}, or use mechanism: {', '.join(readers)}"
 
 
 class _Mechanisms(Closed):
@@ -178,13 +178,17 @@ class _Mechanisms(Closed):
     def _named(cls, value: Any) -> Any:
         names = [value.text.strip()] if isinstance(value, Scalar) else list(value)
         if len(names) != 1 or isinstance(value, list):
-            raise wrong("an alarm has one mechanism", "write mechanism: {svt: {max_alarms: 3}}")
+            raise wrong(
+                "an alarm takes exactly one mechanism", "write mechanism: {svt: {max_alarms: 3}}"
+            )
         (name,) = names
         if name not in cls.words and name in ALL:
-            message = f"{name} is a baseline for experiments: it does not keep max_fnr"
+            message = (
+                f"mechanism {name} is for experiments only: it does not bound misses by max_fnr"
+            )
             raise wrong(message, f"write mechanism: {DEFAULT.name}")
         if name not in cls.words:
-            raise wrong("this mechanism is not known", closest(name, OFFERED))
+            raise wrong("unknown mechanism", closest(name, OFFERED))
         return {name: {}} if isinstance(value, Scalar) else value
 
 
@@ -208,7 +212,7 @@ def _own(name: str) -> Any:
 
 def _told(name: str) -> Any:
     """Return the key of a mechanism, with what it means."""
-    said = OFFERED[name].releases if name in OFFERED else "tocsin plan looks for one"
+    said = OFFERED[name].releases if name in OFFERED else "tocsin lock chooses one"
     return Field(default=None, description=said)
 
 

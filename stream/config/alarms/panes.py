@@ -58,13 +58,13 @@ def with_panes(alarms: Alarms, findings: Findings) -> Alarms:
     every = (*alarms.by_name.values(), *alarms.open.values())
     for query in every:
         if is_panes(query.id):
-            message = "names like this are kept for noisy panes, whose denials readers leave out"
+            message = "names of this form are reserved for noisy panes"
             findings.wrong(("alarms", query.id), message, "rename the alarm", key=True)
     able = [query for query in every if _asks(query) and _able(query, alarms, findings)]
     shared, taken = _shared_out(able, alarms)
     for alarm, name in taken:
-        hint = "change its grace by a millisecond: the name follows from it"
-        findings.wrong(("alarms", alarm), f"its panes have a taken name, {name}", hint)
+        hint = "change its grace by 1ms: the name depends on it"
+        findings.wrong(("alarms", alarm), f"the name of its panes, {name}, is taken", hint)
     if alarms.budget.unit is PrivacyUnit.USER:
         readers = (shared.by_name[query.id] for query in able)
         _warn_of_caps(readers, alarms.budget, findings)
@@ -209,14 +209,14 @@ class _Shared:
 
 def _join(alarm: Alarm, groups: list[_Shared], alarms: Alarms) -> None:
     """Add an alarm to the first of some groups in which it costs no more than by itself."""
-    budget, tick_ms = alarms.budget, alarms.settings.tick_ms
+    budget, publish_interval_ms = alarms.budget, alarms.settings.publish_interval_ms
     alone = _Shared.of([alarm])
     for at, group in enumerate(groups):
         try:
             together = _Shared.of([*group.alarms, alarm])
         except ConfigError:
             continue
-        fine = _too_fine(together.calendar, tick_ms)
+        fine = _too_fine(together.calendar, publish_interval_ms)
         if not fine and together.paid(budget) <= group.paid(budget) + alone.paid(budget):
             groups[at] = together
             return
@@ -231,16 +231,16 @@ def _warn_of_caps(readers: Iterable[Alarm], budget: Budget, findings: Findings) 
         if often > 1:
             findings.warn(
                 ("alarms", alarm.id, "sql"),
-                f"a window adds up {panes} panes, and caps are those of a pane: who is in all of"
-                f" them counts {often} times as much as in one",
-                f"choose the threshold for that, or {_OTHERWISE}, whose caps are a window's",
+                f"contribution bounds hold per pane, and a window has {panes}: a person who is in"
+                f" all of them counts {often} times as much",
+                f"choose the threshold accordingly, or {_OTHERWISE}, with bounds per window",
             )
 
 
 def _able(alarm: Alarm, alarms: Alarms, findings: Findings) -> bool:
     """Tell whether an alarm can be decided from panes; what speaks against it is reported."""
     for key, why, hint in _obstacles(alarm, alarms):
-        findings.under("alarms", alarm.id).wrong(key, f"no panes for this alarm: {why}", hint)
+        findings.under("alarms", alarm.id).wrong(key, f"mechanism: panes: {why}", hint)
         return False
     return True
 
@@ -248,41 +248,37 @@ def _able(alarm: Alarm, alarms: Alarms, findings: Findings) -> bool:
 def _obstacles(alarm: Alarm, alarms: Alarms) -> Iterator[tuple[str | Loc, str, str]]:
     """Yield key, reason and hint of what keeps an alarm from being decided from panes."""
     (spec, *others), calendar = alarm.aggregates, alarm.calendar
-    tick_ms = alarms.settings.tick_ms
+    publish_interval_ms = alarms.settings.publish_interval_ms
     if alarm.open:
-        why = "their noise is planned for what is written, and this leaves something open"
-        yield "mechanism", why, "write tolerance and mechanism, or leave mechanism open too"
+        why = "`tocsin lock` cannot choose the missing keys"
+        yield "mechanism", why, "write the tolerance, or remove mechanism"
     if alarm.share:
-        why = "its panes are what is paid for, which are no alarm's own"
-        yield "share", why, f"leave share out, or {_OTHERWISE}"
+        why = "the alarms that share panes cannot have a share"
+        yield "share", why, f"remove share, or {_OTHERWISE}"
     size, step = calendar.lengths
     if _counts_people(alarm) and not isinstance(calendar, CumulativeCalendar) and size != step:
-        why = (
-            "COUNT(DISTINCT ...) does not add up over panes of hopping windows: in which pane"
-            " somebody counts first depends on where the window begins"
-        )
+        why = "COUNT(DISTINCT ...) over panes of hopping windows would count a person several times"
         yield "sql", why, f"write TUMBLE or CUMULATE, count events with COUNT(*), or {_OTHERWISE}"
     if _counts_people(alarm) and size > step and alarms.budget.unit is PrivacyUnit.USER:
-        why = "a person counts in one pane of each window, and would be charged for all of them"
+        why = "COUNT(DISTINCT ...) with CUMULATE would charge a person for every pane"
         yield "sql", why, f"write TUMBLE instead of CUMULATE, or {_OTHERWISE}"
     if not (spec.adds_up or _counts_people(alarm)) or others or alarm.reference is not None:
-        yield "sql", "only counts and SUM add up over panes", _OTHERWISE
+        yield "sql", "it supports COUNT and SUM only", _OTHERWISE
     if step > size:
-        why = "between its windows lie panes that none of them reads, and that would be charged"
-        yield "sql", why, f"let windows meet, or {_OTHERWISE}"
+        why = "panes between the windows would be charged and not used"
+        yield "sql", why, f"write windows without gaps, or {_OTHERWISE}"
     if alarm.releases_counts and len(alarm.domain) > _MOST_COUNTS:
-        why = (
-            f"it would release {len(alarm.domain):,} counts a window; {_MOST_COUNTS:,} is the most"
-        )
+        why = f"release: counts would publish {len(alarm.domain):,} counts a window, more than"
+        why += f" {_MOST_COUNTS:,}"
         yield (
             ("mechanism", alarm.mechanism, "release"),
             why,
-            "group by fewer fields, narrow a domain, or remove release",
+            "group by fewer fields, shorten a domain, or remove release",
         )
     pane = pane_of(calendar)
-    if _too_fine(pane, tick_ms):
-        why = f"its panes are {pane.lengths[0]} ms long, finer than the tick of {tick_ms} ms"
-        yield "sql", why, f"let windows begin and end on multiples of {tick_ms} ms"
+    if _too_fine(pane, publish_interval_ms):
+        why = f"panes of {pane.lengths[0]} ms are shorter than publish_interval"
+        yield "sql", why, f"start and end windows at multiples of {publish_interval_ms} ms"
     try:
         _units(alarm, pane)
     except ConfigError as error:
@@ -335,5 +331,5 @@ def _counts_people(alarm: Alarm) -> bool:
     return alarm.aggregates[0].kind is Weight.DISTINCT_UNITS
 
 
-def _too_fine(pane: Calendar, tick_ms: int) -> bool:
-    return isinstance(pane, FixedCalendar) and pane.size_ms < tick_ms
+def _too_fine(pane: Calendar, publish_interval_ms: int) -> bool:
+    return isinstance(pane, FixedCalendar) and pane.size_ms < publish_interval_ms

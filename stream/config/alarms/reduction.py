@@ -47,7 +47,7 @@ __all__ = [
 LARGEST_STATISTIC: Final = 1 << 62
 """Sums saturate here: thresholds and weights stay below."""
 LARGEST_SCALE: Final = 10**6
-"""Most parts that a granule is cut into for the thresholds of an average."""
+"""Most parts that a resolution is cut into for the thresholds of an average."""
 
 L = TypeVar("L")
 M = TypeVar("M")
@@ -67,7 +67,7 @@ class Function(StrEnum):
 
 
 COUNTS: Final = frozenset({Function.COUNT, Function.DISTINCT})
-"""What is in whole numbers, whatever the field's granule."""
+"""What is in whole numbers, whatever the field's resolution."""
 ZERO_WHEN_EMPTY: Final = COUNTS | {Function.SUM, Function.LINEAR}
 """What adds up event by event: of nothing it is 0, and not NULL."""
 
@@ -248,7 +248,7 @@ def _offsets(clipped: AggregateSpec, thresholds: Sequence[Fraction]) -> Aggregat
         scale = lcm(scale, threshold.denominator)
         if scale > LARGEST_SCALE:
             raise ValueError(
-                f"the thresholds of an average split a granule into at most {LARGEST_SCALE} parts"
+                f"an average's thresholds split a resolution into at most {LARGEST_SCALE} parts"
             )
     pivots = _integers(scale * threshold for threshold in thresholds)
     weights = replace(clipped, kind=Weight.OFFSET, pivots=pivots, scale=scale)

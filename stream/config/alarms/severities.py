@@ -73,7 +73,7 @@ def levels_of(model: AlarmModel, parsed: ParsedQuery, findings: Findings) -> lis
             at.wrong("threshold", problem.message, problem.hint or LEVELS_HINT)
             continue
         if threshold.of_severity:
-            at.wrong("threshold", "SEVERITY is what levels stand for", LEVELS_HINT)
+            at.wrong("threshold", "a level cannot have the threshold SEVERITY", LEVELS_HINT)
         threshold = replace(threshold, offset=asked.threshold.offset)
         update = {key: value for key, value in own.items() if value is not None}
         having = Tree(replace(asked, threshold=threshold))

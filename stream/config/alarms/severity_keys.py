@@ -18,8 +18,8 @@ class SeverityModel(Closed):
     threshold: Text
     """a number, or a public table's value: capacity[room]"""
     max_fnr: Probability | None = None
-    """of this level; the alarm's unless written"""
+    """of this level; default: the alarm's"""
     max_fpr: Probability | None = None
-    """of this level; the alarm's unless written"""
+    """of this level; default: the alarm's"""
     tolerance: Exact | None = None
-    """of this level; the alarm's unless written"""
+    """of this level; default: the alarm's"""

@@ -111,25 +111,26 @@ def assemble(
         spec.largest * (1 if spec.kind is Weight.DISTINCT_UNITS else cap) for spec in specs
     )
     if max(sensitivities) >= LARGEST_STATISTIC:
-        raise SqlProblem("one neighbour moves a statistic by 2^62", "narrow the clips", -1)
+        raise SqlProblem(
+            "one event can change a statistic by more than 2^62", "narrow the clips", -1
+        )
     if len(assembler.atoms) > MOST_ATOMS:
         raise SqlProblem(
-            f"HAVING comes to {len(assembler.atoms)} distinct tests and may have {MOST_ATOMS}:"
-            " the ways to be true double with each",
+            f"HAVING becomes {len(assembler.atoms)} distinct comparisons, over {MOST_ATOMS}",
             "split it into several alarms",
             -1,
         )
     tests = sum(1 for _ in needed.leaves())
     if tests > MOST_TESTS:
         raise SqlProblem(
-            f"HAVING comes to {tests} tests and may have {MOST_TESTS}, repeated ones included",
-            "write it shorter, or split it into several alarms",
+            f"HAVING becomes {tests} comparisons; the limit is {MOST_TESTS}",
+            "shorten it, or split it into several alarms",
             -1,
         )
     try:
         formula = Formula.parse(written)
     except ValueError:  # few atoms, well formed: it can only be constant
-        message = "this condition has the same outcome whatever the data are"
+        message = "this condition is always true or always false"
         raise SqlProblem(message, "check comparisons and thresholds", -1) from None
     bounds = {
         name: ThresholdAtom(made.statistic, profiles.over_cells(made.thresholds))
@@ -203,7 +204,7 @@ class _Assembler:
         try:
             tree = reduce(aggregate, asked.comparison, levels.values)
         except ValueError as error:
-            hint = "write thresholds with fewer decimals, or use a coarser granule"
+            hint = "write thresholds with fewer decimals, or use a coarser resolution"
             raise SqlProblem(str(error), hint, asked.threshold.offset) from None
         guard = Asked(asked.measure.counted, Comparison.GT, Threshold(0, Fraction(0)))
 
@@ -239,9 +240,9 @@ class _Assembler:
         measure = placed.asked.measure
         spec = replace(placed.bound.weights, field=measure.field, where=measure.where)
         if spec.kind is Weight.LINEAR:
-            spec = replace(spec, granule=measure.step, terms=measure.terms)
+            spec = replace(spec, resolution=measure.step, terms=measure.terms)
         elif spec.kind not in {Weight.COUNT, Weight.DISTINCT_UNITS}:
-            spec = replace(spec, granule=self.feed.fields[measure.field or ""].granule)
+            spec = replace(spec, resolution=self.feed.fields[measure.field or ""].resolution)
         pivots = b"" if spec.pivots is None else spec.pivots.tobytes()
         ranks = (spec.scale, spec.above, spec.not_above)
         key = (spec.kind, spec.field, measure.filter, measure.step, spec.terms, *ranks, pivots)

@@ -126,7 +126,7 @@ class ThresholdReader:
     def read(self, asked: Asked) -> Levels | None:
         """Return the thresholds of a comparison, or ``None`` where one does not fit."""
         function, unit = asked.measure.function, asked.measure.unit_on(self.feed)
-        of = "" if function in COUNTS else "the granule"
+        of = "" if function in COUNTS else "the resolution"
         # Where the steps of others lie is no affair of who writes their thresholds.
         whole = function in ZERO_WHEN_EMPTY - {Function.LINEAR}
 
@@ -204,7 +204,7 @@ class ThresholdReader:
         if missing:
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
             message = f"{table.file} has no value for {field.name} {', '.join(missing[:5])}{more}"
-            hint = f"every public group needs its {what}: add the rows"
+            hint = f"add a row for each: every group needs a {what}"
             self.findings.wrong(place, message, hint, offset=offset)
         return Levels(tuple(map(found.__getitem__, keys)), axis) if len(errors) == before else None
 
@@ -228,6 +228,6 @@ def in_steps(
     elif hint:
         message = f"the {what} of a count is a whole number, not {decimal(number)}"
     elif abs(steps) >= most:
-        message = f"the {what} is beyond {most.bit_length() - 1} bits"
+        message = f"the {what} needs more than {most.bit_length() - 1} bits"
         hint = "write a smaller number"
     return number / unit, message, hint

@@ -26,25 +26,23 @@ def excluded_caps(alarms: Alarms) -> Iterator[Problem]:
     for alarm in (*alarms.running.values(), *alarms.open.values()):
         at, overlap = ("alarms", alarm.id), alarm.calendar.overlap
         if mechanism_of(alarm.mechanism).run is not None:
-            message = (
-                f"a run of {alarm.mechanism} is charged to everybody, whoever is in how few of"
-            )
-            message += " its windows: max_windows_per_period makes it no cheaper"
-            hint = "write mechanism: tslm, or leave max_windows_per_period out"
+            message = f"max_windows_per_period does not lower the cost of {alarm.mechanism},"
+            message += " which charges whole SVT runs"
+            hint = "write mechanism: tslm, or remove max_windows_per_period"
             yield (*at, "mechanism"), message, hint
         if overlap > few and not alarm.panes and alarm.aim.looks == 1:
-            message = f"an event lies in {overlap} windows at once, and a person counts in {few} of"
-            message += " a period: what is true is counted far too low"
-            hint = f"write max_windows_per_period: {overlap} or more, windows that do not overlap,"
+            message = (
+                f"an event is in {overlap} windows, but a person counts in {few} per period, so"
+            )
+            message += " counts are much too low"
+            hint = f"write max_windows_per_period: {overlap} or more, TUMBLE instead of HOP,"
             yield (*at, "sql"), message, f"{hint} or mechanism: panes"
         if alarm.share:
-            message = "shares of a budget whose periods have caps are not kept"
-            yield (*at, "share"), message, "leave share out, or max_windows_per_period"
+            message = "share and max_windows_per_period exclude each other"
+            yield (*at, "share"), message, "remove one of them"
     if budget.periods is None or budget.periods.calendar is None:
-        message = (
-            "a cap over a period needs one that ends: of a lifetime nothing could be forgotten"
-        )
-        hint = "write period: 1d or longer, or leave max_windows_per_period out"
+        message = "max_windows_per_period needs a period that ends"
+        hint = "write period: 1d or longer, or remove max_windows_per_period"
         cap = ("budget", "contribution", "max_windows_per_period")
         yield cap, message, hint
 
@@ -57,8 +55,8 @@ def watched_references(alarms: Alarms) -> Iterator[Problem]:
         if name in watched:
             yield (
                 ("alarms", alarm.id, "mechanism", alarm.mechanism, "reference", "feed"),
-                f"alarm `{watched[name]}` protects the events of `{name}`: a reference is public",
-                "take a feed that holds nobody's data",
+                f"alarm `{watched[name]}` protects events of `{name}`, but a reference is public",
+                "use a feed without personal data",
             )
 
 
@@ -68,10 +66,10 @@ def excluded_shares(alarms: Alarms) -> Iterator[Problem]:
     for alarm in alarms.by_name.values():
         before, total = total, total + alarm.share
         if alarm.share and alarms.budget.unit is PrivacyUnit.EVENT:
-            message = "under privacy_unit: event no window takes another's part: an event is in few"
-            hint = "leave share out; `tocsin plan` says which windows fit beside one another"
+            message = "share needs privacy_unit: user"
+            hint = "remove share; `tocsin plan` shows which alarms share events"
             yield ("alarms", alarm.id, "share"), message, hint
         elif before <= 1 < total:
-            message = f"the shares up to here are {decimal(total)} of one budget"
-            hint = "write shares that are 1 together at most"
+            message = f"the shares up to this one add up to {decimal(total)} of one budget"
+            hint = "write shares that add up to 1 at most"
             yield ("alarms", alarm.id, "share"), message, hint

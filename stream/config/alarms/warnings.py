@@ -50,9 +50,8 @@ def tell(alarm: Alarm, measures: Iterable[Measure], budget: Budget, findings: Fi
         share, most = shown_falsely(alarm)
         findings.note(
             "hold",
-            "max_fpr bounds windows that are asked, and not how long a false alarm is shown: of"
-            f" quiet windows {share:.2g} are shown as firing in the long run, and {most:.2g} at"
-            " worst",
+            f"with hold, false alarms last longer: {share:.2g} of the windows without a true alarm"
+            f" are shown as firing on average, {most:.2g} at most",
         )
     _tell_cheaper(alarm, budget, findings)
     for odd in (*_odd(alarm), *_of_units(alarm, measures, budget), *_of_caps(alarm, budget)):
@@ -63,13 +62,15 @@ def _odd(alarm: Alarm) -> Iterator[Problem]:
     """Yield what is odd, whatever the budget."""
     condition, tolerances = alarm.condition, alarm.aim.tolerances
     if alarm.hold_ms and alarm.lifecycle.among > 1:
-        message = "held windows count neither for nor against an alarm: a second one that it needs"
-        yield "hold", f"{message} comes after the hold", "leave out for, and of"
-    waited_ms = alarm.feed.idle_margin_ms + _IDLE_SLACK_MS
+        message = "the windows of a hold do not count for `for` and `of`"
+        yield "hold", f"{message}: the alarm fires after the hold", "remove for and of"
+    waited_ms = alarm.feed.idle_partition_timeout_ms + _IDLE_SLACK_MS
     if alarm.feed.clock is Clock.APPEND_TIME and alarm.publish_delay_ms < waited_ms:
-        message = "a partition in which nothing follows a window is waited for until idle_margin is"
-        message += " over: alarms that leave earlier tell whether one more event came"
-        hint = f"write publish_delay: {waited_ms}ms or more, or a shorter idle_margin"
+        message = (
+            "the time of an alarm would reveal whether one more event followed: publish_delay is"
+        )
+        message += " shorter than idle_partition_timeout + 2 s"
+        hint = f"write publish_delay: {waited_ms}ms, or a shorter idle_partition_timeout"
         yield ("timing", "publish_delay"), message, hint
     # The sum of nothing is false of an average by one step alone, and a tolerance grants that.
     # What is never negative was told of comparison by comparison; a band has no tolerances.
@@ -79,9 +80,9 @@ def _odd(alarm: Alarm) -> Iterator[Problem]:
         score = score_of(condition, tolerances)
         empty = score.read(np.zeros((condition.statistics, condition.cells), dtype=np.int64))
         if ((empty < 0) & (empty > -score.steps)).any():
-            message = "a group of which nothing was counted lies within the tolerance, and may"
-            hint = "write AND COUNT(*) >= 20, say, with a tolerance of its own: "
-            yield "tolerance", f"{message} ring", hint + '{"COUNT(*) >= 20": 9}'
+            message = "an empty group is within the tolerance, so the alarm may fire for it"
+            hint = "write AND COUNT(*) >= 20 with its own tolerance: "
+            yield "tolerance", message, hint + '{"COUNT(*) >= 20": 9}'
 
 
 def _tell_cheaper(alarm: Alarm, budget: Budget, findings: Findings) -> None:
@@ -104,7 +105,7 @@ def _tell_cheaper(alarm: Alarm, budget: Budget, findings: Findings) -> None:
     here, there = (
         rounded_loss(budget.gaussian, to_loss_units(often * one.epsilon)) for one in (own, once)
     )
-    message = f"{name} charges {loss_name(budget.gaussian)} {here} in all; {default} takes {there}"
+    message = f"mechanism {name} costs {loss_name(budget.gaussian)} {here}; {default} costs {there}"
     if per_event or at_worst:
         findings.warn("mechanism", message, f"write mechanism: {default}")
     else:
@@ -121,12 +122,12 @@ def _of_units(alarm: Alarm, measures: Iterable[Measure], budget: Budget) -> Iter
         if not measure.of_units:
             continue
         if measure.function is not Function.COUNT:
-            message = f"{measure.text} takes ids for amounts"
-            hint = f"{distinct} to count {units}, or name a field that holds amounts"
+            message = f"{measure.text} uses ids as amounts"
+            hint = f"{distinct} to count {units}, or use a field with amounts"
             yield "sql", message, hint, measure.offset
         elif not of_user or most > 1:  # of one event each, see below
             message = f"{measure.text} counts events, not {units}: {article(unit)} counts {often}"
-            hint = f"{distinct} if {units} are meant, or COUNT(*) if events are"
+            hint = f"{distinct} to count {units}, or COUNT(*) to count events"
             yield "sql", message, hint, measure.offset
 
 
@@ -140,19 +141,19 @@ def _of_caps(alarm: Alarm, budget: Budget) -> Iterator[Problem]:
         return
     if caps.predicates_per_window == 1 and several:
         window, whoever = "pane" if of_panes else window_noun(alarm.calendar), " and ".join(moving)
-        message = f"max_groups_per_window is 1: whoever moves is counted in the first {whoever} of"
-        hint = "write max_groups_per_window: 2 or more, which costs as many times as much; or, if"
-        hint += f" {article(unit)} never changes {whoever}, declare that: fixed: true"
-        yield "sql", f"{message} the {window} only", hint
+        message = f"max_groups_per_window is 1: {article(unit)} counts only in the first {whoever}"
+        hint = "write max_groups_per_window: 2, at twice the cost; or fixed: true if"
+        hint += f" {article(unit)} never changes {whoever}"
+        yield "sql", f"{message} of the {window}", hint
     if caps.events_per_cell > 1 or of_panes:
         return
-    larger = "a larger max_events_per_group, which costs as many times as much"
+    larger = "max_events_per_group: 2, at twice the cost"
     for kind in dict.fromkeys(spec.kind for spec in alarm.aggregates):
         if kind is Weight.COUNT:
-            message = f"max_events_per_group is 1: COUNT counts the first event of each {unit}, as"
-            hint = f"write COUNT(DISTINCT {unit}) if {plural(unit)} are meant, or {larger}"
-            yield "sql", f"{message} COUNT(DISTINCT {unit}) does", hint
+            message = f"max_events_per_group is 1: COUNT counts only the first event of each {unit}"
+            hint = f"write COUNT(DISTINCT {unit}) to count {plural(unit)}, or {larger}"
+            yield "sql", message, hint
         elif kind in {Weight.SUM, Weight.LINEAR}:
             what = "SUM" if kind is Weight.SUM else "a sum of aggregates"
-            message = f"max_events_per_group is 1: {what} adds up the first event of each {unit}"
-            yield "sql", f"{message} only", f"write {larger}"
+            message = f"max_events_per_group is 1: {what} adds only the first event of each {unit}"
+            yield "sql", message, f"write {larger}"

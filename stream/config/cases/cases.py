@@ -79,7 +79,7 @@ class WindowCase:
         start_ms: where it starts.
         end_ms: where it ends.
         counts: of some groups.
-        left_out: rows that caps leave out.
+        dropped_by_bounds: rows that caps leave out.
         fires: of some groups.
         place: where it stands in the file.
     """
@@ -87,7 +87,7 @@ class WindowCase:
     start_ms: int
     end_ms: int
     counts: tuple[Figure, ...]
-    left_out: tuple[Rows, ...]
+    dropped_by_bounds: tuple[Rows, ...]
     fires: tuple[Chance, ...]
     place: Place
 

@@ -29,7 +29,7 @@ __all__ = ["GivenEvents", "read_events"]
 _REPEAT: Final = "repeat"
 _NUMBER: Final = "{i}"
 _MOST: Final = 1_000_000
-_EXAMPLE: Final = "write - {person: a, room: hall, ts: ...}, a field and its value each"
+_EXAMPLE: Final = "write - {person: a, room: hall, ts: ...}"
 _READERS: Final[Mapping[FieldType, Callable[[str], object]]] = {
     FieldType.FLOAT: float,
     FieldType.BOOLEAN: {"true": True, "false": False}.__getitem__,
@@ -64,7 +64,7 @@ def read_events(tree: Tree, alarm: Alarm, findings: Findings) -> GivenEvents:
     for name, value in by_feed.items():
         at = findings.under(name) if isinstance(tree, dict) else findings
         if name not in feeds:
-            message = f"alarm `{alarm.id}` reads no feed `{name}`"
+            message = f"alarm `{alarm.id}` does not read feed `{name}`"
             at.wrong((), message, closest(name, feeds), key=True)
             continue
         values = value if isinstance(value, list) else [value]
@@ -74,11 +74,11 @@ def read_events(tree: Tree, alarm: Alarm, findings: Findings) -> GivenEvents:
         elif isinstance(value, list):
             found.lines[name] = _lines(value, feeds[name], at)
         else:
-            at.wrong((), "a list of events belongs here, or a file", _EXAMPLE)
+            at.wrong((), "this has to be a list of events or a file", _EXAMPLE)
     for name in feeds:
         if name not in by_feed:
             hint = f"write events: {{{alarm.feed.name}: [...], {name}: [...]}}"
-            findings.wrong((), f"there are no events of feed `{name}`", hint)
+            findings.wrong((), f"events of feed `{name}` are missing", hint)
     return found
 
 
@@ -87,12 +87,12 @@ def _lines(events: list[Tree], feed: Feed, findings: Findings) -> tuple[str, ...
     for number, event in enumerate(events):
         at = findings.under(number)
         if not isinstance(event, dict):
-            at.wrong((), "an event is a mapping", _EXAMPLE)
+            at.wrong((), "an event has to be a mapping", _EXAMPLE)
             continue
         times = _times(event, feed, at)
         if len(lines) + times > _MOST:
-            hint = "write a file of events, and name it"
-            at.wrong((), f"these are more than {_MOST:,} events", hint)
+            hint = "write the events into a file"
+            at.wrong((), f"the list has more than {_MOST:,} events", hint)
             break
         lines += _repeated(event, feed, at, times)
     return tuple(lines)
@@ -105,7 +105,7 @@ def _times(event: dict[str, Tree], feed: Feed, at: Findings) -> int:
     value = event[_REPEAT]
     if isinstance(value, Scalar) and value.text.isascii() and value.text.isdigit():
         return int(value.text[:9])
-    at.wrong(_REPEAT, "an event is repeated a whole number of times", "write 200")
+    at.wrong(_REPEAT, "repeat has to be a whole number", "write repeat: 200")
     return 0
 
 
@@ -120,10 +120,10 @@ def _repeated(event: dict[str, Tree], feed: Feed, at: Findings, times: int) -> l
         if numbered and name == _REPEAT:
             continue
         if not isinstance(value, Scalar):
-            at.wrong(name, "a field has one value", _EXAMPLE)
+            at.wrong(name, "a field has to have one value", _EXAMPLE)
             continue
         if name not in feed.fields:
-            message = f"feed `{feed.name}` declares no field `{name}`"
+            message = f"`{name}` is not a field of feed `{feed.name}`"
             at.wrong(name, message, closest(name, feed.fields), key=True)
             continue
         template[name] = value

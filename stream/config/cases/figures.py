@@ -72,7 +72,7 @@ def chances(alarm: Alarm, tree: Tree | None, at: Findings) -> tuple[Chance, ...]
     found = []
     for cell, name, level, value, one in _each_severity(alarm, tree, at):
         if not isinstance(value, Scalar):
-            one.wrong((), "one probability belongs here", WRITTEN)
+            one.wrong((), "this has to be one probability", WRITTEN)
             continue
         try:
             expected = range_of(value.text)
@@ -96,7 +96,7 @@ def _each_severity(
             if level in known:
                 yield cell, f"{name} ({level})", known.index(level), chance, one.under(level)
             else:
-                message = f"`{level}` is no severity of alarm `{alarm.id}`"
+                message = f"`{level}` is not a severity of alarm `{alarm.id}`"
                 one.wrong(level, message, closest(level, known), key=True)
 
 
@@ -109,7 +109,7 @@ def _each(
     if not isinstance(tree, dict):
         if domain.fields:
             first = ", ".join(domain.group(0).values())
-            message = f"this does not say which {', '.join(domain.fields)} it is about"
+            message = f"the value of {', '.join(domain.fields)} is missing"
             at.wrong((), message, f"write {{{_quoted(first)}: ...}}")
         else:
             yield 0, ALL, tree, at
@@ -118,11 +118,11 @@ def _each(
     for name, value in tree.items():
         cell = _cell_of(domain, name)
         if cell is None:
-            message = f"`{name}` is no group of alarm `{alarm.id}`"
+            message = f"`{name}` is not a group of alarm `{alarm.id}`"
             at.wrong(name, message, _remedy(domain, name), key=True)
         elif cell in seen:
-            message = f"`{name}` is the group that `{seen[cell]}` is, too"
-            at.wrong(name, message, "write it once", key=True)
+            message = f"`{name}` is the same group as `{seen[cell]}`"
+            at.wrong(name, message, "remove one", key=True)
         else:
             seen[cell] = name
             yield cell, name, value, at.under(name)
@@ -134,9 +134,10 @@ def _statistics(alarm: Alarm, value: Tree, at: Findings) -> tuple[int, ...] | No
     names = [heading(spec, alarm.feed) for spec in specs]
     values = value if isinstance(value, list) else [value]
     if len(values) != len(specs):
-        message = f"alarm `{alarm.id}` counts {len(specs)} figures, here are {len(values)}"
+        expected = "one value" if len(specs) == 1 else f"{len(specs)} values"
+        message = f"alarm `{alarm.id}` takes {expected} per group, not {len(values)}"
         listed = ", ".join(names)
-        hint = f"write a list of {listed}" if len(specs) > 1 else f"write {listed} alone"
+        hint = f"write a list of {listed}" if len(specs) > 1 else f"write {listed} only"
         at.wrong((), message, hint)
         return None
     found = [
@@ -156,14 +157,14 @@ def _units(value: Tree, name: str, unit: Fraction, at: Findings, *, negative: bo
     """Return a number of an aggregate's own unit in those of its statistic."""
     found = number(value.text) if isinstance(value, Scalar) else None
     if found is None or not isinstance(value, Scalar):
-        said = f"{shown(value)} is no number" if isinstance(value, Scalar) else "not a number"
-        at.wrong((), said, f"write {name} as a number, as 200")
+        said = f"{shown(value)} is not a number" if isinstance(value, Scalar) else "not a number"
+        at.wrong((), said, f"write {name} as a number: 200")
         return None
     units, remedy = whole_steps(found, unit)
     if remedy:
-        at.wrong((), f"{name} is never {shown(value)}", remedy)
+        at.wrong((), f"{name} cannot be {shown(value)}", remedy)
     elif found < 0 and not negative:
-        at.wrong((), f"{name} is never below 0", "write 0 or more")
+        at.wrong((), f"{name} cannot be negative", "write 0 or more")
     elif abs(units) >= _FARTHEST:
         at.wrong((), f"{shown(value)} is too large", "write a smaller number")
     else:
@@ -196,11 +197,11 @@ def _values(domain: Domain, name: str) -> list[str]:
 def _remedy(domain: Domain, name: str) -> str:
     """Return what to write instead of a name that is none."""
     if not domain.fields:
-        return f"it groups by nothing: write the value alone, or {{{_quoted(ALL)}: ...}}"
+        return f"write the value only, or {{{_quoted(ALL)}: ...}}: there is one group"
     if len(domain.fields) == 1:
         return closest(name, domain.values[0])
     shape = ", ".join(domain.group(0).values())
-    return f"write values of {', '.join(domain.fields)}, with commas between: {_quoted(shape)}"
+    return f"write the values of {', '.join(domain.fields)} with commas, as {_quoted(shape)}"
 
 
 def _quoted(name: str) -> str:

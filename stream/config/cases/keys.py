@@ -58,9 +58,9 @@ class WindowModel(Closed):
     start: Text
     """the instant that the window starts at; in timezone, unless it has an offset"""
     counts: _Counts = None
-    """its exact aggregates, caps applied, by group; others are not looked at"""
-    left_out: dict[str, Whole] | None = None
-    """how many events caps leave out: repeats, beyond_groups, ..."""
+    """its exact aggregates by group, within contribution bounds; other groups are not checked"""
+    dropped_by_bounds: dict[str, Whole] | None = None
+    """number of events that contribution bounds drop: repeats, beyond_groups, ..."""
     fires: _Fires = None
     """how likely groups fire"""
 
@@ -69,13 +69,13 @@ class CaseModel(Closed):
     """One test."""
 
     name: Text
-    """what the test shows; printed with its verdict"""
+    """name of the test, printed with its verdict"""
     alarm: Name | None = None
-    """which alarm; needed where there are several"""
+    """name of the alarm; needed if there are several"""
     counts: _Counts = None
-    """exact aggregates of one window, by group; 0 for those not named"""
+    """exact aggregates of one window, by group; 0 for other groups"""
     references: _Numbers = None
-    """what a band lies around, by group, where a feed says it"""
+    """references of a band, by group, if a feed has them"""
     events: _Events = None
     """made-up events: a list, a file, or either by feed; counted as a replay counts"""
     fires: _Fires = None
@@ -83,20 +83,20 @@ class CaseModel(Closed):
     windows: list[WindowModel] | None = None
     """what is expected of windows of the events"""
     dropped: dict[str, Whole] | None = None
-    """how many events are dropped, by reason; of a list, none where left out"""
+    """number of dropped events, by reason; of a list, none by default"""
     sampled: (
         Annotated[
             Whole,
             within(
                 _FEWEST_DRAWS,
-                "so many draws make no estimate",
-                f"write a whole number from {_FEWEST_DRAWS} to {MOST_DRAWS}",
+                f"sampled is not from {_FEWEST_DRAWS} to {MOST_DRAWS:,}",
+                "write sampled: 10000",
                 MOST_DRAWS,
             ),
         ]
         | None
     ) = None
-    """estimate by so many draws of the mechanism, where no exact law is known"""
+    """estimate by this many draws of the mechanism, if no exact law is known"""
 
 
 class CasesModel(Closed):
@@ -105,7 +105,7 @@ class CasesModel(Closed):
     alarms: _Files
     """the configuration that is tested, or a list of them, beside this file"""
     tests: list[CaseModel]
-    """what goes in, and what is to come out"""
+    """inputs and expected results"""
 
 
 CASE_EXAMPLES: Final = {

@@ -12,7 +12,7 @@ from stream.model.numbers import decimal, number
 
 __all__ = ["WRITTEN", "Range", "range_of"]
 
-WRITTEN: Final = 'write ">= 0.99", "< 0.01", "0.2 to 0.4", or 0.35 for what rounds to it'
+WRITTEN: Final = 'write ">= 0.99", "< 0.01", "0.2 to 0.4", or a rounded number, as 0.35'
 
 _COMPARED: Final = re.compile(r"(>=|<=|>|<)\s*(\S+)")
 _BETWEEN: Final = re.compile(r"(\S+)\s+to\s+(\S+)")
@@ -77,7 +77,7 @@ def range_of(text: str) -> Range:
     about = _probability(text)
     exponent = 0 if "/" in text else int(Decimal(text).as_tuple().exponent)
     if exponent >= 0:
-        raise ValueError("a number alone is compared in its digits behind the point: it has none")
+        raise ValueError("a number without decimals is too coarse")
     half = Fraction(1, 2 * 10**-exponent)
     return Range(text, max(about - half, Fraction(0)), min(about + half, Fraction(1)))
 
@@ -86,11 +86,11 @@ def _probability(text: str) -> Fraction:
     found = number(text)
     percent = number(text.removesuffix("%")) if text.endswith("%") else None
     if percent is not None:
-        raise ValueError(f"a probability is written as a number: {decimal(percent / 100)}")
+        raise ValueError(f"a percentage instead of the number {decimal(percent / 100)}")
     if found is None:
         raise ValueError("not a probability")
     if not 0 <= found <= 1:
-        raise ValueError("a probability lies between 0 and 1")
+        raise ValueError("not between 0 and 1")
     return found
 
 

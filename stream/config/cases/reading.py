@@ -82,7 +82,7 @@ def _configurations(
     for at, name in enumerate(model.alarms):
         loc: Loc = ("alarms", at) if len(model.alarms) > 1 else ("alarms",)
         if not name.isprintable():
-            findings.wrong(loc, "this is no name of a file", f"write {CASE_EXAMPLES['alarms']}")
+            findings.wrong(loc, "not the name of a file", f"write {CASE_EXAMPLES['alarms']}")
             continue
         report = examine(findings.folder / name, environ=environ)
         findings.errors.extend((*report.errors, *report.open))
@@ -90,8 +90,8 @@ def _configurations(
             continue
         for alarm in report.alarms.by_name:
             if alarm in known:
-                message = f"alarm `{alarm}` stands in {known[alarm].file} already"
-                findings.wrong(loc, message, "test files with alarms of the same name one by one")
+                message = f"alarm `{alarm}` is in {known[alarm].file} already"
+                findings.wrong(loc, message, "write a test file for each configuration")
             known[alarm] = report.alarms
     return known
 
@@ -118,7 +118,7 @@ def _case(case: CaseModel, known: Mapping[str, Alarms], at: Findings) -> Case | 
         sampled=case.sampled,
     )
     if (case.counts is None) == (case.events is None):
-        said = "neither counts nor events" if case.counts is None else "counts and events"
+        said = "neither counts nor events" if case.counts is None else "both counts and events"
         hint = "write counts: {hall: 200} for one window's aggregates, or events: [...]"
         at.wrong((), f"the test has {said}", hint)
         return None
@@ -128,7 +128,7 @@ def _case(case: CaseModel, known: Mapping[str, Alarms], at: Findings) -> Case | 
     read = read_events(case.events, alarm, at.under("events"))
     if not case.windows:
         hint = f"write windows: [{{start: 2025-03-03T09:00, {_EXPECTED}}}]"
-        at.wrong((), "nothing is expected of the events", hint)
+        at.wrong((), "the test expects nothing of its events", hint)
     dropped = None if case.dropped is None else _rows(case.dropped, at.under("dropped"))
     if dropped is None and alarm.feed.name in read.lines:
         dropped = ()  # whoever wrote the events down meant them to count
@@ -145,7 +145,7 @@ def _alarm(case: CaseModel, known: Mapping[str, Alarms], at: Findings) -> Alarm 
     """Return the alarm that a case is about."""
     name = case.alarm or " or ".join(known)
     if case.alarm is None and len(known) != 1:
-        message = "the test does not say which alarm it is about"
+        message = "the test does not name its alarm"
         at.wrong((), message, f"write alarm: {name}")
         return None
     if name not in known:
@@ -153,8 +153,8 @@ def _alarm(case: CaseModel, known: Mapping[str, Alarms], at: Findings) -> Alarm 
         return None
     alarm = known[name].by_name[name]
     if alarm.aim.looks > 1:
-        message = f"`{name}` fires before its window is over: counts of one window do not say when"
-        hint = "test it with TUMBLE instead of CUMULATE; `tocsin plan` says how soon it fires"
+        message = f"`{name}` is an early alarm (CUMULATE): counts of a window do not suffice"
+        hint = "test it with TUMBLE; `tocsin plan` shows when it fires"
         at.wrong("alarm" if case.alarm else (), message, hint)
         return None
     return alarm
@@ -162,27 +162,26 @@ def _alarm(case: CaseModel, known: Mapping[str, Alarms], at: Findings) -> Alarm 
 
 def _refuse_others(case: CaseModel, at: Findings) -> None:
     """Refuse keys that belong to the other kind of test."""
-    kind, others, hint = "counts", ("windows", "dropped"), "they are about events: write events"
-    hint += " instead of counts"
+    kind, others, hint = "counts", ("windows", "dropped"), "write events instead of counts"
     if case.counts is None:
         kind, others = "events", ("references", "fires")
-        hint = "it is about counts: of events, write it into windows"
+        hint = "write it into windows"
     for key in others:
         if getattr(case, key) is not None:
-            at.wrong(key, f"`{key}` is no key of a test of {kind}", hint, key=True)
+            at.wrong(key, f"a test of {kind} cannot have `{key}`", hint, key=True)
 
 
 def _given(case: CaseModel, alarm: Alarm, at: Findings) -> Given:
     statistics = statistics_of(alarm, case.counts, at.under("counts"))
     if case.fires is None:
-        at.wrong((), "nothing is expected of the counts", f"write {_EXPECTED}")
+        at.wrong((), "the test expects nothing of its counts", f"write {_EXPECTED}")
     references = None
     if alarm.reference is None and case.references is not None:
-        message = f"alarm `{alarm.id}` has no reference that a feed says"
+        message = f"alarm `{alarm.id}` has no reference on a feed"
         at.wrong("references", message, "remove it", key=True)
     elif alarm.reference is not None and case.references is None:
-        message = f"the band lies around what feed `{alarm.reference.feed.name}` says, which is"
-        at.wrong((), f"{message} not told", "write references: {hall: 60}")
+        message = f"the references of feed `{alarm.reference.feed.name}` are missing"
+        at.wrong((), message, "write references: {hall: 60}")
     elif alarm.reference is not None:
         references = references_of(alarm, case.references, at.under("references"))
     return Given(statistics, references, chances(alarm, case.fires, at.under("fires")))
@@ -196,15 +195,15 @@ def _windows(
         at = findings.under(number)
         bounds = _bounds(window.start, alarm, timezone, at)
         if any(bounds == (one.start_ms, one.end_ms) for one in found):
-            at.wrong("start", "this window is there already", "write all of it in one place")
-        if window.counts is None and window.left_out is None and window.fires is None:
-            message = "nothing is expected of the window"
+            at.wrong("start", "this window occurs twice", "write it once")
+        if window.counts is None and window.dropped_by_bounds is None and window.fires is None:
+            message = "the test expects nothing of this window"
             at.wrong((), message, f"write {_EXPECTED}, or counts: {{hall: 200}}")
         found.append(
             WindowCase(
                 *bounds,
                 figures(alarm, window.counts, at.under("counts")),
-                _rows(window.left_out or {}, at.under("left_out")),
+                _rows(window.dropped_by_bounds or {}, at.under("dropped_by_bounds")),
                 chances(alarm, window.fires, at.under("fires")),
                 at.place("start"),
             )
@@ -221,7 +220,7 @@ def _bounds(start: str, alarm: Alarm, timezone: str, at: Findings) -> tuple[int,
         at.wrong("start", f"the start {error}", "write start: 2025-03-03T09:00")
         return 0, 0
     if start_ms + 2 * calendar.longest_ms >= TIME_END_MS:
-        at.wrong("start", "the window ends after the year 9999", "name an earlier one")
+        at.wrong("start", "the window ends after the year 9999", "write an earlier one")
         return 0, 0
     index = calendar.first_starting_at(start_ms)
     bounds = calendar.bounds(index)

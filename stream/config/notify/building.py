@@ -36,11 +36,11 @@ def build_lifecycle(
     """
     needed, among = (model.for_ or 1,) * 2 if model.of is None else model.of
     if model.of is not None and model.for_ is not None:
-        message = "for and of say the same in two ways: for: 3 is of: [3, 3]"
-        findings.wrong("of", message, "write one of them", key=True)
+        message = "for and of exclude each other: for: 3 means of: [3, 3]"
+        findings.wrong("of", message, "remove one", key=True)
     windows = "for" if model.of is None else "of"
     if not (model.for_ is None or model.for_ > 0) or not 0 < needed <= among <= MOST_WINDOWS:
-        message = f"an alarm fires after 1 to {MOST_WINDOWS} rings, among no fewer windows"
+        message = f"{windows} is not from 1 to {MOST_WINDOWS:,} windows"
         findings.wrong(windows, message, "write for: 3, or of: [2, 3]")
     for key, written, extra in (
         ("labels", model.labels, LABEL_FIELDS),
@@ -49,8 +49,8 @@ def build_lifecycle(
         known = None if group is None else (*extra, *group)
         for name, template in written.items():
             if not _NAME.fullmatch(name) or name in _TAKEN:
-                message = f"`{name[:40]}` is not a name here, or has a meaning of its own"
-                hint = "use letters, digits and underscores, and neither alertname nor fingerprint"
+                message = f"`{name[:40]}` is not a valid name here, or is reserved"
+                hint = "use letters, digits and underscores, but not alertname or fingerprint"
                 findings.wrong((key, name), message, hint, key=True)
             if (found := problem(template, known)) is not None:
                 findings.wrong((key, name), *found)
@@ -69,12 +69,12 @@ def build_notify(model: NotifyModel | None, findings: Findings) -> NotifySetting
     )
     if not targets:
         hint = "write alertmanagers: {main: http://localhost:9093}, webhooks or mqtt"
-        findings.wrong(("notify",), "nothing is delivered anywhere", hint, key=True)
+        findings.wrong(("notify",), "there is no target", hint, key=True)
     stem = Path(findings.document.file).stem
     return NotifySettings(
         group=model.group,
-        read_back_ms=model.read_back,
-        give_up_ms=model.give_up,
+        lookback_ms=model.lookback,
+        retry_for_ms=model.retry_for,
         dead_letters=findings.folder / (model.dead_letters or f"{stem}.dead-letters.jsonl"),
         targets=targets,
     )
@@ -87,6 +87,6 @@ def build_board(model: BoardModel) -> Board:
         token=model.token or "",
         windows=model.windows,
         groups=model.groups,
-        read_back_ms=model.read_back,
+        lookback_ms=model.lookback,
         links=model.links,
     )

@@ -44,7 +44,7 @@ _BOARD: Final = Board()
 
 
 def _shown(what: str) -> AfterValidator:
-    return within(1, f"a board shows 1 to 200 {what} of an alarm", f"write {what}: 40", 200)
+    return within(1, f"{what} is not from 1 to 200", f"write {what}: 40", 200)
 
 
 def _url(text: str) -> str:
@@ -56,7 +56,7 @@ def _url(text: str) -> str:
         readable = False
     if not readable:
         hint = "write http://host:port or https://host/path"
-        raise wrong("not the address of a web server", hint)
+        raise wrong("not a URL of a web server", hint)
     return text
 
 
@@ -66,7 +66,9 @@ _Url = Annotated[Text, AfterValidator(_url)]
 def _of(value: Any) -> tuple[int, int]:
     """Return ``[m, n]``."""
     if not isinstance(value, list) or len(value) != 2:
-        raise wrong("`of` is a pair: rings needed, and among how many windows", "write of: [2, 3]")
+        raise wrong(
+            "`of` is not a pair of whole numbers", "write of: [2, 3] for 2 of the last 3 windows"
+        )
     return whole_of(value[0]), whole_of(value[1])
 
 
@@ -74,23 +76,23 @@ class LifecycleModel(Closed):
     """When an alarm begins and ends, and what is said of it."""
 
     for_: Whole | None = Field(default=None, alias="for")
-    """a group fires once it rang in so many windows in a row; costs nothing"""
+    """a group fires when its condition held in this many consecutive windows; costs no epsilon"""
     of: Annotated[tuple[int, int], PlainValidator(_of), WithJsonSchema(shapes.PAIR)] | None = None
-    """[2, 3]: it fires once it rang in 2 of its last 3 windows; instead of for"""
+    """[2, 3]: it fires when the condition held in 2 of the last 3 windows; instead of for"""
     resolve_after: Annotated[
         Whole,
         within(
             1,
-            f"an alarm is resolved after 1 to {MOST_WINDOWS} silent windows",
+            f"resolve_after is not from 1 to {MOST_WINDOWS:,}",
             "write resolve_after: 2",
             MOST_WINDOWS,
         ),
     ] = 1
-    """it is resolved once it was silent in so many windows in a row"""
+    """it is resolved after this many consecutive windows without the condition"""
     labels: dict[str, Text] = Field(default_factory=dict)
-    """who is told: templates over {alarm} and the fields of the group"""
+    """labels of the notice, for routing: templates over {alarm} and the group's fields"""
     annotations: dict[str, Text] = Field(default_factory=dict)
-    """what is told: templates over the group, {window_end}, {since} and others"""
+    """text of the notice: templates over the group's fields, {window_end}, {since} and others"""
 
 
 class AlertmanagerModel(Closed):
@@ -100,30 +102,31 @@ class AlertmanagerModel(Closed):
 
     url: _Url
     """where it is: http://localhost:9093"""
-    resend: Annotated[DurationMs, within(1_000, "resend is under a second", "write resend: 1m")] = (
-        60_000
-    )
-    """what fires is sent again after so long"""
+    resend_interval: Annotated[
+        DurationMs,
+        within(1_000, "resend_interval is shorter than 1 second", "write resend_interval: 1m"),
+    ] = 60_000
+    """a firing alarm is sent again after this long"""
 
     def built(self, name: str, _findings: Findings) -> Alertmanager:
         """Return the target."""
-        return Alertmanager(name, self.url.rstrip("/"), self.resend)
+        return Alertmanager(name, self.url.rstrip("/"), self.resend_interval)
 
 
 class WebhookModel(Closed):
     """One web server that takes notices."""
 
     url: _Url
-    """where notices are posted"""
+    """where notices are sent by POST"""
     secret: Annotated[
         Text,
         within(
             16,
             "the secret is shorter than 16 bytes",
-            "whoever guesses it can send alarms of their own: use 16 random characters",
+            "use 16 random characters: who guesses it can forge alarms",
         ),
     ]
-    """16 bytes or more that sign them, best from the environment: ${NAME}"""
+    """16 bytes or more that sign the notices, best from the environment: ${NAME}"""
 
     def built(self, name: str, _findings: Findings) -> Webhook:
         """Return the target."""
@@ -138,23 +141,23 @@ class MqttModel(Closed):
     broker: Address
     """host:port"""
     username: Text = ""
-    """who tocsin notify is"""
+    """login on the broker"""
     password: Text = ""
     """best from the environment: ${NAME}"""
     cafile: Text = ""
-    """authorities of the broker's certificate, in PEM; TLS where it is given"""
-    topics: Name = "tocsin"
+    """authorities of the broker's certificate, in PEM; TLS if it is given"""
+    topic_prefix: Name = "tocsin"
     """first level of every topic"""
-    discovery: Name = ""
-    """first level of Home Assistant's discovery, often homeassistant"""
+    discovery_prefix: Name = ""
+    """Home Assistant's discovery prefix, often homeassistant; without it, no discovery"""
 
     def built(self, name: str, findings: Findings) -> Broker:
         """Return the target; errors go to ``findings``."""
         return Broker(
             name,
             self.broker,
-            self.topics,
-            self.discovery,
+            self.topic_prefix,
+            self.discovery_prefix,
             self.username,
             self.password,
             cafile_of(self.cafile, findings),
@@ -165,13 +168,13 @@ class NotifyModel(Closed):
     """Where alarms are brought."""
 
     group: TopicName = "analyst-notify"
-    """consumer group whose offsets say how far alarms were delivered"""
-    read_back: DurationMs = 7 * 86_400_000
-    """at the start, what fires is found by reading back so far"""
-    give_up: DurationMs = 86_400_000
-    """what a target did not take for so long goes to the dead letters"""
+    """consumer group: its offsets record what was delivered"""
+    lookback: DurationMs = 7 * 86_400_000
+    """how far back the topics are read at the start, to find what is firing"""
+    retry_for: DurationMs = 86_400_000
+    """a notice that a target does not take for this long becomes a dead letter"""
     dead_letters: Text = ""
-    """file of what was not delivered; FILE.dead-letters.jsonl where left out"""
+    """file of undelivered notices; default FILE.dead-letters.jsonl"""
     alertmanagers: dict[Name, AlertmanagerModel] = Field(default_factory=dict)
     """Alertmanagers, by name"""
     webhooks: dict[Name, WebhookModel] = Field(default_factory=dict)
@@ -184,25 +187,25 @@ class BoardModel(Closed):
     """Where alarms are shown."""
 
     listen: Address = _BOARD.listen
-    """host:port of the page; anybody who reaches it reads it, unless there is a token"""
+    """host:port of the page; without a token, anybody who reaches it reads it"""
     token: (
         Annotated[
             Text,
             within(
                 16,
                 "the token is shorter than 16 bytes",
-                "use 16 random characters, or leave it out where everybody who comes may read",
+                "use 16 random characters, or remove the key to let everybody read",
             ),
         ]
         | None
     ) = None
     """password of the page, 16 bytes or more, best from a file: ${file:PATH}"""
     windows: Annotated[Whole, _shown("windows")] = _BOARD.windows
-    """how many of the last windows of an alarm are shown"""
+    """how many of an alarm's last windows are shown"""
     groups: Annotated[Whole, _shown("groups")] = _BOARD.groups
-    """how many groups of an alarm are shown; how many more rang is said"""
-    read_back: DurationMs = _BOARD.read_back_ms
-    """at the start, what rings is found by reading back so far"""
+    """how many groups of an alarm are shown; of further firing groups, their number"""
+    lookback: DurationMs = _BOARD.lookback_ms
+    """how far back the topics are read at the start, to find what is firing"""
     links: dict[str, _Url] = Field(default_factory=dict)
     """what else analysts may see, such as a dashboard: its name and address"""
 
@@ -213,6 +216,6 @@ def cafile_of(written: str, findings: Findings) -> str:
         return ""
     path = findings.folder / written
     if not path.is_file():
-        message = "cafile names no file that can be read"
+        message = "cafile is not a readable file"
         findings.wrong("cafile", message, "write the path of a PEM file")
     return str(path)

@@ -69,7 +69,7 @@ def read_subscription(path: Path, *, environ: Mapping[str, str]) -> NotifySetup:
     """
     setup, notify = _read(path, environ)
     if notify is None:
-        message = "this configuration does not say where alarms are delivered"
+        message = "this configuration has no target for alarms"
         raise ConfigError(message, file=str(path), line=1, column=1, hint=_MISSING)
     return NotifySetup(setup.subscription, notify)
 

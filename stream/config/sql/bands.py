@@ -36,9 +36,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BAND_SHAPE", "BandAsked", "band_of", "reference_of"]
 
-BAND_SHAPE: Final = (
-    "write HAVING ABS(COUNT(*) - REFERENCE) >= 50, or of a share: >= 0.05 * REFERENCE"
-)
+BAND_SHAPE: Final = "write HAVING ABS(COUNT(*) - REFERENCE) >= 50, or >= 0.05 * REFERENCE"
 """The shortest hint at the grammar."""
 
 _SHARE: Final = "write HAVING ABS(COUNT(*) - REFERENCE) >= 0.05 * REFERENCE"
@@ -88,15 +86,17 @@ def band_of(node: exp.Expr, reader: HavingReader) -> BandAsked | None:
     while isinstance(node, exp.Not):
         node, negated = unwrapped(node.this), not negated
     if isinstance(node, exp.And | exp.Or):
-        raise SqlProblem("a band stands alone in HAVING", "write one alarm for each", offset)
+        raise SqlProblem(
+            "a band cannot be combined with other comparisons", "write one alarm for each", offset
+        )
     comparison = COMPARISONS.get(type(node))
     if comparison is None:
-        raise SqlProblem("REFERENCE belongs into a band", BAND_SHAPE, offset)
+        raise SqlProblem("REFERENCE is only for a band", BAND_SHAPE, offset)
     left, right = unwrapped(node.this), unwrapped(node.expression)
     if isinstance(right, exp.Abs) and not isinstance(left, exp.Abs):
         left, right, comparison = right, left, comparison.flipped
     if not isinstance(left, exp.Abs) or first_extra(left, "this") is not None:
-        raise SqlProblem("REFERENCE belongs into a band", BAND_SHAPE, offset)
+        raise SqlProblem("REFERENCE is only for a band", BAND_SHAPE, offset)
     measure = _measure(left, reader)
     share = _share(right)
     tau = _tau(right) if share is None else share
@@ -107,7 +107,7 @@ def band_of(node: exp.Expr, reader: HavingReader) -> BandAsked | None:
     return BandAsked(measure, tau, tau_text, share is not None, at, tau_at)
 
 
-def reference_of(text: str, reader: HavingReader, called: str = "a reference") -> Threshold:
+def reference_of(text: str, reader: HavingReader, called: str = "the reference") -> Threshold:
     """Return what the text of a reference says, such as ``200`` or ``usual[shop]``.
 
     Args:
@@ -121,10 +121,10 @@ def reference_of(text: str, reader: HavingReader, called: str = "a reference") -
     try:
         select = select_of(f"SELECT {text}")
         if len(select.expressions) != 1 or first_extra(select, "expressions") is not None:
-            raise SqlProblem(f"{called} is one number, or one public table's value", "", 0)
+            raise SqlProblem(f"{called} is not one number or one table's value", "", 0)
         return reader.threshold_of(unwrapped(select.expressions[0]), called)
     except RecursionError:
-        raise SqlProblem("nested too deeply", "write it flatter", 0) from None
+        raise SqlProblem("nested too deeply", "use fewer parentheses", 0) from None
 
 
 def _words(node: exp.Expr) -> Iterator[exp.Expr]:
@@ -144,16 +144,16 @@ def _measure(band: exp.Abs, reader: HavingReader) -> Measure:
     """Return the aggregate whose distance to REFERENCE is taken."""
     difference = unwrapped(band.this)
     if not isinstance(difference, exp.Sub):
-        raise SqlProblem("a band is about a difference to REFERENCE", BAND_SHAPE, band)
+        raise SqlProblem("a band compares a difference to REFERENCE", BAND_SHAPE, band)
     sides = [unwrapped(difference.this), unwrapped(difference.expression)]
     others = [side for side in sides if not is_word(side, _WORD)]
     if len(others) != 1:
-        message = "a band is about one aggregate less REFERENCE"
+        message = "a band compares one aggregate minus REFERENCE"
         raise SqlProblem(message, BAND_SHAPE, band)
     measure = reader.measure_of(others[0])
     if measure.function not in _DECIDED:
         raise SqlProblem(
-            f"a band is about COUNT, SUM, AVG, MEDIAN or QUANTILE, not {measure.function.value}",
+            f"a band takes COUNT, SUM, AVG, MEDIAN or QUANTILE, not {measure.function.value}",
             BAND_SHAPE,
             others[0],
         )
@@ -172,20 +172,20 @@ def _share(node: exp.Expr) -> Fraction | None:
             of = sides[values.index(None)]
             share = next(value for value in values if value is not None)
     if not is_word(of, _WORD):
-        raise SqlProblem("a half-width is a number, or a share of REFERENCE", _SHARE, node)
+        raise SqlProblem("tau is not a number or a multiple of REFERENCE", _SHARE, node)
     if not 0 < share <= 1 or share.denominator > _FINEST_SHARE:
-        message = "the share of a half-width is above 0 and at most 1, in steps of a millionth"
-        raise SqlProblem(f"{message}, not {decimal(share)}", _SHARE, node)
+        message = "the factor of REFERENCE is not between 0 and 1 with six decimals"
+        raise SqlProblem(f"{message}: {decimal(share)}", _SHARE, node)
     return share
 
 
 def _tau(node: exp.Expr) -> Fraction:
     value = numeric(node)
     if value is None:
-        message = f"the half-width of a band is a number, not {named(node)}"
+        message = f"tau is {named(node)} instead of a number"
         raise SqlProblem(message, BAND_SHAPE, node)
     if value <= 0:
-        message = f"the half-width of a band is above 0, not {decimal(value)}"
+        message = f"tau is {decimal(value)}, but has to be above 0"
         raise SqlProblem(message, BAND_SHAPE, node)
     return value
 
@@ -194,7 +194,7 @@ def _check_comparison(comparison: Comparison, tau: str, measure: Measure, offset
     written = f"ABS({measure.text} - REFERENCE) >= {tau}"
     if comparison is Comparison.GE:
         return
-    message = "a band is left at tau and beyond: its comparison is >="
+    message = "a band is compared by >="
     if comparison in {Comparison.LT, Comparison.LE}:
-        message = "an alarm rings when its band is left, not while it is kept"
+        message = "an alarm fires outside its band, so a band is compared by >="
     raise SqlProblem(message, f"write {written}", offset)

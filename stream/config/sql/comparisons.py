@@ -58,7 +58,7 @@ class Measure:
     most: int = member(default=0, compare=False)
 
     def unit_on(self, feed: Feed) -> Fraction:
-        """Return what one unit of it is in its field's own unit: a granule, or 1 for counts.
+        """Return what one unit of it is in its field's own unit: a resolution, or 1 for counts.
 
         Of LINEAR, in the unit of the condition as it is written.
         """
@@ -66,7 +66,7 @@ class Measure:
             return self.step
         if self.function in COUNTS:
             return Fraction(1)
-        return feed.fields[self.field or ""].granule or Fraction(1)
+        return feed.fields[self.field or ""].resolution or Fraction(1)
 
     def on(self, feed: Feed) -> Aggregate:
         """Return it with the clips of its field, in granules."""

@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 __all__ = ["AGGREGATES", "HavingReader"]
 
 AGGREGATES: Final = (
-    "COUNT(*), COUNT(DISTINCT {unit}), COUNT(field), SUM(field), AVG(field), MEDIAN(field), "
-    "QUANTILE(field, 0.9), MIN(field) and MAX(field), each with FILTER (WHERE ...) if needed"
+    "COUNT(*), COUNT(DISTINCT {unit}), or COUNT, SUM, AVG, MEDIAN, MIN, MAX or QUANTILE(f, 0.9) "
+    "of a field f"
 )
 """The aggregates of HAVING, for hints."""
 
@@ -67,10 +67,10 @@ _OF_A_FIELD: Final[dict[type[exp.Expr], tuple[str, Function]]] = {
     exp.Quantile: ("QUANTILE", Function.QUANTILE),
 }
 _INSTEAD: Final[dict[type[exp.Expr], str]] = {
-    exp.ApproxQuantile: "write QUANTILE(field, 0.9): what is compared is exact before the noise",
-    exp.WithinGroup: "write QUANTILE(field, 0.9): a value that occurs",
+    exp.ApproxQuantile: "write QUANTILE(field, 0.9)",
+    exp.WithinGroup: "write QUANTILE(field, 0.9)",
     exp.CountIf: "write COUNT(*) FILTER (WHERE ...)",
-    exp.Abs: "write ABS(COUNT(*) - REFERENCE) >= 50, with mechanism: decider and its reference",
+    exp.Abs: "write ABS(COUNT(*) - REFERENCE) >= 50 with mechanism: decider",
 }
 
 
@@ -119,12 +119,12 @@ class HavingReader:
                 raise SqlProblem("not one comparison", "", 0)
             return tuple(self.read(clause.this).leaves())
         except RecursionError:
-            raise SqlProblem("nested too deeply", "write it flatter", 0) from None
+            raise SqlProblem("nested too deeply", "use fewer parentheses", 0) from None
 
     def _read(self, node: exp.Expr, *, negate: bool, depth: int) -> Tree[Asked]:
         node = unwrapped(node)
         if depth > _DEEPEST:
-            raise SqlProblem("HAVING is nested too deeply", "write it flatter", node)
+            raise SqlProblem("HAVING is nested too deeply", "use fewer parentheses", node)
         if isinstance(node, exp.Not):
             return self._read(node.this, negate=not negate, depth=depth + 1)
         if isinstance(node, exp.And | exp.Or):
@@ -144,15 +144,14 @@ class HavingReader:
         return self._compared(left, comparison.negated if negate else comparison, right)
 
     def _unreadable(self, node: exp.Expr) -> SqlProblem:
-        hint = f"compare {self._supported.replace(' and ', ' or ')} with a number or table[field]"
+        hint = f"compare {self._supported} with a number or table[field]"
         if isinstance(node, exp.In):
             hint = "write COUNT(*) = 3 OR COUNT(*) = 4"
         elif isinstance(node, exp.Is):
-            hint = "write COUNT(field) = 0 for cells without a value"
+            hint = "write COUNT(field) = 0 for groups without a value"
         named_too = ", not CASE" if isinstance(node, exp.Case) else ""
         return SqlProblem(
-            "HAVING takes comparisons by >, >=, <, <=, =, <> or BETWEEN, joined by AND, OR and NOT"
-            + named_too,
+            "HAVING needs comparisons (>, >=, <, <=, =, <>, BETWEEN) with AND, OR, NOT" + named_too,
             hint,
             node,
         )
@@ -268,11 +267,11 @@ class HavingReader:
             if isinstance(node, exp.Quantile):
                 return Measure(function, read, quantile=_quantile(node.args.get("quantile"), node))
             return Measure(function, read)
-        hint = _INSTEAD.get(type(node), f"supported: {self._supported}")
+        hint = _INSTEAD.get(type(node), f"write {self._supported}")
         if is_aggregate(node):
             inner = " in this form" if isinstance(node, (exp.Count, *_OF_A_FIELD)) else ""
             called = named(node.this if isinstance(node, exp.WithinGroup) else node)
-            raise SqlProblem(f"{called} is not available{inner}", hint, node)
+            raise SqlProblem(f"{called} is not supported{inner}", hint, node)
         raise self._no_aggregate(node, hint)
 
     def _no_aggregate(self, node: exp.Expr, hint: str) -> SqlProblem:
@@ -280,8 +279,8 @@ class HavingReader:
         if isinstance(node, exp.Column):
             what = f"the field `{node.name}`"
             if node.name in self.feed.fields:
-                hint = f"write what an event must meet into WHERE; {hint}"
-        message = f"HAVING compares an aggregate, not {what}"
+                hint = f"write conditions on events into WHERE; here, {hint}"
+        message = f"HAVING needs an aggregate instead of {what}"
         return SqlProblem(message, hint, node)
 
     def _distinct(self, node: exp.Expr) -> Measure:
@@ -289,22 +288,22 @@ class HavingReader:
         if column(node, self.feed.fields, "COUNT(DISTINCT) takes").name == unit:
             return Measure(Function.DISTINCT, None)
         raise SqlProblem(
-            f"COUNT(DISTINCT) counts the feed's unit, `{unit}`, only",
+            f"COUNT(DISTINCT) takes the privacy unit `{unit}` only",
             f"write COUNT(DISTINCT {unit})",
             node,
         )
 
     def _field(self, node: exp.Expr, function: str) -> str:
-        """Return the name of a number with clip and granule."""
+        """Return the name of a number with clip and resolution."""
         read = column(node, self.feed.fields, f"{function} takes")
         name = read.name
-        example = 'type: float, clip: [0, 100], granule: "0.01"'
+        example = 'type: float, clip: [0, 100], resolution: "0.01"'
         if read.type is FieldType.INTEGER:
             example = "type: integer, clip: [0, 100]"
         elif read.type is not FieldType.FLOAT:
             kind = article(read.type.value)
             message = f"{function} takes an integer or a float; `{name}` is {kind}"
-            raise SqlProblem(message, "take another field, or COUNT(*)", node)
+            raise SqlProblem(message, "write another field, or COUNT(*)", node)
         missing = _missing(read, function)
         if missing:
             hint = f"declare {name}: {{{example}}} in the feed's fields"
@@ -343,17 +342,17 @@ class HavingReader:
         if isinstance(node, exp.Column) and node.name in self.tables and self.group:
             example = f"{node.name}[{self.group[0]}]"
         raise SqlProblem(
-            f"{called} is a number or a public table's value, not {what}",
-            f"write a number such as 120, or a declared table's value such as {example}",
+            f"{called} is {what} instead of a number or a table's value",
+            f"write a number, as 120, or a table's value, as {example}",
             node,
         )
 
 
 def _missing(read: Field, function: str) -> str:
     if read.lo is None or read.hi is None:
-        return f"{function}({read.name}) needs a clip: without one, one event may weigh anything"
-    if read.granule is None:
-        return f"{function}({read.name}) needs a granule: values are counted in whole steps"
+        return f"{function}({read.name}) needs a clip, because one value could be arbitrarily large"
+    if read.resolution is None:
+        return f"{function}({read.name}) needs a resolution, because values are rounded"
     return ""
 
 
@@ -362,7 +361,7 @@ def _quantile(node: exp.Expr | None, call: exp.Expr) -> Fraction:
     value = None if node is None else numeric(node)
     if value is None or not 0 < value < 1 or value.denominator > LARGEST_SCALE:
         raise SqlProblem(
-            "a quantile is a number between 0 and 1, of at most six decimals",
+            "the quantile is not a number between 0 and 1 with at most six decimals",
             "write QUANTILE(field, 0.9); 0 is MIN(field) and 1 is MAX(field)",
             call if node is None else node,
         )

@@ -148,8 +148,8 @@ def _present(value: FieldValue | None) -> bool:
 
 def _granules(value: Any, summed: Term) -> int:
     """Return a value in granules as the counting does: floats are divided as floats."""
-    granule = summed.granule or Fraction(1)
-    granules = value / (granule if isinstance(value, int) else float(granule))
+    resolution = summed.resolution or Fraction(1)
+    granules = value / (resolution if isinstance(value, int) else float(resolution))
     if granules >= summed.hi:
         return summed.hi
     return round(granules) if granules > summed.lo else summed.lo

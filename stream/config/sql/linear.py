@@ -91,25 +91,25 @@ def linear_of(node: exp.Expr, read: Callable[[exp.Expr], Measure]) -> Linear:
             sides = [linear_of(side, read) for side in (node.this, node.expression)]
             sides.sort(key=lambda side: bool(side.factors))
             if sides[0].factors:
-                message = "HAVING multiplies an aggregate by a number, not by another aggregate"
+                message = "HAVING cannot multiply two aggregates"
                 raise SqlProblem(message, _RATE, node)
             return _checked(Linear().plus(sides[1], sides[0].number), node)
         case exp.Div():
             below = linear_of(node.expression, read)
             if below.factors or not below.number:
-                what = "an aggregate: of nothing it is 0" if below.factors else "0"
-                message = f"HAVING divides by a number, not by {what}"
+                what = "an aggregate, which may be 0" if below.factors else "0"
+                message = f"HAVING cannot divide by {what}"
                 raise SqlProblem(message, _RATE, node.expression)
             return _checked(Linear().plus(linear_of(node.this, read), 1 / below.number), node)
         case exp.Bracket():
-            message = "a public table's value stands alone on its side of a comparison"
-            hint = "write COUNT(*) - 0.2 * COUNT(field) > table[field], the number into the table"
+            message = "a table's value has to be alone on its side of a comparison"
+            hint = "write COUNT(*) - 0.2 * COUNT(field) > table[field], with constants in the table"
             raise SqlProblem(message, hint, node)
     measure = read(node)
     if measure.function not in _ADDED_UP:
         raise SqlProblem(
-            f"only COUNT and SUM can be added up and multiplied, not {measure.function.value}",
-            "compare it with a number, and join comparisons by AND and OR",
+            f"{measure.function.value} cannot be added or multiplied, only COUNT and SUM",
+            "compare it with a number, and use AND and OR",
             node,
         )
     return Linear({measure: Fraction(1)})
@@ -151,7 +151,7 @@ def linear_measure(
         key=lambda part: (not part[0].filter, part[0].text),
     )
     if not parts:
-        message = "these aggregates cancel each other: the outcome is the same whatever the data"
+        message = "these aggregates cancel out, so the result is constant"
         raise SqlProblem(message, "check the coefficients", offset)
     before = {(known.terms, known.step): known for known in turned or ()}
     negative = [(measure, -factor) for measure, factor in parts]
@@ -165,15 +165,15 @@ def linear_measure(
         return parts[0][0], sign
     terms, step = _counted(parts, feed)
     if sum(abs(term.factor) * term.alone.largest for term in terms) >= LARGEST_STATISTIC:
-        message = "an event's weight in this sum is beyond 62 bits"
+        message = "the weight of an event in this sum needs more than 62 bits"
         raise SqlProblem(message, "write coefficients with fewer digits", offset)
     try:
         span = span_of_terms(terms, where, feed, group)
     except ValueError as error:
-        message = f"what an event can add to this sum cannot be worked out: {error}"
+        message = f"the range of this sum cannot be computed: {error}"
         raise SqlProblem(message, "write simpler filters", offset) from None
     if span is None or span == (0, 0):
-        message = "no event adds anything to this sum"
+        message = "no event can add to this sum"
         raise SqlProblem(message, "check its filters against WHERE", offset)
     least, most = span
     text = " + ".join(_written(measure, factor) for measure, factor in parts).replace("+ -", "- ")
@@ -198,7 +198,7 @@ def _checked(linear: Linear, node: exp.Expr) -> Linear:
     """
     for value in (linear.number, *linear.factors.values()):
         if max(value.numerator.bit_length(), value.denominator.bit_length()) > _LONGEST_BITS:
-            message = "a coefficient is far beyond 62 bits"
+            message = "a coefficient needs more than 62 bits"
             raise SqlProblem(message, "write a smaller number", node)
     return linear
 
@@ -220,8 +220,8 @@ def _counted(
 
 def _term(measure: Measure, factor: int, feed: Feed) -> Term:
     of, kind = measure.on(feed), _ADDED_UP[measure.function]
-    granule = feed.fields[measure.field or ""].granule if kind is Weight.SUM else None
-    return Term(factor, kind, measure.field, of.lo, of.hi, granule, measure.where)
+    resolution = feed.fields[measure.field or ""].resolution if kind is Weight.SUM else None
+    return Term(factor, kind, measure.field, of.lo, of.hi, resolution, measure.where)
 
 
 def _written(measure: Measure, factor: Fraction) -> str:

@@ -47,6 +47,25 @@ COMPARISONS: Final[dict[type[exp.Expr], Comparison]] = {
 
 # Set by sqlglot itself on every COUNT; says nothing about the query.
 _INTERNAL = frozenset({"big_int"})
+_PLAIN: Final[Mapping[type[exp.Expr], str]] = {
+    exp.Boolean: "TRUE or FALSE",
+    exp.Bracket: "a table's value",
+    exp.Column: "a field",
+    exp.GroupingSets: "GROUPING SETS",
+    exp.ILike: "ILIKE",
+    exp.In: "IN with a subquery",
+    exp.Like: "LIKE",
+    exp.NullSafeEQ: "IS NOT DISTINCT FROM",
+    exp.NullSafeNEQ: "IS DISTINCT FROM",
+    exp.Parameter: "a parameter",
+    exp.Placeholder: "a parameter",
+    exp.SimilarTo: "SIMILAR TO",
+    exp.Star: "*",
+    exp.Subquery: "a subquery",
+    exp.Tuple: "a list",
+    exp.Window: "a window function",
+}
+"""What a construct is called in an error, where sqlglot's name is not SQL's."""
 
 
 class SqlProblem(Exception):  # noqa: N818 -- becomes a ConfigError once its position is known
@@ -126,7 +145,7 @@ def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
     if not isinstance(node, exp.Column) or not isinstance(node.this, exp.Identifier):
         raise SqlProblem(
             f"{role} a declared field, not {named(node)}",
-            'write the field\'s name alone (in "double quotes" if SQL takes it for a keyword)',
+            'write the name of a field, in "double quotes" if it is a keyword',
             node,
         )
     name = node.this.name
@@ -134,8 +153,8 @@ def column(node: exp.Expr, fields: Mapping[str, Field], role: str) -> Field:
         if node.sql() in fields:
             hint = f'quote a name with dots: "{node.sql()}"'
         else:
-            hint = f"there is one feed: write {name}"
-        raise SqlProblem("field names take no prefix", hint, node)
+            hint = f"write {name}"
+        raise SqlProblem("a field name has no prefix here", hint, node)
     if name not in fields:
         raise SqlProblem(f"`{name}` is not a field of the feed", closest(name, fields), node)
     return fields[name]
@@ -175,7 +194,7 @@ def numeric(node: exp.Expr) -> Fraction | None:
     if isinstance(node, exp.Literal) and not node.is_string:
         if len(node.name) > LONGEST_NUMBER:
             message = f"a number has at most {LONGEST_NUMBER} characters"
-            raise SqlProblem(message, "write a shorter one", node)
+            raise SqlProblem(message, "write a shorter number", node)
         return number(node.name)
     return None
 
@@ -188,5 +207,8 @@ def named(node: exp.Expr) -> str:
         return f"{node.name.upper()}()"
     if isinstance(node, exp.Func) and not isinstance(node, exp.Connector):
         return f"{node.sql_name()}()"
-    arithmetic = isinstance(node, exp.Binary | exp.Neg) and not isinstance(node, exp.Predicate)
-    return "an expression" if arithmetic else node.key.upper()
+    if isinstance(node, exp.Predicate):
+        return _PLAIN.get(type(node), "a comparison")
+    if isinstance(node, exp.Binary | exp.Neg):
+        return "an expression"
+    return _PLAIN.get(type(node), node.key.upper())

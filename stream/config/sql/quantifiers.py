@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 __all__ = ["Quantifier", "inner_of", "quantifier_of"]
 
 _SHAPE: Final = "write HAVING COUNT(*) >= 3, or COUNT(*) = EVERY"
-_ONE_NUMBER: Final = "the outer HAVING compares COUNT(*) with one number"
-_WINDOW: Final = "the window stands in the inner query"
+_ONE_NUMBER: Final = "the outer HAVING has to compare COUNT(*) with one number"
+_WINDOW: Final = "the window is in the inner query already"
 _INSIDE: Final = {"where": "WHERE", "joins": "JOIN", "order": "ORDER BY", "limit": "LIMIT"}
 
 
@@ -67,19 +67,19 @@ def inner_of(select: exp.Select) -> exp.Select | None:
         return None
     inner = clause.this.this
     if not isinstance(inner, exp.Select):
-        message = "the parentheses hold one SELECT over a feed"
+        message = "the parentheses do not contain one SELECT over a feed"
         raise SqlProblem(message, "write FROM (SELECT ...)", start(clause.this))
     extra = first_extra(clause.this, "this")
     if extra is not None:
         what = "an alias" if extra[0] == "alias" else extra[0].upper()
         at = start(extra[1] or clause.this)
-        raise SqlProblem(f"the inner query stands without {what}", "remove it", at)
+        raise SqlProblem(f"the inner query cannot have {what}", "remove it", at)
     extra = first_extra(select, "expressions", "from_", "group", "having")
     if extra is not None:
         name = _INSIDE.get(extra[0], extra[0].upper().rstrip("_"))
         at = start(extra[1]) if extra[1] is not None else 0
         hint = "write it into the inner query" if name == "WHERE" else "remove it"
-        raise SqlProblem(f"{name} around the inner query is not supported", hint, at)
+        raise SqlProblem(f"the outer query cannot have {name}", hint, at)
     return inner
 
 
@@ -100,8 +100,8 @@ def quantifier_of(
     outer = _outer(select, inner, group, feed)
     members = tuple(name for name in group if name not in outer)
     if not members:
-        message = "every group of the outer query is one of the inner query: there is none to count"
-        raise SqlProblem(message, "write the inner query alone, or group it by more fields", 0)
+        message = "the outer query has the same groups as the inner one: there is nothing to count"
+        raise SqlProblem(message, "write the inner query only, or group it by more fields", 0)
     size = prod(len(feed.fields[name].domain or ()) for name in members)
     return Quantifier(outer, members, _least(select, size, f"groups of {', '.join(members)}"))
 
@@ -138,7 +138,7 @@ def _least(select: exp.Select, size: int, groups: str) -> int:
     """Return how many groups the outer HAVING asks for."""
     clause = select.args.get("having")
     if clause is None:
-        raise SqlProblem("HAVING is missing: it says how many groups it takes", _SHAPE, 0)
+        raise SqlProblem("the outer HAVING is missing", _SHAPE, 0)
     node = unwrapped(clause.this)
     comparison = COMPARISONS.get(type(node))
     if comparison is None:
@@ -151,7 +151,7 @@ def _least(select: exp.Select, size: int, groups: str) -> int:
         at = start(right if _is_count(left) else left)
         raise SqlProblem(_ONE_NUMBER, _SHAPE, at)
     if asked.denominator != 1:
-        raise SqlProblem("groups are counted in whole numbers", _SHAPE, right)
+        raise SqlProblem("the number of groups is not a whole number", _SHAPE, right)
     return _at_least(comparison, int(asked), size, SqlProblem(groups, "", right))
 
 
@@ -168,14 +168,14 @@ def _at_least(comparison: Comparison, asked: int, size: int, groups: SqlProblem)
         words = f"COUNT(*) {comparison.value} {asked} of {size} {groups.message} is not supported"
         fewer = size - asked + (comparison is Comparison.LT)
         number = "= EVERY" if fewer == size else f">= {fewer}"
-        hint = f"write the negated comparison into the inner HAVING, and COUNT(*) {number} here"
+        hint = f"negate the inner comparison, and write COUNT(*) {number} here"
         if comparison in {Comparison.EQ, Comparison.NE} or not 1 <= fewer <= size:
             hint = _SHAPE
         raise SqlProblem(words, hint, groups.offset)
     least = asked + (comparison is Comparison.GT)
     if not 1 <= least <= size:
-        always = "it always holds" if least < 1 else "it never holds"
-        words = f"there are {size} {groups.message}: {always}"
+        always = "always" if least < 1 else "never"
+        words = f"this is {always} true: there are {size} {groups.message}"
         raise SqlProblem(words, f"write a number from 1 to {size}, or EVERY", groups.offset)
     return least
 

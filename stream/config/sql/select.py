@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 __all__ = ["ParsedQuery", "SqlProblem", "parse_sql"]
 
 _WINDOWS = (
-    "write TUMBLE({time}, size) or HOP({time}, step, size), as TUMBLE({time}, INTERVAL '1' HOUR);"
-    " CUMULATE({time}, step, size) rings before its window is over"
+    "write TUMBLE({time}, INTERVAL '1' HOUR), HOP({time}, step, size) or "
+    "CUMULATE({time}, step, size)"
 )
 _WINDOW_ENDS = frozenset({"window_start", "window_end", "window_time"})
 _CLAUSES = {
@@ -140,7 +140,7 @@ def parse_sql(
         reader = _Reader(inner or select, feeds, tables, timezone)
         return reader.read() if inner is None else reader.read_within(select)
     except RecursionError:  # conditions nest as deeply as their parentheses
-        raise SqlProblem("the SQL is nested too deeply", "write it flatter", 0) from None
+        raise SqlProblem("the SQL is nested too deeply", "use fewer parentheses", 0) from None
 
 
 @dataclass
@@ -191,8 +191,8 @@ class _Reader:
         """Return the query whose groups another one counts."""
         parsed = self.read()
         if parsed.band:
-            message = "a band around REFERENCE is decided group by group"
-            raise SqlProblem(message, "write the inner query alone", parsed.band.offset)
+            message = "a band cannot count groups"
+            raise SqlProblem(message, "write the inner query only", parsed.band.offset)
         found = quantifier_of(outer, self.select, parsed.group, self.feed)
         self._check_selected(outer, found.outer)
         return replace(parsed, group=found.outer, members=found.members, least=found.least)
@@ -216,8 +216,8 @@ class _Reader:
         if extra is not None:
             what = "an alias" if extra[0] == "alias" else extra[0].upper()
             raise SqlProblem(
-                f"FROM takes one feed, without {what}",
-                "write its name alone",
+                f"FROM takes one feed without {what}",
+                "write the name of the feed only",
                 start(extra[1]) if extra[1] else 0,
             )
         name = table.this.name
@@ -229,7 +229,7 @@ class _Reader:
         clause = self.select.args.get("group")
         hint = _WINDOWS.format(time=self.feed.time)
         if clause is None:
-            raise SqlProblem("GROUP BY is missing: it says the window", hint, 0)
+            raise SqlProblem("GROUP BY with a window is missing", hint, 0)
         extra = first_extra(clause, "expressions")
         if extra is not None:
             message = f"GROUP BY {extra[0].upper()} is not supported"
@@ -249,7 +249,7 @@ class _Reader:
             name = grouping.name
             if grouping.domain is None:
                 raise SqlProblem(
-                    f"GROUP BY {name} needs its public values, which are never learnt from data",
+                    f"GROUP BY {name} needs the public values of {name}",
                     f"declare {name}: {{domain: {name}.txt}} in the feed's fields",
                     node,
                 )
@@ -266,7 +266,7 @@ class _Reader:
             message = f"GROUP BY takes declared fields and a window, not {named(node)}"
             raise SqlProblem(message, hint, node)
         if node.name in _WINDOW_ENDS and node.name not in self.feed.fields:
-            raise SqlProblem("GROUP BY takes the window itself", hint, node)
+            raise SqlProblem("GROUP BY needs the window function itself", hint, node)
 
     def _window(self, node: exp.Anonymous) -> tuple[Duration, Duration]:
         """Return step and size."""
@@ -280,7 +280,7 @@ class _Reader:
             raise SqlProblem(message, hint, node)
         if column(arguments[0], self.feed.fields, f"{name} takes").name != self.feed.time:
             raise SqlProblem(
-                f"windows are cut by the feed's time, `{self.feed.time}`",
+                f"windows use the feed's time, `{self.feed.time}`",
                 f"write {name}({self.feed.time}, ...)",
                 arguments[0],
             )
@@ -291,15 +291,15 @@ class _Reader:
             self.cumulative = True
         if bool(step.days) != bool(size.days):
             raise SqlProblem(
-                "step and size are both in days or weeks, or both shorter",
-                "a local day has 23 to 25 hours: write both in DAY, or both in HOUR",
+                "step and size mix days or weeks with shorter units",
+                "write both in DAY or both in HOUR: a local day has 23 to 25 hours",
                 start(arguments[1]),
             )
         if step.milliseconds > size.milliseconds:
             self.notes.append(
                 SqlProblem(
-                    "the windows leave gaps: their step is longer than their size",
-                    "HOP takes the step first, then the size",
+                    "the windows leave gaps, because the step is longer than the size",
+                    "write the step first, then the size",
                     start(arguments[1]),
                 )
             )
@@ -319,7 +319,9 @@ class _Reader:
             elif isinstance(node, exp.Alias):
                 message = "SELECT takes no alias"
             elif isinstance(node, exp.AggFunc):
-                message = f"{named(node)} cannot be selected: values are never released"
+                message = (
+                    f"SELECT cannot have {named(node)}, because exact values are never published"
+                )
             else:
                 message = f"SELECT takes group fields, not {named(node)}"
             raise SqlProblem(message, f"write SELECT {allowed}", node)
@@ -327,6 +329,6 @@ class _Reader:
     def _having(self) -> exp.Expr:
         clause = self.select.args.get("having")
         if clause is None:
-            raise SqlProblem("HAVING is missing: it says when to ring", SHAPE, 0)
+            raise SqlProblem("HAVING is missing: it is the condition", SHAPE, 0)
         condition: exp.Expr = clause.this
         return condition

@@ -33,21 +33,20 @@ def check_steps(step: Duration, size: Duration, node: exp.Expr) -> None:
     """
     if step.days or size.days:
         raise SqlProblem(
-            "steps and windows of CUMULATE are in hours or shorter: a local day has 23 to 25 hours",
+            "CUMULATE takes hours or shorter units, because a local day has 23 to 25 hours",
             "write INTERVAL '24' HOUR for a day in UTC",
             start(node),
         )
     steps, rest = divmod(size.milliseconds, step.milliseconds)
     if rest or steps < 2:
         raise SqlProblem(
-            "the steps of CUMULATE divide the window, into two or more",
-            "CUMULATE takes the step first, then the size: CUMULATE(time, INTERVAL '5' MINUTE,"
-            " INTERVAL '1' HOUR)",
+            "the step of CUMULATE does not divide its window into 2 or more",
+            "write the step first: CUMULATE(time, INTERVAL '5' MINUTE, INTERVAL '1' HOUR)",
             start(node),
         )
     if steps > MOST_STEPS:
         raise SqlProblem(
-            f"a window has at most {MOST_STEPS} steps, not {steps}",
+            f"the window has {steps:,} steps; the limit is {MOST_STEPS:,}",
             "write longer steps",
             start(node),
         )
@@ -61,11 +60,11 @@ def span_of(node: exp.Expr) -> Duration:
     """
     hint = "write INTERVAL '15' MINUTE, in SECOND, MINUTE, HOUR, DAY or WEEK"
     if not isinstance(node, exp.Interval):
-        raise SqlProblem(f"a length is an INTERVAL, not {named(node)}", hint, start(node))
+        raise SqlProblem(f"{named(node)} is not an INTERVAL", hint, start(node))
     amount, unit = node.this, node.args.get("unit")
     text = amount.name if isinstance(amount, exp.Literal) else ""
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0):
-        raise SqlProblem("an INTERVAL is a whole number of at least 1", hint, start(node))
+        raise SqlProblem("the INTERVAL is not a whole number of at least 1", hint, start(node))
     word = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Var) else ""
     if word in _FIXED_MS:
         span = Duration(int(text) * _FIXED_MS[word])
@@ -75,5 +74,7 @@ def span_of(node: exp.Expr) -> Duration:
     else:
         raise SqlProblem("this unit of INTERVAL is not supported", hint, start(node))
     if span.milliseconds > _LONGEST_DAYS * DAY_MS:
-        raise SqlProblem("this INTERVAL is longer than ten years", "shorten it", start(node))
+        raise SqlProblem(
+            "the INTERVAL is longer than ten years", "write a shorter one", start(node)
+        )
     return span

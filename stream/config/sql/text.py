@@ -29,14 +29,14 @@ SHAPE = (
 
 _WINDOWS: Final = "write TUMBLE(time, size) or HOP(time, step, size) into GROUP BY"
 _FOREIGN: Final = {
-    "SESSION": f"a session's end follows from data, so it is no public window: {_WINDOWS}",
+    "SESSION": f"{_WINDOWS}: the end of a session depends on data",
     "TABLE": _WINDOWS,
     "DESCRIPTOR": _WINDOWS,
     "TUMBLING": _WINDOWS,
     "HOPPING": _WINDOWS,
-    "EMIT": "leave it out: a window is decided once, when it has ended",
+    "EMIT": "remove it: a window is decided once",
     "MATCH_RECOGNIZE": SHAPE,
-    "TOP": "leave it out: every group is decided",
+    "TOP": "remove it: every group is decided",
     "XOR": "write (a AND NOT b) OR (b AND NOT a)",
     "&&": "write AND",
     "PREWHERE": "write WHERE",
@@ -60,10 +60,10 @@ def select_of(sql: str) -> exp.Select:
     if not tokens:
         raise SqlProblem("the SQL is empty", SHAPE, 0)
     if tokens[0].token_type is not TokenType.SELECT:
-        raise SqlProblem(f"an alarm's SQL begins with SELECT, not {tokens[0].text}", SHAPE, 0)
+        raise SqlProblem(f"the SQL begins with {tokens[0].text} instead of SELECT", SHAPE, 0)
     for token in tokens:
         if token.token_type is TokenType.SEMICOLON and token is not tokens[-1]:
-            raise SqlProblem("one alarm is one SELECT", "remove what follows", token.start)
+            raise SqlProblem("the SQL has a second statement", "remove it", token.start)
     logger = logging.getLogger("sqlglot")
     disabled, logger.disabled = logger.disabled, True  # its warnings would go to stderr
     try:
@@ -74,7 +74,7 @@ def select_of(sql: str) -> exp.Select:
         end = _offset(sql, detail.get("line") or 1, detail.get("col") or 1)
         highlight = detail.get("highlight") or " "
         raise SqlProblem(
-            f"this is not SQL we can read near `{highlight.strip()}`",
+            f"this SQL cannot be read near `{highlight.strip()}`",
             SHAPE,
             max(0, end - len(highlight) + 1),
         ) from None
@@ -84,7 +84,7 @@ def select_of(sql: str) -> exp.Select:
         for token in tokens:
             if token.token_type in (TokenType.UNION, TokenType.EXCEPT, TokenType.INTERSECT):
                 raise SqlProblem(f"{token.text} is not supported", SHAPE, token.start)
-        raise SqlProblem("an alarm's SQL is one SELECT", SHAPE, 0)
+        raise SqlProblem("the SQL is not one SELECT", SHAPE, 0)
     return statement
 
 

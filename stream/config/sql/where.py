@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 __all__ = ["WhereReader"]
 
 _SUPPORTED = (
-    "WHERE supports =, <>, <, >, <=, >=, IN, BETWEEN, IS [NOT] NULL, AND, OR, NOT and parentheses, "
-    "between a declared field and literals"
+    "compare a field with a literal by =, <>, <, >, <=, >=, IN, BETWEEN or IS [NOT] NULL, with "
+    "AND, OR, NOT"
 )
 _INT64 = 2**63
 _WRITTEN = {
@@ -93,7 +93,7 @@ class WhereReader:
             case _ if type(node) in COMPARISONS:
                 where = self._comparison(node, COMPARISONS[type(node)])
             case _:
-                message, hint = f"WHERE cannot take {named(node)}", _instead(node)
+                message, hint = f"WHERE does not support {named(node)}", _instead(node)
                 raise SqlProblem(message, hint, node)
         return where
 
@@ -111,7 +111,7 @@ class WhereReader:
     def _refuse_order(self, field: Field, node: exp.Expr) -> None:
         if field.type is FieldType.BOOLEAN:
             hint = f"write {field.name} = TRUE or {field.name} = FALSE"
-            raise SqlProblem(f"`{field.name}` is boolean: it has no order", hint, node)
+            raise SqlProblem(f"`{field.name}` is a boolean and has no order", hint, node)
 
     def _comparison(self, node: exp.Expr, comparison: Comparison) -> Compare:
         left, right = unwrapped(node.this), unwrapped(node.expression)
@@ -130,16 +130,16 @@ class WhereReader:
         field = self.fields.get(known.name)
         text = field is not None and field.type is FieldType.STRING
         if not text or strange.name in self.fields or strange.args.get("table") is not None:
-            message = "WHERE compares a field with a literal, not with another field"
+            message = "WHERE cannot compare two fields"
             return SqlProblem(message, _SUPPORTED, right)
-        what = "is in double quotes, as names are" if strange.this.quoted else "has no quotes"
-        message = f"`{strange.name}` {what}, and no field is called so"
+        what = "in double quotes" if strange.this.quoted else "without quotes"
+        message = f"`{strange.name}` {what} is a field name, but there is no such field"
         return SqlProblem(message, f"write '{strange.name}' if it is a string", strange)
 
     def _null_test(self, node: exp.Is) -> IsNull:
         if not isinstance(node.expression, exp.Null) or not isinstance(node.this, exp.Column):
             raise SqlProblem(
-                "IS takes a field and NULL only",
+                "IS takes NULL only",
                 "write field IS NULL, field IS NOT NULL, or field = TRUE",
                 node,
             )
@@ -159,7 +159,7 @@ class WhereReader:
         node = unwrapped(node)
         if isinstance(node, exp.Null):
             raise SqlProblem(
-                "no comparison with NULL is ever true", f"write {field.name} IS NULL", node
+                "a comparison with NULL is never true", f"write {field.name} IS NULL", node
             )
         value: FieldValue | None = None
         match field.type:
@@ -180,8 +180,7 @@ class WhereReader:
             if field.type is FieldType.STRING and isinstance(node, exp.Column) and node.this.quoted:
                 example = f"'{node.name}'"  # in double quotes it may be meant as one
             raise SqlProblem(
-                f"`{field.name}` is {article(field.type.value)}: it is compared with {wanted}, "
-                f"not {named(node)}",
+                f"`{field.name}` is {article(field.type.value)} but is compared with {named(node)}",
                 f"write {wanted}, as {example}",
                 node,
             )
@@ -189,7 +188,7 @@ class WhereReader:
 
     def _check_domain(self, value: str | None, node: exp.Expr, field: Field) -> None:
         if value is not None and field.domain is not None and value not in field.domain:
-            message = f"`{value}` is not in the domain of `{field.name}`: no event has it"
+            message = f"`{value}` is not in the domain of `{field.name}`"
             self.notes.append(SqlProblem(message, closest(value, field.domain), node))
 
     def _integer(self, node: exp.Expr, field: Field) -> int | None:
@@ -198,7 +197,7 @@ class WhereReader:
             return None
         if exact.denominator != 1 or not -_INT64 <= exact < _INT64:
             raise SqlProblem(
-                f"`{field.name}` is an integer: this is none of 64 bits",
+                f"`{field.name}` is an integer, but this is not a whole number of 64 bits",
                 "write a whole number",
                 node,
             )
@@ -221,9 +220,9 @@ class WhereReader:
 def _instead(node: exp.Expr) -> str:
     """Return what to write instead of a condition that WHERE cannot take."""
     if isinstance(node, exp.Like | exp.ILike | exp.SimilarTo | exp.RegexpLike):
-        return "list the values: field IN ('a', 'b'); a pattern is best a field of the events"
+        return "list the values: field IN ('a', 'b')"
     if isinstance(node, exp.Boolean):
-        return "leave WHERE out: without it every event counts"
+        return "remove WHERE: without it every event counts"
     return _SUPPORTED
 
 

@@ -93,7 +93,7 @@ class _Shower:
             KafkaError: Kafka cannot be reached at the start.
         """
         board, kafka = self.setup.board, self.setup.subscription.kafka
-        position = Position(read_back_ms=board.read_back_ms)
+        position = Position(lookback_ms=board.lookback_ms)
         self._show()
         async with (
             serving(self._screen, board) as address,
@@ -115,7 +115,7 @@ class _Shower:
         """Write what is known now, where it says something else than what is shown."""
         health = Health(self._caught_up, self._connectivity.unreachable_s > 0, now_ms())
         if self._caught_up:
-            self._standings.forget(health.now_ms, self.setup.board.read_back_ms)
+            self._standings.forget(health.now_ms, self.setup.board.lookback_ms)
         standings = self._standings.all()
         known = (self._standings.changes, overdue(standings, health)) if self._caught_up else ()
         news = (known, health.caught_up, health.away)

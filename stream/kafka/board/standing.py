@@ -140,17 +140,17 @@ class Standings:
             del self._heard[next(iter(self._heard))]
             self.forgotten = True
 
-    def forget(self, now_ms: int, read_back_ms: int) -> None:
+    def forget(self, now_ms: int, lookback_ms: int) -> None:
         """Forget alarms that reading back would not find any more, and that are overdue.
 
         An alarm that was renamed or removed is heard of no more, and not overdue for ever.
 
         Args:
             now_ms: milliseconds since the epoch.
-            read_back_ms: how far back a board reads at its start.
+            lookback_ms: how far back a board reads at its start.
         """
         for alarm, standing in list(self._heard.items()):
-            if standing.due_ms < now_ms and standing.published_ms < now_ms - read_back_ms:
+            if standing.due_ms < now_ms and standing.published_ms < now_ms - lookback_ms:
                 del self._heard[alarm]
                 self.changes += 1
 

@@ -84,7 +84,7 @@ class MqttTarget(Target):
 
     def remember(self, message: Message) -> None:
         """Keep the last state of every topic, to write it again."""
-        self._standing[topic_of(self._settings.topics, message.notice)] = message
+        self._standing[topic_of(self._settings.topic_prefix, message.notice)] = message
 
     async def send(self, messages: Sequence[Message]) -> None:
         """Publish the states; the broker has acknowledged them then."""
@@ -108,7 +108,7 @@ class MqttTarget(Target):
 
     @property
     def _status(self) -> str:
-        return f"{self._settings.topics}/status"
+        return f"{self._settings.topic_prefix}/status"
 
     async def _connected(self) -> aiomqtt.Client:
         if self._client is not None:
@@ -140,7 +140,7 @@ class MqttTarget(Target):
             AwayError: the broker did not take it.
             RefusedError: it never will.
         """
-        topic = topic_of(self._settings.topics, message.notice)
+        topic = topic_of(self._settings.topic_prefix, message.notice)
         if len(topic.encode()) > _LONGEST_TOPIC:
             raise RefusedError("longer than a topic of MQTT may be")
         try:
@@ -157,9 +157,9 @@ class MqttTarget(Target):
 
     async def _state(self, client: aiomqtt.Client, message: Message) -> None:
         notice = message.notice
-        topic = topic_of(self._settings.topics, notice)
+        topic = topic_of(self._settings.topic_prefix, notice)
         denied = notice.status == "denied"
-        if self._settings.discovery and not denied and topic not in self._announced:
+        if self._settings.discovery_prefix and not denied and topic not in self._announced:
             await self._announce(client, topic, notice)
             self._announced.add(topic)
         state = "OFF" if notice.status == "resolved" else "ON"
@@ -168,7 +168,9 @@ class MqttTarget(Target):
 
     async def _announce(self, client: aiomqtt.Client, topic: str, notice: Notice) -> None:
         """Tell Home Assistant of a sensor."""
-        place = f"{self._settings.discovery}/binary_sensor/tocsin_{notice.fingerprint}/config"
+        place = (
+            f"{self._settings.discovery_prefix}/binary_sensor/tocsin_{notice.fingerprint}/config"
+        )
         told = {
             "name": ", ".join(notice.group.values()) or notice.alarm,
             "unique_id": f"tocsin_{notice.fingerprint}",

@@ -77,9 +77,9 @@ class _Notifier:
     def __post_init__(self) -> None:
         """Make a sender a target; nothing has been read yet."""
         settings = self.setup.notify
-        letters, give_up_s = DeadLetters(settings.dead_letters), settings.give_up_ms / 1000
+        letters, retry_for_s = DeadLetters(settings.dead_letters), settings.retry_for_ms / 1000
         self._senders = [
-            Sender(target_of(one), letters, give_up_s, self.log) for one in settings.targets
+            Sender(target_of(one), letters, retry_for_s, self.log) for one in settings.targets
         ]
         self._states: dict[str, State] = {}
         self._number = 0
@@ -95,7 +95,7 @@ class _Notifier:
         """
         settings, connectivity = self.setup.notify, Connectivity("kafka", self.log)
         position = Position(
-            settings.group, read_back_ms=settings.read_back_ms, from_beginning=from_beginning
+            settings.group, lookback_ms=settings.lookback_ms, from_beginning=from_beginning
         )
         async with Reader.opened(self.setup.subscription.kafka, connectivity, position) as reader:
             self.log.info(Line.NOTIFYING)

@@ -85,7 +85,7 @@ class AlertmanagerTarget(_Poster):
 
     def __init__(self, settings: Alertmanager, now_ms: Callable[[], int] = now_ms) -> None:
         super().__init__(f"alertmanager-{settings.name}", f"{settings.url}/api/v2/alerts", now_ms)
-        self.resend_s = settings.resend_ms / 1000
+        self.resend_s = settings.resend_interval_ms / 1000
         self._standing: dict[str, Message] = {}
 
     def remember(self, message: Message) -> None:

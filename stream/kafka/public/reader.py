@@ -4,7 +4,7 @@
 
         read back, in silence            delivered by this process
     ────┬───────────────────────────────┬──────────────────────────▶ decisions
-        └ read_back before it, or now   └ committed: all before it was delivered
+        └ lookback before it, or now   └ committed: all before it was delivered
 
 Reading back finds what fires without keeping a file: the lifecycle is a function of the topics. A
 process that is killed reads on from what it committed, and delivers copies of what it had not.
@@ -81,14 +81,14 @@ class Position:
     Args:
         group: whose offsets say how far was delivered; ``None`` for who delivers nothing: none is
             read or committed, and no right to a group is needed.
-        read_back_ms: states are found from so long before now on, or before the first record that
+        lookback_ms: states are found from so long before now on, or before the first record that
             was not delivered.
         from_beginning: who has delivered nothing begins with the oldest records, not the next ones.
     """
 
     group: str | None = None
     _: KW_ONLY
-    read_back_ms: int = 0
+    lookback_ms: int = 0
     from_beginning: bool = False
 
 
@@ -153,7 +153,7 @@ class Reader:
             )
         since_ms = min([now_ms(), *[await self._left_ms(each, ends[each]) for each in places]])
         dated = await consumer.offsets_for_times(
-            dict.fromkeys(places, max(0, since_ms - position.read_back_ms))
+            dict.fromkeys(places, max(0, since_ms - position.lookback_ms))
         )
         for place in places:
             found = dated[place].offset if dated.get(place) else ends[place]
@@ -210,8 +210,8 @@ class Reader:
         found = self._consumer.partitions_for_topic(topic)
         if not found:
             raise DependencyError(
-                f"topic {topic!r} is not there, or may not be read",
-                hint="check the topics' names under kafka, and this user's ACLs",
+                f"topic {topic!r} does not exist, or this user may not read it",
+                hint="check the topics in `kafka`, and this user's ACLs",
             )
         return [TopicPartition(topic, number) for number in sorted(found)]
 
@@ -226,8 +226,8 @@ class Reader:
                 record = await self._consumer.getone(place)
         except TimeoutError as error:
             raise DependencyError(
-                f"topic {place.topic!r} is not read on from offset {at}",
-                hint="check that Kafka is up, and that no transaction is open on the topic",
+                f"topic {place.topic!r} cannot be read from offset {at} on",
+                hint="check the brokers, and whether a transaction is open on the topic",
             ) from error
         return int(record.timestamp)
 

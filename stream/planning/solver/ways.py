@@ -60,11 +60,11 @@ def _step_ms(case: Case) -> int:
     if calendar.size_ms != calendar.step_ms or alarm.lifecycle != EVERY_WINDOW:
         return 0
     late_ms = alarm.delay_ms - calendar.step_ms
-    tick_ms = case.standing.settings.tick_ms
+    publish_interval_ms = case.standing.settings.publish_interval_ms
     for steps in _STEPS:
         step_ms, rest = divmod(calendar.size_ms, steps)
         round_ms = _MINUTE_MS if step_ms >= _MINUTE_MS else _SECOND_MS
-        uneven = rest or step_ms % round_ms or step_ms % tick_ms
+        uneven = rest or step_ms % round_ms or step_ms % publish_interval_ms
         if not uneven and step_ms + late_ms <= most:
             return step_ms
     return 0

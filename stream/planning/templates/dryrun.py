@@ -46,9 +46,9 @@ def dry_run(path: Path, lock: Lock) -> str:
     tree["metrics"] = {"public": "127.0.0.1:0", "custodian": "127.0.0.1:0"}
     for feed in tree["feeds"].values():
         feed["topic"] += f".{_SUFFIX}"
-        feed["clock"] = "punctuation"
-        key = "${TOCSIN_MARKS_KEY:-a dry run has no secrets}"
-        feed["punctuation"] = {"every": "1m", "key": key}
+        feed["clock"] = "watermarks"
+        key = "${TOCSIN_WATERMARKS_KEY:-a dry run has no secrets}"
+        feed["watermarks"] = {"every": "1m", "key": key}
     for name, entry in lock.entries.items():
         if name in tree["alarms"]:
             tree["alarms"][name] |= entry.keys

@@ -71,7 +71,7 @@ def made_up(filled: FilledTemplate) -> MadeUp:
             raise ConfigError(
                 f"there are more than {_MOST_WINDOWS:,} windows from {answers.since} to"
                 f" {filled.until}",
-                hint="name a nearer --until, or a longer --window",
+                hint="write an earlier --until, or a longer --window",
             )
         index = alarm.calendar.next_active(index + 1)
     windows = windows[:: alarm.calendar.overlap]
@@ -113,7 +113,7 @@ def _refuse_large(answers: Answers, figure: int) -> None:
         events = figure // max(answers.clip * min(_ORDINARY_SHARES) // 100, 1)
     if events > _MOST_EVENTS:
         raise ConfigError(
-            f"a file of made-up events that passes {answers.threshold:,} is too large",
+            f"the threshold {answers.threshold:,} is too large for made-up events",
             hint="write one for a threshold of some thousands; then raise it, and the tolerance, in"
             " the file, and ask `tocsin plan` again",
         )

@@ -89,7 +89,7 @@ def fill(answers: Answers) -> FilledTemplate:
     if answers.threshold <= answers.baseline:
         raise ConfigError(
             f"the baseline, {answers.baseline}, is not below the threshold, {answers.threshold}",
-            hint="an alarm at the baseline says nothing: raise the threshold",
+            hint="write a larger --threshold",
         )
     with TemporaryDirectory(prefix="tocsin-init-") as name:
         file = Path(name) / CONFIGURATION
@@ -101,7 +101,7 @@ def fill(answers: Answers) -> FilledTemplate:
     (one,) = found.solved
     if one.found is None or found.report.alarms is None:
         raise BudgetError(
-            f"epsilon {answers.epsilon} is not enough to tell {answers.threshold} from the"
+            f"epsilon {answers.epsilon} cannot separate the threshold {answers.threshold} from the"
             f" baseline {answers.baseline} as it is wanted",
             hint=_hint(one.changes),
         )
@@ -127,8 +127,8 @@ def _with_windows(answers: Answers, file: Path) -> tuple[str, str]:
         if _has_windows(report.alarms):
             return until, text
     raise ConfigError(
-        f"no window lies between {answers.since} and {until}",
-        hint="name a later day with --until, or another schedule",
+        f"there is no window between {answers.since} and {until}",
+        hint="write a later --until, or another schedule",
     )
 
 

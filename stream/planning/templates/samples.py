@@ -147,8 +147,8 @@ def rows_of_file(path: Path) -> list[Any]:
     reader = _READERS.get(path.suffix.lower())
     if reader is None:
         raise DataError(
-            f"{path}: the suffix names no format that is read",
-            hint=f"write one of {', '.join(_READERS)}",
+            f"{path}: unknown suffix",
+            hint=f"use a file with one of {', '.join(_READERS)}",
         )
     try:
         return list(reader(path))
@@ -158,7 +158,7 @@ def rows_of_file(path: Path) -> list[Any]:
         ) from error
     except (pa.ArrowException, csv.Error, UnicodeDecodeError):
         raise DataError(
-            f"{path}: not a sound {path.suffix} file", hint="name another file"
+            f"{path}: not a valid {path.suffix} file", hint="write another file"
         ) from None
 
 
@@ -332,12 +332,12 @@ def _csv_lines(path: Path) -> Iterable[Any]:
         lines = [cells for cells in itertools.islice(reader, MOST_ROWS) if cells]
     if len(header) == 1 and (other := _SEPARATOR.search(header[0])):
         raise DataError(
-            f"{path}: its header is one column, with {other[0]!r} in it",
-            hint="cells are separated by commas: write the file so",
+            f"{path}: the header has one column, separated by {other[0]!r}",
+            hint="separate the columns by commas",
         )
     for name in filter(None, header):
         if header.count(name) > 1:
-            raise DataError(f"{path}: column {name!r} is there twice", hint="rename one of them")
+            raise DataError(f"{path}: column {name!r} occurs twice", hint="rename one of them")
     whole = [cells for cells in lines if len(cells) == len(header)]
     columns = {
         name: _meant([cells[at] for cells in whole]) for at, name in enumerate(header) if name
@@ -350,7 +350,7 @@ def _csv_lines(path: Path) -> Iterable[Any]:
 def _texts(path: Path, lines: Iterable[str]) -> Iterable[str]:
     for line in lines:
         if "\0" in line:
-            raise DataError(f"{path}: not text, whatever its name says", hint="name another file")
+            raise DataError(f"{path}: the file is not text", hint="write another file")
         yield line
 
 

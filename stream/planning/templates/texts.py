@@ -57,7 +57,9 @@ def configuration(answers: Answers, until: str) -> str:
     names = (answers.alarm, answers.feed, answers.topic, answers.bootstrap, answers.time)
     for name in (*names, answers.unit, *answers.group_by, answers.amount, answers.active):
         if not name.isprintable():
-            raise ConfigError(f"{name!r} holds what cannot be printed", hint="write it on one line")
+            raise ConfigError(
+                f"{name!r} has characters that cannot be printed", hint="write it on one line"
+            )
     return _TEXTS.get_template("alarms.yaml.j2").render(
         a=answers,
         amount=answers.measured is Measured.AMOUNT,
@@ -99,7 +101,7 @@ def values_text(answers: Answers, field: str) -> str:
         if len(value.encode()) > MAX_STRING_BYTES:
             raise ConfigError(
                 f"a value of {field} is longer than {MAX_STRING_BYTES:,} bytes",
-                hint="an event with a longer text is dropped: leave the value out",
+                hint="remove the value: an event with it is dropped",
             )
     return "".join(f"{value}\n" for value in values)
 
@@ -131,7 +133,8 @@ def _check_roles(answers: Answers) -> None:
         # What devices count may be watched device by device; nobody watches a person.
         if other and (answers.people or (other, role) != ("unit", "group-by")):
             raise ConfigError(
-                f"field {name!r} is both --{other} and --{role}", hint="name another field for one"
+                f"field {name!r} is both --{other} and --{role}",
+                hint="write another field for one of them",
             )
 
 

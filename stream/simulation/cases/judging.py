@@ -42,7 +42,7 @@ class Check:
     """One thing that was expected.
 
     Args:
-        what: ``fires``, ``counts``, ``left_out``, ``dropped`` or ``complete``.
+        what: ``fires``, ``counts``, ``dropped_by_bounds``, ``dropped`` or ``complete``.
         about: the group, or the reason why rows are left out.
         expected: in words.
         found: in words; of a probability empty, as ``bounds`` has it.
@@ -147,10 +147,10 @@ def _window(
             place=figure.place,
             start_ms=window.start_ms,
         )
-    left_out = asdict(counted.capped)
-    for rows in window.left_out:
+    dropped_by_bounds = asdict(counted.capped)
+    for rows in window.dropped_by_bounds:
         _refuse_unknown(rows, _LEFT_OUT)
-        yield _of_rows("left_out", rows, left_out[rows.reason], window.start_ms)
+        yield _of_rows("dropped_by_bounds", rows, dropped_by_bounds[rows.reason], window.start_ms)
     references = None if case.alarm.reference is None else counted.references
     given = Given(counted.statistics, references, window.fires)
     yield from _fires(case, law, given, start_ms=window.start_ms)
@@ -213,8 +213,8 @@ def _refuse_unknown(rows: Rows, known: Sequence[str] | Mapping[str, str]) -> Non
     """
     if rows.reason not in known:
         raise rows.place.error(
-            f"`{rows.reason}` is no reason why events do not count",
-            f"known here: {', '.join(known)}",
+            f"`{rows.reason}` is not a reason here",
+            f"write one of: {', '.join(known)}",
         )
 
 

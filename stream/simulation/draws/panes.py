@@ -77,8 +77,8 @@ def over_panes(alarm: Alarm, windows: CountedAlarm, panes: CountedAlarm) -> Over
     whole = tuple(each for each in found if len(each) == alarm.aim.panes)
     if not whole:
         raise ConfigError(
-            f"the files no longer hold all panes of any window of alarm {alarm.id!r}",
-            hint="replay an export that reaches back further than the history begins",
+            f"the files do not hold all panes of any window of alarm {alarm.id!r}",
+            hint="use an export that starts before the history",
         )
     return OverPanes(panes, whole)
 

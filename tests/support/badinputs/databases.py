@@ -46,15 +46,15 @@ DATABASES = (
         Call(words, phrase, code, prepare)
         for words in (_RUN, _STATUS)
         for phrase, code, prepare in (
-            ("it holds other tables", 2, _database("CREATE TABLE users (name TEXT)")),
-            ("it is no SQLite database", 2, _text),
+            ("it has other tables", 2, _database("CREATE TABLE users (name TEXT)")),
+            ("it is not a SQLite database", 2, _text),
             ("must exist and be writable", 4, lambda folder: (folder / "ledger.db").mkdir()),
             (
                 "use the version that made it",
                 2,
                 _database("CREATE TABLE tocsin_ledger (id INTEGER PRIMARY KEY)"),
             ),
-            ("restore a copy of it", 4, _database(_LOG)),
+            ("restore the newest backup", 4, _database(_LOG)),
         )
     ),
     *(
@@ -66,8 +66,8 @@ DATABASES = (
             ("sqlite:///~/ledger.db", "must exist and be writable", 4),
             ("sqlite:///.", "must exist and be writable", 4),
             (f"sqlite:///{'a' * 300}.db", "File name too long", 4),
-            ("sqlite:///alarms.yaml", "it is no SQLite database", 2),
-            ("sqlite:///badges.jsonl", "it is no SQLite database", 2),
+            ("sqlite:///alarms.yaml", "it is not a SQLite database", 2),
+            ("sqlite:///badges.jsonl", "it is not a SQLite database", 2),
             ("postgresql://tocsin@127.0.0.1:1/none", "check that the database runs", 4),
             ("postgresql:///none?host=/nowhere", "check that the database runs", 4),
         )

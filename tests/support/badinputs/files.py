@@ -84,10 +84,10 @@ def _loop(path: Path) -> None:
 
 
 _KNOWN = "feed 'badges' declares person, room, floor, open, age, load, ts"
-_SUFFIXES = "write one of .parquet, .csv, .jsonl"
+_SUFFIXES = "use a file with one of .parquet, .csv, .jsonl"
 _NOT_UTF8 = "save it as UTF-8"
 _MISSING = "`feeds` is missing"
-_MAPPING = "a mapping belongs here"
+_MAPPING = "this has to be a mapping"
 _A_KIND = "not a regular file"
 _EVERY = "check", "plan"
 _LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
@@ -107,7 +107,7 @@ FILES = (
         "alarms.yaml:32:16: `x` is not a number",
         GOOD.replace("tolerance: 9", "tolerance: x").replace("\n", "\r\n"),
     ),
-    _own("check alarms.yaml", "alarms.yaml:1:11: a mapping", '{"feeds": []}'),
+    _own("check alarms.yaml", "alarms.yaml:1:11: this has to be", '{"feeds": []}'),
     _own("check alarms.yaml", "alarms.yaml:2:1: not valid YAML", "[feeds]\na = 1\n"),
     *(
         _own(f"{command} alarms.yaml", phrase, text)
@@ -122,14 +122,14 @@ FILES = (
             (_MAPPING, "null\n"),
             (_MAPPING, "42\n"),
             (_MAPPING, "---\n"),
-            ("write the values out", _LAUGHS + GOOD),
+            ("write the values instead of aliases", _LAUGHS + GOOD),
             ("nested too deeply", "timezone: " + "[" * 500),
             ("nested too deeply", "timezone: " + "{a: " * 1000 + "}" * 1000),
             ("write an IANA name", GOOD.replace("Europe/Berlin", "x" * 5_000)),
         )
     ),
     *(
-        _own("check alarms.yaml", "write it flatter", GOOD.replace("COUNT(*) > 30", text))
+        _own("check alarms.yaml", "use fewer parentheses", GOOD.replace("COUNT(*) > 30", text))
         for text in ("(" * 2000 + "COUNT(*) > 30" + ")" * 2000, "NOT " * 2000 + "COUNT(*) > 30")
     ),
     _own(
@@ -156,7 +156,7 @@ FILES = (
     Call("run alarms.yaml --replay /dev/zero", _A_KIND),
     Call(
         "run alarms.yaml --replay badges.jsonl",
-        "name the files in it",
+        "write its files",
         prepare=_replaced("badges.jsonl", os.mkdir),
     ),
     Call(
@@ -177,7 +177,7 @@ FILES = (
     _events("n.jsonl", "not text", b"\0" * 4000),
     _events("a.jsonl", "jq -c", b"[" + _LINE + b"]"),
     _events("p.jsonl", "jq -c", b'{\n  "person": "p"\n}\n'),
-    _events("p.jsonl", "call it .parquet", b"PAR1"),
+    _events("p.jsonl", "rename it to .parquet", b"PAR1"),
     _events("s.jsonl", "export its rows", b"SQLite format 3\0"),
     *(_events(name, _SUFFIXES, _LINE) for name in ("b.json", "b.ndjson", "b.txt", "b", "b.avro")),
     _events("e.csv", "the first line names the columns", ""),
@@ -187,7 +187,7 @@ FILES = (
     _events("q.csv", "the first line names the columns", '"person,room\n' + _ROW),
     _events("l.csv", "the first line names the columns", b"pers\xf6n," + _HEAD.encode()),
     _events("m.csv", "column 'room' is missing", (_HEAD + _ROW).replace("room", "raum")),
-    _events("m.csv", "column 'room' stands twice", _HEAD.replace("floor", "room") + _ROW),
+    _events("m.csv", "column 'room' occurs twice", _HEAD.replace("floor", "room") + _ROW),
     _events("m.csv", _KNOWN, _HEAD.upper() + _ROW),
     _events("m.csv", _KNOWN, _HEAD.replace(",", ", ") + _ROW),
     _events("m.csv", "the first line names the columns", "\n" + _HEAD + _ROW),
@@ -195,12 +195,12 @@ FILES = (
     _events("m.csv", _KNOWN, "# export\n" + _HEAD + _ROW),
     _events("m.csv", "download the file itself", "<!DOCTYPE html><html></html>"),
     *(
-        _events("j.parquet", "not a sound Parquet file", data)
+        _events("j.parquet", "not a valid Parquet file", data)
         for data in (b"", b"PAR1junkPAR1", _HEAD + _ROW)
     ),
-    _columns("not a sound Parquet file", slice(-60, -8)),
-    _columns("not a sound Parquet file", slice(-8, None)),
-    _columns("not a sound Parquet file", slice(30, 200)),
+    _columns("not a valid Parquet file", slice(-60, -8)),
+    _columns("not a valid Parquet file", slice(-8, None)),
+    _columns("not a valid Parquet file", slice(30, 200)),
     _columns("has type list", person=[["p"]] * 9),
     _columns("has type struct", room=[{"a": "lab"}] * 9),
     _columns("integers that count milliseconds", ts=["2025-03-03"] * 9),

@@ -39,7 +39,7 @@ feeds:
       floor: {type: integer, domain: [1, 2]}
       open: boolean
       age: {type: integer, clip: [0, 110]}
-      load: {type: float, clip: [0, 50], granule: "0.5"}
+      load: {type: float, clip: [0, 50], resolution: "0.5"}
       ts: timestamp
     history: {from: 2025-03-03, until: 2025-03-04}
 budget:
@@ -79,7 +79,7 @@ tests:
     windows:
       - start: 2025-03-03T10:00
         counts: {hall: 3}
-        left_out: {beyond_events: 0}
+        dropped_by_bounds: {beyond_events: 0}
 """
 """Tests of the good configuration that pass."""
 

@@ -125,11 +125,11 @@ def test_questions_that_share_no_panes_are_refused(questions, words):
 
 
 def test_noise_that_is_never_drawn_is_refused():
-    """Sums of trillions of granules: a coarser granule is what helps."""
+    """Sums of trillions of granules: a coarser resolution is what helps."""
     wide = asked(60, 5 * 10**13, sensitivity=10**12)
     with pytest.raises(ConfigError, match="wider than any") as caught:
         Panes.planned([wide])
-    assert "granule" in caught.value.hint
+    assert "resolution" in caught.value.hint
 
 
 def test_windows_and_panes_of_another_shape_are_refused():

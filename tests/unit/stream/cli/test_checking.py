@@ -73,7 +73,7 @@ def test_not_one_window_is_never_wanted(tmp_path: Path) -> None:
     path = configuration(tmp_path, unit="user", epsilon_max="1", denials=True)
     result = tocsin("check", path)
     assert result.exit_code == 3
-    assert "does not hold one window of it" in result.stderr
+    assert "does not cover one window" in result.stderr
 
 
 @pytest.mark.parametrize(("baseline", "code"), [(8, 0), (24, 0), (27, 3), (40, 3)])

@@ -67,7 +67,7 @@ def test_a_signal_ends_a_command_at_once(
     """From the first import on, with one sentence, the signal's code and no traceback."""
     ended, said = told(number, at, "check", configuration(tmp_path))
     assert ended == code
-    assert said == f"tocsin: stopped ({number.name}) before it was done\n"
+    assert said == f"tocsin: stopped by {number.name} before it was done\n"
 
 
 OUTPUT = """\

@@ -33,9 +33,9 @@ def test_it_answers_what_an_alarm_counts(tmp_path: Path) -> None:
     assert (cell["group"], cell["statistics"], cell["true"]) == ({"room": "lab"}, [200], True)
     assert cell["thresholds"] == [121]
     (lost,) = [
-        line["left_out"]
+        line["dropped_by_bounds"]
         for line in lines
-        if line.get("window_start") == "1970-01-01T05:00:00.000Z" and "left_out" in line
+        if line.get("window_start") == "1970-01-01T05:00:00.000Z" and "dropped_by_bounds" in line
     ]
     assert lost == {
         "repeats": 200,
@@ -88,7 +88,7 @@ def test_windows_can_be_chosen(tmp_path: Path) -> None:
 
     def starts(*options: str) -> list[str]:
         lines = json_lines(tocsin("inspect", path, "--replay", file, "--json", *options))
-        return [line["window_start"][11:13] for line in lines if "left_out" in line]
+        return [line["window_start"][11:13] for line in lines if "dropped_by_bounds" in line]
 
     assert len(starts()) == 24
     assert starts("--since", "1970-01-01T05:00", "--until", "1970-01-01T07:00Z") == ["05", "06"]

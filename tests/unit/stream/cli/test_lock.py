@@ -72,7 +72,7 @@ def test_nothing_runs_by_a_lock_that_is_missing_or_stale(
     more = ["--replay", events] if command in {"run", "simulate"} else []
     refused = invoke(*command.split(), path, *more)
     assert refused.exit_code == 2
-    assert f"rooms.lock {'is stale' if stale else 'does not say it'}" in refused.stderr
+    assert f"rooms.lock {'is stale' if stale else 'has none'}" in refused.stderr
     assert f"run `tocsin lock {path}`" in refused.stderr
     assert not (tmp_path / ".tocsin").exists()
 
@@ -174,7 +174,7 @@ def test_what_is_no_lock_is_refused(held: str, tmp_path: Path) -> None:
     for command in ("lock", "check"):
         refused = invoke(command, path)
         assert refused.exit_code == 2
-        assert "is not a lock that this version reads" in refused.stderr
+        assert "is not a lock of this version of Tocsin" in refused.stderr
 
 
 def test_a_key_that_a_lock_should_not_hold_is_as_if_it_did_not_say(tmp_path: Path) -> None:

@@ -38,13 +38,13 @@ def test_unreachable_broker_is_a_dependency(
 
 
 def test_an_error_without_a_line_names_the_file_alone(tmp_path: Path) -> None:
-    """A feed without marks cannot be replayed to Kafka: nothing is at line 0."""
+    """A feed without marks cannot be loaded into Kafka: nothing is at line 0."""
     path = Path(configuration(tmp_path))
     text = path.read_text(encoding="utf-8")
     path.write_text(f'kafka: {{bootstrap: "127.0.0.1:1"}}\n{text}', encoding="utf-8")
     result = tocsin("load", str(path), events(tmp_path))
     assert result.exit_code == 2
-    assert f"\n{path}: feed 'badges' cannot be replayed to Kafka\n  hint:" in result.stderr
+    assert f"\n{path}: feed 'badges' cannot be loaded into Kafka\n  hint:" in result.stderr
 
 
 @pytest.mark.parametrize(

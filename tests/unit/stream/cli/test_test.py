@@ -27,7 +27,7 @@ feeds:
       room: {domain: [lab, hall]}
       floor: {type: integer, domain: [1, 2]}
       age: {type: integer, clip: [0, 110]}
-      load: {type: float, clip: [0, 50], granule: "0.5"}
+      load: {type: float, clip: [0, 50], resolution: "0.5"}
       ts: timestamp
   forecast: {topic: f, time: ts, unit: room, fields: {room: {domain: [lab, hall]}, ts: timestamp}}
 budget: {privacy_unit: event, epsilon_max: "90"}
@@ -110,17 +110,22 @@ def test_events_are_what_count_counts(tmp_path: Path) -> None:
     lines = json_lines(tocsin("inspect", path, "--replay", str(file), "--json"))
     counted = {line["group"]["room"]: line["statistics"][0] for line in lines if "true" in line}
     assert counted == {"lab": 150}
-    left_out = next(line["left_out"] for line in lines if line.get("left_out", {}).get("repeats"))
+    dropped_by_bounds = next(
+        line["dropped_by_bounds"]
+        for line in lines
+        if line.get("dropped_by_bounds", {}).get("repeats")
+    )
     (feed,) = [line for line in lines if "feed" in line]
     dropped = {reason: found["rows"] for reason, found in feed["dropped"].items()}
     assert dropped == {"out_of_domain": 150}
-    reasons = {reason: left_out[reason] for reason in ("repeats", "beyond_groups")}
+    reasons = {reason: dropped_by_bounds[reason] for reason in ("repeats", "beyond_groups")}
     listed = ", ".join(
         f'{{repeat: 150, person: "p{{i}}", room: {room}, n: 1, ts: {5 * HOUR_MS + step * 60_000}}}'
         for step, room in enumerate(rooms)
     )
     for given in (f"[{listed}]", "badges.jsonl", "[badges.jsonl]", "{badges: badges.jsonl}"):
-        window = f"start: 1970-01-01T05:00, counts: {counted | {'hall': 0}}, left_out: {reasons}"
+        expected = f"counts: {counted | {'hall': 0}}, dropped_by_bounds: {reasons}"
+        window = f"start: 1970-01-01T05:00, {expected}"
         test = f"{{name: t, events: {given}, dropped: {dropped}, windows: [{{{window}}}]}}"
         assert [one["passed"] for one in checks(written(tmp_path, test))] == [True] * 5
     changes = {"150}, win": "151}, win", "{'lab': 150": "{'lab': 149", "s': 150": "s': 1"}
@@ -220,7 +225,7 @@ def test_a_band_rings_outside_its_reference(tmp_path: Path) -> None:
     both = f"{{name: t, events: {{{own}, forecast: [{{repeat: 60, room: lab, {ts}}}]}}, {window}}}"
     checks(written(tmp_path, both))
     result = tocsin("test", written(tmp_path, f"{{name: t, events: {{{own}}}, {window}}}"))
-    assert "there are no events of feed `forecast`" in result.stderr
+    assert "events of feed `forecast` are missing" in result.stderr
 
 
 def test_a_run_says_what_it_is_the_law_of(tmp_path: Path) -> None:

@@ -109,7 +109,7 @@ def test_an_instant_is_local_unless_it_says_otherwise(
     ("text", "said"),
     [
         ("2024-03-31T02:30", "does not exist in Europe/Berlin"),
-        ("2024-10-27T02:30", "is there twice in Europe/Berlin"),
+        ("2024-10-27T02:30", "occurs twice in Europe/Berlin"),
         ("yesterday", "is not an ISO date or instant"),
     ],
 )

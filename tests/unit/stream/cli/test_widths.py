@@ -31,7 +31,7 @@ feeds:
     fields:
       person: string
       room: {{domain: [{LAB}, hall]}}
-      amount: {{type: float, clip: [0, 100], granule: "0.01"}}
+      amount: {{type: float, clip: [0, 100], resolution: "0.01"}}
       ts: timestamp
     history: {{from: 2025-03-03, until: 2025-03-04}}
 budget: {{privacy_unit: user, epsilon_max: 400, period: 1d,

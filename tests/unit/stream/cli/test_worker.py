@@ -57,7 +57,7 @@ def test_the_level_is_taken_on(reread: Rereading) -> None:
         ("feeds:", "metrics: {public: '0.0.0.0:9'}\nfeeds:", "metrics"),
         ("feeds:", "metrics: {custodian_token: another}\nfeeds:", "metrics"),
         ("feeds:", "log: {format: json, level: debug}\nfeeds:", "log"),
-        ("feeds:", "tick: 2s\nfeeds:", "tick"),
+        ("feeds:", "publish_interval: 2s\nfeeds:", "publish_interval"),
         ('epsilon_max: "4"', 'epsilon_max: "5"', "budget"),
         ("topic: building.badges", "topic: building.doors", "feeds, alarms"),
         ("history: {from: 1970-01-01", "history: {from: 1970-01-01T06:00:00", "feeds"),

@@ -56,7 +56,7 @@ kafka:
   group: shop
   alarms_topic: shop.alarms
   decisions_topic: shop.decisions
-  doorbell_topic: shop.bell
+  wakeup_topic: shop.bell
   security:
     security_protocol: SASL_SSL
     sasl_mechanism: SCRAM-SHA-512
@@ -65,7 +65,7 @@ kafka:
   session_timeout: 6s
 ledger: sqlite:///data/ledger.db
 metrics: {public: "[::]:1", custodian: "0.0.0.0:2", custodian_token: "${TOKEN:-tok}"}
-tick: 250ms
+publish_interval: 250ms
 tables: {capacity: {file: capacity.csv, key: room, value: seats}}
 feeds:
   badges:
@@ -76,12 +76,12 @@ feeds:
     id: number
     fields: {person: integer, number: string, room: {domain: [lab, lobby]}, ts: timestamp}
     partitioner: crc32
-    clock: punctuation
+    clock: watermarks
     allowed_skew: 5m
-    broker_skew: 2s
-    idle_margin: 20s
+    max_append_time_regression: 2s
+    idle_partition_timeout: 20s
     history: {from: 2011-01-01, until: "2011-01-02T00:00:00Z"}
-    punctuation: {every: 30s, key: "0123456789abcdef"}
+    watermarks: {interval: 30s, key: "0123456789abcdef"}
 budget: {privacy_unit: event, epsilon_max: 7/2}
 alarms:
   rooms:
@@ -99,7 +99,7 @@ alarms:
     assert kafka is not None
     assert (kafka.bootstrap, kafka.group) == ("a:1,b:2", "shop")
     assert (kafka.alarms_topic, kafka.decisions_topic) == ("shop.alarms", "shop.decisions")
-    assert (kafka.doorbell_topic, kafka.session_timeout_ms) == ("shop.bell", 6_000)
+    assert (kafka.wakeup_topic, kafka.session_timeout_ms) == ("shop.bell", 6_000)
     assert kafka.security == {
         "security_protocol": "SASL_SSL",
         "sasl_mechanism": "SCRAM-SHA-512",
@@ -109,11 +109,15 @@ alarms:
     assert alarms.settings.ledger_url == f"sqlite:///{tmp_path}/data/ledger.db"
     assert alarms.settings.public_address == ("::", 1)
     assert alarms.settings.custodian_token == "tok"  # noqa: S105 -- the default in the file
-    assert alarms.settings.tick_ms == 250
+    assert alarms.settings.publish_interval_ms == 250
     assert (feed.codec, feed.partitioner) == (Codec.ARROW, Partitioner.CRC32)
-    assert (feed.clock, feed.punctuation_ms) == (Clock.PUNCTUATION, 30_000)
-    assert feed.punctuation_key == b"0123456789abcdef"
-    assert (feed.allowed_skew_ms, feed.broker_skew_ms, feed.idle_margin_ms) == (
+    assert (feed.clock, feed.watermark_interval_ms) == (Clock.WATERMARKS, 30_000)
+    assert feed.watermark_key == b"0123456789abcdef"
+    assert (
+        feed.allowed_skew_ms,
+        feed.max_append_time_regression_ms,
+        feed.idle_partition_timeout_ms,
+    ) == (
         300_000,
         2_000,
         20_000,

@@ -99,7 +99,7 @@ def test_compaction_cuts_and_forgetting_change_nothing(case: Case, rng: random.R
 
 
 def test_whole_numbers_sum_exactly_and_nulls_do_not_count() -> None:
-    """An integer field is divided by its granule without a detour over floats; null is dropped."""
+    """An integer field is divided by its resolution without floats in between; null is dropped."""
     log = [reference.random_log(TUMBLING, 1, random.Random(1))[0]] * 5
     big = 2**53 + 1
     batch = reference.decoded([reference.replace(event, room=b"bar") for event in log])
@@ -145,11 +145,11 @@ def test_cells_of_several_fields_number_as_the_domain_does() -> None:
     st.integers(0, 2**62) | st.integers(0, 9),
 )
 def test_integers_become_granules_exactly(
-    values: list[int], granule: Fraction, lo: int, hi: int
+    values: list[int], resolution: Fraction, lo: int, hi: int
 ) -> None:
-    """Whole numbers are divided by the granule exactly, halves to even, and clipped."""
-    found = np.clip(_integer_granules(np.array(values, np.int64), granule, lo, hi), lo, hi)
-    assert found.tolist() == [min(max(round(value / granule), lo), hi) for value in values]
+    """Whole numbers are divided by the resolution exactly, halves to even, and clipped."""
+    found = np.clip(_integer_granules(np.array(values, np.int64), resolution, lo, hi), lo, hi)
+    assert found.tolist() == [min(max(round(value / resolution), lo), hi) for value in values]
 
 
 @settings(deadline=None)

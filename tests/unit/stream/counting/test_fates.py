@@ -41,7 +41,7 @@ feeds:
       person: string
       room: {domain: [attic, bar]}
       floor: {type: integer, domain: ["1", "2"]}
-      amount: {type: float, clip: [0, 4], granule: 1}
+      amount: {type: float, clip: [0, 4], resolution: 1}
       open: boolean
       ts: timestamp
     codec: json

@@ -49,7 +49,7 @@ feeds:
     fields: {person: string, ts: timestamp}
     codec: json
     allowed_skew: 90s
-    broker_skew: 200ms
+    max_append_time_regression: 200ms
 budget: {privacy_unit: user, epsilon_max: "9000", period: lifetime}
 alarms:
 """

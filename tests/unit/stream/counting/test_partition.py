@@ -33,7 +33,7 @@ feeds:
     fields: {person: string, room: {domain: [attic, bar]}, ts: timestamp}
     codec: json
     allowed_skew: 2s
-    broker_skew: 200ms
+    max_append_time_regression: 200ms
 budget: {privacy_unit: event, epsilon_max: "9"}
 alarms:
   crowd:
@@ -152,9 +152,9 @@ def test_slice_after_reading_began_at_the_end_is_complete(alarms: Alarms) -> Non
 
 _KEY = b"0123456789abcdef"
 _PUNCTUATED = _CONFIG.replace(
-    "    broker_skew: 200ms\n",
-    "    broker_skew: 200ms\n    clock: punctuation\n"
-    "    punctuation: {every: 1m, key: 0123456789abcdef}\n",
+    "    max_append_time_regression: 200ms\n",
+    "    max_append_time_regression: 200ms\n    clock: watermarks\n"
+    "    watermarks: {interval: 1m, key: 0123456789abcdef}\n",
 )
 
 

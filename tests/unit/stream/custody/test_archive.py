@@ -251,7 +251,7 @@ def test_every_edit_of_a_file_is_named(ledger: Ledger, tmp_path: Path) -> None:
         assert name in found[0] or found[0].startswith("entry 5 "), what
     for damaged in (stored[:-9], b"", b"none"):
         path.write_bytes(damaged)
-        assert problems(ledger, folder) == [f"{name}: it is not an archive that can be read"]
+        assert problems(ledger, folder) == [f"{name} is not a readable archive"]
         with pytest.raises(LedgerError, match="it is not an archive that can be read"):
             list(decisions_in(ledger, folder))
     path.unlink()

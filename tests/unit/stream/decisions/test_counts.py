@@ -156,8 +156,8 @@ def test_more_counts_than_a_row_holds_are_refused(
     assert (
         file.read_text().splitlines()[error.line - 1] == "    mechanism: {panes: {release: counts}}"
     )
-    assert "2 counts a window; 1 is the most" in error.message
-    assert error.hint == "group by fewer fields, narrow a domain, or remove release"
+    assert "2 counts a window, more than 1" in error.message
+    assert error.hint == "group by fewer fields, shorten a domain, or remove release"
 
 
 class Noise:
@@ -169,7 +169,7 @@ class Noise:
 
 
 @pytest.mark.parametrize(
-    ("granule", "steps", "count"),
+    ("resolution", "steps", "count"),
     [
         (Fraction(1), -3, -3),
         (Fraction(5), 7, 35),
@@ -181,18 +181,20 @@ class Noise:
     ],
 )
 def test_sums_are_in_the_fields_own_unit(
-    tmp_path: Path, granule: Fraction, steps: int, count: float
+    tmp_path: Path, resolution: Fraction, steps: int, count: float
 ) -> None:
     """Whole where that is exact, else the nearest float: never what JSON cannot say."""
     query = configured(tmp_path, COUNTED).by_name["counted"]
-    spec = AggregateSpec(Weight.SUM, field="n", lo=-1, hi=1, granule=granule)
+    spec = AggregateSpec(Weight.SUM, field="n", lo=-1, hi=1, resolution=resolution)
     noisy = np.array([[steps - 1], [1]], dtype=np.int64)
     operator = cast("PaneOperator", Noise())
     found = counts_of(replace(query, aggregates=(spec,)), operator, noisy)
     assert found is not None
     assert (found.counts, found.panes) == ([count], 2)
     assert type(found.counts[0]) is type(count)
-    assert found.standard_deviation == pytest.approx(min(4 * float(granule), 1.79769e308), rel=1e-5)
+    assert found.standard_deviation == pytest.approx(
+        min(4 * float(resolution), 1.79769e308), rel=1e-5
+    )
     assert counts_of(replace(query, releases_counts=False), operator, noisy) is None
 
 

@@ -82,13 +82,13 @@ def test_the_schemas_are_schemas(kind: Any) -> None:
     jsonschema.Draft202012Validator.check_schema(schema(kind))
     assert schema(kind)["additionalProperties"] is False
     pure, gaussian = {"epsilon"}, {"privacy", "rho"}
-    left_out = {"step_start", "step_end", "held_until", "severity"}
+    dropped_by_bounds = {"step_start", "step_end", "held_until", "severity"}
     if kind == "decision":
-        left_out = {"whole_start", "whole_end", "draw"}
+        dropped_by_bounds = {"whole_start", "whole_end", "draw"}
         pure, gaussian = pure | {"epsilon_units"}, gaussian | {"rho_units"}
-    left_out |= pure | gaussian
+    dropped_by_bounds |= pure | gaussian
     assert [set(one["required"]) for one in schema(kind)["oneOf"]] == [pure, gaussian]
-    assert set(schema(kind)["required"]) == set(schema(kind)["properties"]) - left_out
+    assert set(schema(kind)["required"]) == set(schema(kind)["properties"]) - dropped_by_bounds
 
 
 @given(st.dictionaries(TEXT, TEXT, max_size=3))

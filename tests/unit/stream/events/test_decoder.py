@@ -259,7 +259,7 @@ def test_producer_timestamps() -> None:
     """Under ``clock: append_time`` a record that the producer dated is dropped; not under marks."""
     record = at(0, b'{"person":"a","ts":1}', log_append=False)
     assert a_decoder(Codec.JSON).decode([record])[1] == {"create_time": 1}
-    marked = a_decoder(Codec.JSON, clock=Clock.PUNCTUATION)
+    marked = a_decoder(Codec.JSON, clock=Clock.WATERMARKS)
     assert len(marked.decode([record])[0]) == 1
 
 

@@ -216,8 +216,8 @@ def test_files_that_are_not_what_the_feed_declares(tmp_path: Path) -> None:
     case("e.parquet", "column 'price' is missing", pa.Table.from_pylist(no_price))
     texts = pa.Table.from_pylist([{**ROWS[0], "ts": "2024-05-01"}])
     case("f.parquet", "column 'ts' has type string", texts)
-    case("g.parquet", "not a sound Parquet file", b"person,ts\n")
-    case("h.xlsx", "the suffix names no format", b"")
+    case("g.parquet", "not a valid Parquet file", b"person,ts\n")
+    case("h.xlsx", "unknown suffix", b"")
     case("i.jsonl", "cannot be read", None)
     for path, message in cases:
         with pytest.raises(DataError, match=message) as caught:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from stream.events.marks import MARK_HEADER, Mark, claims_mark, encode_mark, verified_mark
 
-KEY = b"a punctuation key of its own"
+KEY = b"a watermarks key of its own"
 MARK = Mark("badges", 1_700_000_000_000, 3, 17)
 NATURAL = st.integers(0, 2**63 - 1)
 

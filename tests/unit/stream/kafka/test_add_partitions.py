@@ -38,15 +38,15 @@ feeds:
     unit: person
     fields: {person: string, ts: timestamp}
     allowed_skew: 30s
-    idle_margin: 5s
-    broker_skew: 500ms
+    idle_partition_timeout: 5s
+    max_append_time_regression: 500ms
   past:
     topic: past
     time: ts
     unit: person
     fields: {person: string, ts: timestamp}
-    clock: punctuation
-    punctuation: {every: 1m, key: "0123456789abcdef0123456789abcdef"}
+    clock: watermarks
+    watermarks: {interval: 1m, key: "0123456789abcdef0123456789abcdef"}
     history: {from: 1970-01-01, until: 1970-02-01}
 budget: {privacy_unit: event, epsilon_max: "40"}
 alarms:
@@ -231,7 +231,7 @@ def test_what_cannot_be_is_refused_before_anything_is_said(
     """A feed that nobody reads, one by marks, fewer partitions, another topic of that name."""
     with pytest.raises(ConfigError, match="no alarm reads a feed 'doors'"):
         grow("doors")
-    with pytest.raises(ConfigError, match="punctuation"):
+    with pytest.raises(ConfigError, match="watermarks"):
         grow("past")
     with pytest.raises(LedgerError, match="has 2 partitions"):
         grow(partitions=1)

@@ -116,6 +116,6 @@ def test_a_broker_that_answers_late_allows_no_more(held: HeldClock, clocks: Cloc
 def test_the_shortest_margin_counts(tmp_path: Path, clocks: Clocks) -> None:
     """A feed that waits for less needs a better clock."""
     path = Path(configuration(tmp_path))
-    margin = "    time: ts\n    idle_margin: 2s\n"
+    margin = "    time: ts\n    idle_partition_timeout: 2s\n"
     path.write_text(path.read_text().replace("    time: ts\n", margin))
     assert HeldClock(load(path, environ={}), clocks.wall).allowed_ms == 1_500

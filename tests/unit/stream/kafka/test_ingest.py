@@ -108,7 +108,7 @@ def _reading(reader: Any = None, position: int = 0, **runtime: Any) -> ingest.In
         rung.append(query)
 
     reading = ingest.Ingest(world, identities={}, ring=ring, log=Log(io.StringIO()))
-    feed: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_margin_ms=0)
+    feed: Any = SimpleNamespace(name="badges", clock=Clock.APPEND_TIME, idle_partition_timeout_ms=0)
     if reader is not None:
         reading.assigned[PARTITION] = Assigned(feed, reader, position)
     return reading

@@ -80,8 +80,8 @@ def _kafka(bootstrap: str, security: Mapping[str, str] | None = None) -> KafkaSe
         group="tocsin",
         alarms_topic="alarms",
         decisions_topic="decisions",
-        doorbell_topic="doorbell",
-        ledgers_topic="ledgers",
+        wakeup_topic="doorbell",
+        ownership_topic="ledgers",
         security=security or {},
     )
 
@@ -124,7 +124,7 @@ def test_whoever_else_listens_is_named(
     """With the address, what was found there, and what to correct."""
     with listening(serve) as address, pytest.raises(DependencyError) as refused:
         reach.require_kafka_there(_kafka(address, security))
-    assert f"Kafka does not answer at {address}: " in refused.value.message
+    assert f"Kafka is unreachable at {address}: " in refused.value.message
     assert said in refused.value.message
     assert hint in refused.value.hint
 

@@ -86,7 +86,7 @@ def test_the_plan_says_what_a_cap_saves(tmp_path: Path) -> None:
     (alarm,) = budget["alarms"]
     assert (alarm["charged"], budget["fits"]) == (6, True)
     shown = tocsin("plan", written(tmp_path), "--details")
-    assert "a person counts in 6 windows of a period at most" in shown.stdout
+    assert "a person counts in 6 windows per period at most" in shown.stdout
     uncapped = float(shown.stdout.rpartition("without that it would be ")[2].split()[0])
     assert uncapped == pytest.approx(4 * alarm["per_person"], abs=1e-3)
     refused = tocsin("plan", written(tmp_path, wall="1.4"))
@@ -96,8 +96,8 @@ def test_the_plan_says_what_a_cap_saves(tmp_path: Path) -> None:
 def test_count_says_whom_the_cap_leaves_out(tmp_path: Path) -> None:
     """Who was there in the morning counts no more in the evening; on the next day they do."""
     shown = json_lines(tocsin("inspect", written(tmp_path), "--replay", events(tmp_path), "--json"))
-    windows = [line for line in shown if "left_out" in line]
-    beyond = [line["left_out"]["people_beyond_windows"] for line in windows]
+    windows = [line for line in shown if "dropped_by_bounds" in line]
+    beyond = [line["dropped_by_bounds"]["people_beyond_windows"] for line in windows]
     assert beyond == ([0] * 6 + [40] * 18) * 2
     table = tocsin("inspect", written(tmp_path), "--replay", events(tmp_path)).stdout
     assert "windows_per_period" in " ".join(table.split())

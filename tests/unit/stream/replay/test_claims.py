@@ -56,11 +56,11 @@ def test_another_ledger_is_refused(tmp_path: Path) -> None:
     for name in (data, events(tmp_path, "renamed.jsonl")):
         refused = _replay(other, name)
         assert (refused.exit_code, refused.stdout) == (2, "")
-        assert "is held by ledger" in refused.stderr
+        assert "is already charged to ledger" in refused.stderr
         assert "take-ownership --replay" in refused.stderr
         assert _spent(other) == []
     _lose(path)
-    assert "is held by ledger" in _replay(path, data).stderr
+    assert "is already charged to ledger" in _replay(path, data).stderr
 
 
 def test_a_claim_carries_the_spending_over(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_a_claim_carries_the_spending_over(tmp_path: Path) -> None:
     _lose(path)
     refused = _claim(path, data)
     assert refused.exit_code == 2
-    assert "what another ledger spent on these files is not known" in refused.stderr
+    assert "what another ledger spent on these files is unknown" in refused.stderr
     claimed = _claim(path, data, "--published", str(saved))
     assert claimed.exit_code == 0, claimed.stderr
     assert "24 decision(s) taken over as spent" in claimed.stdout
@@ -93,7 +93,7 @@ def test_a_claim_may_forget_in_so_many_words(tmp_path: Path) -> None:
     other = _elsewhere(path)
     assert _claim(other, data, "--forget-what-is-gone").exit_code == 0
     assert _replay(other, data).exit_code == 0
-    assert "is held by ledger" in _replay(path, data).stderr
+    assert "is already charged to ledger" in _replay(path, data).stderr
 
 
 def test_who_still_runs_on_the_other_ledger_stops(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_of_two_that_claim_at_once_one_succeeds(tmp_path: Path) -> None:
     for claims in (one, other):
         claims.refuse_others()
     assert one.claim() == []
-    with pytest.raises(FeedClaimedError, match="is held by ledger one at somewhere"):
+    with pytest.raises(FeedClaimedError, match="is already charged to ledger one at somewhere"):
         other.claim()
     assert one.claim() == []
     assert [file.suffix for file in (tmp_path / ".tocsin").iterdir()] == [".owner"]
@@ -131,7 +131,7 @@ def test_a_link_is_its_file(tmp_path: Path) -> None:
     link.symlink_to(data)
     assert _replay(path, str(link)).exit_code == 0
     assert not (folder / ".tocsin").exists()
-    assert "is held by" in _replay(_elsewhere(path), str(data)).stderr
+    assert "is already charged to" in _replay(_elsewhere(path), str(data)).stderr
 
 
 def test_where_nothing_can_be_kept_it_is_said(tmp_path: Path) -> None:
@@ -179,4 +179,4 @@ def test_what_was_printed_is_of_files(tmp_path: Path) -> None:
     """Of topics, the decisions topic tells."""
     refused = tocsin("ledger", configuration(tmp_path), "take-ownership", "--published", "x.jsonl")
     assert refused.exit_code == 2
-    assert "goes with --replay" in refused.stderr
+    assert "needs --replay" in refused.stderr

@@ -72,7 +72,7 @@ def test_a_user_has_one_wall_for_all_feeds(tmp_path: Path) -> None:
     assert tocsin("run", _renamed(tmp_path, 0, unit="user"), *_replay(tmp_path)).exit_code == 0
     result = tocsin("run", _renamed(tmp_path, 1, unit="user"), *_replay(tmp_path))
     assert result.exit_code == 2
-    assert "budget 'user' is also drawn on by 'crowd0'" in result.stderr
+    assert "budget 'user' also has 'crowd0'" in result.stderr
 
 
 def _replay(folder: Path) -> tuple[str, str]:

@@ -314,7 +314,7 @@ def test_a_band_lies_around_one_group(tmp_path: Path) -> None:
     band = "    mechanism: {decider: {epsilon: '1', reference: 5}}\n"
     path = Path(configured(tmp_path, lines=band))
     path.write_text(path.read_text().replace("    tolerance: 5\n", ""))
-    with pytest.raises(ConfigError, match="takes a band around a reference"):
+    with pytest.raises(ConfigError, match="needs a band around REFERENCE"):
         load(path, environ={})
 
 

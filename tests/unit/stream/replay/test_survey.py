@@ -341,4 +341,4 @@ def test_options_of_replays_are_refused_with_a_worker(tmp_path: Path) -> None:
     command = _written(tmp_path, "", "badges.jsonl", {})
     result = tocsin(*command[:2], "--accept-drops")
     assert result.exit_code == 2
-    assert "goes with --replay" in result.stderr
+    assert "needs --replay" in result.stderr

@@ -29,7 +29,7 @@ feeds:
       person: string
       room: {domain: [lobby, lab, attic]}
       floor: {type: integer, domain: [1, 2]}
-      load: {type: float, clip: [-1.5, 10], granule: "0.5"}
+      load: {type: float, clip: [-1.5, 10], resolution: "0.5"}
       owed: {type: integer, clip: [-9, 0]}
       tall: {type: integer, clip: [0, 9]}
       free: float
@@ -138,7 +138,7 @@ def test_too_many_tests_are_refused(tmp_path: Path) -> None:
     assert check(write(tmp_path, alarm(" AND ".join(pairs))), environ={}) == []
     having = " OR ".join(f"({a} AND {b})" for a in counts for b in counts[:3])
     text = alarm(f"({MARK}{having[1:]}")
-    assert_named(check(write(tmp_path, text), environ={}), text, "tests and may have 64")
+    assert_named(check(write(tmp_path, text), environ={}), text, "comparisons; the limit is 64")
 
 
 @pytest.mark.parametrize(

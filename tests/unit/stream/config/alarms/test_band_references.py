@@ -54,7 +54,7 @@ feeds:
     fields:
       person: string
       shop: {domain: [east, north]}
-      paid: {type: float, clip: [0, 20], granule: "0.5"}
+      paid: {type: float, clip: [0, 20], resolution: "0.5"}
       age: {type: integer, clip: [10, 60]}
       open: boolean
       ts: timestamp
@@ -64,7 +64,7 @@ feeds:
     unit: shop
     fields:
       shop: {domain: DOMAIN}
-      paid: {type: float, clip: [0, 9000], granule: "GRANULE"}
+      paid: {type: float, clip: [0, 9000], resolution: "GRANULE"}
       age: {type: integer, clip: [0, 99]}
       OPEN
       ts: timestamp
@@ -93,7 +93,7 @@ PARTS = {
     "KEYS": "",
     "DECIDER": "",
 }
-MARKED = 'clock: punctuation\n    punctuation: {key: "0123456789abcdef"}'
+MARKED = 'clock: watermarks\n    watermarks: {key: "0123456789abcdef"}'
 
 
 def text_of(folder: Path, **parts: str) -> str:
@@ -130,10 +130,14 @@ OTHER = """
 BAD = [
     ({"DOMAIN": "[north, east]"}, "another domain for `shop`", "same values in the same order"),
     ({"OPEN": "closed: boolean"}, "does not fit `forecast`: `open` is not", "closed"),
-    ({"GRANULE": "0.25", "AGGREGATE": "SUM(paid)"}, "another granule for `paid`", "same granule"),
-    ({"AGGREGATE": "MEDIAN(paid)"}, "MEDIAN(paid) takes at most 256", "coarser granule"),
+    (
+        {"GRANULE": "0.25", "AGGREGATE": "SUM(paid)"},
+        "another resolution for `paid`",
+        "same resolution",
+    ),
+    ({"AGGREGATE": "MEDIAN(paid)"}, "MEDIAN(paid) takes at most 256", "coarser resolution"),
     ({"AGGREGATE": "COUNT(DISTINCT person)"}, "does not fit `forecast`: `person`", ""),
-    ({"KEYS": OTHER}, "alarm `other` protects the events of `forecast`", "nobody's data"),
+    ({"KEYS": OTHER}, "alarm `other` protects events of `forecast`", "nobody's data"),
 ]
 
 

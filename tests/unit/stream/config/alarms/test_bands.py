@@ -57,7 +57,7 @@ feeds:
     fields:
       person: string
       shop: {domain: [east, north, south]}
-      paid: {type: float, clip: [0, 20], granule: "0.5"}
+      paid: {type: float, clip: [0, 20], resolution: "0.5"}
       owed: {type: integer, clip: [-9, 6]}
       age: {type: integer, clip: [10, 60]}
       open: boolean
@@ -240,14 +240,14 @@ MEDIAN = "ABS(MEDIAN(age) - REFERENCE) >= 5"
 @pytest.mark.parametrize("name", ["tight", "lm", "em"])
 @pytest.mark.parametrize("aggregate", ["COUNT(*)", "SUM(paid)"])
 def test_the_distances_in_warnings_are_exact(tmp_path: Path, name: str, aggregate: str) -> None:
-    """From the threshold on nothing is warned of; what lies one granule nearer is."""
-    granule = Fraction(1, 2) if "paid" in aggregate else Fraction(1)
+    """From the threshold on nothing is warned of; what lies one resolution nearer is."""
+    resolution = Fraction(1, 2) if "paid" in aggregate else Fraction(1)
     probe = query_of(tmp_path, f"ABS({aggregate} - REFERENCE) >= 900", decider=name).band
     assert probe is not None
     kind: Kind = probe.decider.kind  # type: ignore[attr-defined]  # all three have one
     least = 1
     while True:
-        band = f"ABS({aggregate} - REFERENCE) >= {float(least * granule)}"
+        band = f"ABS({aggregate} - REFERENCE) >= {float(least * resolution)}"
         report = examined(tmp_path, text_of(band, decider=name))
         assert report.alarms is not None
         decider: Any = report.alarms.by_name["drift"].band.decider  # type: ignore[union-attr]
@@ -355,8 +355,8 @@ def values_of(
             found.append(1)
             continue
         field = query.feed.fields[name]
-        low, high = (int((end or 0) / (field.granule or 1)) for end in (field.lo, field.hi))
-        found.append(min(max(round(Fraction(value) / (field.granule or 1)), low), high))
+        low, high = (int((end or 0) / (field.resolution or 1)) for end in (field.lo, field.hi))
+        found.append(min(max(round(Fraction(value) / (field.resolution or 1)), low), high))
     return found
 
 

@@ -228,4 +228,4 @@ def test_the_plan_says_who_shares_and_what_to_do_where_it_does_not_fit(tmp_path:
     assert share.apart_units > 6 * share.units
     refused = tocsin("check", file)
     assert refused.exit_code == 3
-    assert "does not hold one window of it" in refused.stderr
+    assert "does not cover one window" in refused.stderr

@@ -40,8 +40,8 @@ feeds:
       kind: string
       room: {{domain: [lab, hall, attic]}}
       age: {{type: integer, clip: [0, 10]}}
-      paid: {{type: float, clip: [-2, 3], granule: "0.5"}}
-      third: {{type: float, clip: [0, 5], granule: 1/3}}
+      paid: {{type: float, clip: [-2, 3], resolution: "0.5"}}
+      third: {{type: float, clip: [0, 5], resolution: 1/3}}
       ts: timestamp
 budget: {{privacy_unit: event, epsilon_max: "{epsilon_max}"}}
 alarms:

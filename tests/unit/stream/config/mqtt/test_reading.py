@@ -74,7 +74,7 @@ def test_a_file_becomes_an_mqtt_source(tmp_path: Path) -> None:
             "may belong here and to `zigbee2mqtt/+room/motion`",
         ),
         ("unit: sensor", "unit: sensor\n  buffer_mib: ⟦0", "1 MiB to 1 TiB"),
-        ("unit: sensor", "unit: sensor\n  ⟦buffers: x", "`buffers` is not a key here"),
+        ("unit: sensor", "unit: sensor\n  ⟦buffers: x", "unknown key `buffers`"),
         ("localhost:1883\n", "localhost:1883\n  cafile: ⟦none.pem\n", "no file that can be read"),
         ("broker: localhost:1883", "broker: ⟦localhost", "port"),
         ("building.motion", "⟦building/motion", "not a name"),

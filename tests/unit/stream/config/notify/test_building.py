@@ -21,7 +21,7 @@ TARGETS = """\
 notify:
   alertmanagers: {main: http://localhost:9093/}
   webhooks: {pager: {url: https://pager/x, secret: "${SECRET}"}}
-  mqtt: {home: {broker: localhost:1883, discovery: homeassistant}}
+  mqtt: {home: {broker: localhost:1883, discovery_prefix: homeassistant}}
 """
 SECRET = {"SECRET": "a secret of many bytes"}
 
@@ -62,7 +62,7 @@ def test_a_lifecycle_is_read_and_is_no_part_of_the_fingerprint(
     [
         ("notify: {webhooks: {a: {url: http://a, secret: short}}}\n", "shorter than 16 bytes"),
         ("notify: {mqtt: {a: {broker: a:1883, cafile: none.pem}}}\n", "no file that can be read"),
-        ("notify: {smtp: {}}\n", "is not a key here"),
+        ("notify: {smtp: {}}\n", "unknown key"),
     ],
 )
 def test_targets_and_boards_that_cannot_be_are_refused(
@@ -146,11 +146,11 @@ def test_a_small_file_may_say_what_the_budget_is(tmp_path: Path) -> None:
     (tmp_path / "token").write_text("a token of many bytes\n", encoding="utf-8")
     more = (
         "budget: {privacy_unit: user, epsilon_max: 1/2, period: 1d}\n"
-        'board: {listen: "0.0.0.0:80", token: "${file:token}", windows: 9, read_back: 1h}\n'
+        'board: {listen: "0.0.0.0:80", token: "${file:token}", windows: 9, lookback: 1h}\n'
     )
     found = read_board(small(tmp_path, more), environ={})
     listen = ("0.0.0.0", 80)  # noqa: S104  # nothing listens
-    assert found.board == Board(listen, "a token of many bytes", windows=9, read_back_ms=3_600_000)
+    assert found.board == Board(listen, "a token of many bytes", windows=9, lookback_ms=3_600_000)
     assert "many bytes" not in repr(found)
     assert found.budget is not None
     assert found.budget.epsilon_max == Fraction(1, 2)

@@ -97,7 +97,7 @@ def test_the_examples_pass(path: Path) -> None:
     [
         ("timezone: Europe/Berlin", "timezon: Europe/Berlin"),
         ("timezone: Europe/Berlin", "timezone: [Europe/Berlin]"),
-        ("timezone: Europe/Berlin", "tick: soon"),
+        ("timezone: Europe/Berlin", "publish_interval: soon"),
         ("timezone: Europe/Berlin", "metrics: {public: 9464}"),
         ("topic: building.badges", "topic: building badges"),
         ("person: string", "person: text"),

@@ -68,13 +68,13 @@ def levels_of(tree: Tree[Asked]) -> dict[Asked, Levels]:
     for asked in tree.leaves():
         field = BADGES.fields.get(asked.measure.field or "")
         counted = asked.measure.function in {Function.COUNT, Function.DISTINCT}
-        granule = Fraction(1) if counted or field is None else field.granule or Fraction(1)
+        resolution = Fraction(1) if counted or field is None else field.resolution or Fraction(1)
         if asked.measure.terms:
-            granule = asked.measure.step
+            resolution = asked.measure.step
         if asked.threshold.number is not None:
-            levels[asked] = Levels((asked.threshold.number / granule,))
+            levels[asked] = Levels((asked.threshold.number / resolution,))
         else:
-            levels[asked] = Levels(tuple(value / granule for value in SEATS["room"]), 0)
+            levels[asked] = Levels(tuple(value / resolution for value in SEATS["room"]), 0)
     return levels
 
 
@@ -259,8 +259,11 @@ def test_guards_stand_where_nothing_else_says_so(having: str, guards: list[str])
 @pytest.mark.parametrize(
     ("having", "message"),
     [
-        (" OR ".join(f"COUNT(*) > {n}" for n in range(17)), "17 distinct tests and may have 16"),
-        ("AVG(age) > 1.00000001", "split a granule"),
+        (
+            " OR ".join(f"COUNT(*) > {n}" for n in range(17)),
+            "17 distinct comparisons, over 16",
+        ),
+        ("AVG(age) > 1.00000001", "split a resolution"),
         (
             " AND ".join(
                 f"(COUNT(*) > {a} OR SUM(age) > {b})" for a in range(7) for b in range(7) if a <= b
@@ -369,7 +372,7 @@ def counts_of(spec: AggregateSpec, events: list[EVENT]) -> NDArray[np.int64]:
         value = {"age": age, "paid": paid}.get(spec.field or "", 0)
         if value is None or (spec.where is not None and kind != "x"):
             continue
-        x = int(Fraction(value) / (spec.granule or 1))
+        x = int(Fraction(value) / (spec.resolution or 1))
         pivots = np.zeros_like(cells) if spec.pivots is None else spec.pivots
         cells += {
             Weight.COUNT: np.ones_like(cells),

@@ -347,14 +347,14 @@ def test_other_rules_are_caught(twin: Span, how: str) -> None:
 
 
 def test_floats_are_rounded_as_the_counting_does() -> None:
-    """Just beside a filter's literal, the last granule is that of the division of floats."""
+    """Just beside a filter's literal, the last resolution is that of the division of floats."""
     source = random.Random(3)
     for _ in range(60):
         literal = source.choice([0.15, 0.25, 0.35, 1.15, 2.675, 1.005]) * source.choice([1, 3, 7])
-        granule = Fraction(1, source.choice([3, 10, 100]))
+        resolution = Fraction(1, source.choice([3, 10, 100]))
         comparison = source.choice([Comparison.LT, Comparison.LE, Comparison.GT, Comparison.GE])
         where = Compare("amount", FieldType.FLOAT, comparison, literal)
-        terms = (Term(1, Weight.SUM, "amount", -(10**6), 10**6, granule, where),)
+        terms = (Term(1, Weight.SUM, "amount", -(10**6), 10**6, resolution, where),)
         beside = [literal, *(nextafter(literal, to) for to in (-inf, inf))]
         log = [
             Event(at, 3, 3, "p", "a", b"bar", amount, open=True)

@@ -110,7 +110,7 @@ def test_an_alarm_that_was_removed_is_not_overdue_for_ever() -> None:
     )
     scene.standings.take(window_of(weekly))
     for now, kept in ((24, ["crowd", "weekly"]), (26, ["weekly"]), (168, ["weekly"]), (172, [])):
-        scene.standings.forget(now * HOUR_MS, read_back_ms=24 * HOUR_MS)
+        scene.standings.forget(now * HOUR_MS, lookback_ms=24 * HOUR_MS)
         assert [each.alarm for each in scene.standings.all()] == kept, now
 
 

@@ -308,7 +308,7 @@ def test_no_step_is_longer_than_its_window(tmp_path: Path) -> None:
         ({"tolerance": "auto", "baseline": "8"}, "false_alarms is missing"),
         ({**WANTED, "false_alarms": "1 per fortnight"}, "write a number above 0 per day, week or"),
         ({**WANTED, "false_alarms": "0 per day"}, "write a number above 0 per day, week or"),
-        ({**WANTED, "false_alarms": "often"}, "`often` is not a number of false alarms in a time"),
+        ({**WANTED, "false_alarms": "often"}, "`often` is not a rate of false alarms"),
         ({"max_delay": "5m"}, "baseline and false_alarms is missing"),
         ({**WANTED, "max_delay": "0s"}, "write max_delay: 10m"),
     ],

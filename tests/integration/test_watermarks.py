@@ -1,4 +1,4 @@
-"""History replayed to Kafka with punctuation marks counts as it does in the embedded shell."""
+"""History replayed to Kafka with watermarks counts as it does in the embedded shell."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ _UNTIL_MS = _FROM_MS + _MINUTES * 60_000
 _STARTS_MS = range(_FROM_MS, _UNTIL_MS, 60_000)
 _KEY = b"sixteen characters and more"
 _MARKS = f"""\
-    clock: punctuation
-    punctuation: {{every: 40s, key: "{_KEY.decode()}"}}
+    clock: watermarks
+    watermarks: {{every: 40s, key: "{_KEY.decode()}"}}
 """
 _EVENTS = 12_000
 _DIES_AFTER = 7_000

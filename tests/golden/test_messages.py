@@ -1,0 +1,120 @@
+"""Messages are short, in plain words, and name a section that exists."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import TYPE_CHECKING, Final
+
+import pytest
+
+from accountant import errors
+from accountant.errors import LedgerError, TocsinError
+from tests.docs.test_unused_words import found
+from tests.golden.record import RECORDS, parse
+from tests.support.tree import ROOT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LONGEST: Final = 240
+"""Characters of a message and its hint, without the place in front."""
+
+_PLACE: Final = re.compile(r"^(?:(?:error|warning|note): )?(?:[\w./<>-]+:\d+:\d+: )?")
+_REPEATED: Final = re.compile(r"(.)\1{40,}")  # a name that a test made long
+_MENTIONED: Final = re.compile(r"`[^`\n]*`|'[^'\n]*'|\"[^\"\n]*\"")
+_TREE: Final = {
+    cls.__name__: cls
+    for cls in vars(errors).values()
+    if isinstance(cls, type) and issubclass(cls, TocsinError)
+}
+_FINDINGS: Final = {"wrong", "warn", "note", "at_sql", "leave_open", "within"}
+
+
+def findings() -> Iterator[str]:
+    """Yield every message of the table with its hint."""
+    table = parse((RECORDS / "messages.txt").read_text(encoding="utf-8"))
+    for text in table.values():
+        for finding in re.split(r"\n(?=\S)", text):
+            said = finding.partition("\n  see: ")[0].replace("\n  hint: ", " ")
+            yield _REPEATED.sub(r"\1", _PLACE.sub("", said))
+
+
+FINDINGS: Final = sorted(set(findings()))
+
+
+def raised() -> Iterator[tuple[str, ast.Call, str]]:
+    """Yield where an error is made or a finding noted, the call, and its constant text."""
+    for package in ("accountant", "operators", "stream"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if not isinstance(node, ast.Call):
+                    continue
+                called = node.func
+                name = called.id if isinstance(called, ast.Name) else getattr(called, "attr", "")
+                if name in _TREE or name in _FINDINGS:
+                    given = [*node.args, *(key.value for key in node.keywords)]
+                    texts = (part for one in given for part in ast.walk(one))
+                    words = [
+                        part.value
+                        for part in texts
+                        if isinstance(part, ast.Constant) and isinstance(part.value, str)
+                    ]
+                    place = f"{path.relative_to(ROOT)}:{node.lineno}"
+                    yield place, node, "\n".join(words)
+
+
+def test_no_message_is_longer_than_two_short_sentences() -> None:
+    """With its hint and without its place: at most 240 characters."""
+    long = [f"{len(text)}: {text}" for text in FINDINGS if len(text) > LONGEST]
+    assert not long, "\n".join(long)
+
+
+def test_messages_use_the_fields_words() -> None:
+    """What every bad input is answered has no unused word, but for names that it repeats."""
+    wrong = [(words, text) for text in FINDINGS if (words := found(_MENTIONED.sub("", text)))]
+    assert not wrong, wrong
+
+
+def test_errors_use_the_fields_words() -> None:
+    """Nor has any error that the code raises for a user, or finding that it notes.
+
+    Calls of the library are in the words of its arguments, which are those of the papers.
+    """
+    wrong = [
+        (place, words)
+        for place, call, text in raised()
+        if getattr(call.func, "id", "") != "ArgumentError"
+        if (words := found(_MENTIONED.sub("", text)))
+    ]
+    assert not wrong, wrong
+
+
+def test_every_refusal_of_the_ledger_says_what_to_do() -> None:
+    """Each has a hint."""
+    bare = [
+        place
+        for place, call, _ in raised()
+        if isinstance(call.func, ast.Name)
+        and issubclass(_TREE.get(call.func.id, TocsinError), LedgerError)
+        and not any(key.arg == "hint" for key in call.keywords)
+    ]
+    assert not bare, bare
+
+
+@pytest.mark.parametrize("error", sorted(_TREE))
+def test_the_section_about_an_error_exists(error: str) -> None:
+    """``see`` names a page, and a heading of it."""
+    page, _, anchor = _TREE[error].see.partition("#")
+    if page:
+        text = (ROOT / page).read_text(encoding="utf-8")
+        headings = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+        anchors = {re.sub(r"[^\w -]", "", one).lower().replace(" ", "-") for one in headings}
+        assert not anchor or anchor in anchors, anchors
+
+
+def test_a_long_or_old_message_is_caught() -> None:
+    """The twin: a message as they were."""
+    old = "even an empty cell would be free to ring: the dearest predicate tells it"
+    assert found(old) == ["ring", "dearest", "predicate", "tells"]
+    assert len(f"{old} " * 4) > LONGEST
