@@ -42,8 +42,8 @@ def test_errors_inside_sql_are_found_in_every_yaml_style(tmp_path: Path, style: 
     ("shares", "wrong"),
     [
         (("0.3", "0.7"), ""),
-        (("1/3", "0.6666666667"), "are 30000000001/30000000000 of"),
-        (("0.7", "0.300001"), "are 1.000001 of one budget"),
+        (("1/3", "0.6666666667"), "add up to 30000000001/30000000000 of"),
+        (("0.7", "0.300001"), "add up to 1.000001 of one budget"),
     ],
 )
 def test_shares_are_one_budget_at_most(tmp_path: Path, shares: tuple[str, str], wrong: str) -> None:
@@ -54,7 +54,7 @@ def test_shares_are_one_budget_at_most(tmp_path: Path, shares: tuple[str, str], 
     (event,) = examine(
         Config({"a": Alarm(extra={"share": "0.3"})}, unit="event").write(tmp_path), environ={}
     ).errors
-    assert "leave share out" in event.hint
+    assert "remove share" in event.hint
 
 
 SLOW = """\

@@ -59,7 +59,7 @@ def test_a_file_becomes_an_mqtt_source(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
-        ('"{topic.room}"', '⟦"{topic.hall}"', "`hall` is no level of this filter"),
+        ('"{topic.room}"', '⟦"{topic.hall}"', "`hall` is not a level of this filter"),
         ('"{now}"', '⟦"{then}"', "`{then}` is nothing that a message has"),
         ('"{now}"', '⟦"{now"', "a brace stands alone"),
         ("zigbee2mqtt/+room/", "⟦zigbee2mqtt/room+/", "not a filter"),
@@ -75,9 +75,9 @@ def test_a_file_becomes_an_mqtt_source(tmp_path: Path) -> None:
         ),
         ("unit: sensor", "unit: sensor\n  buffer_mib: ⟦0", "1 MiB to 1 TiB"),
         ("unit: sensor", "unit: sensor\n  ⟦buffers: x", "unknown key `buffers`"),
-        ("localhost:1883\n", "localhost:1883\n  cafile: ⟦none.pem\n", "no file that can be read"),
+        ("localhost:1883\n", "localhost:1883\n  cafile: ⟦none.pem\n", "is not a readable file"),
         ("broker: localhost:1883", "broker: ⟦localhost", "port"),
-        ("building.motion", "⟦building/motion", "not a name"),
+        ("building.motion", "⟦building/motion", "not a valid name"),
         ("localhost:9092", "⟦nowhere", "not a list of host:port"),
     ],
 )

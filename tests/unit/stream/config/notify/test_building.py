@@ -61,7 +61,7 @@ def test_a_lifecycle_is_read_and_is_no_part_of_the_fingerprint(
     ("section", "said"),
     [
         ("notify: {webhooks: {a: {url: http://a, secret: short}}}\n", "shorter than 16 bytes"),
-        ("notify: {mqtt: {a: {broker: a:1883, cafile: none.pem}}}\n", "no file that can be read"),
+        ("notify: {mqtt: {a: {broker: a:1883, cafile: none.pem}}}\n", "is not a readable file"),
         ("notify: {smtp: {}}\n", "unknown key"),
     ],
 )
@@ -91,12 +91,12 @@ def test_a_small_file_is_as_good_as_the_file_of_alarms(tmp_path: Path) -> None:
 
 def test_a_file_of_alarms_has_to_say_where(tmp_path: Path) -> None:
     """Without ``notify`` there is nothing to do; without ``kafka`` nothing to read."""
-    with pytest.raises(ConfigError, match="where alarms are delivered"):
+    with pytest.raises(ConfigError, match="has no target for alarms"):
         read_subscription(written(tmp_path), environ={})
     (tmp_path / "small.yaml").write_text(TARGETS, encoding="utf-8")
     with pytest.raises(ConfigError, match="`kafka` is missing"):
         read_subscription(tmp_path / "small.yaml", environ=SECRET)
-    with pytest.raises(ConfigError, match="where alarms are delivered"):
+    with pytest.raises(ConfigError, match="has no target for alarms"):
         read_subscription(small(tmp_path), environ={})
 
 
