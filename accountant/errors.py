@@ -23,10 +23,9 @@ never appear in it (promise 6).
 
 from __future__ import annotations
 
-from typing import ClassVar, Final
+from typing import ClassVar
 
 __all__ = [
-    "REPORT",
     "ArgumentError",
     "BudgetError",
     "ClockError",
@@ -43,10 +42,6 @@ __all__ = [
 ]
 
 
-REPORT: Final = "report this with the output of `tocsin ledger FILE verify`; nothing was published"
-"""The hint where only a mistake in Tocsin leads."""
-
-
 class TocsinError(Exception):
     """Base of every deliberate error.
 
@@ -58,6 +53,10 @@ class TocsinError(Exception):
     exit_code = 1
     see: ClassVar[str] = ""
     """The section of the documentation about such errors; empty where the hint says it all."""
+    REPORT: ClassVar[str] = (
+        "report this with the output of `tocsin ledger FILE verify`; nothing was published"
+    )
+    """The hint where only a mistake in Tocsin leads."""
 
     def __init__(self, message: str, *, hint: str = "") -> None:
         super().__init__(message)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from accountant.costs.levels import LevelCosts
-from accountant.errors import REPORT, ConfigChangedError, LedgerError
+from accountant.errors import ConfigChangedError, LedgerError
 from accountant.log.entries import Admitted, Answered, Asked, Ended, OfWindow, RunLeft, Worst
 from accountant.log.state import ChargeState, Reservation
 from accountant.records import Answer, Outcome
@@ -111,7 +111,7 @@ def reserved(budget: Budget, window: WindowKey, fingerprint: str, cost: CellCost
     if cost.worst_units > charge.worst_cell_units or cost.cells != charge.asked.cells:
         raise LedgerError(
             f"a window of alarm {window.query!r} costs more than was reserved for it",
-            hint=REPORT,
+            hint=LedgerError.REPORT,
         )
     return charge
 

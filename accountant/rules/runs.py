@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from accountant.costs.charges import UniformCost
 from accountant.costs.levels import level_costs
 from accountant.costs.runs import StoredRun
-from accountant.errors import REPORT, LedgerError
+from accountant.errors import LedgerError
 
 if TYPE_CHECKING:
     from accountant.costs.charges import CellCosts
@@ -64,10 +64,10 @@ def continued(
     if after is None:
         raise LedgerError(
             f"a window of alarm {query!r} was reserved in an SVT run but decided without one",
-            hint=REPORT,
+            hint=LedgerError.REPORT,
         )
     if charge.asked.periods and not charge.asked.in_run:
-        raise LedgerError(f"a window of alarm {query!r} has no SVT run", hint=REPORT)
+        raise LedgerError(f"a window of alarm {query!r} has no SVT run", hint=LedgerError.REPORT)
     found = usable(stored, charge.asked.fingerprint, charge.asked.periods)
     if found != (after.ended if after.previous is None else after.previous):
         raise LedgerError(
@@ -84,11 +84,12 @@ def continued(
     )
     if not same_terms or (charge.asked.in_run and terms.worst_units != charge.asked.units):
         raise LedgerError(
-            f"the SVT run of alarm {query!r} does not match what was reserved", hint=REPORT
+            f"the SVT run of alarm {query!r} does not match what was reserved",
+            hint=LedgerError.REPORT,
         )
     if not 0 <= alarm_count <= after.rung <= before or after.left != before - after.rung:
         raise LedgerError(
-            f"the alarms of the SVT run of alarm {query!r} do not add up", hint=REPORT
+            f"the alarms of the SVT run of alarm {query!r} do not add up", hint=LedgerError.REPORT
         )
     due = charge.asked.units
     if charge.asked.in_run:
@@ -97,7 +98,8 @@ def continued(
     due_or_not = {due} if charge.asked.in_run or isinstance(cost, UniformCost) else {0, due}
     if not due_or_not.issuperset(level_costs(cost).levels):
         raise LedgerError(
-            f"a window of alarm {query!r} did not cost what its SVT run says", hint=REPORT
+            f"a window of alarm {query!r} did not cost what its SVT run says",
+            hint=LedgerError.REPORT,
         )
     return StoredRun(
         query=query,
