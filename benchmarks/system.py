@@ -31,7 +31,7 @@ kafka:
   group: {name}
   alarms_topic: {name}.alarms
   decisions_topic: {name}.decisions
-  wakeup_topic: {name}.doorbell
+  wakeup_topic: {name}.wakeup
 feeds:
   badges:
     topic: {name}.events

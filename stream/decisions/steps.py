@@ -18,7 +18,7 @@ class Step(StrEnum):
     BEFORE_PARTIAL = "before_partial"
     """A window was counted on one partition, its partial is not stored."""
     AFTER_PARTIAL = "after_partial"
-    """The partial is stored, no doorbell rang."""
+    """The partial is stored, no wake-up message was sent."""
     AFTER_RESERVE = "after_reserve"
     """The worst case is reserved, nothing was drawn."""
     AFTER_DRAW = "after_draw"

@@ -1,4 +1,4 @@
-"""Ingest: read the feeds' log in batches, count, store final partials, ring the doorbell.
+"""Ingest: read the feeds' log in batches, count, store final partials, send a wake-up message.
 
 Faust's consumer acknowledges and commits; counting needs neither. This service owns an aiokafka
 consumer with its own group, and a rebalance listener that does nothing but mark a generation: the
@@ -106,7 +106,7 @@ class Ingest:
     Args:
         runtime: configuration, ledger, metrics, clock.
         identities: per feed name, the registered log.
-        ring: sends a doorbell message for an alarm, after a partial is stored.
+        ring: sends a wake-up message for an alarm, after a partial is stored.
         log: told of partitions that are blocked.
     """
 

@@ -1,6 +1,6 @@
 """The Faust worker: ingest service, decide agent with a slow poll, publisher, metrics.
 
-Faust hosts what it is good at: the worker, its services and the agent on the low-rate doorbell
+Faust hosts what it is good at: the worker, its services and the agent on the low-rate wake-up
 topic. The bell only shortens the wait: a poll decides the same windows should a bell be lost. Any
 unknown exception ends the process; everything that matters is in the ledger.
 """
@@ -200,7 +200,7 @@ class _Tasks:
         self.log.info(Line.READY, version=version("tocsin"), alarms=alarms)
 
     def all(self, ring: Callable[[str], Awaitable[None]]) -> list[Callable[[], Awaitable[None]]]:
-        """Return every task but the look for a broker; ``ring`` sends a doorbell message."""
+        """Return every task but the look for a broker; ``ring`` sends a wake-up message."""
         ingest = partial(self.ingest, ring)
         return [ingest, self.poll, self.publish, self.watch_log, self.watch_ledger]
 
@@ -246,7 +246,7 @@ class _Tasks:
         await self.dependencies.look_for_kafka(require_kafka(self.runtime.alarms))
 
     def answer(self, bell: bytes) -> None:
-        """Let what is due be decided, if a doorbell message names an alarm of ours."""
+        """Let what is due be decided, if a wake-up message names an alarm of ours."""
         with contextlib.suppress(msgspec.MsgspecError):
             if msgspec.json.decode(bell, type=_Bell).alarm in self.runtime.alarms.running:
                 self._rung.set()
@@ -330,7 +330,7 @@ def _first_start_ms(alarm: Alarm, now_ms: int, oldest_ms: int) -> int:
 
 
 class _Bell(msgspec.Struct):
-    """A doorbell message: which alarm to decide, and nothing that was counted."""
+    """A wake-up message: which alarm to decide, and nothing that was counted."""
 
     alarm: str
 

@@ -40,7 +40,7 @@ _STARTS_MS = range(_FROM_MS, _UNTIL_MS, 60_000)
 _KEY = b"sixteen characters and more"
 _MARKS = f"""\
     clock: watermarks
-    watermarks: {{every: 40s, key: "{_KEY.decode()}"}}
+    watermarks: {{interval: 40s, key: "{_KEY.decode()}"}}
 """
 _EVENTS = 12_000
 _DIES_AFTER = 7_000

@@ -28,7 +28,7 @@ _FEED = """\
     unit: room
     fields: {{room: {{domain: [{rooms}]}}, n: {{type: integer, clip: [0, 9]}}, ts: timestamp}}
     clock: watermarks
-    watermarks: {{every: 1s, key: "{key}"}}
+    watermarks: {{interval: 1s, key: "{key}"}}
     allowed_skew: 1m
 """
 

@@ -20,7 +20,7 @@ __all__ = ["DRY_RUN", "dry_run"]
 DRY_RUN: Final = "dry-run.yaml"
 
 _SUFFIX: Final = "dry-run"
-_TOPICS: Final = ("alarms", "decisions", "counts", "doorbell", "ledgers")
+_TOPICS: Final = ("alarms", "decisions", "counts", "wakeup", "ownership")
 _HEAD: Final = """\
 # {file} once more, to try it on Kafka with made-up events: nothing of it touches the real one.
 #
@@ -48,7 +48,7 @@ def dry_run(path: Path, lock: Lock) -> str:
         feed["topic"] += f".{_SUFFIX}"
         feed["clock"] = "watermarks"
         key = "${TOCSIN_WATERMARKS_KEY:-a dry run has no secrets}"
-        feed["watermarks"] = {"every": "1m", "key": key}
+        feed["watermarks"] = {"interval": "1m", "key": key}
     for name, entry in lock.entries.items():
         if name in tree["alarms"]:
             tree["alarms"][name] |= entry.keys
