@@ -83,7 +83,7 @@ _ROWS = (
         for t in ("0.001", "0.1", "1")
         for law in ("integer", "float")
     ),
-    _Row("TSLM alone, 1,000,000 predicates", "noise.tslm_decisions_per_s", "decisions/s"),
+    _Row("TSLM alone, 1,000,000 groups", "noise.tslm_decisions_per_s", "decisions/s"),
     _Row(
         "Ledger, 100,000 groups a window",
         "end_to_end.groups_decided_per_s_ledger",

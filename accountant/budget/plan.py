@@ -142,8 +142,8 @@ class BudgetPlan:
 
     @property
     def suggestion(self) -> str:
-        """What to do, one line per budget that needs it."""
-        return "\n".join(scope.suggestion for scope in self.scopes if scope.suggestion)
+        """What does not fit and what to do, one line per budget that needs it."""
+        return "\n".join(_shortfall(scope) for scope in self.scopes if scope.suggestion)
 
 
 def plan_budget(terms: Sequence[BudgetTerms], alarms: Sequence[AlarmCost]) -> BudgetPlan:
@@ -280,6 +280,14 @@ def _attained(sharing: Sharing, alarms: Sequence[AlarmCost], worst: int) -> bool
 def _summed(alarms: Sequence[AlarmCost]) -> str:
     runs = any(alarm.runs_per_period is not None for alarm in alarms)
     return "sum over cells and runs" if runs else "sum over cells"
+
+
+def _shortfall(scope: ScopePlan) -> str:
+    """Return what a budget does not cover, and its suggestion."""
+    if scope.fits:
+        return scope.suggestion
+    what = "one window of every alarm" if scope.worst_units is None else "every window"
+    return f"budget {scope.terms.scope} does not cover {what}; {scope.suggestion}"
 
 
 def _suggestion(

@@ -79,8 +79,8 @@ def same_log(stored: LogIdentity, given: LogIdentity, layouts: Layouts) -> None:
     if not changed:
         return
     hint = (
-        f"correct the feed's topic, or write ledger: {OTHER_LEDGER}: files and topics each have "
-        "a ledger of their own"
+        f"correct the feed's topic, or write ledger: {OTHER_LEDGER} to start a new ledger; files "
+        "and topics each have a ledger of their own"
     )
     if len(changed) == 1 and given.partitions > layouts.newest:
         hint = (

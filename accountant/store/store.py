@@ -322,7 +322,8 @@ def _engine(url: str) -> sa.Engine:
         event.listen(engine, "checkout", partial(_still_there, engine.dialect))
         return engine
     raise LedgerError(
-        f"{parsed.render_as_string(hide_password=True)} is not a SQLite or PostgreSQL URL",
+        f"{parsed.render_as_string(hide_password=True)} is not the URL of a SQLite file or of a "
+        "PostgreSQL database",
         hint="write sqlite:///FILE or postgresql://USER@HOST/DATABASE",
     )
 

@@ -91,7 +91,7 @@ def take_ownership(
         if replayed:
             _claim_files(alarms, opened, replayed, saved, forget=forget, yes=yes)
         elif saved:
-            raise click.UsageError("--published goes with --replay; a topic needs none")
+            raise click.UsageError("--published needs --replay; a topic needs none")
         else:
             _claim_topics(alarms, opened, forget=forget, yes=yes)
 

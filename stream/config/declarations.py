@@ -205,7 +205,7 @@ def _check_names(fields: Iterable[str], model: FeedModel, findings: Findings) ->
             findings.wrong(
                 ("fields", name),
                 "the name of a JSON field cannot have quotes, backslashes or control characters",
-                "write another name, here and in the events",
+                "write another name, here and in the events, or codec: arrow",
                 key=True,
             )
 

@@ -296,7 +296,7 @@ def _false_rings(value: Any) -> FalseAlarmRate:
     if match is None or found is None or found <= 0 or match[2] not in SPANS:
         raise wrong(
             f"{shown(value)} is not a rate of false alarms",
-            "write a rate per day, week or month: 1 per week",
+            "write a rate above 0 per day, week or month: 1 per week",
         )
     if not Fraction(1, 10**9) <= found <= 10**9:
         raise wrong(f"{shown(value)} is out of range", "write a number from 1e-9 to 1e9")

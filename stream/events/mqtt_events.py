@@ -243,10 +243,8 @@ def _slot(name: str, names: Sequence[str]) -> Slot:
     if kind == "topic" and path:
         if rest in names:
             return Slot(kind, path)
-        known = ", ".join(names) or "none: write +NAME for a level"
-        raise TemplateError(
-            f"`{rest[:40]}` is not a level of this filter", f"write one of: {known}"
-        )
+        known = f"write one of: {', '.join(names)}" if names else "write +NAME for a level"
+        raise TemplateError(f"`{rest[:40]}` is not a level of this filter", known)
     raise TemplateError(f"`{{{name[:40]}}}` is nothing that a message has", _SLOTS)
 
 

@@ -66,7 +66,8 @@ class HeldClock:
         jumped_ms = apart_ms - self._apart_ms
         if jumped_ms > self.allowed_ms:
             raise ClockError(
-                f"this machine's clock was set forward by {jumped_ms} ms while the worker ran",
+                "this machine's clock was set forward while the worker ran, and is "
+                f"{jumped_ms} ms ahead",
                 hint="correct the clock (NTP) and restart the worker",
             )
         # Where it was set back it may come back: the ledger's mark tells whether it went too far.

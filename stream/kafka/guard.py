@@ -140,7 +140,7 @@ def check_ledger(alarms: Alarms, ledger: Ledger, others: Collection[str] = ()) -
         first = min(decision.key for decision in unknown)
         since = moment_text(first.start_ms, alarms.timezone)
         raise LedgerRolledBackError(
-            f"the ledger lacks {len(unknown)} published decisions, the first of alarm "
+            f"the ledger lacks {len(unknown)} published decision(s), the first of alarm "
             f"{first.query!r} from {since} on: it is an older copy, or not the topic's ledger",
             hint="restore the newest copy, or charge them: `tocsin ledger FILE reconcile`",
         )

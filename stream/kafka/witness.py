@@ -256,7 +256,7 @@ async def _patience() -> AsyncIterator[None]:
         DependencyError: the topic cannot be read, or written to.
     """
     with reaching(
-        "the topic of ledgers cannot be read or written to",
+        "the ownership topic cannot be read or written to",
         "check that Kafka is up and that this user may read and write the topic",
     ):
         async with asyncio.timeout(_SILENT_S):

@@ -63,7 +63,7 @@ class Line(StrEnum):
 
 _NUMBER: Final = re.compile(r"\d{1,12}")
 _WORD: Final = re.compile(r"[A-Za-z][\w.+-]{0,99}")
-_WORDS: Final = re.compile(r"[a-z]+(, [a-z]+){0,19}")
+_WORDS: Final = re.compile(r"[a-z_]+(, [a-z_]+){0,19}")
 _PLACES: Final = re.compile(r"[\w.<>]+(:\d+)?( [\w<>]+)?( < [\w.<>]+(:\d+)?( [\w<>]+)?){0,9}")
 _TEXT: Final = re.compile(r"[^\x00-\x1f\x7f]{1,2000}")
 

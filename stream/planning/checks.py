@@ -36,7 +36,7 @@ _MOST_CELLS: Final = 256
 
 _TOO_WIDE: Final = "write a smaller tolerance or max_fpr, or a threshold further from 0"
 _TOO_NEAR: Final = "write a smaller tolerance, or a threshold further from the baseline"
-_ALLOWED: Final = "or on_shortfall: deny to accept denied windows"
+_ALLOWED: Final = "on_shortfall: deny to accept denied windows"
 
 
 class Objections(StrEnum):
@@ -85,7 +85,11 @@ def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
     if plan.fits and plan.worst_units is not None:
         return
     where = f"budget {plan.terms.scope}"
-    hint = "; ".join(filter(None, (plan.suggestion, _ALLOWED)))
+    # Of windows that fit for a while, the suggestion says for how long, and not what to write.
+    beside = (
+        (f"write {_ALLOWED}", plan.suggestion) if plan.fits else (plan.suggestion, f"or {_ALLOWED}")
+    )
+    hint = "; ".join(filter(None, beside))
     for name in hopeless:
         text = f"{where} does not cover one window"
         yield Objection(name, Objections.OVERRUN, text, plan.suggestion)

@@ -144,7 +144,8 @@ def _read(place: Path) -> FileClaim | None:
     except (OSError, ValueError, KeyError, TypeError):
         raise LedgerCorruptError(
             f"{place} does not say which ledger owns the file beside it",
-            hint="restore it, or remove it if you know that this ledger is the owner",
+            hint="restore it and let this user read it, or remove it if you know that this "
+            "ledger is the owner",
         ) from None
 
 

@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.integration
-def test_everything_arrives_though_everybody_goes_away(broker: Broker, tmp_path: Path) -> None:
+def test_everything_arrives_though_everybody_goes_away(own_broker: Broker, tmp_path: Path) -> None:
     """Notify, mqtt, Mosquitto and Alertmanager die in turn, and Kafka hangs: nothing is lost."""
-    outcome = run_drill(SHORT, broker, tmp_path)
+    outcome = run_drill(SHORT, own_broker, tmp_path)
     print(page(SHORT, outcome, ""))
     assert outcome.wrong == []
     assert all(way.firsts() for way in outcome.ways)

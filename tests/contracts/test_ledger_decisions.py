@@ -140,7 +140,7 @@ def test_losses_fit_into_64_bits(ledger):
     """A loss that the database couldn't add up is refused before it is stored."""
     monster = Series("monster", units=2**62)
     set_up(ledger, EVENT, 5, [monster])
-    with pytest.raises(LedgerError, match="does not fit"):
+    with pytest.raises(LedgerError, match="alarm 'monster' is too large for the ledger"):
         admit(ledger, 10, monster)
-    with pytest.raises(LedgerError, match="does not fit"):
+    with pytest.raises(LedgerError, match="epsilon_max of budget 't' is too large for the ledger"):
         ledger.pins.register_budget(terms(EVENT, 2**62, "t"))

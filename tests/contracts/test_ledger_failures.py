@@ -74,8 +74,10 @@ def test_an_unreachable_database_is_a_dependency_error(url):
 @pytest.mark.parametrize("url", ["mysql://host/db", "sqlite://", "sqlite:///:memory:", "what?"])
 def test_other_databases_are_refused(url):
     """A ledger lies in a file or in PostgreSQL, nowhere else."""
-    with pytest.raises(LedgerError, match="ledger"):
+    said = "is not a database URL" if url == "what?" else "is not the URL of a SQLite file or of a"
+    with pytest.raises(LedgerError, match=said) as caught:
         open_ledger(url)
+    assert caught.value.hint == "write sqlite:///FILE or postgresql://USER@HOST/DATABASE"
 
 
 def test_the_file_is_private(tmp_path):
@@ -99,7 +101,7 @@ def test_a_full_disk_loses_nothing(tmp_path):
         limit[0] = "PRAGMA max_page_count = 1"  # the least SQLite grants is what it has now
         with pytest.raises(DependencyError, match="full") as caught:
             settle(ledger, A, 1, alarms=LARGE)
-        assert "free space" in caught.value.hint
+        assert "free disk space" in caught.value.hint
         assert ledger.cursor("a") == 10
         must_verify(ledger)
         limit[0] = "PRAGMA max_page_count = 1073741823"

@@ -111,7 +111,7 @@ def test_a_promise_that_does_not_come_to_its_wall_is_found(ledger, changed, said
 def test_what_was_charged_under_another_promise_is_not_taken_over(ledger):
     """An epsilon is no rho: nothing is written; of the same kind it is charged."""
     set_up(ledger)
-    with pytest.raises(LedgerError, match="another kind of promise"):
+    with pytest.raises(LedgerError, match="another `privacy` than budget 's' has"):
         ledger.upkeep.reconcile([seen(gaussian=False)])
     assert held(ledger) == 0
     assert ledger.upkeep.reconcile([seen(gaussian=True)]) == 1

@@ -61,10 +61,14 @@ def test_the_run_before_last_is_refused(ledger):
     ring(ledger, 0)
     old = now(ledger, 1)
     ring(ledger, 1)
-    with pytest.raises(LedgerError, match="not the one"):
+    with pytest.raises(
+        LedgerError, match="the SVT run of alarm 'r' changed while a window was decided"
+    ):
         ring(ledger, 2, previous=old)
     ring(ledger, 2, 3)
-    with pytest.raises(LedgerError, match="not the one"):
+    with pytest.raises(
+        LedgerError, match="the SVT run of alarm 'r' changed while a window was decided"
+    ):
         ring(ledger, 3, previous=old)
     assert ring(ledger, 3).epsilon_units == TERMS.open_units
 
@@ -73,7 +77,7 @@ def test_a_run_where_none_was_reserved_is_refused(ledger):
     """A window that was asked for by itself leaves no run behind under unit user."""
     set_up(ledger, USER, WHOLE, [RUN])
     admit(ledger, 10, RUN)
-    with pytest.raises(LedgerError, match="not reserved in a run"):
+    with pytest.raises(LedgerError, match="a window of alarm 'r' has no SVT run"):
         ring(ledger, 0, cost=UniformCost(WHOLE, CELLS))
 
 

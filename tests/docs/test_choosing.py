@@ -130,7 +130,7 @@ def test_what_a_guard_asks_for(tmp_path: Path) -> None:
         text = re.sub(r"    tolerance.*", tolerance, text, flags=re.DOTALL)
         path = written(tmp_path, text)
         found = CliRunner().invoke(main, ["check", str(path)])
-        assert (f"takes {takes}" in found.stdout + found.stderr) is asks
+        assert (f"the alarm fires from {takes} only" in found.stdout + found.stderr) is asks
         (query,) = load(path, environ={}).by_name.values()
         alone = choosing.plan("tslm", 5).epsilon
         assert (price("tslm", query.condition, query.aim).epsilon == alone) is asks

@@ -135,5 +135,6 @@ def test_keys_of_others_are_refused_beside_it(copy: Path) -> None:
     """A key that its descriptor does not name is told where it belongs."""
     text = ALARMS.replace("mechanism: shift", "mechanism: {shift: {repeat: 2}}")
     (copy / "refined.yaml").write_text(text, encoding="utf-8")
-    with pytest.raises(AssertionError, match="shift does not read it"):
+    told = r"mechanism shift has no key repeat\n +hint: remove repeat, or use mechanism: svt\n"
+    with pytest.raises(AssertionError, match=told):
         tocsin(copy, ("check", "refined.yaml"))

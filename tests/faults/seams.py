@@ -28,7 +28,7 @@ from accountant.store import files, headfile, store
 from operators.noise.source import KeyedNoise
 from stream import build
 from stream.decisions import judge
-from stream.kafka import guard, ingest, places, publish, refusals, whole, witness, worker
+from stream.kafka import guard, ingest, positions, publish, refusals, whole, witness, worker
 from stream.kafka.clock import HeldClock
 from tests.faults.clients import Consumer, Groups, Producer
 from tests.faults.schedule import PROCESS, Killed
@@ -203,8 +203,8 @@ def _rare() -> list[tuple[Any, str, Any]]:
     return [
         (worker, "_POLL_S", 2.0),
         (worker, "_STATUS_S", 20.0),
-        (places, "_REPORT_S", 4.0),
-        (places, "_EVERY_S", 1.0),
+        (positions, "_REPORT_S", 4.0),
+        (positions, "_EVERY_S", 1.0),
         (ingest, "_LOOK_S", 1.0),
         (ingest, "_POLL_MS", 500),
     ]

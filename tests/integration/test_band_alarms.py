@@ -57,7 +57,7 @@ def test_check_says_what_auto_took(tmp_path: Path) -> None:
     assert result.exit_code == 0
     assert result.stdout == "ok\n"
     assert "note: " in result.stderr
-    assert "auto takes tight" in result.stderr
+    assert "decider: auto chooses tight: " in result.stderr
 
 
 def test_simulate_leaves_bands_out_and_says_so(tmp_path: Path) -> None:

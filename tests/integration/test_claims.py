@@ -124,7 +124,7 @@ def test_of_two_copies_one_releases(scenario: Scenario, tmp_path: Path, who: str
                 ledger.upkeep.reset_clock()
             await ahead.release()
             for _ in range(2):
-                with pytest.raises(LedgerRolledBackError, match="another copy"):
+                with pytest.raises(LedgerRolledBackError, match="a second copy is in use"):
                     await behind.release()
 
     asyncio.run(both())

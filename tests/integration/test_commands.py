@@ -32,8 +32,8 @@ kafka:
   group: commands
   alarms_topic: commands.alarms
   decisions_topic: commands.decisions
-  wakeup_topic: commands.doorbell
-  ownership_topic: commands.ledgers
+  wakeup_topic: commands.wakeup
+  ownership_topic: commands.ownership
   session_timeout: 6s
 metrics: {{public: "127.0.0.1:0", custodian: "127.0.0.1:0"}}
 feeds:

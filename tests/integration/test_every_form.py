@@ -2,7 +2,7 @@
 
 ``tests.support.forms`` has a row per form, which says where it rings as well. Each is decided here
 with a ledger in SQLite and in PostgreSQL, replayed and on Kafka. A Gaussian budget
-(`budget.promise`) is no form of a condition: ``tests.unit.stream.replay.test_gaussian_alarms`` has
+(`budget.privacy`) is no form of a condition: ``tests.unit.stream.replay.test_gaussian_alarms`` has
 it on both databases, and ``test_crash_matrix`` on Kafka.
 """
 

@@ -265,5 +265,6 @@ def test_a_ledger_that_is_mounted_as_one_file_is_refused(tmp_path: Path) -> None
         cwd=ROOT,
     )
     assert (told.returncode, told.stdout) == (2, ""), told.stderr
-    assert "mounted by itself" in told.stderr
-    assert "hint: mount the folder" in told.stderr
+    where = f"the ledger {_ledger(tmp_path)} is mounted as a single file"
+    assert f"{where}, so its -wal and .heads files are lost with the container" in told.stderr
+    assert "hint: mount its folder" in told.stderr

@@ -68,7 +68,7 @@ def test_a_bound_is_planned_for_and_charged(tmp_path: Path) -> None:
     assert one.missed_given_no_alarm is not None
     assert other.missed_given_no_alarm is not None
     assert one.missed_given_no_alarm <= LIMIT < other.missed_given_no_alarm
-    assert one.by_name == other.by_name
+    assert one.queries == other.queries
     assert planned(bounded) is None, "within twice max_fnr"
     assert planned(free) == pytest.approx(other.missed_given_no_alarm)
     queries = (load(path, environ={}).by_name["crowd"] for path in (bounded, free))

@@ -345,7 +345,7 @@ def test_a_burst_that_takes_all_alarms_of_a_week_is_no_small_matter(tmp_path: Pa
         (["--workers", "0"], "--workers"),
         (["--limit", "0"], "--limit"),
         (["--alarm", "smoke"], "fire-code"),
-        (["--json", "missing/out.json"], "no such folder"),
+        (["--json", "missing/out.json"], "missing is not a writable folder"),
         (["--json", "out", "--html", "out"], "the same file"),
     ],
 )

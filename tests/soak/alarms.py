@@ -21,9 +21,9 @@ __all__ = [
     "CELLS",
     "EVENTS_PER_CELL",
     "FEEDS",
+    "GROUPS_PER_WINDOW",
     "HIGHEST_AMOUNT",
     "PARTITIONS",
-    "PREDICATES_PER_WINDOW",
     "Counted",
     "alarms_of",
     "write_configuration",
@@ -35,7 +35,7 @@ FEEDS: Final = ("badges", "sales")
 CELLS: Final = ("attic", "bar", "cellar", "deck", "entry", "foyer")
 """The public domain of both feeds' group field."""
 ALLOWED_SKEW_MS: Final = 2_000
-PREDICATES_PER_WINDOW: Final = 2
+GROUPS_PER_WINDOW: Final = 2
 EVENTS_PER_CELL: Final = 3
 HIGHEST_AMOUNT: Final = 5
 
@@ -202,7 +202,7 @@ def write_configuration(
             cells=", ".join(CELLS),
             highest=HIGHEST_AMOUNT,
             times=times.rstrip("\n"),
-            groups=PREDICATES_PER_WINDOW,
+            groups=GROUPS_PER_WINDOW,
             events=EVENTS_PER_CELL,
             alarms="".join(_alarm(alarm, pace) for alarm in alarms_of(pace)),
         ),

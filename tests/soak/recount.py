@@ -24,8 +24,8 @@ from tests.soak.alarms import (
     ALLOWED_SKEW_MS,
     CELLS,
     EVENTS_PER_CELL,
+    GROUPS_PER_WINDOW,
     HIGHEST_AMOUNT,
-    PREDICATES_PER_WINDOW,
 )
 from tests.soak.sensors import home
 
@@ -131,7 +131,7 @@ class Recount:
         window = self._open.setdefault(place, _Window())
         unit, room = event.unit, str(event.room)
         rooms = window.rooms[unit]
-        if room not in rooms and len(rooms) == PREDICATES_PER_WINDOW:
+        if room not in rooms and len(rooms) == GROUPS_PER_WINDOW:
             return "beyond max_groups_per_window"
         weight = self._weight(event)
         if self.alarm.of == "people":
@@ -141,7 +141,7 @@ class Recount:
             if (unit, room, event.identity, weight) in window.seen:
                 return "duplicate"
             if window.events[unit, room] == EVENTS_PER_CELL:
-                return "beyond events_per_cell"
+                return "beyond max_events_per_group"
             window.seen.add((unit, room, event.identity, weight))
             window.events[unit, room] += 1
         if room not in rooms:

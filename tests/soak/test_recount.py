@@ -111,7 +111,7 @@ def test_events_count_once_each_and_three_times_at_most() -> None:
     start_ms = START_MS // 2_000 * 2_000
     wanted = {(start_ms - back, home(PERSON)): {"bar": 3} for back in (0, 2_000, 4_000)}
     assert one.counts == wanted
-    assert one.fates == {COUNTED: 3, "duplicate": 1, "beyond events_per_cell": 1}
+    assert one.fates == {COUNTED: 3, "duplicate": 1, "beyond max_events_per_group": 1}
 
 
 def test_amounts_are_clipped_and_filtered() -> None:

@@ -57,7 +57,8 @@ class Pace:
         decide_timeout_s: of every alarm, shorter than the outage: that must deny nothing.
         away_s: how long a killed broker or database stays away.
         outage_s: how long everything stays away.
-        ahead_ms: by how much a worker's clock is set ahead; less than the idle margin.
+        ahead_ms: by how much a worker's clock is set ahead; less than
+            ``idle_partition_timeout_ms``.
         ahead_s: for how long.
         idle_s: a partition in turn gets nothing for so long.
         sample_s: between two looks at memory, threads and files.

@@ -284,8 +284,9 @@ def test_the_private_bound_loses_at_most_its_charge():
 
 def test_bounds_that_leave_nothing_are_refused():
     """Of all that a decider has, or of one that finds no bound."""
+    says = "the bound's epsilon is not between 0 and the alarm's epsilon"
     for wrong in (Fraction(0), SIX, Fraction(7)):
-        with pytest.raises(ConfigError, match="less than its decider"):
+        with pytest.raises(ConfigError, match=says):
             SparseBand.planned(Sum(0, 4), SIX, 3, PrivateBound(epsilon=wrong))
     with pytest.raises(ConfigError, match="no private bound"):
         planned("lm", Sum(0, 4), SIX, 3, bound=PrivateBound())

@@ -148,5 +148,5 @@ def test_what_cannot_be_promised_is_refused():
     asked = ONE["above"].condition
     with pytest.raises(ConfigError, match="needs max_fpr"):
         create("tslm", asked, replace(AIM, max_fpr=None))
-    with pytest.raises(ConfigError, match="decided once"):
+    with pytest.raises(ConfigError, match="bounded_error: fpr does not support CUMULATE"):
         price("tslm", asked, replace(AIM, looks=3))

@@ -67,7 +67,7 @@ def test_who_cannot_count_groups_says_so():
     assert able == {"tslm", "ppwlm", "dppwlm", "svt", "nlm"}
     for name in ALL.keys() - able:
         for ask in (create, price):
-            with pytest.raises(ConfigError, match="each group by itself"):
+            with pytest.raises(ConfigError, match=f"mechanism {name} cannot count groups"):
                 ask(name, of, aim)
     for wrong in ({"least": 0}, {"least": 4}, {"members": 2}):
         with pytest.raises(ArgumentError):

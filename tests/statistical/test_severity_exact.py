@@ -271,8 +271,8 @@ def test_released_draws_have_the_law(gaussian):
 @pytest.mark.parametrize(
     ("mechanism", "distances", "said"),
     [
-        ("tslm", (0, 5, 5), "does not imply"),
-        ("tslm", (0, 9, 4), "does not imply"),
+        ("tslm", (0, 5, 5), "severity 2 is not 1 or more beyond that of 1 in every group"),
+        ("tslm", (0, 9, 4), "severity 2 is not 1 or more beyond that of 1 in every group"),
         ("tslm", (0,), "2 to 7"),
         *((name, (0, 9), "no severity levels") for name in ("ppwlm", "svt", "probe")),
     ],

@@ -225,13 +225,13 @@ def test_shifted_twins_are_caught(shift):
 @pytest.mark.parametrize(
     ("promise", "words"),
     [
-        (Promise(Fraction(0), 1), "max_fnr must lie"),
-        (Promise(Fraction(1), 1), "max_fnr must lie"),
-        (Promise(PAPER, 1, Fraction(0)), "max_fpr must lie"),
-        (Promise(PAPER, 1, Fraction(3, 2)), "max_fpr must lie"),
+        (Promise(Fraction(0), 1), "max_fnr is not between 0 and 1"),
+        (Promise(Fraction(1), 1), "max_fnr is not between 0 and 1"),
+        (Promise(PAPER, 1, Fraction(0)), "max_fpr is not between 0 and 1"),
+        (Promise(PAPER, 1, Fraction(3, 2)), "max_fpr is not between 0 and 1"),
         (Promise(Fraction(1, 2), 1), "tossing a coin"),
         (Promise(PAPER, 1, Fraction(19, 20)), "tossing a coin"),
-        (Promise(Fraction(1, 10**13), 1), "finer than 1e-12"),
+        (Promise(Fraction(1, 10**13), 1), "max_fnr is below 1e-12"),
         (Promise(PAPER, -1), "tolerance"),
         (Promise(PAPER, 50_000), "100001 steps"),
     ],

@@ -45,8 +45,8 @@ kafka:
   alarms_topic: {name}.alarms
   decisions_topic: {name}.decisions
   counts_topic: {name}.counts
-  wakeup_topic: {name}.doorbell
-  ownership_topic: {name}.ledgers
+  wakeup_topic: {name}.wakeup
+  ownership_topic: {name}.ownership
   session_timeout: 6s
 feeds:
   badges:

@@ -136,10 +136,10 @@ def measured(
     for one in rang:
         if "group" in one:
             hour = int(np.datetime64(one["window_start"][:-1], "ms").astype(np.int64)) - _START_MS
-            fired[one["query"]][hour // _HOUR_MS, names.index(one["group"]["room"])] = True
+            fired[one["alarm"]][hour // _HOUR_MS, names.index(one["group"]["room"])] = True
     lost = {name: np.zeros((_WINDOWS, len(names))) for name in asked}
     for one in charges:
-        lost[one["query"]][(one["start_ms"] - _START_MS) // _HOUR_MS] = _epsilons(one, len(names))
+        lost[one["alarm"]][(one["start_ms"] - _START_MS) // _HOUR_MS] = _epsilons(one, len(names))
     found: dict[tuple[str, int], dict[str, Found]] = {}
     for name, (operator, size, mechanism) in asked.items():
         at = kinds.index(f"{operator} holds") * rooms

@@ -245,7 +245,7 @@ class AimReader:
             quorum = int(asked.atoms[name].thresholds[0])
             takes, rows = f"{atom.text[:-3]}>= {quorum}", "rows"
             if name in asked.extremes:
-                takes, rows = f"{quorum} rows of {atom.text}", "rows"
+                takes, rows = f"{quorum} rows for {atom.text}", "of these"
             if quorum > 1:
                 self.findings.note(
                     "sql",

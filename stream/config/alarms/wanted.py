@@ -17,7 +17,7 @@ __all__ = ["OPEN_WORDS", "open_keys", "settled"]
 OPEN_WORDS: Final = ("mechanism", "tolerance")
 """Keys that may be left open by the word ``auto``."""
 
-_ALSO_FOUND: Final = {"max_fpr": "max_fpr", "max_alarms": "alarms_per_period"}
+_ALSO_FOUND: Final = ("max_fpr", "max_alarms")
 
 
 def open_keys(model: AlarmModel) -> tuple[str, ...]:
@@ -36,7 +36,7 @@ def open_keys(model: AlarmModel) -> tuple[str, ...]:
     found = ["mechanism"] * mechanism + ["tolerance"] * tolerance
     return (
         *found,
-        *(what for key, what in _ALSO_FOUND.items() if getattr(model.mechanism, key) is None),
+        *(key for key in _ALSO_FOUND if getattr(model.mechanism, key) is None),
     )
 
 

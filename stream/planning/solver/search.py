@@ -178,7 +178,7 @@ def _runs(case: Case, mechanism: Mechanism) -> bool:
 
 def _numbers(case: Case) -> range:
     """Return how many alarms of a run are tried, ascending: at least one for every episode."""
-    if "alarms_per_period" not in case.alarm.open:
+    if "max_alarms" not in case.alarm.open:
         return range(case.alarm.aim.alarms, case.alarm.aim.alarms + 1)
     least = case.alarm.episodes or 1
     return range(least, max(MOST_ALARMS, least) + 1)

@@ -158,7 +158,7 @@ def rows_of_file(path: Path) -> list[Any]:
         ) from error
     except (pa.ArrowException, csv.Error, UnicodeDecodeError):
         raise DataError(
-            f"{path}: not a valid {path.suffix} file", hint="write another file"
+            f"{path}: not a valid {path.suffix} file", hint="use another file"
         ) from None
 
 
@@ -350,7 +350,7 @@ def _csv_lines(path: Path) -> Iterable[Any]:
 def _texts(path: Path, lines: Iterable[str]) -> Iterable[str]:
     for line in lines:
         if "\0" in line:
-            raise DataError(f"{path}: the file is not text", hint="write another file")
+            raise DataError(f"{path}: the file is not text", hint="use another file")
         yield line
 
 

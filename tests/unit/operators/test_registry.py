@@ -80,7 +80,7 @@ def test_a_descriptor_says_what_its_mechanism_does(mechanism):
     if mechanism.bands is not None:
         assert mechanism.conditions is None
         band = Band(planned("lm", Count(), Fraction(1), 5), np.array([100]))
-        with pytest.raises(ConfigError, match="takes a band"):
+        with pytest.raises(ConfigError, match="mechanism decider needs a band around REFERENCE"):
             mechanism.price(condition("a"), aim(1))
     plan = mechanism.operator(condition("a"), aim(1), band).plan
     assert plan.mechanism == mechanism.name
@@ -110,7 +110,7 @@ def test_a_single_literal_costs_what_dppwlm_costs():
         ("nlm", "a", aim(1), "experiments"),
         ("panes", "a AND b", aim(2), "comes to 2 tests"),
         ("panes", "a OR NOT a AND b", aim(2), "comes to 3 tests"),
-        ("probe", "a", aim(1, first_tolerances=()), "first phase"),
+        ("probe", "a", aim(1, first_tolerances=()), "needs a first tolerance for every comparison"),
         ("tslm", "a AND b", aim(2, max_fnr=Fraction(0)), "max_fnr"),
         ("probe", "a AND b", aim(2, max_fnr=Fraction(3, 5)), "tossing a coin"),
         ("probe-ent", "a AND b", aim(2, tolerances=(1, -1)), "tolerance"),
@@ -133,7 +133,7 @@ def test_rates_are_planned_for_down_to_a_millionth_of_a_millionth(mechanism):
     of, least = condition("a AND b"), Fraction(1, 10**12)
     wanted = aim(2, max_fnr=least, max_fpr=least)
     assert price(mechanism, of, wanted).epsilon > 4
-    with pytest.raises(ConfigError, match="max_fnr is finer than 1e-12"):
+    with pytest.raises(ConfigError, match="max_fnr is below 1e-12"):
         price(mechanism, of, replace(wanted, max_fnr=least * Fraction(99, 100)))
 
 

@@ -238,7 +238,10 @@ def test_a_lifetime_runs_out():
     assert "4 windows" in plan.suggestion
     none = plan_budget([LIFETIME], [alarm("5")])
     assert not none.fits
-    assert "not one window" in none.suggestion
+    assert none.suggestion == (
+        'budget s does not cover one window of every alarm; write epsilon_max: "5.0000", or a '
+        "change that `tocsin plan` lists"
+    )
 
 
 def test_each_alarm_shows_its_ratio_to_the_limit():

@@ -43,9 +43,13 @@ def test_a_whole_line_that_is_no_head_is_refused(tmp_path, line):
     """It says that somebody changed the file: what it said is not known. It can be begun anew."""
     file = HeadFile(tmp_path / "heads")
     file.path.write_bytes(line + b"\n")
-    with pytest.raises(LedgerCorruptError, match="no head"):
+    with pytest.raises(
+        LedgerCorruptError, match="heads has a line that is not the head of a ledger"
+    ):
         file.noted()
-    with pytest.raises(LedgerCorruptError, match="no head"):
+    with pytest.raises(
+        LedgerCorruptError, match="heads has a line that is not the head of a ledger"
+    ):
         file.renew(lambda noted: noted[-1])
     file.begin(lambda: TWO)
     assert file.noted() == [TWO]
@@ -95,10 +99,12 @@ def test_a_renewal_that_is_refused_leaves_the_file(tmp_path):
 def test_a_file_that_cannot_be_written_stops_what_would_leave(tmp_path):
     """The error names the file and says that nothing has left."""
     file = HeadFile(tmp_path / "nowhere" / "heads")
-    with pytest.raises(DependencyError, match=r"heads.* failed: No such file") as caught:
+    with pytest.raises(
+        DependencyError, match=r"cannot write .*heads beside the ledger: No such file"
+    ) as caught:
         file.add(ONE)
     assert caught.value.ledger
-    assert "nothing has left" in caught.value.hint
+    assert "nothing was published" in caught.value.hint
     assert file.noted() == []
 
 

@@ -150,7 +150,7 @@ def test_planning_checks_its_numbers():
 def test_what_cannot_be_planned_is_refused():
     """Numbers out of range, guessing."""
     for wrong in (aim(alarms=0), aim(questions=0), aim(alarms=10**5), aim(questions=10**4)):
-        with pytest.raises(ConfigError, match=r"a run has|a cell is asked"):
+        with pytest.raises(ConfigError, match=r"(max_alarms|repeat) is not from 1 to"):
             price("svt", condition(), wrong)
     with pytest.raises(ConfigError, match="add up to 1"):
         price("svt", condition(), replace(aim(), max_fnr=Fraction(1, 2)))

@@ -156,7 +156,7 @@ def test_values_that_everybody_knows_may_come_from_a_sample(tmp_path: Path) -> N
         (("--sample", "no.csv"), "cannot be read"),
         (("--sample", "no.txt"), "unknown suffix"),
         (("--sample", "bad.jsonl"), "none of the 2 rows of the sample is an object"),
-        (("--group-by", "floor"), "the values of 'floor' are public"),
+        (("--group-by", "floor"), "the public values of 'floor' are not listed"),
         (("--unit", "room"), "both --unit and --group-by"),
         (("--baseline", "120"), "is not below the threshold"),
         (("--window", "1 hour"), "is not the length of a window"),
@@ -169,7 +169,7 @@ def test_values_that_everybody_knows_may_come_from_a_sample(tmp_path: Path) -> N
         (("--max-fnr", "2"), "is not a probability"),
         (("--bootstrap", "kafka"), "not a list of host:port"),
         (("--values", "a,a"), "is listed twice"),
-        (("--topic", "a b"), "not a name"),
+        (("--topic", "a b"), "not a valid name"),
         (("--time", "t\n"), "cannot be printed"),
     ],
 )

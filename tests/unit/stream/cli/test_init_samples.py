@@ -135,11 +135,11 @@ _BAD: Final[dict[str, tuple[str, bytes, str]]] = {
         _parquet(person=pa.array([b"\xff", b"b"])),
         "person (bytes that are no text)",
     ),
-    "semicolons": ("csv", f"person;room;ts\np;hall;{TS}\n".encode(), "its header is one column"),
-    "tabs": ("csv", f"person\troom\tts\np\thall\t{TS}\n".encode(), "separated by commas"),
-    "a column twice": ("csv", f"person,room,ts,room\np,hall,{TS},x\n".encode(), "is there twice"),
+    "semicolons": ("csv", f"person;room;ts\np;hall;{TS}\n".encode(), "the header has one column"),
+    "tabs": ("csv", f"person\troom\tts\np\thall\t{TS}\n".encode(), "the columns by commas"),
+    "a column twice": ("csv", f"person,room,ts,room\np,hall,{TS},x\n".encode(), "occurs twice"),
     "nul": ("csv", f"person,room,ts\np\0,hall,{TS}\n".encode(), "not text"),
-    "UTF-16": ("csv", f"person,room,ts\np,hall,{TS}\n".encode("utf-16"), "not a sound .csv file"),
+    "UTF-16": ("csv", f"person,room,ts\np,hall,{TS}\n".encode("utf-16"), "not a valid .csv file"),
     "half a character": ("jsonl", b'{"person": "\\ud800", "room": "\\udfff"}\n', "none of the 1"),
     "a header alone": ("csv", b"person,room,ts\n", "none of the 0 rows"),
     "no rows": ("parquet", _parquet(person=[], room=[], ts=[]), "none of the 0 rows"),
@@ -150,7 +150,7 @@ _BAD: Final[dict[str, tuple[str, bytes, str]]] = {
     "a name with quotes": (
         "jsonl",
         _lines(*({'per"son': p, "room": "x", "ts": TS} for p in "ab")),
-        "the name of a JSON field has no quotes",
+        "the name of a JSON field cannot have quotes",
     ),
 }
 

@@ -50,7 +50,7 @@ def test_it_answers_what_an_alarm_counts(tmp_path: Path) -> None:
     most = "most at 1970-01-01 05:00: 200 events of 200 people"
     assert f"dropped beyond max_groups_per_window: 200 events; {most}" in shown
     assert "dropped as repeats: 200 events; most at 1970-01-01 05:00: 200 events" in shown
-    assert "beyond events_per_cell" not in shown
+    assert "beyond max_events_per_group" not in shown
 
 
 def test_it_says_that_this_is_private_and_opens_no_ledger(tmp_path: Path) -> None:
@@ -100,10 +100,19 @@ def test_windows_can_be_chosen(tmp_path: Path) -> None:
     ("options", "said"),
     [
         ((), "Missing option '--replay'"),
-        (("--replay", "FILE", "--alarm", "other"), "alarms: crowd"),
+        (
+            ("--replay", "FILE", "--alarm", "other"),
+            "there is no alarm 'other' hint: write one of: crowd",
+        ),
         (("--replay", "FILE", "--since", "yesterday"), "write 2025-03-03"),
-        (("--replay", "FILE", "--since", "1970-01-02", "--until", "1970-01-01"), "lies behind"),
-        (("--replay", "FILE", "--since", "1970-01-01T23:30Z"), "no window of alarm 'crowd' lies"),
+        (
+            ("--replay", "FILE", "--since", "1970-01-02", "--until", "1970-01-01"),
+            "--since is later than --until",
+        ),
+        (
+            ("--replay", "FILE", "--since", "1970-01-01T23:30Z"),
+            "no window of alarm 'crowd' is in the span",
+        ),
         (("--replay", "FILE", "--json", "--summary"), "for what is shown"),
         (("--replay", "FILE", "--group", "labs"), "did you mean `lab`?"),
         (("--replay", "nowhere.jsonl"), "no such file"),

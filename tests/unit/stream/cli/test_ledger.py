@@ -359,7 +359,7 @@ def test_losses_of_an_alarm_that_never_ran_say_so(decided: str) -> None:
     Path(decided).write_text(Path(decided).read_text(encoding="utf-8") + GONE, encoding="utf-8")
     result = tocsin("ledger", decided, "losses", "gone")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "does not have alarm 'gone' yet" in result.stderr
+    assert "there is no decision of alarm 'gone' yet" in result.stderr
     assert "hint:" in result.stderr
 
 
@@ -499,7 +499,7 @@ def test_a_changed_budget_is_refused(
     result = tocsin(*arguments[command])
     assert (result.exit_code, result.stdout) == (2, "")
     assert f"budget 'user' does not match the ledger's: {text}" in result.stderr
-    assert "write `ledger: sqlite:///.tocsin/NAME.db` in the configuration" in result.stderr
+    assert "or write ledger: sqlite:///.tocsin/NAME.db to start a new ledger" in result.stderr
     edited(decided_users, *((new, old) for old, new in changes))
     assert tocsin("ledger", decided_users, "export").stdout == before
 
@@ -516,6 +516,6 @@ def test_a_changed_unit_is_refused(tmp_path: Path, decided: str) -> None:
     edited(decided, ("feeds:", kafka))
     result = tocsin("ledger", decided, "reconcile")
     assert result.exit_code == 2
-    assert "moved from scope 'feed:badges' to 'user'" in result.stderr
+    assert "the scope of alarm 'crowd' changed from 'feed:badges' to 'user'" in result.stderr
     edited(decided, ("privacy_unit: user", "privacy_unit: event"), (", period: 1d", ""))
     assert [line["budget"] for line in status_of(decided) if "spent" in line] == ["feed:badges"]

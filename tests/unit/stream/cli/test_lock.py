@@ -72,7 +72,7 @@ def test_nothing_runs_by_a_lock_that_is_missing_or_stale(
     more = ["--replay", events] if command in {"run", "simulate"} else []
     refused = invoke(*command.split(), path, *more)
     assert refused.exit_code == 2
-    assert f"rooms.lock {'is stale' if stale else 'has none'}" in refused.stderr
+    assert f"from rooms.lock, which {'is stale' if stale else 'has none'}" in refused.stderr
     assert f"run `tocsin lock {path}`" in refused.stderr
     assert not (tmp_path / ".tocsin").exists()
 

@@ -48,4 +48,4 @@ def test_help_needs_no_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in [one for one in sys.modules if one.startswith(ours)]:
         monkeypatch.delitem(sys.modules, name)
     result = tocsin("mqtt", "--help")
-    assert (result.exit_code, "Bring sensors' messages" in result.stdout) == (0, True)
+    assert (result.exit_code, "Forward sensors' messages from MQTT" in result.stdout) == (0, True)

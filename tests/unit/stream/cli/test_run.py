@@ -92,13 +92,14 @@ def test_a_refusal_of_a_used_ledger_says_what_to_type(tmp_path: Path) -> None:
     configuration(tmp_path, epsilon_max="5")
     changed = tocsin("run", path, "--replay", file)
     assert changed.exit_code == 2
-    assert "write `ledger: sqlite:///.tocsin/NAME.db` in the configuration" in changed.stderr
+    assert "or write ledger: sqlite:///.tocsin/NAME.db to start a new ledger" in changed.stderr
     other = Path(path)
     text = f"ledger: sqlite:///.tocsin/other.db\n{other.read_text(encoding='utf-8')}"
     other.write_text(text, encoding="utf-8")
     held = tocsin("run", path, "--replay", file)
     assert held.exit_code == 2
-    assert "`tocsin run FILE --replay ... --dry-run`" in held.stderr
+    assert "hint: use that ledger; if it is lost, " in held.stderr
+    assert "with made-up data, add --dry-run" in held.stderr
     assert tocsin("run", path, "--replay", file, "--dry-run").exit_code == 0
 
 
@@ -106,7 +107,9 @@ def test_run_denies_what_the_budget_does_not_hold(tmp_path: Path) -> None:
     """Five hours fit under the lifetime wall; the other nineteen are denied, uncharged."""
     path = configuration(tmp_path, unit="user", epsilon_max="7", denials=True)
     result = tocsin("run", path, "--replay", events(tmp_path), "--json")
-    assert "then all are denied" in result.stderr
+    assert (
+        "note: budget user covers about 5 windows of every alarm, then denies all" in result.stderr
+    )
     lines = json_lines(result)
     outcomes = [(line["outcome"], line["reason"]) for line in lines if "alarm_id" not in line]
     assert outcomes == [("decided", None)] * 5 + [("denied", "budget")] * 19

@@ -243,9 +243,9 @@ def test_noise_of_panes_is_the_same_under_both_promises(
 @pytest.mark.parametrize(
     ("name", "told"),
     [
-        ("ppwlm", "ppwlm charges rho 0.07719 in all; tslm takes 0.01499"),
-        ("probe", "probe charges rho 0.07719 in all; tslm takes 0.01499"),
-        ("a run an event", "svt charges rho"),
+        ("ppwlm", "mechanism ppwlm costs rho 0.07719; tslm costs 0.01499"),
+        ("probe", "mechanism probe costs rho 0.07719; tslm costs 0.01499"),
+        ("a run an event", "mechanism svt costs rho"),
         ("band", ""),
         ("early runs", ""),
     ],
@@ -255,7 +255,7 @@ def test_a_worst_case_that_is_dearer_than_tslm_is_told(
 ) -> None:
     """As a warning that names both prices of rho; nothing is said where there is no choice."""
     report = examined(tmp_path, CONVERTED[name])
-    said = [one.message for one in report.warnings if "; tslm takes" in one.message]
+    said = [one.message for one in report.warnings if "; tslm costs" in one.message]
     assert [told in each for each in said] == [True] * bool(told)
 
 
@@ -263,8 +263,8 @@ def test_keys_left_to_the_plan_are_refused(tmp_path: Path) -> None:
     """By the file's reader, in one sentence; the same file passes under a pure promise."""
     text = written(keys="tolerance: auto\n    baseline: 5\n    false_alarms: 1 per week")
     (error,) = examined(tmp_path, text).errors
-    assert error.message.startswith("privacy: gdp: ")
-    assert "cannot be left to `tocsin plan` under it" in error.message
+    keys = "mechanism and tolerance and max_fpr and max_alarms"
+    assert error.message == f"`tocsin lock` cannot choose {keys} with privacy: gdp"
     assert "privacy: pure" in error.hint
     assert not examined(tmp_path, text.replace(GDP, "")).errors
 
@@ -278,5 +278,5 @@ def test_no_mechanism_is_planned_that_it_does_not_pay(tmp_path: Path) -> None:
     assert paid >= {"tslm", "ppwlm", "dppwlm", "probe", "probe-ent", "svt", "panes", "decider"}
     assert "nlm" not in paid
     for name in ALL.keys() - paid:
-        with pytest.raises(ConfigError, match="under a Gaussian promise"):
+        with pytest.raises(ConfigError, match="does not support privacy: gdp"):
             create(name, query.condition, query.aim, experimental=True)

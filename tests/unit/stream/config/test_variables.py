@@ -86,7 +86,7 @@ def test_a_file_that_cannot_be_read_is_one_error(tmp_path: Path, path: str) -> N
     (error,) = check(_given(tmp_path, b"hunter2", text), environ={})
     assert error.message.startswith("the file ")
     assert " cannot be read: " in error.message
-    assert "beside this file" in error.hint
+    assert "starts at this file's folder" in error.hint
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:

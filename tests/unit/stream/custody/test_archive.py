@@ -251,8 +251,8 @@ def test_every_edit_of_a_file_is_named(ledger: Ledger, tmp_path: Path) -> None:
         assert name in found[0] or found[0].startswith("entry 5 "), what
     for damaged in (stored[:-9], b"", b"none"):
         path.write_bytes(damaged)
-        assert problems(ledger, folder) == [f"{name} is not a readable archive"]
-        with pytest.raises(LedgerError, match="it is not an archive that can be read"):
+        assert problems(ledger, folder) == [f"{name}: it is not an archive that can be read"]
+        with pytest.raises(LedgerError, match=f"{name} is not a readable archive"):
             list(decisions_in(ledger, folder))
     path.unlink()
     assert problems(ledger, folder) == [f"{name}: it is missing from {folder}"]
@@ -343,7 +343,10 @@ def test_what_was_written_otherwise_than_it_was_given_is_not_let_go(
 
 def test_one_command_at_a_time(ledger: Ledger, tmp_path: Path) -> None:
     """A second one is told to wait; a folder that cannot be made is named."""
-    with ledger.exclusive("archive"), pytest.raises(LedgerError, match="already"):
+    with (
+        ledger.exclusive("archive"),
+        pytest.raises(LedgerError, match="another process archives this ledger"),
+    ):
         archive(ledger, tmp_path / "archive", LATE)
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(ConfigError, match="cannot be written"):

@@ -210,7 +210,7 @@ def test_files_that_are_not_what_the_feed_declares(tmp_path: Path) -> None:
 
     header = CSV_HEADER.encode()
     case("a.csv", "row 1: column 'price' is missing", header.replace(b"price", b"cost"))
-    case("b.csv", "row 1: column 'ts' stands twice", header + b",ts\n")
+    case("b.csv", "row 1: column 'ts' occurs twice", header + b",ts\n")
     case("c.csv", "row 1: no header", b"")
     case("d.csv", "row 1: no header", b"\xff\xfe\n")
     case("e.parquet", "column 'price' is missing", pa.Table.from_pylist(no_price))

@@ -49,7 +49,8 @@ def test_a_line_of_text_reads_from_left_to_right() -> None:
     first, second = stream.getvalue().splitlines()
     assert first.partition(" ")[2] == (
         f"warning {Line.UNREACHABLE}  "
-        'dependency=kafka error=LedgerError hint="try again" message="no luck"'
+        'dependency=kafka error=LedgerError hint="try again" message="no luck" '
+        'see="docs/how-to/troubleshoot.md#the-ledger-refuses"'
     )
     assert second.endswith(f"info    {Line.READY}")
 
@@ -74,11 +75,12 @@ def test_fields_that_are_not_listed_are_left_out() -> None:
     log.error(Line.FATAL, **event)
     log.error(Line.FATAL, **dict.fromkeys(FIELDS, EVENT))
     log.error(Line.FATAL, **{name: {"person": EVENT} for name in FIELDS})
-    log.error(Line.FATAL, message="Zoe", hint="Zoe", text="Zoe", at="Zoe")
+    log.error(Line.FATAL, message="Zoe", hint="Zoe", text="Zoe", see="Zoe", at="Zoe")
     assert "Zo" not in stream.getvalue()
     first, second, third, fourth = lines(stream)
     assert set(first) == set(fourth) == {"timestamp", "level", "event"}
-    assert set(second) == set(third) == set(FIELDS) - {"message", "hint", "text", "at"} | set(first)
+    taken = {"message", "hint", "text", "see", "at"}
+    assert set(second) == set(third) == set(FIELDS) - taken | set(first)
     assert {value for name, value in second.items() if name not in first} == {"(left out)"}
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 TREES = 200
+CONSTANT = {"this condition is always true", "this condition is never true"}
 STATISTICS = (
     ("COUNT(*)", 60, 200),
     ("COUNT(*) FILTER (WHERE floor = 1)", 60, 200),
@@ -57,7 +58,7 @@ def test_every_condition_costs_its_limit(tmp_path: Path) -> None:
         path = Config({"one": tree(dice)}, unit="event").write(tmp_path)
         found = examine(path, environ={})
         if found.alarms is None:
-            assert all("meet this condition" in one.message for one in found.errors), found.errors
+            assert {one.message for one in found.errors} <= CONSTANT, found.errors
             continue
         one = found.alarms.by_name["one"]
         ratios[one.sql] = price(one.mechanism, one.condition, one.aim).ratio

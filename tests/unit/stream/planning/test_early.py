@@ -83,15 +83,23 @@ def test_lifecycles_and_weeks_count_windows_and_not_steps(tmp_path: Path) -> Non
         (
             "privacy_unit: event",
             "privacy_unit: user, period: 1d",
-            "early alarms are for privacy_unit: event",
+            "with privacy_unit: user, CUMULATE would charge a person for every step",
         ),
-        ("mechanism: svt", "mechanism: dppwlm", "dppwlm decides a window when it is over"),
+        (
+            "mechanism: svt",
+            "mechanism: dppwlm",
+            "mechanism dppwlm cannot decide the steps of CUMULATE",
+        ),
         (
             "mechanism: svt",
             "mechanism: {tslm: {max_fpr: 0.05, bounded_error: fpr}}",
-            "an early alarm bounds misses",
+            "an early alarm (CUMULATE) cannot have bounded_error: fpr",
         ),
-        ("mechanism: svt", "mechanism: {svt: {repeat: 2}}", "repeat is for runs over many windows"),
+        (
+            "mechanism: svt",
+            "mechanism: {svt: {repeat: 2}}",
+            "an early alarm (CUMULATE) has no repeat: its SVT run is one window",
+        ),
     ],
 )
 def test_what_early_alarms_are_not(tmp_path: Path, old: str, new: str, message: str) -> None:
@@ -111,7 +119,7 @@ def test_cases_of_early_alarms_are_refused(tmp_path: Path) -> None:
     tests.write_text(f"alarms: alarms.yaml\ntests:\n{case}")
     ended = tocsin("test", str(tests))
     assert ended.exit_code == 2
-    assert "fires before its window is over" in ended.output
+    assert "`crowd` is an early alarm (CUMULATE): counts of a window do not suffice" in ended.output
 
 
 def test_looks_from_panes_say_what_an_event_pays(tmp_path: Path) -> None:

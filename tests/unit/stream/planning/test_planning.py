@@ -282,7 +282,7 @@ def test_first_refusal_of_a_period_is_the_filters(tmp_path: Path, name: str) -> 
     assert refusal is not None
     since_ms = looked.played.since_ms
     key = refused_by_hand(alarms, since_ms, since_ms + DAY_MS, touching=True)
-    assert (refusal.query, refusal.start_ms) == (key.query, key.start_ms)
+    assert (refusal.alarm, refusal.start_ms) == (key.query, key.start_ms)
 
 
 @pytest.mark.parametrize("name", ["hopping event", "rooms"])
@@ -292,7 +292,7 @@ def test_first_refusal_of_an_event_is_the_filters(tmp_path: Path, name: str) -> 
     (looked,) = outlook(alarms)
     key = refused_by_hand(alarms, REFERENCE_MS, REFERENCE_MS + 7 * DAY_MS, touching=False)
     assert looked.refusal is not None
-    assert (looked.refusal.query, looked.refusal.start_ms) == (key.query, key.start_ms)
+    assert (looked.refusal.alarm, looked.refusal.start_ms) == (key.query, key.start_ms)
 
 
 @pytest.mark.parametrize("epsilon_max", ["7", "31", "290"])
@@ -310,7 +310,7 @@ def test_first_refusal_of_a_lifetime_is_the_filters(tmp_path: Path, epsilon_max:
     (looked,) = outlook(alarms)
     key = refused_by_hand(alarms, REFERENCE_MS, REFERENCE_MS + 999 * DAY_MS, touching=False)
     assert looked.refusal is not None
-    assert (looked.refusal.query, looked.refusal.start_ms) == (key.query, key.start_ms)
+    assert (looked.refusal.alarm, looked.refusal.start_ms) == (key.query, key.start_ms)
 
 
 def test_a_declared_history_is_where_a_lifetime_begins_and_ends(tmp_path: Path) -> None:

@@ -258,7 +258,7 @@ def test_a_lifetime_of_runs_has_an_end(tmp_path: Path) -> None:
     assert looked.plan.windows_fit == rounds
     assert f"about {rounds} windows" in looked.plan.suggestion
     assert looked.refusal is not None
-    assert (looked.refusal.query, looked.refusal.granted["b"]) == ("b", rounds)
+    assert (looked.refusal.alarm, looked.refusal.granted["b"]) == ("b", rounds)
     short = replace(mixed, epsilon_max="0.1").load(tmp_path)
     (plan,) = budget_plan(short).scopes
     refusal = outlook(short)[0].refusal

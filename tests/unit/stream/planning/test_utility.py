@@ -144,7 +144,10 @@ def test_a_baseline_may_be_a_table(tmp_path: Path) -> None:
     ("alarm", "said"),
     [
         (replace(CROWD, extra={"baseline": "⟦-1"}), "is never below 0"),
-        (replace(CROWD, extra={"baseline": "⟦many"}), "what is usual is a number"),
+        (
+            replace(CROWD, extra={"baseline": "⟦many"}),
+            "the baseline is `many` instead of a number or a table's value",
+        ),
         (replace(CROWD, extra={"baseline": "⟦seats[room]"}), "`seats` is not a declared table"),
         (replace(CROWD, extra={"baseline": "⟦1e30"}), "the baseline needs more than 60 bits"),
         (

@@ -86,7 +86,7 @@ def test_the_plan_says_what_a_cap_saves(tmp_path: Path) -> None:
     (alarm,) = budget["alarms"]
     assert (alarm["charged"], budget["fits"]) == (6, True)
     shown = tocsin("plan", written(tmp_path), "--details")
-    assert "a person counts in 6 windows per period at most" in shown.stdout
+    assert "a person counts in 6 windows of a period at most" in shown.stdout
     uncapped = float(shown.stdout.rpartition("without that it would be ")[2].split()[0])
     assert uncapped == pytest.approx(4 * alarm["per_person"], abs=1e-3)
     refused = tocsin("plan", written(tmp_path, wall="1.4"))

@@ -172,11 +172,12 @@ def test_a_claim_that_says_nothing_is_refused(tmp_path: Path) -> None:
         claim.write_text(broken, encoding="utf-8")
         refused = _replay(path, data)
         assert refused.exit_code == 2
-        assert "does not say which ledger has claimed" in refused.stderr
+        assert "does not say which ledger owns the file beside it" in refused.stderr
+        assert "restore it and let this user read it, or remove it" in refused.stderr
 
 
 def test_what_was_printed_is_of_files(tmp_path: Path) -> None:
     """Of topics, the decisions topic tells."""
     refused = tocsin("ledger", configuration(tmp_path), "take-ownership", "--published", "x.jsonl")
     assert refused.exit_code == 2
-    assert "needs --replay" in refused.stderr
+    assert "--published needs --replay; a topic needs none" in refused.stderr

@@ -61,9 +61,10 @@ def test_a_renamed_feed_is_no_fresh_wall_for_its_file(tmp_path: Path) -> None:
         again = events(tmp_path, f"copy{number}.jsonl")
         refused = tocsin("run", _renamed(tmp_path, number), "--replay", again)
         assert (refused.exit_code, refused.stdout) == (2, "")
-        assert f"feed 'badges{number}' reads a file, which draws on budget 'feed:badges0'" in (
-            refused.stderr
-        )
+        assert (
+            f"feed 'badges{number}' reads a file that is already charged to budget "
+            "'feed:badges0' as feed 'badges0'"
+        ) in refused.stderr
         assert _spent(_renamed(tmp_path, number)) == spent
 
 

@@ -70,11 +70,11 @@ def test_other_files_are_refused(tmp_path: Path) -> None:
     pq.write_table(export.replace_schema_metadata({**metadata, key: b"9"}), version)
     pq.write_table(export.drop_columns(["key"]), columns)
     for path, message in [
-        (text, "not a Parquet file"),
-        (other, "not the export of a log"),
+        (text, "not a readable Parquet file"),
+        (other, "a Parquet file, but not an exported log"),
         (version, "another version"),
         (columns, "columns are not those"),
-        (tmp_path / "nowhere.parquet", "not a Parquet file"),
+        (tmp_path / "nowhere.parquet", "not a readable Parquet file"),
     ]:
         with pytest.raises(DataError, match=message):
             list(read_log(path))

@@ -160,7 +160,8 @@ def test_what_was_published_is_not_taken_by_a_pure_budget(ran: Ran, tmp_path: Pa
         "ledger", written(tmp_path, PURE, "40"), "reconcile", "--published", str(saved)
     )
     assert refused.exit_code != 0
-    assert "another kind of promise" in refused.stderr
+    said = "a decision of alarm 'crowd' was charged with another `privacy` than budget 'user' has"
+    assert said in refused.stderr
 
 
 def test_another_promise_is_refused_under_a_live_ledger(ran: Ran, tmp_path: Path) -> None:
@@ -225,4 +226,4 @@ def test_simulations_are_refused(tmp_path: Path) -> None:
     """They try mechanisms that pay an epsilon."""
     refused = tocsin("simulate", written(tmp_path), "--replay", events(tmp_path))
     assert refused.exit_code != 0
-    assert "promises gdp" in refused.stderr
+    assert "`tocsin simulate` needs a budget with privacy: pure" in refused.stderr

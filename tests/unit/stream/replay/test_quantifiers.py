@@ -285,12 +285,12 @@ def test_a_simulated_run_has_one_answer_a_window() -> None:
 
 REFUSED: list[tuple[dict[str, Any], str, str]] = [
     *(
-        ({"lines": f"    mechanism: {name}\n"}, f"{name} decides each group by itself", "tslm")
+        ({"lines": f"    mechanism: {name}\n"}, f"mechanism {name} cannot count groups", "tslm")
         for name in ("panes", "probe", "probe-ent")
     ),
     (
         {"lines": "    baseline: 8\n"},
-        "baseline is of one group, and this alarm counts",
+        "an alarm that counts groups has no baseline",
         "remove it",
     ),
 ]

@@ -121,7 +121,7 @@ CASES = {
     ),
     "CSV without a header": Case(
         _csv(""),
-        ("row 1: column 'person' is missing", "does the file begin with a header"),
+        ("row 1: column 'person' is missing", "the first line names the columns"),
         name="badges.csv",
     ),
     "CSV with other column names": Case(

@@ -120,7 +120,7 @@ def test_what_does_not_look_at_steps_is_left_out_with_the_reason(tmp_path: Path)
     path = written(tmp_path, EARLY)
     one = simulated(tmp_path, path, "--runs", "1", "--mechanisms", "dppwlm,svt")
     assert [each["mechanism"] for each in one["settings"]] == ["svt"]
-    assert any("step by step" in each for each in one["refused"])
+    assert any("cannot decide the steps of CUMULATE" in each for each in one["refused"])
 
 
 def test_panes_are_tried_as_they_are_written(tmp_path: Path) -> None:

@@ -249,7 +249,7 @@ def test_a_schedule_that_never_fits_is_refused() -> None:
         LocalCalendar(1, 1, "UTC", lunch),
         FixedCalendar(60_000, 7 * DAY_MS, Schedule.parse("Fri 12:00-13:00", "UTC")),
     ):
-        with pytest.raises(ConfigError, match="active interval"):
+        with pytest.raises(ConfigError, match="no window fits into one interval of `active`"):
             calendar.next_active(0)
 
 

@@ -148,5 +148,5 @@ def test_too_many_tests_are_refused(tmp_path: Path) -> None:
 def test_the_mapping_in_a_hint_is_taken(tmp_path: Path, having: str, tolerance: str) -> None:
     """What is suggested instead of one number can be pasted."""
     (error,) = check(write(tmp_path, alarm(having, f"tolerance: {tolerance}")), environ={})
-    hint = error.hint.removeprefix("write one each: ")
+    hint = error.hint.removeprefix("write ")
     assert check(write(tmp_path, alarm(having, hint)), environ={}) == []

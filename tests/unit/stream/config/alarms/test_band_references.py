@@ -128,16 +128,24 @@ OTHER = """
     max_fnr: 0.05
     tolerance: 3"""
 BAD = [
-    ({"DOMAIN": "[north, east]"}, "another domain for `shop`", "same values in the same order"),
+    (
+        {"DOMAIN": "[north, east]"},
+        "`shop` has another domain in `forecast` than in `sales`",
+        "same values in the same order",
+    ),
     ({"OPEN": "closed: boolean"}, "does not fit `forecast`: `open` is not", "closed"),
     (
         {"GRANULE": "0.25", "AGGREGATE": "SUM(paid)"},
-        "another resolution for `paid`",
+        "`paid` has another resolution in `forecast` than in `sales`",
         "same resolution",
     ),
-    ({"AGGREGATE": "MEDIAN(paid)"}, "MEDIAN(paid) takes at most 256", "coarser resolution"),
+    (
+        {"AGGREGATE": "MEDIAN(paid)"},
+        "MEDIAN(paid) of a feed takes at most 256",
+        "coarser resolution",
+    ),
     ({"AGGREGATE": "COUNT(DISTINCT person)"}, "does not fit `forecast`: `person`", ""),
-    ({"KEYS": OTHER}, "alarm `other` protects events of `forecast`", "nobody's data"),
+    ({"KEYS": OTHER}, "alarm `other` protects events of `forecast`", "without personal data"),
 ]
 
 
@@ -156,7 +164,7 @@ def test_a_replayed_alarm_needs_a_reference_with_marks_and_all_its_history(tmp_p
     text = text_of(tmp_path).replace("    topic: sales\n", f"    topic: sales\n    {MARKED}\n")
     text = text.replace("    topic: sales\n", f"    topic: sales\n    {span}\n")
     for marks, message in (
-        ("", "by the clock"),
+        ("", "has clock: watermarks, but its reference `forecast` has not"),
         (f"{MARKED}\n    history: {{from: 2026-01-01, until: 2026-01-01T12:00:00}}", "history"),
     ):
         (error,) = examined(tmp_path, text.replace("allowed_skew: 2d", marks)).errors
@@ -179,7 +187,9 @@ def test_the_reference_is_part_of_what_is_registered(tmp_path: Path) -> None:
 def test_ages_and_retention_know_how_long_a_reference_is_waited_for(tmp_path: Path) -> None:
     """A max_age below it is warned of, and topics keep what may still be counted."""
     report = examined(tmp_path, text_of(tmp_path, KEYS="timing: {reference_timeout: 8d}"))
-    assert any("reference_timeout are over" in warning.message for warning in report.warnings)
+    assert any(
+        "shorter than grace and reference_timeout" in warning.message for warning in report.warnings
+    )
     assert report.alarms is not None
     kept = {topic.feed: topic.retention_ms for topic in plan(report.alarms) if topic.feed}
     assert all(kept[name] > 8 * 86_400_000 for name in ("sales", "forecast"))

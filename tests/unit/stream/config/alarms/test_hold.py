@@ -42,7 +42,7 @@ def test_a_hold_spans_all_windows_that_count_the_same_events(
     """Shorter ones are refused where they are written, with the least that would do."""
     refused = tocsin("check", written(tmp_path, "    hold: 59m\n", window))
     assert refused.exit_code == 2
-    assert f"hint: write hold: {least}, or more" in refused.stderr
+    assert f"hint: write hold: {least} or more" in refused.stderr
     assert tocsin("check", written(tmp_path, f"    hold: {enough}\n", window)).exit_code == 0
 
 

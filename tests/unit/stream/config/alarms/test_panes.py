@@ -166,8 +166,8 @@ def test_caps_on_a_person_are_those_of_panes(tmp_path: Path) -> None:
     told = [each.message for each in report.notes]
     rule = "a person counts in the pane (in the first 6 panes of a period that they are in)"
     assert [rule in each for each in told] == [True, True]
-    (warned,) = [each for each in report.warnings if "adds up" in each.message]
-    assert "12 panes" in warned.message
+    (warned,) = [each for each in report.warnings if "bounds hold per pane" in each.message]
+    assert "a window has 12: " in warned.message
     assert "counts 6 times as much" in warned.message
     assert "mechanism: tslm" in (warned.hint or "")
     assert not [each for each in report.warnings if "COUNT(DISTINCT" in (each.hint or "")]

@@ -50,8 +50,8 @@ def test_bounds_of_a_probability_are_taken_from_the_worst_side() -> None:
     ("text", "said"),
     [
         ("often", "not a probability"),
-        ("1", "it has none"),
-        ("1/3", "it has none"),
+        ("1", "without decimals is too coarse"),
+        ("1/3", "without decimals is too coarse"),
         ("0.4 to 0.2", "the first number is the larger one"),
         (">= 95%", "0.95"),
         (">= 95", "between 0 and 1"),

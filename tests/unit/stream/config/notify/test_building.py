@@ -135,7 +135,7 @@ def test_a_small_file_may_list_groups_and_links(tmp_path: Path) -> None:
     for more, said in (
         ("alarms: {crowd: {groups: {room: nowhere.txt}}}\n", "cannot read the domain's file"),
         ("alarms: {crowd: {groups: {room: []}}}\n", "the domain is empty"),
-        ("board: {links: {Grafana: 'javascript:alert(1)'}}\n", "not the address of a web server"),
+        ("board: {links: {Grafana: 'javascript:alert(1)'}}\n", "not a URL of a web server"),
     ):
         with pytest.raises(ConfigError, match=said):
             read_board(small(tmp_path, more), environ={})

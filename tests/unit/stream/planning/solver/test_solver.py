@@ -303,13 +303,28 @@ def test_no_step_is_longer_than_its_window(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "said"),
     [
-        ({"false_alarms": "1 per day"}, "baseline is missing"),
-        ({"mechanism": "auto"}, "baseline and false_alarms is missing"),
-        ({"tolerance": "auto", "baseline": "8"}, "false_alarms is missing"),
-        ({**WANTED, "false_alarms": "1 per fortnight"}, "write a number above 0 per day, week or"),
-        ({**WANTED, "false_alarms": "0 per day"}, "write a number above 0 per day, week or"),
+        ({"false_alarms": "1 per day"}, "`tocsin lock` needs baseline to choose the missing keys"),
+        (
+            {"mechanism": "auto"},
+            "`tocsin lock` needs baseline and false_alarms to choose the missing keys",
+        ),
+        (
+            {"tolerance": "auto", "baseline": "8"},
+            "`tocsin lock` needs false_alarms to choose the missing keys",
+        ),
+        (
+            {**WANTED, "false_alarms": "1 per fortnight"},
+            "write a rate above 0 per day, week or month: 1 per week",
+        ),
+        (
+            {**WANTED, "false_alarms": "0 per day"},
+            "write a rate above 0 per day, week or month: 1 per week",
+        ),
         ({**WANTED, "false_alarms": "often"}, "`often` is not a rate of false alarms"),
-        ({"max_delay": "5m"}, "baseline and false_alarms is missing"),
+        (
+            {"max_delay": "5m"},
+            "`tocsin lock` needs baseline and false_alarms to choose the missing keys",
+        ),
         ({**WANTED, "max_delay": "0s"}, "write max_delay: 10m"),
     ],
 )
