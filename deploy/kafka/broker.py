@@ -117,13 +117,6 @@ class Broker:
         self._watchdog: subprocess.Popen[bytes] | None = None
         self._container = ""
 
-    @classmethod
-    def joined(cls, directory: Path) -> Self:
-        """Return the broker that another process runs in a directory; it is not ours to end."""
-        broker = cls(directory=directory)
-        broker._recall()
-        return broker
-
     @property
     def bootstrap(self) -> str:
         """The address for ``bootstrap_servers``; it survives ``kill`` and ``restart``."""
@@ -317,16 +310,12 @@ class Broker:
     def _has_data(self) -> bool:
         return (self.directory / "data" / "meta.properties").is_file()
 
-    def _recall(self) -> None:
-        """Take on what a broker of this directory is known by."""
-        known = json.loads(self._identity_file.read_text(encoding="utf-8"))
-        self.cluster_id = known["cluster_id"]
-        self._port = self._port or known["port"]
-        self._controller_port = self._controller_port or known["controller_port"]
-
     def _write_settings(self) -> None:
         if self._identity_file.is_file():
-            self._recall()
+            known = json.loads(self._identity_file.read_text(encoding="utf-8"))
+            self.cluster_id = known["cluster_id"]
+            self._port = self._port or known["port"]
+            self._controller_port = self._controller_port or known["controller_port"]
         self.cluster_id = self.cluster_id or _new_cluster_id()
         self._port = self._port or free_port()
         while self._controller_port in {0, self._port}:

@@ -288,7 +288,7 @@ def test_bounds_that_leave_nothing_are_refused():
     for wrong in (Fraction(0), SIX, Fraction(7)):
         with pytest.raises(ConfigError, match=says):
             SparseBand.planned(Sum(0, 4), SIX, 3, PrivateBound(epsilon=wrong))
-    with pytest.raises(ConfigError, match="no private bound"):
+    with pytest.raises(ConfigError, match="decider lm has no key bound"):
         planned("lm", Sum(0, 4), SIX, 3, bound=PrivateBound())
     assert LEFT.bound.epsilon == 4
 

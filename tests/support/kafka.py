@@ -2,7 +2,7 @@
 
 Use the fixtures of :mod:`tests.support.fixtures`::
 
-    def test_something(broker: Broker) -> None:           # one broker for the whole run
+    def test_something(broker: Broker) -> None:           # one broker for the whole session
         topic = broker_topic(broker, partitions=4)        # a name of its own per test
         ...
 
