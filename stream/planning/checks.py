@@ -85,11 +85,9 @@ def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
     if plan.fits and plan.worst_units is not None:
         return
     where = f"budget {plan.terms.scope}"
-    # Of windows that fit for a while, the suggestion says for how long, and not what to write.
-    beside = (
-        (f"write {_ALLOWED}", plan.suggestion) if plan.fits else (plan.suggestion, f"or {_ALLOWED}")
-    )
-    hint = "; ".join(filter(None, beside))
+    hint = f"{plan.suggestion}; or {_ALLOWED}"
+    if plan.fits:  # the suggestion says for how long, and not what to write
+        hint = f"write {_ALLOWED}; {plan.suggestion}".removesuffix("; ")
     for name in hopeless:
         text = f"{where} does not cover one window"
         yield Objection(name, Objections.OVERRUN, text, plan.suggestion)
