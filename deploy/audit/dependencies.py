@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.request import urlopen
 
+from deploy.audit.advisories import LOCK
+
 __all__ = ["REPLACED_BY", "Package", "locked", "main", "page", "told_of"]
 
 ROOT: Final = Path(__file__).resolve().parents[2]
-LOCK: Final = ROOT / "requirements" / "image.lock"
 PAGE: Final = ROOT / "docs" / "dev" / "audit.md"
 _PATIENCE_S: Final = 60
 _AT_ONCE: Final = 4

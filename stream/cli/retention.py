@@ -57,7 +57,7 @@ def archive(load: Callable[[], Alarms], folder: Path, before: str | None) -> Non
     with opened_ledger(alarms) as opened:
         refuse_other_budgets(alarms, opened)
         held_ms = held_from_ms(alarms.running, opened.progress)
-        before_ms = min(before_ms, held_ms, _too_old_ms(alarms, now_ms))
+        before_ms = min(before_ms, held_ms, alarms.too_old_ms(now_ms))
         moved = move_entries(opened, folder, before_ms)
         later = opened.reports.status()
     warn_of_orphans(alarms, later)
@@ -65,12 +65,6 @@ def archive(load: Callable[[], Alarms], folder: Path, before: str | None) -> Non
     until = moment_text(before_ms, alarms.timezone)
     click.echo(f"{moved.entries} entries moved{where}, before {until}")
     click.echo(checkpoint_line(later.checkpoint))
-
-
-def _too_old_ms(alarms: Alarms, now_ms: int) -> int:
-    """Return an instant such that no window that ended by then may still be decided otherwise."""
-    ages = (alarm.max_age_ms + alarm.grace_ms for alarm in alarms.by_name.values())
-    return now_ms - max(ages, default=0)
 
 
 def _period_start_ms(alarms: Alarms, now_ms: int) -> int:

@@ -313,19 +313,19 @@ async def _finished(task: Callable[[], Awaitable[None]]) -> None:
 def _first_starts_ms(alarms: Alarms, now_ms: int) -> dict[str, int]:
     """Return the first window of each alarm: the next to start, or the first of a history.
 
-    Of a history whose clock is the broker's, windows before all that may be decided still are left
-    out: to deny each of them would keep whoever tries yesteryear's example busy for minutes.
+    Of a history whose clock is the broker's, windows that ended before all that may be decided
+    still are left out: to deny each of them would keep whoever tries yesteryear's example busy for
+    minutes.
     """
-    running = alarms.running.values()
-    oldest_ms = now_ms - max((each.max_age_ms + each.grace_ms for each in running), default=0)
-    return {each.id: _first_start_ms(each, now_ms, oldest_ms) for each in running}
+    too_old_ms = alarms.too_old_ms(now_ms)
+    return {each.id: _first_start_ms(each, now_ms, too_old_ms) for each in alarms.running.values()}
 
 
-def _first_start_ms(alarm: Alarm, now_ms: int, oldest_ms: int) -> int:
+def _first_start_ms(alarm: Alarm, now_ms: int, too_old_ms: int) -> int:
     calendar, feed = alarm.calendar, alarm.feed
     since_ms = feed.history[0] if feed.history else now_ms
     if feed.history and feed.clock is Clock.APPEND_TIME:
-        since_ms = max(since_ms, oldest_ms)
+        since_ms = max(since_ms, too_old_ms - calendar.longest_ms)
     return calendar.bounds(calendar.next_active(calendar.first_opening_at(since_ms)))[0]
 
 

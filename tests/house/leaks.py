@@ -43,7 +43,7 @@ _NOT_ASKED: Final = frozenset(
 """Services that nothing here speaks to, whose patterns take most of the time; and no secret."""
 _SETTINGS: Final = (".yaml", ".yml", ".toml", ".ini", ".cfg", ".conf", ".properties", ".env", ".sh")
 """Where a secret may stand behind a name without looking like one; elsewhere names are prose."""
-_DIGESTS: Final = ("tests/golden/records/", "tests/data/ledger_", "requirements/")
+_DIGESTS: Final = ("tests/golden/records/", "tests/data/", "requirements/")
 """Where digests stand by the thousand: random to look at, and public."""
 
 
