@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import ScopeStatus, StoredDecision
-    from accountant.store.entry_rows import EntryRow
     from accountant.units import PrivacyUnit
 
 DATABASES = ["sqlite"]
@@ -179,11 +178,6 @@ def test_wherever_it_is_cut(fresh, unit, before_ms):
         for ledger in ledgers:
             end_until(ledger, all_series, until_ms)
     must_verify(ledgers[1])
-
-
-def ended_in(rows: list[EntryRow]) -> int:
-    """Return how many windows ended in some entries."""
-    return sum(row.kind == Ended.kind for row in rows)
 
 
 @pytest.mark.parametrize("archived", [True, False])
