@@ -29,10 +29,10 @@ def resolved(document: dict[str, Any], node: Any, folder: Path) -> Any:
         return node
     if "$ref" not in node:
         return {name: resolved(document, each, folder) for name, each in node.items()}
-    place = node["$ref"]
+    place: str = node["$ref"]
     if not place.startswith("#"):
         return json.loads((folder / place).read_text(encoding="utf-8"))
-    found = document
+    found: Any = document
     for name in place.removeprefix("#/").split("/"):
         found = found[name]
     return resolved(document, found, folder)

@@ -72,7 +72,7 @@ class Boarded:
     def __init__(self, folder: Path, kafka: str, more: str = "") -> None:
         self.port = free_port()
         self._folder = folder
-        self._started = []
+        self._started: list[Command] = []
         self._config = folder / "board.yaml"
         self._config.write_text(
             f"kafka: {kafka}\n"

@@ -97,8 +97,8 @@ class Page(HTMLParser):
 
     def __init__(self, html: str) -> None:
         super().__init__()
-        self.tags = []
-        self.texts = []
+        self.tags: list[tuple[str, dict[str, str]]] = []
+        self.texts: list[str] = []
         self.feed(html)
         self.close()
 

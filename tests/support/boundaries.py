@@ -31,7 +31,7 @@ def crossing_bound(
     if shifts[-1] < 0 or any(coarse < fine for coarse, fine in pairwise(shifts)):
         raise ValueError("shifts are at least 0 and don't rise from coarse to fine")
     survivors = _Survivors(levels)
-    spent = []
+    spent: list[Fraction] = []
     for level in reversed(range(len(levels))):
         at_tie = Fraction(0) if spent else drop
         survivors.blur(level)

@@ -36,9 +36,9 @@ class Chromium:
     """
 
     def __init__(self) -> None:
-        self.complaints = []
+        self.complaints: list[str] = []
         self._folder = Path(tempfile.mkdtemp(prefix="chromium-"))
-        self._answers = {}
+        self._answers: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._number = 0
 
     async def __aenter__(self) -> Self:
@@ -80,7 +80,7 @@ class Chromium:
         """Send a command and return what it answers."""
         self._number += 1
         number = self._number
-        answer = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._answers[number] = answer
         await self._socket.send_json({"id": number, "method": method, "params": parameters})
         async with asyncio.timeout(PATIENCE_S):

@@ -56,7 +56,7 @@ class Decodes(Protocol):
 
 def a_feed(codec: Codec, **changes: Any) -> Feed:
     """A feed with a field of every type."""
-    options = {
+    options: dict[str, Any] = {
         "name": "badges",
         "topic": "badges",
         "codec": codec,
@@ -109,8 +109,8 @@ def laid_out(batch: Batch) -> list[tuple[Any, ...]]:
 def assert_independent(decoder: Decodes, records: Sequence[Record]) -> None:
     """Decoding everything at once is decoding every record by itself."""
     batch, drops = decoder.decode(records)
-    rows = []
-    counted = Counter()
+    rows: list[tuple[Any, ...]] = []
+    counted: Counter[str] = Counter()
     for record in records:
         alone, dropped = decoder.decode([record])
         rows += laid_out(alone)
@@ -122,7 +122,7 @@ def assert_independent(decoder: Decodes, records: Sequence[Record]) -> None:
 
 def hashings(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Return a list that grows by how many texts are hashed, with each call from now on."""
-    sizes = []
+    sizes: list[int] = []
     call = KeyedHash.__call__
 
     def counted(self: KeyedHash, strings: ByteStrings) -> Any:

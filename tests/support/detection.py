@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -15,10 +15,10 @@ if TYPE_CHECKING:
 
 __all__ = ["PERCENTS", "Curve", "curves", "ring_probability"]
 
-PERCENTS = (0, 25, 50, 75, 90, 100, 110)
+PERCENTS: Final = (0, 25, 50, 75, 90, 100, 110)
 """Where a curve is looked at, in per cent of the threshold (of a band: of its half-width)."""
 
-SCORES = tuple(Fraction(part, 4) for part in (-8, -4, -2, -1, 0, 1, 2))
+SCORES: Final = tuple(Fraction(part, 4) for part in (-8, -4, -2, -1, 0, 1, 2))
 """Where the curve of a score is looked at, in its steps: 0 just holds."""
 
 

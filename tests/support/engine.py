@@ -46,7 +46,7 @@ class Engine:
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._within = None
+        self._within: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
         """Write what the programs read, and take a view of the file system if one is needed."""

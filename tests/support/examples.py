@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import shutil
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tests.support.tree import ROOT
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["BADGES", "EXAMPLES", "SALES", "copied"]
 
-EXAMPLES = ROOT / "examples"
-BADGES = EXAMPLES / "office" / "badges.jsonl"
-SALES = EXAMPLES / "retail" / "online_retail.parquet"
+EXAMPLES: Final = ROOT / "examples"
+BADGES: Final = EXAMPLES / "office" / "badges.jsonl"
+SALES: Final = EXAMPLES / "retail" / "online_retail.parquet"
 
 
 def copied(name: str, folder: Path, *, examples: Path = EXAMPLES) -> Path:

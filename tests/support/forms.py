@@ -8,7 +8,7 @@ with n = 9 in the library. Error rates and epsilons are such that none errs in a
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from tests.support.keys import nested
 
@@ -28,26 +28,26 @@ __all__ = [
     "tables",
 ]
 
-PEOPLE = {"atrium": 30, "library": 10, "lab": 0, "roof": 0}
+PEOPLE: Final = {"atrium": 30, "library": 10, "lab": 0, "roof": 0}
 """How many are in which room."""
-USUAL = {"atrium": 30, "library": 31, "lab": 0, "roof": 9}
+USUAL: Final = {"atrium": 30, "library": 31, "lab": 0, "roof": 9}
 """How many a forecast expects."""
-N = {"atrium": 4, "library": 9, "lab": 4, "roof": 4}
+N: Final = {"atrium": 4, "library": 9, "lab": 4, "roof": 4}
 """The n of everybody in a room."""
-EXPECTED_N = 4
+EXPECTED_N: Final = 4
 """The n that it expects of everybody."""
-SPENT = {"atrium": 120, "library": 200, "lab": 0, "roof": 0}
+SPENT: Final = {"atrium": 120, "library": 200, "lab": 0, "roof": 0}
 """What they are expected to spend."""
-BADGES = "      n: {type: integer, clip: [0, 9]}\n"
+BADGES: Final = "      n: {type: integer, clip: [0, 9]}\n"
 """The line of the field, of both feeds."""
 
-_SQL = "SELECT room FROM badges GROUP BY room,"
-_RARELY = 'max_fnr: "0.000001"; max_fpr: "0.000001"'
-_TIMING = ("grace: 1s", "publish_delay: 250ms")
-_BAND = 'mechanism: decider; max_fnr: 0.05; epsilon: "50"'
-_FEED = f"{_BAND}; reference: {{feed: forecast}}; reference_timeout: 45s"
-_LEVELS = 'levels: {first: "0.02", rounds: 3, refinement: 2, finest_share: 0.75}'
-_BOTH = "COUNT(*) > 20 AND COUNT(*) FILTER (WHERE n < 8) > 20"
+_SQL: Final = "SELECT room FROM badges GROUP BY room,"
+_RARELY: Final = 'max_fnr: "0.000001"; max_fpr: "0.000001"'
+_TIMING: Final = ("grace: 1s", "publish_delay: 250ms")
+_BAND: Final = 'mechanism: decider; max_fnr: 0.05; epsilon: "50"'
+_FEED: Final = f"{_BAND}; reference: {{feed: forecast}}; reference_timeout: 45s"
+_LEVELS: Final = 'levels: {first: "0.02", rounds: 3, refinement: 2, finest_share: 0.75}'
+_BOTH: Final = "COUNT(*) > 20 AND COUNT(*) FILTER (WHERE n < 8) > 20"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +72,7 @@ def _in(having: str, keys: str, *rooms: str, surely: bool = True) -> Form:
     return Form(having, keys, frozenset(rooms), frozenset(() if surely else ("lab", "roof")))
 
 
-FORMS = {
+FORMS: Final = {
     "plain": _in("COUNT(DISTINCT person) > 20", f"{_RARELY}; tolerance: 4", "atrium"),
     "total": _in("SUM(n) > 110", f"{_RARELY}; tolerance: 4", "atrium"),
     "average": _in("AVG(n) > 6", f"{_RARELY}; tolerance: 6", "library", surely=False),

@@ -21,7 +21,7 @@ def condition(
     formula = Formula.parse(text)
     where = statistics or tuple(range(len(formula.atoms)))
     atoms = {
-        name: ThresholdAtom(at, np.full(cells, 100))
+        name: ThresholdAtom(at, np.full(cells, 100, dtype=np.int64))
         for name, at in zip(formula.atoms, where, strict=True)
     }
     return Condition(formula, atoms, (sensitivity,) * (max(where) + 1))

@@ -138,7 +138,7 @@ def flowing(
 
     The block begins when the first ones are.
     """
-    stop = []
+    stop: list[object] = []
     begun = Event()
     thread = Thread(
         target=produce_live,

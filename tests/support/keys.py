@@ -3,28 +3,28 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 __all__ = ["nested"]
 
-_TIMING = ("grace", "publish_delay", "decide_timeout", "reference_timeout", "max_age")
-_LIFECYCLE = ("for", "of", "resolve_after", "labels", "annotations")
-_MECHANISM = (
+_TIMING: Final = ("grace", "publish_delay", "decide_timeout", "reference_timeout", "max_age")
+_LIFECYCLE: Final = ("for", "of", "resolve_after", "labels", "annotations")
+_MECHANISM: Final = (
     *("max_fpr", "max_fnr_given_no_alarm", "bounded_error", "levels", "max_alarms", "repeat"),
     *("repeat_in", "release", "decider", "bound", "epsilon", "reference"),
 )
-_HOLDER = {
+_HOLDER: Final = {
     **dict.fromkeys(_TIMING, "timing"),
     **dict.fromkeys(_LIFECYCLE, "lifecycle"),
     **dict.fromkeys(_MECHANISM, "mechanism"),
 }
-_TABLE = re.compile(r"^(⟦?)(\w+(?:\[.*\]|, .*))$")
-_QUOTED = r"\1'\2'"
+_TABLE: Final = re.compile(r"^(⟦?)(\w+(?:\[.*\]|, .*))$")
+_QUOTED: Final = r"\1'\2'"
 """What a table's value, or one with a comma, is between braces."""
-_NAMED = re.compile(r"\{([⟦a-z-]+): \{(.*)\}\}")
+_NAMED: Final = re.compile(r"\{([⟦a-z-]+): \{(.*)\}\}")
 
 
 def nested(lines: Iterable[str]) -> list[str]:
@@ -34,8 +34,8 @@ def nested(lines: Iterable[str]) -> list[str]:
         lines: one key each, under its holder or not; others are returned as they are. Keys of a
             mechanism that is not named are those of the default one.
     """
-    found = []
-    inside = {}
+    found: list[str] = []
+    inside: dict[str, list[str]] = {}
     name = ""
     for line in lines:
         key, _, value = line.partition(": ")

@@ -148,7 +148,7 @@ def many_alarms(url: str, folder: Path, kind: str, number: int) -> Iterator[Many
     path = folder / "alarms.yaml"
     path.write_text(text, encoding="utf-8")
     alarms = load(path, environ={})
-    holder = []
+    holder: list[Many] = []
     # The same id for all: the chains tell of which ledger they are.
     with Ledger.open(url, clock_ms=lambda: holder[0].now_ms if holder else 0, entropy=bytes) as (
         ledger

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MARK", "assert_refused"]
 
-MARK = "⟦"
+MARK: Final = "⟦"
 
 
 def assert_refused(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from tests.support.tree import ROOT
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 __all__ = ["REPORT", "write_section"]
 
-REPORT = ROOT / "benchmarks" / "reports" / "crash-matrix.md"
+REPORT: Final = ROOT / "benchmarks" / "reports" / "crash-matrix.md"
 
-_HEAD = """\
+_HEAD: Final = """\
 # Crash matrix
 
 `make crash`: real Kafka, PostgreSQL, two workers that are killed at every step of the protocol and
@@ -25,7 +25,7 @@ at random times. In every section, per window the counts equalled a plain recoun
 decision existed, nothing was drawn after it was stored, every alarm of every stored decision was on
 the topic, repeats carried the same `alarm_id`, and `ledger verify` was clean.
 """
-_PACKAGES = ("confluent-kafka", "psycopg", "SQLAlchemy", "numpy")
+_PACKAGES: Final = ("confluent-kafka", "psycopg", "SQLAlchemy", "numpy")
 
 
 def write_section(title: str, report: Mapping[str, Any], path: Path = REPORT) -> None:

@@ -50,7 +50,7 @@ def reader_for(
 ) -> PartitionReader:
     """Return a reader of all alarms of the only feed, and its only partition, yet to begin."""
     (feed,) = alarms.feeds.values()
-    usual = {
+    usual: dict[str, Any] = {
         "feed": feed,
         "partition": 0,
         "partitions": 1,
@@ -100,7 +100,7 @@ def read(
     first = dict.fromkeys(alarms.by_name, START_MS - 3 * MINUTE_MS)
     reader.begin(cursors or first, ReadStart(whole=True))
     records = [record_of(setup, message) for message in messages]
-    found = {}
+    found: Partials = {}
     edges = [0, *cuts, len(records)]
     for start, end in pairwise(edges):
         reader.read(records[start:end])
@@ -161,7 +161,7 @@ def neighbours(setup: Setup, log: Log) -> Iterator[tuple[Log, list[Event]]]:
         for at, message in enumerate(messages)
         for row, event in enumerate(message.events)
     }
-    units = {}
+    units: dict[Any, set[tuple[int, int, int]]] = {}
     for place, event in places.items():
         unit = place if setup.unit is PrivacyUnit.EVENT else owner(event)
         units.setdefault(unit, set()).add(place)

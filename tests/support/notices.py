@@ -74,7 +74,7 @@ class _Client:
     """An MQTT client that keeps what is published."""
 
     def __init__(self) -> None:
-        self.published = []
+        self.published: list[tuple[str, bytes, dict[str, Any]]] = []
 
     async def publish(self, topic: str, content: bytes, **options: Any) -> None:
         """Keep it."""

@@ -49,7 +49,7 @@ def crowd(
     if few is not None:
         begun = {start_ms // few[1] * few[1] for start_ms in asked}
         wanted = {at for begin in begun for at in range(begin, begin + few[1], size_ms)}
-    first_room = {}
+    first_room: dict[tuple[int, str, str], str] = {}
     for record in records:
         event = well_formed(record, partitions)
         if event is None or record.timestamp_type != 1:
@@ -63,8 +63,8 @@ def crowd(
             if counts:
                 place = event["room"] if every else ""
                 first_room.setdefault((start_ms, event["person"], place), event["room"])
-    cells = {start_ms: [0] * len(ROOMS) for start_ms in asked}
-    counted = Counter()
+    cells: dict[int, list[int]] = {start_ms: [0] * len(ROOMS) for start_ms in asked}
+    counted: Counter[tuple[int, str]] = Counter()
     for (start_ms, person, _), room in sorted(first_room.items()):
         if few is not None:
             counted[start_ms // few[1], person] += 1
@@ -84,14 +84,14 @@ def add_up(
         partials: as a worker journals them.
         cells: length of their vectors.
     """
-    digests = defaultdict(set)
-    once = {}
+    digests: dict[tuple[int, int], set[str]] = defaultdict(set)
+    once: dict[tuple[int, int], Mapping[str, Any]] = {}
     for partial in partials:
         place = (partial["start_ms"], partial["partition"])
         digests[place].add(partial["digest"])
         once[place] = partial
     assert all(len(found) == 1 for found in digests.values()), "a slice was counted in two ways"
-    sums = defaultdict(lambda: [0] * cells)
+    sums: dict[int, list[int]] = defaultdict(lambda: [0] * cells)
     for (start_ms, _), partial in once.items():
         row = sums[start_ms]
         for index, value in zip(partial["index"], partial["value"], strict=True):

@@ -12,7 +12,7 @@ from accountant.loss.maxoverlap.colouring import colouring_bound
 from accountant.regions.regions import Not, Region
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
 __all__ = ["coloured", "ones", "ranges", "rows_of", "sets", "truth", "weights_for", "workload"]
 
@@ -23,7 +23,7 @@ GRID = [*(Fraction(half, 2) for half in range(-1, 20)), "text"]
 def workload(seed: int, *, regions: int = 8, attributes: int = 4) -> list[Region]:
     """Return random conjunctions of equalities, sets, ranges and negations over small numbers."""
     rng = random.Random(seed)
-    conditions = [
+    conditions: list[Callable[[], object]] = [
         lambda: rng.randint(0, 4),
         lambda: [rng.randint(0, 4) for _ in range(rng.randint(0, 3) or 1)],
         lambda: (rng.randint(0, 4), rng.randint(5, 9)),
@@ -41,7 +41,7 @@ def workload(seed: int, *, regions: int = 8, attributes: int = 4) -> list[Region
 def weights_for(seed: int, count: int) -> list[object] | None:
     """Return no weights, small whole ones (some zero), fractions or floats."""
     rng = random.Random(seed)
-    kinds = [
+    kinds: list[Callable[[], object]] = [
         lambda: rng.randint(0, 5),
         lambda: Fraction(rng.randint(1, 9), rng.randint(1, 9)),
         rng.random,

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
 import numpy as np
 
@@ -16,11 +17,13 @@ from tests.support.tree import ROOT
 
 __all__ = ["FOLDERS", "SLICE", "SPANS", "made_up"]
 
-SLICE = ROOT / "tests" / "benchmarks" / "data"
-_WHOLE = os.environ.get("TOCSIN_DATA", "")
-FOLDERS = (SLICE, *([Path(_WHOLE)] if _WHOLE else []))
+SLICE: Final = ROOT / "tests" / "benchmarks" / "data"
+_WHOLE: Final = os.environ.get("TOCSIN_DATA", "")
+FOLDERS: Final = (SLICE, *([Path(_WHOLE)] if _WHOLE else []))
 
-SPANS = {workload.data: (workload.reference.first, workload.span.until) for workload in SUBQUERIES}
+SPANS: Final = {
+    workload.data: (workload.reference.first, workload.span.until) for workload in SUBQUERIES
+}
 
 
 def made_up(name: str, events: int = 20_000, groups: int = 40) -> Events:

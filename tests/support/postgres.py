@@ -40,7 +40,7 @@ class Postgres:
         # Not pytest's tmp_path: a Unix socket's path may hold 107 bytes only.
         place = None if durable else _memory()
         self._directory = Path(tempfile.mkdtemp(prefix="tocsin-pg-", dir=place))
-        self._server = None
+        self._server: Any = None
 
     def __enter__(self) -> Self:
         """Start the server."""

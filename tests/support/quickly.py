@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from typing import Final
 
 __all__ = ["import_quickly"]
 
-_RFC3987 = "rfc3987_syntax"
+_RFC3987: Final = "rfc3987_syntax"
 
 
 def import_quickly() -> None:
@@ -17,7 +18,7 @@ def import_quickly() -> None:
     """
     if _RFC3987 in sys.modules:
         return
-    modules = sys.modules  # type: ignore[assignment]  # None stands for: none
+    modules: dict[str, object] = sys.modules  # type: ignore[assignment]  # None stands for: none
     modules[_RFC3987] = None
     try:
         import_module("jsonschema")

@@ -166,11 +166,11 @@ def alarms_of(codec: Codec, unit: PrivacyUnit, ids: bool) -> Alarms:
 
 def random_log(setup: Setup, rng: random.Random, size: int = 16) -> Log:
     """Return a log per partition; append times step back by less than the broker's skew."""
-    log = []
+    log: Log = []
     for partition in range(setup.partitions):
-        messages = []
+        messages: list[Message] = []
         offset, newest_ms = rng.choice((0, 17)), START_MS - 30_000
-        sent = []
+        sent: list[Event] = []
         for _ in range(size // setup.partitions + 2):
             offset += rng.choice((1, 1, 1, 4))
             newest_ms += rng.choice((0, 0, 900, 9_000, 30_000))
@@ -198,7 +198,7 @@ def random_log(setup: Setup, rng: random.Random, size: int = 16) -> Log:
 def random_event(setup: Setup, partition: int, now_ms: int, rng: random.Random) -> Event:
     """Return an event, often a bad one."""
     people = [person for person in PEOPLE if home(person, setup.partitions) == partition]
-    person = rng.choice(people if people and rng.random() < 0.93 else PEOPLE)
+    person: bytes | None = rng.choice(people if people and rng.random() < 0.93 else PEOPLE)
     ts = now_ms + rng.choice(
         (-150_000, -70_000, -15_000, -3_000, 0, 0, 5_000, 15_000, SKEW_MS + 1, 10**9)
     )

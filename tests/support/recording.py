@@ -16,7 +16,7 @@ __all__ = ["record_partials"]
 
 def record_partials(monkeypatch: pytest.MonkeyPatch) -> list[dict[str, Any]]:
     """Return a journal that every partial this process stores goes into, for ``add_up``."""
-    counted = []
+    counted: list[dict[str, Any]] = []
     put_partial = Counts.put_partial
 
     def recorded(self: Counts, partial: Partial) -> PartialStatus:

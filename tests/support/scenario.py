@@ -293,7 +293,7 @@ class Scenario:
             consumer.assign(partitions)
             consumer.seek_to_beginning(*partitions)
             ends = consumer.end_offsets(partitions)
-            records = []
+            records: list[Any] = []
             while any(consumer.position(p) < ends[p] for p in partitions):
                 for fetched in consumer.poll(timeout_ms=500).values():
                     records.extend(fetched)
@@ -303,7 +303,7 @@ class Scenario:
 
     def decided(self) -> dict[int, list[dict[str, Any]]]:
         """Return the published decision records, repeats included, by window start (ms)."""
-        found = defaultdict(list)
+        found: dict[int, list[dict[str, Any]]] = defaultdict(list)
         for record in self.read(f"{self.name}.decisions"):
             decision = json.loads(record.value)
             found[from_iso_utc(decision["window_start"])].append(decision)

@@ -13,7 +13,7 @@ import tempfile
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy as sa
 
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 
 __all__ = ["OPEN", "empty_ledger", "new_ledger", "remember_the_schema"]
 
-OPEN = Store.__dict__["open"]
+OPEN: Final[Any] = Store.__dict__["open"]
 """How a ledger's database is opened where nothing is remembered."""
 
-_INIT = Store.__init__
-_NEW = os.O_CREAT | os.O_EXCL | os.O_WRONLY
-_CONNECT_S = 30.0
-_COMPILED = {}
-_MADE = {}
+_INIT: Final = Store.__init__
+_NEW: Final = os.O_CREAT | os.O_EXCL | os.O_WRONLY
+_CONNECT_S: Final = 30.0
+_COMPILED: Final[dict[str, tuple[Any, Any]]] = {}
+_MADE: Final[dict[str, str]] = {}
 """The database to copy, by server."""
 
 
@@ -56,8 +56,8 @@ def _opened(cls: type[Store], url: str, *, connect_timeout_s: float) -> Store:
         parsed = sa.make_url(url)
         if parsed.get_backend_name() == "sqlite" and parsed.database not in (None, "", ":memory:"):
             _put_empty(Path(str(parsed.database)))
-    store = OPEN.__get__(None, cls)(url, connect_timeout_s=connect_timeout_s)
-    engine = store._engine  # it has connected: the dialect knows the database
+    store: Store = OPEN.__get__(None, cls)(url, connect_timeout_s=connect_timeout_s)
+    engine: Any = store._engine  # it has connected: the dialect knows the database
     _COMPILED.setdefault(engine.dialect.name, (engine.dialect, engine._compiled_cache))
     return store
 

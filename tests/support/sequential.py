@@ -136,8 +136,8 @@ class Accountant:
 
     def by_period(self, *asked: Charged) -> Counter[int]:
         """Return what one person lost at most, by period; also with what is asked for."""
-        totals = Counter()
-        few = defaultdict(list)
+        totals: Counter[int] = Counter()
+        few: defaultdict[tuple[int, tuple[str, int]], list[int]] = defaultdict(list)
         for one in (*self.spent, *asked):
             for period in one.periods:
                 if one.few is None:
@@ -221,10 +221,10 @@ class History:
         self._now = State(
             Accountant(unit, rng.randint(3, 14) if user else rng.randint(2, 7)), alarms
         )
-        self._copy = None
-        self._published = {}
+        self._copy: State | None = None
+        self._published: dict[tuple[object, ...], tuple[StoredDecision, Charged, int]] = {}
         self._names = self._draws = self._files = 0
-        self.happened = Counter()
+        self.happened: Counter[str] = Counter()
         self._ledger = self._opened()
         set_up(self._ledger, unit, self._now.accountant.wall, [one.series for one in alarms])
 

@@ -13,15 +13,17 @@ comes last, so that all processes end together.
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import pytest
 
 __all__ = ["share"]
 
-_BROKERS = frozenset({"broker", "own_broker", "guarded"})
-_MINUTES = (
+_BROKERS: Final = frozenset({"broker", "own_broker", "guarded"})
+_MINUTES: Final = (
     "soak/test_soak.py",
     "integration/test_up.py",
     "integration/test_crash_matrix.py",
@@ -49,5 +51,5 @@ def _rank(tests: list[pytest.Item]) -> int:
 
 
 def _needs_broker(item: pytest.Item) -> bool:
-    names = getattr(item, "fixturenames", ())
+    names: Sequence[str] = getattr(item, "fixturenames", ())
     return not _BROKERS.isdisjoint(names)

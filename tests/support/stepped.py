@@ -6,7 +6,7 @@ every look, one record at a time.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from operators.single.lookstate import LookState
 from tests.support.oracle import ALLOWED_SKEW_MS, GRACE_MS, well_formed
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SIZE_MS", "STEP_MS", "looks", "noise_of_windows"]
 
-STEP_MS = 1_000
-SIZE_MS = 3_000
+STEP_MS: Final = 1_000
+SIZE_MS: Final = 3_000
 
 
 def looks(

@@ -22,7 +22,7 @@ RATE = Fraction(1, 20)
 
 def condition(cells: int = 3, *, sensitivity: int = 1, monotone: bool = True) -> Condition:
     """Return COUNT > 50 in so many cells."""
-    test = IntegerTest(Comparison.GT, np.full(cells, 50), sensitivity)
+    test = IntegerTest(Comparison.GT, np.full(cells, 50, dtype=np.int64), sensitivity)
     return replace(Condition.single(test), monotone=monotone)
 
 

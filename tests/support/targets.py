@@ -143,7 +143,7 @@ class Inbox:
 
     def __init__(self, answers: Mapping[str, int] | None = None) -> None:
         self.answers = dict(answers or {})
-        self.letters = []
+        self.letters: list[tuple[str, dict[str, str], bytes]] = []
         inbox = self
 
         class Handler(BaseHTTPRequestHandler):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import subprocess
 from pathlib import Path
+from typing import Final
 
 __all__ = ["ROOT", "text_of", "tracked"]
 
-ROOT = Path(__file__).resolve().parents[2]
-_LEFT_BEHIND = {"__pycache__", ".venv", ".git", "build", ".tocsin", ".cache", ".hypothesis"}
+ROOT: Final = Path(__file__).resolve().parents[2]
+_LEFT_BEHIND: Final = {"__pycache__", ".venv", ".git", "build", ".tocsin", ".cache", ".hypothesis"}
 
 
 def text_of(path: str) -> str:

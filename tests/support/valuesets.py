@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from hypothesis import strategies as st
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 __all__ = ["ALL", "GRID", "HALF", "SETS", "Member", "found", "place"]
 
 HALF = Fraction(1, 2)
-NUMBERS = [-1, 0, Fraction(1, 4), HALF, Fraction(3, 4), 1, Fraction(3, 2), 2, 3]
-STRINGS = ["", "\0", "A", "a", "a\0", "a\0\0", "aa", "b", "b\0", "\U0001f600"]
-GRID = [False, True, *NUMBERS, *STRINGS]
+NUMBERS: list[Any] = [-1, 0, Fraction(1, 4), HALF, Fraction(3, 4), 1, Fraction(3, 2), 2, 3]
+STRINGS: list[Any] = ["", "\0", "A", "a", "a\0", "a\0\0", "aa", "b", "b\0", "\U0001f600"]
+GRID: list[Any] = [False, True, *NUMBERS, *STRINGS]
 NUMBER_ENDS = [0, HALF, 1, 2]
 STRING_ENDS = ["", "a", "a\0", "b"]
 
@@ -41,7 +41,7 @@ def found(values: ValueSet) -> frozenset[int]:
 @st.composite
 def points(draw: st.DrawFn) -> Member:
     """Draw a few values."""
-    ends = [False, True, *NUMBER_ENDS, *STRING_ENDS]
+    ends: list[Any] = [False, True, *NUMBER_ENDS, *STRING_ENDS]
     values = draw(st.lists(st.sampled_from(ends), max_size=4))
     return ValueSet.of(*values), place(*values)
 
@@ -78,7 +78,7 @@ WHOLE = st.sampled_from(
         (ValueSet.strings(), place(*STRINGS)),
     ]
 )
-SETS = st.recursive(
+SETS: st.SearchStrategy[Member] = st.recursive(
     points() | ranges() | WHOLE,
     lambda inner: st.one_of(
         inner.map(lambda each: (~each[0], ALL - each[1])),

@@ -41,7 +41,7 @@ def _text(folder: Path) -> None:
     (folder / "ledger.db").write_text("I am a text, and no database at all\n" * 50)
 
 
-DATABASES = (
+DATABASES: tuple[Call, ...] = (
     *(
         Call(words, phrase, code, prepare)
         for words in (_RUN, _STATUS)

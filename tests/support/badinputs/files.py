@@ -22,7 +22,7 @@ __all__ = ["FILES"]
 _HEAD = "person,room,floor,open,age,load,ts\n"
 _ROW = "p,lab,1,true,3,1.5,2025-03-03T09:00:00Z\n"
 _LINE = b'{"person":"p","room":"lab","floor":1,"open":true,"age":3,"load":1.5,"ts":0}\n'
-_ROWS = {
+_ROWS: dict[str, Any] = {
     "person": ["p"] * 9,
     "room": ["lab"] * 9,
     "floor": [1] * 9,
@@ -95,7 +95,7 @@ _LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
     for before, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
 
-FILES = (
+FILES: tuple[Call, ...] = (
     # the configuration itself
     _own("check alarms.yaml", "alarms.yaml:1:1: the file is not UTF-8 text", GOOD.encode("utf-16")),
     _own("plan alarms.yaml", _NOT_UTF8, GOOD.encode("utf-16")),

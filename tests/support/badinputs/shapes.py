@@ -15,7 +15,7 @@ __all__ = ["EDITS", "GOOD", "GOOD_CASES", "Call", "Edit", "good_folder"]
 Edit = tuple[str, str, str, str]
 """What is replaced in the good file, what by, ``line:column`` of the error, and its remedy."""
 
-EDITS = {
+EDITS: dict[str, list[Edit]] = {
     kind: [(old, *edit) for old, edits in table.items() for edit in edits]
     for kind, table in json.loads(Path(__file__).with_name("edits.json").read_text("utf-8")).items()
 }

@@ -9,7 +9,7 @@ __all__ = ["WORDS"]
 _RUN = "run alarms.yaml --replay"
 _NO_LEDGER = "there is no ledger at"
 
-WORDS = (
+WORDS: tuple[Call, ...] = (
     # commands
     Call("chek alarms.yaml", "did you mean `check`?"),
     Call("CHECK alarms.yaml", "did you mean `check`?"),
