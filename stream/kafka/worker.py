@@ -313,19 +313,16 @@ async def _finished(task: Callable[[], Awaitable[None]]) -> None:
 def _first_starts_ms(alarms: Alarms, now_ms: int) -> dict[str, int]:
     """Return the first window of each alarm: the next to start, or the first of a history.
 
-    Of a history whose clock is the broker's, windows that ended before all that may be decided
-    still are left out: to deny each of them would keep whoever tries yesteryear's example busy for
-    minutes.
+    What `history` says is for replays and for topics that are loaded: the log of a live feed need
+    not reach back so far, and to decide its past would keep a new worker busy for minutes.
     """
-    too_old_ms = alarms.too_old_ms(now_ms)
-    return {each.id: _first_start_ms(each, now_ms, too_old_ms) for each in alarms.running.values()}
+    return {each.id: _first_start_ms(each, now_ms) for each in alarms.running.values()}
 
 
-def _first_start_ms(alarm: Alarm, now_ms: int, too_old_ms: int) -> int:
+def _first_start_ms(alarm: Alarm, now_ms: int) -> int:
     calendar, feed = alarm.calendar, alarm.feed
-    since_ms = feed.history[0] if feed.history else now_ms
-    if feed.history and feed.clock is Clock.APPEND_TIME:
-        since_ms = max(since_ms, too_old_ms - calendar.longest_ms)
+    loaded = feed.history if feed.clock is Clock.WATERMARKS else None
+    since_ms = loaded[0] if loaded else now_ms
     return calendar.bounds(calendar.next_active(calendar.first_opening_at(since_ms)))[0]
 
 

@@ -20,7 +20,6 @@ from kafka.errors import KafkaConnectionError as AdminConnectionError
 
 from accountant.errors import BudgetError, DependencyError, LedgerError
 from stream.config.loading import load
-from stream.decisions.judge import _too_old
 from stream.kafka import worker
 from stream.kafka.connectivity import Dependencies
 from stream.logs.lines import Line, Log
@@ -102,35 +101,25 @@ AWAY = [DependencyError("x", ledger=True), KafkaConnectionError("x"), asyncio.Ca
 
 
 @pytest.mark.parametrize(
-    ("history", "size", "begins"),
-    [
-        (True, "HOUR", {"12:00": 0, "1d": 0, "8d": 23, "9d": 47}),
-        (True, "DAY", {"12:00": 0, "1d": 0, "8d": 0, "9d": 24}),
-        (False, "HOUR", {"12:00": 12, "1d": 24, "8d": 8 * 24, "9d": 9 * 24}),
-    ],
+    ("feed", "begins"),
+    [("history", 9 * 24), ("loaded", 0), ("live", 9 * 24)],
 )
-def test_a_new_alarm_begins_with_what_may_be_decided(
-    history: bool, size: str, begins: dict[str, int], tmp_path: Path
-) -> None:
-    """With the next window; where there is a history with it, but for what is too old for good.
-
-    What ended just in time counts however early it began, and what ends before is never decided.
-    """
+def test_a_new_alarm_begins_with_the_next_window(feed: str, begins: int, tmp_path: Path) -> None:
+    """And with the history of a topic that is loaded; of a live feed it is for replays alone."""
     path = Path(configuration(tmp_path))
-    text = path.read_text(encoding="utf-8").replace("'1' HOUR", f"'1' {size}")
-    path.write_text(text if history else re.sub(r" +history: .*\n", "", text), encoding="utf-8")
-    alarms = load(path, environ={})
-    now_ms = {name: hours * HOUR_MS for name, hours in _MOMENTS.items()}
-    found = {name: worker._first_starts_ms(alarms, at_ms) for name, at_ms in now_ms.items()}
-    assert found == {name: {"crowd": hour * HOUR_MS} for name, hour in begins.items()}
-    for name in begins if history else ():
-        first_ms, alarm = found[name]["crowd"], alarms.by_name["crowd"]
-        end_ms = first_ms + alarm.calendar.longest_ms
-        assert not _too_old(alarm, end_ms, now_ms[name])
-        assert not first_ms or _too_old(alarm, first_ms, now_ms[name]), "the one before it"
-
-
-_MOMENTS = {"12:00": 12, "1d": 24, "8d": 8 * 24, "9d": 9 * 24}
+    text = path.read_text(encoding="utf-8")
+    if feed == "live":
+        text = re.sub(r" +history: .*\n", "", text)
+    if feed == "loaded":
+        text = text.replace(
+            "    history:",
+            "    clock: watermarks\n"
+            "    watermarks: {interval: 1m, key: 0123456789abcdef}\n    history:",
+        )
+    path.write_text(text, encoding="utf-8")
+    now_ms = 9 * 24 * HOUR_MS
+    found = worker._first_starts_ms(load(path, environ={}), now_ms)
+    assert found == {"crowd": begins * HOUR_MS}
 
 
 @pytest.mark.parametrize("away", AWAY)
