@@ -47,6 +47,8 @@ CHAIN: Final = (
     "north, food │     118 │       4 │                      6, 286",
     "for sure (0.999) at 114, almost never (0.001) at 30",
     "a period carries 5; after 6 alarms",
+    "4   5.049     all  rush",
+    "2   0.726     all  queue",
     "3 tests, 0 failed",
 )
 

@@ -1,0 +1,79 @@
+"""The page on simulations names the keys that a simulation's JSON has, and no others."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from stream.simulation.report import FORMAT
+from tests.support.commands import tocsin
+from tests.support.tree import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PAGE: Final = text_of("docs/how-to/evaluate-on-history.md").partition("## JSON")[2]
+CONFIG: Final = """\
+feeds:
+  badges:
+    topic: building.badges
+    time: ts
+    unit: person
+    fields: {person: string, room: {domain: [hall, lab]}, ts: timestamp}
+    history: {from: 2025-03-03T08:00, until: 2025-03-03T10:00}
+budget: {privacy_unit: event, epsilon_max: "9"}
+alarms:
+  early:
+    sql: |
+      SELECT room FROM badges
+      GROUP BY room, CUMULATE(ts, INTERVAL '15' MINUTE, INTERVAL '1' HOUR)
+      HAVING COUNT(*) > 20
+    max_fnr: 0.05
+    tolerance: 9
+    mechanism: svt
+  crowd:
+    sql: |
+      SELECT room FROM badges
+      GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
+      HAVING COUNT(*) > SEVERITY
+    severity: {warning: 20, critical: 40}
+    max_fnr: 0.05
+    tolerance: 9
+"""
+
+
+def documented() -> dict[str, set[str]]:
+    """Return the keys of every row of the page's table; what stands in brackets explains."""
+    rows = re.findall(r"^\| (.*?) \| (`.*) \|$", PAGE, flags=re.MULTILINE)
+    return {of: set(re.findall(r"`(\w+)`", re.sub(r"\([^)]*\)", "", keys))) for of, keys in rows}
+
+
+def keys_in(value: Any) -> Iterator[str]:
+    """Yield the keys of an object, and of all that it holds."""
+    if isinstance(value, dict):
+        yield from value
+    for each in value.values() if isinstance(value, dict) else value:
+        if isinstance(each, dict | list):
+            yield from keys_in(each)
+
+
+def test_the_keys_are_those_of_the_page(tmp_path: Path) -> None:
+    """Of the file, of an alarm, and of all that a setting has: an early one, and severities."""
+    (tmp_path / "alarms.yaml").write_text(CONFIG, encoding="utf-8")
+    event = {"person": "p", "room": "hall", "ts": "2025-03-03T08:05:00Z"}
+    (tmp_path / "events.jsonl").write_text(f"{json.dumps(event)}\n" * 60, encoding="utf-8")
+    files = (str(tmp_path / name) for name in ("alarms.yaml", "events.jsonl", "out.json"))
+    file, events, out = files
+    ended = tocsin(
+        *("simulate", file, "--replay", events, "--runs", "1", "--workers", "1", "--json", out)
+    )
+    assert ended.exit_code == 0, ended.output
+    found = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    said = documented()
+    assert FORMAT in PAGE
+    assert said.pop("the file") == set(found)
+    alarms = said.pop("an alarm")
+    assert [set(each) for each in found["alarms"]] == [alarms, alarms]
+    assert set.union(*said.values()) == set(keys_in([each["settings"] for each in found["alarms"]]))
