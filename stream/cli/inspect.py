@@ -22,7 +22,7 @@ from stream.cli.inspected import (
     window_json,
 )
 from stream.cli.options import ALARMS, LIMIT, given_files
-from stream.cli.shared import FILE, chosen_alarms, echo_json, load_alarms, paths_by_feed
+from stream.cli.shared import FILE, chosen_alarms, echo_json, load_alarms, note, paths_by_feed
 from stream.cli.surveying import say_read
 from stream.cli.timestamps import TIME, typed_ms
 from stream.config.scalars import closest
@@ -94,7 +94,7 @@ def inspect(
     )
     alarms = spanning(alarms, since_ms, until_ms)
     _refuse_unknown(alarms, groups, true_only=true_only)
-    click.echo(f"note: {_PRIVATE}", err=True)
+    note(_PRIVATE)
     files = paths_by_feed(alarms, (*replayed, *more))
 
     def kept(cell: Cell) -> bool:

@@ -19,7 +19,7 @@ from stream.cli.main import Suggesting
 from stream.cli.options import JSON_LINES, YES, published
 from stream.cli.restore import reconcile, reset_clock, take_ownership
 from stream.cli.retention import archive, opened_ledger, refuse_other_budgets, warn_of_orphans
-from stream.cli.shared import BAD_INPUT, FILE, echo_json, load_alarms
+from stream.cli.shared import FILE, agreed, echo_json, load_alarms, note, refuse_found
 from stream.cli.timestamps import TIME, past_ms
 from stream.custody.archive import (
     archived_in,
@@ -39,10 +39,9 @@ from stream.model.losses import epsilon_fields, loss_name, wall_fields
 from stream.windows.instants import iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from accountant.ledger.ledger import Ledger
-    from accountant.records import QueryStatus
     from stream.model.alarms import Alarms
 
 __all__ = ["ledger"]
@@ -164,15 +163,12 @@ def verify(
         problems += opened.heads.lost()
         if (saved or topics) and not problems:  # nothing is compared with what contradicts itself
             problems, notes = _compare_published(alarms, opened, saved, folder)
-    for problem in problems:
-        click.echo(problem, err=True)
-    if problems:
-        click.get_current_context().exit(BAD_INPUT)
+    refuse_found(problems)
     click.echo("ok")
     if since is not None:
         click.echo(f"read since entry {since.number} only; what came before was not compared")
-    for note in notes:
-        click.echo(note)
+    for line in notes:
+        click.echo(line)
     click.echo(checkpoint_line(checkpoint))
 
 
@@ -276,23 +272,20 @@ def remove_alarm(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
     with opened_ledger(alarms) as opened:
         known = opened.reports.status().queries
         if alarm not in known:
+            others = (name for name in known if name not in alarms.running)
             raise LedgerError(
                 f"there is no alarm {alarm!r} in the ledger",
-                hint=f"removed alarms are: {_others(alarms, known) or 'none'}",
+                hint=f"removed alarms are: {', '.join(others) or 'none'}",
             )
         if known[alarm].removed:
             click.echo(f"{alarm}: removed already")
             return
         if known[alarm].unpublished:
-            click.echo(
-                f"note: {known[alarm].unpublished} decision(s) of {alarm!r} have not left; they "
-                "never will without it in a configuration, and nothing after them is archived",
-                err=True,
+            note(
+                f"{known[alarm].unpublished} decision(s) of {alarm!r} have not left; they "
+                "never will without it in a configuration, and nothing after them is archived"
             )
-        if not yes:
-            budget = known[alarm].scope
-            question = f"remove {alarm!r} from budget {budget!r} for good?"
-            click.confirm(question, abort=True, err=True)
+        agreed(f"remove {alarm!r} from budget {known[alarm].scope!r} for good?", yes=yes)
         opened.pins.remove_alarm(alarm)
     click.echo(f"{alarm}: removed")
 
@@ -352,10 +345,6 @@ def _compare_published(
     return compare(
         alarms, opened, records, through=through, archived=archived, to_the_end=not saved
     )
-
-
-def _others(alarms: Alarms, known: Mapping[str, QueryStatus]) -> str:
-    return ", ".join(q.query for q in known.values() if q.query not in alarms.running)
 
 
 ledger.add_command(reconcile)

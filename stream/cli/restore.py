@@ -9,7 +9,7 @@ import click
 from accountant.errors import LedgerError
 from stream.build import open_ledger, wall_clock_ms
 from stream.cli.options import YES, published
-from stream.cli.shared import paths_by_feed, require_ledger_file
+from stream.cli.shared import agreed, note, paths_by_feed, require_ledger_file
 from stream.custody.restoring import published_in, refuse_moved, take_over
 from stream.model.alarms import require_kafka
 from stream.replay.claims import claims_on
@@ -138,16 +138,14 @@ def _claim_files(
     seen = published_in(saved) if saved else []
     charged = take_over(alarms, opened, seen)
     for path in claims.take_over():
-        click.echo(f"note: {path} is in a folder where this user cannot write", err=True)
+        note(f"{path} is in a folder where this user cannot write")
     click.echo(f"{charged} decision(s) taken over as spent, of {len(seen)} compared")
     taken = ", ".join(map(str, others)) or "nothing, no other ledger holds them"
     click.echo(f"taken over: {taken}")
 
 
 def _confirm(alarms: Alarms, *, yes: bool) -> None:
-    if not yes:
-        place = alarms.settings.ledger_place
-        click.confirm(f"hand them to the ledger at {place} for good?", abort=True, err=True)
+    agreed(f"hand them to the ledger at {alarms.settings.ledger_place} for good?", yes=yes)
 
 
 @click.command("reset-clock")
@@ -162,9 +160,8 @@ def reset_clock(load: Callable[[], Alarms], *, yes: bool) -> None:
     alarms = load()
     require_ledger_file(alarms)
     with open_ledger(alarms) as opened:
-        if not yes:
-            now = moment_text(wall_clock_ms(), alarms.timezone)
-            click.confirm(f"is it {now} now, by a clock you trust?", abort=True, err=True)
+        now = moment_text(wall_clock_ms(), alarms.timezone)
+        agreed(f"is it {now} now, by a clock you trust?", yes=yes)
         before_ms, now_ms = opened.upkeep.reset_clock()
     before, now = (moment_text(at_ms, alarms.timezone) for at_ms in (before_ms, now_ms))
     click.echo(f"the mark stood at {before}, and stands at {now}")

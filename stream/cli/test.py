@@ -12,7 +12,7 @@ from accountant.errors import ConfigError, TocsinError
 from stream.cli.checking import FILES
 from stream.cli.inputs import refuse_strange, refuse_twice
 from stream.cli.options import JSON_LINES
-from stream.cli.shared import BAD_INPUT, complain, diagnostic_json, echo_json
+from stream.cli.shared import BAD_INPUT, complain, diagnostic_json, echo_json, leave
 from stream.cli.surveying import say_read
 from stream.cli.verdicts import lines_of, summary, verdict_json
 from stream.config.cases.reading import read_cases
@@ -53,7 +53,7 @@ def test(files: tuple[Path, ...], *, verbose: bool, as_json: bool) -> None:
         echo_json({"record": "summary", "tests": tests, "failed": failed, "errors": errors})
     else:
         click.echo(summary(tests, failed, errors))
-    click.get_current_context().exit(BAD_INPUT if errors else FAILED if failed else 0)
+    leave(BAD_INPUT if errors else FAILED if failed else 0)
 
 
 def _outcomes(path: Path, *, verbose: bool, as_json: bool) -> Iterator[str]:
