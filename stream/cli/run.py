@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from accountant.records import StoredDecision
     from stream.decisions.records import AlarmRecord, Record
     from stream.model.alarms import Alarms
-    from stream.replay.replay import ReplaySummary
 
 __all__ = ["run"]
 
@@ -205,16 +204,13 @@ def _show_replay(alarms: Alarms, replaying: Replay) -> None:
             rang += alarm_records(alarms.running[decision.key.query], decision)
             shown(decided, replaying.windows)
     console.print(alarms_table(rang, alarms.timezone, console.width))
-    console.print(_sentence(replaying.summary()))
-
-
-def _sentence(summary: ReplaySummary) -> str:
-    parts = [f"{summary.windows} windows"]
-    if summary.before:
-        parts.append(f"{summary.before} decided by an earlier run (nothing was drawn again)")
-    parts.append(f"{summary.decided} decided now")
-    parts += [f"{count} denied ({reason})" for reason, count in sorted(summary.denied.items())]
-    return ", ".join(parts)
+    parts = [f"{replaying.windows} windows"]
+    if replaying.before:
+        parts.append(f"{replaying.before} decided by an earlier run (nothing was drawn again)")
+    parts.append(f"{replaying.ended[None]} decided now")
+    denied = {reason: count for reason, count in replaying.ended.items() if reason}
+    parts += [f"{count} denied ({reason})" for reason, count in sorted(denied.items())]
+    console.print(", ".join(parts))
 
 
 def _echo_records(alarms: Alarms, decision: StoredDecision) -> None:
