@@ -110,7 +110,7 @@ def claim_feeds(
     ledger.pins.refuse_changes((), logs.values(), ())
 
     async def claiming() -> tuple[list[str], set[str]]:
-        async with Witness.opened(alarms, ledger, logs, writer, clock) as witness:
+        async with Witness(alarms, ledger, logs, writer, clock).opened() as witness:
             return await witness.claim(), set(witness.others())
 
     try:

@@ -140,7 +140,7 @@ def run(
         )
         metrics.answered(KAFKA)  # not before: a start that may yet be refused is not ready
         publisher = partial(
-            Publisher, runtime, witness=partial(Witness.opened, *mine), released=released
+            Publisher, runtime, witness=lambda: Witness(*mine).opened(), released=released
         )
         tasks = _Tasks(
             runtime, identities, publisher, log_check_s, log=log, dependencies=dependencies

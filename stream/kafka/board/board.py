@@ -95,7 +95,7 @@ class _Shower:
         self._show()
         async with (
             serving(self._screen, board) as address,
-            Reader.opened(kafka, self._connectivity, position) as reader,
+            Reader(kafka, self._connectivity, position).opened() as reader,
         ):
             said(address)
             self.log.info(Line.SHOWING)
