@@ -15,7 +15,6 @@ import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,7 +107,7 @@ async def _decide(system: System) -> dict[str, float]:
                 _partial(runtime, start_ms, partition, identity.topic_id, part)
             )
     with ThreadPoolExecutor(2) as executor:
-        publisher = Publisher(runtime, executor, partial(Witness.opened, *mine), None)
+        publisher = Publisher(runtime, executor, lambda: Witness(*mine).opened(), None)
         publishing = asyncio.create_task(publisher.run())
         try:
             await asyncio.sleep(1.0)  # until its producer is connected

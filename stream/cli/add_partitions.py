@@ -9,7 +9,7 @@ import click
 
 from stream.build import open_ledger, wall_clock_ms
 from stream.cli.options import YES
-from stream.cli.shared import FILE, load_alarms, require_ledger_file
+from stream.cli.shared import FILE, agreed, load_alarms, note, require_ledger_file
 from stream.kafka.add_partitions import SETTLE_MS, denied_by
 from stream.kafka.add_partitions import add_partitions as more_partitions
 from stream.windows.shown import moment_text
@@ -57,11 +57,8 @@ def add_partitions(file: Path, feed: str, *, partitions: int, settle: str, yes: 
 
         def agree(planned: Growth) -> None:
             for line in _costs(alarms, opened, planned):
-                click.echo(f"note: {line}", err=True)
-            if not yes:
-                click.confirm(
-                    f"give {feed!r} {partitions} partitions, for good?", abort=True, err=True
-                )
+                note(line)
+            agreed(f"give {feed!r} {partitions} partitions, for good?", yes=yes)
 
         growth = more_partitions(
             alarms,

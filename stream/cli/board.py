@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.shared import FILE
+from stream.cli.shared import FILE, log_of
 from stream.config.notify.reading import read_board
 from stream.kafka.board.board import show
-from stream.logs.clients import redirect
-from stream.logs.lines import Log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,6 +27,8 @@ def board(file: Path) -> None:
     on this machine alone where that is left out.
     """
     setup = read_board(file, environ=os.environ)
-    log = Log(sys.stderr, setup.subscription.log)
-    redirect(log)
-    show(setup, log, lambda address: click.echo(f"The board is at {address}"))
+    show(
+        setup,
+        log_of(setup.subscription.log),
+        lambda address: click.echo(f"The board is at {address}"),
+    )

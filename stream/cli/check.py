@@ -8,7 +8,7 @@ import click
 
 from stream.cli.checking import FILES, examined, worst
 from stream.cli.options import JSON_LINES
-from stream.cli.shared import echo_json
+from stream.cli.shared import echo_json, leave
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -30,4 +30,4 @@ def check(files: tuple[Path, ...], *, as_json: bool) -> None:
             echo_json(one.verdict())
         elif not one.exit_code:
             click.echo("ok" if len(files) == 1 else f"{path}: ok")
-    click.get_current_context().exit(worst(found))
+    leave(worst(found))

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from stream.config.loading import Report
-    from stream.model.alarms import Alarms
     from stream.planning.checks import Objection
 
 __all__ = ["FILES", "Examined", "examined", "worst"]
@@ -57,11 +56,6 @@ class Examined:
         if self.report.alarms is None or self.report.errors:
             return BAD_INPUT
         return _DOES_NOT_FIT if self.objected else 0
-
-    @property
-    def alarms(self) -> Alarms | None:
-        """The configuration, where it has no error."""
-        return self.report.alarms
 
     def say(self, *, warnings: bool = False, as_json: bool = False) -> None:
         """Write every finding: as sentences on standard error, or as lines on standard output.

@@ -10,21 +10,20 @@ from collections import defaultdict
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
+from rich.table import Table
 from rich.text import Text
 
 from accountant.loss.gaussian import Gaussian
 from accountant.units import PrivacyUnit, from_loss_units
-from stream.cli.fitting import fitting
 from stream.custody.checkpoints import checkpoint_line
 from stream.model.losses import equivalent_text, loss_name, rounded_loss, wall_text
 from stream.windows.instants import from_iso_utc
 from stream.windows.shown import clock_text, moment_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rich.console import RenderableType
-    from rich.table import Table
 
     from accountant.records import LedgerStatus, ScopeStatus
     from stream.custody.losses import Losses
@@ -32,12 +31,7 @@ if TYPE_CHECKING:
     from stream.model.alarm import Alarm
     from stream.model.alarms import Budget
 
-__all__ = [
-    "alarms_table",
-    "budget_bars",
-    "losses_table",
-    "status_tables",
-]
+__all__ = ["alarms_table", "budget_bars", "fitting", "losses_table", "status_tables"]
 
 _BAR_CELLS = 24
 _LATEST = 3
@@ -158,3 +152,30 @@ def _group(alarm: AlarmRecord) -> str:
 
 def _starts(alarm: AlarmRecord, timezone: str) -> str:
     return clock_text(from_iso_utc(alarm.window_start), timezone)
+
+
+def fitting(
+    title: str,
+    left: Sequence[str],
+    right: Iterable[str],
+    rows: Iterable[Sequence[RenderableType]],
+    caption: str = "",
+) -> Table:
+    """Return a table.
+
+    Args:
+        title: above it.
+        left: headings of its first columns.
+        right: of those after them, which are aligned to the right.
+        rows: a cell a column.
+        caption: below; "" for none.
+    """
+    table = Table(title=title, caption=caption or None, title_justify="left")
+    table.caption_justify = "left"
+    for heading in left:
+        table.add_column(heading, overflow="fold")
+    for heading in right:
+        table.add_column(heading, overflow="fold", justify="right")
+    for row in rows:
+        table.add_row(*row)
+    return table

@@ -14,7 +14,7 @@ import click
 
 from accountant.errors import ConfigError
 from stream.cli.prompts import answered, values_path
-from stream.cli.shared import FILE, load_alarms
+from stream.cli.shared import FILE, agreed, load_alarms, note
 from stream.config.lock import read_lock
 from stream.planning.templates.answers import TEMPLATES
 from stream.planning.templates.cases import CASES, cases_text
@@ -32,7 +32,9 @@ from stream.planning.templates.texts import (
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+    from click.decorators import FC
 
     from stream.planning.templates.events import MadeUp
     from stream.planning.templates.samples import Looked
@@ -40,6 +42,18 @@ if TYPE_CHECKING:
 __all__ = ["init"]
 
 _WHOLE: Final = click.IntRange(min=1)
+
+
+def _options(asked: Mapping[str, tuple[str | click.IntRange, str]]) -> Callable[[FC], FC]:
+    """Return the decorator for options, of each its kind or its metavar, and its help."""
+
+    def add(command: FC) -> FC:
+        for name, (kind, text) in reversed(list(asked.items())):
+            typed: dict[str, Any] = {"metavar" if isinstance(kind, str) else "type": kind}
+            command = click.option(f"--{name}", help=text, **typed)(command)
+        return command
+
+    return add
 
 
 @click.command()
@@ -54,11 +68,15 @@ _WHOLE: Final = click.IntRange(min=1)
 )
 @click.option("--sample", type=FILE, help="Read these events: .jsonl, .csv or .parquet.")
 @click.option("--from-topic", metavar="TOPIC", help="Read the last events of this topic.")
-@click.option("--bootstrap", metavar="HOST:PORT", help="Where Kafka is.")
-@click.option("--topic", help="That the feed is read from.")
-@click.option("--time", metavar="FIELD", help="With the time of an event.")
-@click.option("--unit", metavar="FIELD", help="With the id of the person an event belongs to.")
-@click.option("--group-by", metavar="FIELD,...", help="Whose values are watched, each by itself.")
+@_options(
+    {
+        "bootstrap": ("HOST:PORT", "Where Kafka is."),
+        "topic": ("TEXT", "That the feed is read from."),
+        "time": ("FIELD", "With the time of an event."),
+        "unit": ("FIELD", "With the id of the person an event belongs to."),
+        "group-by": ("FIELD,...", "Whose values are watched, each by itself."),
+    }
+)
 @click.option(
     "--values",
     metavar="[FIELD=]A,B,...|FILE",
@@ -70,24 +88,28 @@ _WHOLE: Final = click.IntRange(min=1)
     is_flag=True,
     help="Take the values from the sample; you say that they are public knowledge.",
 )
-@click.option("--amount", metavar="FIELD", help="That is added up (shop).")
-@click.option("--clip", type=_WHOLE, help="What one amount counts at most (shop).")
-@click.option("--threshold", type=_WHOLE, help="The alarm is for more than this.")
-@click.option("--baseline", type=click.IntRange(min=0), help="What is there on an ordinary day.")
-@click.option("--window", metavar="DURATION", help="Length of a window: 15m, 1h, 1d.")
-@click.option("--slide", metavar="DURATION", help="Let windows slide by this: any 15 minutes.")
-@click.option("--active", metavar="SCHEDULE", help='"Mon-Fri 07:00-22:00"; "always".')
-@click.option("--timezone", metavar="ZONE", help="Of days and schedules: Europe/Athens.")
-@click.option("--max-groups", type=_WHOLE, help="In how many groups a person counts in a window.")
-@click.option("--max-events", type=_WHOLE, help="How many events of a person count in each.")
-@click.option("--epsilon", metavar="NUMBER", help="Privacy budget of a period, or of an event.")
-@click.option("--period", metavar="DURATION", help="After which a person's budget is renewed.")
-@click.option("--max-fnr", metavar="RATE", help="How often a true alarm may be missed (0.05).")
-@click.option("--false-alarms", metavar="RATE", help='How many are tolerated ("1 per week").')
-@click.option("--max-delay", metavar="DURATION", help="From when it is due until it is published.")
-@click.option("--episodes", type=_WHOLE, help="How many a budget period has to carry.")
-@click.option("--since", metavar="DAY", help="First day that a replay decides (2025-03-03).")
-@click.option("--until", metavar="DAY", help="The day after the last one of a replay.")
+@_options(
+    {
+        "amount": ("FIELD", "That is added up (shop)."),
+        "clip": (_WHOLE, "What one amount counts at most (shop)."),
+        "threshold": (_WHOLE, "The alarm is for more than this."),
+        "baseline": (click.IntRange(min=0), "What is there on an ordinary day."),
+        "window": ("DURATION", "Length of a window: 15m, 1h, 1d."),
+        "slide": ("DURATION", "Let windows slide by this: any 15 minutes."),
+        "active": ("SCHEDULE", '"Mon-Fri 07:00-22:00"; "always".'),
+        "timezone": ("ZONE", "Of days and schedules: Europe/Athens."),
+        "max-groups": (_WHOLE, "In how many groups a person counts in a window."),
+        "max-events": (_WHOLE, "How many events of a person count in each."),
+        "epsilon": ("NUMBER", "Privacy budget of a period, or of an event."),
+        "period": ("DURATION", "After which a person's budget is renewed."),
+        "max-fnr": ("RATE", "How often a true alarm may be missed (0.05)."),
+        "false-alarms": ("RATE", 'How many are tolerated ("1 per week").'),
+        "max-delay": ("DURATION", "From when it is due until it is published."),
+        "episodes": (_WHOLE, "How many a budget period has to carry."),
+        "since": ("DAY", "First day that a replay decides (2025-03-03)."),
+        "until": ("DAY", "The day after the last one of a replay."),
+    }
+)
 @click.option("--yes", "-y", is_flag=True, help="Do not ask whether to write it.")
 @click.option("--force", is_flag=True, help="Replace files that exist.")
 def init(
@@ -124,8 +146,7 @@ def init(
             del texts[name]
     _refuse_to_replace(directory, texts, force=force)
     _tell_alarm(filled)
-    if not yes:
-        click.confirm(f"write this to {directory}?", abort=True, default=True, err=True)
+    agreed(f"write this to {directory}?", yes=yes, default=True)
     _write(directory, texts)
     _tell_files(directory, filled, events)
 
@@ -243,10 +264,9 @@ def _tell_files(directory: Path, filled: FilledTemplate, events: MadeUp) -> None
     for name, what in written.items():
         click.echo(f"  {directory / name}: {what}")
     if (directory / ".tocsin").exists():
-        click.echo(
-            f"note: {directory / '.tocsin'} holds the ledger of an earlier file, which refuses a"
-            " changed alarm: remove it if it was a trial",
-            err=True,
+        note(
+            f"{directory / '.tocsin'} holds the ledger of an earlier file, which refuses a"
+            " changed alarm: remove it if it was a trial"
         )
     click.echo("Next:")
     click.echo(f"  tocsin check {file}")

@@ -3,41 +3,51 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from dataclasses import asdict, dataclass, replace
 from itertools import chain
-from typing import TYPE_CHECKING
+from statistics import median_low
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias
 
 import click
+import numpy as np
 from rich.console import Console
 
 from accountant.errors import ConfigError
+from operators.conditions.formula import atom_of
 from operators.registry import mechanism_of
-from stream.cli.fitting import fitting
-from stream.cli.inspected import (
-    Counted,
-    cells_of,
-    count_rows,
-    feed_json,
-    lost_lines,
-    summary_rows,
-    window_json,
-)
-from stream.cli.options import ALARMS, LIMIT, given_files
-from stream.cli.shared import FILE, chosen_alarms, echo_json, load_alarms, paths_by_feed
+from stream.cli.console import fitting
+from stream.cli.options import ALARMS, LIMIT, TIME, given_files, typed_ms
+from stream.cli.shared import FILE, chosen_alarms, echo_json, load_alarms, note, paths_by_feed
 from stream.cli.surveying import say_read
-from stream.cli.timestamps import TIME, typed_ms
 from stream.config.scalars import closest
+from stream.model.headings import heading
+from stream.model.numbers import decimal
+from stream.model.references import band_of
 from stream.replay.exact import count_windows, spanning
 from stream.replay.survey import survey
+from stream.windows.instants import iso_utc
+from stream.windows.shown import clock_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
 
-    from stream.cli.inspected import Cell
+    from stream.model.alarm import AggregateSpec, Alarm
     from stream.model.alarms import Alarms
+    from stream.replay.exact import CountedWindow
+    from stream.replay.findings import FeedSurvey
 
 __all__ = ["inspect"]
 
+_Rows: TypeAlias = tuple[list[str], list[str], list[list[str]]]
+"""Headings to the left, headings to the right, and the lines below them."""
+
+_CAPS: Final = {
+    "repeats": "as repeats",
+    "beyond_groups": "beyond max_groups_per_window",
+    "beyond_events": "beyond max_events_per_group",
+    "beyond_windows": "beyond max_windows_per_period",
+}
 _LINES = 30  # that are shown of all alarms together, unless all are asked for
 _LEAST = 3
 _MORE = "--all; or less: --summary, --true-only, --group, --since"
@@ -94,7 +104,7 @@ def inspect(
     )
     alarms = spanning(alarms, since_ms, until_ms)
     _refuse_unknown(alarms, groups, true_only=true_only)
-    click.echo(f"note: {_PRIVATE}", err=True)
+    note(_PRIVATE)
     files = paths_by_feed(alarms, (*replayed, *more))
 
     def kept(cell: Cell) -> bool:
@@ -103,12 +113,12 @@ def inspect(
 
     read = survey(alarms, files)
     counted = (
-        Counted(alarm, window, [cell for cell in cells_of(alarm, window) if kept(cell)])
+        Counted(alarm, window, [cell for cell in _cells_of(alarm, window) if kept(cell)])
         for window in count_windows(alarms, files, limit=limit)
         for alarm in (alarms.by_name[window.key.query],)
     )
     if as_json:
-        for record in chain(chain.from_iterable(map(window_json, counted)), map(feed_json, read)):
+        for record in chain(chain.from_iterable(map(_window_json, counted)), map(_feed_json, read)):
             echo_json(record)
     else:
         _show(alarms, counted, summary=summary, every=every)
@@ -143,11 +153,154 @@ def _show(alarms: Alarms, counted: Iterable[Counted], *, summary: bool, every: b
     for name, windows in found.items():
         alarm, zone = alarms.by_name[name], alarms.timezone
         left, right, lines = (
-            summary_rows(alarm, windows) if summary else count_rows(alarm, windows, zone)
+            _summary_rows(alarm, windows) if summary else _count_rows(alarm, windows, zone)
         )
         title = name if summary else f"{name} (times: {zone})"
         Console().print(fitting(title, left, right, lines[:most]))
         if more := len(lines) - len(lines[:most]):
             click.echo(f"{more} more lines with {_MORE}")
-        for line in lost_lines(windows, zone):
+        for line in _lost_lines(windows, zone):
             click.echo(line)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One group of one window, in units of its statistics.
+
+    Args:
+        group: the group's values by field.
+        statistics: one each.
+        thresholds: one for every test of the condition.
+        reference: of a band; ``None`` for any other alarm.
+        true: whether the condition holds; ``None`` for bands.
+    """
+
+    group: dict[str, str]
+    statistics: tuple[int, ...]
+    thresholds: tuple[int, ...]
+    reference: int | None
+    true: bool | None
+
+    @property
+    def name(self) -> str:
+        """Its group as people read it."""
+        return ", ".join(self.group.values()) or "(all)"
+
+
+class Counted(NamedTuple):
+    """A window of an alarm, and those of its cells that are shown."""
+
+    alarm: Alarm
+    window: CountedWindow
+    cells: list[Cell]
+
+
+def _cells_of(alarm: Alarm, window: CountedWindow) -> Iterator[Cell]:
+    """Yield the cells of a window that count something or hold; all others count 0."""
+    true, thresholds, shown = None, [], window.statistics.any(axis=0)
+    if window.references is None:
+        # Of groups that a quantifier counts: which of them meet the inner HAVING.
+        true = replace(alarm.condition, members=1, least=1).truth(window.statistics)
+        shown = shown | true
+        literals = alarm.condition.formula.literals
+        thresholds = [alarm.condition.test(literal).thresholds for literal in literals]
+    else:
+        shown = shown | (window.references != 0)
+    for cell in np.flatnonzero(shown).tolist():
+        yield Cell(
+            alarm.counted.group(cell),
+            tuple(window.statistics[:, cell].tolist()),
+            tuple(int(each[cell]) for each in thresholds),
+            None if window.references is None else int(window.references[cell]),
+            None if true is None else bool(true[cell]),
+        )
+
+
+def _count_rows(alarm: Alarm, counted: Sequence[Counted], timezone: str) -> _Rows:
+    """Return what the windows of an alarm count, a line a cell."""
+    banded = any(one.window.references is not None for one in counted)
+    last = ["reference"] if banded else ["true where", "true"]
+    rows = []
+    for _, window, cells in counted:
+        start = clock_text(window.key.start_ms, timezone)
+        start += "" if window.complete else " (incomplete)"
+        for cell in cells:
+            ends = [_tests(alarm, cell), "yes" if cell.true else ""]
+            if cell.reference is not None:
+                ends = [decimal(cell.reference * band_of(alarm).unit)]
+            amounts = map(_amount, cell.statistics, alarm.aggregates)
+            rows.append([start, cell.name, *amounts, *ends])
+            start = ""
+    return ["window starts", "group"], [*_headings(alarm), *last], rows
+
+
+def _summary_rows(alarm: Alarm, counted: Sequence[Counted]) -> _Rows:
+    """Return what the groups of an alarm count, those first that are true in most windows."""
+    groups: defaultdict[str, list[Cell]] = defaultdict(list)
+    for cell in chain.from_iterable(one.cells for one in counted):
+        groups[cell.name].append(cell)
+    rows = []
+    for group, cells in groups.items():
+        by_statistic = zip(*(cell.statistics for cell in cells), strict=True)
+        amounts = [
+            f"{_amount(median_low(values), spec)}, {_amount(max(values), spec)}"
+            for values, spec in zip(by_statistic, alarm.aggregates, strict=True)
+        ]
+        true = sum(bool(cell.true) for cell in cells)
+        rows.append((-true, -len(cells), [group, str(len(cells)), str(true), *amounts]))
+    amounts = [f"{name}: median, largest" for name in _headings(alarm)]
+    return ["group"], ["windows", "true in", *amounts], [row for *_, row in sorted(rows)]
+
+
+def _lost_lines(counted: Sequence[Counted], timezone: str) -> Iterator[str]:
+    """Yield a line for every contribution bound that drops events: where most, and how many."""
+    for name, cap in _CAPS.items():
+        events = [getattr(one.window.capped, name) for one in counted]
+        if most := max(events, default=0):
+            window = counted[events.index(most)].window
+            people = getattr(window.capped, f"people_{name}", None)
+            whose = "" if people is None else f" of {people} people"
+            when = clock_text(window.key.start_ms, timezone)
+            yield f"dropped {cap}: {sum(events)} events; most at {when}: {most} events{whose}"
+
+
+def _window_json(counted: Counted) -> Iterator[dict[str, Any]]:
+    """Yield a window as JSON objects: its cells, then the window itself."""
+    alarm, window, cells = counted
+    place = {
+        "alarm": alarm.id,
+        "window_start": iso_utc(window.key.start_ms),
+        "window_end": iso_utc(window.key.end_ms),
+    }
+    for cell in cells:
+        yield {**place, **asdict(cell)}
+    yield {**place, "complete": window.complete, "dropped_by_bounds": asdict(window.capped)}
+
+
+def _feed_json(found: FeedSurvey) -> dict[str, Any]:
+    """Return what was read of a feed as one JSON object."""
+    return {
+        "feed": found.feed,
+        "events": found.rows,
+        "usable": found.usable,
+        "dropped": {reason: asdict(diagnostic) for reason, diagnostic in found.dropped.items()},
+        "passed_by": {reason: asdict(diagnostic) for reason, diagnostic in found.passed_by.items()},
+    }
+
+
+def _tests(alarm: Alarm, cell: Cell) -> str:
+    """Return the tests of a condition, as numbers."""
+    told = []
+    for literal, threshold in zip(alarm.condition.formula.literals, cell.thresholds, strict=True):
+        spec = alarm.aggregates[alarm.condition.atoms[atom_of(literal)].statistic]
+        told.append(f"{alarm.condition.test(literal).comparison} {_amount(threshold, spec)}")
+    return ", ".join(dict.fromkeys(told))
+
+
+def _amount(value: int, spec: AggregateSpec) -> str:
+    """Return units of a statistic in those of its field."""
+    return decimal(value * spec.per_unit)
+
+
+def _headings(alarm: Alarm) -> list[str]:
+    return [heading(spec, alarm.feed) for spec in alarm.aggregates]

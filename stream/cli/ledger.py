@@ -13,36 +13,46 @@ from rich.console import Console
 from accountant.errors import LedgerError
 from accountant.loss.gaussian import Gaussian
 from accountant.store.store import Store
-from stream.build import wall_clock_ms
+from stream.build import open_ledger, wall_clock_ms
 from stream.cli.console import losses_table, status_tables
 from stream.cli.main import Suggesting
-from stream.cli.options import JSON_LINES, YES, published
+from stream.cli.options import JSON_LINES, TIME, YES, configured, past_ms, published
 from stream.cli.restore import reconcile, reset_clock, take_ownership
-from stream.cli.retention import archive, opened_ledger, refuse_other_budgets, warn_of_orphans
-from stream.cli.shared import BAD_INPUT, FILE, echo_json, load_alarms
-from stream.cli.timestamps import TIME, past_ms
+from stream.cli.shared import (
+    FILE,
+    agreed,
+    echo_json,
+    load_alarms,
+    note,
+    refuse_found,
+    require_ledger_file,
+)
+from stream.custody.archive import archive as move_entries
 from stream.custody.archive import (
     archived_in,
     decisions_in,
     missing_in,
 )
-from stream.custody.changes import apply_changes
+from stream.custody.changes import apply_changes, orphan_warning, orphans
 from stream.custody.checkpoints import checkpoint_line, read_checkpoint, read_checkpoints
 from stream.custody.history import entry_fields, log_lines
 from stream.custody.losses import group_losses
 from stream.custody.published import Records
 from stream.custody.released import Comparison, compare, published_by
 from stream.custody.restoring import records_in
+from stream.decisions.held import held_from_ms
 from stream.decisions.records import epsilon_text
+from stream.decisions.registration import scopes_of, terms_of
 from stream.model.alarms import require_kafka
 from stream.model.losses import epsilon_fields, loss_name, wall_fields
 from stream.windows.instants import iso_utc
+from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from accountant.ledger.ledger import Ledger
-    from accountant.records import QueryStatus
+    from accountant.records import LedgerStatus
     from stream.model.alarms import Alarms
 
 __all__ = ["ledger"]
@@ -63,13 +73,12 @@ def ledger(ctx: click.Context, file: Path) -> None:
 
 @ledger.command()
 @JSON_LINES
-@click.pass_obj
-def status(load: Callable[[], Alarms], *, as_json: bool) -> None:
+@configured
+def status(alarms: Alarms, *, as_json: bool) -> None:
     """Show how much of every budget is spent, and how far every alarm is."""
-    alarms = load()
-    with opened_ledger(alarms) as opened:
+    with _opened_ledger(alarms) as opened:
         now = opened.reports.status()
-    warn_of_orphans(alarms, now)
+    _warn_of_orphans(alarms, now)
     if not as_json:
         Console().print(*status_tables(now, alarms.timezone), sep="\n")
         click.echo(f"ledger  {alarms.settings.ledger_place}")
@@ -155,7 +164,7 @@ def verify(
     since = None if trusted is None else read_checkpoint(trusted)
     notes: list[str] = []
     alarms = load()
-    with opened_ledger(alarms) as opened:
+    with _opened_ledger(alarms) as opened:
         checkpoint = opened.reports.status().checkpoint
         problems = [] if folder is None else missing_in(opened, folder)
         if not problems:
@@ -164,15 +173,12 @@ def verify(
         problems += opened.heads.lost()
         if (saved or topics) and not problems:  # nothing is compared with what contradicts itself
             problems, notes = _compare_published(alarms, opened, saved, folder)
-    for problem in problems:
-        click.echo(problem, err=True)
-    if problems:
-        click.get_current_context().exit(BAD_INPUT)
+    refuse_found(problems)
     click.echo("ok")
     if since is not None:
         click.echo(f"read since entry {since.number} only; what came before was not compared")
-    for note in notes:
-        click.echo(note)
+    for line in notes:
+        click.echo(line)
     click.echo(checkpoint_line(checkpoint))
 
 
@@ -185,14 +191,13 @@ def verify(
     "settled window.",
 )
 @click.option("--json", "as_json", is_flag=True, help="Every group, one JSON object a line.")
-@click.pass_obj
-def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: bool) -> None:
+@configured
+def losses(alarms: Alarms, alarm: str, at: str | None, *, as_json: bool) -> None:
     """Show the realised loss of each group of ALARM. PRIVATE: never show it to analysts.
 
     Unit event: events of one instant, over all alarms of the feed. Unit user: one person within the
     budget period, over the alarm's own windows.
     """
-    alarms = load()
     query = alarms.running.get(alarm)
     if query is None:
         raise LedgerError(
@@ -200,7 +205,7 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
             hint=f"write one of: {', '.join(alarms.running)}",
         )
     at_ms = None if at is None else past_ms(at, alarms.timezone, "--at", wall_clock_ms())
-    with opened_ledger(alarms) as opened:
+    with _opened_ledger(alarms) as opened:
         if alarm not in {row.query for row in opened.pins.queries()}:
             raise LedgerError(
                 f"there is no decision of alarm {alarm!r} yet",
@@ -226,13 +231,13 @@ def losses(load: Callable[[], Alarms], alarm: str, at: str | None, *, as_json: b
 
 
 @ledger.command()
-@click.pass_obj
-def export(load: Callable[[], Alarms]) -> None:
+@configured
+def export(alarms: Alarms) -> None:
     """Print every entry of the ledger, one JSON object a line: no raw count, no hash key.
 
     For people, use log. For the events of a topic, use tocsin export.
     """
-    with opened_ledger(load()) as opened:
+    with _opened_ledger(alarms) as opened:
         for row in opened.reports.entries():
             echo_json(entry_fields(row))
 
@@ -245,14 +250,13 @@ def export(load: Callable[[], Alarms]) -> None:
     help="Only what is about windows that end after it, by the clocks of `timezone` without an "
     "offset. Default: all.",
 )
-@click.pass_obj
-def log(load: Callable[[], Alarms], alarm: str | None, since: str | None) -> None:
+@configured
+def log(alarms: Alarms, alarm: str | None, since: str | None) -> None:
     """Print the ledger's history, one line an entry. PRIVATE: it has realised losses."""
-    alarms = load()
     since_ms = (
         None if since is None else past_ms(since, alarms.timezone, "--since", wall_clock_ms())
     )
-    with opened_ledger(alarms) as opened:
+    with _opened_ledger(alarms) as opened:
         for line in log_lines(opened.reports.entries(), alarms.timezone, alarm, since_ms):
             click.echo(line)
 
@@ -260,53 +264,48 @@ def log(load: Callable[[], Alarms], alarm: str | None, since: str | None) -> Non
 @ledger.command("remove-alarm")
 @click.argument("alarm")
 @YES
-@click.pass_obj
-def remove_alarm(load: Callable[[], Alarms], alarm: str, *, yes: bool) -> None:
+@configured
+def remove_alarm(alarms: Alarms, alarm: str, *, yes: bool) -> None:
     """Remove an alarm that is no longer in the configuration, for good.
 
     Its reservations are given back, so that windows that wait for them go on; what it spent stays
     spent. Its name cannot be used again.
     """
-    alarms = load()
     if alarm in alarms.running:
         raise LedgerError(
             f"alarm {alarm!r} is still in the configuration",
             hint="take it out first, and restart the workers",
         )
-    with opened_ledger(alarms) as opened:
+    with _opened_ledger(alarms) as opened:
         known = opened.reports.status().queries
         if alarm not in known:
+            others = (name for name in known if name not in alarms.running)
             raise LedgerError(
                 f"there is no alarm {alarm!r} in the ledger",
-                hint=f"removed alarms are: {_others(alarms, known) or 'none'}",
+                hint=f"removed alarms are: {', '.join(others) or 'none'}",
             )
         if known[alarm].removed:
             click.echo(f"{alarm}: removed already")
             return
         if known[alarm].unpublished:
-            click.echo(
-                f"note: {known[alarm].unpublished} decision(s) of {alarm!r} have not left; they "
-                "never will without it in a configuration, and nothing after them is archived",
-                err=True,
+            note(
+                f"{known[alarm].unpublished} decision(s) of {alarm!r} have not left; they "
+                "never will without it in a configuration, and nothing after them is archived"
             )
-        if not yes:
-            budget = known[alarm].scope
-            question = f"remove {alarm!r} from budget {budget!r} for good?"
-            click.confirm(question, abort=True, err=True)
+        agreed(f"remove {alarm!r} from budget {known[alarm].scope!r} for good?", yes=yes)
         opened.pins.remove_alarm(alarm)
     click.echo(f"{alarm}: removed")
 
 
 @ledger.command()
 @click.argument("path", type=click.Path(path_type=Path))
-@click.pass_obj
-def backup(load: Callable[[], Alarms], path: Path) -> None:
+@configured
+def backup(alarms: Alarms, path: Path) -> None:
     """Copy a SQLite ledger to PATH, also while workers use it.
 
     Ends with a checkpoint that the copy holds. Keep it from analysts, as the ledger itself.
     """
-    alarms = load()
-    with opened_ledger(alarms) as opened:
+    with _opened_ledger(alarms) as opened:
         checkpoint = opened.reports.status().checkpoint
     with closing(Store.open(alarms.settings.ledger_url, connect_timeout_s=_CONNECT_S)) as store:
         store.backup(path)
@@ -315,15 +314,14 @@ def backup(load: Callable[[], Alarms], path: Path) -> None:
 
 
 @ledger.command()
-@click.pass_obj
-def apply(load: Callable[[], Alarms]) -> None:
+@configured
+def apply(alarms: Alarms) -> None:
     """Apply the changed configuration from the next window boundary of every changed alarm.
 
     Windows that began before are denied, uncharged. Stop all workers first.
     """
-    alarms = load()
-    with opened_ledger(alarms) as opened:
-        refuse_other_budgets(alarms, opened)
+    with _opened_ledger(alarms) as opened:
+        _refuse_other_budgets(alarms, opened)
         lines = apply_changes(alarms, opened, now_ms=wall_clock_ms())
     for line in lines:
         click.echo(line)
@@ -354,11 +352,69 @@ def _compare_published(
     )
 
 
-def _others(alarms: Alarms, known: Mapping[str, QueryStatus]) -> str:
-    return ", ".join(q.query for q in known.values() if q.query not in alarms.running)
-
-
 ledger.add_command(reconcile)
 ledger.add_command(take_ownership)
 ledger.add_command(reset_clock)
-ledger.add_command(archive)
+
+
+@ledger.command()
+@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIRECTORY")
+@click.option(
+    "--before",
+    metavar=TIME,
+    help="Entries of windows that end by then, by the clocks of `timezone` without an offset. "
+    "Default: the start of the current budget period, or now where there is none.",
+)
+@configured
+def archive(alarms: Alarms, folder: Path, before: str | None) -> None:
+    """Move entries of the past to a Parquet file in DIRECTORY, out of the ledger: no total changes.
+
+    Those go which nothing asks for any more; no window that is not decided by then may still be.
+    Run it again where it was stopped. Keep DIRECTORY from analysts, as the ledger itself.
+    """
+    now_ms = wall_clock_ms()
+    before_ms = (
+        _period_start_ms(alarms, now_ms)
+        if before is None
+        else past_ms(before, alarms.timezone, "--before", now_ms)
+    )
+    with _opened_ledger(alarms) as opened:
+        _refuse_other_budgets(alarms, opened)
+        held_ms = held_from_ms(alarms.running, opened.progress)
+        before_ms = min(before_ms, held_ms, alarms.too_old_ms(now_ms))
+        moved = move_entries(opened, folder, before_ms)
+        later = opened.reports.status()
+    _warn_of_orphans(alarms, later)
+    where = f" to {', '.join(moved.files)}" if moved.files else ""
+    until = moment_text(before_ms, alarms.timezone)
+    click.echo(f"{moved.entries} entries moved{where}, before {until}")
+    click.echo(checkpoint_line(later.checkpoint))
+
+
+def _period_start_ms(alarms: Alarms, now_ms: int) -> int:
+    """Return the start of the current period, or now where the budget is never renewed."""
+    periods = alarms.budget.periods
+    if periods is None or periods.calendar is None:
+        return now_ms
+    return periods.touched(now_ms, now_ms + 1)[0]
+
+
+def _opened_ledger(alarms: Alarms) -> Ledger:
+    """Open the ledger of a configuration, which is there already."""
+    require_ledger_file(alarms)
+    return open_ledger(alarms)
+
+
+def _refuse_other_budgets(alarms: Alarms, opened: Ledger) -> None:
+    """Refuse to work on a ledger under another budget than its own.
+
+    Raises:
+        ConfigChangedError: unit, epsilon_max or period differs.
+    """
+    opened.pins.refuse_changes([terms_of(alarms, one) for one in scopes_of(alarms)], (), ())
+
+
+def _warn_of_orphans(alarms: Alarms, status: LedgerStatus) -> None:
+    """Say which alarms of the ledger nobody decides any more."""
+    for alarm in orphans(alarms, status):
+        click.echo(f"warning: {orphan_warning(alarm)}", err=True)

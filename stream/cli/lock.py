@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from accountant.errors import BudgetError, ConfigError
-from stream.cli.shared import BAD_INPUT, FILE, complain, refuse_errors
+from stream.cli.shared import BAD_INPUT, FILE, complain, leave, refuse_errors
 from stream.config.loading import examine
 from stream.planning.locking import changes, resolve
 
@@ -36,14 +36,14 @@ def lock(file: Path, names: tuple[str, ...], *, everything: bool, check: bool) -
         report = _read(examine(file, environ=os.environ))
         for error in report.open:
             click.echo(error.message)
-        click.get_current_context().exit(BAD_INPUT if report.open else 0)
+        leave(BAD_INPUT if report.open else 0)
     found = resolve(file, names, everything=everything)
     report = _read(found.report)
     for warning in report.warnings:
         complain(warning, kind="warning")
     if found.unmet:
         _tell_unmet(found.unmet)
-        click.get_current_context().exit(BudgetError.exit_code)
+        leave(BudgetError.exit_code)
     if not found.after.entries and not found.before.entries:
         click.echo(f"{file} leaves nothing open")
         return

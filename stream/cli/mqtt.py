@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.shared import FILE
+from stream.cli.shared import FILE, log_of
 from stream.config.mqtt.reading import read_mqtt
-from stream.logs.clients import redirect
-from stream.logs.lines import Log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,6 +28,4 @@ def mqtt(file: Path) -> None:
     from stream.kafka.mqtt.source import forward  # noqa: PLC0415  # needs an extra, help does not
 
     setup = read_mqtt(file, environ=os.environ)
-    log = Log(sys.stderr, setup.log)
-    redirect(log)
-    forward(setup, log)
+    forward(setup, log_of(setup.log))

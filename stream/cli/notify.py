@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 import click
 
-from stream.cli.shared import FILE
+from stream.cli.shared import FILE, log_of
 from stream.config.notify.reading import read_subscription
 from stream.kafka.notify.notifier import notify as bring
-from stream.logs.clients import redirect
-from stream.logs.lines import Log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -34,6 +31,4 @@ def notify(file: Path, *, from_beginning: bool) -> None:
     `notify` and `kafka`; it may be the file of alarms, or one without feeds.
     """
     setup = read_subscription(file, environ=os.environ)
-    log = Log(sys.stderr, setup.subscription.log)
-    redirect(log)
-    bring(setup, log, from_beginning=from_beginning)
+    bring(setup, log_of(setup.subscription.log), from_beginning=from_beginning)

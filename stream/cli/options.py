@@ -1,20 +1,40 @@
-"""Options that several commands have."""
+"""Options that several commands have, and times as a person types them."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
 from stream.cli.shared import FILE
+from stream.windows.instants import instant_ms
+from stream.windows.localtime import load_zone
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from click.decorators import FC
 
-__all__ = ["ALARMS", "JSON_LINES", "LIMIT", "YES", "given_files", "published"]
+    from stream.model.alarms import Alarms
 
+__all__ = [
+    "ALARMS",
+    "JSON_LINES",
+    "LIMIT",
+    "TIME",
+    "YES",
+    "configured",
+    "given_files",
+    "past_ms",
+    "published",
+    "typed_ms",
+]
+
+TIME: Final = "TIME"
+"""What an option that takes an instant calls it in its help."""
+
+_WRITE: Final = "write 2025-03-03, 2025-03-03T08:00 or, with an offset, 2025-03-03T08:00+01:00"
 JSON_LINES: Final = click.option("--json", "as_json", is_flag=True, help="One JSON object a line.")
 YES: Final = click.option("--yes", is_flag=True, help="Do not ask.")
 ALARMS: Final = click.option(
@@ -27,6 +47,20 @@ ALARMS: Final = click.option(
 LIMIT: Final = click.option(
     "--limit", type=click.IntRange(1), metavar="WINDOWS", help="Only so many windows per alarm."
 )
+
+
+def configured(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command of ``tocsin ledger FILE`` that is given the configuration.
+
+    It is read once the command's own options are.
+    """
+
+    @click.pass_obj
+    @wraps(command)
+    def read(load: Callable[[], Alarms], *given: Any, **named: Any) -> None:
+        command(load(), *given, **named)
+
+    return read
 
 
 def given_files(text: str, *, required: bool = False) -> Callable[[FC], FC]:
@@ -48,3 +82,34 @@ def published(text: str) -> Callable[[FC], FC]:
     return click.option(
         "--published", "saved", multiple=True, type=FILE, metavar="FILE.jsonl", help=text
     )
+
+
+def typed_ms(text: str, timezone: str, option: str) -> int:
+    """Return the instant that an option names; an offset or ``Z`` in it wins over the time zone.
+
+    Args:
+        text: a date, whose first instant is meant, or an instant of ISO 8601.
+        timezone: IANA name.
+        option: for the error.
+
+    Raises:
+        click.BadParameter: it names none, or one that clocks of the time zone skip or show twice.
+    """
+    try:
+        return instant_ms(text, load_zone(timezone))
+    except ValueError as error:
+        raise click.BadParameter(f"{text!r} {error}; {_WRITE}", param_hint=option) from None
+
+
+def past_ms(text: str, timezone: str, option: str, now_ms: int) -> int:
+    """Return the same of an instant that is not later than now.
+
+    Raises:
+        click.BadParameter: as ``typed_ms``, or it lies in the future.
+    """
+    at_ms = typed_ms(text, timezone, option)
+    if at_ms > now_ms:
+        raise click.BadParameter(
+            f"{text!r} is in the future; write a time in the past", param_hint=option
+        )
+    return at_ms

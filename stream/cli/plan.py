@@ -10,7 +10,7 @@ import click
 from accountant.errors import BudgetError
 from stream.cli.checking import FILES, examined, worst
 from stream.cli.options import JSON_LINES
-from stream.cli.shared import FILE, echo_json
+from stream.cli.shared import FILE, echo_json, leave
 from stream.planning.details import detail_lines
 from stream.planning.figures import figures
 from stream.planning.shown import plan_lines
@@ -58,9 +58,10 @@ def plan(
         one.say()
         if several and not as_json:
             click.echo(f"{path}:")
-        if one.alarms is not None:
-            solved = solve(one.alarms)
-            alarms = as_solved(one.alarms, solved)
+        given = one.report.alarms
+        if given is not None:
+            solved = solve(given)
+            alarms = as_solved(given, solved)
             budgets = figures(alarms, solved)
             unmet |= any(budget.unmet for budget in budgets)
             if as_json:
@@ -73,7 +74,7 @@ def plan(
         if several and as_json:
             echo_json(one.verdict())
     code = worst(found)
-    click.get_current_context().exit(BudgetError.exit_code if unmet and not code else code)
+    leave(BudgetError.exit_code if unmet and not code else code)
 
 
 def _show(lines: list[str]) -> None:

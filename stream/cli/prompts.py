@@ -6,9 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-import click
-
 from accountant.errors import ConfigError, DataError
+from stream.cli.shared import note
 from stream.model.feeds import FieldType
 from stream.planning.templates.answers import Measured
 
@@ -167,11 +166,7 @@ def _listed(
         raise ConfigError(f"there are no values of {field!r}", hint="write --values A,B,...")
     seen = looked.fields[field].values if looked is not None else ()
     if seen and not set(seen) & set(values):
-        click.echo(
-            f"note: no row of the sample has one of these values of {field}: capitals and"
-            " spaces count",
-            err=True,
-        )
+        note(f"no row of the sample has one of these values of {field}: capitals and spaces count")
     return values
 
 

@@ -8,8 +8,8 @@ import click
 
 from accountant.errors import LedgerError
 from stream.build import open_ledger, wall_clock_ms
-from stream.cli.options import YES, published
-from stream.cli.shared import paths_by_feed, require_ledger_file
+from stream.cli.options import YES, configured, published
+from stream.cli.shared import agreed, note, paths_by_feed, require_ledger_file
 from stream.custody.restoring import published_in, refuse_moved, take_over
 from stream.model.alarms import require_kafka
 from stream.replay.claims import claims_on
@@ -18,7 +18,6 @@ from stream.windows.instants import from_iso_utc
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from pathlib import Path
 
     from accountant.ledger.ledger import Ledger
@@ -42,15 +41,14 @@ _PUBLISHED = published(
 @click.command("reconcile")
 @_PUBLISHED
 @_FORGET
-@click.pass_obj
-def reconcile(load: Callable[[], Alarms], saved: tuple[Path, ...], *, forget: bool) -> None:
+@configured
+def reconcile(alarms: Alarms, saved: tuple[Path, ...], *, forget: bool) -> None:
     """Charge published decisions that the ledger does not have.
 
     For a ledger that was lost, or restored from an older copy: what the decisions topic shows, or
     the saved output of replays, was released, so it is charged, and its windows are never drawn
     again. The whole topic is read, and alarms count that are not configured any more.
     """
-    alarms = load()
     with open_ledger(alarms) as opened:
         refuse_moved(alarms, opened)  # before a whole topic is read
         if saved:
@@ -72,9 +70,9 @@ def reconcile(load: Callable[[], Alarms], saved: tuple[Path, ...], *, forget: bo
 @_PUBLISHED
 @_FORGET
 @YES
-@click.pass_obj
+@configured
 def take_ownership(
-    load: Callable[[], Alarms],
+    alarms: Alarms,
     replayed: tuple[str, ...],
     saved: tuple[Path, ...],
     *,
@@ -86,7 +84,6 @@ def take_ownership(
     For a ledger that was lost, or is given up. Stop whoever works with it first: what leaves it
     meanwhile is not charged. Of files, --published says what it spent.
     """
-    alarms = load()
     with open_ledger(alarms) as opened:
         if replayed:
             _claim_files(alarms, opened, replayed, saved, forget=forget, yes=yes)
@@ -138,33 +135,29 @@ def _claim_files(
     seen = published_in(saved) if saved else []
     charged = take_over(alarms, opened, seen)
     for path in claims.take_over():
-        click.echo(f"note: {path} is in a folder where this user cannot write", err=True)
+        note(f"{path} is in a folder where this user cannot write")
     click.echo(f"{charged} decision(s) taken over as spent, of {len(seen)} compared")
     taken = ", ".join(map(str, others)) or "nothing, no other ledger holds them"
     click.echo(f"taken over: {taken}")
 
 
 def _confirm(alarms: Alarms, *, yes: bool) -> None:
-    if not yes:
-        place = alarms.settings.ledger_place
-        click.confirm(f"hand them to the ledger at {place} for good?", abort=True, err=True)
+    agreed(f"hand them to the ledger at {alarms.settings.ledger_place} for good?", yes=yes)
 
 
 @click.command("reset-clock")
 @YES
-@click.pass_obj
-def reset_clock(load: Callable[[], Alarms], *, yes: bool) -> None:
+@configured
+def reset_clock(alarms: Alarms, *, yes: bool) -> None:
     """Reset the ledger's clock to this machine's.
 
     For a ledger whose workers ran on a clock that was ahead: it refuses every clock that is right.
     Nothing is drawn again. Set this machine's clock right first.
     """
-    alarms = load()
     require_ledger_file(alarms)
     with open_ledger(alarms) as opened:
-        if not yes:
-            now = moment_text(wall_clock_ms(), alarms.timezone)
-            click.confirm(f"is it {now} now, by a clock you trust?", abort=True, err=True)
+        now = moment_text(wall_clock_ms(), alarms.timezone)
+        agreed(f"is it {now} now, by a clock you trust?", yes=yes)
         before_ms, now_ms = opened.upkeep.reset_clock()
     before, now = (moment_text(at_ms, alarms.timezone) for at_ms in (before_ms, now_ms))
     click.echo(f"the mark stood at {before}, and stands at {now}")

@@ -17,7 +17,7 @@ from stream.build import open_ledger
 from stream.cli.bars import bar
 from stream.cli.console import alarms_table, budget_bars
 from stream.cli.options import given_files
-from stream.cli.shared import FILE, load_alarms, paths_by_feed, refuse_objected
+from stream.cli.shared import FILE, leave, load_alarms, note, paths_by_feed, refuse_objected
 from stream.cli.surveying import refuse_unusable, say_read
 from stream.decisions.mechanisms import plans_of
 from stream.decisions.records import encode
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from accountant.records import StoredDecision
     from stream.decisions.records import AlarmRecord, Record
     from stream.model.alarms import Alarms
-    from stream.replay.replay import ReplaySummary
 
 __all__ = ["run"]
 
@@ -103,11 +102,11 @@ def run(
     refuse_objected(alarms, planned)
     if alarms.budget.gaussian is not None:
         wall = wall_text(alarms.budget.gaussian, alarms.budget.wall_units)
-        click.echo(f"note: what these alarms say is bounded by {wall}", err=True)
+        note(f"what these alarms say is bounded by {wall}")
     if planned.suggestion:
-        click.echo(f"note: {planned.suggestion}", err=True)
+        note(planned.suggestion)
         for sentence in starving(alarms, planned):
-            click.echo(f"note: {sentence}", err=True)
+            note(sentence)
     if replayed:
         _refuse((log_format, "a replay has no log; a worker has one"))
         files = paths_by_feed(alarms, (*replayed, *more))
@@ -124,7 +123,7 @@ def run(
     )
     from stream.cli.worker import start  # noqa: PLC0415  # imports Faust
 
-    click.get_current_context().exit(
+    leave(
         start(
             alarms,
             file,
@@ -158,11 +157,11 @@ def _replay_files(
         fresh = not opened.pins.budgets()
         replaying = Replay(alarms, opened, files, claiming=not dry)
         if dry:
-            click.echo(f"note: {_DRY}", err=True)
+            note(_DRY)
         elif fresh:
-            click.echo(f"note: {_FRESH}", err=True)
+            note(_FRESH)
         for path in replaying.unclaimed:
-            click.echo(f"note: {path} {_UNCLAIMED}", err=True)
+            note(f"{path} {_UNCLAIMED}")
         _note_archives(alarms, opened)
         if as_json:
             with closing(replaying.all_decisions()) as decisions:
@@ -192,9 +191,7 @@ def _note_archives(alarms: Alarms, opened: Ledger) -> None:
     archived = [one.before_ms for one in opened.archives.kept()]
     if archived:
         before = moment_text(archived[-1], alarms.timezone)
-        click.echo(
-            f"note: decisions before {before} lie in an archive, and are not shown", err=True
-        )
+        note(f"decisions before {before} lie in an archive, and are not shown")
 
 
 def _show_replay(alarms: Alarms, replaying: Replay) -> None:
@@ -207,16 +204,13 @@ def _show_replay(alarms: Alarms, replaying: Replay) -> None:
             rang += alarm_records(alarms.running[decision.key.query], decision)
             shown(decided, replaying.windows)
     console.print(alarms_table(rang, alarms.timezone, console.width))
-    console.print(_sentence(replaying.summary()))
-
-
-def _sentence(summary: ReplaySummary) -> str:
-    parts = [f"{summary.windows} windows"]
-    if summary.before:
-        parts.append(f"{summary.before} decided by an earlier run (nothing was drawn again)")
-    parts.append(f"{summary.decided} decided now")
-    parts += [f"{count} denied ({reason})" for reason, count in sorted(summary.denied.items())]
-    return ", ".join(parts)
+    parts = [f"{replaying.windows} windows"]
+    if replaying.before:
+        parts.append(f"{replaying.before} decided by an earlier run (nothing was drawn again)")
+    parts.append(f"{replaying.ended[None]} decided now")
+    denied = {reason: count for reason, count in replaying.ended.items() if reason}
+    parts += [f"{count} denied ({reason})" for reason, count in sorted(denied.items())]
+    console.print(", ".join(parts))
 
 
 def _echo_records(alarms: Alarms, decision: StoredDecision) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +19,8 @@ import click
 from accountant.errors import ArgumentError, BudgetError, ConfigError, LedgerError, TocsinError
 from stream.cli.inputs import refuse_strange, refuse_twice, unknown_feed
 from stream.config.loading import examine
+from stream.logs.clients import redirect
+from stream.logs.lines import Log
 from stream.model.references import feeds_in_use
 from stream.planning.checks import objections
 
@@ -25,19 +28,25 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from accountant.budget.plan import BudgetPlan
+    from stream.logs.settings import LogSettings
     from stream.model.alarms import Alarms
 
 __all__ = [
     "BAD_INPUT",
     "FILE",
+    "agreed",
     "chosen_alarms",
     "complain",
     "complaining",
     "diagnostic_json",
     "echo_json",
+    "leave",
     "load_alarms",
+    "log_of",
+    "note",
     "paths_by_feed",
     "refuse_errors",
+    "refuse_found",
     "refuse_objected",
     "require_ledger_file",
     "say_awaited",
@@ -81,6 +90,41 @@ def say_where(error: TocsinError) -> None:
     typed = isinstance(error, ConfigError) and not error.file  # an argument, not a file
     if error.see and not typed:
         click.echo(f"  see: {error.see}", err=True)
+
+
+def note(text: str) -> None:
+    """Write what somebody should know, and need do nothing about, to standard error."""
+    click.echo(f"note: {text}", err=True)
+
+
+def agreed(question: str, *, yes: bool, default: bool = False) -> None:
+    """Ask, unless it was answered by an option.
+
+    Raises:
+        click.Abort: the answer is no.
+    """
+    if not yes:
+        click.confirm(question, abort=True, default=default, err=True)
+
+
+def refuse_found(problems: Sequence[str]) -> None:
+    """End the command where it found problems; they are written to standard error."""
+    for problem in problems:
+        click.echo(problem, err=True)
+    if problems:
+        leave(BAD_INPUT)
+
+
+def leave(code: int) -> NoReturn:
+    """End the command with an exit code."""
+    click.get_current_context().exit(code)
+
+
+def log_of(settings: LogSettings) -> Log:
+    """Return the log of a process that has no end; what its clients say goes there, too."""
+    log = Log(sys.stderr, settings)
+    redirect(log)
+    return log
 
 
 def echo_json(record: Mapping[str, Any]) -> None:
@@ -136,8 +180,7 @@ def refuse_errors(errors: Sequence[ConfigError]) -> NoReturn:
 def say_warned(file: str, warnings: int) -> None:
     """Say that a configuration has warnings, and which command shows them."""
     if warnings:
-        plural = "" if warnings == 1 else "s"
-        click.echo(f"note: {warnings} warning{plural}: tocsin check {file}", err=True)
+        note(f"{warnings} warning{'' if warnings == 1 else 's'}: tocsin check {file}")
 
 
 def say_awaited(alarms: Alarms) -> None:

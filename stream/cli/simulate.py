@@ -15,7 +15,7 @@ from accountant.errors import ConfigError
 from operators.registry import mechanism_of
 from stream.cli.bars import bar
 from stream.cli.options import ALARMS, LIMIT, given_files
-from stream.cli.shared import FILE, chosen_alarms, load_alarms, paths_by_feed
+from stream.cli.shared import FILE, chosen_alarms, load_alarms, note, paths_by_feed
 from stream.model.alarms import scope_of
 from stream.model.numbers import number
 from stream.replay.replay import windows_of
@@ -176,7 +176,7 @@ def _shown(alarms: Alarms, names: Sequence[str]) -> tuple[str, ...]:
     for name, why in left.items():
         if len(left) == len(chosen):
             raise ConfigError(f"{name}: {why}", hint="use `tocsin plan`")
-        click.echo(f"note: left out: {name}: {why}", err=True)
+        note(f"left out: {name}: {why}")
     return tuple(name for name in chosen if name not in left)
 
 

@@ -8,7 +8,7 @@ import click
 
 from stream.cli.add_partitions import add_partitions
 from stream.cli.main import Suggesting
-from stream.cli.shared import BAD_INPUT, FILE, load_alarms, say_awaited
+from stream.cli.shared import FILE, load_alarms, refuse_found, say_awaited
 from stream.kafka.topics import check as problems_of
 
 if TYPE_CHECKING:
@@ -48,11 +48,7 @@ def create(file: Path, partitions: int) -> None:
 def _check(file: Path, *, create_missing: bool = False, partitions: int = _PARTITIONS) -> None:
     alarms = load_alarms(file)
     say_awaited(alarms)
-    problems = problems_of(alarms, create_missing=create_missing, partitions=partitions)
-    for problem in problems:
-        click.echo(problem, err=True)
-    if problems:
-        click.get_current_context().exit(BAD_INPUT)
+    refuse_found(problems_of(alarms, create_missing=create_missing, partitions=partitions))
     click.echo("ok")
 
 

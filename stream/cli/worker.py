@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from typing import TYPE_CHECKING
 
 from accountant.errors import TocsinError
-from stream.cli.shared import say_awaited
+from stream.cli.shared import log_of, say_awaited
 from stream.config.loading import examine
 from stream.kafka.worker import UNKNOWN_ERROR, run
-from stream.logs.clients import redirect
-from stream.logs.lines import Line, Log
+from stream.logs.lines import Line
 from stream.logs.settings import Form, LogSettings
 
 if TYPE_CHECKING:
@@ -19,6 +17,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from stream.decisions.records import Record
+    from stream.logs.lines import Log
     from stream.model.alarms import Alarms
 
 __all__ = ["reread", "start"]
@@ -44,16 +43,12 @@ def start(
     """
     declared = alarms.settings.log
     chosen = LogSettings(declared.level, form or declared.form)
-    log = Log(sys.stderr, chosen)
-    redirect(log)
-
-    def read_again() -> None:
-        reread(file, alarms, log)
+    log = log_of(chosen)
 
     if chosen.form is Form.TEXT:
         say_awaited(alarms)
     try:
-        return run(alarms, released=released, log=log, reread=read_again)
+        return run(alarms, released=released, log=log, reread=lambda: reread(file, alarms, log))
     except Exception as error:
         if chosen.form is Form.TEXT:
             raise

@@ -44,6 +44,7 @@ FETCH: Final = {"max_partition_fetch_bytes": 8 << 20}
 """How whoever reads whole logs fetches: arguments of aiokafka's consumer."""
 
 _MQTT_S: Final = 10.0
+_RENAMED: Final = {"sasl_username": "sasl_plain_username", "sasl_password": "sasl_plain_password"}
 
 KAFKA_AWAY: Final = (KafkaError, AdminError, ConnectionError, TimeoutError)
 """What the clients raise where Kafka cannot be reached, or refuses."""
@@ -71,33 +72,22 @@ def reaching(
 
 def aiokafka_arguments(kafka: KafkaSettings) -> dict[str, Any]:
     """Return keyword arguments for aiokafka's clients."""
-    security = kafka.security
-    arguments: dict[str, Any] = {"bootstrap_servers": kafka.bootstrap}
-    if "security_protocol" in security:
-        arguments["security_protocol"] = security["security_protocol"]
-    if "sasl_mechanism" in security:
-        arguments["sasl_mechanism"] = security["sasl_mechanism"]
-        arguments["sasl_plain_username"] = security.get("sasl_username")
-        arguments["sasl_plain_password"] = security.get("sasl_password")
-    if _protocol(security).endswith("SSL"):
-        arguments["ssl_context"] = _ssl_context(security)
-    return arguments
+    named = {key: text for key, text in _named(kafka).items() if not key.startswith("ssl_")}
+    return {
+        "bootstrap_servers": kafka.bootstrap,
+        "ssl_context": _ssl_context(kafka.security),
+        **named,
+    }
 
 
 def admin_arguments(kafka: KafkaSettings) -> dict[str, Any]:
     """Return keyword arguments for kafka-python's clients."""
-    security = dict(kafka.security)
-    renamed = {"sasl_username": "sasl_plain_username", "sasl_password": "sasl_plain_password"}
-    return {
-        "bootstrap_servers": kafka.bootstrap.split(","),
-        **{renamed.get(key, key): value for key, value in security.items()},
-    }
+    return {"bootstrap_servers": kafka.bootstrap.split(","), **_named(kafka)}
 
 
 def faust_credentials(kafka: KafkaSettings) -> SASLCredentials | SSLCredentials | None:
     """Return Faust's credentials object, ``None`` for plaintext."""
-    security = kafka.security
-    context = _ssl_context(security) if _protocol(security).endswith("SSL") else None
+    security, context = kafka.security, _ssl_context(kafka.security)
     if "sasl_mechanism" in security:
         return SASLCredentials(
             mechanism=security["sasl_mechanism"],
@@ -143,11 +133,15 @@ def no_mqtt() -> DependencyError:
     )
 
 
-def _protocol(security: Mapping[str, str]) -> str:
-    return security.get("security_protocol", "PLAINTEXT")
+def _named(kafka: KafkaSettings) -> dict[str, str]:
+    """Return what the configuration says, as aiokafka and kafka-python call it."""
+    return {_RENAMED.get(key, key): text for key, text in kafka.security.items()}
 
 
-def _ssl_context(security: Mapping[str, str]) -> ssl.SSLContext:
+def _ssl_context(security: Mapping[str, str]) -> ssl.SSLContext | None:
+    """Return how the clients encrypt; ``None`` where they do not."""
+    if not security.get("security_protocol", "").endswith("SSL"):
+        return None
     context: ssl.SSLContext = create_ssl_context(
         cafile=security.get("ssl_cafile"),
         certfile=security.get("ssl_certfile"),

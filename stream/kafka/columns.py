@@ -183,21 +183,11 @@ class _Blocks(PartitionRecords):  # type: ignore[misc]  # aiokafka ships no stub
         if damage is not None:
             yield damage
 
-    def _consumer_record(self, _partition: TopicPartition, record: _Whole) -> _Whole:
-        """Return the records of a batch from the place on that was asked for."""
-        records, start = record.records, self.next_fetch_offset
-        if records[0].offset < start:
-            records = [each for each in records if each.offset >= start]
-        return _Whole(record.offset, records, with_headers=record.with_headers)
-
-
-@dataclass(frozen=True, slots=True)
-class _Whole:
-    """The records of a batch, passing for its last one."""
-
-    offset: int
-    records: list[Any]
-    with_headers: bool
+    def _consumer_record(self, _partition: TopicPartition, batch: _Batch) -> _Batch:
+        """Return a batch with its records from the place on that was asked for."""
+        if batch.records[0].offset < self.next_fetch_offset:
+            batch.records = [one for one in batch.records if one.offset >= self.next_fetch_offset]
+        return batch
 
 
 class _Batches(Proxy):
@@ -213,16 +203,17 @@ class _Batches(Proxy):
 
 
 class _Batch(Proxy):
-    """A batch as aiokafka knows it, iterated over as a whole."""
+    """A batch as aiokafka knows it, iterated over as a whole: it passes for its last record."""
 
     def __init__(self, batch: Any, *, headers: bool) -> None:
         super().__init__(batch)
-        self._headers = headers
+        self.with_headers = headers
 
-    def __iter__(self) -> Iterator[_Whole]:
-        records = list(self._held)
-        if records:
-            yield _Whole(records[-1].offset, records, with_headers=self._headers)
+    def __iter__(self) -> Iterator[_Batch]:
+        self.records = list(self._held)
+        if self.records:
+            self.offset = self.records[-1].offset
+            yield self
 
 
 class _Block:
@@ -238,7 +229,7 @@ class _Block:
         self.value: list[bytes | None] = []
         self.size = 0
 
-    def add(self, batch: _Whole) -> None:
+    def add(self, batch: _Batch) -> None:
         """Add the records of a batch.
 
         All of a batch are dated the same way; where the broker dated it, all at the same time.

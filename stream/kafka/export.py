@@ -9,7 +9,7 @@ from stream.kafka.columns import LOG_APPEND_TIME
 from stream.kafka.topics import feed_of
 from stream.kafka.whole import read_whole
 from stream.model.alarms import require_kafka
-from stream.replay.exports import ExportInfo, LoggedRecord, LogWriter
+from stream.replay.exports import ExportInfo, LoggedRecord, log_writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -47,9 +47,9 @@ def export(
     async def copy(whole: Whole) -> int:
         written, read = 0, dict(whole.begins)
         first, last = sum(whole.begins.values()), sum(whole.ends.values())
-        with LogWriter(file, ExportInfo(feed.topic, len(whole.ends))) as writer:
+        with log_writer(file, ExportInfo(feed.topic, len(whole.ends))) as write:
             async for place, records in whole.records():
-                writer.write(_logged(place.partition, record) for record in records)
+                write(_logged(place.partition, record) for record in records)
                 written += len(records)
                 # Positions also pass marks of transactions, which are no records.
                 read[place] = await whole.consumer.position(place)

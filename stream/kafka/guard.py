@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -20,7 +21,7 @@ from stream.model.alarms import require_kafka
 from stream.windows.shown import moment_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import LogIdentity, SeenDecision
@@ -109,7 +110,7 @@ def claim_feeds(
     ledger.pins.refuse_changes((), logs.values(), ())
 
     async def claiming() -> tuple[list[str], set[str]]:
-        async with Witness.opened(alarms, ledger, logs, writer, clock) as witness:
+        async with Witness(alarms, ledger, logs, writer, clock).opened() as witness:
             return await witness.claim(), set(witness.others())
 
     try:
@@ -182,12 +183,9 @@ def seen_decisions(
     concerned = {ledger.ledger_id, *others}
 
     def take(value: bytes | None) -> None:
-        seen = _seen(value, alarms, concerned)
-        if seen is not None:
-            found.append(seen)
+        found.extend(_seen(value, alarms, concerned))
 
-    whole_since_ms = read_records(kafka, kafka.decisions_topic, since_ms, take)
-    return Published(found, whole_since_ms)
+    return Published(found, read_records(kafka, kafka.decisions_topic, since_ms, take))
 
 
 def read_records(
@@ -234,17 +232,15 @@ def _since_ms(alarms: Alarms, ledger: Ledger) -> int:
     return max(min([decided_ms, *going_on]) - _CLOCKS_MS, 0)
 
 
-def _seen(value: bytes | None, alarms: Alarms, ledgers: Collection[str]) -> SeenDecision | None:
-    """Read one record of the decisions topic; ``None`` for what says nothing of these ledgers.
+def _seen(value: bytes | None, alarms: Alarms, ledgers: Collection[str]) -> Iterator[SeenDecision]:
+    """Yield what a record of the decisions topic says, where it is of these ledgers or alarms.
 
     Only Tocsin may write there (see the ACLs in ``docs/how-to/secure.md``).
     """
-    try:
+    with suppress(DataError, ValueError):
         record = decode_decision(value or b"")
-        mine = record.ledger in ledgers or record.alarm in alarms.running
-        return seen_decision(record) if mine else None
-    except (DataError, ValueError):
-        return None
+        if record.ledger in ledgers or record.alarm in alarms.running:
+            yield seen_decision(record)
 
 
 async def _read_from(whole: Whole, since_ms: int, take: Callable[[bytes | None], None]) -> int:

@@ -28,7 +28,7 @@ from stream.model.feeds import Clock, Codec
 from stream.model.references import counted_on
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from aiokafka import TopicPartition
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 __all__ = ["replay"]
 
 _ROWS_PER_TRANSACTION = 5_000
-_MARKS_PER_TRANSACTION = 500
+_MARKS_ROWS = 10  # as many rows are marks worth, one in every partition
 _TAIL_RECORDS = 64
 _MESSAGE_BYTES = 500_000  # brokers and clients take messages of a million at most
 
@@ -77,14 +77,6 @@ def replay(
         "run the same command again: it goes on behind the last mark",
     ):
         return asyncio.run(writer.run())
-
-
-@dataclass(frozen=True, slots=True)
-class _Stretch:
-    """The rows between two grid points, and the mark that ends them."""
-
-    mark_ms: int
-    rows: pa.RecordBatch | None = None
 
 
 @dataclass(eq=False)
@@ -126,55 +118,41 @@ class _Writer:
 
     async def _write(self, producer: Any, resume_ms: int | None) -> int:
         written = 0
-        stretches = iter(self._stretches(resume_ms))
-        open_stretch = next(stretches, None)
-        while open_stretch is not None:
-            rows = marks = 0
+        for sending in _transactions(self._log(resume_ms)):
             async with producer.transaction():
                 sent: list[Any] = []
-                while open_stretch is not None and (
-                    rows < _ROWS_PER_TRANSACTION and marks < _MARKS_PER_TRANSACTION
-                ):
-                    if open_stretch.rows is not None:
-                        rows += open_stretch.rows.num_rows
-                        sent += await self._send_rows(producer, open_stretch.rows)
-                    sent += await self._send_marks(producer, open_stretch.mark_ms)
-                    marks += 1
-                    open_stretch = next(stretches, None)
+                for each in sending:
+                    if isinstance(each, int):
+                        sent += await self._send_marks(producer, each)
+                    else:
+                        sent += await self._send_rows(producer, each)
+                        written += each.num_rows
                 await asyncio.gather(*sent)
-            written += rows
             self.progress(written, len(self.source))
         return written
 
-    def _stretches(self, resume_ms: int | None) -> Iterator[_Stretch]:
-        """Yield what lies between grid points, from the one after the last committed mark on."""
+    def _log(self, resume_ms: int | None) -> Iterator[pa.RecordBatch | int]:
+        """Yield rows, and behind them the grid point that they lie before.
+
+        Args:
+            resume_ms: the last mark that was committed; what lies behind it is yielded.
+        """
         every_ms = self.feed.watermark_interval_ms
         if resume_ms is None:
-            yield _Stretch(self._first_ms)
-        start_ms = self._first_ms if resume_ms is None else resume_ms
-        pending: list[pa.RecordBatch] = []
+            yield self._first_ms
+        mark_ms = self._first_ms if resume_ms is None else resume_ms
         for batch in self.source.record_batches():
             times = batch.column(self.feed.time).to_numpy()
-            at = int(times.searchsorted(start_ms))
+            at = int(times.searchsorted(mark_ms))
             end = int(times.searchsorted(self._until_ms))
             while at < end:
-                stop_ms = start_ms + every_ms
-                stop = min(int(times.searchsorted(stop_ms)), end)
-                pending.append(batch.slice(at, stop - at))
+                stop = min(int(times.searchsorted(mark_ms + every_ms)), end)
+                yield batch.slice(at, stop - at)
                 at = stop
-                if at < len(times):
-                    yield self._stretch(pending, stop_ms)
-                    pending = []
-                    start_ms = stop_ms
-        while start_ms < self._last_ms:
-            start_ms += every_ms
-            yield self._stretch(pending, start_ms)
-            pending = []
-
-    def _stretch(self, pending: Sequence[pa.RecordBatch], mark_ms: int) -> _Stretch:
-        if not any(batch.num_rows for batch in pending):
-            return _Stretch(mark_ms)
-        return _Stretch(mark_ms, pa.Table.from_batches(pending).combine_chunks().to_batches()[0])
+                if at < len(times):  # else the next batch may have more before this grid point
+                    mark_ms += every_ms
+                    yield mark_ms
+        yield from range(mark_ms + every_ms, self._last_ms + every_ms, every_ms)
 
     async def _send_rows(self, producer: Any, rows: pa.RecordBatch) -> list[Any]:
         sent: list[Any] = []
@@ -232,6 +210,22 @@ class _Writer:
                 return found
             upper = lower
         return None
+
+
+def _transactions(
+    log: Iterable[pa.RecordBatch | int],
+) -> Iterator[list[pa.RecordBatch | int]]:
+    """Yield what goes into a transaction each, which ends with a mark."""
+    found: list[pa.RecordBatch | int] = []
+    rows = 0
+    for each in log:
+        found.append(each)
+        rows += _MARKS_ROWS if isinstance(each, int) else each.num_rows
+        if isinstance(each, int) and rows >= _ROWS_PER_TRANSACTION:
+            yield found
+            found, rows = [], 0
+    if found:
+        yield found
 
 
 def _replayable(alarms: Alarms, feed_name: str) -> Feed:

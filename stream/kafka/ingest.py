@@ -13,7 +13,7 @@ import os
 import time
 from collections import defaultdict
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AsyncExitStack, contextmanager, suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -41,7 +41,7 @@ from stream.model.feeds import Clock
 from stream.model.references import counted_on, feeds_in_use
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from aiokafka import TopicPartition
 
@@ -148,7 +148,8 @@ class Ingest:
             stack.callback(self._executor.shutdown, wait=False, cancel_futures=True)
             stack.push_async_callback(stop_consumer, probe)
             stack.push_async_callback(stop_consumer, consumer)
-            stack.enter_context(_rare_collections())
+            # Records are many, short-lived and in no cycle: collections would be in vain.
+            gc.set_threshold(_YOUNG_OBJECTS, *gc.get_threshold()[1:])
             keep_freed_memory()
             await consumer.start()
             await probe.start()
@@ -406,17 +407,6 @@ def _alive(consumer: Any) -> None:
     if fetching.done():
         fetching.result()
         raise KafkaError("the consumer stopped fetching")
-
-
-@contextmanager
-def _rare_collections() -> Iterator[None]:
-    """Keep the garbage collector off the records: they are many, short-lived and in no cycle."""
-    thresholds = gc.get_threshold()
-    gc.set_threshold(_YOUNG_OBJECTS, *thresholds[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*thresholds)
 
 
 def _read_on(reader: PartitionReader, records: Records | None) -> list[Partial]:

@@ -13,7 +13,10 @@ import ssl
 import struct
 import time
 from dataclasses import dataclass
+from io import BytesIO
 from typing import TYPE_CHECKING, Final
+
+from aiokafka.protocol.admin import SaslHandShakeRequest_v1
 
 from accountant.errors import DependencyError
 
@@ -30,7 +33,6 @@ SILENCE_S = 5.0
 """How long a listener may take to answer; one that is at work takes milliseconds."""
 
 _PAUSE_S: Final = 0.25
-_HANDSHAKE: Final = 17  # SaslHandshake
 _CORRELATION: Final = 0x746F6373
 _ALLOWED, _UNKNOWN_MECHANISM, _NO_SASL_HERE = 0, 33, 34  # Kafka's error codes
 _LONGEST_ANSWER: Final = 65_536
@@ -84,7 +86,7 @@ def _look(address: str, security: Mapping[str, str]) -> _Found:
     except ConnectionRefusedError:
         hint = "start the broker, or correct kafka.bootstrap"
         return _Found("nobody listens there", hint, passing=True)
-    except (OSError, struct.error):
+    except (OSError, ValueError, struct.error):
         return _Found(
             f"what listens there does not speak Kafka over {'TLS' if encrypted else 'plain TCP'}",
             "correct kafka.bootstrap or kafka.security; restart a broker that hangs",
@@ -119,28 +121,23 @@ def _asked(place: tuple[str, int], mechanism: str, *, encrypted: bool) -> tuple[
 
     Raises:
         OSError: no connection, no answer, or another's.
-        struct.error: the same.
+        struct.error, ValueError: the same.
     """
-    name = mechanism.encode()
-    body = struct.pack(">hhih", _HANDSHAKE, 1, _CORRELATION, 6) + b"tocsin"
-    body += struct.pack(">h", len(name)) + name
+    request = SaslHandShakeRequest_v1(mechanism)
+    asked = request.build_request_header(_CORRELATION, "tocsin").encode() + request.encode()
     with socket.create_connection(place, SILENCE_S) as plain:
         wire = _tls(plain, place[0]) if encrypted else plain
         with wire, wire.makefile("rb") as answers:
-            wire.sendall(struct.pack(">i", len(body)) + body)
+            wire.sendall(struct.pack(">i", len(asked)) + asked)
             (length,) = struct.unpack(">i", answers.read(4))
             if not 0 < length <= _LONGEST_ANSWER:
                 raise OSError("not an answer of Kafka")
-            answer = answers.read(length)
-    correlation, code, count = struct.unpack(">ihi", answer[:10])
-    if correlation != _CORRELATION:
+            answer = BytesIO(answers.read(length))
+    if struct.unpack(">i", answer.read(4)) != (_CORRELATION,):
         raise OSError("not an answer of Kafka")
-    names, at = [], 10
-    for _ in range(max(count, 0)):
-        (size,) = struct.unpack(">h", answer[at : at + 2])
-        names.append(answer[at + 2 : at + 2 + size].decode("ascii", "replace"))
-        at += 2 + size
-    return code, f"sasl_mechanism is one of {', '.join(names) or 'none'} there"
+    found = request.RESPONSE_TYPE.decode(answer)
+    names = ", ".join(found.enabled_mechanisms or ())
+    return found.error_code, f"sasl_mechanism is one of {names or 'none'} there"
 
 
 def _tls(plain: socket.socket, host: str) -> ssl.SSLSocket:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from accountant.errors import LedgerError
 from stream.custody.restoring import take_over
+from stream.kafka.clock import HeldClock
 from stream.kafka.guard import check_feeds, seen_decisions
 from stream.kafka.witness import Witness
 from stream.windows.instants import from_iso_utc
@@ -122,7 +123,8 @@ def _witnessed(
     ask: Callable[[Witness], Awaitable[T]],
 ) -> T:
     async def asking() -> T:
-        async with Witness.opened(alarms, ledger, logs, "custodian") as witness:
+        custodian = Witness(alarms, ledger, logs, "custodian", HeldClock(alarms))
+        async with custodian.opened() as witness:
             return await ask(witness)
 
     return asyncio.run(asking())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafka.admin import ConfigResource, ConfigResourceType, KafkaAdminClient
 
@@ -159,25 +159,24 @@ def plan(alarms: Alarms, *, partitions: int = 4) -> list[TopicPlan]:
         ConfigError: the configuration has no ``kafka`` section.
     """
     kafka = require_kafka(alarms)
+    deleted, dated = {"cleanup.policy": "delete"}, {"message.timestamp.type": "LogAppendTime"}
     plans = [
         TopicPlan(
             name=feed.topic,
             partitions=partitions,
-            config=_feed_config(feed),
+            config=deleted | dated if feed.clock is Clock.APPEND_TIME else deleted,
             retention_ms=_needed_retention_ms(alarms, feed),
             feed=feed.name,
         )
         for feed in alarms.feeds.values()
     ]
-    deleted = {"cleanup.policy": "delete"}
     public = [kafka.alarms_topic, kafka.decisions_topic]
     if any(alarm.releases_counts for alarm in alarms.running.values()):
         public.append(kafka.counts_topic)
-    dated = {"cleanup.policy": "compact", "message.timestamp.type": "LogAppendTime"}
     return [
         *plans,
         *(TopicPlan(name, 1, deleted) for name in public),
-        TopicPlan(kafka.ownership_topic, 1, dated),
+        TopicPlan(kafka.ownership_topic, 1, {"cleanup.policy": "compact", **dated}),
         TopicPlan(kafka.wakeup_topic, partitions, deleted),
     ]
 
@@ -207,7 +206,7 @@ def describe(client: KafkaAdminClient, names: list[str]) -> dict[str, TopicFacts
             cluster_id=str(metadata["cluster_id"]),
             topic_id=str(topic["topic_id"]),
             partitions=len(topic["partitions"]),
-            config={key: _value(entry) for key, entry in configs[topic["name"]].items()},
+            config={key: str(entry["value"]) for key, entry in configs[topic["name"]].items()},
         )
         for topic in existing
     }
@@ -237,7 +236,7 @@ def problems(wanted: TopicPlan, facts: TopicFacts | None) -> list[str]:
     return found
 
 
-def create(client: KafkaAdminClient, wanted: TopicPlan, *, replication: int = -1) -> None:
+def create(client: KafkaAdminClient, wanted: TopicPlan) -> None:
     """Create a topic as planned and wait until every partition has a leader."""
     config = dict(wanted.config)
     if wanted.feed is not None:
@@ -247,19 +246,12 @@ def create(client: KafkaAdminClient, wanted: TopicPlan, *, replication: int = -1
         {
             wanted.name: {
                 "num_partitions": wanted.partitions,
-                "replication_factor": replication,
+                "replication_factor": -1,  # as the brokers have it
                 "configs": config,
             }
         }
     )
     client.wait_for_topics([wanted.name])
-
-
-def _feed_config(feed: Feed) -> dict[str, str]:
-    config = {"cleanup.policy": "delete"}
-    if feed.clock is Clock.APPEND_TIME:
-        config["message.timestamp.type"] = "LogAppendTime"
-    return config
 
 
 def _needed_retention_ms(alarms: Alarms, feed: Feed) -> int:
@@ -278,14 +270,4 @@ def _needed_retention_ms(alarms: Alarms, feed: Feed) -> int:
         + feed.max_append_time_regression_ms
         + feed.idle_partition_timeout_ms
         + _RETENTION_MARGIN_MS
-    )
-
-
-def _value(entry: Mapping[str, Any]) -> str:
-    for key in ("value", "config_value"):
-        if key in entry:
-            return str(entry[key])
-    raise DependencyError(
-        "the broker describes a topic setting without its value",
-        hint="check this user's right DescribeConfigs",
     )

@@ -43,7 +43,7 @@ def watch(alarms: Alarms, show: Callable[[Watched], None], position: Position) -
     connectivity = Connectivity("kafka", Log(sys.stderr, alarms.settings.log))
 
     async def follow() -> None:
-        async with Reader.opened(kafka, connectivity, position) as reader:
+        async with Reader(kafka, connectivity, position).opened() as reader:
             while True:
                 for window, before in await reader.read():
                     if not before:

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
@@ -22,7 +23,6 @@ from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 from accountant.errors import FeedClaimedError, LedgerRolledBackError
 from stream.kafka.claims import Asked, Claim, Claims, Release, encode, key_of
 from stream.kafka.clients import aiokafka_arguments, reaching, stop_consumer
-from stream.kafka.clock import HeldClock
 from stream.model.alarms import require_kafka
 from stream.model.references import public_feeds
 from stream.windows.instants import iso_utc
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
     from accountant.ledger.ledger import Ledger
     from accountant.records import LogIdentity
-    from stream.model.alarms import Alarms, KafkaSettings
+    from stream.kafka.clock import HeldClock
+    from stream.model.alarms import Alarms
 
 __all__ = ["Witness"]
 
@@ -44,66 +45,45 @@ _NEWEST: Final = (
 )
 
 
+@dataclass(eq=False)
 class Witness:
-    """Reads and writes the topic of ledgers for one process; see :meth:`opened`.
+    """Reads and writes the topic of ledgers for one process, once it is opened.
 
     Args:
-        kafka: how it is reached.
+        alarms: the configuration.
         ledger: whose releases it says.
-        logs: of the feeds that alarms protect.
+        all_logs: of all feeds; those that only references are counted on need no claim.
         writer: this process's name, which no other one has.
         clock: compared with the brokers' whenever something is written.
     """
 
-    def __init__(
-        self,
-        kafka: KafkaSettings,
-        ledger: Ledger,
-        logs: Mapping[str, LogIdentity],
-        writer: str,
-        clock: HeldClock,
-    ) -> None:
-        self._place = TopicPartition(kafka.ownership_topic, 0)
-        self._arguments = aiokafka_arguments(kafka)
-        self._ledger = ledger
-        self._logs = logs
-        self._writer = writer
-        self._clock = clock
+    alarms: Alarms
+    ledger: Ledger
+    all_logs: Mapping[str, LogIdentity]
+    writer: str
+    clock: HeldClock
+
+    def __post_init__(self) -> None:
+        """Begin: nothing has been read yet."""
+        self._kafka = require_kafka(self.alarms)
+        self._place = TopicPartition(self._kafka.ownership_topic, 0)
+        public = public_feeds(self.alarms)
+        self._logs = {name: log for name, log in self.all_logs.items() if name not in public}
         self._claims = Claims()
         self._known: set[str] = set()  # heads that the ledger was found to have
         self._consumer: Any = None
         self._producer: Any = None
 
-    @classmethod
     @asynccontextmanager
-    async def opened(
-        cls,
-        alarms: Alarms,
-        ledger: Ledger,
-        logs: Mapping[str, LogIdentity],
-        writer: str,
-        clock: HeldClock | None = None,
-    ) -> AsyncIterator[Witness]:
-        """Yield a witness that has read the whole topic.
-
-        Args:
-            alarms: the configuration.
-            ledger: whose releases it says.
-            logs: of all feeds; those that only references are counted on need no claim.
-            writer: this process's name.
-            clock: of this process; the machine's where none is given.
+    async def opened(self) -> AsyncIterator[Witness]:
+        """Yield itself, which has read the whole topic; to be called once.
 
         Raises:
             DependencyError: the topic cannot be read, or written to.
         """
-        clock = clock or HeldClock(alarms)
-        public = public_feeds(alarms)
-        mine = {name: log for name, log in logs.items() if name not in public}
-        self = cls(require_kafka(alarms), ledger, mine, writer, clock)
-        self._consumer = AIOKafkaConsumer(
-            group_id=None, enable_auto_commit=False, **self._arguments
-        )
-        self._producer = AIOKafkaProducer(acks="all", enable_idempotence=True, **self._arguments)
+        arguments = aiokafka_arguments(self._kafka)
+        self._consumer = AIOKafkaConsumer(group_id=None, enable_auto_commit=False, **arguments)
+        self._producer = AIOKafkaProducer(acks="all", enable_idempotence=True, **arguments)
         try:
             async with _patience():
                 await self._consumer.start()
@@ -125,7 +105,7 @@ class Witness:
             FeedClaimedError: another ledger holds one of the logs.
             LedgerRolledBackError: something left this ledger that it knows nothing of.
         """
-        await self._say([Asked(ledger=self._ledger.ledger_id)])
+        await self._say([Asked(ledger=self.ledger.ledger_id)])
         self._refuse_others()
         await asyncio.to_thread(self._refuse_copies)
         new = [name for name, log in self._logs.items() if not self._claims.holder(log.topic_id)]
@@ -152,8 +132,8 @@ class Witness:
         Raises:
             DependencyError: the topic cannot be read, or written to.
         """
-        head = await asyncio.to_thread(self._ledger.heads.now)
-        mine = self._ledger.ledger_id
+        head = await asyncio.to_thread(self.ledger.heads.now)
+        mine = self.ledger.ledger_id
         await self._say([Release(ledger=mine, writer=name, head=head) for name in self._releases])
 
     def others(self) -> dict[str, Claim]:
@@ -162,7 +142,7 @@ class Witness:
             ledger_id: claim
             for log in self._logs.values()
             for ledger_id, claim in self._claims.claimants(log.topic_id).items()
-            if ledger_id != self._ledger.ledger_id
+            if ledger_id != self.ledger.ledger_id
         }
 
     async def release(self) -> Mapping[str, int]:
@@ -174,20 +154,20 @@ class Witness:
             FeedClaimedError: another ledger holds one of the logs.
             LedgerRolledBackError: another copy of this ledger released something.
         """
-        head, numbers = await asyncio.to_thread(self._ledger.heads.release)
-        mine = self._ledger.ledger_id
-        await self._say([Release(ledger=mine, writer=self._writer, head=head)])
+        head, numbers = await asyncio.to_thread(self.ledger.heads.release)
+        mine = self.ledger.ledger_id
+        await self._say([Release(ledger=mine, writer=self.writer, head=head)])
         self._refuse_others()
         await asyncio.to_thread(self._refuse_copies)
         return numbers
 
     @property
     def _releases(self) -> Mapping[str, Release]:
-        return self._claims.releases(self._ledger.ledger_id)
+        return self._claims.releases(self.ledger.ledger_id)
 
     def _holds(self, log: LogIdentity) -> bool:
         holder = self._claims.holder(log.topic_id)
-        return holder is not None and holder.ledger == self._ledger.ledger_id
+        return holder is not None and holder.ledger == self.ledger.ledger_id
 
     async def _claim(self, feeds: list[str]) -> None:
         await self._say([self._next_claim(self._logs[name]) for name in feeds])
@@ -198,24 +178,24 @@ class Witness:
         return Claim(
             topic_id=log.topic_id,
             topic=log.topic,
-            ledger=self._ledger.ledger_id,
+            ledger=self.ledger.ledger_id,
             epoch=0 if holder is None else holder.epoch + 1,
-            since=iso_utc(self._clock()),
+            since=iso_utc(self.clock()),
         )
 
     def _refuse_others(self) -> None:
         for log in self._logs.values():
             holder = self._claims.holder(log.topic_id)
-            if holder is not None and holder.ledger != self._ledger.ledger_id:
+            if holder is not None and holder.ledger != self.ledger.ledger_id:
                 raise FeedClaimedError(
                     f"topic {log.topic!r} is already charged to ledger {holder.ledger} since "
-                    f"{holder.since}; this is ledger {self._ledger.ledger_id}",
+                    f"{holder.since}; this is ledger {self.ledger.ledger_id}",
                     hint=f"use that ledger; if it is lost, {_CLAIM}",
                 )
 
     def _refuse_copies(self) -> None:
         said = {one.head for one in self._releases.values()} - self._known
-        lacking = self._ledger.heads.problems(said)
+        lacking = self.ledger.heads.problems(said)
         if lacking:
             raise LedgerRolledBackError(
                 "the ledger does not have what was published from it: it is an older copy, or a "
@@ -227,7 +207,7 @@ class Witness:
     async def _say(self, records: Sequence[Claim | Release | Asked]) -> None:
         """Write records, and read the topic up to the last of them."""
         async with _patience():
-            asked_ms = self._clock()
+            asked_ms = self.clock()
             topic = self._place.topic
             sent = [
                 await self._producer.send(topic, encode(one), key=key_of(one), partition=0)
@@ -236,7 +216,7 @@ class Witness:
             written = await asyncio.gather(*sent)
             await self._read_on(max((one.offset + 1 for one in written), default=0))
         for one in written:
-            self._clock.agrees(asked_ms, one.timestamp)
+            self.clock.agrees(asked_ms, one.timestamp)
 
     async def _read_on(self, until: int | None = None) -> None:
         """Read up to an offset, or to the end."""

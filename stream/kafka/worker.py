@@ -19,7 +19,6 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import msgspec
-import stamina
 from faust.exceptions import FaustError
 from mode import Service
 
@@ -59,7 +58,6 @@ if TYPE_CHECKING:
     from stream.decisions.records import Record
     from stream.decisions.steps import StepHook
     from stream.kafka.connectivity import Connectivity
-    from stream.model.alarm import Alarm
     from stream.model.alarms import Alarms
 
 __all__ = ["UNKNOWN_ERROR", "run"]
@@ -82,15 +80,6 @@ _GAVE_UP: Final = (
     "start the broker, or correct kafka.bootstrap and kafka.security",
 )
 _AWAY: Final = (DependencyError, *KAFKA_AWAY)
-
-_trying_again = partial(
-    stamina.retry_context,
-    attempts=None,
-    timeout=None,
-    wait_initial=_RETRY_S,
-    wait_max=_RETRY_S,
-    wait_jitter=0,
-)
 
 
 def run(
@@ -151,7 +140,7 @@ def run(
         )
         metrics.answered(KAFKA)  # not before: a start that may yet be refused is not ready
         publisher = partial(
-            Publisher, runtime, witness=partial(Witness.opened, *mine), released=released
+            Publisher, runtime, witness=lambda: Witness(*mine).opened(), released=released
         )
         tasks = _Tasks(
             runtime, identities, publisher, log_check_s, log=log, dependencies=dependencies
@@ -201,17 +190,15 @@ class _Tasks:
 
     def all(self, ring: Callable[[str], Awaitable[None]]) -> list[Callable[[], Awaitable[None]]]:
         """Return every task but the look for a broker; ``ring`` sends a wake-up message."""
-        ingest = partial(self.ingest, ring)
-        return [ingest, self.poll, self.publish, self.watch_log, self.watch_ledger]
-
-    async def ingest(self, ring: Callable[[str], Awaitable[None]]) -> None:
-        """Count events until cancelled."""
-        ingest = Ingest(self.runtime, identities=self.identities, ring=ring, log=self.log)
-        await ingest.run()
-
-    async def publish(self) -> None:
-        """Publish what is released until cancelled."""
-        await self.publisher(self._executor).run()
+        ingest = partial(Ingest, self.runtime, identities=self.identities, ring=ring, log=self.log)
+        publisher = partial(self.publisher, self._executor)
+        return [
+            lambda: ingest().run(),
+            self.poll,
+            lambda: publisher().run(),
+            self.watch_log,
+            self.watch_ledger,
+        ]
 
     async def poll(self) -> None:
         """Decide whatever is due, at every bell and now and then, should one be lost."""
@@ -256,19 +243,15 @@ class _Tasks:
 
         Every outage has a minute of its own: it ends when anybody finds the dependency again.
         """
-
-        def away(error: Exception) -> bool:
-            return (
-                isinstance(error, _AWAY)
-                and self.dependencies.missed(error).unreachable_s <= _DEPENDENCY_S
-            )
-
-        try:
-            async for attempt in _trying_again(on=away):
-                with attempt:
-                    await _finished(task)
-        except Exception as error:  # noqa: BLE001  # promise 8: fail closed on the unknown
-            self.lost(error)
+        while True:
+            try:
+                return await _finished(task)
+            except _AWAY as error:
+                if self.dependencies.missed(error).unreachable_s > _DEPENDENCY_S:
+                    self.lost(error)
+            except Exception as error:  # noqa: BLE001  # promise 8: fail closed on the unknown
+                self.lost(error)
+            await asyncio.sleep(_RETRY_S)
 
     def lost(self, error: BaseException) -> NoReturn:
         """End the process: this error does not pass, or Faust does not survive it."""
@@ -316,14 +299,13 @@ def _first_starts_ms(alarms: Alarms, now_ms: int) -> dict[str, int]:
     What `history` says is for replays and for topics that are loaded: the log of a live feed need
     not reach back so far, and to decide its past would keep a new worker busy for minutes.
     """
-    return {each.id: _first_start_ms(each, now_ms) for each in alarms.running.values()}
-
-
-def _first_start_ms(alarm: Alarm, now_ms: int) -> int:
-    calendar, feed = alarm.calendar, alarm.feed
-    loaded = feed.history if feed.clock is Clock.WATERMARKS else None
-    since_ms = loaded[0] if loaded else now_ms
-    return calendar.bounds(calendar.next_active(calendar.first_opening_at(since_ms)))[0]
+    starts_ms = {}
+    for alarm in alarms.running.values():
+        calendar, feed = alarm.calendar, alarm.feed
+        loaded = feed.history if feed.clock is Clock.WATERMARKS else None
+        opening_ms = calendar.first_opening_at(loaded[0] if loaded else now_ms)
+        starts_ms[alarm.id] = calendar.bounds(calendar.next_active(opening_ms))[0]
+    return starts_ms
 
 
 class _Bell(msgspec.Struct):

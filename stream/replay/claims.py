@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import os
 import tempfile
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -53,7 +54,10 @@ class FileClaims:
     """
 
     def __init__(self, digests: Iterable[tuple[Path, str]], mine: FileClaim) -> None:
-        self._places = {path: _beside(path, digest) for path, digest in digests}
+        self._places = {
+            path: path.resolve().parent / _FOLDER / f"{digest[:_NAMED]}.owner"
+            for path, digest in digests
+        }
         self._mine = mine
 
     def others(self) -> dict[Path, FileClaim]:
@@ -131,10 +135,6 @@ def claims_on(
     return FileClaims(protected, FileClaim(ledger.ledger_id, alarms.settings.ledger_place))
 
 
-def _beside(path: Path, digest: str) -> Path:
-    return path.resolve().parent / _FOLDER / f"{digest[:_NAMED]}.owner"
-
-
 def _read(place: Path) -> FileClaim | None:
     try:
         found = json.loads(place.read_bytes())
@@ -167,7 +167,5 @@ def _write(place: Path, claim: FileClaim, put: Callable[[Path, Path], object]) -
 
 def _link(part: Path, place: Path) -> None:
     """Give a file its name unless another has it: of two that try at once one succeeds."""
-    try:
+    with suppress(FileExistsError):
         os.link(part, place)
-    except FileExistsError:
-        return

@@ -7,8 +7,9 @@ ones and watermarks included. An export holds raw events: it belongs to the cust
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Self
+from typing import IO, TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -17,16 +18,16 @@ from accountant.errors import DataError
 from stream.events.decoder import Record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 __all__ = [
     "EXPORT_MARK",
     "EXPORT_VERSION",
     "ExportInfo",
-    "LogWriter",
     "LoggedRecord",
     "export_info",
+    "log_writer",
     "read_log",
 ]
 
@@ -81,49 +82,39 @@ class ExportInfo:
     partitions: int
 
 
-class LogWriter:
-    """Writes an export; a context manager. Within a partition, records are given in offset order.
+@contextmanager
+def log_writer(
+    file: Path | IO[bytes], info: ExportInfo
+) -> Iterator[Callable[[Iterable[LoggedRecord]], None]]:
+    """Yield what appends records to an export; within a partition, they come in offset order.
 
     Args:
         file: open for writing, or a path, replaced where it exists.
         info: topic and partition count.
     """
+    schema = _COLUMNS.with_metadata(
+        {
+            EXPORT_MARK: str(EXPORT_VERSION).encode(),
+            _TOPIC: info.topic.encode(),
+            _PARTITIONS: str(info.partitions).encode(),
+        }
+    )
+    waiting: list[dict[str, object]] = []
+    with pq.ParquetWriter(file, schema, compression="zstd") as writer:
 
-    def __init__(self, file: Path | IO[bytes], info: ExportInfo) -> None:
-        self._schema = _COLUMNS.with_metadata(
-            {
-                EXPORT_MARK: str(EXPORT_VERSION).encode(),
-                _TOPIC: info.topic.encode(),
-                _PARTITIONS: str(info.partitions).encode(),
-            }
-        )
-        self._writer = pq.ParquetWriter(file, self._schema, compression="zstd")
-        self._waiting: list[dict[str, object]] = []
+        def flush() -> None:
+            writer.write_batch(pa.RecordBatch.from_pylist(waiting, schema))
+            waiting.clear()
 
-    def __enter__(self) -> Self:
-        """Return the writer."""
-        return self
+        def write(records: Iterable[LoggedRecord]) -> None:
+            for record in records:
+                waiting.append(_row(record))
+                if len(waiting) >= _ROWS_PER_GROUP:
+                    flush()
 
-    def __exit__(self, *_: object) -> None:
-        """Close the file."""
-        self.close()
-
-    def write(self, records: Iterable[LoggedRecord]) -> None:
-        """Append records."""
-        for record in records:
-            self._waiting.append(_row(record))
-            if len(self._waiting) >= _ROWS_PER_GROUP:
-                self._flush()
-
-    def close(self) -> None:
-        """Write what is waiting and the footer; nothing can be written afterwards."""
-        if self._waiting:
-            self._flush()
-        self._writer.close()
-
-    def _flush(self) -> None:
-        self._writer.write_batch(pa.RecordBatch.from_pylist(self._waiting, self._schema))
-        self._waiting.clear()
+        yield write
+        if waiting:
+            flush()
 
 
 def _row(logged: LoggedRecord) -> dict[str, object]:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from stream.model.alarm import Alarm
-    from stream.model.feeds import Feed, Field
+    from stream.model.feeds import Feed
 
 __all__ = ["REMEDIES", "passed_by", "shown", "why"]
 
@@ -140,12 +140,9 @@ def _unknown(values: Mapping[str, object], feed: Feed, alarms: Sequence[Alarm]) 
             elif written not in known:
                 near = _nearest(written, known)
                 asked = f"; did you mean {shown(near)}?" if near else ""
-                told[f"{shown(value)} is not in {_place(feed.fields[name])}{asked}"] = None
+                place = feed.fields[name].domain_file or f"the domain of `{name}`"
+                told[f"{shown(value)} is not in {place}{asked}"] = None
     return told
-
-
-def _place(field: Field) -> str:
-    return field.domain_file or f"the domain of `{field.name}`"
 
 
 def _nearest(word: str, known: Sequence[str]) -> str | None:

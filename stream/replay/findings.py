@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 __all__ = [
     "OUTSIDE_HISTORY",
@@ -38,6 +38,12 @@ class Finding:
     rows: int = 0
     place: str = ""
     example: str = ""
+
+    def add(self, rows: int, example: Callable[[], tuple[str, str]] | None = None) -> None:
+        """Add rows; the first is described, as soon as there is a description."""
+        self.rows += rows
+        if not self.place and example is not None:
+            self.place, self.example = example()
 
 
 @dataclass(frozen=True, slots=True)

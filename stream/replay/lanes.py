@@ -52,26 +52,18 @@ class Lane:
 
     Args:
         reader: of the partition, begun.
-        last_cut_ms: cut of the last window that will be asked for; reading ends there.
+        stretches: reads a stretch whenever it is asked for the next.
     """
 
     reader: PartitionReader
-    last_cut_ms: int
+    stretches: Iterator[None]
     ended: bool = field(default=False, init=False)
     """Whether everything was read: no further partial will come."""
 
-    @property
-    def partition(self) -> int:
-        """Its number, as its partials are stored."""
-        return self.reader.stored_partition
-
     def advance(self) -> Iterator[Partial]:
         """Read a stretch and yield the partials of windows that are complete by now."""
-        self._read()
+        self.ended = next(self.stretches, self) is self
         yield from self.reader.partials()
-
-    def _read(self) -> None:
-        raise NotImplementedError
 
 
 def source_of(feed: Feed, files: Mapping[str, Sequence[Path]], alarms: Alarms) -> Source:
@@ -124,7 +116,7 @@ def read_until(
         RuntimeError: it is none of the windows that the lanes were begun for.
     """
     for lane in lanes:
-        while all(counted.partition != lane.partition for counted in arrived[key]):
+        while all(counted.partition != lane.reader.stored_partition for counted in arrived[key]):
             if lane.ended:
                 raise RuntimeError("a file ended before the last window of the history")
             for counted in lane.advance():
@@ -165,7 +157,8 @@ class FileSource:
         reader, events = make(0, 1), EventFiles(self.feed, self.paths)
         reader.take_note(len(events) + sum(events.drops.values()), events.drops)
         reader.begin(cursors, ReadStart(whole=True))
-        return [_FileLane(reader, last_cut_ms, events.batches(hash_key=reader.hash_key))]
+        batches = events.batches(hash_key=reader.hash_key)
+        return [Lane(reader, _by_batches(reader, last_cut_ms, batches))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +192,7 @@ class ExportSource:
             first = next(records, None)
             reader.begin(cursors, ReadStart(whole=first is None or first.offset == 0))
             whole = records if first is None else chain((first,), records)
-            lanes.append(_DumpLane(reader, last_cut_ms, whole))
+            lanes.append(Lane(reader, _by_records(reader, last_cut_ms, whole)))
         return lanes
 
 
@@ -207,38 +200,39 @@ Source: TypeAlias = FileSource | ExportSource
 """The files of one feed."""
 
 
-@dataclass(eq=False)
-class _FileLane(Lane):
-    batches: Iterator[Batch]
-
-    def _read(self) -> None:
-        batch = next(self.batches, None)
-        through_ms = self.last_cut_ms
-        if batch is not None:
-            self.reader.count_batch(batch)
-            through_ms = min(through_ms, int(batch.time_ms[-1]))
+def _by_batches(
+    reader: PartitionReader, last_cut_ms: int, batches: Iterator[Batch]
+) -> Iterator[None]:
+    """Read events up to a cut, each as if it had been appended at its event time."""
+    for batch in batches:
+        reader.count_batch(batch)
+        newest_ms = int(batch.time_ms[-1])
         # Events may be dated up to the year 9999: what lies behind the last cut counts nowhere.
-        self.ended = through_ms == self.last_cut_ms
-        self.reader.arrived_through(through_ms)
+        if newest_ms >= last_cut_ms:
+            break
+        reader.arrived_through(newest_ms)
+        yield
+    reader.arrived_through(last_cut_ms)
+    yield
 
 
-@dataclass(eq=False)
-class _DumpLane(Lane):
-    records: Iterator[Record]
+def _by_records(
+    reader: PartitionReader, last_cut_ms: int, records: Iterator[Record]
+) -> Iterator[None]:
+    """Read the records of a log that may still count up to a cut, or end a window before it."""
+    feed = reader.feed
 
-    def _read(self) -> None:
-        records = list(takewhile(self._in_time, islice(self.records, _RECORDS)))
-        self.reader.read(records)
-        if len(records) < _RECORDS:
-            self.reader.arrived_through(self.last_cut_ms)
-            self.ended = True
-
-    def _in_time(self, record: Record) -> bool:
-        """Tell whether a record may still count, or end a window that is asked for."""
-        feed = self.reader.feed
+    def in_time(record: Record) -> bool:
         if feed.clock is Clock.WATERMARKS or not record.log_append:
             return True
-        return record.timestamp_ms < self.last_cut_ms + feed.max_append_time_regression_ms
+        return record.timestamp_ms < last_cut_ms + feed.max_append_time_regression_ms
+
+    timely = takewhile(in_time, records)
+    while stretch := list(islice(timely, _RECORDS)):
+        reader.read(stretch)
+        yield
+    reader.arrived_through(last_cut_ms)
+    yield
 
 
 def _is_export(path: Path) -> bool:

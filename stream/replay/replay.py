@@ -12,7 +12,6 @@ that was killed goes on where it stopped.
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -40,29 +39,12 @@ if TYPE_CHECKING:
     from stream.model.feeds import Feed
     from stream.replay.lanes import Lane
 
-__all__ = ["Replay", "ReplaySummary", "windows_of"]
+__all__ = ["Replay", "windows_of"]
 
 _CLUSTER = "replay"
 _ANY_TIME_MS = 1 << 62
 _MARK_EVERY = 64
 _TOGETHER = 16  # to sync the heads of one takes a tenth of what deciding it does
-
-
-@dataclass(frozen=True, slots=True)
-class ReplaySummary:
-    """What one run did, in released values only.
-
-    Args:
-        windows: windows of the declared histories, over all alarms.
-        before: how many of them were decided before this run.
-        decided: windows decided by this run.
-        denied: windows denied by this run, by reason.
-    """
-
-    windows: int
-    before: int
-    decided: int
-    denied: Mapping[str, int]
 
 
 class Replay:
@@ -85,6 +67,9 @@ class Replay:
 
     Attributes:
         unclaimed: files beside which no claim could be kept.
+        windows: of the declared histories, over all alarms.
+        before: how many of them were decided before this run.
+        ended: how many this run ended, by the reason of a denial; ``None`` where it decided.
     """
 
     def __init__(
@@ -137,7 +122,7 @@ class Replay:
         self.windows = len(schedule)
         self.before = len(self._done)
         self._left: list[WindowKey] = []
-        self._ended: Counter[str | None] = Counter()  # by reason, which what is decided has not
+        self.ended: Counter[str | None] = Counter()
 
     def run(self) -> Generator[StoredDecision, None, None]:
         """Decide every window that is left and yield the decisions, in the order of requests.
@@ -171,7 +156,7 @@ class Replay:
                 self.runtime.step(Step.AFTER_PARTIAL, key)
             self._now_ms = max(self._now_ms, key.end_ms + alarm.grace_ms)
             for decision in self.runtime.judge.decide_due(key.query):
-                self._ended[decision.reason] += 1
+                self.ended[decision.reason] += 1
                 yield decision
             if self._ledger.cursor(key.query) <= key.start_ms:
                 raise _stuck(self._ledger.awaited(key))
@@ -193,15 +178,6 @@ class Replay:
         """Yield what earlier runs decided, then what is left: the same lines in every run."""
         yield from list(self.earlier())
         yield from self.run()
-
-    def summary(self) -> ReplaySummary:
-        """Return what this run did so far."""
-        return ReplaySummary(
-            windows=self.windows,
-            before=self.before,
-            decided=self._ended[None],
-            denied={reason: times for reason, times in self._ended.items() if reason is not None},
-        )
 
     def _left_over(self) -> Iterator[StoredDecision]:
         """Yield what was decided and not published."""

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from operators.noise.source import NoiseSource
 from stream.events.columns import GOOD, Drop, verdict
 from stream.events.decoder import Batcher
 from stream.events.files import read_stretches
@@ -26,7 +25,7 @@ from stream.model.references import feeds_in_use
 from stream.replay.lanes import ExportSource, source_of
 from stream.replay.replay import windows_of
 from stream.replay.tally import Row, Tally
-from stream.replay.uncharged import HASH_KEY_BYTES, uncharged_lanes
+from stream.replay.uncharged import uncharged_lanes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -57,23 +56,23 @@ def survey(alarms: Alarms, files: Mapping[str, Sequence[Path]]) -> list[FeedSurv
         DataError: a file is not what its feed declares.
     """
     alarms = each_for_itself(alarms)
-    key = NoiseSource().token(HASH_KEY_BYTES)
     found = []
     for feed in feeds_in_use(alarms):
         source = source_of(feed, files, alarms)
         tally = Tally(feed, alarms)
         if isinstance(source, ExportSource):
-            _read_export(source, tally, alarms, key)
+            _read_export(source, tally, alarms)
         else:
             for path in files[feed.name]:
-                _read_file(path, tally, key)
+                _read_file(path, tally)
         found.append(tally.counted())
     return found
 
 
-def _read_file(path: Path, tally: Tally, key: bytes) -> None:
+def _read_file(path: Path, tally: Tally) -> None:
     """Count the rows of a file of events, as if each had been appended at its event time."""
-    batcher = Batcher(tally.feed, partitions=1, hash_key=key)
+    # No hash leaves this object, so its key is immaterial.
+    batcher = Batcher(tally.feed, partitions=1, hash_key=bytes(32))
     text = path.suffix.lower() == ".csv"
 
     def row_at(stretch: Stretch, at: int) -> Row:
@@ -95,14 +94,18 @@ def _read_file(path: Path, tally: Tally, key: bytes) -> None:
         tally.see(batch, lambda at: row_at(stretch, int(good[at])))  # noqa: B023  # called at once
 
 
-def _read_export(source: ExportSource, tally: Tally, alarms: Alarms, key: bytes) -> None:
+def _read_export(source: ExportSource, tally: Tally, alarms: Alarms) -> None:
     """Count the records of an export as a replay counts them."""
     windows = {alarm.id: list(windows_of(alarms.by_name[alarm.id])) for alarm in tally.alarms}
     if not all(windows.values()):
         return  # nothing would be decided
 
     def counted(partition: int, batch: Batch, fates: NDArray[np.uint8]) -> None:
-        tally.see(batch, partial(_dumped_row, partition, batch), fates)
+        def row_at(at: int) -> Row:
+            values = batch.rows.slice(at, 1).to_pylist()[0]
+            return Row(f"partition {partition}, offset {batch.offset[at]}", values)
+
+        tally.see(batch, row_at, fates)
 
     lanes = uncharged_lanes(
         tally.feed,
@@ -110,7 +113,6 @@ def _read_export(source: ExportSource, tally: Tally, alarms: Alarms, key: bytes)
         tally.alarms,
         tally.budget,
         windows,
-        hash_key=key,
         on_read=tally.read,
         on_drops=tally.told,
         on_counted=counted,
@@ -118,8 +120,3 @@ def _read_export(source: ExportSource, tally: Tally, alarms: Alarms, key: bytes)
     for lane in lanes:
         while not lane.ended:
             deque(lane.advance(), maxlen=0)  # what the windows count is not asked here
-
-
-def _dumped_row(partition: int, batch: Batch, at: int) -> Row:
-    values = batch.rows.slice(at, 1).to_pylist()[0]
-    return Row(f"partition {partition}, offset {batch.offset[at]}", values)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import defaultdict
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -108,22 +109,6 @@ class _Use:
         )
 
 
-@dataclass(slots=True)
-class _Told:
-    """Findings by reason."""
-
-    by_reason: dict[str, Finding] = field(default_factory=dict)
-
-    def add(
-        self, reason: str, rows: int, example: Callable[[], tuple[str, str]] | None = None
-    ) -> None:
-        """Add rows; the first of a kind is described, as soon as there is a description."""
-        found = self.by_reason.setdefault(reason, Finding())
-        found.rows += rows
-        if not found.place and example is not None:
-            found.place, found.example = example()
-
-
 class Tally:
     """Counts the rows of one feed."""
 
@@ -140,9 +125,9 @@ class Tally:
         ]
         self._timezone = alarms.timezone
         self._rows = 0
-        self._dropped = _Told()
+        self._dropped: defaultdict[str, Finding] = defaultdict(Finding)
         self._usable = 0
-        self._passed_by = _Told()
+        self._passed_by: defaultdict[str, Finding] = defaultdict(Finding)
 
     def see(
         self, batch: Batch, row_at: Callable[[int], Row], fates: NDArray[np.uint8] | None = None
@@ -183,7 +168,7 @@ class Tally:
                 at = int(np.argmax(mine))
                 row, time_ms = partial(row_at, at), int(batch.time_ms[at])
                 told = partial(self._why_not, reason, row, time_ms)
-                self._passed_by.add(reason, int(np.count_nonzero(mine)), told)
+                self._passed_by[reason].add(int(np.count_nonzero(mine)), told)
 
     def read(self, rows: int) -> None:
         """Count rows that were read, bad ones included."""
@@ -192,11 +177,11 @@ class Tally:
     def told(self, drops: Mapping[str, int]) -> None:
         """Count rows that somebody else found to be dropped, by reason."""
         for reason, rows in drops.items():
-            self._dropped.add(reason, rows)
+            self._dropped[reason].add(rows)
 
     def drop(self, reason: str, rows: int, row: Callable[[], Row]) -> None:
         """Count rows that could not be read."""
-        self._dropped.add(reason, rows, partial(self._why, reason, row))
+        self._dropped[reason].add(rows, partial(self._why, reason, row))
 
     def counted(self) -> FeedSurvey:
         """Return what was found."""
@@ -204,8 +189,8 @@ class Tally:
             feed=self.feed.name,
             rows=self._rows,
             usable=self._usable,
-            dropped=self._dropped.by_reason,
-            passed_by=self._passed_by.by_reason,
+            dropped=self._dropped,
+            passed_by=self._passed_by,
             alarms=tuple(use.counted() for use in self._uses),
         )
 

@@ -17,11 +17,9 @@ if TYPE_CHECKING:
     from stream.model.feeds import Feed
     from stream.replay.lanes import Lane, Source
 
-__all__ = ["HASH_KEY_BYTES", "uncharged_lanes"]
+__all__ = ["uncharged_lanes"]
 
-HASH_KEY_BYTES: Final = 32
-"""Of a key that units are compared by; a new one for each pass."""
-
+_HASH_KEY_BYTES: Final = 32  # of a key that units are compared by; a new one for each pass
 _NO_TOPIC: Final = "uncharged"
 
 
@@ -32,7 +30,6 @@ def uncharged_lanes(
     budget: Budget,
     keys: Mapping[str, Sequence[WindowKey]],
     *,
-    hash_key: bytes = b"",
     public: bool = False,
     **told: Unpack[Told],
 ) -> list[Lane]:
@@ -44,11 +41,10 @@ def uncharged_lanes(
         alarms: what is counted of them.
         budget: its contribution bounds hold.
         keys: per alarm id its windows, at least one, in order.
-        hash_key: ``HASH_KEY_BYTES`` secret bytes; where there are none, new ones.
         public: as :class:`PartitionReader` has it.
         told: as there.
     """
-    hash_key = hash_key or NoiseSource().token(HASH_KEY_BYTES)
+    hash_key = NoiseSource().token(_HASH_KEY_BYTES)
 
     def make(partition: int, partitions: int) -> PartitionReader:
         return PartitionReader(

@@ -10,7 +10,7 @@ import pytest
 from stream.config.notify.keys import BoardModel
 from stream.config.notify.reading import read_board
 from stream.kafka.board import standing, view
-from stream.kafka.board.groups import MOST_LISTED
+from stream.kafka.board.view import MOST_LISTED
 from stream.model.boards import Board
 from tests.support.tree import ROOT
 

@@ -185,7 +185,7 @@ def _archive_forgets_what_was_decided() -> _Changes:
 
 def _release_not_said() -> _Changes:
     async def release(self: Witness) -> Mapping[str, int]:
-        return (await asyncio.to_thread(self._ledger.heads.release))[1]
+        return (await asyncio.to_thread(self.ledger.heads.release))[1]
 
     return [(Witness, "release", release)]
 

@@ -28,7 +28,17 @@ from accountant.store import files, headfile, store
 from operators.noise.source import KeyedNoise
 from stream import build
 from stream.decisions import judge
-from stream.kafka import guard, ingest, positions, publish, refusals, whole, witness, worker
+from stream.kafka import (
+    guard,
+    ingest,
+    positions,
+    publish,
+    refusals,
+    takeover,
+    whole,
+    witness,
+    worker,
+)
 from stream.kafka.clock import HeldClock
 from tests.faults.clients import Consumer, Groups, Producer
 from tests.faults.schedule import PROCESS, Killed
@@ -176,7 +186,7 @@ def world_of(
         (worker, "NoiseSource", source),
         (worker, "os", SimpleNamespace(_exit=pool.exit)),
         (worker._Tasks, "_end", pool.failing(worker._Tasks._end)),
-        (witness, "HeldClock", held),
+        (takeover, "HeldClock", held),
         (build, "NoiseSource", source),
         (refusals, "Thread", _Inline),
         (files, "fcntl", locks),

@@ -104,7 +104,9 @@ def test_of_two_copies_one_releases(scenario: Scenario, tmp_path: Path, who: str
         async with AsyncExitStack() as stack:
 
             def witness(ledger: Ledger, writer: str) -> object:
-                return stack.enter_async_context(Witness.opened(alarms, ledger, logs, writer))
+                return stack.enter_async_context(
+                    Witness(alarms, ledger, logs, writer, HeldClock(alarms)).opened()
+                )
 
             original = stack.enter_context(open_ledger(alarms))
             one: Witness = await witness(original, "w1")  # type: ignore[misc]
@@ -167,7 +169,7 @@ def test_an_older_copy_knows_what_it_lacks(scenario: Scenario, tmp_path: Path) -
     logs = check_feeds(alarms)
 
     async def release(ledger: Ledger, writer: str) -> None:
-        async with Witness.opened(alarms, ledger, logs, writer) as witness:
+        async with Witness(alarms, ledger, logs, writer, HeldClock(alarms)).opened() as witness:
             await witness.claim()
             ledger.upkeep.reset_clock()  # any entry
             await witness.release()

@@ -23,7 +23,7 @@ from stream.build import open_ledger
 from stream.cli.main import main
 from stream.config.loading import load
 from stream.events.decoder import Record
-from stream.replay.exports import ExportInfo, LoggedRecord, LogWriter
+from stream.replay.exports import ExportInfo, LoggedRecord, log_writer
 from stream.replay.replay import Replay
 from stream.simulation import history
 from stream.simulation.history import count_history
@@ -136,7 +136,7 @@ def export(folder: Path, *, first_offset: int = 0) -> Path:
     random = np.random.default_rng(1)
     path = folder / "log.parquet"
     offsets: Counter[int] = Counter()
-    with LogWriter(path, ExportInfo("building.badges", 2)) as writer:
+    with log_writer(path, ExportInfo("building.badges", 2)) as write:
         for append_ms in np.sort(random.integers(0, 7 * HOUR_MS, 400)).tolist():
             room = str(random.choice(["hall", "lab"]))
             event = {"person": f"p{random.integers(9)}", "room": room, "ts": append_ms}
@@ -144,7 +144,7 @@ def export(folder: Path, *, first_offset: int = 0) -> Path:
                 offset = first_offset + offsets[partition]
                 value = json.dumps(event).encode()
                 record = Record(offset, append_ms, log_append=True, value=value)
-                writer.write([LoggedRecord(partition, record)])
+                write([LoggedRecord(partition, record)])
                 offsets[partition] += 1
     return path
 

@@ -7,7 +7,6 @@ from html.parser import HTMLParser
 from typing import TYPE_CHECKING
 
 from stream.kafka.board.board import Writer
-from stream.kafka.board.groups import Groups
 from stream.kafka.board.standing import Standings
 from stream.kafka.board.view import Health, view_of
 from stream.kafka.public.pairing import Window
@@ -77,10 +76,7 @@ class Scene:
 
     def view(self, now_ms: int = 0, *, caught_up: bool = True, away: bool = False) -> View:
         """Return what the page says."""
-        health = Health(caught_up, away, now_ms)
-        standings = self.standings
-        groups = {name: Groups(domain) for name, domain in self.setup.groups.items()}
-        return view_of(standings.all(), health, self.setup, groups, forgotten=standings.forgotten)
+        return view_of(self.standings, Health(caught_up, away, now_ms), self.setup)
 
     def html(self, now_ms: int = 0, *, caught_up: bool = True, away: bool = False) -> str:
         """Return the page."""

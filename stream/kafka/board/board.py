@@ -10,7 +10,6 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from stream.kafka.board.groups import Groups
 from stream.kafka.board.server import Screen, serving
 from stream.kafka.board.standing import Standings
 from stream.kafka.board.strips import HEIGHT, SHAPES, WIDTH
@@ -76,7 +75,6 @@ class _Shower:
         """Begin: nothing has come yet."""
         self._connectivity = Connectivity("kafka", self.log)
         self._standings = Standings(self.setup.subscription, self.setup.board.windows)
-        self._groups = {name: Groups(domain) for name, domain in self.setup.groups.items()}
         self._writer = Writer()
         self._screen = Screen()
         self._caught_up = False
@@ -97,7 +95,7 @@ class _Shower:
         self._show()
         async with (
             serving(self._screen, board) as address,
-            Reader.opened(kafka, self._connectivity, position) as reader,
+            Reader(kafka, self._connectivity, position).opened() as reader,
         ):
             said(address)
             self.log.info(Line.SHOWING)
@@ -116,15 +114,13 @@ class _Shower:
         health = Health(self._caught_up, self._connectivity.unreachable_s > 0, now_ms())
         if self._caught_up:
             self._standings.forget(health.now_ms, self.setup.board.lookback_ms)
-        standings = self._standings.all()
-        known = (self._standings.changes, overdue(standings, health)) if self._caught_up else ()
+        late = overdue(self._standings.all(), health)
+        known = (self._standings.changes, late) if self._caught_up else ()
         news = (known, health.caught_up, health.away)
         if news == self._shown or time.monotonic() < self._again_s:
             return
         self._shown, self._again_s = news, time.monotonic() + _PAUSE_S
-        forgotten = self._standings.forgotten
-        view = view_of(standings, health, self.setup, self._groups, forgotten=forgotten)
-        html = self._writer.view(view)
+        html = self._writer.view(view_of(self._standings, health, self.setup))
         missing = {"reading": not health.caught_up, "kafka": health.away}
         lacks = tuple(name for name, so in missing.items() if so)
         self._screen.show(html, self._writer.page(html), lacks)

@@ -63,22 +63,49 @@ _HEADERS: Final[Mapping[str, str]] = {
 
 
 class Screen:
-    """What is shown now, one for all readers."""
+    """What is shown now, one for all readers, and what they are answered."""
 
     def __init__(self) -> None:
-        self.view = ""
-        """The part of the page that changes, as HTML."""
-        self.page = ""
-        """The whole of it."""
-        self.lacks: tuple[str, ...] = ("reading",)
-        """What is missing until the page can be relied on."""
-        self.mark = ""
-        """Of the view: another one has another mark, also of another process."""
+        self._files = {name: (folder / name).read_bytes() for name, (folder, _) in _FILES.items()}
+        self.show("", "", ("reading",))
 
     def show(self, view: str, page: str, lacks: tuple[str, ...]) -> None:
-        """Show a page to everybody."""
-        self.view, self.page, self.lacks = view, page, lacks
-        self.mark = str(time.time_ns())
+        """Show a page to everybody.
+
+        Args:
+            view: the part of the page that changes, as HTML.
+            page: the whole of it.
+            lacks: what is missing until the page can be relied on.
+        """
+        self._view, self._page, self._lacks = view, page, lacks
+        # Another view has another mark, also of another process.
+        self._mark = str(time.time_ns())
+
+    async def page(self, _request: web.Request) -> web.Response:
+        """Answer with the page as it is."""
+        return web.Response(text=self._page, content_type="text/html")
+
+    async def view(self, request: web.Request) -> web.Response:
+        """Answer with the part that changes; with nothing where the reader has it already."""
+        headers = {"Tocsin-View": self._mark}
+        if request.query.get("shown") == self._mark:
+            return web.Response(status=204, headers=headers)
+        return web.Response(text=self._view, content_type="text/html", headers=headers)
+
+    async def file(self, request: web.Request) -> web.Response:
+        """Answer with what the page loads or links to."""
+        name = request.path.removeprefix("/")
+        return web.Response(body=self._files[name], content_type=_FILES[name][1], charset="utf-8")
+
+    async def healthy(self, _request: web.Request) -> web.Response:
+        """Say that the process lives."""
+        return web.Response(text="alive\n")
+
+    async def ready(self, _request: web.Request) -> web.Response:
+        """Say whether the page is what was published, and else what is missing."""
+        if self._lacks:
+            return web.Response(status=503, text=f"not ready: {', '.join(self._lacks)}\n")
+        return web.Response(text="ready\n")
 
 
 @asynccontextmanager
@@ -94,7 +121,7 @@ async def serving(screen: Screen, board: Board) -> AsyncIterator[str]:
     """
     host, port = board.listen
     runner = web.AppRunner(
-        _app(_Site(screen), board.token),
+        _app(screen, board.token),
         access_log=None,
         shutdown_timeout=1.0,  # readers come back by themselves
         lingering_time=1.0,
@@ -116,51 +143,14 @@ async def serving(screen: Screen, board: Board) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
-def _app(site: _Site, token: str) -> web.Application:
+def _app(screen: Screen, token: str) -> web.Application:
     app = web.Application(middlewares=[_with_token(token)] if token else [])
     app.on_response_prepare.append(_guard)
-    app.router.add_get("/", site.page)
-    app.router.add_get("/view", site.view)
-    app.router.add_get("/healthz", site.healthy)
-    app.router.add_get("/readyz", site.ready)
-    for name in _FILES:
-        app.router.add_get(f"/{name}", site.file)
+    answers = {"": screen.page, "view": screen.view}
+    probes = {"healthz": screen.healthy, "readyz": screen.ready}
+    for name, answer in {**answers, **probes, **dict.fromkeys(_FILES, screen.file)}.items():
+        app.router.add_get(f"/{name}", answer)
     return app
-
-
-class _Site:
-    """The answers."""
-
-    def __init__(self, screen: Screen) -> None:
-        self._screen = screen
-        self._files = {name: (folder / name).read_bytes() for name, (folder, _) in _FILES.items()}
-
-    async def page(self, _request: web.Request) -> web.Response:
-        """Answer with the page as it is."""
-        return web.Response(text=self._screen.page, content_type="text/html")
-
-    async def view(self, request: web.Request) -> web.Response:
-        """Answer with the part that changes; with nothing where the reader has it already."""
-        screen, headers = self._screen, {"Tocsin-View": self._screen.mark}
-        if request.query.get("shown") == screen.mark:
-            return web.Response(status=204, headers=headers)
-        return web.Response(text=screen.view, content_type="text/html", headers=headers)
-
-    async def file(self, request: web.Request) -> web.Response:
-        """Answer with what the page loads or links to."""
-        name = request.path.removeprefix("/")
-        return web.Response(body=self._files[name], content_type=_FILES[name][1], charset="utf-8")
-
-    async def healthy(self, _request: web.Request) -> web.Response:
-        """Say that the process lives."""
-        return web.Response(text="alive\n")
-
-    async def ready(self, _request: web.Request) -> web.Response:
-        """Say whether the page is what was published, and else what is missing."""
-        lacks = self._screen.lacks
-        if lacks:
-            return web.Response(status=503, text=f"not ready: {', '.join(lacks)}\n")
-        return web.Response(text="ready\n")
 
 
 async def _guard(_request: web.Request, response: web.StreamResponse) -> None:

@@ -24,8 +24,6 @@ from stream.model.panes import is_panes
 from stream.windows.instants import from_iso_utc
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
     from stream.decisions.lifecycle import Notice
     from stream.decisions.records import DecisionRecord
     from stream.kafka.public.pairing import Window
@@ -167,15 +165,21 @@ def _seen(window: Window, before: State) -> Seen:
     alarms = () if denied else window.alarms
     fired = {tuple(alarm.group.items()): None for alarm in alarms}
     outcome, reason = _outcome(decision, whole=window.whole)
+    # Who fired in an earlier step of a window is not asked again until it is over.
+    earlier = (
+        group
+        for group, cell in before.cells.items()
+        if cell.through == decision.whole_end and group not in fired
+    )
     return Seen(
         start_ms=from_iso_utc(decision.window_start),
         end_ms=from_iso_utc(decision.window_end),
         outcome=outcome,
         reason=reason,
         fired=tuple(fired)[:_MOST_NAMED],
-        earlier=tuple(_earlier(before, decision, fired))[:_MOST_NAMED],
+        earlier=tuple(earlier)[:_MOST_NAMED],
         alarms=0 if denied else decision.alarms,
-        lost=_lost(before, decision),
+        lost=decision.sequence - before.sequence - 1 if before.ledger == decision.ledger else 0,
     )
 
 
@@ -187,17 +191,3 @@ def _outcome(decision: DecisionRecord, *, whole: bool) -> tuple[Outcome, str]:
     if decision.unanswered:
         return Outcome.UNSURE, "unanswered"
     return Outcome.NOT_FIRED, ""
-
-
-def _earlier(
-    before: State, decision: DecisionRecord, fired: Mapping[Group, None]
-) -> Iterator[Group]:
-    """Yield who fired in an earlier step of a window: they are not asked again until it is over."""
-    for group, cell in before.cells.items():
-        if cell.through == decision.whole_end and group not in fired:
-            yield group
-
-
-def _lost(before: State, decision: DecisionRecord) -> int:
-    same = before.ledger == decision.ledger
-    return decision.sequence - before.sequence - 1 if same else 0

@@ -6,6 +6,7 @@ Everything that came from a topic is text here, and escaped where it is written.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import islice, product
 from typing import TYPE_CHECKING, Final
 
 from accountant.units import PrivacyUnit
@@ -20,14 +21,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from stream.decisions.lifecycle import Notice
-    from stream.kafka.board.groups import Groups
-    from stream.kafka.board.standing import Group, Seen, Standing
+    from stream.kafka.board.standing import Group, Seen, Standing, Standings
     from stream.kafka.board.strips import Strip
     from stream.model.alarms import Budget, KafkaSettings
-    from stream.model.boards import Board
+    from stream.model.feeds import Domain
     from stream.model.subscriptions import BoardSetup
 
-__all__ = ["AlarmView", "Firing", "Health", "Row", "View", "overdue", "view_of"]
+__all__ = ["MOST_LISTED", "AlarmView", "Firing", "Health", "Row", "View", "overdue", "view_of"]
+
+MOST_LISTED: Final = 200
+"""Groups of one alarm that are named at most; how many more there are is said."""
 
 _MOST_FIRING: Final = 100  # on the page at once; how many more there are is said
 _MOST_IN_WORDS: Final = 12  # groups of one window
@@ -172,24 +175,15 @@ class View:
     links: tuple[tuple[str, str], ...]
 
 
-def view_of(
-    standings: Sequence[Standing],
-    health: Health,
-    setup: BoardSetup,
-    groups: Mapping[str, Groups],
-    *,
-    forgotten: bool,
-) -> View:
+def view_of(known: Standings, health: Health, setup: BoardSetup) -> View:
     """Return what a page says.
 
     Args:
-        standings: every alarm.
+        known: every alarm.
         health: how fresh they are.
         setup: how much is shown, in which time zone, and what is promised.
-        groups: of alarms, as configured; alarms may be left out.
-        forgotten: whether alarms are left out.
     """
-    board, timezone = setup.board, setup.subscription.timezone
+    standings, timezone = known.all(), setup.subscription.timezone
     firing = [
         _firing_of(notice, timezone, old=_is_overdue(each, health))
         for each in standings
@@ -200,16 +194,14 @@ def view_of(
         health=health,
         firing=tuple(firing[:_MOST_FIRING]),
         firings=sum(each.firings for each in standings),
-        alarms=tuple(
-            _alarm(each, health, board, timezone, groups.get(each.alarm)) for each in standings
-        ),
+        alarms=tuple(_alarm(each, health, setup) for each in standings),
         heard=_moment(heard_ms, timezone),
         overdue=overdue(standings, health),
         promise=tuple(_promise(setup.budget)),
         timezone=timezone,
-        forgotten=forgotten,
+        forgotten=known.forgotten,
         topics=tuple(_topics(setup.subscription.kafka)),
-        links=tuple((_value(name), url) for name, url in board.links.items()),
+        links=tuple((_value(name), url) for name, url in setup.board.links.items()),
     )
 
 
@@ -230,19 +222,18 @@ def _firing_of(notice: Notice, timezone: str, *, old: bool) -> Firing:
     return Firing(notice.fingerprint, _value(notice.alarm), values, since, told, old)
 
 
-def _alarm(
-    standing: Standing, health: Health, board: Board, timezone: str, groups: Groups | None
-) -> AlarmView:
-    seen, strips = standing.seen, Strips(standing.seen)
-    named = _groups(standing, strips)
-    shown = named[: board.groups]
+def _alarm(standing: Standing, health: Health, setup: BoardSetup) -> AlarmView:
+    seen, strips, timezone = standing.seen, Strips(standing.seen), setup.subscription.timezone
     firing = {tuple(notice.group.items()) for notice in standing.firing}
+    named = _groups(firing, strips)
+    shown = named[: setup.board.groups]
     rows = [_row("any", strips.any(), seen, timezone, fires=bool(firing))] if seen else []
     rows += [
         _row(_name(each), strips.of(each), seen, timezone, fires=each in firing) for each in shown
     ]
-    unfired, without = _without(seen, named, groups)
-    fields = [field for field, _ in named[0]] if named else groups.fields if groups else ()
+    domain = setup.groups.get(standing.alarm)
+    unfired, without = _without(seen, named, domain)
+    fields = [field for field, _ in named[0]] if named else domain.fields if domain else ()
     late = _is_overdue(standing, health)
     return AlarmView(
         name=_value(standing.alarm),
@@ -261,9 +252,8 @@ def _alarm(
     )
 
 
-def _groups(standing: Standing, strips: Strips) -> list[Group]:
+def _groups(firing: set[Group], strips: Strips) -> list[Group]:
     """Return whoever fired in the windows shown, or fires: first what fires, then by how often."""
-    firing = {tuple(notice.group.items()) for notice in standing.firing}
     found = {each for each in {*strips.fired, *firing} if each}  # without a group it is "any"
 
     def order(each: Group) -> tuple[bool, int, Group]:
@@ -273,13 +263,24 @@ def _groups(standing: Standing, strips: Strips) -> list[Group]:
 
 
 def _without(
-    seen: Sequence[Seen], named: Sequence[Group], groups: Groups | None
+    seen: Sequence[Seen], named: Sequence[Group], domain: Domain | None
 ) -> tuple[tuple[str, ...], int | None]:
-    """Return which public groups had no alarm, and how many, where all alarms are known."""
-    if groups is None or not groups.fields or any(each.alarms > len(each.fired) for each in seen):
+    """Return which public groups had no alarm, and how many, where all alarms are known.
+
+    Those of the configuration less those that were published, whose fields may be in any order.
+    """
+    if domain is None or not domain.fields or any(each.alarms > len(each.fired) for each in seen):
         return (), None
-    found, number = groups.without([*named, *(one for each in seen for one in each.earlier)])
-    return tuple(map(_name, found)), number
+    known = dict(zip(domain.fields, map(frozenset, domain.values), strict=True))
+    fired = [dict(one) for one in (*named, *(each for window in seen for each in window.earlier))]
+    taken = {
+        tuple(each[field] for field in known)
+        for each in fired
+        if each.keys() == known.keys() and all(each[field] in known[field] for field in known)
+    }
+    left = (values for values in product(*domain.values) if values not in taken)
+    listed = (", ".join(map(_value, values)) for values in islice(left, MOST_LISTED))
+    return tuple(listed), len(domain) - len(taken)
 
 
 def _row(name: str, strip: Strip, seen: Sequence[Seen], timezone: str, *, fires: bool) -> Row:

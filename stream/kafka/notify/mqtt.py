@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -80,7 +81,7 @@ class MqttTarget(Target):
         self._client: aiomqtt.Client | None = None
         self._standing: dict[str, Message] = {}
         self._announced: set[str] = set()
-        self._hung_up: tuple[str, int] = ("", 0)
+        self._hung_up: Counter[str] = Counter()
 
     def remember(self, message: Message) -> None:
         """Keep the last state of every topic, to write it again."""
@@ -146,14 +147,12 @@ class MqttTarget(Target):
         try:
             await self._state(client, message)
         except AwayError:
-            times = self._hung_up[1] + 1 if self._hung_up[0] == topic else 1
-            self._hung_up = (topic, times)
-            if times >= _TRIES:
-                self._hung_up = ("", 0)
-                raise RefusedError("the broker hangs up on it") from None
-            raise
-        if self._hung_up[0] == topic:
-            self._hung_up = ("", 0)
+            self._hung_up[topic] += 1
+            if self._hung_up[topic] < _TRIES:
+                raise
+            del self._hung_up[topic]
+            raise RefusedError("the broker hangs up on it") from None
+        del self._hung_up[topic]
 
     async def _state(self, client: aiomqtt.Client, message: Message) -> None:
         notice = message.notice

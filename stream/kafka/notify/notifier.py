@@ -93,11 +93,12 @@ class _Notifier:
             DependencyError: a topic is not there, or dead letters cannot be written.
             KafkaError: Kafka cannot be reached at the start.
         """
-        settings, connectivity = self.setup.notify, Connectivity("kafka", self.log)
+        settings, kafka = self.setup.notify, self.setup.subscription.kafka
         position = Position(
             settings.group, lookback_ms=settings.lookback_ms, from_beginning=from_beginning
         )
-        async with Reader.opened(self.setup.subscription.kafka, connectivity, position) as reader:
+        reading = Reader(kafka, Connectivity("kafka", self.log), position)
+        async with reading.opened() as reader:
             self.log.info(Line.NOTIFYING)
             senders = (sender.run() for sender in self._senders)
             await first(self._follow(reader), self._commit(reader), *senders, told())

@@ -92,13 +92,22 @@ class Position:
     from_beginning: bool = False
 
 
+@dataclass(eq=False)
 class Reader:
-    """Reads the topics as one process; see :meth:`opened`."""
+    """Reads the topics as one process, once it is opened.
 
-    def __init__(self, kafka: KafkaSettings, group: str | None, connectivity: Connectivity) -> None:
-        self._topics = [kafka.decisions_topic, kafka.alarms_topic]
-        self._connectivity = connectivity
-        self._group = group
+    Args:
+        kafka: how the topics are reached.
+        connectivity: told whether Kafka answers.
+        position: where it begins.
+    """
+
+    kafka: KafkaSettings
+    connectivity: Connectivity
+    position: Position
+
+    def __post_init__(self) -> None:
+        """Begin: nothing has come yet."""
         self._pairing = Pairing()
         self._committed: dict[TopicPartition, int] = {}
         self._alarms: list[TopicPartition] = []
@@ -106,48 +115,40 @@ class Reader:
         self._look_at_s = 0.0
         tolerate_headers()
         self._consumer = AIOKafkaConsumer(
-            group_id=group,
+            group_id=self.position.group,
             enable_auto_commit=False,
             auto_offset_reset="earliest",  # what retention took is gone; what follows it is not
             isolation_level="read_committed",
             **FETCH,
-            **aiokafka_arguments(kafka),
+            **aiokafka_arguments(self.kafka),
         )
 
-    @classmethod
     @asynccontextmanager
-    async def opened(
-        cls, kafka: KafkaSettings, connectivity: Connectivity, position: Position
-    ) -> AsyncIterator[Reader]:
-        """Yield a reader that has begun to read.
-
-        Args:
-            kafka: how the topics are reached.
-            connectivity: told whether Kafka answers.
-            position: where it begins.
+    async def opened(self) -> AsyncIterator[Reader]:
+        """Yield itself, which has begun to read.
 
         Raises:
             DependencyError: a topic is not there, or may not be read.
         """
-        self = cls(kafka, position.group, connectivity)
         try:
-            await self._start(position)
+            await self._start()
             yield self
         finally:
             await stop_consumer(self._consumer)
 
-    async def _start(self, position: Position) -> None:
-        consumer = self._consumer
+    async def _start(self) -> None:
+        consumer, position = self._consumer, self.position
         await consumer.start()
         client = consumer._client  # noqa: SLF001  # the consumer would ask for all topics, or none
-        await client.set_topics(self._topics)
-        decisions, self._alarms = map(self._partitions, self._topics)
+        topics = [self.kafka.decisions_topic, self.kafka.alarms_topic]
+        await client.set_topics(topics)
+        decisions, self._alarms = map(self._partitions, topics)
         places = [*decisions, *self._alarms]
         consumer.assign(places)
         first = await consumer.beginning_offsets(places)
         ends = await consumer.end_offsets(places)
         for place in places:
-            known = await consumer.committed(place) if self._group else None
+            known = await consumer.committed(place) if position.group else None
             self._committed[place] = delivered_to(
                 known, first[place], ends[place], from_beginning=position.from_beginning
             )
@@ -191,15 +192,15 @@ class Reader:
 
         What was committed before stands: a partition may still be read back.
         """
-        if self._group is None:
+        if self.position.group is None:
             return True
         further = {place: max(at, self._committed[place]) for place, at in offsets.items()}
         try:
             await self._consumer.commit(further)
         except KAFKA_AWAY as error:
-            self._connectivity.missed(error)
+            self.connectivity.missed(error)
             return False
-        self._connectivity.found()
+        self.connectivity.found()
         return True
 
     async def caught_up(self) -> bool:
@@ -239,9 +240,9 @@ class Reader:
             async with asyncio.timeout(_LOOK_S):
                 await self._consumer.end_offsets(self._alarms)
         except KAFKA_AWAY as error:
-            self._connectivity.missed(error)
+            self.connectivity.missed(error)
         else:
-            self._connectivity.found()
+            self.connectivity.found()
         self._look_at_s = time.monotonic() + _LOOK_S
 
     async def _at_ends(self) -> bool:

@@ -325,7 +325,7 @@ def test_windows_that_may_still_be_decided_stay_out_of_archives(
     """Whatever ``--before`` says, no window younger than ``max_age`` and its grace goes."""
     (query,) = load(Path(decided), environ={}).by_name.values()
     now_ms = query.max_age_ms + query.grace_ms + 12 * HOUR_MS
-    monkeypatch.setattr("stream.cli.retention.wall_clock_ms", lambda: now_ms)
+    monkeypatch.setattr("stream.cli.ledger.wall_clock_ms", lambda: now_ms)
     folder = Path(decided).parent / "archive"
     moved = tocsin("ledger", decided, "archive", str(folder), "--before", "1970-01-02")
     assert moved.stdout.splitlines()[0].endswith(", before 1970-01-01 12:00 UTC")
@@ -343,9 +343,7 @@ def test_the_current_period_is_kept_by_default(
         ("period: lifetime", "period: 1d"),
         ("    max_fnr", "    timing: {max_age: 1h}\n    max_fnr"),
     )
-    monkeypatch.setattr(
-        "stream.cli.retention.wall_clock_ms", lambda: 10 * 24 * HOUR_MS + 15 * HOUR_MS
-    )
+    monkeypatch.setattr("stream.cli.ledger.wall_clock_ms", lambda: 10 * 24 * HOUR_MS + 15 * HOUR_MS)
     tocsin("run", path, "--replay", events(tmp_path))
     before = status_of(path)
     told = tocsin("ledger", path, "archive", str(tmp_path / "archive")).stdout

@@ -12,7 +12,7 @@ import click
 import pytest
 
 from stream.cli.main import Later, main
-from stream.cli.timestamps import TIME
+from stream.cli.options import TIME
 from stream.windows.instants import from_iso_utc
 from tests.support.commands import configuration, json_lines, tocsin
 

@@ -11,7 +11,7 @@ import pytest
 from accountant.errors import DataError
 from stream.events.decoder import Record
 from stream.replay import exports
-from stream.replay.exports import ExportInfo, LoggedRecord, LogWriter, export_info, read_log
+from stream.replay.exports import ExportInfo, LoggedRecord, export_info, log_writer, read_log
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -27,8 +27,8 @@ RECORDS = [
 
 def written(path: Path, records: list[LoggedRecord]) -> Path:
     """Write an export and return its path."""
-    with LogWriter(path, INFO) as writer:
-        writer.write(records)
+    with log_writer(path, INFO) as write:
+        write(records)
     return path
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from stream.events.records import Record
-from stream.replay.exports import ExportInfo, LoggedRecord, LogWriter
+from stream.replay.exports import ExportInfo, LoggedRecord, log_writer
 from tests.support.commands import tocsin
 
 if TYPE_CHECKING:
@@ -277,8 +277,8 @@ def test_what_is_told_is_what_the_replay_drops(tmp_path: Path) -> None:
 
 def _export(path: Path, values: list[tuple[bytes | None, int, bool]]) -> str:
     """Write an export of one partition: values, append times, and whether the broker gave them."""
-    with LogWriter(path, ExportInfo("building.badges", 1)) as writer:
-        writer.write(
+    with log_writer(path, ExportInfo("building.badges", 1)) as write:
+        write(
             LoggedRecord(0, Record(offset, append_ms, log_append, value, ()))
             for offset, (value, append_ms, log_append) in enumerate(values)
         )

@@ -12,8 +12,7 @@ import pytest
 
 from accountant.loss.gaussian import Gaussian
 from accountant.units import Contribution, PrivacyUnit
-from stream.kafka.board.groups import MOST_LISTED
-from stream.kafka.board.view import _REASONS
+from stream.kafka.board.view import _REASONS, MOST_LISTED
 from stream.model.alarms import Budget
 from stream.model.boards import Board
 from stream.model.feeds import Domain
