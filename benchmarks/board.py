@@ -9,12 +9,10 @@ the process takes more than in idleness is a page each. Viewers ask for the page
 
 from __future__ import annotations
 
-import http.client
 import json
 import sys
 import tempfile
 import time
-from contextlib import closing
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -23,7 +21,6 @@ from kafka import KafkaProducer
 
 from benchmarks.checkouts import ROOT, apart, processor_s
 from deploy.kafka.broker import Broker
-from deploy.kafka.runtime import HOST
 from stream.build import wall_clock_ms
 from stream.decisions.records import encode
 from tests.support.boarded import Boarded, Topics
@@ -91,28 +88,15 @@ def main() -> None:
                 time.sleep(PAGE_S)
 
         changed_ms = spent_ms(change)
-        shown = _asked(board.port, "/view")
-        view_ms = spent_ms(lambda: [_asked(board.port, "/view") for _ in range(ASKED)])
-        again = f"/view?shown={shown}"
-        again_ms = spent_ms(lambda: [_asked(board.port, again) for _ in range(ASKED)])
+        view_ms = spent_ms(lambda: [board.get("/view") for _ in range(ASKED)])
         command.stop()
         figures = {
             "record_us": 1e6 * (started[1] - started[0]) / records,
             "idle_percent": idle_ms / (PAGES * PAGE_S * 10),
             "page_ms": (changed_ms - idle_ms) / PAGES,
             "view_ms": view_ms / ASKED,
-            "unchanged_ms": again_ms / ASKED,
         }
         print(json.dumps(figures))
-
-
-def _asked(port: int, path: str) -> str:
-    """Ask as a browser does, read the answer, and return the mark of what is shown."""
-    with closing(http.client.HTTPConnection(HOST, port, timeout=60)) as connection:
-        connection.request("GET", path)
-        answer = connection.getresponse()
-        answer.read()
-        return answer.headers["Tocsin-View"]
 
 
 if __name__ == "__main__":
