@@ -9,8 +9,6 @@ import argparse
 import time
 from importlib import import_module
 
-from rich.console import Console
-
 from benchmarks import report
 
 # The shares of the machine count most for those on Kafka: they go first, in a fresh process.
@@ -26,25 +24,21 @@ def main() -> None:
     unknown = sorted(set(options.names) - set(NAMES))
     if unknown or (options.write and options.names):
         parser.error(f"no benchmark {unknown[0]!r}" if unknown else "--write takes a whole run")
-    console = Console(width=140)
     note = report.machine()
-    console.print(note, highlight=False)
+    print(note)
     results: dict[str, float] = {}
-    for name in NAMES:
-        if options.names and name not in options.names:
-            continue
+    for name in options.names or NAMES:
         began_s = time.perf_counter()
         measured = import_module(f"benchmarks.{name}").run()
         results |= {f"{name}.{key}": value for key, value in measured.items()}
-        console.print(f"{name}: {time.perf_counter() - began_s:.0f} s", style="dim")
+        print(f"{name}: {time.perf_counter() - began_s:.0f} s")
     if options.names:
         for key, value in results.items():
-            console.print(f"{key:60} {value:18,.4g}", highlight=False)
+            print(f"{key:60} {value:18,.4g}")
         return
-    for table in report.tables(results):
-        console.print(table)
+    section = report.markdown(results, note=note)
+    print(section)
     if options.write:
-        section = report.markdown(results, note=note)
         text = report.README.read_text(encoding="utf-8")
         report.README.write_text(report.replaced(text, section), encoding="utf-8")
 

@@ -106,8 +106,7 @@ def report(commit: str, parts: list[str], rounds: int) -> Iterator[str]:
         parts: of ``PARTS``.
         rounds: how often each is measured.
     """
-    yield f"# The aims for speed, beside {commit}"
-    yield ""
+    yield f"# The aims for speed, beside {commit}\n"
     yield machine()
     for name in parts:
         title, measured = PARTS[name]

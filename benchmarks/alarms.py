@@ -8,8 +8,6 @@ shows of groups and ids is kept as in a worker, where a commit has it.
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,6 +17,7 @@ from string import Template
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import pyarrow as pa
 
 from stream.config.loading import load
 from stream.counting.partition import PartitionReader, ReadStart
@@ -37,9 +36,9 @@ START_MS = 1_700_000_040_000  # a whole minute
 SPREAD_MS = 5 * 60_000
 ALARMS = (1, 10, 100)
 UNITS = ("event", "user")
+ROOT = Path(__file__).resolve().parents[1]
 ROUNDS = 3
 TRIES = 2
-ROOT = Path(__file__).resolve().parents[1]
 
 HAVING = ("COUNT(*)", "COUNT(DISTINCT person)", "SUM(amount)")
 KINDS: dict[str, Callable[[int], tuple[str, str, int]]] = {
@@ -97,8 +96,9 @@ def table(found: Mapping[str, Sequence[float]], names: Sequence[str]) -> Iterato
         names: of the trees.
     """
     heads = " | ".join(f"{count} alarms" if count > 1 else "1 alarm" for count in ALARMS)
-    yield f"| events/s of processor time; alarms differ in | unit | | {heads} | 1 to 100 |"
-    yield f"|---|---|---|{'--:|' * (len(ALARMS) + 1)}"
+    yield f"""\
+| events/s of processor time; alarms differ in | unit | | {heads} | 1 to 100 |
+|---|---|---|{"--:|" * (len(ALARMS) + 1)}"""
     for kind in KINDS:
         for unit in UNITS:
             for at, name in enumerate(names):
@@ -107,48 +107,64 @@ def table(found: Mapping[str, Sequence[float]], names: Sequence[str]) -> Iterato
                 yield f"| {kind} | {unit} | {name} | {cells} | {rates[0] / rates[-1]:.2f} |"
 
 
-def rate_of(tree: Path, unit: str, kind: str, count: int, rooms: int = ROOMS) -> float:
+def rate_of(
+    tree: Path,
+    unit: str,
+    kind: str,
+    count: int,
+    *,
+    rooms: int = ROOMS,
+    events: int = EVENTS,
+    codec: str = "json",
+) -> float:
     """Measure one number of alarms in a process of its own, with the files of a tree."""
-    done = subprocess.run(
-        [sys.executable, "-P", __file__, "--inside", unit, kind, str(count), str(rooms)],
-        cwd=tree,
-        env={**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"},
-        stdout=subprocess.PIPE,
-        check=True,
-        text=True,
-    )
-    return float(done.stdout)
+    from benchmarks.checkouts import apart  # noqa: PLC0415  # what is measured may have no such
+
+    return float(apart(tree, __file__, unit, kind, codec, count, rooms, events))
 
 
-def _inside(unit: str, kind: str, count: int, rooms: int) -> float:
-    records = _records(rooms)
-    alarms = _alarms(unit, [KINDS[kind](at) for at in range(count)], rooms)
-    return EVENTS / min(_seconds(alarms, records) for _ in range(TRIES))
+def _inside(given: Sequence[str]) -> float:
+    unit, kind, codec, *sizes = given
+    count, rooms, events = map(int, sizes)
+    records = _records(rooms, events, codec)
+    alarms = _alarms(unit, [KINDS[kind](at) for at in range(count)], rooms, codec)
+    return events / min(_seconds(alarms, records) for _ in range(TRIES))
 
 
-def _records(rooms: int) -> list[Record]:
-    value = msgspec.json.Encoder()
+def _records(rooms: int, events: int, codec: str) -> list[Record]:
+    rows: list[dict[str, Any]] = [
+        {
+            "person": f"person-{at * 7919 % PEOPLE:06d}",
+            "room": f"room-{at % rooms}",
+            "floor": at % 200,
+            "amount": at % 9,
+            "open": at % 10 > 0,
+            "ts": START_MS + at * SPREAD_MS // events,
+        }
+        for at in range(events)
+    ]
+    if codec == "json":
+        packed = [(row["ts"], msgspec.json.encode(row)) for row in rows]
+    else:
+        pieces = [rows[at : at + PIECE // 2] for at in range(0, events, PIECE // 2)]
+        packed = [(piece[-1]["ts"], _arrow(piece)) for piece in pieces]
     return [
-        Record(
-            at,
-            START_MS + at * SPREAD_MS // EVENTS,
-            log_append=True,
-            value=value.encode(
-                {
-                    "person": f"person-{at * 7919 % PEOPLE:06d}",
-                    "room": f"room-{at % rooms}",
-                    "floor": at % 200,
-                    "amount": at % 9,
-                    "open": at % 10 > 0,
-                    "ts": START_MS + at * SPREAD_MS // EVENTS,
-                }
-            ),
-        )
-        for at in range(EVENTS)
+        Record(at, append_ms, log_append=True, value=value)
+        for at, (append_ms, value) in enumerate(packed)
     ]
 
 
-def _alarms(unit: str, asked: list[tuple[str, str, int]], groups: int) -> Alarms:
+def _arrow(rows: list[dict[str, Any]]) -> bytes:
+    table = pa.Table.from_pylist(rows)
+    at = table.column_names.index("ts")
+    table = table.set_column(at, "ts", table["ts"].cast(pa.timestamp("ms", tz="UTC")))
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def _alarms(unit: str, asked: list[tuple[str, str, int]], groups: int, codec: str) -> Alarms:
     rooms = ", ".join(f"room-{at}" for at in range(groups))
     caps = ", period: 1d, contribution: {max_groups_per_window: 1, max_events_per_group: 1}"
     text = f"""\
@@ -156,7 +172,7 @@ ledger: sqlite:///unused.db
 feeds:
   badges:
     topic: badges
-    codec: json
+    codec: {codec}
     time: ts
     unit: person
     fields:
@@ -206,7 +222,4 @@ def _seconds(alarms: Alarms, records: list[Record]) -> float:
 
 
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--inside"]:
-        print(_inside(sys.argv[2], sys.argv[3], *map(int, sys.argv[4:])))
-    else:
-        print("\n".join(table(beside([ROOT]), ["now"])))
+    print(_inside(sys.argv[1:]))

@@ -35,20 +35,6 @@ if TYPE_CHECKING:
 
     from operators.base import Plan
 
-__all__ = [
-    "IMAGES",
-    "PAGE",
-    "Realised",
-    "exact_tables",
-    "formula_epsilon",
-    "main",
-    "papers_epsilon",
-    "plan",
-    "realised",
-    "ring_law",
-    "sampled_tables",
-]
-
 ROOT: Final = Path(__file__).resolve().parents[1]
 PAGE: Final = ROOT / "docs" / "research" / "prices.md"
 IMAGES: Final = ROOT / "docs" / "images"

@@ -6,7 +6,7 @@ ledger plays no part. The raw consumer is aiokafka's ``getmany`` in a loop, with
 settings, on the same topic, in turns with ours.
 
 ``python -m benchmarks kafka_ingest`` measures this tree, by the clock on the wall.
-``python -m benchmarks.kafka_ingest COMMIT`` measures an earlier commit beside it, and aiokafka and
+``python -m benchmarks.aims ingest`` measures an earlier commit beside it, and aiokafka and
 librdkafka alone, all on the same topics with the same fetches, each in a process of its own, by the
 processor's time: that of all its threads, the kernel's work for them included. A process is a slice
 of a second or two. Readers take turns, every other round backwards, and a ratio is the median of
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
-
-__all__ = ["Slice", "beside", "run", "spread", "table", "to_ours"]
 
 PEOPLE = 100_000
 ROOMS_OF_ONE = 3
@@ -107,8 +105,12 @@ def run() -> dict[str, float]:
         for codec in CODECS:
             system = System(broker, Path(directory) / codec, f"ingest-{codec}", codec=codec)
             events = asyncio.run(_produce(system))
-            rounds = [asyncio.run(_round(system)) for _ in range(ROUNDS)]
-            raw, ours = (np.array(seconds) for seconds in zip(*rounds, strict=True))
+            raw, ours = np.array(
+                [
+                    (asyncio.run(_raw_seconds(system)), asyncio.run(_our_seconds(system)))
+                    for _ in range(ROUNDS)
+                ]
+            ).T
             results[f"{codec}_events_per_s"] = events / float(np.median(ours))
             results[f"{codec}_raw_events_per_s"] = events / float(np.median(raw))
             results[f"{codec}_ratio_to_raw"] = float(np.median(raw / ours))
@@ -166,11 +168,6 @@ def _seconds(command: list[str], tree: Path) -> tuple[float, float]:
     )
     seconds, kernel_s = map(float, done.stdout.split())
     return seconds, kernel_s
-
-
-async def _round(system: System) -> tuple[float, float]:
-    """Return the seconds that the raw consumer and ours take for the whole topic."""
-    return await _raw_seconds(system), await _our_seconds(system)
 
 
 async def _raw_seconds(system: System) -> float:
@@ -347,8 +344,9 @@ def spread(ratios: Sequence[float]) -> str:
 def table(found: Mapping[str, Mapping[str, Sequence[Slice]]]) -> Iterator[str]:
     """Yield what ``beside`` found as a table of Markdown, a line at a time: medians of rounds."""
     heads = [f"{name} | of it in the kernel | ours to it" for name in ("JSON", "Arrow")]
-    yield f"| events per second of processor time | {' | '.join(heads)} |"
-    yield f"|---|{'--:|' * 6}"
+    yield f"""\
+| events per second of processor time | {" | ".join(heads)} |
+|---|{"--:|" * 6}"""
     for reader in found["json"]:
         cells = []
         for codec in CODECS:
@@ -360,7 +358,3 @@ def table(found: Mapping[str, Mapping[str, Sequence[Slice]]]) -> Iterator[str]:
             cells.append(f"{statistics.median(rates):,.0f} | {statistics.median(kernel):.0%}")
             cells.append("" if reader == "now" else ratio)
         yield f"| {reader} | {' | '.join(cells)} |"
-
-
-if __name__ == "__main__":
-    print("\n".join(table(beside(sys.argv[1]))))

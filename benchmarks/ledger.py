@@ -76,8 +76,3 @@ def _rate(work: Callable[[], object], commits: int) -> float:
     began_s = time.perf_counter()
     work()
     return commits / (time.perf_counter() - began_s)
-
-
-if __name__ == "__main__":
-    for label, value in run().items():
-        print(f"{label:45} {value:12,.1f}")

@@ -28,6 +28,7 @@ from accountant.log.entries import read_checkpoint
 from accountant.log.images import IMAGE
 from accountant.units import PrivacyUnit
 from benchmarks import report
+from benchmarks.checkouts import processor_s
 from stream.custody.archive import archive, archived_in
 from tests.support.aged import age
 from tests.support.ledgers import Series, settle
@@ -35,8 +36,6 @@ from tests.support.postgres import Postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
-
-__all__ = ["AIMS", "ALARMS", "HOUR_MS", "YEAR", "Figure", "main", "run", "written"]
 
 ALARMS = 200
 HOUR_MS = 3_600_000
@@ -64,7 +63,6 @@ AIMS: Final = {
 
 _BEGIN = "<!-- figures: `python -m benchmarks.ledger_age --write` writes from here -->"
 _END = "<!-- to here -->"
-_TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 class Figure(NamedTuple):
@@ -106,7 +104,7 @@ class Meter:
         yield Figure(f"{name}_p99_ms", took_s[len(calls) * 99 // 100] * 1000)
 
     def _cpu_s(self) -> float:
-        return time.process_time() + (_server_cpu_s(self._server) if self._server else 0.0)
+        return time.process_time() + (processor_s(self._server) if self._server else 0.0)
 
 
 def series(unit: PrivacyUnit) -> list[Series]:
@@ -169,7 +167,7 @@ def _of_custodian(url: str, hours: int, meter: Meter) -> Iterator[Figure]:
     yield Figure("start_without_image_s", *meter.took(lambda: _opened(url).close()))
     with _opened(url) as ledger, tempfile.TemporaryDirectory() as directory:
         folder, before_ms = Path(directory), (hours - 24) * HOUR_MS
-        with _transactions(ledger) as spans:
+        with transactions(ledger) as spans:
             took = meter.took(lambda: archive(ledger, folder, before_ms))
         yield Figure("archive_s", *took)
         yield Figure("archive_transactions", len(spans))
@@ -234,7 +232,7 @@ def _packed_mb(ledger: Ledger, url: str, name: str) -> float:
 
 
 @contextmanager
-def _transactions(ledger: Ledger) -> Iterator[list[tuple[float, float]]]:
+def transactions(ledger: Ledger) -> Iterator[list[tuple[float, float]]]:
     """Collect how long (s) each write transaction takes, its commit included, and its own work."""
     spans: list[tuple[float, float]] = []
     store, began = ledger._store, ledger._store.write  # noqa: SLF001  # measured where they begin
@@ -257,20 +255,6 @@ def _clock_s(call: Callable[[], object]) -> float:
     began_s = time.perf_counter()
     call()
     return time.perf_counter() - began_s
-
-
-def _server_cpu_s(server: int) -> float:
-    """Return what a server and its processes have worked, those that ended among them."""
-    ticks = 0
-    for place in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            values = place.read_text(encoding="utf-8").rpartition(")")[2].split()
-        except OSError:
-            continue  # it has ended meanwhile
-        mine, child = place.parent.name == str(server), values[1] == str(server)
-        if mine or child:
-            ticks += sum(map(int, values[11 : 15 if mine else 13]))
-    return ticks / _TICKS_PER_S
 
 
 def _opened(url: str) -> Ledger:

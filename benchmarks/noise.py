@@ -1,6 +1,6 @@
 """Noise and decisions per second: our exact integers beside OpenDP's vector Laplace, in one run.
 
-Run with ``python benchmarks/noise.py``; needs the ``bench`` extra for the ratio.
+``python -m benchmarks noise``; needs the ``bench`` extra for the ratio.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ from operators.single.tslm import Tslm
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["main", "run"]
-
 RATES = {"0.001": Fraction(1, 1000), "0.1": Fraction(1, 10), "1": Fraction(1)}
 VARIATES = 4_000_000
 THEIR_VARIATES = 100_000
@@ -50,7 +48,7 @@ def run() -> dict[str, float]:
     for name, t in RATES.items():
         ours = VARIATES / _best(partial(noise.discrete_laplace, t, VARIATES))
         measured[f"discrete_laplace_per_s[t={name}]"] = ours
-        for law, draw in (("integer", _opendp_integer(t)), ("float", _opendp_float(t))):
+        for law, draw in (("integer", _opendp(t, int)), ("float", _opendp(t, float, nan=False))):
             theirs = THEIR_VARIATES / _best(draw)
             measured[f"opendp_{law}_vector_laplace_per_s[t={name}]"] = theirs
             measured[f"ratio_to_opendp_{law}[t={name}]"] = ours / theirs
@@ -72,12 +70,6 @@ def run() -> dict[str, float]:
     return measured
 
 
-def main() -> None:
-    """Print what ``run`` measures, one line each."""
-    for name, value in run().items():
-        print(f"{name:55s} {value:16,.4g}")
-
-
 def _best(work: Callable[[], object]) -> float:
     """Return the least seconds of a few rounds, after one to warm up."""
     work()
@@ -89,25 +81,11 @@ def _best(work: Callable[[], object]) -> float:
     return min(seconds)
 
 
-def _opendp_integer(t: Fraction) -> Callable[[], object]:
+def _opendp(t: Fraction, kind: type, **domain: bool) -> Callable[[], object]:
     import opendp.prelude as dp  # noqa: PLC0415  # only the benchmark's extra installs it
 
     dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
+    space = dp.vector_domain(dp.atom_domain(T=kind, **domain)), dp.l1_distance(T=kind)
     mechanism = dp.m.make_laplace(*space, scale=float(1 / t))
-    zeros = [0] * THEIR_VARIATES
+    zeros = [kind()] * THEIR_VARIATES
     return lambda: mechanism(zeros)
-
-
-def _opendp_float(t: Fraction) -> Callable[[], object]:
-    import opendp.prelude as dp  # noqa: PLC0415  # only the benchmark's extra installs it
-
-    dp.enable_features("contrib")
-    space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l1_distance(T=float)
-    mechanism = dp.m.make_laplace(*space, scale=float(1 / t))
-    zeros = [0.0] * THEIR_VARIATES
-    return lambda: mechanism(zeros)
-
-
-if __name__ == "__main__":
-    main()

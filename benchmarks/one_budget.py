@@ -11,25 +11,24 @@ from __future__ import annotations
 
 import gc
 import json
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-ROOT = Path(__file__).resolve().parents[1]
-
 KINDS = ("user", "event", "apart")
 DECISIONS = 200
 LEAST_WINDOWS = 2
 POLLS = 3
 ROOMS = 4
+DAY = 24 * 60  # minutes
+BEGIN = datetime(2024, 1, 1, tzinfo=UTC)
 
 FIGURES = {
     "decision_ms": "one decision, from the second window on",
@@ -53,7 +52,7 @@ feeds:
       room: {{domain: [{rooms}]}}
       floor: {{domain: [{floors}]}}
       ts: timestamp
-    history: {{from: 2024-01-01T00:00:00Z, until: 2024-01-{days:02}T{hours:02}:00:00Z}}
+    history: {{from: 2024-01-01T00:00:00Z, until: {until}}}
 budget:
 {budget}
 alarms:
@@ -62,7 +61,7 @@ _ALARM = """\
   crowd-{number}:
     sql: |
       SELECT room FROM badges {where}
-      GROUP BY room, TUMBLE(ts, INTERVAL '1' HOUR)
+      GROUP BY room, TUMBLE(ts, INTERVAL '{minutes}' MINUTE)
       HAVING COUNT(*) > {threshold}
     max_fnr: 0.05
     tolerance: 9
@@ -102,21 +101,23 @@ def beside(
     return {name: [statistics.median(each) for each in all_] for name, all_ in taken.items()}
 
 
-def measured(tree: Path, kind: str, alarms: int, rooms: int = ROOMS) -> dict[str, float]:
-    """Return the figures of one number of alarms over so many groups, in a process of its own."""
+def measured(tree: Path, kind: str, alarms: int, minutes: int = 60) -> dict[str, float]:
+    """Return the figures of one number of alarms, in a process of its own.
+
+    Args:
+        tree: a checkout.
+        kind: of ``KINDS``.
+        alarms: how many.
+        minutes: of a window; of shorter ones than an hour's, a whole day is decided.
+    """
+    from benchmarks.checkouts import apart  # noqa: PLC0415  # what is measured may have no such
+
     with tempfile.TemporaryDirectory() as folder:
-        found = subprocess.run(
-            [sys.executable, __file__, folder, kind, str(alarms), str(rooms)],
-            cwd=tree,
-            env={**os.environ, "PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"},
-            stdout=subprocess.PIPE,
-            check=True,
-        )
-    figures: dict[str, float] = json.loads(found.stdout)
+        figures: dict[str, float] = apart(tree, __file__, folder, kind, alarms, minutes)
     return figures
 
 
-def _inside(folder: Path, kind: str, alarms: int, rooms: int) -> dict[str, float]:
+def _inside(folder: Path, kind: str, alarms: int, minutes: int) -> dict[str, float]:
     """Measure one number of alarms in this process, with the tree that it imports."""
     import scipy.optimize  # noqa: F401, PLC0415  # takes half a second whatever is planned
 
@@ -124,8 +125,8 @@ def _inside(folder: Path, kind: str, alarms: int, rooms: int) -> dict[str, float
     from stream.config.loading import load  # noqa: PLC0415
     from stream.replay.replay import Replay  # noqa: PLC0415
 
-    windows = max(DECISIONS // alarms, LEAST_WINDOWS)
-    files = {"badges": [_write(folder, kind, alarms, windows, rooms)]}
+    windows = max(DECISIONS // alarms, LEAST_WINDOWS) if minutes == 60 else DAY // minutes
+    files = {"badges": [_write(folder, kind, alarms, windows, minutes)]}
     configuration = load(folder / "alarms.yaml", environ={})
     gc.disable()  # when it runs depends on what ran before
     found: dict[str, float] = {}
@@ -160,31 +161,32 @@ def _since(began: float) -> float:
     return (time.process_time() - began) * 1000
 
 
-def _write(folder: Path, kind: str, alarms: int, windows: int, rooms: int) -> Path:
+def _write(folder: Path, kind: str, alarms: int, *sizes: int) -> Path:
     """Write a configuration and its events; return the events' file."""
+    windows, minutes = sizes
     floors = [f"f{number}" for number in range(alarms)]
     text = _CONFIG.format(
         folder=folder,
-        rooms=", ".join(f"r{number}" for number in range(rooms)),
+        rooms=", ".join(f"r{number}" for number in range(ROOMS)),
         floors=", ".join(floors),
-        days=1 + windows // 24,
-        hours=windows % 24,
+        until=(BEGIN + timedelta(minutes=windows * minutes)).isoformat(),
         budget=_BUDGETS[kind],
     )
     for number, floor in enumerate(floors):
         where = f"WHERE floor = '{floor}'" if kind == "apart" else ""
-        text += _ALARM.format(number=f"{number:03}", where=where, threshold=20 + number)
+        own = {"number": f"{number:03}", "where": where, "threshold": 20 + number}
+        text += _ALARM.format(**own, minutes=minutes)
     (folder / "alarms.yaml").write_text(text, encoding="utf-8")
     lines = [
         json.dumps(
             {
-                "person": f"p{hour}",
-                "room": f"r{hour % rooms}",
-                "floor": floors[hour % alarms],
-                "ts": f"2024-01-{1 + hour // 24:02}T{hour % 24:02}:30:00Z",
+                "person": f"p{at}",
+                "room": f"r{at % ROOMS}",
+                "floor": floors[at % alarms],
+                "ts": (BEGIN + timedelta(minutes=(at + 0.5) * minutes)).isoformat(),
             }
         )
-        for hour in range(windows)
+        for at in range(windows)
     ]
     path = folder / "badges.jsonl"
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
@@ -205,8 +207,9 @@ def lines(
     for kind in KINDS:
         yield from ("", f"## {titles[kind]}", "")
         heads = [f"{alarms}, {name}" for alarms in numbers for name in names]
-        yield f"| processor time in ms, by alarms | {' | '.join(heads)} |"
-        yield f"|---|{'--:|' * len(heads)}"
+        yield f"""\
+| processor time in ms, by alarms | {" | ".join(heads)} |
+|---|{"--:|" * len(heads)}"""
         for figure, what in FIGURES.items():
             cells = [
                 f"{value:,.2f}"

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-__all__ = ["Spread", "bounds", "census", "distributions", "drawn", "gains", "main", "uniform"]
-
 INCOMES, INCOME_STEP = 5_000, 150
 CENSUS = {"age": 5, "marital": 4, "race": 7, "gender": 2}
 ATTRIBUTES = 10

@@ -19,8 +19,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-__all__ = ["NAMES", "PYTHON"]
-
 PYTHON = Path(__file__).resolve().parents[1] / ".cache" / "peers" / "bin" / "python"
 
 

@@ -12,14 +12,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rich.table import Table
-
 from deploy.kafka.runtime import default_version
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-
-__all__ = ["README", "figures", "machine", "markdown", "replaced", "tables", "written"]
+    from collections.abc import Callable, Iterable, Mapping
 
 README = Path(__file__).resolve().parent / "README.md"
 
@@ -99,22 +95,6 @@ _ROWS = (
     _Row("Window cut to alarm, median", "end_to_end.window_close_to_alarm_median_ms", "ms"),
     _Row("Window cut to alarm, p99", "end_to_end.window_close_to_alarm_p99_ms", "ms"),
 )
-
-
-def tables(results: Mapping[str, float]) -> Iterator[Table]:
-    """Yield a table of what there are aims for, and one of everything else.
-
-    Args:
-        results: figures by ``module.name``.
-    """
-    main = Table("what", "measured", "beside it", "ratio", "aim", title="Benchmarks")
-    for row in _ROWS:
-        main.add_row(*_cells(row, results))
-    yield main
-    rest = Table("also measured", "", title=None)
-    for name, value in _others(results):
-        rest.add_row(name, _number(value))
-    yield rest
 
 
 def markdown(results: Mapping[str, float], *, note: str) -> str:
@@ -208,10 +188,6 @@ def _number(value: float) -> str:
 
 
 def _processor() -> str:
-    try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return " ".join(line.partition(":")[2].split())
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
+    lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    named = (line.partition(":")[2].split() for line in lines if line.startswith("model name"))
+    return " ".join(next(named, [platform.machine()]))

@@ -18,12 +18,10 @@ if TYPE_CHECKING:
     from deploy.kafka.broker import Broker
     from stream.model.alarms import Alarms
 
-__all__ = ["QUERY", "System"]
-
 QUERY = "crowd"
 
 _CONFIG = """\
-ledger: sqlite:///{directory}/ledger.db
+ledger: {ledger}
 publish_interval: {publish_interval_ms}ms
 metrics: {{public: "127.0.0.1:0", custodian: "127.0.0.1:0"}}
 kafka:
@@ -50,6 +48,8 @@ budget:
   period: 1d
   contribution: {{max_groups_per_window: 1, max_events_per_group: 1}}
 alarms:
+"""
+_ALARM = """\
   {query}:
     sql: |
       SELECT room FROM badges
@@ -77,6 +77,8 @@ class System:
         publish_interval_ms: alarms leave on multiples of this.
         grace_ms: lateness that still counts.
         publish_delay_ms: alarms leave this long after the cut, at the next tick.
+        alarms_count: how many there are; each has a threshold one higher than the one before.
+        ledger: its URL; a file in the directory where there is none.
     """
 
     broker: Broker
@@ -90,26 +92,21 @@ class System:
     publish_interval_ms: int = 100
     grace_ms: int = 3_600_000
     publish_delay_ms: int = 0
+    alarms_count: int = 1
+    ledger: str = ""
 
     def __post_init__(self) -> None:
         """Write the configuration and create the topics."""
         self.directory.mkdir(parents=True)
         rooms = "".join(f"room-{number}\n" for number in range(self.rooms))
         (self.directory / "rooms.txt").write_text(rooms)
-        self.file.write_text(
-            _CONFIG.format(
-                directory=self.directory,
-                bootstrap=self.broker.bootstrap,
-                name=self.name,
-                codec=self.codec,
-                query=QUERY,
-                window=self.window,
-                threshold=self.threshold,
-                publish_interval_ms=self.publish_interval_ms,
-                grace_ms=self.grace_ms,
-                publish_delay_ms=self.publish_delay_ms,
-            )
-        )
+        ledger = self.ledger or f"sqlite:///{self.directory}/ledger.db"
+        values = vars(self) | {"bootstrap": self.broker.bootstrap, "ledger": ledger}
+        text = _CONFIG.format_map(values)
+        for at in range(self.alarms_count):
+            own = {"query": f"{QUERY}-{at}" if at else QUERY, "threshold": self.threshold + at}
+            text += _ALARM.format_map(values | own)
+        self.file.write_text(text)
         problems = check(self.alarms(), create_missing=True, partitions=self.partitions)
         if problems:
             raise RuntimeError("\n".join(problems))
@@ -138,7 +135,7 @@ class System:
             alarms,
             open_ledger(alarms),
             identities=identities,
-            first_start_ms={QUERY: first_start_ms},
+            first_start_ms=dict.fromkeys(alarms.by_name, first_start_ms),
             clock_ms=wall_clock_ms,
         )
         return runtime, identities

@@ -13,7 +13,6 @@ import asyncio
 import os
 import signal
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,18 +23,17 @@ from typing import TYPE_CHECKING
 from urllib.request import urlopen
 
 import numpy as np
-import psutil
 from kafka import KafkaProducer
 
-from benchmarks.checkouts import ROOT
+from benchmarks.checkouts import processor_s
 from benchmarks.kafka_ingest import _produce
 from benchmarks.system import QUERY, System
 from deploy.kafka.broker import Broker
 from deploy.kafka.runtime import HOST, free_port
 from stream.build import assemble, open_ledger, wall_clock_ms
 from stream.kafka.guard import check_feeds
-from stream.kafka.topics import check
 from tests.support.postgres import Postgres
+from tests.support.processes import Command
 from tests.support.waiting import wait_until
 
 if TYPE_CHECKING:
@@ -73,7 +71,8 @@ def beside(*, rounds: int) -> dict[int, list[Reading]]:
         for turn in range(rounds):
             for count, found in taken.items():
                 name = f"workers-{turn}-{count}"
-                system = System(broker, Path(folder) / name, name)
+                ledger = postgres.new_database()
+                system = System(broker, Path(folder) / name, name, ledger=ledger)
                 found.append(_reading(system, postgres, count))
                 print(f"{count} workers: {found[-1]}", file=sys.stderr)
     return taken
@@ -83,13 +82,15 @@ def table(taken: Mapping[int, Sequence[Reading]]) -> Iterator[str]:
     """Yield what ``beside`` found as tables of Markdown, a line at a time: medians of rounds."""
     one, two = (_median(found) for found in taken.values())
     ratio = two.events_per_s / one.events_per_s
-    yield "| events per second by the clock | one worker | two workers | ratio |"
-    yield "|---|--:|--:|--:|"
+    yield """\
+| events per second by the clock | one worker | two workers | ratio |
+|---|--:|--:|--:|"""
     rates = f"{one.events_per_s:,.0f} | {two.events_per_s:,.0f} | {ratio:.2f}"
-    yield f"| JSON, two partitions, ledger in PostgreSQL | {rates} |"
-    yield ""
-    yield f"| processor time in ns an event | {' | '.join(TAKERS)} | all |"
-    yield f"|---|{'--:|' * (len(TAKERS) + 1)}"
+    yield f"""\
+| JSON, two partitions, ledger in PostgreSQL | {rates} |
+
+| processor time in ns an event | {" | ".join(TAKERS)} | all |
+|---|{"--:|" * (len(TAKERS) + 1)}"""
     for name, found in (("one worker", one), ("two workers", two)):
         cells = " | ".join(f"{found.processor_ns[taker]:,.0f}" for taker in TAKERS)
         yield f"| {name} | {cells} | {sum(found.processor_ns.values()):,.0f} |"
@@ -113,14 +114,9 @@ def _median(found: Sequence[Reading]) -> Reading:
 
 def _reading(system: System, postgres: Postgres, count: int) -> Reading:
     """Let so many workers read a topic."""
-    ledger = postgres.new_database()
     text = system.file.read_text(encoding="utf-8")
-    text = text.replace(f"sqlite:///{system.directory}/ledger.db", ledger)
     text = text.replace("kafka:\n", "kafka:\n  session_timeout: 300s\n")
     system.file.write_text(text, encoding="utf-8")
-    check(
-        system.alarms(), create_missing=True, partitions=system.partitions
-    )  # as another ledger asks for
     _register(system)
     pages = [free_port() for _ in range(count)]
     with _workers(system, pages) as pids:
@@ -132,15 +128,13 @@ def _reading(system: System, postgres: Postgres, count: int) -> Reading:
         before = sum(map(_read, pages))
         _tell(pids, signal.SIGSTOP)
         events = sum(asyncio.run(_produce(system)) for _ in range(FILLS))
-        server = psutil.Process(postgres.pid)
-        broker = [psutil.Process(system.broker.pid)]
-        takers = ([psutil.Process(pid) for pid in pids], broker, [server, *server.children()])
-        taking = dict(zip(TAKERS, (*takers, [psutil.Process()]), strict=True))
-        before_s = {taker: _processor_s(each) for taker, each in taking.items()}
+        takers = (pids, [system.broker.pid or 0], [postgres.pid], [os.getpid()])
+        taking = dict(zip(TAKERS, takers, strict=True))
+        before_s = {taker: processor_s(*each) for taker, each in taking.items()}
         _tell(pids, signal.SIGCONT)
         began_s = time.perf_counter()
         took_s = _until_read(pages, before, events) - began_s
-        taken_s = {taker: _processor_s(each) - before_s[taker] for taker, each in taking.items()}
+        taken_s = {taker: processor_s(*each) - before_s[taker] for taker, each in taking.items()}
         return Reading(
             events / took_s, {taker: 1e9 * each / events for taker, each in taken_s.items()}
         )
@@ -163,12 +157,6 @@ def _until_read(pages: Sequence[int], before: int, events: int) -> float:
         time.sleep(min(max(left_s / 2, 0.02), 0.5))
 
 
-def _processor_s(processes: Sequence[psutil.Process]) -> float:
-    """Return the processor time of some processes so far."""
-    times = [process.cpu_times() for process in processes]
-    return float(sum(each.user + each.system for each in times))
-
-
 def _register(system: System) -> None:
     """Make a ledger whose first window is today's, so that workers read what is in the topic."""
     alarms = system.alarms()
@@ -182,17 +170,14 @@ def _register(system: System) -> None:
 @contextmanager
 def _workers(system: System, pages: Sequence[int]) -> Iterator[list[int]]:
     """Run a worker for each port of a custodian's page; yield their process ids."""
-    command = [sys.executable, "-m", "stream.cli.main", "run"]
     text = system.file.read_text(encoding="utf-8")
     with ExitStack() as stack:
-        log = stack.enter_context((system.directory / "workers.log").open("wb"))
         started = []
         for page in pages:
             own = system.directory / f"{page}.yaml"
             own.write_text(text.replace(_ANY_PORT, f'custodian: "{HOST}:{page}"'), encoding="utf-8")
-            worker = subprocess.Popen([*command, str(own)], cwd=ROOT, stdout=log, stderr=log)
-            stack.callback(worker.wait)
-            stack.callback(worker.terminate)
+            worker = Command.start(system.directory / f"{page}.log", "run", own)
+            stack.callback(worker.stop)
             started.append(worker.pid)
         yield started
 

@@ -25,8 +25,6 @@ from benchmarks.papers.svt import data as svt_data
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["NAMES", "main"]
-
 _HERE = Path(__file__).parent
 
 _Loader: TypeAlias = "tuple[tuple[str, ...], object]"

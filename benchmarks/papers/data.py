@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["LOADERS", "Events", "day", "load"]
-
 _TAXI = "green_tripdata_2022-01.parquet"
 _ZONES = "taxi_zone_lookup.csv"
 _BADGES = "vast2016_prox.csv.zst"

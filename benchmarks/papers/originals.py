@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-__all__ = ["OriginalProgressive", "OriginalTslm", "laplace_chain", "two_laplace_cdf"]
-
 _Floats: TypeAlias = NDArray[np.float64]
 _Decided: TypeAlias = tuple[NDArray[np.bool_], _Floats]
 

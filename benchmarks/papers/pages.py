@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
@@ -22,18 +22,8 @@ if TYPE_CHECKING:
 
     Results = Mapping[str, Mapping[str, Measured]]
 
-__all__ = [
-    "LABELS",
-    "Panel",
-    "averages",
-    "folded",
-    "lines",
-    "number",
-    "prose",
-    "save",
-    "table",
-    "values",
-]
+COSTS = ("worst", "mean")
+"""Measures whose axis is logarithmic."""
 
 LABELS = {
     "worst": "epsilon of the dearest cell",
@@ -75,9 +65,9 @@ def number(value: float) -> str:
 
 
 def prose(text: str) -> str:
-    """Return paragraphs, separated by empty lines, broken at 100 columns."""
-    return "\n\n".join(
-        textwrap.fill(" ".join(each.split()), 100, break_on_hyphens=False)
+    """Return paragraphs, separated by empty lines, broken at 100 columns; a line ends the last."""
+    return "\n".join(
+        textwrap.fill(" ".join(each.split()), 100, break_on_hyphens=False) + "\n"
         for each in text.split("\n\n")
     )
 
@@ -93,6 +83,46 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[str]:
 def values(results: Results, measure: str, name: str) -> NDArray[np.float64]:
     """Return one measure of one mechanism, in the order of the settings; NaN where it has none."""
     return np.array([each[name].value(measure) for each in results.values()])
+
+
+def wins(less: NDArray[np.float64], more: NDArray[np.float64]) -> int:
+    """Return in how many settings the one is less than the other."""
+    return int(np.count_nonzero(less < more))
+
+
+def best(
+    every: Mapping[str, NDArray[np.float64]],
+    names: Sequence[str],
+    name: str,
+    of: Callable[..., NDArray[np.float64]],
+) -> int:
+    """Return in how many settings one mechanism is the best of some.
+
+    Args:
+        every: a measure, by mechanism.
+        names: of the some.
+        name: of the one.
+        of: ``np.min`` or ``np.max``.
+    """
+    stacked = np.stack([every[each] for each in names])
+    return int(np.count_nonzero(every[name] == of(stacked, axis=0)))
+
+
+def panel(
+    results: Results, measure: str, title: str, bounds: Mapping[str, float], log: Sequence[str]
+) -> Panel:
+    """Return the axes of one measure, a curve for each mechanism.
+
+    Args:
+        results: what was measured.
+        measure: which.
+        title: above it.
+        bounds: to draw, by measure.
+        log: measures whose axis is logarithmic.
+    """
+    names = next(iter(results.values()))
+    series = {name: values(results, measure, name).tolist() for name in names}
+    return Panel(title, series, measure in log, bounds.get(measure))
 
 
 def averages(results: Results, measures: Sequence[str]) -> Iterator[str]:
@@ -117,8 +147,7 @@ def folded(results: Results, measure: str, of: str, summary: str = "") -> Iterat
         summary: the line to open it by; the measure's name by default.
     """
     names = next(iter(results.values()))
-    yield f"<details><summary>{summary or LABELS[measure]}</summary>"
-    yield ""
+    yield f"<details><summary>{summary or LABELS[measure]}</summary>\n"
     yield from table(
         (of, *names),
         (
@@ -126,9 +155,9 @@ def folded(results: Results, measure: str, of: str, summary: str = "") -> Iterat
             for setting, each in results.items()
         ),
     )
-    yield ""
-    yield "</details>"
-    yield ""
+    yield """
+</details>
+"""
 
 
 def lines(

@@ -14,8 +14,6 @@ if TYPE_CHECKING:
 
     from benchmarks.papers.data import Events
 
-__all__ = ["Aggregate", "Span", "busiest", "tally"]
-
 
 @dataclass(frozen=True, slots=True)
 class Aggregate:

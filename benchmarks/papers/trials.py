@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
     Decide: TypeAlias = Callable[[], "Outcome"]
 
-__all__ = ["Measured", "Outcome", "measure", "outcome"]
-
 _Floats: TypeAlias = NDArray[np.float64]
 
 _NODES = 20_000  # of the min-entropy search

@@ -27,19 +27,6 @@ if TYPE_CHECKING:
 
     from benchmarks.papers.data import Events
 
-__all__ = [
-    "BUSIEST",
-    "COMBINATIONS",
-    "QUERIES",
-    "SUBQUERIES",
-    "Cells",
-    "Columns",
-    "Query",
-    "SubQuery",
-    "Workload",
-    "round_range",
-]
-
 BUSIEST = 34
 """Both papers merge taxi zones into 34 regions, by a rule they don't print: the busiest 34 here."""
 

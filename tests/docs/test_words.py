@@ -38,6 +38,7 @@ BUDGETS: Final = {
     "how-to/upgrade-and-add-partitions.md": 500,
     "how-to/use-as-a-library.md": 1_500,
     "explanation/accounting.md": 700,
+    "explanation/capacity.md": 800,
     "explanation/checked-by-a-machine.md": 200,
     "explanation/guarantees-and-limits.md": 1_300,
     "explanation/mechanisms.md": 750,

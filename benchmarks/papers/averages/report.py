@@ -11,30 +11,39 @@ from benchmarks.papers.averages.study import (
     AVERAGES,
     DEVIATIONS,
     MECHANISMS,
-    TIMES,
     naive_epsilon,
     one_event_epsilon,
 )
 from benchmarks.papers.data import load
-from benchmarks.papers.pages import LABELS, Panel, averages, folded, lines, prose, table, values
+from benchmarks.papers.pages import (
+    LABELS,
+    averages,
+    best,
+    folded,
+    lines,
+    panel,
+    prose,
+    table,
+    values,
+)
 from benchmarks.papers.probe import study as probe
+from benchmarks.papers.regime.study import TIMES
 from benchmarks.papers.workloads import SUBQUERIES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
-
-    from numpy.typing import NDArray
 
     from benchmarks.papers.averages.study import Averages
     from benchmarks.papers.data import Events
     from benchmarks.papers.probe.study import Results
 
-__all__ = ["MEASURES", "lines_of", "reproduced"]
-
 MEASURES = ("worst", "mean", "entropy", "fnr", "fpr", "far_fpr")
 """What is shown of every setting."""
 _OURS = ("ProBE", "ProBE, fresh", "ProBE-Ent")
+
+_ALPHA = float(probe.MAX_FPR)
+_BOUNDS = {"fnr": float(probe.MAX_FNR), "fpr": _ALPHA, "far_fpr": _ALPHA}
 
 _RULES = """\
 Conjunctions of 1 to 6 averages on a shop, the paper's own setting (appendix E), on taxis, and on
@@ -99,8 +108,7 @@ def lines_of(
 
 
 def _averages(data: Mapping[str, Events], found: Mapping[str, Averages]) -> Iterator[str]:
-    yield "## Averages"
-    yield ""
+    yield "## Averages\n"
     for name, each in found.items():
         source = name.split(",")[0]
         workload = next(one for one in SUBQUERIES if one.data == source)
@@ -109,9 +117,10 @@ def _averages(data: Mapping[str, Events], found: Mapping[str, Averages]) -> Iter
             str(probe.last_percent(probe.Case(each.columns, formula)))
             for formula in probe.FORMULAS["conjunction"]
         )
-        yield f"*{name}*: {workload.what}, {empty} cells without events. Last tolerances of 1 to 6"
-        yield f"averages, in percent: {percents}."
-        yield ""
+        yield f"""\
+*{name}*: {workload.what}, {empty} cells without events. Last tolerances of 1 to 6
+averages, in percent: {percents}.
+"""
         rows = [
             (
                 "abcdef"[at],
@@ -136,26 +145,30 @@ def _averages(data: Mapping[str, Events], found: Mapping[str, Averages]) -> Iter
         for name in AVERAGES
         if name in data
     }
-    yield "*naive* is what an average by itself costs at u = 12% of its range. The first count of"
-    yield f"Figure 6 costs {', '.join(f'{cost:.3f} ({name})' for name, cost in counts.items())}."
-    yield ""
+    yield f"""\
+*naive* is what an average by itself costs at u = 12% of its range. The first count of
+Figure 6 costs {", ".join(f"{cost:.3f} ({name})" for name, cost in counts.items())}.
+"""
 
 
 def _figure_10(measured: Mapping[str, Results], folder: Path) -> Iterator[str]:
     x = [float(size) for size in next(iter(measured.values()))]
     shown = ("worst", "entropy", "fnr", "fpr", "far_fpr")
     panels = [
-        [_panel(results, measure, f"{name}: {LABELS[measure]}") for measure in shown]
+        [
+            panel(results, measure, f"{name}: {LABELS[measure]}", _BOUNDS, ["worst"])
+            for measure in shown
+        ]
         for name, results in measured.items()
     ]
     lines(folder / "averages.png", x, "averages", panels)
-    yield f"## Figure 10: {x[0]:g} to {x[-1]:g} averages"
-    yield ""
-    yield "![costs and rates by number of averages](averages.png)"
-    yield ""
+    yield f"""\
+## Figure 10: {x[0]:g} to {x[-1]:g} averages
+
+![costs and rates by number of averages](averages.png)
+"""
     for name, results in measured.items():
-        yield f"Means, {name}:"
-        yield ""
+        yield f"Means, {name}:\n"
         yield from averages(results, MEASURES)
     flat = {
         f"{name} {size}": each
@@ -178,9 +191,9 @@ def _figure_10(measured: Mapping[str, Results], folder: Path) -> Iterator[str]:
     }
     yield prose(f"""**Agrees.** beta is kept: the highest FNR of a conjunction with 10 positives or
 more is {fnr:.3f}. ProBE-Ent has the cheapest dearest cell of those with phases in
-{_best(of["worst"], np.min)} of {len(flat)} cases, and the most min-entropy of them in
-{_best(of["entropy"], np.max)}. Of the same events an average costs more than a count at the same
-share of its range (*naive*, above), and more averages cost more.
+{best(of["worst"], _OURS, "ProBE-Ent", np.min)} of {len(flat)} cases, and the most min-entropy of
+them in {best(of["entropy"], _OURS, "ProBE-Ent", np.max)}. Of the same events an average costs more
+than a count at the same share of its range (*naive*, above), and more averages cost more.
 
 **Does not.** With the events there are, alpha = {float(probe.MAX_FPR):g} is kept over all negatives
 by ProBE in {kept["ProBE"]} of {len(flat) - len(large)} cases, by ProBE-Ent in {kept["ProBE-Ent"]}
@@ -192,15 +205,8 @@ With {TIMES} times as many events it is {tops["ProBE"]:.3f} at most with ProBE,
 min-entropy than ProBE-Ent in
 {int(np.count_nonzero(of["entropy"]["naive"] > of["entropy"]["ProBE-Ent"]))} of {len(flat)} cases,
 at an FPR of up to {np.nanmax(of["fpr"]["naive"]):.2f}.""")
-    yield ""
     for measure in MEASURES:
         yield from folded(flat, measure, "setting")
-
-
-def _panel(results: Results, measure: str, title: str) -> Panel:
-    series = {name: values(results, measure, name).tolist() for name in MECHANISMS}
-    bound = {"fnr": probe.MAX_FNR, "fpr": probe.MAX_FPR, "far_fpr": probe.MAX_FPR}.get(measure)
-    return Panel(title, series, measure == "worst", None if bound is None else float(bound))
 
 
 def _kept(measured: Mapping[str, Results], name: str) -> int:
@@ -212,11 +218,3 @@ def _kept(measured: Mapping[str, Results], name: str) -> int:
 
 def _large(scene: str) -> bool:
     return scene.endswith("times")
-
-
-def _best(
-    every: Mapping[str, NDArray[np.float64]], best: Callable[..., NDArray[np.float64]]
-) -> int:
-    """Return in how many cases ProBE-Ent is the best of those with phases."""
-    stacked = np.stack([every[name] for name in _OURS])
-    return int(np.count_nonzero(every["ProBE-Ent"] == best(stacked, axis=0)))

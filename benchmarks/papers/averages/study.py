@@ -35,21 +35,6 @@ if TYPE_CHECKING:
     from benchmarks.papers.tally import Span
     from benchmarks.papers.trials import Measured
 
-__all__ = [
-    "AVERAGES",
-    "DEVIATIONS",
-    "MECHANISMS",
-    "TIMES",
-    "Averaged",
-    "Averages",
-    "Mean",
-    "averages_of",
-    "by_size",
-    "naive_epsilon",
-    "one_event_epsilon",
-    "scenes",
-]
-
 DEVIATIONS: Final = 1
 """Thresholds are the mean and this many standard deviations of the cells' averages, before."""
 MECHANISMS: Final = (

@@ -11,14 +11,16 @@ from benchmarks.papers.data import load
 from benchmarks.papers.mide import study
 from benchmarks.papers.mide.study import BETA, FACTORS, FIRST, MECHANISMS, ROUNDS
 from benchmarks.papers.pages import (
+    COSTS,
     LABELS,
-    Panel,
     averages,
     folded,
     lines,
+    panel,
     prose,
     table,
     values,
+    wins,
 )
 from benchmarks.papers.workloads import QUERIES
 
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from benchmarks.papers.data import Events
     from benchmarks.papers.mide.study import Results
 
-__all__ = ["lines_of", "reproduced"]
+_BOUNDS = dict.fromkeys(("fnr", "far_fpr"), float(BETA))
 
 _RULES = """\
 Everything is as in the paper's section 6 where it can be: beta = 0.05, u = 1 (the paper's alpha),
@@ -97,10 +99,11 @@ def lines_of(
 
 
 def _queries(data: Mapping[str, Events]) -> Iterator[str]:
-    yield "## Queries"
-    yield ""
-    yield "Positives, and cells at most two sensitivities (2u) from the threshold, at H, M and L."
-    yield ""
+    yield """\
+## Queries
+
+Positives, and cells at most two sensitivities (2u) from the threshold, at H, M and L.
+"""
     rows = []
     for query in QUERIES:
         if query.data in data:
@@ -114,10 +117,11 @@ def _queries(data: Mapping[str, Events]) -> Iterator[str]:
 
 
 def _figure_6(found: Results) -> Iterator[str]:
-    yield "## Figure 6: what it costs"
-    yield ""
-    yield f"Averages over the {len(found)} cases (rates: over those with such cells):"
-    yield ""
+    yield f"""\
+## Figure 6: what it costs
+
+Averages over the {len(found)} cases (rates: over those with such cells):
+"""
     yield from averages(found, tuple(LABELS))
     mean = {name: values(found, "mean", name) for name in MECHANISMS}
     entropy = {name: values(found, "entropy", name) for name in MECHANISMS}
@@ -130,8 +134,8 @@ def _figure_6(found: Results) -> Iterator[str]:
     short = np.mean([np.mean(each["DPPWLM"].worst < plan) for each in found.values()])
     ours, full = mean["DPPWLM"], mean["full walk"]
     yield prose(f"""**Agrees.** DPPWLM leaves more min-entropy than PPWLM in
-{_wins(entropy["PPWLM"], entropy["DPPWLM"])} of {len(found)} cases and costs less in the mean over
-cells in {_wins(ours, mean["PPWLM"])}: on average {entropy["DPPWLM"].mean():.3f} against
+{wins(entropy["PPWLM"], entropy["DPPWLM"])} of {len(found)} cases and costs less in the mean over
+cells in {wins(ours, mean["PPWLM"])}: on average {entropy["DPPWLM"].mean():.3f} against
 {entropy["PPWLM"].mean():.3f}, and an epsilon of {ours.mean():.3f} against
 {mean["PPWLM"].mean():.3f} (standard error of the min-entropy of a case at most {error:.4f});
 the dearest cell costs the same. It holds for the printed algorithms too:
@@ -150,12 +154,11 @@ the same of its queries with counts close to the thresholds (Q1M, Q1L, Q2L); her
 For the same reason min-entropy rises from {entropy["TSLM, printed"].mean():.2f} (printed TSLM) or
 {entropy["TSLM"].mean():.2f} (ours) to {entropy["DPPWLM"].mean():.2f} only, not from 0.25 to 0.8.
 Nor is it the choice of levels that makes DPPWLM cheaper than PPWLM, but its finer grid: a walk
-through every level of that grid costs {full.mean():.3f}, less than DPPWLM in {_wins(full, ours)} of
+through every level of that grid costs {full.mean():.3f}, less than DPPWLM in {wins(full, ours)} of
 {len(found)} cases, at a min-entropy of {entropy["full walk"].mean():.3f}. The boundaries hold for
 every walk, so reading a level costs nothing unless the cell stops there, and skipping one saves
 nothing. PPWLM's four levels lie a factor of {(plan / float(FIRST)) ** (1 / (ROUNDS - 1)):.0f}
 apart, so that nearly every cell goes on to the last.""")
-    yield ""
     for measure in ("mean", "entropy"):
         yield from folded(found, measure, "query")
 
@@ -166,8 +169,7 @@ def _printed_highest(entropy: Mapping[str, NDArray[np.float64]]) -> str:
 
 
 def _figure_7(found: Results) -> Iterator[str]:
-    yield "## Figure 7: what it gets wrong"
-    yield ""
+    yield "## Figure 7: what it gets wrong\n"
     fnr = {name: values(found, "fnr", name) for name in MECHANISMS}
     fpr = {name: float(np.nanmean(values(found, "fpr", name))) for name in MECHANISMS}
     far = {name: values(found, "far_fpr", name) for name in MECHANISMS}
@@ -182,7 +184,7 @@ sampling error: the
 highest FNR of a case is {fnr[highest][at]:.3f} ({highest} on {list(found)[at]}, which has
 {positives[at]} positives). NLM, at TSLM's cost, misses up to {np.nanmax(fnr["NLM"]):.3f}, and
 more than {float(BETA):g} in {np.sum(fnr["NLM"] > float(BETA))} of the {some} cases with positives.
-DPPWLM misses less than PPWLM in {_wins(fnr["DPPWLM"], fnr["PPWLM"])} of {some}, on average
+DPPWLM misses less than PPWLM in {wins(fnr["DPPWLM"], fnr["PPWLM"])} of {some}, on average
 {np.nanmean(fnr["DPPWLM"]):.3f} against {np.nanmean(fnr["PPWLM"]):.3f} and
 {np.nanmean(fnr["full walk"]):.3f} for the full walk: that is what choosing levels buys. TSLM has
 the better rates, {np.nanmean(fnr["TSLM"]):.3f} and an FPR of {fpr["TSLM"]:.3f} against DPPWLM's
@@ -199,7 +201,6 @@ higher throughout ({fpr["TSLM, printed"]:.3f}, {fpr["PPWLM, printed"]:.3f} and
 {fpr["DPPWLM, printed"]:.3f} against {fpr["TSLM"]:.3f}, {fpr["PPWLM"]:.3f} and
 {fpr["DPPWLM"]:.3f}): made for real numbers, they take s = c for a value that must ring, one step
 before an alarm is due.""")
-    yield ""
     for measure in ("fnr", "fpr", "far_fpr"):
         yield from folded(found, measure, "query")
 
@@ -207,17 +208,18 @@ before an alarm is due.""")
 def _figure_8(varied: Results, folder: Path) -> Iterator[str]:
     x = [float(tolerance) for tolerance in varied]
     panels = [
-        [_panel(varied, measure, log=measure in {"worst", "mean"}) for measure in row]
+        [panel(varied, measure, LABELS[measure], _BOUNDS, COSTS) for measure in row]
         for row in (("fnr", "fpr", "far_fpr"), ("worst", "mean", "entropy"))
     ]
     lines(folder / "tolerance.png", x, "tolerance u", panels)
-    yield "## Figure 8: more tolerance"
-    yield ""
-    yield "The query *taxi 34* with low thresholds. The paper's u goes to 200, beyond nearly all"
-    yield "counts here; ours goes to 30."
-    yield ""
-    yield "![rates, epsilons and min-entropy against the tolerance](tolerance.png)"
-    yield ""
+    yield """\
+## Figure 8: more tolerance
+
+The query *taxi 34* with low thresholds. The paper's u goes to 200, beyond nearly all
+counts here; ours goes to 30.
+
+![rates, epsilons and min-entropy against the tolerance](tolerance.png)
+"""
     fnr = {name: values(varied, "fnr", name) for name in MECHANISMS}
     mean = {name: values(varied, "mean", name) for name in MECHANISMS}
     below = [
@@ -242,16 +244,5 @@ nearly every cell goes to the last level, which costs {premium:.2f} times TSLM's
 other levels use up half of the error bounds. At u = 1, DPPWLM is
 {1 - mean["DPPWLM"][0] / printed:.0%} below the printed TSLM; being exact on integers alone makes
 TSLM {1 - mean["TSLM"][0] / printed:.0%} cheaper.""")
-    yield ""
     for measure in LABELS:
         yield from folded(varied, measure, "u")
-
-
-def _panel(found: Results, measure: str, *, log: bool = False) -> Panel:
-    series = {name: values(found, measure, name).tolist() for name in MECHANISMS}
-    bound = float(BETA) if measure in {"fnr", "far_fpr"} else None
-    return Panel(LABELS[measure], series, log=log, bound=bound)
-
-
-def _wins(less: NDArray[np.float64], more: NDArray[np.float64]) -> int:
-    return int(np.count_nonzero(less < more))

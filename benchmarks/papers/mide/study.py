@@ -27,23 +27,6 @@ if TYPE_CHECKING:
     from benchmarks.papers.data import Events
     from operators.conditions.atoms import IntegerTest
 
-__all__ = [
-    "BETA",
-    "FACTORS",
-    "FIRST",
-    "MECHANISMS",
-    "ROUNDS",
-    "RUNS",
-    "TOLERANCES",
-    "Planner",
-    "Results",
-    "by_query",
-    "by_tolerance",
-    "measured",
-    "mechanisms",
-    "progressive",
-]
-
 BETA = Fraction(1, 20)
 FIRST = Fraction(1, 100_000)
 ROUNDS, PARTS = 4, 3

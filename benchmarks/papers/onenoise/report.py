@@ -29,8 +29,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["MECHANISMS", "SIZES", "Found", "lines_of", "measured", "reproduced"]
-
 MECHANISMS: Final = ("tslm", "dppwlm", "probe", "probe-ent")
 SIZES: Final = tuple(range(1, 7))
 THRESHOLD, TOLERANCE = 40, 5
@@ -176,12 +174,9 @@ the ledger has. *Reserved* is the plan's epsilon, *limit* the least of any mecha
 the mean of a cell. Of every condition {every[0].cells} cells just hold and {every[0].cells} are
 false with every tolerance granted (*close*; misses and false alarms are theirs, the worst there
 are); as many count nothing (*empty*).""")
-    yield ""
     yield prose(_summary(found, largest))
-    yield ""
     for operator in dict.fromkeys(operator for operator, _ in found):
-        yield f"## {operator}"
-        yield ""
+        yield f"## {operator}\n"
         yield from table(
             (
                 "comparisons",

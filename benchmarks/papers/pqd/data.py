@@ -17,21 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = [
-    "AGES",
-    "CATEGORIES",
-    "CLIPS",
-    "DOMAINS",
-    "FILE",
-    "LOADERS",
-    "NUMBERS",
-    "QUERIES",
-    "Kind",
-    "Query",
-    "Table",
-    "load",
-]
-
 FILE: Final = "adult_income.csv.zst"
 
 CATEGORIES: Final = (

@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from operators.deciders import Decider
     from operators.deciders.bounds import LevelBound
 
-__all__ = ["REACH", "printed_race", "printed_sparse", "within"]
-
 REACH: Final = 36.0
 """Noise is added up to where its law has fallen by e to the power of this."""
 

@@ -15,8 +15,6 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["Band", "Truncated", "median_law", "race", "sparse"]
-
 BETA: Final = 0.05
 """Error probability of R2T's penalties, in the paper's section 7."""
 SHARE: Final = 0.95

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from fractions import Fraction
 
-__all__ = ["laplace_error", "laplace_threshold", "race_threshold"]
-
 
 def laplace_error(distance: int, tau: int, epsilon: Fraction, sensitivity: int = 1) -> float:
     """Return DP-PQD's Proposition 4.2 for ``lm`` over real noise.

@@ -44,8 +44,6 @@ if TYPE_CHECKING:
     from benchmarks.papers.pqd.data import Kind
     from benchmarks.papers.pqd.study import Curve, Results
 
-__all__ = ["folded", "lines_of", "means", "reproduced"]
-
 _FIGURES: Final[dict[Kind, str]] = {
     "count": "Figures 5 and 6: COUNT",
     "sum": "Figures 7 and 8: SUM",
@@ -120,25 +118,23 @@ def lines_of(
     yield from _queries(found)
     words: dict[Kind, Callable[[Results], str]] = {"count": _count, "sum": _sum, "median": _median}
     for kind, written in words.items():
-        yield f"## {_FIGURES[kind]}"
-        yield ""
+        yield f"## {_FIGURES[kind]}\n"
         _plot(found, kind, folder / f"{kind}.png")
-        yield f"![error of {kind} queries by tolerance]({kind}.png)"
-        yield ""
+        yield f"![error of {kind} queries by tolerance]({kind}.png)\n"
         yield from means(found, kind, "{}x")
         yield prose(written(found))
-        yield ""
         for copies in found:
             yield from folded(found[copies], kind, f"every row {_times(copies)}")
     yield from _effectiveness(found, runs)
 
 
 def _queries(found: Results) -> Iterator[str]:
-    yield "## Queries"
-    yield ""
-    yield "*Apart* is the distance of q(D) from q(D_s) in parts of the latter; *largest* is the"
-    yield "paper's downward sensitivity DS."
-    yield ""
+    yield """\
+## Queries
+
+*Apart* is the distance of q(D) from q(D_s) in parts of the latter; *largest* is the
+paper's downward sensitivity DS.
+"""
     first, last = found[min(found)], found[max(found)]
     rows = []
     for name, curve in first.items():
@@ -187,8 +183,9 @@ def means(found: Results, kind: Kind, label: str) -> Iterator[str]:
         kind: of the queries.
         label: of each table in ``found``, with ``{}`` for its number.
     """
-    yield "Mean error over the points of both plots whose q(D) lies within the band, and beyond it:"
-    yield ""
+    yield """\
+Mean error over the points of both plots whose q(D) lies within the band, and beyond it:
+"""
     head = ["decider"]
     for copies in found:
         for side, inside in (("within", True), ("beyond", False)):
@@ -217,8 +214,7 @@ def folded(curves: dict[str, Curve], kind: Kind, what: str) -> Iterator[str]:
         kind: of the queries to show.
         what: the errors are of.
     """
-    yield f"<details><summary>errors, {what}</summary>"
-    yield ""
+    yield f"<details><summary>errors, {what}</summary>\n"
     shown = [curve for curve in curves.values() if curve.case.query.kind == kind]
     taus = [f"tau {float(point.share):.1%}" for point in shown[0].by_tau]
     budgets = [f"epsilon {float(point.epsilon):g}" for point in shown[0].by_epsilon]
@@ -231,9 +227,9 @@ def folded(curves: dict[str, Curve], kind: Kind, what: str) -> Iterator[str]:
         for name in DECIDERS[kind]
     ]
     yield from table(("query, decider", *taus, *budgets), rows)
-    yield ""
-    yield "</details>"
-    yield ""
+    yield """
+</details>
+"""
 
 
 def _count(found: Results) -> str:
@@ -353,11 +349,12 @@ above)."""
 
 def _effectiveness(found: Results, runs: int) -> Iterator[str]:
     """Yield from which tau on deciders are effective, and whether errors are as they should be."""
-    yield f"## Effectiveness (Propositions 4.2, 4.3, 4.7, 5.2 and 5.5), delta = {float(DELTA):g}"
-    yield ""
-    yield f"Least effective tau at epsilon = {float(EPSILON):g}, in parts of q(D_s); *printed* are"
-    yield "the paper's formulas, over real noise."
-    yield ""
+    yield f"""\
+## Effectiveness (Propositions 4.2, 4.3, 4.7, 5.2 and 5.5), delta = {float(DELTA):g}
+
+Least effective tau at epsilon = {float(EPSILON):g}, in parts of q(D_s); *printed* are
+the paper's formulas, over real noise.
+"""
     rows = []
     for copies, curves in found.items():
         for name, curve in curves.items():
@@ -402,7 +399,6 @@ ln(1 / delta) / epsilon is right. Printed r2t thresholds are {_factor(found)} ti
 penalties need. Being effective says little about a q(D) near an end of the band: at {useless} of
 {effective} points where a decider is effective, it is wrong more often than right. `decider: auto`
 (told the largest row) takes {picked} of {sum(chosen(found).values())} points.""")
-    yield ""
 
 
 def _times(copies: int) -> str:

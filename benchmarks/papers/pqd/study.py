@@ -35,27 +35,6 @@ if TYPE_CHECKING:
     from benchmarks.papers.pqd.data import Kind, Query, Table
     from operators.deciders import Decider, Statistic
 
-__all__ = [
-    "COPIES",
-    "DECIDERS",
-    "DELTA",
-    "EPSILON",
-    "EPSILONS",
-    "PRINTED",
-    "RUNS",
-    "SHARE",
-    "SHARES",
-    "Case",
-    "Curve",
-    "Draws",
-    "Point",
-    "Results",
-    "exact",
-    "measured",
-    "point",
-    "thresholds",
-]
-
 RUNS: Final = 100
 SHARES: Final = tuple(Fraction(each, 1000) for each in (2, 8, 32, 128, 512))
 """Tolerances as shares of the reference."""

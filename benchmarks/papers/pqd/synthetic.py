@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from operators.noise.source import NoiseSource
 
-__all__ = ["EPSILON", "TREE", "synthetic"]
-
 EPSILON: Final = Fraction(1)
 """The generator's own budget, apart from the deciders'."""
 

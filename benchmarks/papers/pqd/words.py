@@ -19,19 +19,6 @@ if TYPE_CHECKING:
     from benchmarks.papers.pqd.data import Kind
     from benchmarks.papers.pqd.study import Case, Point, Results
 
-__all__ = [
-    "better",
-    "chosen",
-    "effective_errors",
-    "far_from_law",
-    "mean_wrong",
-    "near_ends",
-    "points_of",
-    "real_noise",
-    "rising",
-    "shortfall",
-]
-
 _LEAST_EXPECTED = 10.0
 _SAME = 1e-9
 _RISE = 0.01

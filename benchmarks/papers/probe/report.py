@@ -9,15 +9,18 @@ import numpy as np
 
 from benchmarks.papers.data import load
 from benchmarks.papers.pages import (
+    COSTS,
     LABELS,
-    Panel,
     averages,
+    best,
     folded,
     lines,
     number,
+    panel,
     prose,
     table,
     values,
+    wins,
 )
 from benchmarks.papers.probe import study
 from benchmarks.papers.probe.study import (
@@ -33,7 +36,7 @@ from benchmarks.papers.probe.study import (
 from benchmarks.papers.workloads import SUBQUERIES
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -41,10 +44,10 @@ if TYPE_CHECKING:
     from benchmarks.papers.data import Events
     from benchmarks.papers.probe.study import Results
 
-__all__ = ["MEASURES", "lines_of", "reproduced"]
-
 MEASURES = ("worst", "mean", "entropy", "fnr", "fpr")
 """What is shown of every setting."""
+
+_BOUNDS = {"fnr": float(MAX_FNR), "fpr": float(MAX_FPR)}
 
 _RULES = """\
 Everything is as in the paper's section 6 where it can be: beta = 0.05, alpha = 0.1, u_0 = 30% of a
@@ -129,8 +132,7 @@ def lines_of(
 
 
 def _subqueries(data: Mapping[str, Events]) -> Iterator[str]:
-    yield "## Sub-queries"
-    yield ""
+    yield "## Sub-queries\n"
     for workload in SUBQUERIES:
         if workload.data not in data:
             continue
@@ -141,8 +143,7 @@ def _subqueries(data: Mapping[str, Events]) -> Iterator[str]:
             for kind, formulas in FORMULAS.items()
         }
         tolerances = "; ".join(f"{each} (a {kind})" for kind, each in percents.items())
-        yield f"tolerances of 1 to 6 sub-queries, in percent: {tolerances}."
-        yield ""
+        yield f"tolerances of 1 to 6 sub-queries, in percent: {tolerances}.\n"
         rows = [
             (
                 "abcdef"[at],
@@ -159,16 +160,14 @@ def _subqueries(data: Mapping[str, Events]) -> Iterator[str]:
 
 
 def _figure_6(found: Mapping[tuple[str, str], Results], folder: Path) -> Iterator[str]:
-    yield f"## Figure 6: {_sizes(found)} sub-queries"
-    yield ""
+    yield f"## Figure 6: {_sizes(found)} sub-queries\n"
     for measure, name in (("worst", "dearest"), ("mean", "mean"), ("fnr", "fnr"), ("fpr", "fpr")):
         _grid(found, measure, folder / f"{name}.png")
         yield f"![{LABELS[measure]} by number of sub-queries]({name}.png)"
     yield ""
     flat = _flat(found)
     for kind in FORMULAS:
-        yield f"Averages, {kind}:"
-        yield ""
+        yield f"Averages, {kind}:\n"
         yield from averages(_flat(found, kind), MEASURES)
     fnr = {name: values(flat, "fnr", name) for name in MECHANISMS}
     fpr = {name: values(flat, "fpr", name) for name in MECHANISMS}
@@ -192,8 +191,8 @@ at most ({above}), while naive lets up to {fpr["naive"].max():.2f} through and e
 of {naive.min():.0f} to {naive.max():.0f} from one to six (the first has the widest range); ProBE's
 dearest cell by {probe.min():.1f} to {probe.max():.1f}. ProBE-Ent has the lowest cost of the ProBE
 variants in
-{_lowest(mean, ours, "ProBE-Ent")} of {len(flat)} cases in the mean and in
-{_lowest(worst, ours, "ProBE-Ent")} in the dearest cell.
+{best(mean, ours, "ProBE-Ent", np.min)} of {len(flat)} cases in the mean and in
+{best(worst, ours, "ProBE-Ent", np.min)} in the dearest cell.
 
 **One noise for the whole condition** keeps beta and alpha as hard bounds beyond the same tolerance.
 The dearest cell of a disjunction costs {or_worst["score"]:.2f} on average where ProBE's costs
@@ -204,20 +203,19 @@ ProBE-Ent.
 
 **Does not.** The paper's ProBE costs less than naive once there are several sub-queries. Here
 it does
-so in the mean in {_wins(mean["ProBE"], mean["naive"])} of {len(flat)} cases (conjunctions:
+so in the mean in {wins(mean["ProBE"], mean["naive"])} of {len(flat)} cases (conjunctions:
 {_against(found, "conjunction", "ProBE")}), and in the dearest cell in
-{_wins(worst["ProBE"], worst["naive"])}; ProBE-Ent in the mean in
-{_wins(mean["ProBE-Ent"], mean["naive"])} (conjunctions:
+{wins(worst["ProBE"], worst["naive"])}; ProBE-Ent in the mean in
+{wins(mean["ProBE-Ent"], mean["naive"])} (conjunctions:
 {_against(found, "conjunction", "ProBE-Ent")}). Naive is cheap because {NAIVE_PERCENT}% of these
 ranges is a wide tolerance, for which it pays in false alarms: an FPR of
 {_mean_at(fpr["naive"], loose)} on average where it exceeds alpha. A disjunction or a combination
 costs ProBE more than a conjunction, which settles most cells after one sub-query; the paper
 finds no
 difference. And of ProBE's own versions, *fresh* is often the cheapest in the mean, in
-{_lowest(mean, ours[:2], "ProBE, fresh")} of {len(flat)} cases: refining the same noise saves
+{best(mean, ours[:2], "ProBE, fresh", np.min)} of {len(flat)} cases: refining the same noise saves
 epsilon_1, but the boundaries must then hold on all levels at once, which leaves
 more cells open after phase one and sends more sub-queries to the last level.""")
-    yield ""
     for measure in MEASURES:
         yield from folded(flat, measure, "setting")
 
@@ -225,12 +223,13 @@ more cells open after phase one and sends more sub-queries to the last level."""
 def _figure_7(by_percent: Results, by_tree: Results, folder: Path) -> Iterator[str]:
     x = [float(percent) for percent in by_percent]
     _rows(by_percent, x, "u of the naive baselines, %", folder / "tolerance.png")
-    yield "## Figure 7: naive tolerance, equivalent trees"
-    yield ""
-    yield f"On retail, `{TREES[0]}`."
-    yield ""
-    yield "![costs and rates against the naive tolerance](tolerance.png)"
-    yield ""
+    yield f"""\
+## Figure 7: naive tolerance, equivalent trees
+
+On retail, `{TREES[0]}`.
+
+![costs and rates against the naive tolerance](tolerance.png)
+"""
     naive = {measure: values(by_percent, measure, "naive") for measure in MEASURES}
     ent = {measure: float(values(by_percent, measure, "ProBE-Ent").mean()) for measure in MEASURES}
     plain = {measure: float(values(by_percent, measure, "ProBE").mean()) for measure in MEASURES}
@@ -251,7 +250,6 @@ keeps alpha = {float(MAX_FPR):g} is {percent}%, at an epsilon of {best:.3f}:
 
 **Does not.** The paper says that of every algorithm. Both trees have one score, which costs
 {spread["score"]:+.1%} more for the second.""")
-    yield ""
     for measure in ("mean", "fpr"):
         yield from folded(by_percent, measure, "naive u, %")
     for measure in MEASURES:
@@ -262,13 +260,14 @@ def _figure_8(by_beta: Results, by_alpha: Results, folder: Path) -> Iterator[str
     x = [float(bound) for bound in by_beta]
     _rows(by_beta, x, "beta", folder / "beta.png")
     _rows(by_alpha, x, "alpha", folder / "alpha.png")
-    yield "## Figure 8: beta and alpha"
-    yield ""
-    yield f"On taxis, `{FORMULAS['disjunction'][2]}`."
-    yield ""
-    yield "![costs and rates against beta](beta.png)"
-    yield "![costs and rates against alpha](alpha.png)"
-    yield ""
+    yield f"""\
+## Figure 8: beta and alpha
+
+On taxis, `{FORMULAS["disjunction"][2]}`.
+
+![costs and rates against beta](beta.png)
+![costs and rates against alpha](alpha.png)
+"""
 
     def ends(results: Results, measure: str, name: str) -> str:
         every = values(results, measure, name)
@@ -291,7 +290,6 @@ the dearest cell of ProBE falls from {ends(by_alpha, "worst", "ProBE")}, that of
 larger alpha also lowers the rate that u_0 asks of phase one, which then leaves more cells open,
 and those pay for the last level, where the estimate sends nearly every sub-query here. In the
 paper, beta alone fixes the rate of phase one.""")
-    yield ""
     for measure in MEASURES:
         yield from folded(by_beta, measure, "beta", f"{LABELS[measure]}, by beta")
         yield from folded(by_alpha, measure, "alpha", f"{LABELS[measure]}, by alpha")
@@ -311,13 +309,14 @@ def _figure_9(found: Mapping[tuple[str, str], Results], folder: Path) -> Iterato
     }
     falls = {name: float(np.mean([a - b for a, b in each])) for name, each in ends.items()}
     ours = list(_PHASED)
-    yield "## Figure 9: min-entropy"
-    yield ""
-    yield "![min-entropy by number of sub-queries](entropy.png)"
-    yield ""
+    yield """\
+## Figure 9: min-entropy
+
+![min-entropy by number of sub-queries](entropy.png)
+"""
     yield prose(f"""**Agrees.** ProBE-Ent has the highest min-entropy of the ProBE variants in
-{_highest_of(entropy, ours, "ProBE-Ent")} of {len(flat)} cases, and of all mechanisms in
-{_highest_of(entropy, list(MECHANISMS), "ProBE-Ent")}; on average {entropy["ProBE-Ent"].mean():.3f}
+{best(entropy, ours, "ProBE-Ent", np.max)} of {len(flat)} cases, and of all mechanisms in
+{best(entropy, list(MECHANISMS), "ProBE-Ent", np.max)}; on average {entropy["ProBE-Ent"].mean():.3f}
 against {entropy["ProBE"].mean():.3f} for ProBE and {entropy["naive"].mean():.3f} for naive. Every
 mechanism loses min-entropy as sub-queries are added: from one to six, naive
 {falls["naive"]:.2f}, ProBE {falls["ProBE"]:.2f} and ProBE-Ent {falls["ProBE-Ent"]:.2f} on average.
@@ -328,30 +327,25 @@ does for conjunctions ({_fall(found, "conjunction")} lost on average) but not fo
 ({_fall(found, "combination")}) and disjunctions ({_fall(found, "disjunction")}), where a cell is
 settled only once every sub-query has been read, and where the six sub-queries of these cells
 together cost several epsilon. ProBE is below naive in
-{_wins(entropy["ProBE"], entropy["naive"])} of {len(flat)} cases, for the reason given under Figure
+{wins(entropy["ProBE"], entropy["naive"])} of {len(flat)} cases, for the reason given under Figure
 6.""")
-    yield ""
 
 
 def _rows(results: Results, x: Sequence[float], label: str, path: Path) -> None:
     measures = ("worst", "mean", "fnr", "fpr")
-    lines(path, x, label, [[_panel(results, each, LABELS[each]) for each in measures]])
+    lines(
+        path, x, label, [[panel(results, each, LABELS[each], _BOUNDS, COSTS) for each in measures]]
+    )
 
 
 def _grid(found: Mapping[tuple[str, str], Results], measure: str, path: Path) -> None:
     names = dict.fromkeys(name for name, _ in found)
     x = [float(size) for size in next(iter(found.values()))]
     panels = [
-        [_panel(found[name, kind], measure, f"{name}, {kind}") for kind in FORMULAS]
+        [panel(found[name, kind], measure, f"{name}, {kind}", _BOUNDS, COSTS) for kind in FORMULAS]
         for name in names
     ]
     lines(path, x, "sub-queries", panels, across=LABELS[measure])
-
-
-def _panel(results: Results, measure: str, title: str) -> Panel:
-    series = {name: values(results, measure, name).tolist() for name in MECHANISMS}
-    bound = {"fnr": float(MAX_FNR), "fpr": float(MAX_FPR)}.get(measure)
-    return Panel(title, series, log=measure in {"worst", "mean"}, bound=bound)
 
 
 def _flat(found: Mapping[tuple[str, str], Results], only: str = "") -> Results:
@@ -401,7 +395,7 @@ def _highest(flat: Results, fnr: Mapping[str, NDArray[np.float64]]) -> str:
 
 def _against(found: Mapping[tuple[str, str], Results], kind: str, name: str) -> str:
     flat = _flat(found, kind)
-    won = _wins(values(flat, "mean", name), values(flat, "mean", "naive"))
+    won = wins(values(flat, "mean", name), values(flat, "mean", "naive"))
     return f"{won} of {len(flat)}"
 
 
@@ -420,25 +414,3 @@ def _spread(by_tree: Results, name: str) -> float:
 
 def _mean_at(every: NDArray[np.float64], places: Sequence[int]) -> str:
     return f"{every[list(places)].mean():.2f}" if places else "-"
-
-
-def _wins(less: NDArray[np.float64], more: NDArray[np.float64]) -> int:
-    return int(np.count_nonzero(less < more))
-
-
-def _lowest(every: Mapping[str, NDArray[np.float64]], names: Sequence[str], name: str) -> int:
-    return _best(every, names, name, np.min)
-
-
-def _highest_of(every: Mapping[str, NDArray[np.float64]], names: Sequence[str], name: str) -> int:
-    return _best(every, names, name, np.max)
-
-
-def _best(
-    every: Mapping[str, NDArray[np.float64]],
-    names: Sequence[str],
-    name: str,
-    best: Callable[..., NDArray[np.float64]],
-) -> int:
-    stacked = np.stack([every[each] for each in names])
-    return int(np.count_nonzero(every[name] == best(stacked, axis=0)))

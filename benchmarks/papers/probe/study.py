@@ -33,23 +33,6 @@ if TYPE_CHECKING:
     from benchmarks.papers.data import Events
     from operators.base import Operator
 
-__all__ = [
-    "BOUNDS",
-    "FORMULAS",
-    "MECHANISMS",
-    "NAIVE_PERCENTS",
-    "PLANNED",
-    "TREES",
-    "Case",
-    "Results",
-    "by_bound",
-    "by_naive_tolerance",
-    "by_size",
-    "by_tree",
-    "last_percent",
-    "running",
-]
-
 MAX_FNR, MAX_FPR = Fraction(1, 20), Fraction(1, 10)
 FIRST_PERCENT, NAIVE_PERCENT = 30, 12
 LAST_PERCENTS = (1, 2, 3, 6, 12)

@@ -6,8 +6,6 @@ import numpy as np
 
 from benchmarks.papers.data import Events
 
-__all__ = ["repeated", "resampled", "spanned"]
-
 
 def repeated(events: Events, times: int) -> Events:
     """Return every event so many times, each copy with people of its own.

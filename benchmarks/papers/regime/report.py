@@ -8,7 +8,18 @@ import numpy as np
 
 from benchmarks.papers.data import load
 from benchmarks.papers.mide.study import MECHANISMS
-from benchmarks.papers.pages import LABELS, Panel, folded, lines, number, prose, table, values
+from benchmarks.papers.pages import (
+    COSTS,
+    LABELS,
+    folded,
+    lines,
+    number,
+    panel,
+    prose,
+    table,
+    values,
+    wins,
+)
 from benchmarks.papers.regime import study
 from benchmarks.papers.regime.study import PROBES, TIMES
 
@@ -17,8 +28,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from benchmarks.papers.regime.study import Results, Scene, Trial
-
-__all__ = ["lines_of", "reproduced"]
 
 _RULES = f"""\
 The data of the other reports are small: a month of green taxis has 60,000 pickups, the papers'
@@ -78,10 +87,11 @@ def lines_of(
 
 
 def _distances(cases: Sequence[Scene]) -> Iterator[str]:
-    yield "## MIDE, Figure 5: distances from the thresholds"
-    yield ""
-    yield "Quantiles of the distances, in sensitivities, and cells within two of their threshold."
-    yield ""
+    yield """\
+## MIDE, Figure 5: distances from the thresholds
+
+Quantiles of the distances, in sensitivities, and cells within two of their threshold.
+"""
     rows = []
     for each in cases:
         far = np.abs(each.cells.distances)
@@ -94,14 +104,12 @@ def _distances(cases: Sequence[Scene]) -> Iterator[str]:
 
 
 def _cost(found: Results) -> Iterator[str]:
-    yield "## MIDE, Figure 6: what it costs"
-    yield ""
+    yield "## MIDE, Figure 6: what it costs\n"
     drawn = {name: each for name, each in found.items() if name.endswith("resampled")}
     exact = {name: each for name, each in found.items() if name.endswith("repeated")}
     for measure in ("worst", "mean", "entropy"):
         heads = ("query", *MECHANISMS)
-        yield f"{LABELS[measure].capitalize()}:"
-        yield ""
+        yield f"{LABELS[measure].capitalize()}:\n"
         yield from table(
             heads,
             (
@@ -139,7 +147,6 @@ are rarer with it: {_mean(drawn, "fnr", "DPPWLM")} and {_mean(drawn, "fpr", "DPP
 
 **The false positive rate below 0.04 shows**: {_most(drawn, "fpr"):.3f} at most on resampled
 events, {_most(exact, "fpr"):.3f} on repeated ones.""")
-    yield ""
     for measure in ("fnr", "fpr"):
         yield from folded(found, measure, "query")
 
@@ -147,23 +154,17 @@ events, {_most(exact, "fpr"):.3f} on repeated ones.""")
 def _tolerance(scene: Scene, found: Results, folder: Path) -> Iterator[str]:
     x = [float(each) for each in found]
     panels = [
-        [
-            Panel(
-                LABELS[measure],
-                {name: values(found, measure, name).tolist() for name in MECHANISMS},
-                log=measure in {"worst", "mean"},
-            )
-            for measure in row
-        ]
+        [panel(found, measure, LABELS[measure], {}, COSTS) for measure in row]
         for row in (("fnr", "fpr"), ("worst", "mean"), ("entropy", "far_fpr"))
     ]
     lines(folder / "tolerance.png", x, "tolerance u", panels)
-    yield "## MIDE, Figure 8: tolerances to 200"
-    yield ""
-    yield f"*{scene.name}*, {scene.how}."
-    yield ""
-    yield "![rates, epsilons and min-entropy against the tolerance](tolerance.png)"
-    yield ""
+    yield f"""\
+## MIDE, Figure 8: tolerances to 200
+
+*{scene.name}*, {scene.how}.
+
+![rates, epsilons and min-entropy against the tolerance](tolerance.png)
+"""
     mean = {name: values(found, "mean", name) for name in MECHANISMS}
     below = [u for u, a, b in zip(x, mean["DPPWLM"], mean["TSLM"], strict=True) if a < b]
     printed = [
@@ -175,14 +176,12 @@ def _tolerance(scene: Scene, found: Results, folder: Path) -> Iterator[str]:
     yield prose(f"""DPPWLM costs less than TSLM in the mean up to u = {max(below, default=0):g},
 as printed up to {max(printed, default=0):g} of {x[-1]:g}: the paper has it lowest at every u. NLM's
 FNR goes from {fnr[0]:.4f} to {fnr[-1]:.3f}.""")
-    yield ""
     for measure in _SHOWN:
         yield from folded(found, measure, "u", f"{LABELS[measure]}, by u")
 
 
 def _probe(trials: Sequence[Trial]) -> Iterator[str]:
-    yield "## ProBE, Figure 6: cheaper than naive?"
-    yield ""
+    yield "## ProBE, Figure 6: cheaper than naive?\n"
     yield prose("""Naive has one tolerance, 12% of each range, and ProBE a last one, which decides
 what its last level costs. The paper leaves that to an estimate; the report on ProBE takes the
 finest that its epsilon_max affords, and there naive is often cheaper. Below, *of N* counts the
@@ -190,14 +189,12 @@ conditions (2, 4 and 6 sub-queries; conjunctions, combinations and disjunctions)
 mean epsilon over the cells, or its dearest cell, is below naive's. *Kept* compares with naive at
 the widest tolerance (30% to 3%) whose false positive rate on these data is within alpha: an oracle,
 as nobody knows that tolerance beforehand. Ratios are geometric means of ProBE's to naive's.""")
-    yield ""
     head = ("last tolerance", "mechanism", "mean below naive", "ratio", "dearest below naive")
     for times in dict.fromkeys(each.times for each in trials):
         some = [each for each in trials if each.times == times]
         names = ", ".join(dict.fromkeys(each.data for each in some))
         how = "as they are" if times == 1 else f"resampled, {times} times over"
-        yield f"Events {how}; {names}:"
-        yield ""
+        yield f"Events {how}; {names}:\n"
         rows = [
             _row(percent, name, [each for each in some if each.last_percent == percent])
             for percent in dict.fromkeys(each.last_percent for each in some)
@@ -227,9 +224,7 @@ Naive exceeds alpha in {sum(each.naive.fpr > 0.1 for each in same)} of {len(same
 {max(each.probes["ProBE"].fpr for each in same):.2f} through at that tolerance, ProBE-Ent
 {max(each.probes["ProBE-Ent"].fpr for each in same):.2f}: cells within the tolerance, where nothing
 is promised.""")
-    yield ""
-    yield "<details><summary>every condition</summary>"
-    yield ""
+    yield "<details><summary>every condition</summary>\n"
     yield from table(
         ("condition", "last", "naive", "kept (at)", *PROBES),
         (
@@ -245,9 +240,9 @@ is promised.""")
             for each in trials
         ),
     )
-    yield ""
-    yield "</details>"
-    yield ""
+    yield """
+</details>
+"""
 
 
 def _row(percent: int, name: str, trials: Sequence[Trial]) -> tuple[str, ...]:
@@ -276,7 +271,7 @@ def _above(found: Results, name: str) -> int:
 
 
 def _cheaper(found: Results, name: str, than: str) -> int:
-    return int(np.count_nonzero(values(found, "worst", name) < values(found, "worst", than)))
+    return wins(values(found, "worst", name), values(found, "worst", than))
 
 
 def _no_dearer(found: Results) -> int:

@@ -20,20 +20,6 @@ if TYPE_CHECKING:
     from benchmarks.papers.trials import Measured
     from benchmarks.papers.workloads import Cells
 
-__all__ = [
-    "LAST_PERCENTS",
-    "PROBES",
-    "TIMES",
-    "TOLERANCES",
-    "Scene",
-    "Trial",
-    "by_last_tolerance",
-    "by_query",
-    "by_tolerance",
-    "grown",
-    "scenes",
-]
-
 TIMES = 64
 """A month of green taxis has 60,000 pickups; the papers' yellow taxis some four million."""
 TOLERANCES = (1, 10, 20, 50, 100, 150, 200)

@@ -26,8 +26,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["LOADERS", "Scores", "load", "scores_of"]
-
 _ADULT = "adult_income.csv.zst"
 _BASKETS = "T10I4D100K.dat.zst"
 _RETAIL = "online_retail.parquet"

@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from benchmarks.papers.svt.methods import Law
     from operators.svt.correction import Noise
 
-__all__ = ["DELTA", "LAWS", "Pair", "pairs"]
-
 LAWS: Final[Mapping[str, Law]] = {
     "SVT-Exp": "exp",
     "SVT-Lap": "lap",

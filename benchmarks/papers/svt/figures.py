@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
     from benchmarks.papers.svt.study import Duel, Results
 
-__all__ = ["figure_7", "figure_8"]
-
 _VARIED: Final = 0.5  # epsilon of the plot by traversals: where they matter most
 _MEAN: Final = "SVT-Exp, mean"
 _GAU_RDP: Final = "SVT-Gau, RDP"
@@ -43,10 +41,11 @@ _DRAWN: Final = (*NAMES, SCALED_BOUND)
 
 def figure_7(found: Results, folder: Path) -> Iterator[str]:
     """Yield the section on NCR by epsilon, and write its plot."""
-    yield "## Figure 7: NCR"
-    yield ""
-    yield "![NCR by epsilon, six data sets](ncr.png)"
-    yield ""
+    yield """\
+## Figure 7: NCR
+
+![NCR by epsilon, six data sets](ncr.png)
+"""
     at = CAPS.index(TRAVERSALS)
     panels = {
         data: {
@@ -90,7 +89,6 @@ in random order the first five of them come out whatever the noise, so that NCR 
 5 / 75 = {5 / 75:.3f} for all. The paper claims its lead on Adult as well; at T = 200 on counts like
 these there is next to none to be had. With T between the fifth item and the sixth
 (*adult-middle*, not counted) all methods have at least {_least(every):.2f}.""")
-    yield ""
     yield from _not_beaten(cases)
     yield from _renyi(found)
     yield from _unappended(found)
@@ -99,10 +97,11 @@ these there is next to none to be had. With T between the fifth item and the six
 
 def figure_8(found: Results, folder: Path) -> Iterator[str]:
     """Yield the section on NCR by traversals, and write its plot."""
-    yield "## Figure 8: more traversals"
-    yield ""
-    yield f"![NCR by traversals at epsilon = {_VARIED:g}](traversals.png)"
-    yield ""
+    yield f"""\
+## Figure 8: more traversals
+
+![NCR by traversals at epsilon = {_VARIED:g}](traversals.png)
+"""
     panels = {
         f"{name}, epsilon = {epsilon:g}": {
             method: every[method].mean(axis=0).tolist() for method in NAMES
@@ -112,11 +111,12 @@ def figure_8(found: Results, folder: Path) -> Iterator[str]:
     }
     _plot(folder / "traversals.png", CAPS, "traversals of the queue", panels)
     found = counted(found)
-    yield "Average NCR over data sets and epsilons; then the cases in which SVT-Exp, optimal"
-    yield "is higher / higher by more than two standard errors / lower by more than two, against"
-    yield f"its three rivals ({len(duels(found, RIVALS, 1))} cases) and against the mean correction"
-    yield f"({len(found)})."
-    yield ""
+    yield f"""\
+Average NCR over data sets and epsilons; then the cases in which SVT-Exp, optimal
+is higher / higher by more than two standard errors / lower by more than two, against
+its three rivals ({len(duels(found, RIVALS, 1))} cases) and against the mean correction
+({len(found)}).
+"""
     names = (BEST, _MEAN, "SVT-Lap", "SVT-Exp, none", "SVT-Gau")
     rows = []
     for cap in CAPS:
@@ -142,15 +142,13 @@ less than five. Here it falls behind by more than two standard errors on
 cases with 5, {len(lost[10])} with 10, {len(lost[20])} with 20 and {len(lost[50])} with 50. From
 {TRAVERSALS} traversals on next to nothing changes ({settled:.3f} and {last:.3f}). The paper lets
 the budget vary with the traversals; here epsilon is the same for all, as traversals are free.""")
-    yield ""
 
 
 def _not_beaten(cases: Sequence[Duel]) -> Iterator[str]:
     open_cases = [each for each in cases if not each.ahead]
     lower = [each for each in open_cases if each.ours <= each.theirs]
     tied = [each for each in open_cases if each.ours == each.theirs]
-    yield "### Where SVT-Exp with optimal correction and append does not beat them"
-    yield ""
+    yield "### Where SVT-Exp with optimal correction and append does not beat them\n"
     yield prose(f"""In {len(open_cases)} of {len(cases)} cases its mean NCR is not above the
 rival's by more than two standard errors: in {behind(cases)} it is below by as much, in
 {len(lower)} not above at all ({len(tied)} of them equal), and in the rest above by less. *Lost by*
@@ -158,7 +156,6 @@ is the difference of the means, negative where it is above; beside it two standa
 not seeded, so the sign of what lies within them changes from run to run. c of 10,000 items at
 random give an NCR of 0.005, of 4,070 0.012. Of {len(cases)} cases without any difference about
 {0.0455 * len(cases):.0f} would lie two standard errors apart by chance.""")
-    yield ""
     yield from _losses(open_cases)
 
 
@@ -166,13 +163,11 @@ def _unappended(found: Results) -> Iterator[str]:
     cases = duels(found, (*RIVALS, _MEAN), NO_APPEND)
     three = [each for each in cases if each.rival in RIVALS]
     lost = sorted((each for each in cases if each.behind), key=lambda each: each.ours - each.theirs)
-    yield "### Without append"
-    yield ""
+    yield "### Without append\n"
     yield prose(f"""With one traversal it is above the three rivals by more than two standard errors
 in {ahead(three)} of {len(three)} cases, and below by as much in {behind(three)}: the correction
 alone answers no too often. The cases lost by more than two standard errors, the mean correction
 among the rivals:""")
-    yield ""
     yield from _losses(lost)
 
 
@@ -186,13 +181,11 @@ def _renyi(found: Results) -> Iterator[str]:
     listed = "; ".join(
         f"{each.data} at {each.epsilon:g}, by {each.theirs - each.ours:.2f}" for each in lost
     )
-    yield "### SVT-Gau accounted in RDP"
-    yield ""
+    yield "### SVT-Gau accounted in RDP\n"
     yield prose(f"""SVT-Exp with optimal correction and append, which is pure, **does not beat
 SVT-Gau by RDP**, which is (epsilon, 1 / n) at best: its mean NCR is not above in
 {len(open_cases)} of {len(pure)} cases, by up to {worst.theirs - worst.ours:.2f}, and below by more
 than two standard errors in {behind(pure)}; above by as much in {ahead(pure)}. All of them:""")
-    yield ""
     yield from _losses(open_cases)
     yield prose(f"""With RDP for both, SVT-Exp is above by more than two standard errors in
 {ahead(both)} and below in {len(lost)} ({listed or "none"}). On average: SVT-Exp
@@ -200,7 +193,6 @@ than two standard errors in {behind(pure)}; above by as much in {ahead(pure)}. A
 {average(found, "SVT-Gau"):.3f}, by RDP {average(found, _GAU_RDP):.3f}. In the paper's appendix I
 SVT-Lap by RDP stays ahead of SVT-Gau by RDP; against the pure SVT-Lap here, SVT-Gau by RDP is ahead
 in {ahead(lap)} of {len(lap)} cases and behind in {behind(lap)}.""")
-    yield ""
 
 
 def _losses(cases: Sequence[Duel]) -> Iterator[str]:
@@ -224,8 +216,7 @@ def _losses(cases: Sequence[Duel]) -> Iterator[str]:
 def _tables(found: Results) -> Iterator[str]:
     at = CAPS.index(TRAVERSALS)
     for data in dict.fromkeys(name for name, _ in found):
-        yield f"<details><summary>NCR, {data}</summary>"
-        yield ""
+        yield f"<details><summary>NCR, {data}</summary>\n"
         yield from table(
             ("method", *(f"{each:g}" for each in EPSILONS)),
             (
@@ -233,9 +224,9 @@ def _tables(found: Results) -> Iterator[str]:
                 for name in _SHOWN
             ),
         )
-        yield ""
-        yield "</details>"
-        yield ""
+        yield """
+</details>
+"""
 
 
 def _plot(

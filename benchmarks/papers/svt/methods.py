@@ -27,20 +27,6 @@ if TYPE_CHECKING:
 
     from benchmarks.papers.svt.data import Scores
 
-__all__ = [
-    "BEST",
-    "NAMES",
-    "Law",
-    "Method",
-    "gaussian_scale",
-    "methods",
-    "plan_of",
-    "rdp_scale",
-    "rdp_share",
-    "shares",
-    "tail",
-]
-
 Law: TypeAlias = Literal["exp", "lap", "gum", "gau"]
 
 BEST: Final = "SVT-Exp, optimal"

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from benchmarks.papers.svt.data import Scores
     from benchmarks.papers.svt.study import Results
 
-__all__ = ["lines_of", "reproduced"]
-
 _NEGATIVES: Final = 200  # floor(m / c) of 10,000 items
 _KOSARAK: Final = 41_270 // 50
 
@@ -102,8 +100,7 @@ def lines_of(data: Mapping[str, Scores], found: Results, folder: Path) -> Iterat
 
 
 def _data(data: Mapping[str, Scores]) -> Iterator[str]:
-    yield "## Data"
-    yield ""
+    yield "## Data\n"
     head: tuple[str, ...] = (
         "data",
         "records",
@@ -130,9 +127,9 @@ def _data(data: Mapping[str, Scores]) -> Iterator[str]:
         for name, each in data.items()
     ]
     yield from table(head, rows)
-    yield ""
-    yield "Noise at epsilon = 1, in records:"
-    yield ""
+    yield """
+Noise at epsilon = 1, in records:
+"""
     settled = {name: methods(each, 1.0) for name, each in data.items()}
     names = ("binary", "retail") if "retail" in data else ("binary",)
     head = ("method", *(f"{name}: {what}" for name in names for what in ("query", "rho", "r")))
@@ -144,14 +141,13 @@ def _data(data: Mapping[str, Scores]) -> Iterator[str]:
             cells += (number(one.query_scale), number(one.threshold_scale), str(one.correction))
         rows_of.append((method, *cells))
     yield from table(head, rows_of)
-    yield ""
-    yield "Scales: mean of exponential, b of Laplace, beta of Gumbel, sigma of Gaussian noise."
-    yield ""
+    yield """
+Scales: mean of exponential, b of Laplace, beta of Gumbel, sigma of Gaussian noise.
+"""
 
 
 def _corrections() -> Iterator[str]:
-    yield "## Table 5: the correction"
-    yield ""
+    yield "## Table 5: the correction\n"
     rows, apart, needed, wrong = [], 0.0, {}, []
     for epsilon, printed in PRINTED_OPTIMAL.items():
         scale, threshold = table_5(epsilon, "lap", 1)
@@ -214,7 +210,6 @@ the others; no data set of the paper has such an m / c, and at k = {_NEGATIVES} 
 is *v alone*, within {loose:.1%} everywhere: threshold noise left out, and the first two columns
 taken for another data set than the last three. That is a guess, from trying these splits and scales
 with the m / c of the paper's data sets.""")
-    yield ""
 
 
 def _correction(scale: float, threshold: float, method: Literal["analytic", "fft"]) -> float:

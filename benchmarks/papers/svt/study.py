@@ -23,29 +23,6 @@ if TYPE_CHECKING:
 
     from benchmarks.papers.svt.data import Scores
 
-__all__ = [
-    "ADDED",
-    "BOUND",
-    "EPSILONS",
-    "NO_APPEND",
-    "PRINTED_MEAN",
-    "PRINTED_OPTIMAL",
-    "RIVALS",
-    "SCALED_BOUND",
-    "TRAVERSALS",
-    "Duel",
-    "Results",
-    "ahead",
-    "average",
-    "behind",
-    "counted",
-    "duels",
-    "higher",
-    "measured",
-    "needed_negatives",
-    "table_5",
-]
-
 EPSILONS: Final = (0.01, 0.05, 0.1, 0.5, 1.0, 2.0)
 TRAVERSALS: Final = 100
 NO_APPEND: Final = 1

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
     from benchmarks.papers.svt.exact import Pair
 
-__all__ = ["figure_3", "figure_4", "figure_5"]
-
 _BEST: Final = "SVT-Exp"
 _MEAN: Final = "SVT-Gum"
 _NEGATIVES: Final = 50  # of Figure 3
@@ -34,8 +32,7 @@ _SEEN: Final = 1e-9  # a beta below is what floats are off by
 
 def figure_3() -> Iterator[str]:
     """Yield the section on the accuracy of four noises."""
-    yield "## Figure 3: accuracy of four noises"
-    yield ""
+    yield "## Figure 3: accuracy of four noises\n"
     settled = {name: pairs(c, 1.0, halved=half) for name, (c, half, _) in _SETTINGS.items()}
     rows, least = [], {}
     for setting, every in settled.items():
@@ -44,10 +41,11 @@ def figure_3() -> Iterator[str]:
             least[setting, name] = far
             rows.append((f"{setting}: {name}", *(f"{each:.1f}" for each in far)))
     head = ("setting", "Equation 8", "one rho", "Equation 8, own best r", "one rho, own best r")
-    yield f"The least alpha at which a run is (alpha, {_BETA:g})-accurate, k = {_NEGATIVES},"
-    yield "epsilon = 1; c = 1 with epsilon halved (Theorem 4), c = 50 with the splits of Table 4;"
-    yield "the noise is the paper's, continuous and of the scale 2c / epsilon_2:"
-    yield ""
+    yield f"""\
+The least alpha at which a run is (alpha, {_BETA:g})-accurate, k = {_NEGATIVES},
+epsilon = 1; c = 1 with epsilon halved (Theorem 4), c = 50 with the splits of Table 4;
+the noise is the paper's, continuous and of the scale 2c / epsilon_2:
+"""
     yield from table(head, rows)
     yield ""
     looked = [
@@ -74,13 +72,11 @@ its highest value k^k / (k + 1)^(k + 1) = {_peak(_NEGATIVES):.4f} is reached by 
 noise. And Equation 8 lets every question have a rho of its own, where a run has one; that
 matters little here: it changes no alpha of the table's first two columns by more than
 {shared:.1%}.""")
-    yield ""
 
 
 def figure_4() -> Iterator[str]:
     """Yield the section on variances."""
-    yield "## Figure 4: variance of four noises"
-    yield ""
+    yield "## Figure 4: variance of four noises\n"
     every = pairs(50, 1.0)
     least = every[_BEST].variance
     rows = [
@@ -110,13 +106,11 @@ the same evidence. SVT-Gau's place rests on the textbook sigma for delta = 1e-4 
 whole numbers, and with the scale c / epsilon_2 that counts allow, the variance is
 {two / least:.3f} of SVT-Exp's above (at epsilon = 1); a threshold noise of one side, as planned
 runs have it, takes another {1 - one / two:.1%} off for the same loss, at this split.""")
-    yield ""
 
 
 def figure_5() -> Iterator[str]:
     """Yield the section on the success probability."""
-    yield "## Figure 5: the success probability"
-    yield ""
+    yield "## Figure 5: the success probability\n"
     tenth = pairs(1, 0.1, halved=True)[_BEST]
     by_k = {f"k = {k}": (tenth, k, 0.0) for k in (1, 5, 10, 20, 50)}
     by_alpha = {f"alpha = {a}": (tenth, 10, float(a)) for a in (0, 10, 20, 50, 100)}
@@ -131,8 +125,7 @@ def figure_5() -> Iterator[str]:
         for row in [_success_row(name, *case)]
     ]
     head = ("", "r", "p(r)", "mean of v", "p(mean)", "one rho: best r", "p there", "p at r")
-    yield "c = 1 and epsilon_1 = epsilon_2, as in Theorem 4 (the paper says neither):"
-    yield ""
+    yield "c = 1 and epsilon_1 = epsilon_2, as in Theorem 4 (the paper says neither):\n"
     yield from table(head, rows)
     yield ""
     mean_k = needed_negatives(tenth.mean, tenth.query.scale, tenth.threshold.scale)
@@ -156,7 +149,6 @@ peak of p is k^k / (k + 1)^(k + 1) = {peak:.4f} at alpha = 0, k = 10, whatever e
 whatever the noise is. What epsilon buys is seen only with a tolerance. In a run all questions share
 rho: the success is then another function (*one rho*), with a lower peak at a smaller r where
 alpha = 0; who takes Equation 9's r loses {lost:.1%} of it at k = 10.""")
-    yield ""
 
 
 _WAYS: Final = (

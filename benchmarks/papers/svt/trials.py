@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from benchmarks.papers.svt.data import Scores
     from benchmarks.papers.svt.methods import Method
 
-__all__ = ["CAPS", "best_possible", "firsts", "run", "selected"]
-
 CAPS: Final = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
 """Traversals after which a run ends."""
 
