@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from accountant.errors import ConfigError
 from operators.conditions.condition import Aim
 from operators.conditions.levels import LevelGrid
 from operators.conditions.score import quorate
@@ -21,6 +20,7 @@ from operators.registry import mechanism_of
 from operators.single.ladder import Grid
 from stream.config.alarms.thresholds import in_steps
 from stream.config.alarms.tolerances import mapping_text, room_of
+from stream.config.findings import Refused
 from stream.config.sql.nodes import SqlProblem
 from stream.model.alarm import FirstTolerances
 from stream.model.numbers import decimal
@@ -57,19 +57,22 @@ class AimReader:
     findings: Findings
     open: tuple[str, ...] = ()
 
-    def read(self) -> tuple[Aim, FirstTolerances] | None:
-        """Return the aim and what first phases follow from, or ``None`` where it has an error."""
-        before = len(self.findings.errors)
+    def read(self) -> tuple[Aim, FirstTolerances]:
+        """Return the aim and what first phases follow from.
+
+        Raises:
+            Refused: it has an error.
+        """
         given, places = self._amounts()
         self._check_keys()
-        if len(self.findings.errors) > before:
-            return None
+        if self.findings.errors:
+            raise Refused
         tolerances = tuple(tolerance or 0 for tolerance in given)
         for atom, tolerance in enumerate(tolerances):
             self._check_room(atom, tolerance, places[atom])
         first, levels = _default_first(self.counting), self._levels()
-        if len(self.findings.errors) > before:
-            return None
+        if self.findings.errors:
+            raise Refused
         how = self.model.mechanism
         aim = Aim(
             max_fnr=self.model.max_fnr,
@@ -211,10 +214,8 @@ class AimReader:
         if written is None:
             return None
         levels = LevelGrid(written.first, written.rounds, written.refinement, written.finest_share)
-        try:
+        with self.findings.placing(self.model.mechanism.at("levels")):
             Grid.asked(levels, 1)
-        except ConfigError as error:
-            self.findings.wrong(self.model.mechanism.at("levels"), error.message, error.hint)
         return levels
 
     def _warn(self, aim: Aim) -> None:

@@ -53,24 +53,24 @@ class FeedReferenceReader:
     reread: Callable[[Feed], ParsedQuery]
     findings: Findings
 
-    def read(self, measure: Measure, name: str) -> ReferenceFeed | None:
-        """Return where the references are counted, or ``None`` where something does not fit.
+    def read(self, measure: Measure, name: str) -> ReferenceFeed:
+        """Return where the references are counted.
 
         Args:
             measure: the alarm's aggregate.
             name: of the feed.
+
+        Raises:
+            Refused: something does not fit.
         """
         at = ("mechanism", "decider", "reference", "feed")
-        try:
+        with self.findings.placing(at):
             feed = self._public(name)
             self._check_times(feed)
             read = self._read_on(feed)
             counted = measure if read.band is None else read.band.measure
             self._check_fields(feed, counted)
             aggregates = self._counted(feed, counted)
-        except ConfigError as error:
-            self.findings.wrong(at, error.message, error.hint)
-            return None
         if feed.clock is Clock.APPEND_TIME:
             self.findings.note(
                 at,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from stream.config.sql.bands import reference_of
-from stream.config.sql.nodes import SqlProblem
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ _HINT = "write baseline: 8, or baseline: usual[room] with tables: {usual: usual.
 def baseline_of(
     model: AlarmModel, parsed: ParsedQuery, tables: ThresholdReader
 ) -> NDArray[np.float64] | None:
-    """Return an alarm's baseline, or ``None`` where it says none, or a wrong one.
+    """Return an alarm's baseline, or ``None`` where it says none.
 
     Args:
         model: the alarm's keys.
@@ -43,6 +42,9 @@ def baseline_of(
     Returns:
         Shape (cells,), in the aggregate's own unit; relative to a reference that is counted on
         another feed.
+
+    Raises:
+        Refused: it says a wrong one.
     """
     if model.baseline is None:
         return None
@@ -50,13 +52,11 @@ def baseline_of(
     findings, measures = tables.findings, _measures(parsed)
     if parsed.members:
         message = "an alarm that counts groups has no baseline"
-        findings.wrong("baseline", message, "remove it")
-        return None
+        raise findings.wrong("baseline", message, "remove it")
     if len(measures) != 1:
         message = f"baseline needs a condition with one aggregate; this one has {len(measures)}"
         hint = "remove it, or write an alarm for each aggregate"
-        findings.wrong("baseline", message, hint)
-        return None
+        raise findings.wrong("baseline", message, hint)
     (measure,) = measures
     least = measure.on(parsed.feed).span[0]
     relative = model.mechanism.reference_feed is not None
@@ -70,19 +70,9 @@ def baseline_of(
             return number, what, "write a larger baseline"
         return number, "", ""
 
-    try:
-        found = tables.per_cell(
-            reference_of(model.baseline, parsed.reader, "the baseline"),
-            checked,
-            "baseline",
-            "baseline",
-        )
-    except SqlProblem as problem:
-        findings.wrong("baseline", problem.message, problem.hint or _HINT)
-        return None
-    if found is None:
-        return None
-    values, cells = found
+    with findings.placing("baseline", _HINT):
+        written = reference_of(model.baseline, parsed.reader, "the baseline")
+    values, cells = tables.per_cell(written, checked, "baseline", "baseline")
     return np.array([float(value) for value in values])[cells]
 
 

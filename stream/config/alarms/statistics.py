@@ -85,6 +85,7 @@ def assemble(
     *,
     feed: Feed,
     cap: int,
+    offset: int = 0,
 ) -> Counting:
     """Return the statistics, atoms and formula of a condition.
 
@@ -94,10 +95,11 @@ def assemble(
         profiles: groups of cells with the same thresholds.
         feed: the alarm's feed.
         cap: how many events of one neighbour may count in a cell.
+        offset: where the condition stands.
 
     Raises:
         SqlProblem: an average's thresholds are too fine, weights pass 62 bits, or the formula is
-            constant, too long, or has too many atoms. Where no place is known, the offset is -1.
+            constant, too long, or has too many atoms.
     """
     assembler = _Assembler(profiles, feed)
     placed = tree.mapped(lambda asked: assembler.placed(asked, levels[asked]))
@@ -112,26 +114,26 @@ def assemble(
     )
     if max(sensitivities) >= LARGEST_STATISTIC:
         raise SqlProblem(
-            "one event can change a statistic by more than 2^62", "narrow the clips", -1
+            "one event can change a statistic by more than 2^62", "narrow the clips", offset
         )
     if len(assembler.atoms) > MOST_ATOMS:
         raise SqlProblem(
             f"HAVING becomes {len(assembler.atoms)} distinct comparisons, over {MOST_ATOMS}",
             "split it into several alarms",
-            -1,
+            offset,
         )
     tests = sum(1 for _ in needed.leaves())
     if tests > MOST_TESTS:
         raise SqlProblem(
             f"HAVING becomes {tests} comparisons; the limit is {MOST_TESTS}",
             "shorten it, or split it into several alarms",
-            -1,
+            offset,
         )
     try:
         formula = Formula.parse(written)
     except ValueError:  # few atoms, well formed: it can only be constant
         message = "this condition is always true or always false"
-        raise SqlProblem(message, "check comparisons and thresholds", -1) from None
+        raise SqlProblem(message, "check comparisons and thresholds", offset) from None
     bounds = {
         name: ThresholdAtom(made.statistic, profiles.over_cells(made.thresholds))
         for name, made in zip(assembler.names, assembler.atoms.values(), strict=True)

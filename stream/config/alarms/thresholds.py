@@ -6,6 +6,7 @@ of the group fields that tables are looked up by. Conditions are worked out per 
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
@@ -18,6 +19,7 @@ from stream.config.alarms.reduction import (
     ZERO_WHEN_EMPTY,
     Function,
 )
+from stream.config.findings import Refused
 from stream.config.reading import Place
 from stream.config.scalars import closest
 from stream.config.tables import canonical
@@ -123,8 +125,12 @@ class ThresholdReader:
     tables: Mapping[str, Table]
     findings: Findings
 
-    def read(self, asked: Asked) -> Levels | None:
-        """Return the thresholds of a comparison, or ``None`` where one does not fit."""
+    def read(self, asked: Asked) -> Levels:
+        """Return the thresholds of a comparison.
+
+        Raises:
+            Refused: one does not fit.
+        """
         function, unit = asked.measure.function, asked.measure.unit_on(self.feed)
         of = "" if function in COUNTS else "the resolution"
         # Where the steps of others lie is no affair of who writes their thresholds.
@@ -142,11 +148,9 @@ class ThresholdReader:
         convert: _Convert,
         place: str | Loc,
         what: str,
-    ) -> tuple[list[Fraction], NDArray[np.int64]] | None:
+    ) -> tuple[list[Fraction], NDArray[np.int64]]:
         """Return the levels of a threshold, and which of them every cell of the domain has."""
         levels = self.levels_of(threshold, convert, place, what)
-        if levels is None:
-            return None
         profiles = Profiles.of(self.domain, [levels])
         places = profiles.spread(np.arange(len(levels.values), dtype=np.int64), levels.axis)
         return list(levels.values), profiles.over_cells(places)
@@ -157,7 +161,7 @@ class ThresholdReader:
         convert: _Convert,
         place: str | Loc,
         what: str = "threshold",
-    ) -> Levels | None:
+    ) -> Levels:
         """Return a number, or a table's value for every value of its group field, in granules.
 
         Args:
@@ -166,16 +170,16 @@ class ThresholdReader:
             place: where it is written; rows of a table are reported in the table.
             what: the alarm compares with.
 
-        Returns:
-            ``None`` where something is wrong.
+        Raises:
+            Refused: something is wrong.
         """
         errors, offset = self.findings.errors, threshold.offset if place == "sql" else None
         before = len(errors)
         if threshold.number is not None:
             value, message, hint = convert(threshold.number)
             if message:
-                self.findings.wrong(place, message, hint, offset=offset)
-            return Levels((value,)) if len(errors) == before else None
+                raise self.findings.wrong(place, message, hint, offset)
+            return Levels((value,))
         axis = self.domain.fields.index(threshold.field)
         keys = self.domain.values[axis]
         table, field = self.tables[threshold.table], self.feed.fields[threshold.field]
@@ -183,11 +187,10 @@ class ThresholdReader:
         found: dict[str, Fraction] = {}
         for written, cell in table.cells.items():
             if len(errors) - before >= _MOST_ROW_ERRORS:
-                return None
-            try:
+                raise Refused
+            key = ""
+            with suppress(ValueError):
                 key = canonical(written, field.type)
-            except ValueError:
-                key = ""
             column, value = 1, Fraction(0)
             if key not in places:
                 message = f"`{written[:40]}` is not in the domain of `{field.name}`"
@@ -205,8 +208,10 @@ class ThresholdReader:
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
             message = f"{table.file} has no value for {field.name} {', '.join(missing[:5])}{more}"
             hint = f"add a row for each: every group needs a {what}"
-            self.findings.wrong(place, message, hint, offset=offset)
-        return Levels(tuple(map(found.__getitem__, keys)), axis) if len(errors) == before else None
+            self.findings.wrong(place, message, hint, offset)
+        if len(errors) > before:
+            raise Refused
+        return Levels(tuple(map(found.__getitem__, keys)), axis)
 
 
 def in_steps(

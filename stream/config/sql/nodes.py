@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
+from accountant.errors import ConfigError
 from operators.conditions.comparison import Comparison
 from stream.config.scalars import closest
 from stream.model.numbers import LONGEST_NUMBER, number
@@ -68,7 +69,7 @@ _PLAIN: Final[Mapping[type[exp.Expr], str]] = {
 """What a construct is called in an error, where sqlglot's name is not SQL's."""
 
 
-class SqlProblem(Exception):  # noqa: N818 -- becomes a ConfigError once its position is known
+class SqlProblem(ConfigError):  # noqa: N818 -- its place in the file is not known yet
     """SQL that is not in the grammar.
 
     Args:
@@ -79,9 +80,7 @@ class SqlProblem(Exception):  # noqa: N818 -- becomes a ConfigError once its pos
 
     def __init__(self, message: str, hint: str, at: exp.Expr | int) -> None:
         """Keep the parts."""
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        super().__init__(message, hint=hint)
         self.offset = at if isinstance(at, int) else start(at)
 
 
