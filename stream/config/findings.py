@@ -87,12 +87,15 @@ class Findings:
         return Refused()
 
     @contextmanager
-    def placing(self, place: str | Loc, hint: str = "") -> Iterator[None]:
+    def placing(
+        self, place: str | Loc, hint: str = "", offset: int | None = None
+    ) -> Iterator[None]:
         """Note what is raised about a value; inside of SQL, at its character.
 
         Args:
             place: of the value.
             hint: where the error has none.
+            offset: likewise.
 
         Raises:
             Refused: something was.
@@ -100,7 +103,7 @@ class Findings:
         try:
             yield
         except ConfigError as error:
-            offset = getattr(error, "offset", None) if place == "sql" else None
+            offset = getattr(error, "offset", offset) if place == "sql" else None
             raise self.wrong(place, error.message, error.hint or hint, offset) from None
 
     def place(self, *steps: str | int) -> Place:

@@ -7,6 +7,7 @@ have no room for one.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
@@ -115,12 +116,11 @@ class AimReader:
             return given, places
         for text, value in written.items():
             at: Loc = ("tolerance", text) if whole is None else ("tolerance",)
-            for atom in self._named(text, at) if whole is None else self._compared:
-                if self._amount_is_wrong(value, atom, at):
-                    break
-                amount, known = int(value / self.counting.spec_of(atom).per_unit), given[atom]
-                given[atom] = amount if known is None else min(known, amount)
-                places[atom] = at
+            with suppress(Refused):
+                for atom in self._named(text, at) if whole is None else self._compared:
+                    amount, known = self._amount(value, atom, at), given[atom]
+                    given[atom] = amount if known is None else min(known, amount)
+                    places[atom] = at
         return given, places
 
     @property
@@ -135,7 +135,7 @@ class AimReader:
             asked = self.reader.read_key(text)
         except SqlProblem:
             asked = ()
-        known = {part: number for number, atom in enumerate(atoms) for part in atom.asked}
+        known = {part: number for number, atom in enumerate(atoms) for part in atom.meant}
         for meant in (asked, tuple(part.negated for part in asked)):
             if meant and known.keys() >= set(meant):
                 return [known[part] for part in meant]
@@ -169,17 +169,16 @@ class AimReader:
             entries[self.counting.atoms[atom].text] = amount * unit
         return f"write tolerance: {mapping_text(entries)}"
 
-    def _amount_is_wrong(self, value: Fraction, atom: int, at: Loc) -> bool:
+    def _amount(self, value: Fraction, atom: int, at: Loc) -> int:
+        """Return a tolerance in units of a statistic."""
         spec = self.counting.spec_of(atom)
         summed = spec.kind in {Weight.SUM, Weight.OFFSET, Weight.LINEAR}
         of = "the resolution of the sum" if summed else ""
-        _, message, hint = in_steps(value, spec.per_unit, "tolerance", of)
         if value < 0:
-            message = "the tolerance is negative"
             hint = "write 0 or more: how far below the threshold the alarm may fire"
-        if message:
-            self.findings.wrong(at, message, hint)
-        return bool(message)
+            raise self.findings.wrong(at, "the tolerance is negative", hint)
+        with self.findings.placing(at):
+            return int(in_steps(value, spec.per_unit, "tolerance", of))
 
     def _room(self, atom: int) -> int | None:
         condition = self.counting.condition

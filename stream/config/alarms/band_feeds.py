@@ -123,7 +123,7 @@ class FeedReferenceReader:
         self, feed: Feed, measure: Measure
     ) -> tuple[tuple[AggregateSpec, ...], Average | Quantile | None]:
         """Return what is counted on a feed; of a quantile, at every resolution of its clip."""
-        least, most = measure.on(feed).span
+        least, most = measure.span
         if measure.function is Function.QUANTILE and most is not None and least is not None:
             points = most - least + 1
             if points > MOST_STATISTICS:
@@ -134,7 +134,7 @@ class FeedReferenceReader:
                 )
         try:
             domains = [feed.fields[name].domain or () for name in self.parsed.group]
-            return reference_aggregates(measure, feed, prod(map(len, domains)))
+            return reference_aggregates(measure, prod(map(len, domains)))
         except ValueError as error:
             raise ConfigError(f"{measure.text}: {sentence_of(error)}", hint=_CONSTANT) from None
 

@@ -128,9 +128,9 @@ class BandReader:
         references, tau = self._references(), self._tau()
         if self.findings.errors:
             raise Refused
-        measure, feed = self.asked.measure, self.parsed.feed
+        measure = self.asked.measure
         try:
-            kind = kind_of(measure, feed, self.cap, repeats=self._repeats)
+            kind = kind_of(measure, self.cap, repeats=self._repeats)
         except ValueError as error:
             message = f"no decider supports {measure.text}: {sentence_of(error)}"
             hint = "write a fraction of fewer decimals, as 0.9"
@@ -143,7 +143,7 @@ class BandReader:
         if waits and isinstance(decider, TightBand | HistogramBand):
             decider = OverDomain(decider)
         self._check_size(decider)
-        counting = BandCounting.of(decider, kind, measure, feed, references=references)
+        counting = BandCounting.of(decider, kind, measure, references=references)
         known = references if feed_reference is None else None
         self._warn(decider, kind, known)
         distance = f"{measure.text} - REFERENCE"
@@ -181,7 +181,7 @@ class BandReader:
     @property
     def _resolution(self) -> Fraction:
         """What one unit of the aggregate is in the field's own unit."""
-        return unit_of(self.asked.measure, self.parsed.feed)
+        return unit_of(self.asked.measure)
 
     @property
     def _at_decider(self) -> Loc:
@@ -201,10 +201,8 @@ class BandReader:
         """Return the half-width in units of the aggregate, or which share of a reference it is."""
         if self.asked.relative:
             return Relative(self.asked.tau)
-        steps, message, hint = self._in_granules(self.asked.tau, "tau")
-        if message:
-            raise self.findings.wrong("sql", message, hint, self.asked.tau_offset)
-        return int(steps)
+        with self.findings.placing("sql", offset=self.asked.tau_offset):
+            return int(self._in_granules(self.asked.tau, "tau"))
 
     def _feed_reference(self) -> ReferenceFeed | None:
         """Return where references are counted; ``None`` where they are not."""
@@ -228,8 +226,8 @@ class BandReader:
         )
         return np.array([int(value) for value in values], dtype=np.int64)[cells]
 
-    def _in_granules(self, number: Fraction, what: str) -> tuple[Fraction, str, str]:
-        """Return a number in granules, or what is wrong with it and a hint."""
+    def _in_granules(self, number: Fraction, what: str) -> Fraction:
+        """Return a number in granules."""
         measure, of = self.asked.measure, ""
         if measure.function not in COUNTS:
             part = "a thousandth of " if measure.function is Function.AVG else ""
@@ -238,7 +236,7 @@ class BandReader:
 
     def _refuse_constants(self, tau: HalfWidth, references: NDArray[np.int64]) -> None:
         """Refuse bands that hold all values of a cell, or none."""
-        least, most = span_of(self.asked.measure, self.parsed.feed)
+        least, most = span_of(self.asked.measure)
         widths = half_widths(tau, references)
         never = np.zeros(references.shape, dtype=np.bool_)
         if least is not None and most is not None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from accountant.errors import ConfigError
 from stream.config.sql.bands import reference_of
 from stream.model.numbers import decimal
 
@@ -58,17 +59,18 @@ def baseline_of(
         hint = "remove it, or write an alarm for each aggregate"
         raise findings.wrong("baseline", message, hint)
     (measure,) = measures
-    least = measure.on(parsed.feed).span[0]
+    least = measure.span[0]
     relative = model.mechanism.reference_feed is not None
-    lowest = None if least is None or relative else least * measure.unit_on(parsed.feed)
+    lowest = None if least is None or relative else least * measure.unit
 
-    def checked(number: Fraction) -> tuple[Fraction, str, str]:
-        if abs(number / measure.unit_on(parsed.feed)) >= _FARTHEST:
-            return number, "the baseline needs more than 60 bits", "write a smaller number"
+    def checked(number: Fraction) -> Fraction:
+        if abs(number / measure.unit) >= _FARTHEST:
+            message = "the baseline needs more than 60 bits"
+            raise ConfigError(message, hint="write a smaller number")
         if lowest is not None and number < lowest:
-            what = f"{measure.text} is never below {decimal(lowest)}"
-            return number, what, "write a larger baseline"
-        return number, "", ""
+            message = f"{measure.text} is never below {decimal(lowest)}"
+            raise ConfigError(message, hint="write a larger baseline")
+        return number
 
     with findings.placing("baseline", _HINT):
         written = reference_of(model.baseline, parsed.reader, "the baseline")

@@ -283,7 +283,6 @@ class AlarmBuilder:
                 parsed.having,
                 levels,
                 profiles,
-                feed=parsed.feed,
                 cap=self._cap,
                 offset=parsed.having_offset,
             )
@@ -296,15 +295,13 @@ class AlarmBuilder:
         domain: Domain,
     ) -> None:
         """Refuse comparisons with one outcome; where there is none, a condition with one."""
-        aggregates = {asked.measure: asked.measure.on(parsed.feed) for asked in levels}
         comparisons = [
             (Tree(asked), {asked: levels[asked]}, asked.text, asked.threshold.offset)
             for asked in levels
         ]
         whole = (parsed.having, levels, "this condition", parsed.having_offset)
         for tree, read, text, offset in (*comparisons, whole):
-            mine = {asked.measure: aggregates[asked.measure] for asked in read}
-            constant = constant_condition(tree, read, mine, profiles)
+            constant = constant_condition(tree, read, profiles)
             if constant is None or (read is levels and self.findings.errors):
                 continue
             where = self._as_for(domain, profiles, constant.profile)

@@ -7,12 +7,13 @@ of the group fields that tables are looked up by. Conditions are worked out per 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.errors import ConfigError
 from stream.config.alarms.reduction import (
     COUNTS,
     LARGEST_STATISTIC,
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
     from stream.config.yamlfile import Loc
     from stream.model.feeds import Domain, Feed
 
-    _Convert = Callable[[Fraction], tuple[Fraction, str, str]]
+    _Convert = Callable[[Fraction], Fraction]
 
 __all__ = ["Levels", "Profiles", "ThresholdReader", "in_steps"]
 
@@ -131,14 +132,14 @@ class ThresholdReader:
         Raises:
             Refused: one does not fit.
         """
-        function, unit = asked.measure.function, asked.measure.unit_on(self.feed)
+        function, unit = asked.measure.function, asked.measure.unit
         of = "" if function in COUNTS else "the resolution"
         # Where the steps of others lie is no affair of who writes their thresholds.
         whole = function in ZERO_WHEN_EMPTY - {Function.LINEAR}
 
-        def converted(number: Fraction) -> tuple[Fraction, str, str]:
-            value = number if whole else Fraction(round(number / unit)) * unit
-            return number / unit, *in_steps(value, unit, "threshold", of)[1:]
+        def converted(number: Fraction) -> Fraction:
+            in_steps(number if whole else round(number / unit) * unit, unit, "threshold", of)
+            return number / unit
 
         return self.levels_of(asked.threshold, converted, "sql")
 
@@ -166,7 +167,7 @@ class ThresholdReader:
 
         Args:
             threshold: the number, or names the table and the field.
-            convert: returns a number in granules, or what is wrong with it and a hint.
+            convert: returns a number in granules; raises ``ConfigError``.
             place: where it is written; rows of a table are reported in the table.
             what: the alarm compares with.
 
@@ -176,10 +177,8 @@ class ThresholdReader:
         errors, offset = self.findings.errors, threshold.offset if place == "sql" else None
         before = len(errors)
         if threshold.number is not None:
-            value, message, hint = convert(threshold.number)
-            if message:
-                raise self.findings.wrong(place, message, hint, offset)
-            return Levels((value,))
+            with self.findings.placing(place, offset=offset):
+                return Levels((convert(threshold.number),))
         axis = self.domain.fields.index(threshold.field)
         keys = self.domain.values[axis]
         table, field = self.tables[threshold.table], self.feed.fields[threshold.field]
@@ -191,18 +190,19 @@ class ThresholdReader:
             key = ""
             with suppress(ValueError):
                 key = canonical(written, field.type)
-            column, value = 1, Fraction(0)
+            row = Place(table.file, cell.line)
             if key not in places:
                 message = f"`{written[:40]}` is not in the domain of `{field.name}`"
-                hint = f"{closest(written, keys)}; or remove the row"
+                errors.append(row.error(message, f"{closest(written, keys)}; or remove the row"))
             elif key in found:
-                message, hint = f"`{written[:40]}` is listed twice", "remove one of them"
+                errors.append(row.error(f"`{written[:40]}` is listed twice", "remove one of them"))
             else:
-                value, message, hint = convert(cell.value)
-                column = cell.column
-            if message:
-                errors.append(Place(table.file, cell.line, column).error(message, hint))
-            found[key] = value
+                found[key] = cell.value
+                try:
+                    found[key] = convert(cell.value)
+                except ConfigError as error:
+                    row = replace(row, column=cell.column)
+                    errors.append(row.error(error.message, error.hint))
         missing = [key for key in keys if key not in found]
         if missing:
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
@@ -216,8 +216,8 @@ class ThresholdReader:
 
 def in_steps(
     number: Fraction, unit: Fraction, what: str, of: str = "", *, most: int = LARGEST_STATISTIC
-) -> tuple[Fraction, str, str]:
-    """Return a number in steps of an aggregate, or what is wrong with it and a hint.
+) -> Fraction:
+    """Return a number in steps of an aggregate.
 
     Args:
         number: in the aggregate's own unit.
@@ -225,14 +225,17 @@ def in_steps(
         what: the number is, for errors.
         of: what the step is; "" of a count.
         most: steps from which on it is beyond all use, a power of 2.
+
+    Raises:
+        ConfigError: it is no whole number of steps, or too many.
     """
     steps, hint = whole_steps(number, unit)
-    message = ""
-    if hint and of:
-        message = f"the {what} {decimal(number)} is not a multiple of {decimal(unit)}, {of}"
-    elif hint:
+    if hint:
         message = f"the {what} of a count is a whole number, not {decimal(number)}"
-    elif abs(steps) >= most:
+        if of:
+            message = f"the {what} {decimal(number)} is not a multiple of {decimal(unit)}, {of}"
+        raise ConfigError(message, hint=hint)
+    if abs(steps) >= most:
         message = f"the {what} needs more than {most.bit_length() - 1} bits"
-        hint = "write a smaller number"
-    return number / unit, message, hint
+        raise ConfigError(message, hint="write a smaller number")
+    return Fraction(steps)
