@@ -72,16 +72,17 @@ def kind_of(measure: Measure, cap: int, *, repeats: bool = False) -> Kind:
 
 def unit_of(measure: Measure) -> Fraction:
     """Return what one unit of an aggregate, as deciders know it, is in its field's own unit."""
-    parts = AVERAGE_PARTS if measure.function is Function.AVG else 1
-    return measure.unit / parts
+    return measure.unit / _parts(measure)
 
 
 def span_of(measure: Measure) -> tuple[int | None, int | None]:
     """Return an aggregate's least and largest value, as deciders know it; ``None`` for no end."""
-    least, most = measure.span
-    if least is None or most is None or measure.function is not Function.AVG:
-        return least, most
-    return least * AVERAGE_PARTS, most * AVERAGE_PARTS
+    least, most = (None if end is None else end * _parts(measure) for end in measure.span)
+    return least, most
+
+
+def _parts(measure: Measure) -> int:
+    return AVERAGE_PARTS if measure.function is Function.AVG else 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -31,6 +31,7 @@ from operators.deciders import (
     kept_from,
     planned,
 )
+from stream.config.alarms.band_feeds import GivenBand, feed_reference
 from stream.config.alarms.band_statistics import (
     MOST_STATISTICS,
     BandCounting,
@@ -39,9 +40,8 @@ from stream.config.alarms.band_statistics import (
     unit_of,
 )
 from stream.config.alarms.reduction import COUNTS, Function
-from stream.config.alarms.thresholds import in_steps
+from stream.config.alarms.thresholds import as_for, in_steps
 from stream.config.findings import Refused
-from stream.config.sql.bands import reference_of
 from stream.model.alarm import FirstTolerances
 from stream.model.numbers import decimal
 
@@ -51,12 +51,6 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Condition
     from operators.conditions.widths import HalfWidth
     from operators.deciders import Decider, Kind
-    from stream.config.alarms.band_feeds import FeedReferenceReader
-    from stream.config.alarms.thresholds import ThresholdReader
-    from stream.config.findings import Findings
-    from stream.config.keys import AlarmModel
-    from stream.config.sql.bands import BandAsked
-    from stream.config.sql.select import ParsedQuery
     from stream.config.yamlfile import Loc
     from stream.model.alarm import AggregateSpec, ReferenceFeed
 
@@ -92,28 +86,8 @@ class ReadAlarm:
 
 
 @dataclass(frozen=True, slots=True)
-class BandReader:
-    """Reads one band alarm; errors, warnings and notes go to ``findings``.
-
-    Args:
-        model: the alarm's keys.
-        parsed: its SQL.
-        asked: the band in it.
-        tables: reads public tables for the alarm's domain.
-        cap: how many events of one neighbour may count in a cell.
-        per_user: whether a neighbour is a person.
-        findings: receives errors, warnings and notes.
-        feeds: reads a reference that is counted on another feed.
-    """
-
-    model: AlarmModel
-    parsed: ParsedQuery
-    asked: BandAsked
-    tables: ThresholdReader
-    cap: int
-    per_user: bool
-    findings: Findings
-    feeds: FeedReferenceReader
+class BandReader(GivenBand):
+    """Reads one band alarm; errors, warnings and notes go to ``findings``."""
 
     def read(self) -> ReadAlarm:
         """Return the alarm.
@@ -209,7 +183,7 @@ class BandReader:
         written = self.model.mechanism.reference
         if written is None or written.feed is None or written.value is not None:
             return None
-        return self.feeds.read(self.asked.measure, written.feed)
+        return feed_reference(self, written.feed)
 
     def _references(self) -> NDArray[np.int64]:
         """Return the reference of every cell, in granules; 0 where they are counted."""
@@ -219,12 +193,15 @@ class BandReader:
         if self.model.timing.reference_timeout is not None:
             message = "reference_timeout needs a reference on a feed"
             self.findings.wrong(("timing", "reference_timeout"), message, "remove it")
-        with self.findings.placing(at, "write reference: 200, or reference: usual[shop]"):
-            named = reference_of(written.value, self.parsed.reader)
-        values, cells = self.tables.per_cell(
-            named, lambda number: self._in_granules(number, "reference"), at, "reference"
+        return self.tables.per_cell(
+            written.value,
+            self.parsed.reader,
+            lambda number: self._in_granules(number, "reference"),
+            at,
+            what="reference",
+            hint="write reference: 200, or reference: usual[shop]",
+            kind=int,
         )
-        return np.array([int(value) for value in values], dtype=np.int64)[cells]
 
     def _in_granules(self, number: Fraction, what: str) -> Fraction:
         """Return a number in granules."""
@@ -248,10 +225,8 @@ class BandReader:
             always |= references - widths >= most
         for cells, where in ((never, "within"), (always, "outside")):
             if cells.any():
-                cell = self.tables.domain.group(int(np.flatnonzero(cells)[0]))
-                named = ", ".join(f"{name} = {value}" for name, value in cell.items())
                 message = f"{self.asked.measure.text} is always {where} this band"
-                message += f" (as for {named})" if named else ""
+                message += as_for(self.tables.domain, int(np.flatnonzero(cells)[0]))
                 hint = "write another reference, or another tau"
                 self.findings.wrong("sql", message, hint, self.asked.offset)
         if self.findings.errors:

@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from accountant.errors import ConfigError
-from stream.config.sql.bands import reference_of
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from stream.config.alarms.thresholds import ThresholdReader
@@ -72,10 +70,9 @@ def baseline_of(
             raise ConfigError(message, hint="write a larger baseline")
         return number
 
-    with findings.placing("baseline", _HINT):
-        written = reference_of(model.baseline, parsed.reader, "the baseline")
-    values, cells = tables.per_cell(written, checked, "baseline", "baseline")
-    return np.array([float(value) for value in values])[cells]
+    return tables.per_cell(
+        model.baseline, parsed.reader, checked, "baseline", what="baseline", hint=_HINT, kind=float
+    )
 
 
 def _measures(parsed: ParsedQuery) -> set[Measure]:

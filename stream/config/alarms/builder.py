@@ -12,7 +12,6 @@ from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from operators.registry import OFFERED, mechanism_of
 from stream.config.alarms.aims import AimReader
-from stream.config.alarms.band_feeds import FeedReferenceReader
 from stream.config.alarms.bands import BandReader, ReadAlarm
 from stream.config.alarms.baseline import baseline_of
 from stream.config.alarms.contradictions import constant_condition
@@ -21,7 +20,7 @@ from stream.config.alarms.reduction import Tree
 from stream.config.alarms.severities import levels_of, read_levels
 from stream.config.alarms.silence import ends_of, longest_run
 from stream.config.alarms.statistics import assemble
-from stream.config.alarms.thresholds import Profiles, ThresholdReader
+from stream.config.alarms.thresholds import Profiles, ThresholdReader, as_for
 from stream.config.alarms.wanted import open_keys, settled
 from stream.config.alarms.warnings import tell
 from stream.config.findings import Refused
@@ -210,13 +209,8 @@ class AlarmBuilder:
                 cap=self._cap,
                 per_user=self.budget.unit is PrivacyUnit.USER,
                 findings=findings,
-                feeds=FeedReferenceReader(
-                    model=model,
-                    parsed=parsed,
-                    feeds=self.feeds,
-                    reread=lambda feed: self._parsed(model, {parsed.feed.name: feed}),
-                    findings=findings,
-                ),
+                feeds=self.feeds,
+                reread=lambda feed: self._parsed(model, {parsed.feed.name: feed}),
             ).read()
         if asked is not None:
             names = " or ".join(name for name, one in OFFERED.items() if one.bands is not None)
@@ -304,19 +298,14 @@ class AlarmBuilder:
             constant = constant_condition(tree, read, profiles)
             if constant is None or (read is levels and self.findings.errors):
                 continue
-            where = self._as_for(domain, profiles, constant.profile)
-            data = "always" if constant.outcome else "never"
+            (outcome, profile), where = constant, ""
+            if any(profiles.used):
+                where = as_for(domain, profiles.a_cell_of(profile))
+            data = "always" if outcome else "never"
             hint = "change the condition: the alarm would cost epsilon for nothing"
             self.findings.wrong("sql", f"{text} is {data} true{where}", hint, offset)
         if self.findings.errors:
             raise Refused
-
-    def _as_for(self, domain: Domain, profiles: Profiles, profile: int) -> str:
-        """Return where cells are such as those of a profile; "" where all cells are."""
-        if not any(profiles.used):
-            return ""
-        cell = domain.group(profiles.a_cell_of(profile))
-        return f" (as for {', '.join(f'{name} = {value}' for name, value in cell.items())})"
 
 
 def _moves_one_way(counting: Counting) -> bool:

@@ -8,7 +8,6 @@ is constant, while some dependences between aggregates go unnoticed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, prod
 from typing import TYPE_CHECKING, Final
@@ -26,7 +25,7 @@ if TYPE_CHECKING:
     from stream.config.alarms.thresholds import Levels, Profiles
     from stream.config.sql.comparisons import Asked, Measure
 
-__all__ = ["Constant", "constant_condition"]
+__all__ = ["constant_condition"]
 
 MOST_COMBINATIONS: Final = 1 << 16
 """Conditions with more combinations of regions are not tried."""
@@ -37,30 +36,20 @@ _Cut = tuple[Fraction | int, int]
 """A place between values: before (0) or after (1) a number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A condition, or comparison, with one outcome.
-
-    Args:
-        outcome: which.
-        profile: where it has it, the first such one.
-    """
-
-    outcome: bool
-    profile: int
-
-
 def constant_condition(
     tree: Tree[Asked],
     levels: Mapping[Asked, Levels],
     profiles: Profiles,
-) -> Constant | None:
+) -> tuple[bool, int] | None:
     """Return the outcome of a condition that has only one in some cell, else ``None``.
 
     Args:
         tree: the condition.
         levels: thresholds of every comparison in it.
         profiles: groups of cells with the same thresholds.
+
+    Returns:
+        The outcome, and the first profile that has it.
     """
     measures = dict.fromkeys(asked.measure for asked in levels)
     read = [_truth(measure, levels, profiles) for measure in measures]
@@ -81,7 +70,7 @@ def constant_condition(
             holds.update(zip(mine, region[at].T, strict=True))
         outcomes = tree.holds(holds.__getitem__)
         if outcomes.all() or not outcomes.any():
-            return Constant(bool(outcomes[0]), profile)
+            return bool(outcomes[0]), profile
     return None
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from stream.config.alarms.reduction import (
 from stream.config.findings import Refused
 from stream.config.reading import Place
 from stream.config.scalars import closest
+from stream.config.sql.bands import reference_of
 from stream.config.tables import canonical
 from stream.model.numbers import decimal, whole_steps
 
@@ -33,13 +34,14 @@ if TYPE_CHECKING:
 
     from stream.config.findings import Findings
     from stream.config.sql.comparisons import Asked, Threshold
+    from stream.config.sql.having import HavingReader
     from stream.config.tables import Table
     from stream.config.yamlfile import Loc
     from stream.model.feeds import Domain, Feed
 
     _Convert = Callable[[Fraction], Fraction]
 
-__all__ = ["Levels", "Profiles", "ThresholdReader", "in_steps"]
+__all__ = ["Levels", "Profiles", "ThresholdReader", "as_for", "in_steps"]
 
 _MOST_ROW_ERRORS: Final = 20
 
@@ -145,16 +147,38 @@ class ThresholdReader:
 
     def per_cell(
         self,
-        threshold: Threshold,
+        text: str,
+        reader: HavingReader,
         convert: _Convert,
         place: str | Loc,
+        *,
         what: str,
-    ) -> tuple[list[Fraction], NDArray[np.int64]]:
-        """Return the levels of a threshold, and which of them every cell of the domain has."""
+        hint: str,
+        kind: type[int | float],
+    ) -> NDArray[Any]:
+        """Return what a text such as ``usual[room]`` says of every cell of the domain.
+
+        Args:
+            text: as written.
+            reader: of the query's HAVING.
+            convert: see :meth:`levels_of`.
+            place: where it is written.
+            what: it is.
+            hint: what to write instead.
+            kind: of the numbers.
+
+        Returns:
+            Shape (cells,).
+
+        Raises:
+            Refused: something is wrong.
+        """
+        with self.findings.placing(place, hint):
+            threshold = reference_of(text, reader, f"the {what}")
         levels = self.levels_of(threshold, convert, place, what)
         profiles = Profiles.of(self.domain, [levels])
-        places = profiles.spread(np.arange(len(levels.values), dtype=np.int64), levels.axis)
-        return list(levels.values), profiles.over_cells(places)
+        values = np.array([kind(value) for value in levels.values])
+        return profiles.over_cells(profiles.spread(values, levels.axis))
 
     def levels_of(
         self,
@@ -212,6 +236,12 @@ class ThresholdReader:
         if len(errors) > before:
             raise Refused
         return Levels(tuple(map(found.__getitem__, keys)), axis)
+
+
+def as_for(domain: Domain, cell: int) -> str:
+    """Return which group is one example, in parentheses; "" where there are no fields."""
+    named = ", ".join(f"{name} = {value}" for name, value in domain.group(cell).items())
+    return f" (as for {named})" if named else ""
 
 
 def in_steps(

@@ -19,7 +19,6 @@ from stream.config.scalars import closest
 from stream.config.sql.comparisons import Asked, Measure, Threshold
 from stream.config.sql.linear import Linear, is_linear, linear_measure, linear_of
 from stream.config.sql.nodes import (
-    COMPARISONS,
     SqlProblem,
     column,
     first_extra,
@@ -29,6 +28,7 @@ from stream.config.sql.nodes import (
     named,
     numeric,
     operands,
+    sides,
     start,
     unwrapped,
 )
@@ -58,13 +58,13 @@ _ENDS: Final = {
     Comparison.EQ: (Comparison.GE, Comparison.LE),
     Comparison.NE: (Comparison.GT, Comparison.LT),
 }
-_OF_A_FIELD: Final[dict[type[exp.Expr], tuple[str, Function]]] = {
-    exp.Sum: ("SUM", Function.SUM),
-    exp.Avg: ("AVG", Function.AVG),
-    exp.Min: ("MIN", Function.MIN),
-    exp.Max: ("MAX", Function.MAX),
-    exp.Median: ("MEDIAN", Function.QUANTILE),
-    exp.Quantile: ("QUANTILE", Function.QUANTILE),
+_OF_A_FIELD: Final[dict[type[exp.Expr], Function]] = {
+    exp.Sum: Function.SUM,
+    exp.Avg: Function.AVG,
+    exp.Min: Function.MIN,
+    exp.Max: Function.MAX,
+    exp.Median: Function.QUANTILE,
+    exp.Quantile: Function.QUANTILE,
 }
 _INSTEAD: Final[dict[type[exp.Expr], str]] = {
     exp.ApproxQuantile: "write QUANTILE(field, 0.9)",
@@ -135,12 +135,10 @@ class HavingReader:
             return Tree.joined(parts, conjunction=isinstance(node, exp.And) is not negate)
         if isinstance(node, exp.Between):
             return self._between(node, negate=negate)
-        comparison = COMPARISONS.get(type(node))
-        if comparison is None:
+        found = sides(node, has_aggregate)
+        if found is None:
             raise self._unreadable(node)
-        left, right = unwrapped(node.this), unwrapped(node.expression)
-        if has_aggregate(right) and not has_aggregate(left):
-            left, right, comparison = right, left, comparison.flipped
+        left, comparison, right = found
         return self._compared(left, comparison.negated if negate else comparison, right)
 
     def _unreadable(self, node: exp.Expr) -> SqlProblem:
@@ -260,9 +258,10 @@ class HavingReader:
             if isinstance(counted, exp.Column):
                 name = column(counted, self.feed.fields, "COUNT takes").name
                 return Measure(Function.COUNT, field=name)
-        of_a_field = _OF_A_FIELD.get(type(node))
-        if of_a_field is not None and first_extra(node, "this", "quantile") is None:
-            measure = self._of_values(node.this, *of_a_field)
+        function = _OF_A_FIELD.get(type(node))
+        plain = first_extra(node, "this", "quantile") is None
+        if isinstance(node, exp.Func) and function is not None and plain:
+            measure = self._of_values(node.this, node.sql_name(), function)
             if isinstance(node, exp.Quantile):
                 return replace(measure, quantile=_quantile(node.args.get("quantile"), node))
             return measure

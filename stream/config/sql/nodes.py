@@ -16,7 +16,7 @@ from stream.config.scalars import closest
 from stream.model.numbers import LONGEST_NUMBER, number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from fractions import Fraction
 
     from stream.model.feeds import Field
@@ -32,6 +32,7 @@ __all__ = [
     "named",
     "numeric",
     "operands",
+    "sides",
     "start",
     "unwrapped",
 ]
@@ -110,6 +111,24 @@ def first_extra(node: exp.Expr, *allowed: str) -> tuple[str, exp.Expr | None] | 
         part = value[0] if isinstance(value, list) else value
         return name, part if isinstance(part, exp.Expr) else None
     return None
+
+
+def sides(
+    node: exp.Expr, goes_left: Callable[[exp.Expr], bool]
+) -> tuple[exp.Expr, Comparison, exp.Expr] | None:
+    """Return what is compared with what, and how; ``None`` where a node is no comparison.
+
+    Args:
+        node: the comparison.
+        goes_left: what is turned to the left.
+    """
+    comparison = COMPARISONS.get(type(node))
+    if comparison is None:
+        return None
+    left, right = unwrapped(node.this), unwrapped(node.expression)
+    if goes_left(right) and not goes_left(left):
+        return right, comparison.flipped, left
+    return left, comparison, right
 
 
 def operands(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:

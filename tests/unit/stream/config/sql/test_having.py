@@ -282,7 +282,7 @@ def constant(having: str) -> bool | None:
     tree = read(having)
     levels = levels_of(tree)
     found = constant_condition(tree, levels, Profiles.of(DOMAIN, levels.values()))
-    return None if found is None else found.outcome
+    return None if found is None else found[0]
 
 
 @pytest.mark.parametrize(
