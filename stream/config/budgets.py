@@ -20,8 +20,7 @@ __all__ = ["build_budget"]
 
 
 def build_budget(model: BudgetModel, timezone: str, findings: Findings) -> Budget | None:
-    """Return the wall; ``None`` where it contradicts itself."""
-    before = len(findings.errors)
+    """Return the wall; ``None`` where anything of the file is wrong."""
     periods: Periods | None = None
     if model.privacy_unit is PrivacyUnit.EVENT:
         _check_event_budget(model, findings)
@@ -35,7 +34,7 @@ def build_budget(model: BudgetModel, timezone: str, findings: Findings) -> Budge
         periods = _periods(model.period, timezone)
     caps = model.contribution or ContributionModel()
     gaussian = _gaussian(model, findings)
-    if len(findings.errors) > before:
+    if findings.errors:
         return None
     return Budget(
         model.privacy_unit,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -9,16 +10,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from accountant.errors import ConfigError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
 
     from stream.config.reading import Place
     from stream.config.yamlfile import Document, Loc
 
     Problem = tuple[str | Loc, str, str] | tuple[str | Loc, str, str, int]
 
-__all__ = ["Findings"]
+__all__ = ["Findings", "Refused"]
 
 T = TypeVar("T")
+
+
+class Refused(Exception):  # noqa: N818 -- the errors themselves are in the findings
+    """What is looked at cannot be used: why has been noted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +77,34 @@ class Findings:
         offset: int | None = None,
         *,
         key: bool = False,
-    ) -> None:
-        """Note an error at a value: a key, or the steps to it (see ``Document.place``)."""
+    ) -> Refused:
+        """Note an error at a value: a key, or the steps to it (see ``Document.place``).
+
+        Returns:
+            What to raise where nothing more can be said.
+        """
         self.errors.append(self._error(place, message, hint, key=key, offset=offset))
+        return Refused()
+
+    @contextmanager
+    def placing(
+        self, place: str | Loc, hint: str = "", offset: int | None = None
+    ) -> Iterator[None]:
+        """Note what is raised about a value; inside of SQL, at its character.
+
+        Args:
+            place: of the value.
+            hint: where the error has none.
+            offset: likewise.
+
+        Raises:
+            Refused: something was.
+        """
+        try:
+            yield
+        except ConfigError as error:
+            offset = getattr(error, "offset", offset) if place == "sql" else None
+            raise self.wrong(place, error.message, error.hint or hint, offset) from None
 
     def place(self, *steps: str | int) -> Place:
         """Return where a value stands."""
@@ -110,10 +140,6 @@ class Findings:
         """
         for problem in problems:
             self.wrong(*problem, key=not problem[0])
-
-    def at_sql(self, message: str, hint: str, offset: int) -> None:
-        """Note an error inside the SQL of an alarm, so many characters from its start."""
-        self.wrong("sql", message, hint, offset=offset)
 
     def warn(self, place: str | Loc, message: str, hint: str, offset: int | None = None) -> None:
         """Note a warning at a value."""

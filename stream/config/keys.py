@@ -76,7 +76,6 @@ __all__ = [
 ]
 
 _DAY_MS = 86_400_000
-_LARGEST_CAP = 1_000_000
 
 
 def _by_text(value: Any) -> Any:
@@ -95,12 +94,8 @@ def _unless_auto(value: Any, read: Callable[[Any], Any]) -> Any:
     return read(value)
 
 
-def _cap(key: str) -> AfterValidator:
-    return within(1, f"{key} is not from 1 to {_LARGEST_CAP:,}", f"write {key}: 1", _LARGEST_CAP)
-
-
-def _waited(key: str) -> AfterValidator:
-    return within(1, f"{key} is 0", f"write {key}: 10m")
+_CAP = within(1, "{key} is not from 1 to 1,000,000", "write {key}: 1", 1_000_000)
+_WAITED = within(1, "{key} is 0", "write {key}: 10m")
 
 
 PublicValues = Annotated[
@@ -277,11 +272,11 @@ class FeedModel(_Model):
 class ContributionModel(_Model):
     """Contribution bounds; privacy unit ``user`` only."""
 
-    max_groups_per_window: Annotated[Whole, _cap("max_groups_per_window")] = 1
+    max_groups_per_window: Annotated[Whole, _CAP] = 1
     """in how many groups of a window one person counts"""
-    max_events_per_group: Annotated[Whole, _cap("max_events_per_group")] = 1
+    max_events_per_group: Annotated[Whole, _CAP] = 1
     """how many events of one person count in one group of a window"""
-    max_windows_per_period: Annotated[Whole, _cap("max_windows_per_period")] | None = None
+    max_windows_per_period: Annotated[Whole, _CAP] | None = None
     """in how many windows of an alarm one person counts per period"""
 
 
@@ -311,11 +306,11 @@ class TimingModel(_Model):
     """an event counts if it is appended before the window's end + grace"""
     publish_delay: DurationMs = 15_000
     """from a window's end + grace to its alarms, rounded up to publish_interval"""
-    decide_timeout: Annotated[DurationMs, _waited("decide_timeout")] = 600_000
+    decide_timeout: Annotated[DurationMs, _WAITED] = 600_000
     """a window is denied if a partition makes no progress for this long"""
-    reference_timeout: Annotated[DurationMs, _waited("reference_timeout")] | None = None
+    reference_timeout: Annotated[DurationMs, _WAITED] | None = None
     """the same for a reference feed; default: decide_timeout"""
-    max_age: Annotated[DurationMs, _waited("max_age")] = 7 * _DAY_MS
+    max_age: Annotated[DurationMs, _WAITED] = 7 * _DAY_MS
     """a window that is older than this when it is read is denied"""
 
 

@@ -10,9 +10,10 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from accountant.errors import ConfigError
 from stream.config.yamlfile import Scalar, load_document
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 __all__ = ["Lock", "Locked", "digest_of", "read_lock", "tree_of"]
 
 _DIGITS: Final = 32
-_VERSION: Final = "1"
 _WIDTH: Final = 100
 _HEAD: Final = """\
 # What {file} leaves open, as `tocsin lock` resolved it. Commit this file; do not edit it.
@@ -37,21 +37,26 @@ _HEAD: Final = """\
 """
 
 
-@dataclass(frozen=True, slots=True)
-class Locked:
-    """One alarm's entry.
+class Locked(BaseModel):
+    """One alarm's entry."""
 
-    Args:
-        digest: of what it was resolved from.
-        keys: what was resolved, as the file would write it.
-        by: the version of Tocsin that resolved it.
-        figures: what it costs and does, for people.
-    """
+    model_config = ConfigDict(frozen=True)
 
-    digest: str
-    keys: Mapping[str, Any]
-    by: str = ""
-    figures: Mapping[str, str] = field(default_factory=dict)
+    from_: str = Field(alias="from")
+    """digest of what it was resolved from"""
+    by: str
+    """the version of Tocsin that resolved it"""
+    keys: dict[str, Any]
+    """what was resolved, as the file would write it"""
+    figures: dict[str, str]
+    """what it costs and does, for people"""
+
+
+class _File(BaseModel):
+    """A whole lock."""
+
+    version: Literal["1"]
+    alarms: dict[str, Locked]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,22 +76,13 @@ class Lock:
     def holds(self, alarm: Alarm, budget: Budget) -> bool:
         """Whether it says how an open alarm is had, and is not stale."""
         entry = self.entries.get(alarm.id)
-        return entry is not None and entry.digest == digest_of(alarm, budget)
+        return entry is not None and entry.from_ == digest_of(alarm, budget)
 
     @property
     def text(self) -> str:
         """What its file holds: sorted, the same bytes for the same entries."""
-        entries = {
-            name: {
-                "from": one.digest,
-                "by": one.by,
-                "keys": dict(one.keys),
-                "figures": dict(one.figures),
-            }
-            for name, one in self.entries.items()
-        }
-        head = _HEAD.format(file=self.configuration)
-        return head + yaml.safe_dump({"version": _VERSION, "alarms": entries}, width=_WIDTH)
+        whole = _File(version="1", alarms=dict(self.entries)).model_dump(by_alias=True)
+        return _HEAD.format(file=self.configuration) + yaml.safe_dump(whole, width=_WIDTH)
 
 
 def read_lock(path: Path) -> Lock:
@@ -103,19 +99,12 @@ def read_lock(path: Path) -> Lock:
         return Lock(file, path.name)
     tree = _plain(load_document(file, environ={}).tree)
     try:
-        version = tree["version"]
-        entries = {
-            name: Locked(entry["from"], entry["keys"], entry["by"], entry["figures"])
-            for name, entry in tree["alarms"].items()
-        }
-    except (KeyError, TypeError, AttributeError):
-        version, entries = "", {}
-    if version != _VERSION:
+        return Lock(file, path.name, _File.model_validate(tree).alarms)
+    except ValidationError:
         raise ConfigError(
             f"{file} is not a lock of this version of Tocsin",
             hint=f"remove it, and run `tocsin lock {path}`",
-        )
-    return Lock(file, path.name, entries)
+        ) from None
 
 
 def tree_of(keys: Any) -> Any:

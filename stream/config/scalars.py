@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
-from stream.config.renamed import RENAMED
 from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
 from stream.model.numbers import LONGEST_NUMBER, decimal, number
@@ -91,12 +90,15 @@ def wrong(message: str, hint: str = "") -> PydanticCustomError:
 
 
 def within(least: int, message: str, hint: str, most: int | None = None) -> AfterValidator:
-    """Return a check that a number lies in a range, ``most`` included; of a text, its bytes."""
+    """Return a check that a number lies in a range, ``most`` included; of a text, its bytes.
 
-    def check(value: Any) -> Any:
+    ``{key}`` in the message and the hint stands for the key.
+    """
+
+    def check(value: Any, info: ValidationInfo) -> Any:
         size = len(value.encode()) if isinstance(value, str) else value
         if size < least or (most is not None and size > most):
-            raise wrong(message, hint)
+            raise wrong(*(text.format(key=info.field_name) for text in (message, hint)))
         return value
 
     return AfterValidator(check)
@@ -111,8 +113,6 @@ def shown(value: Scalar) -> str:
 def closest(word: str, known: Iterable[str]) -> str:
     """Return ``did you mean ...?`` for a misspelt word, or the known ones."""
     known = sorted(known)
-    if (now := RENAMED.get(word)) in known:
-        return f"did you mean `{now}`? It replaces `{word}`"
     if len(known) > _MANY:  # a comparison with each would take seconds
         known = [name for name in known if name[:1].lower() == word[:1].lower()][:_MANY]
     near = difflib.get_close_matches(

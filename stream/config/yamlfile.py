@@ -76,18 +76,18 @@ class Document:
     Args:
         file: its name as the user wrote it.
         text: the whole text.
-        root: its top node; ``None`` where the file is empty.
         tree: its values.
         errors: what was wrong although the file could be read on (duplicate keys, variables).
+        places: of every value its key's mark (in a list, its own), its node and the value; none
+            where the file is empty.
     """
 
     file: str
     text: str = field(repr=False)
-    root: yaml.Node | None = field(repr=False)
     tree: Tree
     errors: tuple[ConfigError, ...] = ()
-    _children: dict[int, dict[str, tuple[yaml.Mark, yaml.Node]]] = field(
-        default_factory=dict, init=False, repr=False, compare=False
+    places: Mapping[Loc, tuple[yaml.Mark, yaml.Node, Tree]] = field(
+        default_factory=dict, repr=False
     )
 
     def place(self, loc: Loc, *, key: bool = False, offset: int | None = None) -> Place:
@@ -98,39 +98,18 @@ class Document:
             key: point at the key instead of the value.
             offset: point at this character inside a scalar.
         """
-        if self.root is None:
+        if not self.places:
             return Place(self.file)
-        node, mark, tree, complete = self.root, self.root.start_mark, self.tree, True
-        for step in loc:
-            found = self._child(node, step)
-            if found is None:
-                complete = False
-                break
-            mark, node = found
-            if isinstance(tree, dict):
-                tree = tree[str(step)]
-            elif isinstance(tree, list):
-                tree = tree[int(step)]
+        there = loc
+        while there not in self.places:
+            there = there[:-1]
+        mark, node, tree = self.places[there]
+        complete = there == loc
         if complete and offset is not None and isinstance(tree, Scalar):
             return Place.within(self.file, self.text, _inside(node, self.text, tree, offset))
         # A missing part is reported at the key of the mapping that lacks it.
         inner = isinstance(node, yaml.ScalarNode) if not complete else not key
         return _marked(self.file, node.start_mark if inner else mark)
-
-    def _child(self, node: yaml.Node, step: str | int) -> tuple[yaml.Mark, yaml.Node] | None:
-        """Return the mark of a child's key (or of the child, in a sequence) and the child."""
-        if isinstance(node, yaml.MappingNode):
-            if id(node) not in self._children:
-                self._children[id(node)] = {
-                    key.value: (key.start_mark, value)
-                    for key, value in reversed(node.value)  # of two alike, the first
-                    if isinstance(key, yaml.ScalarNode)
-                }
-            return self._children[id(node)].get(str(step))
-        if isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
-            child = node.value[step]
-            return child.start_mark, child
-        return None
 
 
 def quoted(text: str) -> str:
@@ -166,7 +145,7 @@ def load_document(
     try:
         root = yaml.compose(text, Loader=yaml.SafeLoader)
         reader = _Reader(file, environ)
-        tree = reader.convert(root) if root is not None else {}
+        tree = reader.convert(root, root.start_mark) if root is not None else {}
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         problem = f"{error.problem or error.context}".removeprefix("but ")
@@ -178,7 +157,7 @@ def load_document(
         raise place.error("not valid YAML: a control character", "remove it") from error
     except RecursionError as error:
         raise whole.error("the file is nested too deeply", "use fewer levels") from error
-    return Document(file=file, text=text, root=root, tree=tree, errors=tuple(reader.errors))
+    return Document(file, text, tree, tuple(reader.errors), reader.places)
 
 
 @dataclass
@@ -188,12 +167,18 @@ class _Reader:
     file: str
     environ: Mapping[str, str]
     errors: list[ConfigError] = field(default_factory=list)
+    places: dict[Loc, tuple[yaml.Mark, yaml.Node, Tree]] = field(default_factory=dict)
     _open: set[int] = field(default_factory=set)
     _seen: set[int] = field(default_factory=set)
     _repeated: int = 0
 
-    def convert(self, node: yaml.Node) -> Tree:
+    def convert(self, node: yaml.Node, mark: yaml.Mark, loc: Loc = ()) -> Tree:
         """Return the tree of a node.
+
+        Args:
+            node: the node.
+            mark: where its key begins.
+            loc: its path.
 
         Raises:
             ConfigError: its aliases stand for too much.
@@ -213,17 +198,20 @@ class _Reader:
         self._open.add(id(node))
         tree: Tree = {}  # PyYAML knows no fourth kind of node
         if isinstance(node, yaml.MappingNode):
-            tree = self._mapping(node)
+            tree = self._mapping(node, loc)
         elif isinstance(node, yaml.SequenceNode):
-            tree = [self.convert(child) for child in node.value]
+            tree = [
+                self.convert(child, child.start_mark, (*loc, at))
+                for at, child in enumerate(node.value)
+            ]
         elif isinstance(node, yaml.ScalarNode):
             tree = self._scalar(node)
         self._open.discard(id(node))
+        self.places[loc] = mark, node, tree
         return tree
 
-    def _mapping(self, node: yaml.MappingNode) -> dict[str, Tree]:
+    def _mapping(self, node: yaml.MappingNode, loc: Loc) -> dict[str, Tree]:
         tree: dict[str, Tree] = {}
-        lines: dict[str, int] = {}
         for key, value in node.value:
             if not isinstance(key, yaml.ScalarNode):
                 self._wrong(key, "the key is not a plain word", "write `name: value`")
@@ -233,11 +221,11 @@ class _Reader:
                 self._wrong(key, "merge keys (<<) are not supported", "write the keys")
                 continue
             if name in tree:
-                hint = f"remove one; the first is on line {lines[name]}"
+                first, *_ = self.places[*loc, name]
+                hint = f"remove one; the first is on line {first.line + 1}"
                 self._wrong(key, f"`{name}` is written twice", hint)
                 continue
-            tree[name] = self.convert(value)
-            lines[name] = key.start_mark.line + 1
+            tree[name] = self.convert(value, key.start_mark, (*loc, name))
         return tree
 
     def _scalar(self, node: yaml.ScalarNode) -> Scalar:

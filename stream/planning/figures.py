@@ -7,6 +7,7 @@ see them. Losses are in epsilon, or in rho under ``privacy: gdp``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import starmap
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -51,7 +52,6 @@ __all__ = [
 FOR_SURE: Final = 0.999
 ALMOST_NEVER: Final = 0.001
 _FARTHEST: Final = 1 << 40
-_TWICE: Final = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,7 +251,6 @@ def _alarm(
     budget, utility = alarms.budget, utility_of(alarm, alarms.budget)
     windows = whole.alarms.get(alarm.id)
     false, baseline = utility.false, alarm.baseline
-    paid = _loss(plan.worst_units) if plan.worst_units is not None else None
     missed = run_outlook(alarm, budget).missed_given_no_alarm if in_runs(alarm) else None
     rate = float(alarm.required_fnr or alarm.aim.max_fnr)
     steady = steadied(utility)
@@ -261,17 +260,17 @@ def _alarm(
         tolerance=alarm.tolerance,
         loss=float(plan.epsilon),
         lower_bound=plan.limit,
-        per_person=paid,
+        per_person=None if plan.worst_units is None else _loss(plan.worst_units),
         charged=plan.cells,
         windows=None if windows is None else windows.asked,
         covered=None if windows is None else windows.granted,
-        detection=() if utility.law is None else _detections(utility.law),
+        detection=tuple(starmap(_detection, utility.law.severities())) if utility.law else (),
         not_computed=utility.why_not or "",
         baseline=None if baseline is None else (float(baseline.min()), float(baseline.max())),
         false_alarms=None if false is None else false.week,
         miss_rate=rate,
         bounded_error="fnr" if alarm.aim.promise == "misses" else "fpr",
-        miss_rate_given_no_alarm=missed if missed is not None and missed > _TWICE * rate else None,
+        miss_rate_given_no_alarm=missed if missed is not None and missed > 2 * rate else None,
         delay_s=alarm.delay_ms / 1000,
         episodes=_episodes(alarm, budget, solved),
         alarms=alarm.aim.alarms if in_runs(alarm) else None,
@@ -288,10 +287,6 @@ def _episodes(alarm: Alarm, budget: Budget, solved: Solved | None) -> int | None
     carried = alarm.aim.alarms if found is None or found.episodes is None else found.episodes
     # Without a hold an episode takes an alarm for every window that it lies in.
     return carried if alarm.hold_ms else carried // alarm.calendar.overlap
-
-
-def _detections(law: DetectionCurve) -> tuple[Detection, ...]:
-    return tuple(_detection(name, each) for name, each in law.severities())
 
 
 def _detection(severity: str, law: DetectionCurve) -> Detection:
@@ -311,8 +306,10 @@ def _detection(severity: str, law: DetectionCurve) -> Detection:
 
     sure = smallest(lambda far: chance(far) >= FOR_SURE, -1, _FARTHEST, near=True)
     never = smallest(lambda far: chance(-far) <= ALMOST_NEVER, -1, _FARTHEST, near=True)
-    spans = (None if sure is None else sure, None if never is None else -never)
-    sure_at, never_at = (None if far is None else (threshold + above * far) * unit for far in spans)
+    sure_at, never_at = (
+        None if far is None else (threshold + above * far) * unit
+        for far in (sure, None if never is None else -never)
+    )
     return Detection(written, sure_at, never_at, law.steps, severity)
 
 

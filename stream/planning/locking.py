@@ -90,16 +90,24 @@ def _resolved(path: Path, kept: Mapping[str, Locked], before: Lock) -> Resolved:
     if alarms is None or any(one.found is None for one in solved):
         return Resolved(report, solved, before, before)
     new = {one.alarm.id: one.found for one in solved if one.found is not None}
-    entries = {}
-    for name in sorted({*new, *(name for name in alarms.by_name if name in kept)}):
-        entries[name] = kept[name] if name not in new else _entry(new[name], alarms)
+    entries = {
+        name: kept[name] if name not in new else _entry(new[name], alarms)
+        for name in sorted({*new, *(name for name in alarms.by_name if name in kept)})
+    }
     return Resolved(report, solved, before, replace(before, entries=entries))
 
 
 def _entry(found: Candidate, alarms: Alarms) -> Locked:
     """Return the entry of an alarm: what to write, and what it costs and does then."""
     asked = alarms.open[found.alarm.id]
-    return Locked(digest_of(asked, alarms.budget), found.keys, version("tocsin"), _figures(found))
+    return Locked.model_validate(
+        {
+            "from": digest_of(asked, alarms.budget),
+            "by": version("tocsin"),
+            "keys": found.keys,
+            "figures": _figures(found),
+        }
+    )
 
 
 def _figures(found: Candidate) -> dict[str, str]:

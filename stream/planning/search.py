@@ -31,13 +31,7 @@ def smallest(fits: Callable[[int], bool], low: int, high: int, *, near: bool = F
         low, stride = found, 2 * stride
     if low >= high:
         return None
-    while found - low > 1:
-        middle = (low + found) // 2
-        if fits(middle):
-            found = middle
-        else:
-            low = middle
-    return found
+    return largest(lambda middle: not fits(middle), low, found - 1) + 1
 
 
 def largest(fits: Callable[[int], bool], low: int, high: int) -> int:

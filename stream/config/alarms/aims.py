@@ -7,11 +7,11 @@ have no room for one.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
 
-from accountant.errors import ConfigError
 from operators.conditions.condition import Aim
 from operators.conditions.levels import LevelGrid
 from operators.conditions.score import quorate
@@ -21,6 +21,7 @@ from operators.registry import mechanism_of
 from operators.single.ladder import Grid
 from stream.config.alarms.thresholds import in_steps
 from stream.config.alarms.tolerances import mapping_text, room_of
+from stream.config.findings import Refused
 from stream.config.sql.nodes import SqlProblem
 from stream.model.alarm import FirstTolerances
 from stream.model.numbers import decimal
@@ -57,19 +58,22 @@ class AimReader:
     findings: Findings
     open: tuple[str, ...] = ()
 
-    def read(self) -> tuple[Aim, FirstTolerances] | None:
-        """Return the aim and what first phases follow from, or ``None`` where it has an error."""
-        before = len(self.findings.errors)
+    def read(self) -> tuple[Aim, FirstTolerances]:
+        """Return the aim and what first phases follow from.
+
+        Raises:
+            Refused: it has an error.
+        """
         given, places = self._amounts()
         self._check_keys()
-        if len(self.findings.errors) > before:
-            return None
+        if self.findings.errors:
+            raise Refused
         tolerances = tuple(tolerance or 0 for tolerance in given)
         for atom, tolerance in enumerate(tolerances):
             self._check_room(atom, tolerance, places[atom])
         first, levels = _default_first(self.counting), self._levels()
-        if len(self.findings.errors) > before:
-            return None
+        if self.findings.errors:
+            raise Refused
         how = self.model.mechanism
         aim = Aim(
             max_fnr=self.model.max_fnr,
@@ -112,12 +116,11 @@ class AimReader:
             return given, places
         for text, value in written.items():
             at: Loc = ("tolerance", text) if whole is None else ("tolerance",)
-            for atom in self._named(text, at) if whole is None else self._compared:
-                if self._amount_is_wrong(value, atom, at):
-                    break
-                amount, known = int(value / self.counting.spec_of(atom).per_unit), given[atom]
-                given[atom] = amount if known is None else min(known, amount)
-                places[atom] = at
+            with suppress(Refused):
+                for atom in self._named(text, at) if whole is None else self._compared:
+                    amount, known = self._amount(value, atom, at), given[atom]
+                    given[atom] = amount if known is None else min(known, amount)
+                    places[atom] = at
         return given, places
 
     @property
@@ -132,7 +135,7 @@ class AimReader:
             asked = self.reader.read_key(text)
         except SqlProblem:
             asked = ()
-        known = {part: number for number, atom in enumerate(atoms) for part in atom.asked}
+        known = {part: number for number, atom in enumerate(atoms) for part in atom.meant}
         for meant in (asked, tuple(part.negated for part in asked)):
             if meant and known.keys() >= set(meant):
                 return [known[part] for part in meant]
@@ -166,17 +169,16 @@ class AimReader:
             entries[self.counting.atoms[atom].text] = amount * unit
         return f"write tolerance: {mapping_text(entries)}"
 
-    def _amount_is_wrong(self, value: Fraction, atom: int, at: Loc) -> bool:
+    def _amount(self, value: Fraction, atom: int, at: Loc) -> int:
+        """Return a tolerance in units of a statistic."""
         spec = self.counting.spec_of(atom)
         summed = spec.kind in {Weight.SUM, Weight.OFFSET, Weight.LINEAR}
         of = "the resolution of the sum" if summed else ""
-        _, message, hint = in_steps(value, spec.per_unit, "tolerance", of)
         if value < 0:
-            message = "the tolerance is negative"
             hint = "write 0 or more: how far below the threshold the alarm may fire"
-        if message:
-            self.findings.wrong(at, message, hint)
-        return bool(message)
+            raise self.findings.wrong(at, "the tolerance is negative", hint)
+        with self.findings.placing(at):
+            return int(in_steps(value, spec.per_unit, "tolerance", of))
 
     def _room(self, atom: int) -> int | None:
         condition = self.counting.condition
@@ -211,10 +213,8 @@ class AimReader:
         if written is None:
             return None
         levels = LevelGrid(written.first, written.rounds, written.refinement, written.finest_share)
-        try:
+        with self.findings.placing(self.model.mechanism.at("levels")):
             Grid.asked(levels, 1)
-        except ConfigError as error:
-            self.findings.wrong(self.model.mechanism.at("levels"), error.message, error.hint)
         return levels
 
     def _warn(self, aim: Aim) -> None:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from operators.deciders import Decider, Kind
     from stream.config.sql.comparisons import Measure
-    from stream.model.feeds import Feed
 
 __all__ = [
     "MOST_STATISTICS",
@@ -46,12 +45,11 @@ AVERAGE_PARTS: Final = 1_000
 """References and half-widths of an average are given in so many parts of a resolution."""
 
 
-def kind_of(measure: Measure, feed: Feed, cap: int, *, repeats: bool = False) -> Kind:
+def kind_of(measure: Measure, cap: int, *, repeats: bool = False) -> Kind:
     """Return an aggregate as deciders know it, in granules.
 
     Args:
         measure: COUNT, COUNT(DISTINCT), SUM, AVG or QUANTILE.
-        feed: declares its field.
         cap: how many events of one neighbour may count in a cell.
         repeats: whether an event may count in one statistic and not in another, as a repetition.
             For a share a/b, its number and its rank then move a quantile's margin by b, not by
@@ -64,26 +62,27 @@ def kind_of(measure: Measure, feed: Feed, cap: int, *, repeats: bool = False) ->
         return Count(cap)
     if measure.function is Function.DISTINCT:
         return Count(1)
-    of = measure.on(feed)
-    if of.function is Function.SUM:
-        return Sum(of.lo, of.hi, cap)
-    if of.function is Function.AVG:
-        return Average(of.lo, of.hi, cap, AVERAGE_PARTS)
-    return Quantile(of.quantile, range(of.lo, of.hi + 1), 2 * cap if repeats else cap)
+    if measure.function is Function.SUM:
+        return Sum(measure.lo, measure.hi, cap)
+    if measure.function is Function.AVG:
+        return Average(measure.lo, measure.hi, cap, AVERAGE_PARTS)
+    values = range(measure.lo, measure.hi + 1)
+    return Quantile(measure.quantile, values, 2 * cap if repeats else cap)
 
 
-def unit_of(measure: Measure, feed: Feed) -> Fraction:
+def unit_of(measure: Measure) -> Fraction:
     """Return what one unit of an aggregate, as deciders know it, is in its field's own unit."""
-    parts = AVERAGE_PARTS if measure.function is Function.AVG else 1
-    return measure.unit_on(feed) / parts
+    return measure.unit / _parts(measure)
 
 
-def span_of(measure: Measure, feed: Feed) -> tuple[int | None, int | None]:
+def span_of(measure: Measure) -> tuple[int | None, int | None]:
     """Return an aggregate's least and largest value, as deciders know it; ``None`` for no end."""
-    least, most = measure.on(feed).span
-    if least is None or most is None or measure.function is not Function.AVG:
-        return least, most
-    return least * AVERAGE_PARTS, most * AVERAGE_PARTS
+    least, most = (None if end is None else end * _parts(measure) for end in measure.span)
+    return least, most
+
+
+def _parts(measure: Measure) -> int:
+    return AVERAGE_PARTS if measure.function is Function.AVG else 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,7 +104,6 @@ class BandCounting:
         decider: Decider,
         kind: Kind,
         measure: Measure,
-        feed: Feed,
         *,
         references: NDArray[np.int64],
     ) -> BandCounting:
@@ -115,17 +113,16 @@ class BandCounting:
             decider: planned for ``kind``.
             kind: the aggregate.
             measure: the same as SQL has it.
-            feed: declares its field.
             references: shape (cells,), int64.
         """
         tau = half_widths(decider.tau, references)
-        counted = [_spec(each, measure, feed, references, tau) for each in decider.statistics]
+        counted = [_spec(each, measure, references, tau) for each in decider.statistics]
         sensitivities = [each.sensitivity for each in decider.statistics]
         if isinstance(kind, Count | Sum):
             whole = _whole(decider, kind)
             ends = [(whole, references + tau), (whole, references - (tau - 1))]
         else:
-            clipped, sides = _clipped(measure, feed), (references + tau, references - tau)
+            clipped, sides = _clipped(measure), (references + tau, references - tau)
             levels = (0, 1)
             if isinstance(kind, Average):
                 own = replace(clipped, kind=Weight.OFFSET, scale=kind.scale)
@@ -147,13 +144,12 @@ class BandCounting:
 
 
 def reference_aggregates(
-    measure: Measure, feed: Feed, cells: int
+    measure: Measure, cells: int
 ) -> tuple[tuple[AggregateSpec, ...], Average | Quantile | None]:
-    """Return what is counted on a public feed, which declares the field, and how it is read.
+    """Return what is counted on a public feed, and how it is read.
 
     Args:
-        measure: COUNT, COUNT(DISTINCT), SUM, AVG or QUANTILE.
-        feed: the public one.
+        measure: COUNT, COUNT(DISTINCT), SUM, AVG or QUANTILE, of that feed.
         cells: groups.
 
     Raises:
@@ -165,13 +161,13 @@ def reference_aggregates(
         case Function.SUM:
             rows = (Statistic(Weight.SUM),)
         case Function.AVG | Function.QUANTILE:
-            found = kind_of(measure, feed, 1)
+            found = kind_of(measure, 1)
             if isinstance(found, Average):
                 kind, rows = found, average_rows(found)
             elif isinstance(found, Quantile):
                 kind, rows = found, tuple(counted_up_to(e, 1) for e in found.domain)
     nothing = np.zeros(cells, dtype=np.int64)
-    return tuple(_spec(each, measure, feed, nothing, nothing) for each in rows), kind
+    return tuple(_spec(each, measure, nothing, nothing) for each in rows), kind
 
 
 def _whole(decider: Decider, kind: Count | Sum) -> int:
@@ -192,7 +188,6 @@ def _whole(decider: Decider, kind: Count | Sum) -> int:
 def _spec(
     statistic: Statistic,
     measure: Measure,
-    feed: Feed,
     references: NDArray[np.int64],
     widths: NDArray[np.int64],
 ) -> AggregateSpec:
@@ -207,13 +202,13 @@ def _spec(
         case Weight.COUNT:
             return AggregateSpec(Weight.COUNT, measure.present, where=measure.where)
         case Weight.SUM:
-            clipped = _clipped(measure, feed)
+            clipped = _clipped(measure)
             high = clipped.hi if statistic.cap is None else min(clipped.hi, statistic.cap)
             return replace(clipped, lo=min(clipped.lo, high), hi=high)
         case Weight.RANK | Weight.OFFSET:
             around = references if statistic.relative else np.zeros_like(references)
             return replace(
-                _clipped(measure, feed),
+                _clipped(measure),
                 kind=statistic.weight,
                 pivots=around + statistic.widths * widths + statistic.pivot,
                 scale=statistic.scale,
@@ -223,9 +218,6 @@ def _spec(
     raise ValueError("deciders ask for numbers, sums, distances and ranks of values")
 
 
-def _clipped(measure: Measure, feed: Feed) -> AggregateSpec:
+def _clipped(of: Measure) -> AggregateSpec:
     """Return the sum of a measure's field."""
-    of, resolution = measure.on(feed), feed.fields[measure.field or ""].resolution
-    return AggregateSpec(
-        Weight.SUM, measure.field, lo=of.lo, hi=of.hi, resolution=resolution, where=measure.where
-    )
+    return AggregateSpec(Weight.SUM, of.field, of.lo, of.hi, of.unit, of.where)

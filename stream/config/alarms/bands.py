@@ -6,6 +6,7 @@ does so but for ``max_fnr``, everywhere; of other deciders, warnings say from wh
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import TYPE_CHECKING, Final
@@ -13,7 +14,6 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from accountant.arguments import sentence_of
-from accountant.errors import ConfigError
 from operators.base import Band
 from operators.conditions.condition import Aim
 from operators.conditions.widths import Relative, half_widths
@@ -31,6 +31,7 @@ from operators.deciders import (
     kept_from,
     planned,
 )
+from stream.config.alarms.band_feeds import GivenBand, feed_reference
 from stream.config.alarms.band_statistics import (
     MOST_STATISTICS,
     BandCounting,
@@ -39,9 +40,8 @@ from stream.config.alarms.band_statistics import (
     unit_of,
 )
 from stream.config.alarms.reduction import COUNTS, Function
-from stream.config.alarms.thresholds import in_steps
-from stream.config.sql.bands import reference_of
-from stream.config.sql.nodes import SqlProblem
+from stream.config.alarms.thresholds import as_for, in_steps
+from stream.config.findings import Refused
 from stream.model.alarm import FirstTolerances
 from stream.model.numbers import decimal
 
@@ -51,12 +51,6 @@ if TYPE_CHECKING:
     from operators.conditions.condition import Condition
     from operators.conditions.widths import HalfWidth
     from operators.deciders import Decider, Kind
-    from stream.config.alarms.band_feeds import FeedReferenceReader
-    from stream.config.alarms.thresholds import ThresholdReader
-    from stream.config.findings import Findings
-    from stream.config.keys import AlarmModel
-    from stream.config.sql.bands import BandAsked
-    from stream.config.sql.select import ParsedQuery
     from stream.config.yamlfile import Loc
     from stream.model.alarm import AggregateSpec, ReferenceFeed
 
@@ -92,58 +86,38 @@ class ReadAlarm:
 
 
 @dataclass(frozen=True, slots=True)
-class BandReader:
-    """Reads one band alarm; errors, warnings and notes go to ``findings``.
+class BandReader(GivenBand):
+    """Reads one band alarm; errors, warnings and notes go to ``findings``."""
 
-    Args:
-        model: the alarm's keys.
-        parsed: its SQL.
-        asked: the band in it.
-        tables: reads public tables for the alarm's domain.
-        cap: how many events of one neighbour may count in a cell.
-        per_user: whether a neighbour is a person.
-        findings: receives errors, warnings and notes.
-        feeds: reads a reference that is counted on another feed.
-    """
+    def read(self) -> ReadAlarm:
+        """Return the alarm.
 
-    model: AlarmModel
-    parsed: ParsedQuery
-    asked: BandAsked
-    tables: ThresholdReader
-    cap: int
-    per_user: bool
-    findings: Findings
-    feeds: FeedReferenceReader
-
-    def read(self) -> ReadAlarm | None:
-        """Return the alarm, or ``None`` where it has an error."""
-        before = len(self.findings.errors)
+        Raises:
+            Refused: it has an error.
+        """
         self._check_keys()
-        feed_reference = self._feed_reference()
-        references = self._references()
-        tau = None if references is None else self._tau()
-        if tau is None or references is None or len(self.findings.errors) > before:
-            return None
-        if 2 * self.model.max_fnr >= 1:  # reported with the other rates
-            return None
-        measure, feed = self.asked.measure, self.parsed.feed
+        feed_reference = None
+        with suppress(Refused):
+            feed_reference = self._feed_reference()
+        references, tau = self._references(), self._tau()
+        if self.findings.errors:
+            raise Refused
+        measure = self.asked.measure
         try:
-            kind = kind_of(measure, feed, self.cap, repeats=self._repeats)
+            kind = kind_of(measure, self.cap, repeats=self._repeats)
         except ValueError as error:
             message = f"no decider supports {measure.text}: {sentence_of(error)}"
             hint = "write a fraction of fewer decimals, as 0.9"
-            self.findings.at_sql(message, hint, measure.offset)
-            return None
-        if feed_reference is None and self._is_constant(tau, references):
-            return None
+            raise self.findings.wrong("sql", message, hint, measure.offset) from None
+        if feed_reference is None:
+            self._refuse_constants(tau, references)
         decider = self._decider(kind, tau)
         # Rows around a reference would have to be counted before it is known.
         waits = feed_reference is not None and isinstance(kind, Quantile)
         if waits and isinstance(decider, TightBand | HistogramBand):
             decider = OverDomain(decider)
-        if decider is None or self._counts_too_much(decider):
-            return None
-        counting = BandCounting.of(decider, kind, measure, feed, references=references)
+        self._check_size(decider)
+        counting = BandCounting.of(decider, kind, measure, references=references)
         known = references if feed_reference is None else None
         self._warn(decider, kind, known)
         distance = f"{measure.text} - REFERENCE"
@@ -181,7 +155,7 @@ class BandReader:
     @property
     def _resolution(self) -> Fraction:
         """What one unit of the aggregate is in the field's own unit."""
-        return unit_of(self.asked.measure, self.parsed.feed)
+        return unit_of(self.asked.measure)
 
     @property
     def _at_decider(self) -> Loc:
@@ -197,24 +171,21 @@ class BandReader:
             message = "the reference is not a number, a table's value or a feed"
             self.findings.wrong(_REFERENCE, message, hint)
 
-    def _tau(self) -> HalfWidth | None:
+    def _tau(self) -> HalfWidth:
         """Return the half-width in units of the aggregate, or which share of a reference it is."""
         if self.asked.relative:
             return Relative(self.asked.tau)
-        steps, message, hint = self._in_granules(self.asked.tau, "tau")
-        if message:
-            self.findings.at_sql(message, hint, self.asked.tau_offset)
-            return None
-        return int(steps)
+        with self.findings.placing("sql", offset=self.asked.tau_offset):
+            return int(self._in_granules(self.asked.tau, "tau"))
 
     def _feed_reference(self) -> ReferenceFeed | None:
-        """Return where references are counted; ``None`` where they are not, or wrongly so."""
+        """Return where references are counted; ``None`` where they are not."""
         written = self.model.mechanism.reference
         if written is None or written.feed is None or written.value is not None:
             return None
-        return self.feeds.read(self.asked.measure, written.feed)
+        return feed_reference(self, written.feed)
 
-    def _references(self) -> NDArray[np.int64] | None:
+    def _references(self) -> NDArray[np.int64]:
         """Return the reference of every cell, in granules; 0 where they are counted."""
         at, written = _REFERENCE, self.model.mechanism.reference
         if written is None or written.value is None:
@@ -222,33 +193,27 @@ class BandReader:
         if self.model.timing.reference_timeout is not None:
             message = "reference_timeout needs a reference on a feed"
             self.findings.wrong(("timing", "reference_timeout"), message, "remove it")
-        hint = "write reference: 200, or reference: usual[shop]"
-        try:
-            found = self.tables.per_cell(
-                reference_of(written.value, self.parsed.reader),
-                lambda number: self._in_granules(number, "reference"),
-                at,
-                "reference",
-            )
-        except SqlProblem as problem:
-            self.findings.wrong(at, problem.message, problem.hint or hint)
-            return None
-        if found is None:
-            return None
-        values, cells = found
-        return np.array([int(value) for value in values], dtype=np.int64)[cells]
+        return self.tables.per_cell(
+            written.value,
+            self.parsed.reader,
+            lambda number: self._in_granules(number, "reference"),
+            at,
+            what="reference",
+            hint="write reference: 200, or reference: usual[shop]",
+            kind=int,
+        )
 
-    def _in_granules(self, number: Fraction, what: str) -> tuple[Fraction, str, str]:
-        """Return a number in granules, or what is wrong with it and a hint."""
+    def _in_granules(self, number: Fraction, what: str) -> Fraction:
+        """Return a number in granules."""
         measure, of = self.asked.measure, ""
         if measure.function not in COUNTS:
             part = "a thousandth of " if measure.function is Function.AVG else ""
             of = f"{part}the resolution of `{measure.field}`"
         return in_steps(number, self._resolution, what, of, most=_FARTHEST)
 
-    def _is_constant(self, tau: HalfWidth, references: NDArray[np.int64]) -> bool:
-        """Report bands that hold all values of a cell, or none."""
-        least, most = span_of(self.asked.measure, self.parsed.feed)
+    def _refuse_constants(self, tau: HalfWidth, references: NDArray[np.int64]) -> None:
+        """Refuse bands that hold all values of a cell, or none."""
+        least, most = span_of(self.asked.measure)
         widths = half_widths(tau, references)
         never = np.zeros(references.shape, dtype=np.bool_)
         if least is not None and most is not None:
@@ -260,20 +225,19 @@ class BandReader:
             always |= references - widths >= most
         for cells, where in ((never, "within"), (always, "outside")):
             if cells.any():
-                cell = self.tables.domain.group(int(np.flatnonzero(cells)[0]))
-                named = ", ".join(f"{name} = {value}" for name, value in cell.items())
                 message = f"{self.asked.measure.text} is always {where} this band"
-                message += f" (as for {named})" if named else ""
+                message += as_for(self.tables.domain, int(np.flatnonzero(cells)[0]))
                 hint = "write another reference, or another tau"
-                self.findings.at_sql(message, hint, self.asked.offset)
-        return bool((never | always).any())
+                self.findings.wrong("sql", message, hint, self.asked.offset)
+        if self.findings.errors:
+            raise Refused
 
-    def _decider(self, kind: Kind, tau: HalfWidth) -> Decider | None:
+    def _decider(self, kind: Kind, tau: HalfWidth) -> Decider:
         """Return the decider, chosen where that is asked for."""
         name: str = self.model.mechanism.decider or "auto"
         promised, bound = self.model.max_fnr, self.model.mechanism.bound
         at = self._at_decider
-        try:
+        with self.findings.placing(at):
             if name == "auto":
                 choice = choose(
                     kind,
@@ -291,21 +255,16 @@ class BandReader:
             if bound is not None:
                 private = PrivateBound(bound.theta or PrivateBound().theta, bound.epsilon)
             return planned(name, kind, self._epsilon, tau, promised, bound=private)
-        except ConfigError as error:
-            self.findings.wrong(at, error.message, error.hint)
-            return None
 
-    def _counts_too_much(self, decider: Decider) -> bool:
+    def _check_size(self, decider: Decider) -> None:
         rows, cells = len(decider.statistics), len(self.tables.domain)
-        if rows <= MOST_STATISTICS and rows * cells <= _MOST_COUNTED:
-            return False
-        self.findings.wrong(
-            self._at_decider,
-            f"{decider.name} needs {rows} statistics for {cells} groups; the limit is"
-            f" {MOST_STATISTICS} a group and {_MOST_COUNTED} in all",
-            "write decider: tight, or declare a coarser resolution for the field",
-        )
-        return True
+        if rows > MOST_STATISTICS or rows * cells > _MOST_COUNTED:
+            raise self.findings.wrong(
+                self._at_decider,
+                f"{decider.name} needs {rows} statistics for {cells} groups; the limit is"
+                f" {MOST_STATISTICS} a group and {_MOST_COUNTED} in all",
+                "write decider: tight, or declare a coarser resolution for the field",
+            )
 
     def _warn(self, decider: Decider, kind: Kind, references: NDArray[np.int64] | None) -> None:
         """Warn of empty cells, of what is kept from a distance on only, and of narrow bands.

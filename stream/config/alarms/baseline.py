@@ -8,15 +8,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from stream.config.sql.bands import reference_of
-from stream.config.sql.nodes import SqlProblem
+from accountant.errors import ConfigError
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
     from fractions import Fraction
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from stream.config.alarms.thresholds import ThresholdReader
@@ -33,7 +31,7 @@ _HINT = "write baseline: 8, or baseline: usual[room] with tables: {usual: usual.
 def baseline_of(
     model: AlarmModel, parsed: ParsedQuery, tables: ThresholdReader
 ) -> NDArray[np.float64] | None:
-    """Return an alarm's baseline, or ``None`` where it says none, or a wrong one.
+    """Return an alarm's baseline, or ``None`` where it says none.
 
     Args:
         model: the alarm's keys.
@@ -43,6 +41,9 @@ def baseline_of(
     Returns:
         Shape (cells,), in the aggregate's own unit; relative to a reference that is counted on
         another feed.
+
+    Raises:
+        Refused: it says a wrong one.
     """
     if model.baseline is None:
         return None
@@ -50,40 +51,28 @@ def baseline_of(
     findings, measures = tables.findings, _measures(parsed)
     if parsed.members:
         message = "an alarm that counts groups has no baseline"
-        findings.wrong("baseline", message, "remove it")
-        return None
+        raise findings.wrong("baseline", message, "remove it")
     if len(measures) != 1:
         message = f"baseline needs a condition with one aggregate; this one has {len(measures)}"
         hint = "remove it, or write an alarm for each aggregate"
-        findings.wrong("baseline", message, hint)
-        return None
+        raise findings.wrong("baseline", message, hint)
     (measure,) = measures
-    least = measure.on(parsed.feed).span[0]
+    least = measure.span[0]
     relative = model.mechanism.reference_feed is not None
-    lowest = None if least is None or relative else least * measure.unit_on(parsed.feed)
+    lowest = None if least is None or relative else least * measure.unit
 
-    def checked(number: Fraction) -> tuple[Fraction, str, str]:
-        if abs(number / measure.unit_on(parsed.feed)) >= _FARTHEST:
-            return number, "the baseline needs more than 60 bits", "write a smaller number"
+    def checked(number: Fraction) -> Fraction:
+        if abs(number / measure.unit) >= _FARTHEST:
+            message = "the baseline needs more than 60 bits"
+            raise ConfigError(message, hint="write a smaller number")
         if lowest is not None and number < lowest:
-            what = f"{measure.text} is never below {decimal(lowest)}"
-            return number, what, "write a larger baseline"
-        return number, "", ""
+            message = f"{measure.text} is never below {decimal(lowest)}"
+            raise ConfigError(message, hint="write a larger baseline")
+        return number
 
-    try:
-        found = tables.per_cell(
-            reference_of(model.baseline, parsed.reader, "the baseline"),
-            checked,
-            "baseline",
-            "baseline",
-        )
-    except SqlProblem as problem:
-        findings.wrong("baseline", problem.message, problem.hint or _HINT)
-        return None
-    if found is None:
-        return None
-    values, cells = found
-    return np.array([float(value) for value in values])[cells]
+    return tables.per_cell(
+        model.baseline, parsed.reader, checked, "baseline", what="baseline", hint=_HINT, kind=float
+    )
 
 
 def _measures(parsed: ParsedQuery) -> set[Measure]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import prod
 from typing import TYPE_CHECKING
 
-from accountant.errors import ConfigError
 from accountant.units import PrivacyUnit
 from operators.conditions.weights import Weight
 from operators.registry import OFFERED, mechanism_of
 from stream.config.alarms.aims import AimReader
-from stream.config.alarms.band_feeds import FeedReferenceReader
 from stream.config.alarms.bands import BandReader, ReadAlarm
 from stream.config.alarms.baseline import baseline_of
 from stream.config.alarms.contradictions import constant_condition
@@ -21,12 +20,13 @@ from stream.config.alarms.reduction import Tree
 from stream.config.alarms.severities import levels_of, read_levels
 from stream.config.alarms.silence import ends_of, longest_run
 from stream.config.alarms.statistics import assemble
-from stream.config.alarms.thresholds import Profiles, ThresholdReader
+from stream.config.alarms.thresholds import Profiles, ThresholdReader, as_for
 from stream.config.alarms.wanted import open_keys, settled
 from stream.config.alarms.warnings import tell
+from stream.config.findings import Refused
 from stream.config.notify.building import build_lifecycle
 from stream.config.sql.bands import BAND_SHAPE
-from stream.config.sql.select import SqlProblem, parse_sql
+from stream.config.sql.select import parse_sql
 from stream.model.alarm import Alarm
 from stream.model.feeds import Domain
 from stream.model.fingerprints import fingerprint
@@ -77,20 +77,25 @@ class AlarmBuilder:
 
     def build(self, name: str, model: AlarmModel) -> Alarm | None:
         """Return the alarm of an alarm, or ``None`` where it has an error."""
-        findings, before = self.findings, len(self.findings.errors)
-        left_open = open_keys(model)
+        with suppress(Refused):
+            return self._built(name, model)
+        return None
+
+    def _built(self, name: str, model: AlarmModel) -> Alarm:
+        findings, left_open = self.findings, open_keys(model)
         alarms, model = model.mechanism.max_alarms, settled(model, left_open)
-        parsed = self._parsed_here(model)
-        if parsed is None:
-            return None
-        calendar = self._calendar(parsed, model)
+        with findings.placing("sql"):
+            parsed = self._parsed(model, self.feeds)
+        for note in parsed.notes:
+            findings.warn("sql", note.message, note.hint, note.offset)
+        calendar = read = baseline = None
+        with suppress(Refused):
+            calendar = self._calendar(parsed, model)
         findings.refuse(excluded(model, parsed, left_open, calendar=calendar, budget=self.budget))
         lifecycle = build_lifecycle(model.lifecycle, parsed.group, findings.under("lifecycle"))
-        if calendar is None or len(findings.errors) > before:
-            return None
+        if calendar is None or findings.errors:
+            raise Refused
         levels = levels_of(model, parsed, findings)
-        if not levels:
-            return None
         model, parsed = levels[0].model, levels[0].parsed
         how, timing = model.mechanism, model.timing
         domain, members = (
@@ -101,13 +106,14 @@ class AlarmBuilder:
         if len(counted) > _MOST_CELLS:
             message = f"GROUP BY makes {len(counted):,} groups; the limit is {_MOST_CELLS:,}"
             hint = "group by fewer fields, or narrow a domain"
-            findings.at_sql(message, hint, parsed.window_offset)
-            return None
+            raise findings.wrong("sql", message, hint, parsed.window_offset)
         tables = ThresholdReader(parsed.feed, counted, self.tables, findings)
-        read = read_levels(levels, lambda one: self._read(one, tables, left_open), findings)
-        baseline = baseline_of(model, parsed, tables)
-        if read is None or len(findings.errors) > before:
-            return None
+        with suppress(Refused):
+            read = read_levels(levels, lambda one: self._read(one, tables, left_open), findings)
+        with suppress(Refused):
+            baseline = baseline_of(model, parsed, tables)
+        if read is None or findings.errors:
+            raise Refused
         looks, gaussian = looks_of(calendar), self.budget.gaussian is not None
         aim = replace(read.aim, alarms=alarms or read.aim.alarms, looks=looks, gaussian=gaussian)
         # One event is then in one question alone.
@@ -145,36 +151,21 @@ class AlarmBuilder:
         if region_of(alarm).empty:
             message = "no event can meet WHERE, so nothing would be counted"
             hint = "write conditions that values of the declared domains can meet"
-            findings.at_sql(message, hint, parsed.where_offset)
+            findings.wrong("sql", message, hint, parsed.where_offset)
         return self._finished(alarm, parsed.measures)
 
-    def _finished(self, alarm: Alarm, measures: Sequence[Measure]) -> Alarm | None:
-        """Return the alarm with its fingerprint, or ``None`` where its runs cannot be."""
+    def _finished(self, alarm: Alarm, measures: Sequence[Measure]) -> Alarm:
+        """Return the alarm with its fingerprint, if its runs can be."""
         queued = len(alarm.domain) * (alarm.aim.questions - 1) if alarm.aim.put_back else 0
         if queued > _MOST_QUEUED:
             message = f"up to {queued:,} groups of a window would be queried again; the limit is"
             message += f" {_MOST_QUEUED:,}"
             hint = "write a smaller repeat, or repeat_in: window"
-            self.findings.wrong(("mechanism", alarm.mechanism, "repeat"), message, hint)
-            return None
-        try:
+            raise self.findings.wrong(("mechanism", alarm.mechanism, "repeat"), message, hint)
+        with self.findings.placing("mechanism"):  # a run may be none that can be planned
             mechanism_of(alarm.mechanism).check_members(alarm.condition)
             tell(alarm, measures, self.budget, self.findings)
             return replace(alarm, fingerprint=fingerprint(alarm, self.budget))
-        except ConfigError as error:  # of a run that cannot be planned
-            self.findings.wrong("mechanism", error.message, error.hint)
-            return None
-
-    def _parsed_here(self, model: AlarmModel) -> ParsedQuery | None:
-        """Return the SQL of an alarm; ``None`` where it is wrong."""
-        try:
-            parsed = self._parsed(model, self.feeds)
-        except SqlProblem as problem:
-            self.findings.at_sql(problem.message, problem.hint, problem.offset)
-            return None
-        for note in parsed.notes:
-            self.findings.warn("sql", note.message, note.hint, offset=note.offset)
-        return parsed
 
     def _parsed(self, model: AlarmModel, feeds: Mapping[str, Feed]) -> ParsedQuery:
         """Return the SQL of an alarm, read against these feeds.
@@ -184,15 +175,14 @@ class AlarmBuilder:
         """
         return parse_sql(model.sql, feeds=feeds, tables=list(self.tables), timezone=self.zone)
 
-    def _calendar(self, parsed: ParsedQuery, model: AlarmModel) -> Calendar | None:
+    def _calendar(self, parsed: ParsedQuery, model: AlarmModel) -> Calendar:
         schedule = None
         if model.active is not None:
             try:
                 schedule = Schedule.parse(model.active, self.zone.key)
             except ValueError as error:
                 hint = 'write active: "Mon-Fri 07:00-22:00"'
-                self.findings.wrong("active", str(error), hint)
-                return None
+                raise self.findings.wrong("active", str(error), hint) from None
         calendar: Calendar
         if parsed.cumulative:
             sizes = parsed.size.milliseconds, parsed.step.milliseconds
@@ -201,19 +191,14 @@ class AlarmBuilder:
             calendar = LocalCalendar(parsed.size.days, parsed.step.days, self.zone.key, schedule)
         else:
             calendar = FixedCalendar(parsed.size.milliseconds, parsed.step.milliseconds, schedule)
-        try:
+        with self.findings.placing("active"):
             calendar.next_active(calendar.first_starting_at(0))
-        except ConfigError as error:
-            self.findings.wrong("active", error.message, error.hint)
-            return None
         return calendar
 
-    def _read(
-        self, level: Level, tables: ThresholdReader, left_open: tuple[str, ...]
-    ) -> ReadAlarm | None:
+    def _read(self, level: Level, tables: ThresholdReader, left_open: tuple[str, ...]) -> ReadAlarm:
         """Return what the alarm counts, tests and promises, or one severity level of it."""
         parsed, model, findings = level.parsed, level.model, level.findings
-        before, tables = len(findings.errors), replace(tables, findings=findings)
+        tables = replace(tables, findings=findings)
         asked, of_bands = parsed.band, mechanism_of(model.mechanism.name).bands is not None
         if asked is not None and of_bands:
             return BandReader(
@@ -224,29 +209,18 @@ class AlarmBuilder:
                 cap=self._cap,
                 per_user=self.budget.unit is PrivacyUnit.USER,
                 findings=findings,
-                feeds=FeedReferenceReader(
-                    model=model,
-                    parsed=parsed,
-                    feeds=self.feeds,
-                    reread=lambda feed: self._parsed(model, {parsed.feed.name: feed}),
-                    findings=findings,
-                ),
+                feeds=self.feeds,
+                reread=lambda feed: self._parsed(model, {parsed.feed.name: feed}),
             ).read()
         if asked is not None:
             names = " or ".join(name for name, one in OFFERED.items() if one.bands is not None)
             message, hint = f"REFERENCE needs mechanism: {names}", f"write mechanism: {names}"
-            self.findings.at_sql(message, hint, asked.offset)
-            return None
+            raise self.findings.wrong("sql", message, hint, asked.offset)
         if of_bands:
             message = f"mechanism: {model.mechanism.name} needs a band around REFERENCE"
-            self.findings.at_sql(message, BAND_SHAPE, parsed.having_offset)
-            return None
+            raise self.findings.wrong("sql", message, BAND_SHAPE, parsed.having_offset)
         counting = self._counting(parsed, tables)
-        if counting is None or len(findings.errors) > before:
-            return None
-        read = AimReader(model, counting, parsed.reader, findings, left_open).read()
-        if read is None:
-            return None
+        aim, first = AimReader(model, counting, parsed.reader, findings, left_open).read()
         return ReadAlarm(
             aggregates=counting.aggregates,
             condition=replace(
@@ -256,8 +230,8 @@ class AlarmBuilder:
                 members=prod(map(len, tables.domain.values[len(parsed.group) :])),
                 least=parsed.least,
             ),
-            aim=read[0],
-            first=read[1],
+            aim=aim,
+            first=first,
             texts=tuple(atom.text for atom in counting.atoms),
         )
 
@@ -280,7 +254,7 @@ class AlarmBuilder:
         user = self.budget.unit is PrivacyUnit.USER
         return self.budget.contribution.events_per_cell if user else 1
 
-    def _counting(self, parsed: ParsedQuery, reader: ThresholdReader) -> Counting | None:
+    def _counting(self, parsed: ParsedQuery, reader: ThresholdReader) -> Counting:
         """Return what the alarm counts and tests."""
         domain = reader.domain
         levels: dict[Asked, Levels] = {}
@@ -290,55 +264,48 @@ class AlarmBuilder:
             key = (None if asked.threshold.table else asked.measure, asked.threshold)
             if asked in levels or key in failed:
                 continue
-            read = reader.read(asked)
-            if read is None:
+            try:
+                levels[asked] = reader.read(asked)
+            except Refused:
                 failed.add(key)
-            else:
-                levels[asked] = read
         if failed:
-            return None
+            raise Refused
         profiles = Profiles.of(domain, levels.values())
-        if self._is_constant(parsed, levels, profiles, domain):
-            return None
-        try:
-            return assemble(parsed.having, levels, profiles, feed=parsed.feed, cap=self._cap)
-        except SqlProblem as problem:
-            offset = parsed.having_offset if problem.offset < 0 else problem.offset
-            self.findings.at_sql(problem.message, problem.hint, offset)
-            return None
+        self._refuse_constants(parsed, levels, profiles, domain)
+        with self.findings.placing("sql"):
+            return assemble(
+                parsed.having,
+                levels,
+                profiles,
+                cap=self._cap,
+                offset=parsed.having_offset,
+            )
 
-    def _is_constant(
+    def _refuse_constants(
         self,
         parsed: ParsedQuery,
         levels: Mapping[Asked, Levels],
         profiles: Profiles,
         domain: Domain,
-    ) -> bool:
-        """Report comparisons with one outcome; where there is none, a condition with one."""
-        aggregates = {asked.measure: asked.measure.on(parsed.feed) for asked in levels}
+    ) -> None:
+        """Refuse comparisons with one outcome; where there is none, a condition with one."""
         comparisons = [
             (Tree(asked), {asked: levels[asked]}, asked.text, asked.threshold.offset)
             for asked in levels
         ]
         whole = (parsed.having, levels, "this condition", parsed.having_offset)
-        before = len(self.findings.errors)
         for tree, read, text, offset in (*comparisons, whole):
-            mine = {asked.measure: aggregates[asked.measure] for asked in read}
-            constant = constant_condition(tree, read, mine, profiles)
-            if constant is None or (read is levels and len(self.findings.errors) > before):
+            constant = constant_condition(tree, read, profiles)
+            if constant is None or (read is levels and self.findings.errors):
                 continue
-            where = self._as_for(domain, profiles, constant.profile)
-            data = "always" if constant.outcome else "never"
+            (outcome, profile), where = constant, ""
+            if any(profiles.used):
+                where = as_for(domain, profiles.a_cell_of(profile))
+            data = "always" if outcome else "never"
             hint = "change the condition: the alarm would cost epsilon for nothing"
-            self.findings.at_sql(f"{text} is {data} true{where}", hint, offset)
-        return len(self.findings.errors) > before
-
-    def _as_for(self, domain: Domain, profiles: Profiles, profile: int) -> str:
-        """Return where cells are such as those of a profile; "" where all cells are."""
-        if not any(profiles.used):
-            return ""
-        cell = domain.group(profiles.a_cell_of(profile))
-        return f" (as for {', '.join(f'{name} = {value}' for name, value in cell.items())})"
+            self.findings.wrong("sql", f"{text} is {data} true{where}", hint, offset)
+        if self.findings.errors:
+            raise Refused
 
 
 def _moves_one_way(counting: Counting) -> bool:

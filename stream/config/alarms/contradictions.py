@@ -8,7 +8,6 @@ is constant, while some dependences between aggregates go unnoticed.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil, floor, prod
 from typing import TYPE_CHECKING, Final
@@ -22,11 +21,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from stream.config.alarms.reduction import Aggregate, Tree
+    from stream.config.alarms.reduction import Tree
     from stream.config.alarms.thresholds import Levels, Profiles
     from stream.config.sql.comparisons import Asked, Measure
 
-__all__ = ["Constant", "constant_condition"]
+__all__ = ["constant_condition"]
 
 MOST_COMBINATIONS: Final = 1 << 16
 """Conditions with more combinations of regions are not tried."""
@@ -37,34 +36,23 @@ _Cut = tuple[Fraction | int, int]
 """A place between values: before (0) or after (1) a number."""
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
-    """A condition, or comparison, with one outcome.
-
-    Args:
-        outcome: which.
-        profile: where it has it, the first such one.
-    """
-
-    outcome: bool
-    profile: int
-
-
 def constant_condition(
     tree: Tree[Asked],
     levels: Mapping[Asked, Levels],
-    aggregates: Mapping[Measure, Aggregate],
     profiles: Profiles,
-) -> Constant | None:
+) -> tuple[bool, int] | None:
     """Return the outcome of a condition that has only one in some cell, else ``None``.
 
     Args:
         tree: the condition.
         levels: thresholds of every comparison in it.
-        aggregates: per measure its function and clips.
         profiles: groups of cells with the same thresholds.
+
+    Returns:
+        The outcome, and the first profile that has it.
     """
-    read = [_truth(measure, each, levels, profiles) for measure, each in aggregates.items()]
+    measures = dict.fromkeys(asked.measure for asked in levels)
+    read = [_truth(measure, levels, profiles) for measure in measures]
     # Where all comparisons have the same outcomes at all places, so has the condition.
     codes = [np.packbits(truth.reshape(-1, truth.shape[2]), axis=0) for _, truth in read]
     _, firsts = np.unique(np.concatenate(codes), axis=1, return_index=True)
@@ -82,13 +70,12 @@ def constant_condition(
             holds.update(zip(mine, region[at].T, strict=True))
         outcomes = tree.holds(holds.__getitem__)
         if outcomes.all() or not outcomes.any():
-            return Constant(bool(outcomes[0]), profile)
+            return bool(outcomes[0]), profile
     return None
 
 
 def _truth(
     measure: Measure,
-    aggregate: Aggregate,
     levels: Mapping[Asked, Levels],
     profiles: Profiles,
 ) -> tuple[tuple[Asked, ...], NDArray[np.bool_]]:
@@ -101,7 +88,7 @@ def _truth(
     """
     mine = tuple(asked for asked in levels if asked.measure == measure)
     cuts = [[_cut(value, asked) for value in levels[asked].values] for asked in mine]
-    low, high = _ends(aggregate)
+    low, high = _ends(measure)
     pool = {cut for row in cuts for cut in row} | ({low, high} - {None})
     ranks = {cut: rank for rank, cut in enumerate(sorted(pool))}  # type: ignore[type-var]
     rows = np.stack(
@@ -116,7 +103,7 @@ def _truth(
     places = np.vstack([np.full_like(rows[:1], least), places])
     upward = np.array([asked.comparison.upward for asked in mine])
     truth = (places[:, np.newaxis] >= rows) == upward[:, np.newaxis]
-    return mine, np.concatenate([truth, np.zeros_like(truth[:1])]) if aggregate.nullable else truth
+    return mine, np.concatenate([truth, np.zeros_like(truth[:1])]) if measure.nullable else truth
 
 
 def _cut(value: Fraction, asked: Asked) -> _Cut:
@@ -127,10 +114,10 @@ def _cut(value: Fraction, asked: Asked) -> _Cut:
     return (floor(value) + 1 if after else ceil(value)), 0  # all else is whole granules
 
 
-def _ends(aggregate: Aggregate) -> tuple[_Cut | None, _Cut | None]:
+def _ends(measure: Measure) -> tuple[_Cut | None, _Cut | None]:
     """Return the cut that all values are at, and the one that none is at."""
-    least, most = aggregate.span
+    least, most = measure.span
     low = None if least is None else (least, 0)
     if most is None:
         return low, None
-    return low, ((most, 1) if aggregate.function is Function.AVG else (most + 1, 0))
+    return low, ((most, 1) if measure.function is Function.AVG else (most + 1, 0))

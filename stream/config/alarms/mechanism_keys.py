@@ -104,8 +104,8 @@ class LevelsModel(Closed):
     """fraction of max_fnr and max_fpr for the last level"""
 
 
-def _up_to(key: str, most: int) -> AfterValidator:
-    return within(1, f"{key} is not from 1 to {most:,}", f"write {key}: 10", most)
+def _up_to(most: int) -> AfterValidator:
+    return within(1, f"{{key}} is not from 1 to {most:,}", "write {key}: 10", most)
 
 
 class MechanismModel(Closed):
@@ -120,9 +120,9 @@ class MechanismModel(Closed):
     """the error that is bounded right up to the threshold: fnr (misses) or fpr (false alarms)"""
     levels: LevelsModel | None = None
     """noise levels of a progressive mechanism"""
-    max_alarms: Annotated[Whole, _up_to("max_alarms", MOST_ALARMS)] | None = None
+    max_alarms: Annotated[Whole, _up_to(MOST_ALARMS)] | None = None
     """alarms that end one SVT run"""
-    repeat: Annotated[Whole, _up_to("repeat", MOST_QUESTIONS)] | None = None
+    repeat: Annotated[Whole, _up_to(MOST_QUESTIONS)] | None = None
     """how often one group of one window is queried, until it fires"""
     repeat_in: Annotated[RepeatIn, WORD] | None = None
     """where it is queried again: in the same window, or among the groups of the next"""

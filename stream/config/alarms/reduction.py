@@ -2,7 +2,7 @@
 
 ``s`` adds up one integer per event (``stream.model.alarm.AggregateSpec``): an empty cell has
 ``s = 0``, and one event moves ``s`` by a known amount. A comparison becomes a bound on such an
-``s``, two of them for ``=`` and ``<>``. Values and thresholds are counted in granules of the field:
+``s``. Values and thresholds are counted in granules of the field:
 values are integers, thresholds any fractions.
 
 An average, quantile, least or largest value of nothing is NULL, and no comparison with NULL holds:
@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import numpy as np
 
-from operators.conditions.comparison import Comparison
 from operators.conditions.weights import Weight
 from stream.model.alarm import AggregateSpec
 
@@ -31,6 +30,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from numpy.typing import NDArray
+
+    from operators.conditions.comparison import Comparison
 
 __all__ = [
     "COUNTS",
@@ -68,7 +69,13 @@ class Function(StrEnum):
 
 COUNTS: Final = frozenset({Function.COUNT, Function.DISTINCT})
 """What is in whole numbers, whatever the field's resolution."""
-ZERO_WHEN_EMPTY: Final = COUNTS | {Function.SUM, Function.LINEAR}
+_ADDED_UP: Final = {
+    Function.COUNT: Weight.COUNT,
+    Function.DISTINCT: Weight.DISTINCT_UNITS,
+    Function.SUM: Weight.SUM,
+    Function.LINEAR: Weight.LINEAR,
+}
+ZERO_WHEN_EMPTY: Final = frozenset(_ADDED_UP)
 """What adds up event by event: of nothing it is 0, and not NULL."""
 
 
@@ -183,7 +190,7 @@ def reduce(
 
     Args:
         aggregate: the left-hand side.
-        comparison: how it is compared.
+        comparison: how it is compared: one of >, >=, <, <=.
         thresholds: right-hand sides in granules, at least one; one per cell, or per group of cells
             that share theirs.
 
@@ -194,11 +201,6 @@ def reduce(
         ValueError: a threshold beyond 62 bits, a quantile outside (0, 1), an average whose
             thresholds need a scale beyond ``LARGEST_SCALE``, or weights beyond 62 bits.
     """
-    if comparison in {Comparison.EQ, Comparison.NE}:
-        equal = comparison is Comparison.EQ
-        ends = (Comparison.GE, Comparison.LE) if equal else (Comparison.GT, Comparison.LT)
-        parts = [reduce(aggregate, end, thresholds) for end in ends]
-        return Tree.joined(parts, conjunction=equal)
     bound = _above(aggregate, thresholds, strict=comparison.after)
     if not comparison.upward:
         bound = replace(bound, negated=not bound.negated)
@@ -212,17 +214,9 @@ def reduce(
 def _above(aggregate: Aggregate, thresholds: Sequence[Fraction], *, strict: bool) -> Bound:
     """Return ``aggregate > threshold`` (``>=`` unless strict) where anything was counted."""
     clipped = AggregateSpec(Weight.SUM, lo=aggregate.lo, hi=aggregate.hi)
+    if (kind := _ADDED_UP.get(aggregate.function)) is not None:
+        return Bound(replace(clipped, kind=kind), _first_integers(thresholds, strict=strict))
     match aggregate.function:
-        case Function.COUNT:
-            return Bound(AggregateSpec(Weight.COUNT), _first_integers(thresholds, strict=strict))
-        case Function.DISTINCT:
-            return Bound(
-                AggregateSpec(Weight.DISTINCT_UNITS), _first_integers(thresholds, strict=strict)
-            )
-        case Function.SUM | Function.LINEAR:
-            linear = aggregate.function is Function.LINEAR
-            added = replace(clipped, kind=Weight.LINEAR) if linear else clipped
-            return Bound(added, _first_integers(thresholds, strict=strict))
         case Function.AVG:
             weights = _offsets(clipped, thresholds)
             return Bound(weights, np.full(len(thresholds), int(strict), dtype=np.int64))
@@ -231,7 +225,7 @@ def _above(aggregate: Aggregate, thresholds: Sequence[Fraction], *, strict: bool
             return Bound(weights, np.ones(len(thresholds), dtype=np.int64), negated=True)
         case Function.MAX:
             weights = _ranks(clipped, thresholds, strict=strict, above=1, not_above=0)
-        case Function.QUANTILE:
+        case _:  # the quantile
             # The ceil(n a/b)-th smallest is above c iff fewer than n a/b values are not: with g
             # values above and m not, b m < a (g + m).
             a, b = aggregate.quantile.as_integer_ratio()

@@ -10,13 +10,12 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from accountant.errors import ConfigError
 from operators.conditions.condition import Severity
 from operators.registry import mechanism_of
 from stream.config.alarms.excluded import LEVELS_HINT
 from stream.config.alarms.reduction import Tree
+from stream.config.findings import Refused
 from stream.config.sql.bands import reference_of
-from stream.config.sql.nodes import SqlProblem
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -47,17 +46,19 @@ class Level:
 
 
 def levels_of(model: AlarmModel, parsed: ParsedQuery, findings: Findings) -> list[Level]:
-    """Return the levels of an alarm, of one without them itself; none where something is wrong.
+    """Return the levels of an alarm, of one without them itself.
 
     Args:
         model: the alarm's keys.
         parsed: its SQL.
         findings: receives errors.
+
+    Raises:
+        Refused: something is wrong.
     """
     asked = parsed.having.leaf
     if model.severity is None or asked is None:
         return [Level("", model, parsed, findings)]
-    before = len(findings.errors)
     levels: list[Level] = []
     for name, written in model.severity.items():
         at = findings.under("severity", name)
@@ -68,9 +69,9 @@ def levels_of(model: AlarmModel, parsed: ParsedQuery, findings: Findings) -> lis
             "mechanism": None if fpr is None else how.model_copy(update={"max_fpr": fpr}),
         }
         try:
-            threshold = reference_of(written.threshold, parsed.reader, "the threshold")
-        except SqlProblem as problem:
-            at.wrong("threshold", problem.message, problem.hint or LEVELS_HINT)
+            with at.placing("threshold", LEVELS_HINT):
+                threshold = reference_of(written.threshold, parsed.reader, "the threshold")
+        except Refused:
             continue
         if threshold.of_severity:
             at.wrong("threshold", "a level cannot have the threshold SEVERITY", LEVELS_HINT)
@@ -80,36 +81,33 @@ def levels_of(model: AlarmModel, parsed: ParsedQuery, findings: Findings) -> lis
         level = replace(parsed, having=having)
         where = at if levels else findings
         levels.append(Level(name, model.model_copy(update=update), level, where))
-    return [] if len(findings.errors) > before else levels
+    if findings.errors:
+        raise Refused
+    return levels
 
 
 def read_levels(
     levels: Sequence[Level],
-    read: Callable[[Level], ReadAlarm | None],
+    read: Callable[[Level], ReadAlarm],
     findings: Findings,
-) -> ReadAlarm | None:
-    """Return an alarm with its levels, if any; ``None`` where something is wrong.
+) -> ReadAlarm:
+    """Return an alarm with its levels, if any.
 
     Args:
         levels: at least one.
         read: reads one of them.
         findings: receives errors of levels that do not go together.
+
+    Raises:
+        Refused: something is wrong.
     """
-    every: list[ReadAlarm] = []
-    for level in levels:
-        found = read(level)
-        if found is None:
-            return None
-        every.append(found)
+    every = [read(level) for level in levels]
     first = every[0]
     if len(every) == 1:
         return first
     aim = replace(first.aim, severities=_severities(levels, every))
-    try:
+    with findings.placing("severity"):
         mechanism_of(levels[0].model.mechanism.name).price(first.condition, aim)
-    except ConfigError as error:
-        findings.wrong("severity", error.message, error.hint)
-        return None
     return replace(first, aim=aim)
 
 

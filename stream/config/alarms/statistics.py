@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from stream.config.alarms.thresholds import Levels, Profiles
     from stream.model.alarm import AggregateSpec
-    from stream.model.feeds import Feed
 
 __all__ = ["Counting", "assemble"]
 
@@ -40,22 +39,39 @@ MOST_TESTS: Final = 64
 longer condition could take minutes."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CountedAtom:
-    """Where an atom comes from.
+    """An atom, and where it comes from.
 
     Args:
-        asked: the comparisons that read it, or their negations; the first one is its text.
-        guard: whether it only keeps an aggregate of nothing from ringing.
+        name: in the formula.
+        statistic: number of the statistic that it tests.
+        thresholds: shape (profiles,), int64.
+        first: what made it.
+        asked: the comparisons that read it, or their negations; none reads a guard, which only
+            keeps an aggregate of nothing from firing.
     """
 
-    asked: tuple[Asked, ...]
-    guard: bool
+    name: str
+    statistic: int
+    thresholds: NDArray[np.int64]
+    first: Asked
+    asked: list[Asked] = field(default_factory=list)
+
+    @property
+    def guard(self) -> bool:
+        """Whether it is one."""
+        return not self.asked
+
+    @property
+    def meant(self) -> list[Asked]:
+        """What it is known by."""
+        return self.asked or [self.first]
 
     @property
     def text(self) -> str:
         """The atom as SQL."""
-        return self.asked[0].text
+        return self.meant[0].text
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,8 +99,8 @@ def assemble(
     levels: Mapping[Asked, Levels],
     profiles: Profiles,
     *,
-    feed: Feed,
     cap: int,
+    offset: int = 0,
 ) -> Counting:
     """Return the statistics, atoms and formula of a condition.
 
@@ -92,14 +108,14 @@ def assemble(
         tree: the condition.
         levels: thresholds of every comparison in it.
         profiles: groups of cells with the same thresholds.
-        feed: the alarm's feed.
         cap: how many events of one neighbour may count in a cell.
+        offset: where the condition stands.
 
     Raises:
         SqlProblem: an average's thresholds are too fine, weights pass 62 bits, or the formula is
-            constant, too long, or has too many atoms. Where no place is known, the offset is -1.
+            constant, too long, or has too many atoms.
     """
-    assembler = _Assembler(profiles, feed)
+    assembler = _Assembler(profiles)
     placed = tree.mapped(lambda asked: assembler.placed(asked, levels[asked]))
     needed = _without_needless_guards(placed, ())
     written = assembler.written(needed)
@@ -112,36 +128,32 @@ def assemble(
     )
     if max(sensitivities) >= LARGEST_STATISTIC:
         raise SqlProblem(
-            "one event can change a statistic by more than 2^62", "narrow the clips", -1
+            "one event can change a statistic by more than 2^62", "narrow the clips", offset
         )
-    if len(assembler.atoms) > MOST_ATOMS:
+    atoms = tuple(assembler.atoms.values())
+    if len(atoms) > MOST_ATOMS:
         raise SqlProblem(
-            f"HAVING becomes {len(assembler.atoms)} distinct comparisons, over {MOST_ATOMS}",
+            f"HAVING becomes {len(atoms)} distinct comparisons, over {MOST_ATOMS}",
             "split it into several alarms",
-            -1,
+            offset,
         )
     tests = sum(1 for _ in needed.leaves())
     if tests > MOST_TESTS:
         raise SqlProblem(
             f"HAVING becomes {tests} comparisons; the limit is {MOST_TESTS}",
             "shorten it, or split it into several alarms",
-            -1,
+            offset,
         )
     try:
         formula = Formula.parse(written)
     except ValueError:  # few atoms, well formed: it can only be constant
         message = "this condition is always true or always false"
-        raise SqlProblem(message, "check comparisons and thresholds", -1) from None
+        raise SqlProblem(message, "check comparisons and thresholds", offset) from None
     bounds = {
-        name: ThresholdAtom(made.statistic, profiles.over_cells(made.thresholds))
-        for name, made in zip(assembler.names, assembler.atoms.values(), strict=True)
+        atom.name: ThresholdAtom(atom.statistic, profiles.over_cells(atom.thresholds))
+        for atom in atoms
     }
-    atoms = tuple(
-        CountedAtom(tuple(made.asked) or (made.guard,), guard=not made.asked)
-        for made in assembler.atoms.values()
-    )
-    named = zip(assembler.names, atoms, strict=True)
-    guards = frozenset(name for name, atom in named if atom.guard)
+    guards = frozenset(atom.name for atom in atoms if atom.guard)
     extremes = frozenset(
         name
         for name, bound in bounds.items()
@@ -175,34 +187,18 @@ class _Placed:
 
 
 @dataclass(slots=True)
-class _Atom:
-    """An atom while comparisons are being added to it."""
-
-    statistic: int
-    thresholds: NDArray[np.int64]
-    guard: Asked
-    asked: list[Asked]
-
-
-@dataclass(slots=True)
 class _Assembler:
     """Numbers statistics and atoms in order of appearance, sharing equal ones."""
 
     profiles: Profiles
-    feed: Feed
     specs: list[AggregateSpec] = field(default_factory=list)  # pivots per profile
-    atoms: dict[tuple[int, bytes], _Atom] = field(default_factory=dict)
+    atoms: dict[tuple[int, bytes], CountedAtom] = field(default_factory=dict)
     _known: dict[tuple[Any, ...], int] = field(default_factory=dict)
-
-    @property
-    def names(self) -> list[str]:
-        return [f"a{number}" for number in range(1, len(self.atoms) + 1)]
 
     def placed(self, asked: Asked, levels: Levels) -> Tree[_Placed]:
         """Return the bounds of a comparison, per profile."""
-        aggregate = asked.measure.on(self.feed)
         try:
-            tree = reduce(aggregate, asked.comparison, levels.values)
+            tree = reduce(asked.measure, asked.comparison, levels.values)
         except ValueError as error:
             hint = "write thresholds with fewer decimals, or use a coarser resolution"
             raise SqlProblem(str(error), hint, asked.threshold.offset) from None
@@ -231,21 +227,25 @@ class _Assembler:
         bound, asked = placed.bound, placed.asked
         statistic = self._statistic(placed)
         key = (statistic, bound.thresholds.tobytes())
-        made = self.atoms.setdefault(key, _Atom(statistic, bound.thresholds, asked, []))
+        new = CountedAtom(f"a{len(self.atoms) + 1}", statistic, bound.thresholds, asked)
+        made = self.atoms.setdefault(key, new)
         if not bound.guard and asked not in made.asked:
             made.asked.append(asked)
-        return f"a{list(self.atoms).index(key) + 1}"
+        return made.name
 
     def _statistic(self, placed: _Placed) -> int:
         measure = placed.asked.measure
-        spec = replace(placed.bound.weights, field=measure.field, where=measure.where)
-        if spec.kind is Weight.LINEAR:
-            spec = replace(spec, resolution=measure.step, terms=measure.terms)
-        elif spec.kind not in {Weight.COUNT, Weight.DISTINCT_UNITS}:
-            spec = replace(spec, resolution=self.feed.fields[measure.field or ""].resolution)
+        counts = placed.bound.weights.kind in {Weight.COUNT, Weight.DISTINCT_UNITS}
+        spec = replace(
+            placed.bound.weights,
+            field=measure.field,
+            where=measure.where,
+            resolution=None if counts else measure.unit,
+            terms=measure.terms,
+        )
         pivots = b"" if spec.pivots is None else spec.pivots.tobytes()
         ranks = (spec.scale, spec.above, spec.not_above)
-        key = (spec.kind, spec.field, measure.filter, measure.step, spec.terms, *ranks, pivots)
+        key = (spec.kind, spec.field, measure.filter, measure.unit, spec.terms, *ranks, pivots)
         if key not in self._known:
             self._known[key] = len(self.specs)
             self.specs.append(spec)

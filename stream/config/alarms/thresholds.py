@@ -6,20 +6,24 @@ of the group fields that tables are looked up by. Conditions are worked out per 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from accountant.errors import ConfigError
 from stream.config.alarms.reduction import (
     COUNTS,
     LARGEST_STATISTIC,
     ZERO_WHEN_EMPTY,
     Function,
 )
+from stream.config.findings import Refused
 from stream.config.reading import Place
 from stream.config.scalars import closest
+from stream.config.sql.bands import reference_of
 from stream.config.tables import canonical
 from stream.model.numbers import decimal, whole_steps
 
@@ -30,13 +34,14 @@ if TYPE_CHECKING:
 
     from stream.config.findings import Findings
     from stream.config.sql.comparisons import Asked, Threshold
+    from stream.config.sql.having import HavingReader
     from stream.config.tables import Table
     from stream.config.yamlfile import Loc
     from stream.model.feeds import Domain, Feed
 
-    _Convert = Callable[[Fraction], tuple[Fraction, str, str]]
+    _Convert = Callable[[Fraction], Fraction]
 
-__all__ = ["Levels", "Profiles", "ThresholdReader", "in_steps"]
+__all__ = ["Levels", "Profiles", "ThresholdReader", "as_for", "in_steps"]
 
 _MOST_ROW_ERRORS: Final = 20
 
@@ -123,33 +128,57 @@ class ThresholdReader:
     tables: Mapping[str, Table]
     findings: Findings
 
-    def read(self, asked: Asked) -> Levels | None:
-        """Return the thresholds of a comparison, or ``None`` where one does not fit."""
-        function, unit = asked.measure.function, asked.measure.unit_on(self.feed)
+    def read(self, asked: Asked) -> Levels:
+        """Return the thresholds of a comparison.
+
+        Raises:
+            Refused: one does not fit.
+        """
+        function, unit = asked.measure.function, asked.measure.unit
         of = "" if function in COUNTS else "the resolution"
         # Where the steps of others lie is no affair of who writes their thresholds.
         whole = function in ZERO_WHEN_EMPTY - {Function.LINEAR}
 
-        def converted(number: Fraction) -> tuple[Fraction, str, str]:
-            value = number if whole else Fraction(round(number / unit)) * unit
-            return number / unit, *in_steps(value, unit, "threshold", of)[1:]
+        def converted(number: Fraction) -> Fraction:
+            in_steps(number if whole else round(number / unit) * unit, unit, "threshold", of)
+            return number / unit
 
         return self.levels_of(asked.threshold, converted, "sql")
 
     def per_cell(
         self,
-        threshold: Threshold,
+        text: str,
+        reader: HavingReader,
         convert: _Convert,
         place: str | Loc,
+        *,
         what: str,
-    ) -> tuple[list[Fraction], NDArray[np.int64]] | None:
-        """Return the levels of a threshold, and which of them every cell of the domain has."""
+        hint: str,
+        kind: type[int | float],
+    ) -> NDArray[Any]:
+        """Return what a text such as ``usual[room]`` says of every cell of the domain.
+
+        Args:
+            text: as written.
+            reader: of the query's HAVING.
+            convert: see :meth:`levels_of`.
+            place: where it is written.
+            what: it is.
+            hint: what to write instead.
+            kind: of the numbers.
+
+        Returns:
+            Shape (cells,).
+
+        Raises:
+            Refused: something is wrong.
+        """
+        with self.findings.placing(place, hint):
+            threshold = reference_of(text, reader, f"the {what}")
         levels = self.levels_of(threshold, convert, place, what)
-        if levels is None:
-            return None
         profiles = Profiles.of(self.domain, [levels])
-        places = profiles.spread(np.arange(len(levels.values), dtype=np.int64), levels.axis)
-        return list(levels.values), profiles.over_cells(places)
+        values = np.array([kind(value) for value in levels.values])
+        return profiles.over_cells(profiles.spread(values, levels.axis))
 
     def levels_of(
         self,
@@ -157,25 +186,23 @@ class ThresholdReader:
         convert: _Convert,
         place: str | Loc,
         what: str = "threshold",
-    ) -> Levels | None:
+    ) -> Levels:
         """Return a number, or a table's value for every value of its group field, in granules.
 
         Args:
             threshold: the number, or names the table and the field.
-            convert: returns a number in granules, or what is wrong with it and a hint.
+            convert: returns a number in granules; raises ``ConfigError``.
             place: where it is written; rows of a table are reported in the table.
             what: the alarm compares with.
 
-        Returns:
-            ``None`` where something is wrong.
+        Raises:
+            Refused: something is wrong.
         """
         errors, offset = self.findings.errors, threshold.offset if place == "sql" else None
         before = len(errors)
         if threshold.number is not None:
-            value, message, hint = convert(threshold.number)
-            if message:
-                self.findings.wrong(place, message, hint, offset=offset)
-            return Levels((value,)) if len(errors) == before else None
+            with self.findings.placing(place, offset=offset):
+                return Levels((convert(threshold.number),))
         axis = self.domain.fields.index(threshold.field)
         keys = self.domain.values[axis]
         table, field = self.tables[threshold.table], self.feed.fields[threshold.field]
@@ -183,36 +210,44 @@ class ThresholdReader:
         found: dict[str, Fraction] = {}
         for written, cell in table.cells.items():
             if len(errors) - before >= _MOST_ROW_ERRORS:
-                return None
-            try:
+                raise Refused
+            key = ""
+            with suppress(ValueError):
                 key = canonical(written, field.type)
-            except ValueError:
-                key = ""
-            column, value = 1, Fraction(0)
+            row = Place(table.file, cell.line)
             if key not in places:
                 message = f"`{written[:40]}` is not in the domain of `{field.name}`"
-                hint = f"{closest(written, keys)}; or remove the row"
+                errors.append(row.error(message, f"{closest(written, keys)}; or remove the row"))
             elif key in found:
-                message, hint = f"`{written[:40]}` is listed twice", "remove one of them"
+                errors.append(row.error(f"`{written[:40]}` is listed twice", "remove one of them"))
             else:
-                value, message, hint = convert(cell.value)
-                column = cell.column
-            if message:
-                errors.append(Place(table.file, cell.line, column).error(message, hint))
-            found[key] = value
+                found[key] = cell.value
+                try:
+                    found[key] = convert(cell.value)
+                except ConfigError as error:
+                    row = replace(row, column=cell.column)
+                    errors.append(row.error(error.message, error.hint))
         missing = [key for key in keys if key not in found]
         if missing:
             more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
             message = f"{table.file} has no value for {field.name} {', '.join(missing[:5])}{more}"
             hint = f"add a row for each: every group needs a {what}"
-            self.findings.wrong(place, message, hint, offset=offset)
-        return Levels(tuple(map(found.__getitem__, keys)), axis) if len(errors) == before else None
+            self.findings.wrong(place, message, hint, offset)
+        if len(errors) > before:
+            raise Refused
+        return Levels(tuple(map(found.__getitem__, keys)), axis)
+
+
+def as_for(domain: Domain, cell: int) -> str:
+    """Return which group is one example, in parentheses; "" where there are no fields."""
+    named = ", ".join(f"{name} = {value}" for name, value in domain.group(cell).items())
+    return f" (as for {named})" if named else ""
 
 
 def in_steps(
     number: Fraction, unit: Fraction, what: str, of: str = "", *, most: int = LARGEST_STATISTIC
-) -> tuple[Fraction, str, str]:
-    """Return a number in steps of an aggregate, or what is wrong with it and a hint.
+) -> Fraction:
+    """Return a number in steps of an aggregate.
 
     Args:
         number: in the aggregate's own unit.
@@ -220,14 +255,17 @@ def in_steps(
         what: the number is, for errors.
         of: what the step is; "" of a count.
         most: steps from which on it is beyond all use, a power of 2.
+
+    Raises:
+        ConfigError: it is no whole number of steps, or too many.
     """
     steps, hint = whole_steps(number, unit)
-    message = ""
-    if hint and of:
-        message = f"the {what} {decimal(number)} is not a multiple of {decimal(unit)}, {of}"
-    elif hint:
+    if hint:
         message = f"the {what} of a count is a whole number, not {decimal(number)}"
-    elif abs(steps) >= most:
+        if of:
+            message = f"the {what} {decimal(number)} is not a multiple of {decimal(unit)}, {of}"
+        raise ConfigError(message, hint=hint)
+    if abs(steps) >= most:
         message = f"the {what} needs more than {most.bit_length() - 1} bits"
-        hint = "write a smaller number"
-    return number / unit, message, hint
+        raise ConfigError(message, hint="write a smaller number")
+    return Fraction(steps)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from stream.config.scalars import closest
 from stream.config.yamlfile import Scalar
@@ -89,54 +89,44 @@ def _lines(events: list[Tree], feed: Feed, findings: Findings) -> tuple[str, ...
         if not isinstance(event, dict):
             at.wrong((), "an event has to be a mapping", _EXAMPLE)
             continue
-        times = _times(event, feed, at)
+        numbered = _REPEAT in event and _REPEAT not in feed.fields
+        given = dict(event)
+        times = _times(given.pop(_REPEAT), at) if numbered else 1
         if len(lines) + times > _MOST:
             hint = "write the events into a file"
             at.wrong((), f"the list has more than {_MOST:,} events", hint)
             break
-        lines += _repeated(event, feed, at, times)
+        template = _template(given, feed, at)
+        for nth in range(1, times + 1):
+            shown = str(nth) if numbered else _NUMBER
+            values = {
+                name: _value(value, feed.fields[name].type, shown)
+                for name, value in template.items()
+            }
+            lines.append(json.dumps(values, ensure_ascii=False))
     return tuple(lines)
 
 
-def _times(event: dict[str, Tree], feed: Feed, at: Findings) -> int:
+def _times(value: Tree, at: Findings) -> int:
     """Return how many events a template stands for."""
-    if not _is_template(event, feed):
-        return 1
-    value = event[_REPEAT]
     if isinstance(value, Scalar) and value.text.isascii() and value.text.isdigit():
         return int(value.text[:9])
     at.wrong(_REPEAT, "repeat has to be a whole number", "write repeat: 200")
     return 0
 
 
-def _is_template(event: dict[str, Tree], feed: Feed) -> bool:
-    return _REPEAT in event and _REPEAT not in feed.fields
-
-
-def _repeated(event: dict[str, Tree], feed: Feed, at: Findings, times: int) -> list[str]:
-    template: dict[str, Any] = {}
-    numbered = _is_template(event, feed)
+def _template(event: dict[str, Tree], feed: Feed, at: Findings) -> dict[str, Scalar]:
+    """Return the values of an event that the feed declares."""
+    template: dict[str, Scalar] = {}
     for name, value in event.items():
-        if numbered and name == _REPEAT:
-            continue
         if not isinstance(value, Scalar):
             at.wrong(name, "a field has to have one value", _EXAMPLE)
-            continue
-        if name not in feed.fields:
+        elif name not in feed.fields:
             message = f"`{name}` is not a field of feed `{feed.name}`"
             at.wrong(name, message, closest(name, feed.fields), key=True)
-            continue
-        template[name] = value
-    return [
-        json.dumps(
-            {
-                name: _value(value, feed.fields[name].type, str(number) if numbered else _NUMBER)
-                for name, value in template.items()
-            },
-            ensure_ascii=False,
-        )
-        for number in range(1, times + 1)
-    ]
+        else:
+            template[name] = value
+    return template
 
 
 def _value(value: Scalar, kind: FieldType, number: str) -> object:

@@ -43,8 +43,7 @@ MOST_WINDOWS: Final = 1_000
 _BOARD: Final = Board()
 
 
-def _shown(what: str) -> AfterValidator:
-    return within(1, f"{what} is not from 1 to 200", f"write {what}: 40", 200)
+_SHOWN: Final = within(1, "{key} is not from 1 to 200", "write {key}: 40", 200)
 
 
 def _url(text: str) -> str:
@@ -200,9 +199,9 @@ class BoardModel(Closed):
         | None
     ) = None
     """password of the page, 16 bytes or more, best from a file: ${file:PATH}"""
-    windows: Annotated[Whole, _shown("windows")] = _BOARD.windows
+    windows: Annotated[Whole, _SHOWN] = _BOARD.windows
     """how many of an alarm's last windows are shown"""
-    groups: Annotated[Whole, _shown("groups")] = _BOARD.groups
+    groups: Annotated[Whole, _SHOWN] = _BOARD.groups
     """how many groups of an alarm are shown; of further firing groups, their number"""
     lookback: DurationMs = _BOARD.lookback_ms
     """how far back the topics are read at the start, to find what is firing"""

@@ -15,13 +15,13 @@ from sqlglot import exp
 from operators.conditions.comparison import Comparison
 from stream.config.alarms.reduction import Function
 from stream.config.sql.nodes import (
-    COMPARISONS,
     SqlProblem,
     first_extra,
     is_aggregate,
     is_word,
     named,
     numeric,
+    sides,
     start,
     unwrapped,
 )
@@ -89,12 +89,10 @@ def band_of(node: exp.Expr, reader: HavingReader) -> BandAsked | None:
         raise SqlProblem(
             "a band cannot be combined with other comparisons", "write one alarm for each", offset
         )
-    comparison = COMPARISONS.get(type(node))
-    if comparison is None:
+    found = sides(node, lambda side: isinstance(side, exp.Abs))
+    if found is None:
         raise SqlProblem("REFERENCE is only for a band", BAND_SHAPE, offset)
-    left, right = unwrapped(node.this), unwrapped(node.expression)
-    if isinstance(right, exp.Abs) and not isinstance(left, exp.Abs):
-        left, right, comparison = right, left, comparison.flipped
+    left, comparison, right = found
     if not isinstance(left, exp.Abs) or first_extra(left, "this") is not None:
         raise SqlProblem("REFERENCE is only for a band", BAND_SHAPE, offset)
     measure = _measure(left, reader)

@@ -7,27 +7,26 @@ from dataclasses import field as member
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from stream.config.alarms.reduction import COUNTS, Aggregate, Function
+from stream.config.alarms.reduction import Aggregate, Function
 from stream.model.numbers import decimal
 
 if TYPE_CHECKING:
     from operators.conditions.comparison import Comparison
     from stream.model.alarm import Term
-    from stream.model.feeds import Feed
     from stream.model.filters import Where
 
 __all__ = ["Asked", "Measure", "Threshold"]
 
 
 @dataclass(frozen=True, slots=True)
-class Measure:
+class Measure(Aggregate):
     """One aggregate of one query; equal where they compute the same.
 
     Args:
-        function: what is computed.
         field: the field read, or whose presence is counted; ``None`` where every event counts.
+        unit: what 1 of it is in its field's own unit: a resolution, or 1 for counts; of LINEAR, in
+            the unit of the condition as it is written.
         filter: canonical text of its FILTER, "" without one.
-        quantile: of QUANTILE (the median's is 1/2).
         where: its FILTER.
         present: the field that an event must have to count; ``None`` where all of them have it.
         text: as SQL.
@@ -36,15 +35,11 @@ class Measure:
         offset: where it stands.
         of_units: whether it reads the privacy unit's id, as COUNT(DISTINCT) alone is meant to.
         terms: of LINEAR, in the order in which they are written.
-        step: of LINEAR, what 1 of it stands for.
-        least: of LINEAR, what an event adds at least, in steps.
-        most: of LINEAR, what an event adds at most, in steps.
     """
 
-    function: Function
-    field: str | None
+    field: str | None = None
+    unit: Fraction = Fraction(1)
     filter: str = ""
-    quantile: Fraction = Fraction(1, 2)
     where: Where | None = member(default=None, compare=False, repr=False)
     present: str | None = member(default=None, compare=False)
     text: str = member(default="", compare=False)
@@ -53,41 +48,16 @@ class Measure:
     offset: int = member(default=0, compare=False)
     of_units: bool = member(default=False, compare=False)
     terms: tuple[Term, ...] = ()
-    step: Fraction = Fraction(1)
-    least: int = member(default=0, compare=False)
-    most: int = member(default=0, compare=False)
-
-    def unit_on(self, feed: Feed) -> Fraction:
-        """Return what one unit of it is in its field's own unit: a resolution, or 1 for counts.
-
-        Of LINEAR, in the unit of the condition as it is written.
-        """
-        if self.function is Function.LINEAR:
-            return self.step
-        if self.function in COUNTS:
-            return Fraction(1)
-        return feed.fields[self.field or ""].resolution or Fraction(1)
-
-    def on(self, feed: Feed) -> Aggregate:
-        """Return it with the clips of its field, in granules."""
-        if self.function is Function.LINEAR:
-            return Aggregate(self.function, self.least, self.most)
-        if self.function in COUNTS:
-            return Aggregate(self.function)
-        field, unit = feed.fields[self.field or ""], self.unit_on(feed)
-        lo, hi = (int((bound or 0) / unit) for bound in (field.lo, field.hi))
-        return Aggregate(self.function, lo, hi, self.quantile)
 
     @property
     def counted(self) -> Measure:
         """The number of events that it is computed from."""
-        return replace(
-            self,
-            function=Function.COUNT,
+        return Measure(
+            Function.COUNT,
             field=self.present,
-            quantile=Fraction(1, 2),
-            terms=(),
-            step=Fraction(1),
+            filter=self.filter,
+            where=self.where,
+            present=self.present,
             text=f"COUNT({self.written}){self.suffix}",
         )
 

@@ -19,7 +19,6 @@ from stream.config.scalars import closest
 from stream.config.sql.comparisons import Asked, Measure, Threshold
 from stream.config.sql.linear import Linear, is_linear, linear_measure, linear_of
 from stream.config.sql.nodes import (
-    COMPARISONS,
     SqlProblem,
     column,
     first_extra,
@@ -29,13 +28,14 @@ from stream.config.sql.nodes import (
     named,
     numeric,
     operands,
+    sides,
     start,
     unwrapped,
 )
 from stream.config.sql.text import select_of
 from stream.config.sql.where import WhereReader
 from stream.model.contributions import article
-from stream.model.feeds import Field, FieldType
+from stream.model.feeds import FieldType
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,13 +58,13 @@ _ENDS: Final = {
     Comparison.EQ: (Comparison.GE, Comparison.LE),
     Comparison.NE: (Comparison.GT, Comparison.LT),
 }
-_OF_A_FIELD: Final[dict[type[exp.Expr], tuple[str, Function]]] = {
-    exp.Sum: ("SUM", Function.SUM),
-    exp.Avg: ("AVG", Function.AVG),
-    exp.Min: ("MIN", Function.MIN),
-    exp.Max: ("MAX", Function.MAX),
-    exp.Median: ("MEDIAN", Function.QUANTILE),
-    exp.Quantile: ("QUANTILE", Function.QUANTILE),
+_OF_A_FIELD: Final[dict[type[exp.Expr], Function]] = {
+    exp.Sum: Function.SUM,
+    exp.Avg: Function.AVG,
+    exp.Min: Function.MIN,
+    exp.Max: Function.MAX,
+    exp.Median: Function.QUANTILE,
+    exp.Quantile: Function.QUANTILE,
 }
 _INSTEAD: Final[dict[type[exp.Expr], str]] = {
     exp.ApproxQuantile: "write QUANTILE(field, 0.9)",
@@ -135,12 +135,10 @@ class HavingReader:
             return Tree.joined(parts, conjunction=isinstance(node, exp.And) is not negate)
         if isinstance(node, exp.Between):
             return self._between(node, negate=negate)
-        comparison = COMPARISONS.get(type(node))
-        if comparison is None:
+        found = sides(node, has_aggregate)
+        if found is None:
             raise self._unreadable(node)
-        left, right = unwrapped(node.this), unwrapped(node.expression)
-        if has_aggregate(right) and not has_aggregate(left):
-            left, right, comparison = right, left, comparison.flipped
+        left, comparison, right = found
         return self._compared(left, comparison.negated if negate else comparison, right)
 
     def _unreadable(self, node: exp.Expr) -> SqlProblem:
@@ -210,12 +208,12 @@ class HavingReader:
 
     def _says_nothing(self, asked: Asked) -> bool:
         """Tell whether it, or its negation, only asks for values within the aggregate's range."""
-        least, most = asked.measure.on(self.feed).span
+        least, most = asked.measure.span
         end = least if asked.comparison in {Comparison.GE, Comparison.LT} else most
         number = asked.threshold.number
         if end is None or number is None:
             return False
-        return number == end * asked.measure.unit_on(self.feed)
+        return number == end * asked.measure.unit
 
     def measure_of(self, node: exp.Expr) -> Measure:
         """Return what an aggregate computes.
@@ -254,19 +252,19 @@ class HavingReader:
         if isinstance(node, exp.Count) and first_extra(node, "this") is None:
             counted = node.this
             if isinstance(counted, exp.Star) and first_extra(counted) is None:
-                return Measure(Function.COUNT, None)
+                return Measure(Function.COUNT)
             if isinstance(counted, exp.Distinct) and len(counted.expressions) == 1:
                 return self._distinct(counted.expressions[0])
             if isinstance(counted, exp.Column):
                 name = column(counted, self.feed.fields, "COUNT takes").name
-                return Measure(Function.COUNT, name)
-        of_a_field = _OF_A_FIELD.get(type(node))
-        if of_a_field is not None and first_extra(node, "this", "quantile") is None:
-            name, function = of_a_field
-            read = self._field(node.this, name)
+                return Measure(Function.COUNT, field=name)
+        function = _OF_A_FIELD.get(type(node))
+        plain = first_extra(node, "this", "quantile") is None
+        if isinstance(node, exp.Func) and function is not None and plain:
+            measure = self._of_values(node.this, node.sql_name(), function)
             if isinstance(node, exp.Quantile):
-                return Measure(function, read, quantile=_quantile(node.args.get("quantile"), node))
-            return Measure(function, read)
+                return replace(measure, quantile=_quantile(node.args.get("quantile"), node))
+            return measure
         hint = _INSTEAD.get(type(node), f"write {self._supported}")
         if is_aggregate(node):
             inner = " in this form" if isinstance(node, (exp.Count, *_OF_A_FIELD)) else ""
@@ -286,29 +284,31 @@ class HavingReader:
     def _distinct(self, node: exp.Expr) -> Measure:
         unit = self.feed.unit
         if column(node, self.feed.fields, "COUNT(DISTINCT) takes").name == unit:
-            return Measure(Function.DISTINCT, None)
+            return Measure(Function.DISTINCT)
         raise SqlProblem(
             f"COUNT(DISTINCT) takes the privacy unit `{unit}` only",
             f"write COUNT(DISTINCT {unit})",
             node,
         )
 
-    def _field(self, node: exp.Expr, function: str) -> str:
-        """Return the name of a number with clip and resolution."""
-        read = column(node, self.feed.fields, f"{function} takes")
-        name = read.name
+    def _of_values(self, node: exp.Expr, called: str, function: Function) -> Measure:
+        """Return an aggregate of a number with clip and resolution."""
+        read = column(node, self.feed.fields, f"{called} takes")
+        name, unit = read.name, read.resolution
         example = 'type: float, clip: [0, 100], resolution: "0.01"'
         if read.type is FieldType.INTEGER:
             example = "type: integer, clip: [0, 100]"
         elif read.type is not FieldType.FLOAT:
             kind = article(read.type.value)
-            message = f"{function} takes an integer or a float; `{name}` is {kind}"
+            message = f"{called} takes an integer or a float; `{name}` is {kind}"
             raise SqlProblem(message, "write another field, or COUNT(*)", node)
-        missing = _missing(read, function)
-        if missing:
+        if read.lo is None or read.hi is None or unit is None:
+            needs = "a resolution, because values are rounded"
+            if read.lo is None:
+                needs = "a clip, because one value could be arbitrarily large"
             hint = f"declare {name}: {{{example}}} in the feed's fields"
-            raise SqlProblem(missing, hint, node)
-        return name
+            raise SqlProblem(f"{called}({name}) needs {needs}", hint, node)
+        return Measure(function, int(read.lo / unit), int(read.hi / unit), field=name, unit=unit)
 
     def threshold_of(self, node: exp.Expr, called: str = "the threshold") -> Threshold:
         """Return a number or a public table's value; neither for SEVERITY.
@@ -346,14 +346,6 @@ class HavingReader:
             f"write a number, as 120, or a table's value, as {example}",
             node,
         )
-
-
-def _missing(read: Field, function: str) -> str:
-    if read.lo is None or read.hi is None:
-        return f"{function}({read.name}) needs a clip, because one value could be arbitrarily large"
-    if read.resolution is None:
-        return f"{function}({read.name}) needs a resolution, because values are rounded"
-    return ""
 
 
 def _quantile(node: exp.Expr | None, call: exp.Expr) -> Fraction:

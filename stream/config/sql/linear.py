@@ -153,17 +153,17 @@ def linear_measure(
     if not parts:
         message = "these aggregates cancel out, so the result is constant"
         raise SqlProblem(message, "check the coefficients", offset)
-    before = {(known.terms, known.step): known for known in turned or ()}
+    before = {(known.terms, known.unit): known for known in turned or ()}
     negative = [(measure, -factor) for measure, factor in parts]
     for tried, sign in ((parts, 1), (negative, -1)):
-        if (known := before.get(_counted(tried, feed))) is not None:
+        if (known := before.get(_counted(tried))) is not None:
             return known, sign
     sign = 1
     if turned is not None and len(parts) == 1 and parts[0][1] < 0:
         parts, sign = negative, -1
     if len(parts) == 1 and parts[0][1] == 1:
         return parts[0][0], sign
-    terms, step = _counted(parts, feed)
+    terms, unit = _counted(parts)
     if sum(abs(term.factor) * term.alone.largest for term in terms) >= LARGEST_STATISTIC:
         message = "the weight of an event in this sum needs more than 62 bits"
         raise SqlProblem(message, "write coefficients with fewer digits", offset)
@@ -175,19 +175,8 @@ def linear_measure(
     if span is None or span == (0, 0):
         message = "no event can add to this sum"
         raise SqlProblem(message, "check its filters against WHERE", offset)
-    least, most = span
     text = " + ".join(_written(measure, factor) for measure, factor in parts).replace("+ -", "- ")
-    measure = Measure(
-        Function.LINEAR,
-        None,
-        text=text,
-        offset=offset,
-        terms=terms,
-        step=step,
-        least=least,
-        most=most,
-    )
-    return measure, sign
+    return Measure(Function.LINEAR, *span, text=text, offset=offset, terms=terms, unit=unit), sign
 
 
 def _checked(linear: Linear, node: exp.Expr) -> Linear:
@@ -203,25 +192,22 @@ def _checked(linear: Linear, node: exp.Expr) -> Linear:
     return linear
 
 
-def _counted(
-    parts: Sequence[tuple[Measure, Fraction]], feed: Feed
-) -> tuple[tuple[Term, ...], Fraction]:
+def _counted(parts: Sequence[tuple[Measure, Fraction]]) -> tuple[tuple[Term, ...], Fraction]:
     """Return the terms, and the greatest step that all of them are multiples of."""
-    shares = [factor * measure.unit_on(feed) for measure, factor in parts]
+    shares = [factor * measure.unit for measure, factor in parts]
     step = Fraction(
         gcd(*(share.numerator for share in shares)), lcm(*(share.denominator for share in shares))
     )
     terms = (
-        _term(measure, int(share / step), feed)
-        for (measure, _), share in zip(parts, shares, strict=True)
+        _term(measure, int(share / step)) for (measure, _), share in zip(parts, shares, strict=True)
     )
     return tuple(terms), step
 
 
-def _term(measure: Measure, factor: int, feed: Feed) -> Term:
-    of, kind = measure.on(feed), _ADDED_UP[measure.function]
-    resolution = feed.fields[measure.field or ""].resolution if kind is Weight.SUM else None
-    return Term(factor, kind, measure.field, of.lo, of.hi, resolution, measure.where)
+def _term(of: Measure, factor: int) -> Term:
+    kind = _ADDED_UP[of.function]
+    resolution = of.unit if kind is Weight.SUM else None
+    return Term(factor, kind, of.field, of.lo, of.hi, resolution, of.where)
 
 
 def _written(measure: Measure, factor: Fraction) -> str:

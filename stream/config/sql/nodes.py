@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Final
 
 from sqlglot import exp
 
+from accountant.errors import ConfigError
 from operators.conditions.comparison import Comparison
 from stream.config.scalars import closest
 from stream.model.numbers import LONGEST_NUMBER, number
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from fractions import Fraction
 
     from stream.model.feeds import Field
@@ -31,6 +32,7 @@ __all__ = [
     "named",
     "numeric",
     "operands",
+    "sides",
     "start",
     "unwrapped",
 ]
@@ -68,7 +70,7 @@ _PLAIN: Final[Mapping[type[exp.Expr], str]] = {
 """What a construct is called in an error, where sqlglot's name is not SQL's."""
 
 
-class SqlProblem(Exception):  # noqa: N818 -- becomes a ConfigError once its position is known
+class SqlProblem(ConfigError):  # noqa: N818 -- its place in the file is not known yet
     """SQL that is not in the grammar.
 
     Args:
@@ -79,9 +81,7 @@ class SqlProblem(Exception):  # noqa: N818 -- becomes a ConfigError once its pos
 
     def __init__(self, message: str, hint: str, at: exp.Expr | int) -> None:
         """Keep the parts."""
-        super().__init__(message)
-        self.message = message
-        self.hint = hint
+        super().__init__(message, hint=hint)
         self.offset = at if isinstance(at, int) else start(at)
 
 
@@ -111,6 +111,24 @@ def first_extra(node: exp.Expr, *allowed: str) -> tuple[str, exp.Expr | None] | 
         part = value[0] if isinstance(value, list) else value
         return name, part if isinstance(part, exp.Expr) else None
     return None
+
+
+def sides(
+    node: exp.Expr, goes_left: Callable[[exp.Expr], bool]
+) -> tuple[exp.Expr, Comparison, exp.Expr] | None:
+    """Return what is compared with what, and how; ``None`` where a node is no comparison.
+
+    Args:
+        node: the comparison.
+        goes_left: what is turned to the left.
+    """
+    comparison = COMPARISONS.get(type(node))
+    if comparison is None:
+        return None
+    left, right = unwrapped(node.this), unwrapped(node.expression)
+    if goes_left(right) and not goes_left(left):
+        return right, comparison.flipped, left
+    return left, comparison, right
 
 
 def operands(node: exp.Expr, kind: type[exp.Expr]) -> list[exp.Expr]:

@@ -20,13 +20,12 @@ from sqlglot import exp
 
 from operators.conditions.comparison import Comparison
 from stream.config.sql.nodes import (
-    COMPARISONS,
     SqlProblem,
     column,
     first_extra,
     is_word,
     numeric,
-    start,
+    sides,
     unwrapped,
 )
 
@@ -68,18 +67,17 @@ def inner_of(select: exp.Select) -> exp.Select | None:
     inner = clause.this.this
     if not isinstance(inner, exp.Select):
         message = "the parentheses do not contain one SELECT over a feed"
-        raise SqlProblem(message, "write FROM (SELECT ...)", start(clause.this))
+        raise SqlProblem(message, "write FROM (SELECT ...)", clause.this)
     extra = first_extra(clause.this, "this")
     if extra is not None:
         what = "an alias" if extra[0] == "alias" else extra[0].upper()
-        at = start(extra[1] or clause.this)
+        at = extra[1] or clause.this
         raise SqlProblem(f"the inner query cannot have {what}", "remove it", at)
     extra = first_extra(select, "expressions", "from_", "group", "having")
     if extra is not None:
         name = _INSIDE.get(extra[0], extra[0].upper().rstrip("_"))
-        at = start(extra[1]) if extra[1] is not None else 0
         hint = "write it into the inner query" if name == "WHERE" else "remove it"
-        raise SqlProblem(f"the outer query cannot have {name}", hint, at)
+        raise SqlProblem(f"the outer query cannot have {name}", hint, extra[1] or 0)
     return inner
 
 
@@ -140,16 +138,13 @@ def _least(select: exp.Select, size: int, groups: str) -> int:
     if clause is None:
         raise SqlProblem("the outer HAVING is missing", _SHAPE, 0)
     node = unwrapped(clause.this)
-    comparison = COMPARISONS.get(type(node))
-    if comparison is None:
+    found = sides(node, _is_count)
+    if found is None:
         raise SqlProblem(_ONE_NUMBER, _SHAPE, node)
-    left, right = unwrapped(node.this), unwrapped(node.expression)
-    if _is_count(right):
-        left, right, comparison = right, left, comparison.flipped
+    left, comparison, right = found
     asked = Fraction(size) if is_word(right, "EVERY") else numeric(right)
     if not _is_count(left) or asked is None:
-        at = start(right if _is_count(left) else left)
-        raise SqlProblem(_ONE_NUMBER, _SHAPE, at)
+        raise SqlProblem(_ONE_NUMBER, _SHAPE, right if _is_count(left) else left)
     if asked.denominator != 1:
         raise SqlProblem("the number of groups is not a whole number", _SHAPE, right)
     return _at_least(comparison, int(asked), size, SqlProblem(groups, "", right))

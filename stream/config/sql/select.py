@@ -162,7 +162,7 @@ class _Reader:
         if extra is not None:
             name, node = extra
             clause = _CLAUSES.get(name, name.upper().replace("_", " "))
-            raise SqlProblem(f"{clause} is not supported", SHAPE, start(node or select))
+            raise SqlProblem(f"{clause} is not supported", SHAPE, node or select)
         group, (step, size), window_offset = self._group()
         self._check_selected(select, group)
         where = select.args.get("where")
@@ -218,7 +218,7 @@ class _Reader:
             raise SqlProblem(
                 f"FROM takes one feed without {what}",
                 "write the name of the feed only",
-                start(extra[1]) if extra[1] else 0,
+                extra[1] or 0,
             )
         name = table.this.name
         if name not in feeds:
@@ -293,14 +293,14 @@ class _Reader:
             raise SqlProblem(
                 "step and size mix days or weeks with shorter units",
                 "write both in DAY or both in HOUR: a local day has 23 to 25 hours",
-                start(arguments[1]),
+                arguments[1],
             )
         if step.milliseconds > size.milliseconds:
             self.notes.append(
                 SqlProblem(
                     "the windows leave gaps, because the step is longer than the size",
                     "write the step first, then the size",
-                    start(arguments[1]),
+                    arguments[1],
                 )
             )
         return step, size

@@ -7,7 +7,7 @@ from typing import Final
 from sqlglot import exp
 
 from stream.config.scalars import Duration
-from stream.config.sql.nodes import SqlProblem, named, start
+from stream.config.sql.nodes import SqlProblem, named
 from stream.windows.localtime import DAY_MS
 
 __all__ = ["MOST_STEPS", "check_steps", "span_of"]
@@ -35,20 +35,20 @@ def check_steps(step: Duration, size: Duration, node: exp.Expr) -> None:
         raise SqlProblem(
             "CUMULATE takes hours or shorter units, because a local day has 23 to 25 hours",
             "write INTERVAL '24' HOUR for a day in UTC",
-            start(node),
+            node,
         )
     steps, rest = divmod(size.milliseconds, step.milliseconds)
     if rest or steps < 2:
         raise SqlProblem(
             "the step of CUMULATE does not divide its window into 2 or more",
             "write the step first: CUMULATE(time, INTERVAL '5' MINUTE, INTERVAL '1' HOUR)",
-            start(node),
+            node,
         )
     if steps > MOST_STEPS:
         raise SqlProblem(
             f"the window has {steps:,} steps; the limit is {MOST_STEPS:,}",
             "write longer steps",
-            start(node),
+            node,
         )
 
 
@@ -60,11 +60,11 @@ def span_of(node: exp.Expr) -> Duration:
     """
     hint = "write INTERVAL '15' MINUTE, in SECOND, MINUTE, HOUR, DAY or WEEK"
     if not isinstance(node, exp.Interval):
-        raise SqlProblem(f"{named(node)} is not an INTERVAL", hint, start(node))
+        raise SqlProblem(f"{named(node)} is not an INTERVAL", hint, node)
     amount, unit = node.this, node.args.get("unit")
     text = amount.name if isinstance(amount, exp.Literal) else ""
     if not (text.isascii() and text.isdigit() and len(text) <= 9 and int(text) > 0):
-        raise SqlProblem("the INTERVAL is not a whole number of at least 1", hint, start(node))
+        raise SqlProblem("the INTERVAL is not a whole number of at least 1", hint, node)
     word = unit.name.upper().removesuffix("S") if isinstance(unit, exp.Var) else ""
     if word in _FIXED_MS:
         span = Duration(int(text) * _FIXED_MS[word])
@@ -72,9 +72,7 @@ def span_of(node: exp.Expr) -> Duration:
         days = int(text) * _DAYS[word]
         span = Duration(days * DAY_MS, days)
     else:
-        raise SqlProblem("this unit of INTERVAL is not supported", hint, start(node))
+        raise SqlProblem("this unit of INTERVAL is not supported", hint, node)
     if span.milliseconds > _LONGEST_DAYS * DAY_MS:
-        raise SqlProblem(
-            "the INTERVAL is longer than ten years", "write a shorter one", start(node)
-        )
+        raise SqlProblem("the INTERVAL is longer than ten years", "write a shorter one", node)
     return span

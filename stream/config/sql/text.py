@@ -67,17 +67,13 @@ def select_of(sql: str) -> exp.Select:
     logger = logging.getLogger("sqlglot")
     disabled, logger.disabled = logger.disabled, True  # its warnings would go to stderr
     try:
-        statement = sqlglot.parse(sql)[0]
+        statement = sqlglot.parse(sql, error_message_context=len(sql))[0]
     except ParseError as error:
         _refuse_foreign(tokens)
-        detail = error.errors[0] if error.errors else {}
-        end = _offset(sql, detail.get("line") or 1, detail.get("col") or 1)
-        highlight = detail.get("highlight") or " "
-        raise SqlProblem(
-            f"this SQL cannot be read near `{highlight.strip()}`",
-            SHAPE,
-            max(0, end - len(highlight) + 1),
-        ) from None
+        detail = (error.errors or [{}])[0]
+        before, near = (detail.get(part) or "" for part in ("start_context", "highlight"))
+        message = f"this SQL cannot be read near `{near.strip()}`"
+        raise SqlProblem(message, SHAPE, len(before)) from None
     finally:
         logger.disabled = disabled
     if not isinstance(statement, exp.Select):
@@ -111,14 +107,6 @@ def name_in_sql(name: str) -> str:
     else:
         plain = isinstance(call, exp.Anonymous) and call.expressions == [exp.column(name)]
     return exp.column(name, quoted=not plain).sql()
-
-
-def _offset(sql: str, line: int, column_: int) -> int:
-    """Return the offset of a 1-based line and column."""
-    offset = 0
-    for _ in range(line - 1):
-        offset = sql.find("\n", offset) + 1
-    return min(offset + column_ - 1, max(0, len(sql) - 1))
 
 
 def _open_quote(sql: str) -> int:

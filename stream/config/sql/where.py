@@ -15,13 +15,13 @@ from sqlglot import exp
 from operators.conditions.comparison import Comparison
 from stream.config.scalars import closest
 from stream.config.sql.nodes import (
-    COMPARISONS,
     SqlProblem,
     column,
     first_extra,
     named,
     numeric,
     operands,
+    sides,
     unwrapped,
 )
 from stream.model.contributions import article
@@ -90,8 +90,8 @@ class WhereReader:
                 where = self._null_test(node)
             case exp.Column():
                 where = self._flag(node)
-            case _ if type(node) in COMPARISONS:
-                where = self._comparison(node, COMPARISONS[type(node)])
+            case _ if found := sides(node, lambda side: isinstance(side, exp.Column)):
+                where = self._comparison(*found)
             case _:
                 message, hint = f"WHERE does not support {named(node)}", _instead(node)
                 raise SqlProblem(message, hint, node)
@@ -100,11 +100,11 @@ class WhereReader:
     def _between(self, node: exp.Between) -> And:
         field = column(node.this, self.fields, "BETWEEN takes")
         self._refuse_order(field, node)
-        low, high = (self._literal(node.args[end], field) for end in ("low", "high"))
+        ends = ((Comparison.GE, "low"), (Comparison.LE, "high"))
         return And(
-            (
-                Compare(field.name, field.type, Comparison.GE, low),
-                Compare(field.name, field.type, Comparison.LE, high),
+            tuple(
+                Compare(field.name, field.type, comparison, self._literal(node.args[end], field))
+                for comparison, end in ends
             )
         )
 
@@ -113,12 +113,9 @@ class WhereReader:
             hint = f"write {field.name} = TRUE or {field.name} = FALSE"
             raise SqlProblem(f"`{field.name}` is a boolean and has no order", hint, node)
 
-    def _comparison(self, node: exp.Expr, comparison: Comparison) -> Compare:
-        left, right = unwrapped(node.this), unwrapped(node.expression)
+    def _comparison(self, left: exp.Expr, comparison: Comparison, right: exp.Expr) -> Compare:
         if isinstance(left, exp.Column) and isinstance(right, exp.Column):
             raise self._two_fields(left, right)
-        if isinstance(right, exp.Column):
-            left, right, comparison = right, left, comparison.flipped
         field = column(left, self.fields, "WHERE compares")
         if comparison not in (Comparison.EQ, Comparison.NE):
             self._refuse_order(field, left)

@@ -66,11 +66,7 @@ def levels_of(tree: Tree[Asked]) -> dict[Asked, Levels]:
     """Return the thresholds, in granules, without checking them."""
     levels = {}
     for asked in tree.leaves():
-        field = BADGES.fields.get(asked.measure.field or "")
-        counted = asked.measure.function in {Function.COUNT, Function.DISTINCT}
-        resolution = Fraction(1) if counted or field is None else field.resolution or Fraction(1)
-        if asked.measure.terms:
-            resolution = asked.measure.step
+        resolution = asked.measure.unit
         if asked.threshold.number is not None:
             levels[asked] = Levels((asked.threshold.number / resolution,))
         else:
@@ -86,7 +82,7 @@ def counted(having: str, cap: int = 1) -> Counting:
     tree = read(having)
     levels = levels_of(tree)
     profiles = Profiles.of(DOMAIN, levels.values())
-    return assemble(tree, levels, profiles, feed=BADGES, cap=cap)
+    return assemble(tree, levels, profiles, cap=cap)
 
 
 def shown(tree: Tree[Asked]) -> str:
@@ -285,9 +281,8 @@ def constant(having: str) -> bool | None:
     """Return the outcome of a condition that has one in some cell."""
     tree = read(having)
     levels = levels_of(tree)
-    aggregates = {asked.measure: asked.measure.on(BADGES) for asked in levels}
-    found = constant_condition(tree, levels, aggregates, Profiles.of(DOMAIN, levels.values()))
-    return None if found is None else found.outcome
+    found = constant_condition(tree, levels, Profiles.of(DOMAIN, levels.values()))
+    return None if found is None else found[0]
 
 
 @pytest.mark.parametrize(

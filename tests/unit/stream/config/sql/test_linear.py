@@ -117,7 +117,7 @@ def test_where_says_which_events_there_are() -> None:
     zone, feed = parse("COUNT(*) > 1").reader.timezone, parse("COUNT(*) > 1").feed
     parsed = parse_sql(filtered + both, feeds={"badges": feed}, tables=[], timezone=zone)
     (asked,) = parsed.having.leaves()
-    assert (asked.measure.least, asked.measure.most) == (1, 1)
+    assert (asked.measure.lo, asked.measure.hi) == (1, 1)
 
 
 def test_the_sum_is_what_was_written_and_not_its_negative() -> None:
