@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar, get_args
 from pydantic import AfterValidator, BeforeValidator, PlainValidator, ValidationInfo, WithJsonSchema
 from pydantic_core import PydanticCustomError, core_schema
 
+from stream.config.renamed import RENAMED
 from stream.config.schema import shapes
 from stream.config.yamlfile import Scalar
 from stream.model.numbers import LONGEST_NUMBER, decimal, number
@@ -113,6 +114,8 @@ def shown(value: Scalar) -> str:
 def closest(word: str, known: Iterable[str]) -> str:
     """Return ``did you mean ...?`` for a misspelt word, or the known ones."""
     known = sorted(known)
+    if (now := RENAMED.get(word)) in known:
+        return f"did you mean `{now}`? It replaces `{word}`"
     if len(known) > _MANY:  # a comparison with each would take seconds
         known = [name for name in known if name[:1].lower() == word[:1].lower()][:_MANY]
     near = difflib.get_close_matches(
