@@ -47,7 +47,7 @@ from tests.statistical.enumeration import ONE, Floats, Ints, bernoulli_chi_squar
 from tests.statistical.formula_cases import BETWEEN, aim_of
 from tests.statistical.formula_law import FormulaLaw, condition_of
 from tests.statistical.svt_law import law as transcripts
-from tests.statistical.svt_law import rules_of, terms
+from tests.statistical.svt_law import run_of, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -214,10 +214,10 @@ def test_a_walk_of_one_channel_rings_as_it_is_walked(kind):
 def test_the_first_ring_of_a_run_is_that_of_its_transcripts(questions, correction):
     """One cell of a fresh run, asked so often: every transcript in which it rings."""
     plan = terms(questions=questions, correction=correction)
-    rules = rules_of(plan)
+    run = run_of(plan)
     twin = 0.0
     for step in range(-6, 6):
-        every = transcripts(rules, (step - correction,))
+        every = transcripts(run, (step,))
         exact = sum(chance for said, chance in every.items() if any(answer for _, answer in said))
         assert plan.first_ring(step) == pytest.approx(exact, abs=1e-9)
         alone = terms(correction=correction).first_ring(step)
