@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import product
@@ -120,6 +120,13 @@ def law(run: Run, steps: Steps, orders: tuple[Steps, ...] = ()) -> Law:
         return {}
 
     return transcripts(run.threshold, turn)
+
+
+def at_once(plan: SvtPlan, questions: int | None = None) -> Run:
+    """Return the run that asks all questions about a cell as one, which rings if any does."""
+    run, times = run_of(plan), plan.questions if questions is None else questions
+    once = replace(plan, questions=1)
+    return run_of(once, ring=lambda step: 1 - (1 - run.ring(step)) ** times)
 
 
 def run_loss(plan: SvtPlan, moves: Sequence[int], most: int = 3) -> float:

@@ -21,7 +21,7 @@ from operators.svt.mechanism import Svt
 from stream.config.loading import examine
 from tests.statistical.chain_law import ladder_law
 from tests.statistical.enumeration import ONE
-from tests.statistical.svt_law import law, run_of, terms
+from tests.statistical.svt_law import at_once, law, terms
 from tests.support.commands import configuration, json_lines, tocsin
 
 if TYPE_CHECKING:
@@ -96,9 +96,7 @@ def in_order(plan: SvtPlan, steps: Sequence[int], cell: int, order: Sequence[int
 
     All questions about a cell are one, which rings if any of them does.
     """
-    run, times = run_of(plan), 1 if plan.put_back else plan.questions
-    once = run_of(plan, ring=lambda step: 1 - (1 - run.ring(step)) ** times)
-    once = replace(once, plan=replace(plan, questions=1))
+    once = at_once(plan, 1 if plan.put_back else None)
     asked = law(once, tuple(steps[at] for at in order))
     return sum(mass for said, mass in asked.items() if (order.index(cell), True) in said)
 
