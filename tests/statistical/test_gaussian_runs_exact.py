@@ -34,8 +34,9 @@ from operators.conditions.comparison import Comparison
 from operators.single import gaussian
 from operators.single.pure import gaussian_units
 from operators.svt.mechanism import Svt
-from operators.svt.terms import SvtPlan, log_at_least, threshold_law
+from operators.svt.terms import SvtPlan
 from tests.statistical.enumeration import Floats, exp_bounds, ints
+from tests.statistical.svt_law import run_of
 from tests.statistical.test_gaussian_exact import planned
 from tests.statistical.test_tslm_exact import fires
 from tests.support.normal import MARGIN
@@ -107,13 +108,11 @@ class Sparse:
 
     def opened(self, _neighbour: int) -> Floats:
         """Return the threshold's masses."""
-        return threshold_law(self.plan)[1]
+        return run_of(self.plan).threshold
 
     def answers(self, asked: int, neighbour: int) -> dict[str, Floats]:
         """Compare a step count with every threshold."""
-        step = self.steps[asked] + neighbour * self.moved[asked]
-        noise = threshold_law(self.plan)[0]
-        rings = np.exp(log_at_least(self.plan, noise + (self.plan.correction - step)))
+        rings = run_of(self.plan).ring(self.steps[asked] + neighbour * self.moved[asked])
         return {"!": rings, ".": 1 - rings}
 
 

@@ -24,7 +24,8 @@ from stream.decisions.panes import StoredPanes, decoded
 from stream.decisions.release import count_records, released_alarms
 from stream.decisions.steps import Step
 from tests.statistical.enumeration import GivenNoise, Ints, ints
-from tests.statistical.panes_law import mass, worst_ratio
+from tests.statistical.panes_law import mass
+from tests.support.exact import worst_ratio
 from tests.support.ledgers import must_verify
 from tests.support.paned import alarm, configured, opened, replayed, rows
 

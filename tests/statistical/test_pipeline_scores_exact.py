@@ -10,8 +10,7 @@ move by a step. Truth is the definition's, on the worlds without.
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, replace
-from fractions import Fraction
+from dataclasses import dataclass
 from functools import cache
 from itertools import permutations, product
 from typing import TYPE_CHECKING, Any
@@ -21,11 +20,7 @@ import pytest
 from scipy.stats import norm
 
 from accountant.units import from_loss_units
-from operators.base import Promise
-from operators.conditions.score import score_of
 from operators.registry import create
-from operators.single.adapter import Scored
-from operators.single.tslm import Tslm
 from operators.svt.mechanism import Svt
 from stream.decisions import judge
 from stream.decisions.judge import statistics_of
@@ -40,6 +35,7 @@ from tests.support.scored import UNITS, scored
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from fractions import Fraction
     from pathlib import Path
 
     from operators.base import Operator
@@ -339,12 +335,6 @@ def test_others_keep_both_rates_and_cost_what_is_charged(counted, tmp_path, mech
     assert lost.sum(axis=1).max() <= CELLS[unit] * float(operator.plan.epsilon) * (1 + 1e-5)
 
 
-def twin(found: Counted, score: Score, steps: int) -> Floats:
-    """Return the laws of tslm on a score that claims so many steps."""
-    operator = Tslm.planned(score.test, Promise(Fraction(1, 20), 0, None, steps))
-    return found.laws(Scored(score, operator))
-
-
 FEW = (
     UNITS["user"]
     .replace("max_events_per_group: 3", "max_events_per_group: 3, max_windows_per_period: 1")
@@ -396,36 +386,3 @@ def test_a_window_that_is_drawn_twice_is_caught(counted):
     ]
     lost = np.maximum(*twice).sum(axis=1)
     assert lost.max() == pytest.approx(2 * float(found.charged), rel=1e-6)
-
-
-@pytest.mark.parametrize(("name", "least", "steps"), [("or", 3, 5), ("shared", 3, 7)])
-def test_twins_of_the_score_are_caught(tmp_path, name, least, steps):
-    """The largest k of a literal, and K* with the plain score, fire where they must not."""
-    found = count(tmp_path, name, "event")
-    score = score_of(found.query.condition, found.query.aim.tolerances)
-    assert score.steps == (steps if score.implicants else least)
-    plain = replace(score, implicants=())
-    assert max(rates(name, "event", twin(found, score, score.steps))) <= BETA + CLOSE
-    assert max(rates(name, "event", twin(found, plain, least))) <= BETA + CLOSE
-    assert max(rates(name, "event", twin(found, plain, steps))) > BETA + 0.01
-
-
-def test_a_noise_for_each_literal_that_is_charged_once_is_caught(tmp_path):
-    """A row of both statistics loses what both noises tell of it."""
-    found, alone = count(tmp_path, "and", "event"), []
-    condition, aim = found.query.condition, found.query.aim
-    for at, one in enumerate(condition.formula.literals):
-        flat = found.statistics[:, :, at].ravel()
-        test = condition.test(one).at(np.zeros(flat.size, np.intp))
-        operator = Tslm.planned(test, Promise(Fraction(1, 20), aim.tolerances[at]))
-        alone.append(operator.chances(test.quantise(flat)).reshape(PAIRS, 2, ROOMS))
-    laws = alone[0] * alone[1]
-    assert odds(laws[:, 0], laws[:, 1]).max() > 1.3 * float(found.charged)
-
-
-def test_a_guard_with_a_tolerance_is_caught(tmp_path):
-    """It fires on the empty room with .80."""
-    found = count(tmp_path, "median", "event")
-    bare = replace(found.query.condition, guards=frozenset())
-    laws = found.laws(create("tslm", bare, found.query.aim.widened((1, 1))))
-    assert rates("median", "event", laws)[1] == pytest.approx(0.8)
