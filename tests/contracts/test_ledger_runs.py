@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
-
-import pytest
 
 from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter
@@ -14,9 +11,7 @@ from accountant.errors import LedgerError
 from accountant.records import Answer
 from tests.support.ledgers import (
     CELLS,
-    EVENT,
     USER,
-    admit,
     deny,
     held,
     must_verify,
@@ -52,25 +47,6 @@ def test_the_first_of_two_deciders_wins(ledger, opened):
     after = now(other, 2)
     assert (after.state, after.left, after.alarms_rung) == (b"first", 2, 1)
     assert held(ledger) == 11
-
-
-def test_under_unit_event_the_state_is_kept_and_all_is_charged(ledger):
-    """Whatever rings anywhere in the run, an event's own window costs a whole one."""
-    run = replace(RUN, period=0)
-    set_up(ledger, EVENT, WHOLE, [run])
-    admit(ledger, 40, run)
-    whole = UniformCost(WHOLE, CELLS)
-    for index, rung in enumerate((1, 0, 2)):
-        assert ledger.answer(run.key(index)) is Answer.RESERVED
-        if index:
-            with pytest.raises(LedgerError, match="cost"):
-                ring(ledger, index, rung, run)
-        assert ring(ledger, index, rung, run, cost=whole).epsilon_units == WHOLE
-        assert (now(ledger, index + 1, run) is None) is (index == 2)
-    assert held(ledger) == WHOLE
-    must_verify(ledger)
-    ledger.pins.remove_alarm("r")
-    must_verify(ledger)
 
 
 def test_the_state_shows_nowhere(ledger):
