@@ -23,6 +23,7 @@ from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held
 from accountant.records import Answer
 from accountant.regions.shapes import ANYWHERE
+from tests.support.exact import worst_ratio as ratio_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -270,14 +271,8 @@ NEIGHBOURS = [
 
 def worst_ratio(grants: Callable[[list[Seen], Budget, str, int], bool]) -> Fraction | None:
     """Return the largest ratio of a transcript's probabilities; ``None`` for one to none."""
-    worst = Fraction(1)
-    for one, other in NEIGHBOURS:
-        first, second = transcripts(one, grants), transcripts(other, grants)
-        if first.keys() != second.keys():
-            return None
-        for seen, mine in first.items():
-            worst = max(worst, mine / second[seen], second[seen] / mine)
-    return worst
+    found = [ratio_of(*(transcripts(each, grants) for each in pair)) for pair in NEIGHBOURS]
+    return max(each for each in found if each) if all(found) else None
 
 
 def test_every_transcript_is_nearly_as_likely_without_a_person():
