@@ -370,6 +370,8 @@ class Stage:
         one = replace(one, complete=not cut, **given, **changes)
         stored = self.ledger.counts.put_partial(one)
         assert stored is PartialStatus(status)
+        if stored is PartialStatus.STORED:  # and comes back in all it says
+            assert one.digest in {each.digest for each in self.ledger.counts.partials(one.key)}
 
     def counted(self, place, *counts, conflict="no"):
         """Say what is stored of a window, by partition, and whether others contradict it."""
