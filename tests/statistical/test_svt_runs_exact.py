@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 
 from accountant.units import to_loss_units
-from operators.noise.source import KeyedNoise, NoiseSource
+from operators.noise.source import KeyedNoise
 from operators.svt.difference import OneSided, TwoSided
 from operators.svt.run import RunState, ask, open_run
-from tests.statistical.enumeration import Ints, Words, chi_square, ints
+from tests.statistical.enumeration import GivenNoise, Words, chi_square, ints
 from tests.statistical.svt_law import (
     AT,
     REACH,
@@ -32,44 +32,16 @@ if TYPE_CHECKING:
     from operators.svt.terms import SvtPlan
 
 
-class Scripted(NoiseSource):
-    """Noise that was written down beforehand."""
+class Given(GivenNoise):
+    """Chosen noise: the threshold's, then that of every question; and keys, of every round."""
 
-    def __init__(
-        self,
-        plan: SvtPlan,
-        thresholds: list[int],
-        questions: list[int],
-        keys: list[int] | None = None,
-    ) -> None:
-        """Take thresholds, questions' noises and keys in the order of drawing."""
-        super().__init__()
-        self.plan = plan
-        self.thresholds, self.questions = list(thresholds), list(questions)
+    def __init__(self, drawn: list[int], keys: list[int] | None = None) -> None:
+        """Take the noise in the order of drawing."""
+        super().__init__(ints(drawn))
         self.keys = keys
 
-    def threshold(self) -> int:
-        """Return the next threshold."""
-        return self.thresholds.pop(0)
-
-    def discrete_laplace(self, t: Fraction, n: int) -> Ints:
-        """Return the next threshold, which such noise is for."""
-        assert not self.plan.one_sided
-        assert (t, n) == (self.plan.threshold_rate, 1)
-        return ints([self.threshold()])
-
-    def geometric(self, t: Fraction, n: int) -> Ints:
-        """Return the next threshold, or the next questions' noises, by the rate."""
-        if t == self.plan.threshold_rate:
-            assert (self.plan.one_sided, n) == (True, 1)
-            return ints([self.threshold()])
-        assert t == self.plan.query_rate
-        drawn, self.questions = self.questions[:n], self.questions[n:]
-        assert len(drawn) == n
-        return ints(drawn)
-
     def uint64(self, n: int) -> Words:
-        """Return the first keys, of every round; in order of place where there are none."""
+        """Return the first keys; in order of place where there are none."""
         return np.array(self.keys[:n] if self.keys else range(n), dtype=np.uint64)
 
 
@@ -100,8 +72,9 @@ def test_every_noise_is_answered_as_defined(alarms, monotone, one_sided):
     for z, *drawn in product(range(-far, far + 1), range(most + 1), range(most + 1)):
         if not masses[z + far]:
             continue
-        noise = Scripted(plan, [z], drawn)
+        noise = Given([z, *drawn])
         decided = ask(plan, open_run(plan, noise), np.array(steps), noise)
+        assert noise.rates == [plan.threshold_rate, plan.query_rate]
         rang = tuple(np.flatnonzero(decided.fired).tolist())
         mass = masses[z + far] * tails[drawn[0]] * tails[drawn[1]]
         found[rang, int(decided.answered.sum())] += mass
@@ -111,23 +84,23 @@ def test_every_noise_is_answered_as_defined(alarms, monotone, one_sided):
 
 
 def simulated(
-    plan: SvtPlan, steps: list[int], noise: Scripted, rounds: list[list[int]]
+    plan: SvtPlan, steps: list[int], drawn: list[int], keys: list[int]
 ) -> tuple[set[int], set[int], int]:
     """Ask one question after the other, as the definition has it; return rang, asked, left."""
-    threshold, left = noise.threshold(), plan.alarms
-    rang = set()
-    asked = set()
-    for order in rounds:
+    noise, left = iter(drawn), plan.alarms
+    threshold = next(noise)
+    rang, asked = set[int](), set[int]()
+    for _ in range(plan.questions):
         waiting = [cell for cell in range(len(steps)) if cell not in rang]
-        if not left or not waiting:
-            break
-        drawn = noise.geometric(plan.query_rate, len(waiting))
-        for at in sorted(range(len(waiting)), key=lambda at: (order[at], at)):
+        adds = dict(zip(waiting, noise, strict=False))
+        # A round's keys go by the places of those that wait.
+        for at in sorted(range(len(waiting)), key=lambda at: (keys[at], at)):
             if not left:
                 break
-            asked.add(waiting[at])
-            if steps[waiting[at]] + drawn[at] >= threshold + plan.correction:
-                rang.add(waiting[at])
+            cell = waiting[at]
+            asked.add(cell)
+            if steps[cell] + adds[cell] >= threshold + plan.correction:
+                rang.add(cell)
                 left -= 1
     return rang, asked, left
 
@@ -144,13 +117,11 @@ def test_whole_windows_answer_as_single_questions_do():
             one_sided=bool(rng.integers(2)),
         )
         steps = rng.integers(-6, 4, cells).tolist()
-        thresholds = rng.integers(-4, 5, plan.alarms).tolist()
-        drawn = rng.integers(0, 6, cells * questions).tolist()
+        drawn = [*rng.integers(-4, 5, 1), *rng.integers(0, 6, cells * questions)]
         keys = rng.integers(0, 5, cells).tolist()
-        ours = Scripted(plan, thresholds, drawn, keys)
-        decided = ask(plan, open_run(plan, ours), ints(steps), ours)
-        theirs = Scripted(plan, thresholds, drawn)
-        rang, asked, left = simulated(plan, steps, theirs, [keys] * questions)
+        noise = Given(drawn, keys)
+        decided = ask(plan, open_run(plan, noise), ints(steps), noise)
+        rang, asked, left = simulated(plan, steps, drawn, keys)
         assert set(np.flatnonzero(decided.fired).tolist()) == rang
         assert set(np.flatnonzero(decided.answered).tolist()) == asked
         assert decided.state.left == left
