@@ -43,14 +43,20 @@ def ask(ledger: Ledger, until_ms: int, *beside: Series, run: Series = RUN) -> No
 
 
 def ring(
-    ledger: Ledger, index: int, rung: int = 0, run: Series = RUN, /, **changes: Any
+    ledger: Ledger,
+    index: int,
+    rung: int = 0,
+    run: Series = RUN,
+    terms: RunTerms = TERMS,
+    /,
+    **changes: Any,
 ) -> StoredDecision:
     """Decide a window of a run with as many alarms, as a judge would."""
     periods = run.request(index).charge.periods
     before = ledger.run(run.query, periods, run.fingerprint)
-    left = (TERMS.alarms if before is None else before.left) - rung
-    units = rung * TERMS.alarm_units + (TERMS.open_units if before is None else 0)
-    after = RunAfter(f"secret {index}".encode(), left, rung, before, TERMS)
+    left = (terms.alarms if before is None else before.left) - rung
+    units = rung * terms.alarm_units + (terms.open_units if before is None else 0)
+    after = RunAfter(f"secret {index}".encode(), left, rung, before, terms)
     after = replace(after, **{name: changes.pop(name) for name in ALL & changes.keys()})
     given = {
         "fingerprint": run.fingerprint,
