@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter, RunTerms
-from accountant.records import SeenDecision
 from tests.support.ledgers import CELLS, Series, requests
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ __all__ = [
     "ask",
     "now",
     "ring",
-    "seen",
 ]
 
 TERMS = RunTerms(open_units=5, alarm_units=2, alarms=3)
@@ -76,11 +74,3 @@ ALL = set(RunAfter.__dataclass_fields__)
 def now(ledger: Ledger, index: int, run: Series = RUN) -> StoredRun | None:
     """Return the run that a window would go on with."""
     return ledger.run(run.query, run.request(index).charge.periods, run.fingerprint)
-
-
-def seen(decision: StoredDecision, **changes: Any) -> SeenDecision:
-    """Return a decision of a run's window as it stands on the topic."""
-    key = decision.key
-    place = (decision.ledger_id, key.query, "s", key.start_ms, key.end_ms, decision.sequence)
-    what = (decision.outcome, decision.epsilon_units, decision.alarm_count)
-    return replace(SeenDecision(*place, *what, key.end_ms, periods=(0,)), **changes)
