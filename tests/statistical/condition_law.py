@@ -22,7 +22,7 @@ from operators.conditions.formula import Formula, atom_of
 from operators.conditions.score import Score, score_of
 from operators.registry import create, price
 from tests.statistical.enumeration import Bools, Floats, Ints, ints
-from tests.statistical.formula_law import random_formula
+from tests.support.formulas import random_formula
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -176,7 +176,7 @@ def random_cases(seed: int, count: int) -> list[Case]:
     source = random.Random(seed)
     cases = []
     while len(cases) < count:
-        formula = random_formula(source)
+        formula = random_formula(source, "abcdef"[: source.randint(1, 6)])
         atoms = len(formula.atoms)
         rows = source.randint(1, min(4, atoms))
         places = [*range(rows), *(source.randrange(rows) for _ in range(atoms - rows))]

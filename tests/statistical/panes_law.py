@@ -16,6 +16,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from operators.base import Promise
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
+from operators.panes import PaneQuestion
 from tests.statistical.enumeration import GivenNoise, ints
 
 if TYPE_CHECKING:
@@ -24,6 +28,27 @@ if TYPE_CHECKING:
     from operators.panes import Panes
 
     Law = Mapping[Hashable, Fraction]
+
+
+RATE = Fraction(1, 20)
+BOX = range(-6, 10)
+CELLS = len(BOX) ** 3
+
+
+def asked(
+    panes: int,
+    tolerance: int = 2,
+    *,
+    threshold: int = 3,
+    comparison: Comparison = Comparison.GT,
+    sensitivity: int = 1,
+    cells: int = CELLS,
+    step: int = 1,
+    max_fpr: Fraction | None = None,
+) -> PaneQuestion:
+    """Return a question of one threshold."""
+    test = IntegerTest(comparison, np.full(cells, threshold, dtype=np.int64), sensitivity)
+    return PaneQuestion(test, Promise(RATE, tolerance, max_fpr), panes, step)
 
 
 @dataclass(frozen=True)

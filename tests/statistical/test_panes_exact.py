@@ -9,19 +9,23 @@ import numpy as np
 import pytest
 
 from accountant.units import from_loss_units
-from operators.base import Promise
-from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.noise.source import KeyedNoise
 from operators.panes import LaplaceSum, PaneQuestion, Panes, Tree
 from tests.statistical.enumeration import GivenNoise, bernoulli_chi_square, ints
-from tests.statistical.panes_law import Window, decided, exact_tail, law_of, mass
+from tests.statistical.panes_law import (
+    BOX,
+    RATE,
+    Window,
+    asked,
+    decided,
+    exact_tail,
+    law_of,
+    mass,
+)
 from tests.support.exact import worst_ratio
 
-RATE = Fraction(1, 20)
 Q = Fraction(1, 3)
-BOX = range(-6, 10)
-CELLS = len(BOX) ** 3
 WINDOWS = (
     Window(0, (0, 1)),
     Window(0, (1, 2)),
@@ -32,21 +36,6 @@ WINDOWS = (
     Window(3, (0, 1, 2)),
 )
 """HOP of two panes, a window of three with two thresholds, and every pane alone."""
-
-
-def asked(
-    panes: int,
-    tolerance: int = 2,
-    *,
-    threshold: int = 3,
-    comparison: Comparison = Comparison.GT,
-    sensitivity: int = 1,
-    cells: int = CELLS,
-    max_fpr: Fraction | None = None,
-) -> PaneQuestion:
-    """Return a question of one threshold."""
-    test = IntegerTest(comparison, np.full(cells, threshold, dtype=np.int64), sensitivity)
-    return PaneQuestion(test, Promise(RATE, tolerance, max_fpr), panes)
 
 
 def questions(sensitivity: int = 1) -> list[PaneQuestion]:
