@@ -8,16 +8,15 @@ from functools import partial
 from itertools import chain, combinations_with_replacement, pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 from accountant.errors import ConfigError
-from operators import Aim, Condition, IntegerTest, Svt
-from operators.conditions.comparison import Comparison
+from operators import Aim, Svt
 from operators.svt import silence
 from operators.svt.endurance import missed_in_silence
 from operators.svt.planning import planned_terms
 from tests.statistical.svt_law import missed_given
+from tests.support.svt import condition as condition_of
 
 if TYPE_CHECKING:
     from operators.svt.terms import SvtPlan
@@ -26,10 +25,7 @@ BETA = Fraction(1, 20)
 STEPS = 7  # of a tolerance of 3, from "must fire" to "must not fire"
 
 
-def condition(*, monotone: bool = True) -> Condition:
-    """Return a count of at least 100 in two cells."""
-    test = IntegerTest(Comparison.GE, np.full(2, 100), 1)
-    return replace(Condition.single(test), monotone=monotone)
+condition = partial(condition_of, 2)
 
 
 def aim(asked: int, limit: Fraction | None, **more: Any) -> Aim:
