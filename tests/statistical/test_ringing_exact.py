@@ -44,7 +44,7 @@ from operators.svt.mechanism import Svt
 from tests.statistical.chain_law import ladder_law, laplace
 from tests.statistical.deciders_law import enumerated, rows_of
 from tests.statistical.enumeration import ONE, Floats, Ints, bernoulli_chi_square, ints
-from tests.statistical.formula_cases import BETWEEN, aim_of
+from tests.statistical.formula_cases import BETWEEN, THREE, aim_of
 from tests.statistical.formula_law import FormulaLaw, condition_of
 from tests.statistical.svt_law import law as transcripts
 from tests.statistical.svt_law import run_of, terms
@@ -54,10 +54,8 @@ if TYPE_CHECKING:
 
 
 BETA = Fraction(1, 20)
-BOTH = ("a AND b", {"a": (0, 0), "b": (1, 0)})
 STEPS = np.arange(-9, 6)
 CLOSE = 1e-9
-THREE = Grid(first=Fraction(2, 5), rounds=2, refinement=2, finest_share=Fraction(1, 4))
 GRIDS = {
     "four levels": (Grid(first=Fraction(1, 6)), 3, BETA, BETA),
     "ten levels": (Grid(first=Fraction(1, 6), refinement=3), 3, BETA, BETA),
