@@ -34,7 +34,7 @@ def transcripts(start: Any, turn: Callable[[Said], Mapping[Hashable, Any]]) -> d
         said, mass = left.pop()
         answers = turn(said)
         if not answers:
-            found[said] = float(mass.sum()) if hasattr(mass, "sum") else mass
+            found[said] = mass.sum() if hasattr(mass, "sum") else mass
         for answer, likely in answers.items():
             left.append(((*said, answer), likely(mass) if callable(likely) else mass * likely))
     return found
