@@ -13,7 +13,7 @@ from accountant.errors import LedgerError
 from accountant.ledger import archives
 from accountant.ledger.archives import Archives
 from accountant.log.entries import Ended, read_checkpoint
-from accountant.records import Answer, Outcome, SeenDecision
+from accountant.records import Answer, Outcome
 from stream.custody.archive import archive, archived_in, missing_in
 from tests.support.archived import move_all, moved
 from tests.support.ledgers import (
@@ -25,6 +25,7 @@ from tests.support.ledgers import (
     each_unit,
     must_verify,
     requests,
+    seen,
     set_up,
     settle,
     status_of,
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from accountant.ledger.ledger import Ledger
-    from accountant.records import ScopeStatus, StoredDecision
+    from accountant.records import ScopeStatus
     from accountant.units import PrivacyUnit
 
 DATABASES = ["sqlite"]
@@ -87,17 +88,6 @@ def end_until(ledger: Ledger, all_series: list[Series], until_ms: int) -> None:
         ledger.mark_published(key)
 
 
-def on_the_topic(decision: StoredDecision, **changes: object) -> SeenDecision:
-    """Return a decision as it stands on the topic."""
-    key = decision.key
-    one = SeenDecision(
-        *(decision.ledger_id, key.query, "s", key.start_ms, key.end_ms, decision.sequence),
-        *(decision.outcome, decision.epsilon_units, decision.alarm_count),
-        next_start_ms=key.end_ms,
-    )
-    return replace(one, **changes)  # type: ignore[arg-type]  # fields of a decision
-
-
 def scopes(ledger: Ledger) -> Mapping[str, ScopeStatus]:
     """Return the status of every budget without what it says of archives."""
     return without_checkpoint(ledger.reports.status()).scopes
@@ -114,7 +104,7 @@ def test_nobody_can_tell(fresh, opened, unit):
         end_until(ledger, all_series, 120)
         admit(ledger, 150, *all_series)
     decisions = [one.decision(each.charge.key) for each in requests(all_series, 120)]
-    topic = [on_the_topic(each) for each in decisions if each is not None]
+    topic = [seen(each) for each in decisions if each is not None]
     assert {each.outcome for each in topic} == set(Outcome)
     before = without_checkpoint(one.reports.status())
     noted = dict([read_checkpoint(one.reports.status().checkpoint)])

@@ -2,43 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
-
-from accountant.errors import ConfigChangedError, LogChangedError
-from accountant.records import PartialStatus, QueryRegistration, Stand
-from tests.support.ledgers import (
-    EVENT,
-    TOPIC_ID,
-    A,
-    Series,
-    partial,
-    set_up,
-    terms,
-)
+from accountant.records import Stand
 
 DATABASES = ["sqlite"]
-
-
-def test_partials_come_back_as_they_were(ledger):
-    """Vectors survive the database bit by bit, in order of partitions."""
-    set_up(ledger, EVENT, 5, [A])
-    big = partial(A, 0, partition=1, values=(2**62, -(2**62), 0))
-    small = partial(A, 0)
-    assert [ledger.counts.put_partial(one) for one in (big, small)] == [PartialStatus.STORED] * 2
-    assert [one.digest for one in ledger.counts.partials(A.key(0))] == [small.digest, big.digest]
-    assert ledger.counts.partials(A.key(0))[1].value.tolist() == [2**62, -(2**62), 0]
-
-
-def test_a_partial_of_another_log_or_configuration_is_refused(ledger):
-    """Nothing counted elsewhere gets in."""
-    set_up(ledger, EVENT, 5, [A])
-    with pytest.raises(ConfigChangedError):
-        ledger.counts.put_partial(partial(Series("a", fingerprint="other"), 0))
-    ledger.pins.register_budget(terms(EVENT, 5, "t"))
-    ledger.pins.register_query(QueryRegistration("n", "t", "elsewhere", "f1", "{}", 0))
-    with pytest.raises(LogChangedError):
-        ledger.counts.put_partial(partial(Series("n"), 0))
-    assert TOPIC_ID not in str(ledger.reports.verify())
 
 
 def test_punctuation_marks(ledger):

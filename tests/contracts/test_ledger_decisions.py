@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 from msgspec import structs
 
-from accountant.errors import ClockError, LedgerError
 from accountant.ledger import verify
 from accountant.ledger.ledger import Ledger
 from tests.support.ledgers import (
@@ -20,10 +19,8 @@ from tests.support.ledgers import (
     admit,
     deny,
     must_verify,
-    partial,
     set_up,
     settle,
-    terms,
 )
 
 if TYPE_CHECKING:
@@ -114,33 +111,3 @@ def test_one_at_a_time(opened):
             assert other
     with second.exclusive("publish:a") as now:
         assert now
-
-
-def test_a_clock_that_goes_back_stops_the_ledger(ledger, clock):
-    """Within the allowance it may step back, beyond it nothing is written."""
-    set_up(ledger, EVENT, 5, [A])
-    admit(ledger, 30, A)
-    clock.now_ms += 10_000
-    settle(ledger, A, 0)
-    clock.now_ms -= 5_000
-    settle(ledger, A, 1)
-    clock.now_ms -= 1
-    with pytest.raises(ClockError, match="5001 ms"):
-        settle(ledger, A, 2)
-    with pytest.raises(ClockError):
-        ledger.counts.put_partial(partial(A, 3))
-    assert ledger.decision(A.key(2)) is None
-    assert ledger.cursor("a") == 20
-    assert not ledger.counts.partials(A.key(3))
-    clock.now_ms += 1
-    assert settle(ledger, A, 2).sequence == 3
-
-
-def test_losses_fit_into_64_bits(ledger):
-    """A loss that the database couldn't add up is refused before it is stored."""
-    monster = Series("monster", units=2**62)
-    set_up(ledger, EVENT, 5, [monster])
-    with pytest.raises(LedgerError, match="alarm 'monster' is too large for the ledger"):
-        admit(ledger, 10, monster)
-    with pytest.raises(LedgerError, match="epsilon_max of budget 't' is too large for the ledger"):
-        ledger.pins.register_budget(terms(EVENT, 2**62, "t"))

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from random import Random
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from accountant.budget import filter as filter_module
 from accountant.budget.filter import BudgetFilter, EventFilter, UserFilter
+from accountant.costs.charges import WindowKey
 from accountant.costs.levels import LevelCosts
 from accountant.log.entries import Admitted, Answered, Ended, Recovered, decode
 from accountant.log.state import Budget, ChargeState, Reservation
@@ -18,6 +19,7 @@ from accountant.records import Answer, Outcome, SeenDecision
 from accountant.rules import admission
 from accountant.units import PrivacyUnit
 from tests.support.ledgers import (
+    CELLS,
     EVENT,
     USER,
     Series,
@@ -30,13 +32,12 @@ from tests.support.ledgers import (
     settle,
     status_of,
 )
-from tests.support.transcripts import Play, random_case
+from tests.support.transcripts import Case, Play, anybody, random_case
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from accountant.budget.standings import Standing
-    from accountant.costs.charges import WindowKey
     from accountant.ledger.ledger import Ledger
     from accountant.loss.overlap import Held
     from accountant.regions.shapes import Shape
@@ -68,16 +69,12 @@ def test_the_log_adds_up_at_every_length(ledger, unit):
     ends = Counter[str]()
     for index in range(100):
         ends[_end_somehow(ledger, series, index)] += 1
-        spent = lost_by_hand(ledger)
+        by_hand, held = lost_by_hand(ledger, series)
         status = status_of(ledger)
         if period:
-            totals = Counter()
-            for one in spent:
-                reached = sum(sorted(one.cells, reverse=True)[: one.reached])
-                totals.update(dict.fromkeys(one.periods, reached))
-            assert +totals == Counter(dict(status.periods))
-        else:
-            assert status.spent_units == worst_by_hand(spent)
+            assert +by_hand.period_losses(held) == Counter(dict(status.periods))
+        else:  # all rows lose alike
+            assert status.spent_units == max(by_hand.losses(held, [(0, 0)]), default=0)
         if index % 10 == 9:
             must_verify(ledger)
     wanted = {"settled", "cells", "denied", "refused", "too_old", "missed", "spent"}
@@ -114,60 +111,29 @@ def _end_somehow(ledger: Ledger, series: Series, index: int) -> str:
     return "cells" if cells else "settled"
 
 
-class Lost(NamedTuple):
-    """What a window cost: cell by cell, of which a person reaches a few of the dearest."""
-
-    start_ms: int
-    end_ms: int
-    cells: Sequence[int]
-    reached: int
-    periods: tuple[int, ...]
-    anybody: bool = False
-
-
-def lost_by_hand(ledger: Ledger) -> list[Lost]:
+def lost_by_hand(ledger: Ledger, series: Series) -> tuple[Case, dict[WindowKey, Sequence[int]]]:
     """Return what every window cost, from the entries of the log alone."""
-    asked = {}
-    granted = set()
-    found = []
+    queries, held, granted = {series.query: anybody(series, series.query)}, {}, set()
     for row in ledger.reports.entries():
         match decode(row.kind, row.payload):
-            case Admitted(windows=windows):
-                asked |= {one.window: one for one in windows}
+            case Admitted(windows=windows) | Answered(windows=windows):
                 granted |= {one.window for one in windows if one.answer is Answer.RESERVED}
-            case Answered(windows=windows):
-                granted |= {one.window for one in windows if one.answer is Answer.RESERVED}
-            case Ended(window=key) as ended:
+            case Ended(window=key, settled_units=units, costs=costs):
                 granted.discard(key)
-                if (units := ended.settled_units) is not None:
-                    cells = [units] * asked[key].cells
-                    if ended.costs is not None:
-                        cells = LevelCosts.decode(ended.costs).as_array().tolist()
-                    found.append(_lost(asked[key], cells))
+                if units is not None:
+                    levels = LevelCosts.decode(costs) if costs else LevelCosts.uniform(units, CELLS)
+                    held[key] = levels.as_array().tolist()
             case Recovered(decisions=decisions):
                 for one in decisions:
-                    place = (one.start_ms, one.end_ms, [one.loss_units], 1, one.periods)
-                    found.append(Lost(*place, anybody=True))
-                    passed = [each for each in granted if each.start_ms < one.next_start_ms]
-                    found += [_lost(asked[each], [asked[each].units] * 4) for each in passed]
-                    granted.difference_update(passed)
+                    name = f"{one.query} {one.start_ms}"
+                    queries[name] = anybody(replace(series, cells_per_unit=1), name)
+                    place = WindowKey(one.end_ms, name, one.start_ms)
+                    held[place] = [one.loss_units, *[0] * (CELLS - 1)]
+                    passed = {each for each in granted if each.start_ms < one.next_start_ms}
+                    held |= dict.fromkeys(passed, [series.units] * CELLS)
+                    granted -= passed
     assert not granted
-    return found
-
-
-def _lost(asked: Any, cells: Sequence[int]) -> Lost:
-    return Lost(asked.start_ms, asked.end_ms, cells, asked.cells_per_unit, asked.periods)
-
-
-def worst_by_hand(spent: Sequence[Lost]) -> int:
-    """Add up every instant of the windows of one query, cell by cell."""
-    worst = 0
-    for at in range(0, 1_100, 5):
-        now = [one for one in spent if one.start_ms <= at < one.end_ms]
-        cells = [one.cells for one in now if not one.anybody]
-        beside = sum(one.cells[0] for one in now if one.anybody)
-        worst = max(worst, max(map(sum, zip(*cells, strict=True)), default=0) + beside)
-    return worst
+    return Case(USER if series.period else EVENT, 0, queries), held
 
 
 def as_they_stand(patch: pytest.MonkeyPatch) -> None:

@@ -26,6 +26,7 @@ from tests.support.ledgers import (
     settle,
     status_of,
 )
+from tests.support.runs import now, ring
 from tests.support.transcripts import Interleaving
 
 if TYPE_CHECKING:
@@ -188,19 +189,10 @@ class RunPlay(Interleaving):
     def _ring(self, series: Series, index: int, wanted: int) -> None:
         """Decide a window of a run as its mechanism would."""
         key, terms = series.key(index), self.case.terms[series.query]
-        before = self.ledger.run(series.query, self.case.periods(key), series.fingerprint)
-        left = terms.alarms if before is None else before.left
-        rung = min(wanted, left)
-        self.ledger.settle(
-            key,
-            fingerprint=series.fingerprint,
-            cost=UniformCost(realised(terms, rung, opening=before is None), CELLS),
-            alarms=b"[]",
-            alarm_count=rung,
-            next_start_ms=series.key(index + 1).start_ms,
-            release_ms=0,
-            run=RunAfter(self.rng.randbytes(4), left - rung, rung, before, terms),
-        )
+        before = now(self.ledger, index, series)
+        rung = min(wanted, terms.alarms if before is None else before.left)
+        cost = UniformCost(realised(terms, rung, opening=before is None), CELLS)
+        ring(self.ledger, index, rung, series, terms, cost=cost)
         self.rung[key] = rung
 
     def check(self) -> None:

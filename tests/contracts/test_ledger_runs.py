@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from dataclasses import replace
-
-import pytest
 
 from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter
@@ -14,15 +11,14 @@ from accountant.errors import LedgerError
 from accountant.records import Answer
 from tests.support.ledgers import (
     CELLS,
-    EVENT,
     USER,
-    admit,
     deny,
     held,
     must_verify,
+    seen,
     set_up,
 )
-from tests.support.runs import RUN, TERMS, WHOLE, ask, now, ring, seen
+from tests.support.runs import RUN, TERMS, WHOLE, ask, now, ring
 
 
 def test_lost_decisions_of_a_run_are_charged_exactly(fresh):
@@ -31,7 +27,7 @@ def test_lost_decisions_of_a_run_are_charged_exactly(fresh):
     for one in (lost, restored):
         set_up(one, USER, WHOLE, [RUN])
     ask(lost, 40)
-    topic = [seen(ring(lost, index, rung)) for index, rung in enumerate((0, 1, 0, 1))]
+    topic = [seen(ring(lost, index, rung), periods=(0,)) for index, rung in enumerate((0, 1, 0, 1))]
     assert [one.epsilon_units for one in topic] == [5, 2, 0, 2]
     assert restored.upkeep.reconcile(topic) == 4
     assert held(restored) == held(lost) == 9
@@ -52,25 +48,6 @@ def test_the_first_of_two_deciders_wins(ledger, opened):
     after = now(other, 2)
     assert (after.state, after.left, after.alarms_rung) == (b"first", 2, 1)
     assert held(ledger) == 11
-
-
-def test_under_unit_event_the_state_is_kept_and_all_is_charged(ledger):
-    """Whatever rings anywhere in the run, an event's own window costs a whole one."""
-    run = replace(RUN, period=0)
-    set_up(ledger, EVENT, WHOLE, [run])
-    admit(ledger, 40, run)
-    whole = UniformCost(WHOLE, CELLS)
-    for index, rung in enumerate((1, 0, 2)):
-        assert ledger.answer(run.key(index)) is Answer.RESERVED
-        if index:
-            with pytest.raises(LedgerError, match="cost"):
-                ring(ledger, index, rung, run)
-        assert ring(ledger, index, rung, run, cost=whole).epsilon_units == WHOLE
-        assert (now(ledger, index + 1, run) is None) is (index == 2)
-    assert held(ledger) == WHOLE
-    must_verify(ledger)
-    ledger.pins.remove_alarm("r")
-    must_verify(ledger)
 
 
 def test_the_state_shows_nowhere(ledger):

@@ -46,7 +46,7 @@ def test_every_answer_and_every_sum_is_the_accountants(tmp_path, unit, pytestcon
         happened += live(tmp_path, unit, number)
     wanted = {"restart", "copy", "restore", "archive", "rename", "reserved", "refused"}
     assert wanted | {"clock: on", "clock: a little back", "clock: far back"} <= set(happened)
-    assert min(happened.values()) > 2
+    assert min(happened.values()) > 1
 
 
 def forgets_one(seen: Sequence[SeenDecision]) -> list[SeenDecision]:

@@ -21,9 +21,8 @@ from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula, atom_of
 from operators.conditions.score import Score, score_of
 from operators.registry import create, price
-from operators.svt.terms import SvtPlan, log_at_least, threshold_law
 from tests.statistical.enumeration import Bools, Floats, Ints, ints
-from tests.statistical.formula_law import random_formula
+from tests.support.formulas import random_formula
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -177,7 +176,7 @@ def random_cases(seed: int, count: int) -> list[Case]:
     source = random.Random(seed)
     cases = []
     while len(cases) < count:
-        formula = random_formula(source)
+        formula = random_formula(source, "abcdef"[: source.randint(1, 6)])
         atoms = len(formula.atoms)
         rows = source.randint(1, min(4, atoms))
         places = [*range(rows), *(source.randrange(rows) for _ in range(atoms - rows))]
@@ -284,34 +283,6 @@ def judged(
     else:
         lost = loss(case, law) / float(epsilon)
     return float(1 - law[must].min(initial=1)), float(law[must_not].max(initial=0)), lost
-
-
-# --- runs of questions
-
-
-def run_law(terms: SvtPlan, scores: Sequence[int], answers: Sequence[bool]) -> float:
-    """Return the probability of a run's answers, up to its last alarm."""
-    noise, masses = threshold_law(terms)
-    left = terms.alarms
-    for score, fires in zip(scores, answers, strict=True):
-        if not left:
-            break
-        above = np.exp(log_at_least(terms, noise + (terms.correction - score)))
-        masses = masses * (above if fires else 1 - above)
-        left -= fires
-    return float(masses.sum())
-
-
-def run_loss(terms: SvtPlan, moves: Sequence[int], most: int = 3) -> float:
-    """Return the largest loss of a run of questions whose scores a neighbour moves so."""
-    found = 0.0
-    for scores in product(range(-terms.correction - most, most), repeat=len(moves)):
-        moved = [score + move for score, move in zip(scores, moves, strict=True)]
-        for answers in product((False, True), repeat=len(moves)):
-            if sum(answers) <= terms.alarms:
-                pair = run_law(terms, scores, answers), run_law(terms, moved, answers)
-                found = max(found, abs(math.log(pair[0] / pair[1])))
-    return found
 
 
 def looks_loss(

@@ -185,6 +185,15 @@ def sums(data: Data, levels: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(sum(min(x, t) for x in data) for t in levels)
 
 
+def raised(rate: float, questions: int) -> int:
+    """Return the least r with P[v - rho > r] <= 1 / (questions + 1), by convolution."""
+    reach = math.ceil(60 / rate)
+    v = geometric_masses(Fraction(rate), reach)
+    w = np.convolve(v, laplace_masses(Fraction(rate), reach))  # from -reach on
+    tails = w[::-1].cumsum()[::-1]
+    return next(r for r in range(reach) if tails[reach + r + 1] <= 1 / (questions + 1))
+
+
 def svt_law(band: SparseBand, data: Data, reference: int) -> float:
     """Return P["within"] of ``svt``, written down from its definition in closed tails."""
     t, levels, per = float(band.epsilon) / 3, band.levels, band.kind.events
@@ -192,14 +201,6 @@ def svt_law(band: SparseBand, data: Data, reference: int) -> float:
     deep = math.ceil(40 / t)
     rho = np.arange(-deep, deep + 1)
     rho_mass = laplace_masses(band.epsilon / 3, deep)
-
-    def raised(rate: float) -> int:
-        """Return the least r with P[v - rho > r] <= 1 / (L + 1), by convolution."""
-        reach = math.ceil(60 / rate)
-        v = geometric_masses(Fraction(rate), reach)
-        w = np.convolve(v, laplace_masses(Fraction(rate), reach))  # from -reach on
-        tails = w[::-1].cumsum()[::-1]
-        return next(r for r in range(reach) if tails[reach + r + 1] <= 1 / (len(levels) + 1))
 
     def yes(steps: Ints, rate: float, r: int) -> Floats:
         """Return P[v >= rho + r - steps]."""
@@ -219,7 +220,7 @@ def svt_law(band: SparseBand, data: Data, reference: int) -> float:
     for level in levels:
         count = sum(x <= level for x in data)
         steps = (b * count - a * (len(data) + z)) // (b * per)
-        p = yes(steps[:, None] - r1[None, :], rate, raised(rate))
+        p = yes(steps[:, None] - r1[None, :], rate, raised(rate, len(levels)))
         chosen.append(float((open_mass * p).sum()))
         open_mass = open_mass * (1 - p)
     chosen[-1] += float(open_mass.sum())
@@ -233,7 +234,7 @@ def svt_law(band: SparseBand, data: Data, reference: int) -> float:
             (never_above, reference - band.tau + 1),
         ):
             step = (capped - line) // (per * level)
-            np.multiply(noes, 1 - yes(step - rho, t, raised(t)), out=noes)
+            np.multiply(noes, 1 - yes(step - rho, t, raised(t, len(levels))), out=noes)
         total += chance * float((rho_mass * never_over * (1 - never_above)).sum())
     assert 0 < q < 1
     return total

@@ -139,6 +139,13 @@ def chi_square(counts: Ints, masses: Floats) -> float:
     return float(chi2.sf(statistic, int(kept.sum()) - 1))
 
 
+def p_value(drawn: Ints, masses: Floats) -> float:
+    """Return the p-value of whole numbers against masses on -reach..reach, tails in the ends."""
+    reach = masses.size // 2
+    counts = np.bincount(np.clip(drawn, -reach, reach) + reach, minlength=masses.size)
+    return chi_square(counts, masses)
+
+
 def bernoulli_chi_square(counts: Ints, draws: int, probabilities: Floats) -> float:
     """Return the p-value of success counts, each of ``draws``, against their probabilities."""
     variances = draws * probabilities * (1 - probabilities)

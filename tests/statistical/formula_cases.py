@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from operators.conditions.condition import Aim, Condition
 from operators.conditions.formula import Formula
+from operators.single.ladder import Grid
 
 BETA = Fraction(1, 20)
 ONE = 1 << 64
@@ -15,8 +16,10 @@ SLACK = 1e-10
 # Formulas with, per atom, its statistic and threshold; step counts below are those of channels.
 TWO_OF_THREE = ("(a AND b) OR c", {"a": (0, 0), "b": (1, 0), "c": (2, 0)})
 CHOICE = ("(a AND b) OR (NOT a AND c)", {"a": (0, 0), "b": (1, 0), "c": (2, 0)})
+BOTH = ("a AND b", {"a": (0, 0), "b": (1, 0)})
 BETWEEN = ("a AND NOT b", {"a": (0, 0), "b": (0, 4)})
 BETWEEN_OR = ("(a AND NOT b) OR c", {"a": (0, 0), "b": (0, 3), "c": (1, 0)})
+THREE = Grid(first=Fraction(2, 5), rounds=2, refinement=2, finest_share=Fraction(1, 4))
 
 
 def aim_of(text: str, steps: int = 3, **more: object) -> Aim:

@@ -25,7 +25,6 @@ from operators.formulas.probe_ent import ProbeEnt
 from tests.statistical.chain_law import laplace
 
 if TYPE_CHECKING:
-    import random
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
@@ -38,23 +37,6 @@ if TYPE_CHECKING:
 
 ONE = 1 << 64
 FAR = 30  # from everything that a lattice is about
-
-
-def random_formula(source: random.Random) -> Formula:
-    """Return a random formula of up to 6 atoms."""
-
-    def written(names: str, depth: int) -> str:
-        if depth == 0 or source.random() < 0.25:
-            name = source.choice(names)
-            return name if source.random() < 0.75 else f"NOT {name}"
-        parts = [written(names, depth - 1) for _ in range(source.randint(2, 3))]
-        return f"({source.choice([' AND ', ' OR ']).join(parts)})"
-
-    while True:
-        try:
-            return Formula.parse(written("abcdef"[: source.randint(1, 6)], 3))
-        except ValueError:  # it is constant
-            continue
 
 
 def condition_of(text: str, thresholds: Mapping[str, tuple[int, int]], cells: int = 1) -> Condition:

@@ -9,12 +9,17 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
+from decimal import Decimal, localcontext
 from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from operators.base import Promise
+from operators.conditions.atoms import IntegerTest
+from operators.conditions.comparison import Comparison
+from operators.panes import PaneQuestion
 from tests.statistical.enumeration import GivenNoise, ints
 
 if TYPE_CHECKING:
@@ -23,6 +28,27 @@ if TYPE_CHECKING:
     from operators.panes import Panes
 
     Law = Mapping[Hashable, Fraction]
+
+
+RATE = Fraction(1, 20)
+BOX = range(-6, 10)
+CELLS = len(BOX) ** 3
+
+
+def asked(
+    panes: int,
+    tolerance: int = 2,
+    *,
+    threshold: int = 3,
+    comparison: Comparison = Comparison.GT,
+    sensitivity: int = 1,
+    cells: int = CELLS,
+    step: int = 1,
+    max_fpr: Fraction | None = None,
+) -> PaneQuestion:
+    """Return a question of one threshold."""
+    test = IntegerTest(comparison, np.full(cells, threshold, dtype=np.int64), sensitivity)
+    return PaneQuestion(test, Promise(RATE, tolerance, max_fpr), panes, step)
 
 
 @dataclass(frozen=True)
@@ -82,11 +108,23 @@ def decided(
     }
 
 
-def worst_ratio(one: Law, other: Law) -> Fraction | None:
-    """Return the greatest ratio of two laws, either way; ``None`` where it is infinite."""
-    if one.keys() != other.keys():
-        return None
-    return max(max(one[key] / other[key], other[key] / one[key]) for key in one)
+def exact_tail(epsilon: Fraction, terms: int, at: int) -> Decimal:
+    """Return P[S >= at], from the difference of two negative binomials, in 60 digits."""
+    with localcontext() as context:
+        context.prec = 60
+        q = (-(Decimal(epsilon.numerator) / Decimal(epsilon.denominator))).exp()
+        masses = [(1 - q) ** terms]
+        while len(masses) < 4 * terms or masses[-1] > Decimal("1e-45"):
+            k = len(masses)
+            masses.append(masses[-1] * q * (terms - 1 + k) / k)
+        beyond = [Decimal(0)]
+        for each in reversed(masses):
+            beyond.append(beyond[-1] + each)
+        beyond.reverse()
+        return sum(
+            (each * beyond[k + at] for k, each in enumerate(masses) if k + at < len(beyond)),
+            start=Decimal(0),
+        )
 
 
 def law_of(draws: Iterator[tuple[Fraction, Hashable]]) -> Law:

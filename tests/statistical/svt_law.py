@@ -2,157 +2,148 @@
 
 from __future__ import annotations
 
-import math
-from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
-from typing import TYPE_CHECKING, Literal
+from functools import cache, partial
+from itertools import product
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from accountant.units import UNITS_PER_EPSILON, to_loss_units
 from operators.svt.terms import SvtPlan
 from tests.statistical.enumeration import Floats, laplace_masses
+from tests.support.exact import excess, transcripts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
+
+    from tests.support.exact import Law, Said
 
 REACH = 400  # what is cut off of any threshold noise below is under exp(-120)
+AT = np.arange(-REACH, REACH + 1)
 Steps = tuple[int, ...]
-Answers = tuple[tuple[int, bool], ...]
 
 
-@dataclass(frozen=True)
-class Rules:
-    """A run as the enumeration sees it; a sound one, or a broken twin."""
-
-    open_eps: float
-    alarm_eps: float
-    alarms: int
-    scale: float  # of the query noise's rate over alarm_eps
-    questions: int = 1
-    threshold: Literal["geometric", "laplace", "falling", "none"] = "laplace"
-    query_noise: bool = True
-    crashes: bool = False  # the threshold is redrawn after every question
-    ring: Callable[[int], Floats] | None = None  # another law of questions, per threshold noise
-    released: str = ""  # "value": s + v of an alarm; "gap": what it is above the noisy threshold
-
-    def charge(self, rung: int) -> float:
-        """Return what so many alarms are charged."""
-        return self.open_eps + rung * self.alarm_eps
+def geometric(rate: float) -> Floats:
+    """Return the masses of one-sided noise on ``AT``."""
+    return np.where(AT < 0, 0.0, -np.expm1(-rate) * np.exp(-rate * np.abs(AT)))
 
 
-def rules_of(plan: SvtPlan) -> Rules:
-    """Return the rules that a plan's run follows."""
-    return Rules(
-        open_eps=float(plan.threshold_rate),
-        alarm_eps=plan.alarm_units / UNITS_PER_EPSILON,
-        alarms=plan.alarms,
-        scale=1.0 if plan.monotone else 0.5,
-        questions=plan.questions,
-        threshold="geometric" if plan.one_sided else "laplace",
-    )
+def exponential(rate: float, correction: int = 0) -> Callable[[int], Floats]:
+    """Return how likely a step count rings, by the threshold's noise, with geometric noise."""
+    return lambda step: np.exp(-rate * np.maximum(AT + correction - step, 0))
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """A run as the enumeration sees it; a sound one, or a broken twin.
+
+    Args:
+        plan: what it is charged, and how often it asks.
+        threshold: masses of the threshold's noise on ``AT``.
+        ring: how likely a step count rings, by the threshold's noise.
+        crashes: the threshold is redrawn after every question.
+        released: numbers that an alarm publishes, and how likely it does, by the noise.
+    """
+
+    plan: SvtPlan
+    threshold: Floats
+    ring: Callable[[int], Floats]
+    crashes: bool = False
+    released: Callable[[int], Mapping[int, Floats]] | None = None
+
+    def charge(self, said: Said) -> float:
+        """Return what a transcript is charged."""
+        rung = sum(answer for _, answer, *_ in said)  # type: ignore[misc]  # as ``answers`` has it
+        return (self.plan.open_units + rung * self.plan.alarm_units) / UNITS_PER_EPSILON
+
+    def answers(self, cell: Any, step: int) -> dict[Any, Any]:
+        """Return what may be said of a cell: its name, whether it rings, and what is released."""
+        rings = self.ring(step)
+        found = {(cell, False): 1 - rings, (cell, True): rings}
+        if self.released:
+            del found[cell, True]
+            found |= {(cell, True, number): law for number, law in self.released(step).items()}
+        if self.crashes:
+            return {said: partial(self._redrawn, likely) for said, likely in found.items()}
+        return found
+
+    def _redrawn(self, likely: Floats, mass: Floats) -> Floats:
+        return float(mass @ likely) * self.threshold
+
+
+def run_of(plan: SvtPlan, **twin: Any) -> Run:
+    """Return the run that a plan is for, but for what a twin does otherwise."""
+    opening, asking = float(plan.threshold_rate), float(plan.query_rate)
+    threshold = geometric(opening) if plan.one_sided else laplace_masses(Fraction(opening), REACH)
+    sound = {"threshold": threshold, "ring": exponential(asking, plan.correction)}
+    return Run(plan, **(sound | twin))
 
 
 def terms(
     alarms: int = 2,
     *,
-    monotone: bool = False,
-    questions: int = 1,
-    correction: int = 0,
-    put_back: bool = False,
+    opening: Fraction = Fraction(7, 10),
+    alarm: Fraction = Fraction(1, 2),
     one_sided: bool = True,
+    **more: Any,
 ) -> SvtPlan:
     """Return terms of a run with losses that a float resolves."""
-    return SvtPlan(
-        open_units=to_loss_units(Fraction(7, 10)),
-        alarm_units=to_loss_units(Fraction(1, 2)),
-        alarms=alarms,
-        monotone=monotone,
-        questions=questions,
-        correction=correction,
-        put_back=put_back,
-        one_sided=one_sided,
-    )
+    units = {"open_units": to_loss_units(opening), "alarm_units": to_loss_units(alarm)}
+    return SvtPlan(**units, alarms=alarms, one_sided=one_sided, **more)
 
 
 @cache
-def law(rules: Rules, steps: Steps, orders: tuple[Steps, ...] = ()) -> dict[Answers, float]:
-    """Return the probability of every transcript.
-
-    A transcript is a sequence of (cell, answer), with the released number where there is one.
+def law(run: Run, steps: Steps, orders: tuple[Steps, ...] = ()) -> Law:
+    """Return the probability of every transcript of (cell, answer), with what is released.
 
     Args:
-        rules: of the run.
+        run: that asks.
         steps: step count per cell.
         orders: the order in which each round asks cells; by their numbers where there is none.
     """
     natural = tuple(range(len(steps)))
-    weights = threshold_law(rules)
-    found = defaultdict(float)
 
-    def begin(turn: int, left: int, said: Answers, mass: Floats) -> None:
-        rang = {cell for cell, answer in said if answer}
-        order = orders[turn] if turn < len(orders) else natural
-        waiting = tuple(cell for cell in order if cell not in rang)
-        if turn == rules.questions or not left or not waiting:
-            found[said] += float(mass.sum())
-        else:
-            go(turn, waiting, left, said, mass)
+    def turn(said: Said) -> dict[Any, Any]:
+        left, rang = [*said], set[int]()
+        for order in [*orders, *[natural] * run.plan.questions][: run.plan.questions]:
+            for cell in order:
+                if len(rang) == run.plan.alarms:
+                    return {}
+                if cell in rang:
+                    continue
+                if not left:
+                    return run.answers(cell, steps[cell])
+                if left.pop(0)[1]:  # type: ignore[index]  # as ``answers`` has it
+                    rang.add(cell)
+        return {}
 
-    def go(turn: int, waiting: Steps, left: int, said: Answers, mass: Floats) -> None:
-        if not waiting or not left:
-            begin(turn + 1, left, said, mass)
-            return
-        cell, rest = waiting[0], waiting[1:]
-        quiet = mass * (1 - ring_law(rules, steps[cell]))
-        if rules.crashes:
-            quiet = quiet.sum() * weights
-        go(turn, rest, left, (*said, (cell, False)), quiet)
-        for number, law_of_number in alarms_of(rules, steps[cell]):
-            kept = mass * law_of_number
-            if rules.crashes:
-                kept = kept.sum() * weights
-            go(turn, rest, left - 1, (*said, (cell, True), *number), kept)
-
-    begin(0, rules.alarms, (), weights)
-    return dict(found)
+    return transcripts(run.threshold, turn)
 
 
-AT = np.arange(-REACH, REACH + 1)
+def at_once(plan: SvtPlan, questions: int | None = None) -> Run:
+    """Return the run that asks all questions about a cell as one, which rings if any does."""
+    run, times = run_of(plan), plan.questions if questions is None else questions
+    once = replace(plan, questions=1)
+    return run_of(once, ring=lambda step: 1 - (1 - run.ring(step)) ** times)
 
 
-def threshold_law(rules: Rules) -> Floats:
-    """Return the law of the threshold's noise on ``AT``."""
-    rate = Fraction(rules.open_eps).limit_denominator(1000)
-    if rules.threshold == "laplace":
-        return laplace_masses(rate, REACH)
-    if rules.threshold == "none":
-        return np.asarray(AT == 0, dtype=np.float64)
-    side = AT >= 0 if rules.threshold == "geometric" else AT <= 0
-    return np.where(side, -math.expm1(-rate) * np.exp(-float(rate) * np.abs(AT)), 0.0)
+def run_loss(plan: SvtPlan, moves: Sequence[int], most: int = 3) -> float:
+    """Return the largest loss of a run of questions whose scores a neighbour moves so."""
+    run, found = run_of(plan), 0.0
+    for scores in product(range(-plan.correction - most, most), repeat=len(moves)):
+        moved = tuple(score + move for score, move in zip(scores, moves, strict=True))
+        found = max(found, excess(law(run, scores), law(run, moved)))
+    return found
 
 
-def ring_law(rules: Rules, step: int) -> Floats:
-    """Return the probability that a question rings, per threshold noise."""
-    if rules.ring:
-        return rules.ring(step)
-    needed = AT - step
-    if not rules.query_noise:
-        return np.asarray(needed <= 0, dtype=np.float64)
-    return np.exp(-rules.alarm_eps * rules.scale * np.maximum(needed, 0))
-
-
-def alarms_of(rules: Rules, step: int) -> list[tuple[Answers, Floats]]:
-    """Return the ways to ring, and the probability of each per threshold noise."""
-    if not rules.released:
-        return [((), ring_law(rules, step))]
-    rate, needed = rules.alarm_eps * rules.scale, AT - step
-    parts = []
-    for number in range(-2, 8):
-        drawn = number + needed if rules.released == "gap" else np.full_like(AT, number - step)
-        fits = (drawn >= 0) & (drawn >= needed)
-        one = np.where(fits, (1 - math.exp(-rate)) * np.exp(-rate * np.maximum(drawn, 0)), 0.0)
-        parts.append((((number, True),), one))
-    return parts
+def missed_given(plan: SvtPlan, quiet: Sequence[int], rung: Sequence[int] = ()) -> float:
+    """Return the misses at the threshold, given what was answered of cells with such steps."""
+    run = run_of(plan)
+    weights = run.threshold.copy()
+    for step in quiet:
+        weights *= 1 - run.ring(step)
+    for step in rung:
+        weights *= run.ring(step)
+    return float(weights @ (1 - run.ring(0)) ** plan.questions / weights.sum())

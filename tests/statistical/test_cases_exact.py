@@ -6,7 +6,6 @@ levels and every order of svt's questions; and an expectation that is wrong by a
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from itertools import permutations
 from typing import TYPE_CHECKING, Any
@@ -21,8 +20,8 @@ from operators.svt import endurance
 from operators.svt.mechanism import Svt
 from stream.config.loading import examine
 from tests.statistical.chain_law import ladder_law
-from tests.statistical.enumeration import ONE, Floats
-from tests.statistical.svt_law import terms
+from tests.statistical.enumeration import ONE
+from tests.statistical.svt_law import at_once, law, terms
 from tests.support.commands import configuration, json_lines, tocsin
 
 if TYPE_CHECKING:
@@ -95,27 +94,11 @@ def test_ppwlm_is_the_sum_over_its_noise(tmp_path):
 def in_order(plan: SvtPlan, steps: Sequence[int], cell: int, order: Sequence[int]) -> float:
     """Return how likely a cell fires in a fresh run whose questions come in an order.
 
-    Summed over the threshold's noise; given that, over who fires before.
+    All questions about a cell are one, which rings if any of them does.
     """
-    slow, fast = float(plan.threshold_rate), float(plan.query_rate)
-    rho = np.arange(math.ceil(40 / slow))
-    masses = -math.expm1(-slow) * np.exp(-slow * rho)
-
-    def fires(at: int) -> Floats:
-        needed = rho + plan.correction - steps[at]
-        silent = 1 - np.exp(-fast * np.maximum(needed, 0))
-        return 1 - silent ** (1 if plan.put_back else plan.questions)
-
-    law = {0: np.ones(rho.size)}  # how many have rung so far
-    for at in order[: order.index(cell)]:
-        after = {}
-        for rung, mass in law.items():
-            chance = fires(at) if rung < plan.alarms else np.zeros(rho.size)
-            after[rung] = after.get(rung, 0) + mass * (1 - chance)
-            after[rung + 1] = after.get(rung + 1, 0) + mass * chance
-        law = after
-    alive = sum(mass for rung, mass in law.items() if rung < plan.alarms)
-    return float(masses @ (alive * fires(cell)))
+    once = at_once(plan, 1 if plan.put_back else None)
+    asked = law(once, tuple(steps[at] for at in order))
+    return sum(mass for said, mass in asked.items() if (order.index(cell), True) in said)
 
 
 @pytest.mark.parametrize("alarms", [1, 2])

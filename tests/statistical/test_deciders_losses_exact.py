@@ -40,7 +40,6 @@ from tests.statistical.deciders_law import (
     Data,
     Scripted,
     each,
-    loss,
     mean_within,
     multisets,
     quantile_within,
@@ -50,7 +49,7 @@ from tests.statistical.deciders_law import (
     within,
     worst,
 )
-from tests.statistical.enumeration import ONE, Floats, exp_bounds, laplace_masses
+from tests.statistical.enumeration import ONE, Floats, exp_bounds
 
 
 class Straight(RaceBand):
@@ -233,11 +232,6 @@ def test_neighbours_lose_at_most_the_charge(name):
         assert of.most(of.twin) > (of.charge + SLACK if of.least is None else of.least)
 
 
-def test_the_loss_of_two_answers_is_symmetric():
-    """The yardstick: telling apart 1/2 and 1/4 costs ln 2, whichever comes first."""
-    assert loss(0.5, 0.25) == loss(0.25, 0.5) == pytest.approx(math.log(2))
-
-
 def em_violations(band: ExponentialBand, charge: Fraction) -> int:
     """Count neighbouring counts whose certified laws are further apart than the charge."""
     bits, laws = 600, []
@@ -307,22 +301,6 @@ def test_svt_as_a_whole_loses_at_most_its_charge():
     band = SparseBand.planned(Sum(0, 8), SIX, 8)
     datasets = [(1,) * a + (8,) * b for a in range(0, 60, 12) for b in range(5)]
     assert worst(lambda data: svt_law(band, data, 20), datasets, each((1, 3, 8))) < 6 + 1e-6
-
-
-def test_hist_may_share_its_noise():
-    """One noise for both counts leaks no more: only the larger is compared, and it moves by one."""
-    z, masses = np.arange(-40, 41), laplace_masses(E, 40)  # half of epsilon
-    both = np.multiply.outer(masses, masses)
-
-    def law(total, low, high):
-        n, z1 = total + z[:, np.newaxis], z[np.newaxis]
-        return float((both * ((2 * (low + z1) < n) & (2 * (high + z1) <= n))).sum())
-
-    for total, low in product(range(1, 12), repeat=2):
-        for high in range(total - low + 1):
-            one = law(total, low, high)
-            for a, b in ((0, 0), (1, 0), (0, 1)):
-                assert loss(one, law(total + 1, low + a, high + b)) < 2 + SLACK
 
 
 # --- tight: neighbours' steps

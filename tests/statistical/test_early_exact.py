@@ -5,42 +5,107 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from functools import cache, partial
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
 from accountant.costs.runs import StoredRun
 from accountant.units import UNITS_PER_EPSILON
-from operators.registry import create, price
+from operators.registry import create
+from operators.registry import price as priced
 from operators.single.adapter import Scored
 from operators.single.looks import EachLook, EarlyAlarms
 from operators.single.tslm import Tslm
 from operators.svt.early import RunLooks
-from tests.statistical.early_law import (
-    Path,
-    Run,
-    forgetting,
-    growing,
-    law,
-    neighbours,
-    steps_of,
-    worst_loss,
-)
-from tests.statistical.enumeration import GivenNoise
+from tests.statistical.enumeration import GivenNoise, Ints
+from tests.statistical.svt_law import Run, run_of, terms
+from tests.support.exact import Law, losses, transcripts
 from tests.support.svt import aim, condition
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable, Mapping
+    from collections.abc import Callable, Iterable
 
     from operators.conditions.condition import Condition
+    from operators.svt.terms import SvtPlan
+    from tests.support.exact import Said
 
+Path = tuple[int, ...]
+"""Step counts of one cell, one per look."""
 BOX = range(-3, 3)
 LOOKS = 3
-GROWING = [path for path in product(BOX, repeat=LOOKS) if growing(path)]
-SOUND = Run(0.7, 0.5, -1)
+GROWING = [path for path in product(BOX, repeat=LOOKS) if path == tuple(sorted(path))]
 EARLY = replace(aim(4), looks=LOOKS)
+
+
+def plan(opening: str = "7/10", alarm: str = "1/2", correction: int = -1) -> SvtPlan:
+    """Return the terms of one cell's looks."""
+    losses = {"opening": Fraction(opening), "alarm": Fraction(alarm)}
+    return terms(1, **losses, monotone=True, correction=correction)
+
+
+SOUND = run_of(plan())
+
+
+def price(run: Run, *, steady: bool) -> float:
+    """Return what a cell of a window is charged: where its events stay, the dearer of two.
+
+    Otherwise a neighbour may pay for threshold and ring.
+    """
+    both = float(run.plan.threshold_rate), float(run.plan.query_rate)
+    return max(both) if steady else sum(both)
+
+
+def first_look(run: Run, path: Path, twin: str = "") -> Law:
+    """Return how likely each look is the first that rings, by transcripts.
+
+    A twin asks a cell ``again`` that rang, or tells ``within`` whether half of the last step's
+    growth would have rung as well.
+    """
+
+    def turn(said: Said) -> dict[Any, Any]:
+        look = len(said)
+        if look == len(path) or (said and said[-1][1] and twin != "again"):
+            return {}
+        found = run.answers(look, path[look])
+        if twin == "within":
+            rings = found.pop((look, True))
+            early = run.ring((path[look - 1 if look else 0] + path[look]) // 2)
+            found[look, True, "early"] = np.minimum(early, rings)
+            found[look, True, "late"] = np.maximum(rings - early, 0.0)
+        return found
+
+    return transcripts(run.threshold, turn)
+
+
+def moved(path: Path, spans: Iterable[range]) -> list[Path]:
+    """Return the paths with one event more or less, that lies in some looks."""
+    return [
+        tuple(step + by * (look in span) for look, step in enumerate(path))
+        for span in spans
+        for by in (1, -1)
+    ]
+
+
+def neighbours(path: Path) -> list[Path]:
+    """Return the paths with one event more or less: it lies in a step and in all later ones."""
+    return moved(path, (range(first, len(path)) for first in range(len(path))))
+
+
+def forgetting(path: Path) -> list[Path]:
+    """Return those where a later event makes no difference of it, as in a distinct count."""
+    looks = range(len(path))
+    return moved(path, (looks[a:b] for a in looks for b in range(a + 1, len(path) + 1)))
+
+
+def steps_of(early: EarlyAlarms, path: Path) -> list[Ints]:
+    """Return the statistics of every look that give all cells a path's step counts."""
+    test = early.condition.test(early.condition.formula.literals[0])
+    zero = int(test.thresholds[0]) + int(test.quantise(test.thresholds)[0] < 0)
+    shape = 1, early.condition.cells
+    return [np.full(shape, zero + step, dtype=np.int64) for step in path]
 
 
 def counted(cells: int = 1, *, steady: bool = True) -> Condition:
@@ -55,59 +120,63 @@ def planned(mechanism: str, cells: int = 1, *, steady: bool = True) -> EarlyAlar
     return found
 
 
-def run_of(early: EarlyAlarms) -> Run:
+def asked_by(early: EarlyAlarms) -> Run:
     """Return a planned run as the enumeration sees it."""
     assert isinstance(early.looker, RunLooks)
-    terms = early.looker.terms
-    return Run(float(terms.threshold_rate), float(terms.query_rate), terms.correction)
+    return run_of(early.looker.terms)
 
 
-def worst(run: Run, others: Callable[[Path], list[Path]], paths: list[Path]) -> float:
+def worst(law: Callable[[Path], Law], others: Callable[[Path], list[Path]], paths: Any) -> float:
     """Return the worst loss of any outcome, over all neighbours."""
-    return max(
-        worst_loss(law(run, path), law(run, other)) for path in paths for other in others(path)
-    )
+    told = cache(law)
+    pairs = ((path, other) for path in paths for other in others(path))
+    return max(loss for one, two in pairs for _, loss in losses(told(one), told(two)))
 
 
-@pytest.mark.parametrize("run", [SOUND, Run(0.5, 0.7, -1), Run(0.6, 0.6, 0)])
-def test_an_event_that_stays_pays_the_dearer_of_threshold_and_ring(run):
-    """Every growing path of three looks, an event in any step: worst loss = max(eps_1, x)."""
-    assert abs(worst(run, neighbours, GROWING) - run.dearer) < 1e-9
+FALLING = [path for path in product(range(-2, 2), repeat=LOOKS) if path != tuple(sorted(path))]
+FORGETS = {True: neighbours, False: forgetting}
+"""Neighbours, by whether events stay."""
+RUNS = {
+    "sound": SOUND,
+    "a dearer ring": run_of(plan("1/2", "7/10")),
+    "even": run_of(plan("3/5", "3/5", 0)),
+    **{f"as planned, {steady}": asked_by(planned("svt", steady=steady)) for steady in FORGETS},
+}
 
 
-def test_an_event_that_is_forgotten_pays_both():
-    """In a distinct count a later event may stand for it: worst loss = eps_1 + x."""
-    assert abs(worst(SOUND, forgetting, GROWING) - SOUND.both) < 1e-9
+@pytest.mark.parametrize("name", RUNS)
+def test_an_event_that_stays_pays_the_dearer_of_threshold_and_ring(name):
+    """Every growing path of three looks, an event in any step; where it may be forgotten, both.
+
+    In a distinct count a later event may stand for it. Of the planned terms that is what the ledger
+    is told; sums that fall cost no more, as the proof asks nothing of the path.
+    """
+    run, law = RUNS[name], partial(first_look, RUNS[name])
+    for steady, others in FORGETS.items():
+        assert abs(worst(law, others, GROWING) - price(run, steady=steady)) < 1e-9
+        assert worst(law, others, FALLING) < price(run, steady=steady) + 1e-9
+        if name == f"as planned, {steady}":
+            epsilon = float(planned("svt", steady=steady).plan.epsilon)
+            assert math.isclose(price(run, steady=steady), epsilon, rel_tol=1e-9)
 
 
-def test_sums_that_fall_cost_no_more():
-    """The proof asks nothing of the path: it may go up and down."""
-    paths = [path for path in product(range(-2, 2), repeat=LOOKS) if not growing(path)]
-    assert worst(SOUND, neighbours, paths) < SOUND.dearer + 1e-9
-    assert worst(SOUND, forgetting, paths) < SOUND.both + 1e-9
+FRESH = run_of(plan(), crashes=True)
 
 
-@pytest.mark.parametrize("steady", [True, False])
-def test_a_planned_window_costs_its_plan(steady):
-    """The same of terms that the planner found, against what the ledger is told."""
-    early = planned("svt", steady=steady)
-    run, epsilon = run_of(early), float(early.plan.epsilon)
-    loss = worst(run, neighbours if steady else forgetting, GROWING)
-    assert math.isclose(loss, epsilon, rel_tol=1e-9)
-    assert math.isclose(run.dearer if steady else run.both, epsilon, rel_tol=1e-9)
-
-
-@pytest.mark.parametrize(("twin", "least"), [("fresh", 0.05), ("again", 0.05), ("within", 99)])
-def test_broken_looks_are_caught(twin, least):
+@pytest.mark.parametrize(
+    ("run", "twin", "least"), [(FRESH, "", 0.05), (SOUND, "again", 0.05), (SOUND, "within", 99)]
+)
+def test_broken_looks_are_caught(run, twin, least):
     """A threshold drawn anew for every step, a cell that rings twice, a time finer than a step."""
-    broken = replace(SOUND, twin=twin)
-    assert worst(broken, neighbours, GROWING) > broken.dearer + least
-    assert worst(broken, forgetting, GROWING) > broken.both + least
+    for steady, others in FORGETS.items():
+        law = partial(first_look, run, twin=twin)
+        assert worst(law, others, GROWING) > price(run, steady=steady) + least
 
 
 def test_a_distinct_count_at_the_price_of_a_count_is_caught():
     """Who takes every count for one in which events stay charges too little."""
-    assert worst(SOUND, forgetting, GROWING) > SOUND.dearer + 0.4
+    law = partial(first_look, SOUND)
+    assert worst(law, forgetting, GROWING) > price(SOUND, steady=True) + 0.4
 
 
 def test_the_code_has_the_law_of_the_definition():
@@ -116,20 +185,22 @@ def test_the_code_has_the_law_of_the_definition():
     axes = np.meshgrid(*[np.arange(side)] * (LOOKS + 1), indexing="ij")
     rho, *asked = (axis.ravel() for axis in axes)
     early = planned("svt", cells=rho.size)
-    run = run_of(early)
+    plan = asked_by(early).plan
     noise = GivenNoise(rho, *asked)
     first = first_rings(early, path, noise)
-    rates = (run.open_eps, *[run.alarm_eps] * LOOKS)
+    rates = [plan.threshold_rate, *[plan.query_rate] * LOOKS]
     mass = np.ones(rho.size)
-    for rate, drawn in zip(rates, (rho, *asked), strict=True):
+    for rate, drawn in zip(map(float, rates), (rho, *asked), strict=True):
         mass *= -math.expm1(-rate) * np.exp(-rate * drawn)
     outside = 1 - mass.sum()
-    for look, chance in law(run, path).items():
+    for look, chance in by_look(first_look(asked_by(early), path)).items():
         assert -1e-12 <= chance - mass[first == look].sum() <= outside + 1e-12
-    assert isinstance(early.looker, RunLooks)
-    assert (
-        noise.rates == [early.looker.terms.threshold_rate] + [early.looker.terms.query_rate] * LOOKS
-    )
+    assert noise.rates == rates
+
+
+def by_look(law: Law) -> dict[int, float]:
+    """Return how likely each look is the first that rings, -1 for none."""
+    return {len(said) - 1 if said[-1][1] else -1: mass for said, mass in law.items()}
 
 
 def first_rings(early: EarlyAlarms, path: Path, noise: GivenNoise) -> np.ndarray:
@@ -145,7 +216,7 @@ def first_rings(early: EarlyAlarms, path: Path, noise: GivenNoise) -> np.ndarray
     return first
 
 
-def of_each_look(early: EarlyAlarms, path: Path) -> Mapping[Hashable, Fraction]:
+def of_each_look(early: EarlyAlarms, path: Path) -> dict[int, Fraction]:
     """Return the law of looks that are decisions of their own, in rationals."""
     assert isinstance(early.looker, EachLook)
     scored = early.looker.operator
@@ -165,19 +236,13 @@ def of_each_look(early: EarlyAlarms, path: Path) -> Mapping[Hashable, Fraction]:
 def test_decisions_of_their_own_cost_their_sum_and_not_more():
     """Each look by tslm: the worst loss is what all looks cost, and half of it is too little."""
     early = planned("tslm")
-    loss = max(
-        math.log(mass / theirs[said])
-        for path in GROWING
-        for other in neighbours(path)
-        for theirs in (of_each_look(early, other),)
-        for said, mass in of_each_look(early, path).items()
-    )
+    loss = worst(partial(of_each_look, early), neighbours, GROWING)
     assert loss <= float(early.plan.epsilon) * (1 + 1e-12)
     assert loss > float(early.plan.epsilon) * 0.99
 
 
 LAWS = {
-    "svt": lambda early, path: law(run_of(early), path),
+    "svt": lambda early, path: by_look(first_look(asked_by(early), path)),
     "tslm": of_each_look,
 }
 
@@ -208,9 +273,9 @@ def test_misses_and_false_alarms_are_as_promised(mechanism):
 def test_prices_beside_one_decision(looks, steady, times):
     """The table of the guide: prices of a window beside one decision at its end."""
     asked = aim(15)
-    run = price("svt", counted(steady=steady), replace(asked, looks=looks))
-    once = price("tslm", condition(), asked)
-    each = price("tslm", condition(), replace(asked, looks=looks))
+    run = priced("svt", counted(steady=steady), replace(asked, looks=looks))
+    once = priced("tslm", condition(), asked)
+    each = priced("tslm", condition(), replace(asked, looks=looks))
     assert abs(float(run.epsilon / once.epsilon) - times) < 0.02
     assert each.epsilon > 5 * run.epsilon
     assert run.epsilon * UNITS_PER_EPSILON == int(run.epsilon * UNITS_PER_EPSILON)

@@ -30,9 +30,11 @@ from tests.statistical.formula_cases import (
     BETA,
     BETWEEN,
     BETWEEN_OR,
+    BOTH,
     CHOICE,
     ONE,
     SLACK,
+    THREE,
     TWO_OF_THREE,
     aim_of,
 )
@@ -52,8 +54,6 @@ if TYPE_CHECKING:
     from tests.statistical.enumeration import Floats, Ints
 
 SMALL = Grid(first=Fraction(2, 5), rounds=2, finest_share=Fraction(1, 4))
-THREE = Grid(first=Fraction(2, 5), rounds=2, refinement=2, finest_share=Fraction(1, 4))
-BOTH = ("a AND b", {"a": (0, 0), "b": (1, 0)})
 EITHER = ("a OR NOT b", {"a": (0, 0), "b": (1, 0)})
 
 

@@ -12,8 +12,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cache
-from itertools import product
+from functools import cache, cached_property
+from itertools import permutations, product
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
@@ -34,15 +34,17 @@ from operators.conditions.comparison import Comparison
 from operators.single import gaussian
 from operators.single.pure import gaussian_units
 from operators.svt.mechanism import Svt
-from operators.svt.terms import SvtPlan, log_at_least, threshold_law
+from operators.svt.terms import SvtPlan
 from tests.statistical.enumeration import Floats, exp_bounds, ints
+from tests.statistical.svt_law import run_of
 from tests.statistical.test_gaussian_exact import planned
 from tests.statistical.test_tslm_exact import fires
+from tests.support.exact import Law, Said, excess, transcripts
 from tests.support.normal import MARGIN
 from tests.support.svt import aim, condition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from operators.single.tslm import Tslm
 
@@ -107,13 +109,11 @@ class Sparse:
 
     def opened(self, _neighbour: int) -> Floats:
         """Return the threshold's masses."""
-        return threshold_law(self.plan)[1]
+        return run_of(self.plan).threshold
 
     def answers(self, asked: int, neighbour: int) -> dict[str, Floats]:
         """Compare a step count with every threshold."""
-        step = self.steps[asked] + neighbour * self.moved[asked]
-        noise = threshold_law(self.plan)[0]
-        rings = np.exp(log_at_least(self.plan, noise + (self.plan.correction - step)))
+        rings = run_of(self.plan).ring(self.steps[asked] + neighbour * self.moved[asked])
         return {"!": rings, ".": 1 - rings}
 
 
@@ -170,29 +170,6 @@ def whole_of(run: Run | None, alarms: int | None = None) -> Fraction:
 
 
 @dataclass(frozen=True)
-class Path:
-    """A transcript on the way.
-
-    Args:
-        text: what was seen.
-        charged: what every window was settled at.
-        hidden: masses of the run's states on both streams; ``None`` before it opens.
-        asked: windows of the run so far.
-        chances: of all other windows' answers on both streams.
-    """
-
-    text: str = ""
-    charged: tuple[int, ...] = ()
-    hidden: tuple[Floats, ...] | None = None
-    asked: int = 0
-    chances: tuple[Fraction, ...] = (Fraction(1), Fraction(1))
-
-    def then(self, said: str, paid: int, **changes: Any) -> Path:
-        """Return the path after one more window."""
-        return replace(self, text=self.text + said, charged=(*self.charged, paid), **changes)
-
-
-@dataclass(frozen=True)
 class Audit:
     """Every transcript of a run and windows of their own, and its probability on two neighbours.
 
@@ -231,42 +208,43 @@ class Audit:
         """What the run is charged."""
         return RunTerms(gaussian_units(whole_of(self.run)), 1, getattr(self.run, "alarms", 1))
 
-    def transcripts(self) -> dict[str, tuple[Chance, ...]]:
+    @cached_property
+    def laws(self) -> list[Law]:
         """Return transcripts, refusals included, with their probabilities on both streams."""
-        return dict(self._after(Path(), 0))
+        return [self._law(neighbour) for neighbour in (0, 1)]
 
-    def _after(self, path: Path, rung: int) -> Iterator[tuple[str, tuple[Chance, ...]]]:
-        at, opens = len(path.charged), path.hidden is None
-        if at == len(self.order):
-            whole = path.hidden or (np.ones(1), np.ones(1))
-            chances = zip(path.chances, whole, strict=True)
-            yield (
-                path.text,
-                path.chances if opens else tuple(a * float(b.sum()) for a, b in chances),
-            )
-            return
-        run = self.run if self.order[at] == "r" else None
-        if run and rung == run.alarms:
-            yield from self._after(path.then("-", 0), rung)
-            return
-        tslm = self.dear if "!" in path.text[-2 if self.run else -1 :] else self.cheap
-        reserved = self.held(opens, rung, 0)[0] if run else self.charged(tslm)
-        if not self.grants(path.charged, reserved):
-            yield from self._after(path.then("x", 0), rung)
-        elif run:
-            states = path.hidden or tuple(map(run.opened, (0, 1)))
-            said = [run.answers(path.asked, each) for each in (0, 1)]
-            for answer in said[0]:
-                rings = answer.count("!")
-                paid = self.held(opens, rung, rings)[1]
-                left = tuple(state * one[answer] for state, one in zip(states, said, strict=True))
-                further = path.then(answer, paid, hidden=left, asked=path.asked + 1)
-                yield from self._after(further, rung + rings)
-        else:
-            laws = [fires(tslm, THRESHOLD + each) for each in (0, 1)]
-            for answer, likely in (("!", laws), (".", [1 - one for one in laws])):
-                both = tuple(a * b for a, b in zip(path.chances, likely, strict=True))
-                yield from self._after(path.then(answer, reserved, chances=both), rung)
+    def _law(self, neighbour: int) -> Law:
+        """Return the law of transcripts of what every window said and was settled at."""
+
+        def turn(said: Said) -> Mapping[Hashable, Any]:
+            if len(said) == len(self.order):
+                return {}
+            text, charged = "".join(each for each, _ in said), [paid for _, paid in said]
+            place = self.order[len(said)]
+            inside = [
+                each
+                for at, (each, _) in zip(self.order, said, strict=False)
+                if at == "r" and each not in "-x"
+            ]
+            rung = "".join(inside).count("!")
+            if place == "r" and rung == self.run.alarms:
+                return {("-", 0): 1}
+            tslm = self.dear if "!" in text[-2 if self.run else -1 :] else self.cheap
+            reserved = self.charged(tslm)
+            if place == "r":
+                reserved, _ = self.held(not inside, rung, 0)
+            if not self.grants(charged, reserved):
+                return {("x", 0): 1}
+            if place == "r":
+                return {
+                    (each, self.held(not inside, rung, each.count("!"))[1]): likely
+                    for each, likely in self.run.answers(len(inside), neighbour).items()
+                }
+            chance = fires(tslm, THRESHOLD + neighbour)
+            chance = float(chance) if self.run else chance
+            return {("!", reserved): chance, (".", reserved): 1 - chance}
+
+        return transcripts(self.run.opened(neighbour) if self.run else Fraction(1), turn)
 
     def grants(self, charged: Sequence[int], units: int) -> bool:
         """Ask the real filter for the next window, after what the others were settled at."""
@@ -280,13 +258,12 @@ class Audit:
 
     def excess(self, wall: int) -> Chance:
         """Return by how much some event is likelier than a wall's promise allows, at most."""
-        found = self.transcripts().values()
-        for side in (0, 1):
-            assert abs(sum(both[side] for both in found) - 1) <= (ROUNDING if self.run else 0)
+        for law in self.laws:
+            assert abs(sum(law.values()) - 1) <= (ROUNDING if self.run else 0)
         most = []
-        for epsilon, side in product(EPSILONS, (0, 1)):
+        for epsilon, (one, other) in product(EPSILONS, permutations(self.laws)):
             grown = exp_bounds(epsilon)[1]
-            delta = sum(max(both[side] - grown * both[1 - side], 0) for both in found)
+            delta = sum(max(mass - grown * other[said], 0) for said, mass in one.items())
             most.append(delta - delta_bounds(epsilon, wall)[1])
         return max(most)
 
@@ -383,7 +360,7 @@ def test_neighbours_are_told_apart_no_better_than_the_wall_allows(name):
     audit = audit_of(Audit, name)
     assert audit.excess(audit.wall) <= (ROUNDING if audit.run else MARGIN)
     if not audit.run:
-        assert {"x" in text for text in audit.transcripts()} == {True, False}
+        assert {("x", 0) in said for said in audit.laws[0]} == {True, False}
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -391,18 +368,17 @@ def test_runs_keep_the_guarantee_that_the_ledger_knows(name):
     """Alone, along every prefix: no transcript loses more than its opening and its alarms."""
     run = RUNS[name]
 
-    def losses(text, states):
-        here, there = (float(one.sum()) for one in states)
-        most = float(run.open_eps + text.count("!") * run.alarm_eps)
-        assert abs(math.log(here / there)) <= most + ROUNDING
-        asked = len(text.replace("a", "").replace("b", ""))
-        if text.count("!") == run.alarms or asked == 4:
-            return
-        said = [run.answers(asked, each) for each in (0, 1)]
-        for answer in said[0]:
-            losses(text + answer, tuple(s * a[answer] for s, a in zip(states, said, strict=True)))
+    def law(neighbour, most):
+        def turn(said):
+            spent = "".join(said).count("!") == run.alarms
+            return {} if spent or len(said) == most else run.answers(len(said), neighbour)
 
-    losses("", tuple(map(run.opened, (0, 1))))
+        return transcripts(run.opened(neighbour), turn)
+
+    def charge(said):
+        return float(whole_of(run, "".join(said).count("!")))
+
+    assert max(excess(law(0, most), law(1, most), charge) for most in range(5)) <= ROUNDING
 
 
 @pytest.mark.parametrize(

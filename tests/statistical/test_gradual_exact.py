@@ -20,7 +20,7 @@ from tests.statistical.chain_law import (
     marginals,
     worst_loss,
 )
-from tests.statistical.enumeration import Ints, bernoulli_chi_square, chi_square, laplace_masses
+from tests.statistical.enumeration import Ints, bernoulli_chi_square, laplace_masses, p_value
 from tests.statistical.test_progressive_exact import BETA, COARSE
 
 GRIDS = [
@@ -144,11 +144,10 @@ def drawn(levels: tuple[Fraction, ...]) -> Ints:
 
 def p_values(chains: Ints, levels: tuple[Fraction, ...], coin: Coin) -> list[float]:
     """Compare marginals, coins, steps and the independence of step and value with the law."""
-    found = []
-    for values, t in zip(chains, levels, strict=True):
-        reach = int(40 / t)
-        counts = np.bincount(np.clip(values, -reach, reach) + reach, minlength=2 * reach + 1)
-        found.append(chi_square(counts, laplace_masses(t, reach)))
+    found = [
+        p_value(values, laplace_masses(t, int(40 / t)))
+        for values, t in zip(chains, levels, strict=True)
+    ]
     for at, (coarse, fine) in enumerate(pairwise(levels)):
         moved = chains[at] != chains[at + 1]
         stay = float(coin(coarse, fine)) + (1 - float(coin(coarse, fine))) * float(

@@ -13,7 +13,7 @@ from dataclasses import replace
 from fractions import Fraction
 from functools import cache, partial
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pytest
@@ -29,19 +29,15 @@ from operators.single.looks import EarlyAlarms
 from operators.single.tslm import Tslm
 from operators.svt import RunState, Svt
 from tests.statistical.chain_law import ladder_law
-from tests.statistical.early_law import Run, worst_loss
-from tests.statistical.early_law import law as law_of_looks
 from tests.statistical.enumeration import Ints, ints
-from tests.statistical.svt_law import ring_law, rules_of, terms, threshold_law
+from tests.statistical.svt_law import run_of, terms
+from tests.statistical.test_early_exact import first_look, plan
+from tests.support.exact import Law, Said, losses
+from tests.support.exact import transcripts as enumerated
 from tests.support.svt import aim, condition
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-
-Said: TypeAlias = tuple[Hashable, ...]
 Held: TypeAlias = Callable[[Said, tuple[int, ...]], bool]
-Law: TypeAlias = Callable[[int], dict[tuple[bool, float], float]]
+Window: TypeAlias = Callable[[int], dict[tuple[bool, float], float]]
 
 BETA = Fraction(1, 20)
 WINDOWS = 3
@@ -91,24 +87,19 @@ TSLM = Tslm.planned(condition(1).test("a"), Promise(BETA, 1))
 LADDER = Ladder.planned(3, BETA, BETA, Grid(first=Fraction(1, 6)))
 
 
-def transcripts(
-    law: Law, counts: tuple[int, ...], held: Held, wall: float = math.inf
-) -> dict[Said, float]:
+def transcripts(law: Window, counts: tuple[int, ...], held: Held, wall: float = math.inf) -> Law:
     """Return the probability of every transcript; a window is refused at its worst loss."""
     worst = max(loss for _, loss in law(0))
-    found = {(): 1.0}
-    for window, count in enumerate(counts):
-        told = {}
-        for said, mass in found.items():
-            here = counts[: window + 1]
-            if spent(said) + worst > wall + 1e-9:
-                told[*said, REFUSED] = mass
-            elif held(said, here):
-                told[*said, HELD] = mass
-            else:
-                told |= {(*said, answer): mass * chance for answer, chance in law(count).items()}
-        found = told
-    return found
+
+    def turn(said: Said) -> dict[Hashable, float]:
+        at = len(said)
+        if at == len(counts):
+            return {}
+        if spent(said) + worst > wall + 1e-9:
+            return {REFUSED: 1.0}
+        return {HELD: 1.0} if held(said, counts[: at + 1]) else law(counts[at])
+
+    return enumerated(1.0, turn)
 
 
 def spent(said: Said) -> float:
@@ -116,7 +107,7 @@ def spent(said: Said) -> float:
     return sum(answer[1] for answer in said if isinstance(answer, tuple))
 
 
-def excess(law: Law, held: Held, wall: float = math.inf) -> tuple[float, float]:
+def excess(law: Window, held: Held, wall: float = math.inf) -> tuple[float, float]:
     """Return by how much the worst transcript loses more than its cost, and the largest loss."""
     one = cache(law)
     told = cache(lambda counts: transcripts(one, counts, held, wall))
@@ -128,15 +119,6 @@ def excess(law: Law, held: Held, wall: float = math.inf) -> tuple[float, float]:
 def plus(counts: tuple[int, ...], moves: tuple[int, ...]) -> tuple[int, ...]:
     """Return step counts with a person more in some windows."""
     return tuple(map(sum, zip(counts, moves, strict=True)))
-
-
-def losses(ours: dict[Said, float], theirs: dict[Said, float]) -> Iterator[tuple[Said, float]]:
-    """Yield what every transcript loses, either way round."""
-    for here, there in ((ours, theirs), (theirs, ours)):
-        for said, mass in here.items():
-            if mass > 1e-30:  # below, what was cut off could count
-                other = there.get(said, 0.0)
-                yield said, math.log(mass / other) if other > 0 else math.inf
 
 
 @pytest.mark.parametrize("law", [tslm, ppwlm])
@@ -162,34 +144,32 @@ def test_windows_out_of_their_order_have_another_law():
     """Twin: the second window decided before the first is asked where it would be held."""
     counts, there = (0, -1), {}
     ordered = transcripts(tslm, counts, by_what_fired(1))
-    for said, mass in transcripts(tslm, counts[::-1], lambda _said, _counts: False).items():
+    for said, mass in transcripts(tslm, counts[::-1], lambda *_: False).items():
         there[said[::-1]] = mass
     assert ((True, float(TSLM.plan.epsilon)), HELD) in ordered
     assert ordered.keys() != there.keys()
 
 
-def law_of_run(steps: tuple[int, ...], *, quiet: bool) -> dict[Said, float]:
+RUN = run_of(terms(2, monotone=True))
+
+
+def law_of_run(steps: tuple[int, ...], *, quiet: bool) -> Law:
     """Return the transcripts of a run of two cells that are held for one window.
 
     Args:
         steps: step counts, window by window.
         quiet: twin: a hold is over where its window counts nothing to fire for.
     """
-    found = {(): threshold_law(RULES)}
-    for at, step in enumerate(steps):
-        told = {}
-        rings = ring_law(RULES, step)
-        for said, mass in found.items():
-            held = said[at - 2 : at - 1] == (True,) and not (quiet and step < 0)
-            if held or said.count(True) == RULES.alarms:
-                told[*said, HELD] = mass
-            else:
-                told[*said, True], told[*said, False] = mass * rings, mass * (1 - rings)
-        found = told
-    return {said: float(mass.sum()) for said, mass in found.items()}
 
+    def turn(said: Said) -> dict[Hashable, Any]:
+        at = len(said)
+        if at == len(steps):
+            return {}
+        held = at > 1 and said[at - 2] == (at - 2, True) and not (quiet and steps[at] < 0)
+        spent = sum(answer for _, answer in said) == RUN.plan.alarms
+        return {(HELD, False): 1.0} if held or spent else RUN.answers(at, steps[at])
 
-RULES = rules_of(terms(2, monotone=True))
+    return enumerated(RUN.threshold, turn)
 
 
 def test_a_run_asks_nobody_who_is_held():
@@ -199,7 +179,7 @@ def test_a_run_asks_nobody_who_is_held():
         around = [plus((-1,) * 6, steps) for steps in RUNS]
         pairs = ((steps, plus(steps, moves)) for steps, moves in product(around, RUNS))
         lost = [each for pair in pairs for each in losses(*map(told, pair))]
-        over = max(loss - RULES.charge(said.count(True)) for said, loss in lost)
+        over = max(loss - RUN.charge(said) for said, loss in lost)
         assert over == math.inf if quiet else over < 1e-9
 
 
@@ -213,11 +193,10 @@ def test_early_alarms_hold_whole_windows(whole):
     A window follows one that fired; its first step is held and refunded. Where the second step is
     asked, it reads the event of the first, which was charged nothing.
     """
-    run = Run(0.7, math.log(2), -1)
-    path, moved = (0, 0, 0), (1, 1, 1)
-    asked = slice(len(path) if whole else 1, None)
-    ours, theirs = (law_of_looks(run, one[asked]) for one in (path, moved))
-    lost = max(worst_loss(ours, theirs), worst_loss(theirs, ours))
+    run = run_of(plan(alarm=str(math.log(2))))
+    looks = 0 if whole else 2  # the second and the third are asked
+    laws = (first_look(run, (step,) * looks) for step in (0, 1))
+    lost = max(loss for _, loss in losses(*laws))
     assert lost == (0 if whole else pytest.approx(math.log(2), abs=0.02))
 
 

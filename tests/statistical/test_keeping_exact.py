@@ -12,8 +12,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import numpy as np
 import pytest
 
 from accountant.budget.filter import UserFilter
@@ -23,6 +24,9 @@ from accountant.costs.charges import Charge, UniformCost, WindowKey
 from accountant.loss.overlap import Held
 from accountant.records import Answer
 from accountant.regions.shapes import ANYWHERE
+from tests.support.exact import Law
+from tests.support.exact import transcripts as enumerated
+from tests.support.exact import worst_ratio as ratio_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -178,6 +182,7 @@ def test_twins_that_keep_otherwise_are_caught(twin, broken):
 # --- privacy: the probability of every transcript under two neighbours
 
 
+Grants: TypeAlias = "Callable[[Budget, str, int], bool]"
 Counts = tuple[int, ...]
 """A statistic of every window; neighbours differ by at most 1 in each, all in one direction."""
 
@@ -202,57 +207,52 @@ def is_exactly(value: int) -> Fraction:
     return at_least(value) - at_least(value + 1)
 
 
-def transcripts(
-    counts: Counts, grants: Callable[[list[Seen], Budget, str, int], bool]
-) -> dict[tuple[Seen, ...], Fraction]:
+def transcripts(counts: Counts, grants: Callable[[list[Seen], Budget, str, int], bool]) -> Law:
     """Return the probability of every transcript, refusals included.
 
     Args:
         counts: the data.
-        grants: asks for a window, given the transcript, the budget and its count.
+        grants: asks for a window, given the budget and its count.
     """
-    found = {}
-    for ends in product((False, True), repeat=len(ORDER)):
-        budget, seen = Budget(WALL, {}), list[Seen]()
-        by_noise = {rho: is_exactly(rho) for rho in range(-REACH, REACH + 1)}
-        for query, rang, count in zip(ORDER, ends, counts, strict=True):
-            granted = grants(seen, budget, query, count)
-            if not granted and rang:
-                break  # the same transcript as without
-            seen.append(Seen(query, granted, rang))
-            if not granted:
-                continue
-            for rho in by_noise:
-                if query == RUN:
-                    # It rings where count + noise passes threshold + rho.
-                    rings = at_least(THRESHOLD + rho + 1 - count)
-                else:
-                    rings = Fraction(2, 3) if count >= THRESHOLD else Fraction(1, 3)
-                by_noise[rho] *= rings if rang else 1 - rings
-            budget.end(query, budget.cost(query, rang=rang), rang=rang)
-        else:
-            found[tuple(seen)] = sum(by_noise.values(), Fraction(0))
+    noise = range(-REACH, REACH + 1)
+
+    def turn(said: tuple[Seen, ...]) -> dict[Seen, Any]:
+        budget, at = Budget(WALL, {}), len(said)
+        for one, count in zip(said, counts, strict=False):
+            grants(budget, one.query, count)
+            if one.granted:
+                budget.end(one.query, budget.cost(one.query, rang=one.rang), rang=one.rang)
+        if at == len(ORDER):
+            return {}
+        query, count = ORDER[at], counts[at]
+        if not grants(budget, query, count):
+            return {Seen(query, granted=False): 1}
+        rings: Any = Fraction(2, 3) if count >= THRESHOLD else Fraction(1, 3)
+        if query == RUN:  # it rings where count + noise passes threshold + rho
+            rings = np.array([at_least(THRESHOLD + rho + 1 - count) for rho in noise])
+        return {Seen(query, True, rang): rings if rang else 1 - rings for rang in (False, True)}
+
+    found = enumerated(np.array(list(map(is_exactly, noise))), turn)
     assert sum(found.values()) == 1
     return found
 
 
-def by_the_filter(seen: list[Seen], budget: Budget, query: str, count: int) -> bool:
+def by_the_filter(budget: Budget, query: str, count: int) -> bool:
     """Ask the filter; the transcript is all it knows."""
-    del seen, count
+    del count
     return budget.next(query)
 
 
-def goes_on_unasked(seen: list[Seen], budget: Budget, query: str, count: int) -> bool:
+def goes_on_unasked(budget: Budget, query: str, count: int) -> bool:
     """Broken twin: silence is free, so a run goes on; others may have what its alarms cost."""
-    del seen, count
+    del count
     budget.judge._keepers = Keepers()
     granted = budget.next(query)
     return granted or (query == RUN and budget.left > 0)
 
 
-def looks_at_counts(seen: list[Seen], budget: Budget, query: str, count: int) -> bool:
+def looks_at_counts(budget: Budget, query: str, count: int) -> bool:
     """Broken twin: keeps for a run only where its count is about to pass the threshold."""
-    del seen
     granted = budget.next(query)
     return granted or (query == OTHER and count < THRESHOLD)
 
@@ -268,16 +268,10 @@ NEIGHBOURS = [
 ]
 
 
-def worst_ratio(grants: Callable[[list[Seen], Budget, str, int], bool]) -> Fraction | None:
+def worst_ratio(grants: Grants) -> Fraction | None:
     """Return the largest ratio of a transcript's probabilities; ``None`` for one to none."""
-    worst = Fraction(1)
-    for one, other in NEIGHBOURS:
-        first, second = transcripts(one, grants), transcripts(other, grants)
-        if first.keys() != second.keys():
-            return None
-        for seen, mine in first.items():
-            worst = max(worst, mine / second[seen], second[seen] / mine)
-    return worst
+    found = [ratio_of(*(transcripts(each, grants) for each in pair)) for pair in NEIGHBOURS]
+    return max(each for each in found if each) if all(found) else None
 
 
 def test_every_transcript_is_nearly_as_likely_without_a_person():

@@ -22,6 +22,7 @@ from tests.statistical.enumeration import (
     exp_bounds,
     geometric_masses,
     laplace_masses,
+    p_value,
 )
 from tests.support.tree import ROOT, text_of
 from tests.support.waiting import PATIENCE_S
@@ -220,9 +221,7 @@ def reach_of(t: Fraction) -> int:
 
 def laplace_p_value(drawn: Ints, t: Fraction) -> float:
     """Return the p-value of variates against the discrete Laplace."""
-    reach = reach_of(t)
-    counts = np.bincount(np.clip(drawn, -reach, reach) + reach, minlength=2 * reach + 1)
-    return chi_square(counts, laplace_masses(t, reach))
+    return p_value(drawn, laplace_masses(t, reach_of(t)))
 
 
 def geometric_p_value(drawn: Ints, t: Fraction) -> float:

@@ -20,7 +20,7 @@ from accountant.units import to_loss_units
 from operators.noise.normal import NormalDraws, Quantiles
 from operators.noise.rounded import rounded_normal
 from operators.noise.source import KeyedNoise
-from tests.statistical.enumeration import ONE, Ints, chi_square, exp_bounds, ints
+from tests.statistical.enumeration import ONE, exp_bounds, ints, p_value
 from tests.support.normal import MARGIN, normal
 
 if TYPE_CHECKING:
@@ -132,21 +132,15 @@ def test_a_far_draw_is_proposed_as_well_as_a_near_one(upper, monkeypatch):
     assert len(asked) < 20
 
 
-def p_value(drawn: Ints, mu: Fraction) -> float:
-    """Compare counts of cells with their law."""
-    reach = math.ceil(5 / mu)
-    counts = np.bincount(np.clip(drawn, -reach, reach) + reach, minlength=2 * reach + 1)
-    return chi_square(counts, np.array([float(one) for one in cells(mu, reach).values()]))
-
-
 @pytest.mark.parametrize("mu", [Fraction(2), MU, Fraction(3, 17)])
 def test_frequencies_follow_the_law(mu):
     """A hundred thousand draws; rounded down, or of another deviation, they are told apart."""
+    masses = np.array([float(one) for one in cells(mu, math.ceil(5 / mu)).values()])
     drawn = rounded_normal(mu, 100_000, KeyedNoise(bytes(32)))
-    assert p_value(drawn, mu) > 1e-6
+    assert p_value(drawn, masses) > 1e-6
     down = KeyedNoise(bytes(32)).normal(100_000).cells(Quantiles(Fraction(0), mu)) - 1
-    assert p_value(down, mu) < 1e-6
-    assert p_value(rounded_normal(mu * 9 / 10, 100_000, KeyedNoise(bytes(32))), mu) < 1e-6
+    assert p_value(down, masses) < 1e-6
+    assert p_value(rounded_normal(mu * 9 / 10, 100_000, KeyedNoise(bytes(32))), masses) < 1e-6
 
 
 def told_apart(law: Mapping[int, Fraction], mu: Fraction) -> int:

@@ -18,7 +18,8 @@ from operators.noise.source import SeededSource
 from operators.panes import LaplaceSum, LaplaceWalk, PaneQuestion, Panes
 from operators.panes.windows import PaneWindows
 from tests.statistical.enumeration import ints
-from tests.statistical.panes_law import law_of, mass, worst_ratio
+from tests.statistical.panes_law import law_of, mass
+from tests.support.exact import worst_ratio
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -101,16 +102,6 @@ def test_when_a_window_rings_costs_what_a_pane_costs(pane, released):
     worst = worst_ratio(*laws)
     assert worst <= 1 / Q
     assert worst == 1 / Q if released else worst > Fraction(1, 2) / Q
-
-
-def test_fresh_noise_at_every_look_is_caught():
-    """A twin that adds one noise to each whole count: an event of the first pane pays each time."""
-
-    def quiet(first):
-        """Return how likely no look rings at 0, of sums that are all the same, not below it."""
-        return (Q ** (first + 1) / (1 + Q)) ** LOOKS
-
-    assert quiet(1) / quiet(2) == Q**-LOOKS
 
 
 @pytest.mark.parametrize("max_fpr", [None, Fraction(1, 100), Fraction(1, 5)])

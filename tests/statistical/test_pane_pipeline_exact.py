@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pytest
@@ -24,7 +24,8 @@ from stream.decisions.panes import StoredPanes, decoded
 from stream.decisions.release import count_records, released_alarms
 from stream.decisions.steps import Step
 from tests.statistical.enumeration import GivenNoise, Ints, ints
-from tests.statistical.panes_law import mass, worst_ratio
+from tests.statistical.panes_law import mass
+from tests.support.exact import worst_ratio
 from tests.support.ledgers import must_verify
 from tests.support.paned import alarm, configured, opened, replayed, rows
 
@@ -132,6 +133,11 @@ def law(
     return found
 
 
+def told_apart(folder: Path, *neighbours: dict[str, Any], **of: Any) -> Fraction | None:
+    """Return the greatest ratio of the laws of two neighbours."""
+    return worst_ratio(*(law(folder / str(at), **of, **each) for at, each in enumerate(neighbours)))
+
+
 @pytest.mark.parametrize("written", [ALARMS, EARLY], ids=["hopping", "early"])
 def test_an_event_loses_no_more_than_its_pane_is_charged(tmp_path, written):
     """One event more, in the pane that all windows read: nothing is likelier by more than 1/q.
@@ -139,11 +145,7 @@ def test_an_event_loses_no_more_than_its_pane_is_charged(tmp_path, written):
     Of an early alarm, that is at which step it rings.
     """
     more = (COUNTS[0], COUNTS[1] + 1, COUNTS[2])
-    laws = [
-        law(tmp_path / str(at), each, written=written) for at, each in enumerate((COUNTS, more))
-    ]
-    assert len(laws[0]) > 8
-    worst = worst_ratio(*laws)
+    worst = told_apart(tmp_path, {"counts": COUNTS}, {"counts": more}, written=written)
     assert worst is not None
     assert Fraction(8, 10) / Q < worst <= 1 / Q
 
@@ -174,20 +176,10 @@ def test_a_person_loses_what_the_panes_that_count_her_are_charged(tmp_path, caps
     A cap lets her count in the first panes that she is in; what it charges is met, and the rest of
     her events moves nothing.
     """
-    unit = f"{caps}}}}}"
+    of = {"counts": COUNTS, "written": SHOWN, "box": SMALL, "unit": f"{caps}}}}}"}
     absent = Person(charged=person.charged)
-    laws = [
-        law(
-            tmp_path / name,
-            COUNTS,
-            written=SHOWN,
-            box=SMALL,
-            person=each,
-            unit=unit,
-        )
-        for name, each in (("there", person), ("absent", absent))
-    ]
-    assert worst_ratio(*laws) == Q ** -len(person.counts)
+    worst = told_apart(tmp_path, {"person": person}, {"person": absent}, **of)
+    assert worst == Q ** -len(person.counts)
     assert len(person.counts) <= person.charged
 
 
@@ -195,14 +187,9 @@ def test_a_cap_that_panes_forget_is_caught(tmp_path, monkeypatch):
     """A twin that counts everybody in every pane, and is charged for two of three."""
     monkeypatch.setattr("stream.counting.sharing.windows_cap", lambda _query, _budget: None)
     unit = f"{CAPS}, max_windows_per_period: 2}}}}"
-    laws = [
-        law(tmp_path / name, COUNTS, written=SHOWN, box=SMALL, person=each, unit=unit)
-        for name, each in (
-            ("there", replace(EVERYWHERE, charged=2)),
-            ("absent", Person(charged=2)),
-        )
-    ]
-    assert worst_ratio(*laws) == Q**-3
+    of = {"counts": COUNTS, "written": SHOWN, "box": SMALL, "unit": unit}
+    there, absent = replace(EVERYWHERE, charged=2), Person(charged=2)
+    assert told_apart(tmp_path, {"person": there}, {"person": absent}, **of) == Q**-3
 
 
 PEOPLE = tuple(
@@ -222,16 +209,14 @@ def test_an_event_whose_person_comes_again_loses_two_panes_and_is_charged_for_th
     tmp_path,
 ):
     """Without it she counts in the last pane: one less here, one more there, and both are met."""
-    laws = [
-        law(tmp_path / name, COUNTS, written=PEOPLE, box=SMALL, person=each)
-        for name, each in (("with", AGAIN), ("without", replace(AGAIN, comes=(2,), counts=(2,))))
-    ]
-    assert worst_ratio(*laws) == Q**-2
-    alone = [
-        law(tmp_path / name, COUNTS, written=PEOPLE, box=SMALL, person=each)
-        for name, each in (("her", replace(COMER, comes=(1,), counts=(1,))), ("nobody", COMER))
-    ]
-    assert worst_ratio(*alone) == 1 / Q
+    for one, other, ratio in (
+        (AGAIN, replace(AGAIN, comes=(2,), counts=(2,)), Q**-2),
+        (replace(COMER, comes=(1,), counts=(1,)), COMER, 1 / Q),
+    ):
+        folder = tmp_path / str(ratio).replace("/", "_")
+        folder.mkdir()
+        of = {"counts": COUNTS, "written": PEOPLE, "box": SMALL}
+        assert told_apart(folder, {"person": one}, {"person": other}, **of) == ratio
 
 
 def test_people_who_are_added_up_over_panes_are_caught(tmp_path, monkeypatch):
@@ -266,11 +251,8 @@ def test_fresh_noise_for_each_window_is_caught(tmp_path, monkeypatch, broken):
 
         monkeypatch.setattr(StoredPanes, "over", anew)
         monkeypatch.setattr(GivenNoise, "discrete_laplace", _noting(3))
-    laws = [
-        law(tmp_path / str(count), (count,), written=TWICE, draws=3 if broken else 1)
-        for count in (0, 1)
-    ]
-    worst = worst_ratio(*laws)
+    one, other = ({"counts": (count,)} for count in (0, 1))
+    worst = told_apart(tmp_path, one, other, written=TWICE, draws=3 if broken else 1)
     assert worst is not None
     assert (worst > Fraction(5, 2) / Q) is broken
     assert (worst <= 1 / Q) is not broken

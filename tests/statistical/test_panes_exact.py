@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-from decimal import Decimal, localcontext
+from decimal import Decimal
 from fractions import Fraction
-from itertools import product
 
 import numpy as np
 import pytest
 
 from accountant.units import from_loss_units
-from operators.base import Promise
-from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
 from operators.noise.source import KeyedNoise
 from operators.panes import LaplaceSum, PaneQuestion, Panes, Tree
 from tests.statistical.enumeration import GivenNoise, bernoulli_chi_square, ints
-from tests.statistical.panes_law import Window, decided, law_of, mass, worst_ratio
+from tests.statistical.panes_law import (
+    BOX,
+    RATE,
+    Window,
+    asked,
+    decided,
+    exact_tail,
+    law_of,
+    mass,
+)
+from tests.support.exact import worst_ratio
 
-RATE = Fraction(1, 20)
 Q = Fraction(1, 3)
-BOX = range(-6, 10)
-CELLS = len(BOX) ** 3
 WINDOWS = (
     Window(0, (0, 1)),
     Window(0, (1, 2)),
@@ -32,21 +36,6 @@ WINDOWS = (
     Window(3, (0, 1, 2)),
 )
 """HOP of two panes, a window of three with two thresholds, and every pane alone."""
-
-
-def asked(
-    panes: int,
-    tolerance: int = 2,
-    *,
-    threshold: int = 3,
-    comparison: Comparison = Comparison.GT,
-    sensitivity: int = 1,
-    cells: int = CELLS,
-    max_fpr: Fraction | None = None,
-) -> PaneQuestion:
-    """Return a question of one threshold."""
-    test = IntegerTest(comparison, np.full(cells, threshold, dtype=np.int64), sensitivity)
-    return PaneQuestion(test, Promise(RATE, tolerance, max_fpr), panes)
 
 
 def questions(sensitivity: int = 1) -> list[PaneQuestion]:
@@ -119,18 +108,6 @@ def test_a_person_capped_over_a_block_loses_epsilon_in_all_its_panes_together():
     assert worst_ratio(without, uncapped) == Q**-3  # a broken twin: the cap forgotten in one pane
 
 
-def test_fresh_noise_for_each_window_at_the_shared_price_is_caught():
-    """A broken twin: the windows of a pane lose epsilon each, not once."""
-
-    def fresh(count):
-        for noise in product(range(-20, 21), repeat=2):
-            chance = mass(noise[0], Q) * mass(noise[1], Q)
-            yield chance, tuple(count + z > 3 for z in noise)
-
-    worst = worst_ratio(law_of(fresh(1)), law_of(fresh(2)))
-    assert worst > Fraction(99, 100) / Q**2
-
-
 def test_noise_that_is_drawn_again_after_a_crash_is_caught():
     """A broken twin: two draws of one pane, both of which left, lose it twice."""
     panes = Panes.planned([asked(1, threshold=1, cells=len(BOX) ** 2)])
@@ -148,39 +125,6 @@ def test_noise_that_cells_share_is_caught():
             yield mass(z, Q), (first + z > 3, second + z > 3)
 
     assert worst_ratio(law_of(shared(1, 1)), law_of(shared(2, 1))) is None
-
-
-def test_units_that_are_counted_in_every_pane_of_a_window_are_caught():
-    """A broken twin: COUNT(DISTINCT) added over panes; a person in two of them loses both."""
-    panes = Panes.planned([asked(2, cells=len(BOX) ** 2)])
-    windows = (Window(0, (0, 1)),)
-    without, added, first, later = (
-        decided(panes, windows, counts, Q, BOX, released=True)
-        for counts in ((1, 1), (2, 2), (2, 1), (1, 2))
-    )
-    assert worst_ratio(without, added) == Q**-2
-    assert worst_ratio(without, first) == 1 / Q  # counted in the first pane of the window only
-    # Under unit `event` the person's first event may go alone, and hand the person on.
-    assert worst_ratio(first, later) == Q**-2
-
-
-def exact_tail(epsilon: Fraction, terms: int, at: int) -> Decimal:
-    """Return P[S >= at], from the difference of two negative binomials, in 60 digits."""
-    with localcontext() as context:
-        context.prec = 60
-        q = (-(Decimal(epsilon.numerator) / Decimal(epsilon.denominator))).exp()
-        masses = [(1 - q) ** terms]
-        while len(masses) < 4 * terms or masses[-1] > Decimal("1e-45"):
-            k = len(masses)
-            masses.append(masses[-1] * q * (terms - 1 + k) / k)
-        beyond = [Decimal(0)]
-        for each in reversed(masses):
-            beyond.append(beyond[-1] + each)
-        beyond.reverse()
-        return sum(
-            (each * beyond[k + at] for k, each in enumerate(masses) if k + at < len(beyond)),
-            start=Decimal(0),
-        )
 
 
 TABLE = {
@@ -241,15 +185,6 @@ def test_a_threshold_one_lower_is_caught():
     """A broken twin: firing strictly above the offset misses more than was promised."""
     panes = Panes.planned([asked(12, 9, cells=1)])
     assert LaplaceSum(panes.rate, 12).tail(panes.shifts[0])[0] > RATE
-
-
-def test_a_normal_law_would_promise_too_much():
-    """A broken twin: at four panes and one in a million, normal tails are off by far."""
-    epsilon = Panes.planned([asked(4, 9, cells=1)]).plan.epsilon
-    q = float(exact_tail(epsilon, 1, 1) / exact_tail(epsilon, 1, 0))
-    deviation = (4 * 2 * q / (1 - q) ** 2) ** 0.5
-    at = round(4.7534 * deviation)
-    assert exact_tail(epsilon, 4, at) > Decimal("1e-5")
 
 
 def test_frequencies_follow_the_law():

@@ -44,20 +44,18 @@ from operators.svt.mechanism import Svt
 from tests.statistical.chain_law import ladder_law, laplace
 from tests.statistical.deciders_law import enumerated, rows_of
 from tests.statistical.enumeration import ONE, Floats, Ints, bernoulli_chi_square, ints
-from tests.statistical.formula_cases import BETWEEN, aim_of
+from tests.statistical.formula_cases import BETWEEN, THREE, aim_of
 from tests.statistical.formula_law import FormulaLaw, condition_of
 from tests.statistical.svt_law import law as transcripts
-from tests.statistical.svt_law import rules_of, terms
+from tests.statistical.svt_law import run_of, terms
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
 
 BETA = Fraction(1, 20)
-BOTH = ("a AND b", {"a": (0, 0), "b": (1, 0)})
 STEPS = np.arange(-9, 6)
 CLOSE = 1e-9
-THREE = Grid(first=Fraction(2, 5), rounds=2, refinement=2, finest_share=Fraction(1, 4))
 GRIDS = {
     "four levels": (Grid(first=Fraction(1, 6)), 3, BETA, BETA),
     "ten levels": (Grid(first=Fraction(1, 6), refinement=3), 3, BETA, BETA),
@@ -214,10 +212,10 @@ def test_a_walk_of_one_channel_rings_as_it_is_walked(kind):
 def test_the_first_ring_of_a_run_is_that_of_its_transcripts(questions, correction):
     """One cell of a fresh run, asked so often: every transcript in which it rings."""
     plan = terms(questions=questions, correction=correction)
-    rules = rules_of(plan)
+    run = run_of(plan)
     twin = 0.0
     for step in range(-6, 6):
-        every = transcripts(rules, (step - correction,))
+        every = transcripts(run, (step,))
         exact = sum(chance for said, chance in every.items() if any(answer for _, answer in said))
         assert plan.first_ring(step) == pytest.approx(exact, abs=1e-9)
         alone = terms(correction=correction).first_ring(step)

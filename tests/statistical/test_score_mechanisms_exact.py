@@ -34,9 +34,9 @@ from tests.statistical.condition_law import (
     judged,
     looks_loss,
     odds,
-    run_loss,
 )
 from tests.statistical.enumeration import ints, least_epsilon
+from tests.statistical.svt_law import run_loss
 
 SLACK = 1e-6
 SIX = tuple("abcdef")

@@ -3,36 +3,35 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from fractions import Fraction
 from itertools import product
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
-from accountant.units import UNITS_PER_EPSILON
-from tests.statistical.svt_law import Rules, Steps, law, rules_of, terms
+from tests.statistical.svt_law import (
+    AT,
+    Run,
+    Steps,
+    exponential,
+    geometric,
+    law,
+    run_of,
+    terms,
+)
+from tests.support.exact import excess, losses
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
     from operators.svt.terms import SvtPlan
+    from tests.statistical.enumeration import Floats
 
-LOW, HIGH = -2, 3
 
-
-def excess(rules: Rules, steps: Steps, moves: Steps) -> float:
-    """Return by how much the worst transcript's loss exceeds its charge, one way round."""
-    ours = law(rules, steps)
-    theirs = law(rules, tuple(a + b for a, b in zip(steps, moves, strict=True)))
-    worst = -math.inf
-    for said, mass in ours.items():
-        if mass < 1e-30:  # below, what was cut off could count
-            continue
-        rung = sum(answer for _, answer in said)
-        if rules.released:
-            rung //= 2
-        other = theirs.get(said, 0.0)
-        loss = math.log(mass / other) if other > 0 else math.inf
-        worst = max(worst, loss - rules.charge(rung))
-    return worst
+def moved(steps: Steps, moves: Steps) -> Steps:
+    """Return the step counts of a neighbour."""
+    return tuple(map(sum, zip(steps, moves, strict=True)))
 
 
 def moves_of(cells: int, *, monotone: bool) -> list[Steps]:
@@ -40,6 +39,16 @@ def moves_of(cells: int, *, monotone: bool) -> list[Steps]:
     if monotone:
         return [*product((0, 1), repeat=cells), *product((0, -1), repeat=cells)]
     return list(product((-1, 0, 1), repeat=cells))
+
+
+def worst(run: Run, patterns: Iterable[Steps], *, monotone: bool | None = None) -> float:
+    """Return by how much the worst transcript of all neighbours loses more than its charge."""
+    one_way = run.plan.monotone if monotone is None else monotone
+    return max(
+        excess(law(run, steps), law(run, moved(steps, moves)), run.charge)
+        for steps in patterns
+        for moves in moves_of(len(steps), monotone=one_way)
+    )
 
 
 PLANS = [
@@ -61,89 +70,73 @@ def name_of(plan: SvtPlan) -> str:
 @pytest.mark.parametrize("plan", PLANS, ids=name_of)
 def test_no_transcript_costs_more_than_its_alarms(plan):
     """Two cells, every step counts in a box, every neighbour: ex post, loss is at most charge."""
-    rules = rules_of(plan)
-    worst = max(
-        excess(rules, steps, moves)
-        for steps in product(range(LOW, HIGH + 1), repeat=2)
-        for moves in moves_of(2, monotone=plan.monotone)
-    )
-    assert worst < 1e-9
+    assert worst(run_of(plan), product(range(-2, 4), repeat=2)) < 1e-9
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=name_of)
 def test_five_questions_attain_the_charge(plan):
-    """High negatives before low positives lose the charge of a spent run, and nobody loses more."""
-    rules = rules_of(plan)
-    patterns = [
-        (4, -1, 4, -1, 0),
-        (0, 3, -2, 1, 2),
-        (4, 4, -2, -2, 0),
-        (-1, 4, -1, 4, 0),
-    ]
-    if plan.questions > 1:
-        patterns = [each[:4] for each in patterns]
-    worst = max(
-        excess(rules, steps, moves)
-        for steps in patterns
-        for moves in moves_of(len(steps), monotone=plan.monotone)
+    """High negatives before low positives lose all that a spent run costs; nobody loses more."""
+    run, size = run_of(plan), 5 if plan.questions == 1 else 4
+    patterns = (4, -1, 4, -1, 0), (0, 3, -2, 1, 2), (4, 4, -2, -2, 0), (-1, 4, -1, 4, 0)
+    assert worst(run, [each[:size] for each in patterns]) < 1e-9
+    steps, whole = patterns[0][:size], plan.epsilon_units / 10**12
+    spent = max(
+        loss
+        for moves in moves_of(size, monotone=plan.monotone)
+        for said, loss in losses(law(run, steps), law(run, moved(steps, moves)))
+        if run.charge(said) == pytest.approx(whole)
     )
-    assert abs(worst) < 1e-9
+    assert spent == pytest.approx(whole, abs=1e-9)
 
 
-@pytest.mark.parametrize("one_sided", [True, False])
-@pytest.mark.parametrize("monotone", [False, True])
-def test_a_spent_run_attains_its_whole_price(monotone, one_sided):
-    """A transcript with all alarms loses eps_1 + eps_2 to 1e-6."""
-    plan = terms(2, monotone=monotone, one_sided=one_sided)
-    rules = rules_of(plan)
-    steps = (4, -1, 4, -1)
-    moves = (1, 0, 1, 0) if monotone else (1, -1, 1, -1)
-    said = ((0, False), (1, True), (2, False), (3, True))
-    other = tuple(a + b for a, b in zip(steps, moves, strict=True))
-    loss = math.log(law(rules, steps)[said] / law(rules, other)[said])
-    assert abs(loss - plan.epsilon_units / UNITS_PER_EPSILON) < 1e-6
+PLAIN = terms(2)
+RATE = float(PLAIN.query_rate)
 
 
-SOUND = rules_of(terms(2))
+def published(plan: SvtPlan, *, gap: bool) -> Callable[[int], Mapping[int, Floats]]:
+    """Return the law of an alarm's distance to the noisy threshold, or to the public one."""
+    rate = float(plan.query_rate)
+
+    def of(step: int) -> Mapping[int, Floats]:
+        needed, found = AT - step, {}
+        for number in range(-2, 8):
+            drawn = number + needed if gap else np.full_like(AT, number - step)
+            mass = -math.expm1(-rate) * np.exp(-rate * np.maximum(drawn, 0))
+            found[number] = np.where((drawn >= 0) & (drawn >= needed), mass, 0.0)
+        return found
+
+    return of
+
+
+FALLS = {"threshold": geometric(0.7)[::-1].copy()}
+SOME = [(4, 4, -1), (3, -1, -1), (0, 1, -1)]
+HALVES = terms(1, opening=Fraction(1), alarm=Fraction(1), monotone=True)
 BROKEN = {
-    "threshold noise of the other sign": replace(SOUND, threshold="falling"),
-    "no threshold noise": replace(SOUND, threshold="none"),
-    "no query noise": replace(SOUND, query_noise=False),
-    "noise not scaled by c": replace(SOUND, scale=SOUND.scale * 2),
-    "released distance to the public threshold": replace(SOUND, released="value"),
-    "threshold redrawn after a crash": replace(SOUND, crashes=True),
-    "monotone scale with COUNT > and COUNT <": rules_of(terms(2, monotone=True)),
+    "threshold noise of the other sign": (run_of(PLAIN, **FALLS), SOME, math.inf),
+    "no threshold noise": (run_of(PLAIN, threshold=(AT == 0) * 1.0), SOME, 0.1),
+    "no query noise": (run_of(PLAIN, ring=lambda step: (step >= AT) * 1.0), SOME, math.inf),
+    "noise not scaled by c": (run_of(PLAIN, ring=exponential(2 * RATE)), SOME, 0.1),
+    "released distance to the public threshold": (
+        run_of(PLAIN, released=published(PLAIN, gap=False)),
+        SOME,
+        0.1,
+    ),
+    "threshold redrawn after a crash": (run_of(PLAIN, crashes=True), SOME, 0.1),
+    "monotone scale with COUNT > and COUNT <": (run_of(terms(2, monotone=True)), SOME, 0.1),
+    # The same of one alarm: half as much again as is charged.
+    "COUNT > and COUNT < in one run": (run_of(HALVES), [(4, -1)], 1 - 1e-9),
+    # With rho = -Geo a cell at -1 can be quiet, one at 0 cannot.
+    "falling, of one cell": (run_of(terms(1), **FALLS), [(-1,)], math.inf),
+    "falling, one way": (run_of(terms(1, monotone=True), **FALLS), [(-1,)], math.inf),
 }
 
 
 @pytest.mark.parametrize("name", BROKEN)
 def test_broken_runs_are_caught(name):
-    """Each of seven broken twins loses more than is charged, by the check that the code passes."""
-
-    def worst(rules):
-        return max(
-            excess(rules, steps, moves)
-            for steps in [(4, 4, -1), (3, -1, -1), (0, 1, -1)]
-            for moves in moves_of(3, monotone=False)
-        )
-
-    assert worst(BROKEN[name]) > 0.1
-    assert worst(SOUND) < 1e-9
-
-
-@pytest.mark.parametrize("monotone", [False, True])
-def test_a_threshold_noise_that_falls_tells_for_certain(monotone):
-    """With rho = -Geo a cell at -1 can be quiet, one at 0 cannot, and the loss has no bound."""
-    rules = replace(rules_of(terms(1, monotone=monotone)), threshold="falling")
-    assert excess(rules, (-1,), (1,)) == math.inf
-    assert excess(rules, (-1,), (0,)) < 1e-9
-
-
-def test_counts_above_and_below_in_one_run_lose_half_as_much_again():
-    """COUNT > c with COUNT < c at the monotone scale: 3.0 where 2.0 is charged."""
-    rules = Rules(open_eps=1.0, alarm_eps=1.0, alarms=1, scale=1.0)
-    assert excess(rules, (4, -1), (1, -1)) == pytest.approx(1.0, abs=1e-9)
-    assert excess(rules, (4, -1), (1, 0)) < 1e-9
+    """Each of these twins loses more than is charged, by the check that the code passes."""
+    run, patterns, least = BROKEN[name]
+    assert worst(run, patterns, monotone=False) >= least
+    assert worst(run_of(PLAIN), patterns, monotone=False) < 1e-9
 
 
 @pytest.mark.parametrize("one_sided", [True, False])
@@ -155,10 +148,5 @@ def test_distance_to_the_noisy_threshold_would_be_free(monotone, one_sided):
     distance to the public threshold tells where the support of one-sided noise begins.
     """
     plan = terms(2, monotone=monotone, one_sided=one_sided)
-    rules = replace(rules_of(plan), released="gap")
-    worst = max(
-        excess(rules, steps, moves)
-        for steps in [(3, -1, -1), (0, 2, -1)]
-        for moves in moves_of(3, monotone=monotone)
-    )
-    assert worst < 1e-9
+    run = run_of(plan, released=published(plan, gap=True))
+    assert worst(run, [(3, -1, -1), (0, 2, -1)]) < 1e-9

@@ -14,8 +14,8 @@ import pytest
 from accountant.units import UNITS_PER_EPSILON, to_loss_units
 from operators.svt.terms import SvtPlan
 from operators.svt.variants import renyi_loss
-from tests.statistical.svt_law import AT, law, ring_law, rules_of, terms, threshold_law
-from tests.statistical.test_svt_exact import moves_of
+from tests.statistical.svt_law import AT, law, run_of, terms
+from tests.statistical.test_svt_exact import moved, moves_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -62,10 +62,10 @@ def gaussian_ring(variance: float) -> Ring:
 
 def worst(plan: SvtPlan, ring: Ring | None, order: float) -> float:
     """Return the largest divergence over the patterns and all their neighbours."""
-    found, rules = 0.0, replace(rules_of(plan), ring=ring)
-    for steps, moved in product(PATTERNS, moves_of(2, monotone=plan.monotone)):
-        other = tuple(a + b for a, b in zip(steps, moved, strict=True))
-        ours, theirs = (np.array([*law(rules, each).values()]) for each in (steps, other))
+    found, run = 0.0, run_of(plan, **({"ring": ring} if ring else {}))
+    for steps, moves in product(PATTERNS, moves_of(2, monotone=plan.monotone)):
+        both = steps, moved(steps, moves)
+        ours, theirs = (np.array([*law(run, each).values()]) for each in both)
         found = max(found, divergence(ours, theirs, order))
     return found
 
@@ -111,8 +111,8 @@ def test_adding_alarm_by_alarm_is_refuted(order):
         monotone=True,
         one_sided=True,
     )
-    weights, rules = threshold_law(rules_of(plan)), rules_of(plan)
-    rang = [float((weights * ring_law(rules, step) ** 200).sum()) for step in (0, -1)]
+    run = run_of(plan)
+    rang = [float(run.threshold @ run.ring(step) ** 200) for step in (0, -1)]
     ours, theirs = (np.array([p, 1 - p]) for p in rang)
     lost = divergence(ours, theirs, order)
     assert 5 + 200 * min(0.1, order * 0.1**2 / 2) < lost - 3

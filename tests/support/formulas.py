@@ -4,14 +4,36 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 
+if TYPE_CHECKING:
+    import random
+
 BETA = Fraction(1, 20)
 FORMULAS = ("tslm", "probe", "probe-ent")
+
+
+def random_formula(source: random.Random, names: str) -> Formula:
+    """Return a random formula over some names that is not constant."""
+
+    def written(depth: int) -> str:
+        if depth == 0 or source.random() < 0.3:
+            name = source.choice(names)
+            return name if source.random() < 0.7 else f"NOT {name}"
+        parts = [written(depth - 1) for _ in range(source.randint(2, 3))]
+        text = f"({source.choice([' AND ', ' OR ']).join(parts)})"
+        return text if source.random() < 0.8 else f"NOT {text}"
+
+    while True:
+        try:
+            return Formula.parse(written(3))
+        except ValueError:  # it is constant
+            continue
 
 
 def condition(

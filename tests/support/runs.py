@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from accountant.costs.charges import UniformCost
 from accountant.costs.runs import RunAfter, RunTerms
-from accountant.records import SeenDecision
 from tests.support.ledgers import CELLS, Series, requests
 
 if TYPE_CHECKING:
@@ -25,7 +24,6 @@ __all__ = [
     "ask",
     "now",
     "ring",
-    "seen",
 ]
 
 TERMS = RunTerms(open_units=5, alarm_units=2, alarms=3)
@@ -43,14 +41,20 @@ def ask(ledger: Ledger, until_ms: int, *beside: Series, run: Series = RUN) -> No
 
 
 def ring(
-    ledger: Ledger, index: int, rung: int = 0, run: Series = RUN, /, **changes: Any
+    ledger: Ledger,
+    index: int,
+    rung: int = 0,
+    run: Series = RUN,
+    terms: RunTerms = TERMS,
+    /,
+    **changes: Any,
 ) -> StoredDecision:
     """Decide a window of a run with as many alarms, as a judge would."""
     periods = run.request(index).charge.periods
     before = ledger.run(run.query, periods, run.fingerprint)
-    left = (TERMS.alarms if before is None else before.left) - rung
-    units = rung * TERMS.alarm_units + (TERMS.open_units if before is None else 0)
-    after = RunAfter(f"secret {index}".encode(), left, rung, before, TERMS)
+    left = (terms.alarms if before is None else before.left) - rung
+    units = rung * terms.alarm_units + (terms.open_units if before is None else 0)
+    after = RunAfter(f"secret {index}".encode(), left, rung, before, terms)
     after = replace(after, **{name: changes.pop(name) for name in ALL & changes.keys()})
     given = {
         "fingerprint": run.fingerprint,
@@ -70,11 +74,3 @@ ALL = set(RunAfter.__dataclass_fields__)
 def now(ledger: Ledger, index: int, run: Series = RUN) -> StoredRun | None:
     """Return the run that a window would go on with."""
     return ledger.run(run.query, run.request(index).charge.periods, run.fingerprint)
-
-
-def seen(decision: StoredDecision, **changes: Any) -> SeenDecision:
-    """Return a decision of a run's window as it stands on the topic."""
-    key = decision.key
-    place = (decision.ledger_id, key.query, "s", key.start_ms, key.end_ms, decision.sequence)
-    what = (decision.outcome, decision.epsilon_units, decision.alarm_count)
-    return replace(SeenDecision(*place, *what, key.end_ms, periods=(0,)), **changes)

@@ -1,24 +1,23 @@
 """A sequential accountant, written from ``docs/explanation/accounting.md``, and random histories.
 
 The accountant keeps every charge as it was made and adds all of them up again whenever it is asked:
-by instants and rows under unit `event`, by periods under unit `user`. It is slow, and no part of it
-is the ledger's. :class:`History` drives both through the same random life: windows that are
-granted, refused or denied, restarts, copies that are put back, archives, clocks that step, and
-alarms that get other names.
+by instants and rows under unit `event`, by periods under unit `user`, as ``transcripts`` adds. It
+is slow, and no part of it is the ledger's. :class:`History` drives both through the same random
+life: windows that are granted, refused or denied, restarts, copies that are put back, archives,
+clocks that step, and alarms that get other names.
 """
 
 from __future__ import annotations
 
 import copy
 import shutil
-from collections import Counter, defaultdict
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from accountant.costs.charges import WindowKey
 from accountant.errors import ClockError
 from accountant.records import Answer, Outcome, SeenDecision
-from accountant.regions.regions import Region
-from accountant.regions.shapes import Shape
 from accountant.units import PrivacyUnit
 from tests.support.archived import move_all
 from tests.support.ledgers import (
@@ -32,54 +31,18 @@ from tests.support.ledgers import (
     set_up,
     settle,
 )
+from tests.support.transcripts import Case, anybody, random_query
 
 if TYPE_CHECKING:
     from pathlib import Path
     from random import Random
 
-    from accountant.costs.charges import WindowKey
     from accountant.ledger.ledger import Ledger
     from accountant.records import StoredDecision
 
 __all__ = ["Accountant", "History"]
 
-ROWS = [(x, y) for x in range(3) for y in range(2)]
-FILTERS = [
-    ({}, frozenset(ROWS)),
-    ({"x": 0}, frozenset(row for row in ROWS if row[0] == 0)),
-    ({"x": {0, 1}}, frozenset(row for row in ROWS if row[0] < 2)),
-    ({"y": 1}, frozenset(row for row in ROWS if row[1] == 1)),
-]
-GRAIN_MS = 5  # no window begins or ends between two multiples of it
-
-
-@dataclass(frozen=True)
-class Charged:
-    """One charge: what each cell lost, over which rows and when.
-
-    Args:
-        key: its window.
-        cells: what they lost; under unit `user`, how many of the dearest count is ``reached``.
-        rows: whose loss it is; of a decision that was taken over, anybody's.
-        cells_of: charges over the same cells add up cell by cell; empty for dearest ones.
-        periods: that the window touches.
-        reached: cells that one person may be in.
-        few: name of the windows of which one person may be in so many alone, and how many;
-            ``None`` where they may be in all.
-    """
-
-    key: WindowKey
-    cells: tuple[int, ...]
-    rows: frozenset[tuple[int, int]]
-    cells_of: str
-    periods: tuple[int, ...]
-    reached: int
-    few: tuple[str, int] | None = None
-
-    @property
-    def of_a_person(self) -> int:
-        """What somebody loses who is in the dearest cells."""
-        return sum(sorted(self.cells, reverse=True)[: self.reached])
+Cells = tuple[int, ...]
 
 
 @dataclass
@@ -87,84 +50,41 @@ class Accountant:
     """Serves windows one after the other, in the order of their ends.
 
     Args:
-        unit: what neighbours differ in.
-        wall: no unit loses more, but for what was published before a copy was put back.
+        case: the budget and its queries; what was taken over is one of its own, of anybody.
+        held: what every window cost that was spent, cell by cell.
     """
 
-    unit: PrivacyUnit
-    wall: int
-    spent: list[Charged] = field(default_factory=list)
-    open: dict[WindowKey, Charged] = field(default_factory=dict)
+    case: Case
+    held: dict[WindowKey, Cells] = field(default_factory=dict)
+    open: set[WindowKey] = field(default_factory=set)
     answers: dict[WindowKey, Answer] = field(default_factory=dict)
     last: WindowKey | None = None
 
-    def ask(self, worst: Charged) -> Answer:
+    def ask(self, key: WindowKey) -> Answer:
         """Answer a window: whether its worst case fits beside all that was spent."""
-        key = worst.key
         if key in self.answers:
             return self.answers[key]
         if self.last is not None and key < self.last:
             return Answer.MISSED
         self.last = key
-        fits = self._fits(worst)
+        fits = self.case.fits(key, self.held)
         self.answers[key] = Answer.RESERVED if fits else Answer.REFUSED
         if fits:
-            self.open[key] = worst
+            self.open.add(key)
         return self.answers[key]
 
-    def end(self, key: WindowKey, cells: tuple[int, ...] | None) -> None:
+    def end(self, key: WindowKey, cells: Cells | None) -> None:
         """End a window at what it cost, ``None`` for a denial: what it held is free again."""
-        held = self.open.pop(key, None)
-        if held is not None and cells is not None:
-            self.spent.append(replace(held, cells=cells))
+        if key in self.open and cells is not None:
+            self.held[key] = cells
+        self.open.discard(key)
 
-    def take_over(self, published: Charged, series: str) -> None:
-        """Charge what was published and is not known, at its worst, to anybody; not drawn again."""
-        self.open = {key: held for key, held in self.open.items() if key.query != series}
-        self.spent.append(replace(published, rows=frozenset(ROWS), cells_of="", few=None))
-
-    def lost(self, asked: Charged | None = None) -> int:
-        """Return what the worst-off unit lost that a window can concern, or anybody."""
-        if self.unit is PrivacyUnit.USER:
-            totals = self.by_period()
-            return max((totals[at] for at in (asked.periods if asked else totals)), default=0)
-        last_ms = max((one.key.end_ms for one in self.spent), default=0)
-        start_ms, end_ms = (asked.key.start_ms, asked.key.end_ms) if asked else (0, last_ms)
-        rows = asked.rows if asked else frozenset(ROWS)
-        instants = range(start_ms, end_ms, GRAIN_MS)
-        return max((self._row_lost(row, at) for row in rows for at in instants), default=0)
-
-    def by_period(self, *asked: Charged) -> Counter[int]:
-        """Return what one person lost at most, by period; also with what is asked for."""
-        totals: Counter[int] = Counter()
-        few: defaultdict[tuple[int, tuple[str, int]], list[int]] = defaultdict(list)
-        for one in (*self.spent, *asked):
-            for period in one.periods:
-                if one.few is None:
-                    totals[period] += one.of_a_person
-                else:
-                    few[period, one.few].append(one.of_a_person)
-        for (period, (_, windows)), losses in few.items():
-            totals[period] += sum(sorted(losses, reverse=True)[:windows])
-        return totals
-
-    def _fits(self, asked: Charged) -> bool:
-        if self.unit is PrivacyUnit.EVENT:
-            return self.lost(asked) + max(asked.cells) <= self.wall
-        totals = self.by_period(asked)
-        return all(totals[period] <= self.wall for period in asked.periods)
-
-    def _row_lost(self, row: tuple[int, int], at_ms: int) -> int:
-        """Add up the cells of each grouping, and the dearest of every grouping."""
-        lost, cells = 0, {}
-        for one in self.spent:
-            if not (one.key.start_ms <= at_ms < one.key.end_ms and row in one.rows):
-                continue
-            if one.cells_of:
-                cells.setdefault(one.cells_of, Counter()).update(dict(enumerate(one.cells)))
-            else:
-                lost += max(one.cells)
-        return lost + sum(max(each.values()) for each in cells.values())
+    def take_over(self, key: WindowKey, series: Series, cells: Cells) -> None:
+        """Charge what was published and is not known, to anybody; it is not drawn again."""
+        self.open = {held for held in self.open if held.query != key.query}
+        name = f"{key.query} {key.start_ms}"
+        self.case.queries[name] = anybody(series, name)
+        self.held[WindowKey(key.end_ms, name, key.start_ms)] = cells
 
 
 @dataclass
@@ -172,25 +92,12 @@ class Alarm:
     """A series of windows and where it stands."""
 
     series: Series
-    rows: frozenset[tuple[int, int]]
     index: int = 0
 
     @property
     def key(self) -> WindowKey:
         """The oldest window that has not ended."""
         return self.series.key(self.index)
-
-    def charged(self, key: WindowKey, cells: tuple[int, ...]) -> Charged:
-        """Return a charge for one of its windows."""
-        periods = self.series.request(self.index_of(key)).charge.periods
-        of = self.series.shape.grouping or key.query
-        most = self.series.windows
-        few = None if most is None else (key.query, most)
-        return Charged(key, cells, self.rows, of, periods, self.series.cells_per_unit, few)
-
-    def index_of(self, key: WindowKey) -> int:
-        """Return the number of one of its windows."""
-        return (key.start_ms - self.series.first) // self.series.step
 
 
 @dataclass
@@ -217,16 +124,17 @@ class History:
         self._clock = Clock()
         user = unit is PrivacyUnit.USER
         period = rng.choice([30, 60, 1_000]) if user else 0
-        alarms = [self._alarm(name, period) for name in ("a", "b", "c")[: rng.randint(1, 3)]]
-        self._now = State(
-            Accountant(unit, rng.randint(3, 14) if user else rng.randint(2, 7)), alarms
-        )
+        names = ("a", "b", "c")[: rng.randint(1, 3)]
+        queries = {name: random_query(rng, name, period, ["", "x", "y"]) for name in names}
+        case = Case(unit, rng.randint(3, 14) if user else rng.randint(2, 7), queries)
+        alarms = [Alarm(query.series) for query in queries.values()]
+        self._now = State(Accountant(case), alarms)
         self._copy: State | None = None
-        self._published: dict[tuple[object, ...], tuple[StoredDecision, Charged, int]] = {}
+        self._published: dict[tuple[object, ...], tuple[StoredDecision, Series, int]] = {}
         self._names = self._draws = self._files = 0
         self.happened: Counter[str] = Counter()
         self._ledger = self._opened()
-        set_up(self._ledger, unit, self._now.accountant.wall, [one.series for one in alarms])
+        set_up(self._ledger, unit, case.wall, [one.series for one in alarms])
 
     def run(self, windows: int) -> None:
         """Live through so many windows, and compare every answer and every sum."""
@@ -251,9 +159,8 @@ class History:
         """Ask for the next window in the order and end it somehow."""
         alarm = min(self._now.alarms, key=lambda one: one.key)
         key, index, series = alarm.key, alarm.index, alarm.series
-        worst = alarm.charged(key, (series.units,) * CELLS)
         self._ledger.admit("s", [series.request(index)])
-        wanted = self._now.accountant.ask(worst)
+        wanted = self._now.accountant.ask(key)
         assert self._ledger.answer(key) is wanted, (key, wanted)
         self.happened[wanted] += 1
         if self._rng.random() < 0.1:
@@ -268,9 +175,9 @@ class History:
             self._now.accountant.end(key, cells)
         alarm.index += 1
         self._now.ended[key] = decision
-        self._publish(decision, worst, alarm.key.start_ms)
+        self._publish(decision, series, index)
 
-    def _publish(self, decision: StoredDecision, worst: Charged, next_start_ms: int) -> None:
+    def _publish(self, decision: StoredDecision, series: Series, index: int) -> None:
         if self._rng.random() < 0.1:
             return  # and nothing later of this alarm, so that it leaves in order: see _put_back
         if any(
@@ -279,7 +186,7 @@ class History:
             if key < decision.key
         ):
             return
-        self._published[_told(decision)] = decision, worst, next_start_ms
+        self._published[_told(decision)] = decision, series, index
         self._ledger.mark_published(decision.key)
 
     def _is_published(self, decision: StoredDecision) -> bool:
@@ -312,16 +219,16 @@ class History:
         lacking = self._lacking()
         everything = [_seen(*one) for one in self._published.values()]
         self._ledger.upkeep.reconcile(everything)
-        for decision, worst, _ in lacking:
+        for decision, series, index in lacking:
             self._now.taken_over.add(_told(decision))
             decided = decision.outcome is Outcome.DECIDED
-            cells = worst.cells if decided else (0,) * CELLS
-            self._now.accountant.take_over(replace(worst, cells=cells), decision.key.query)
+            cells = (series.units * decided,) * CELLS
+            self._now.accountant.take_over(decision.key, series, cells)
             for alarm in self._now.alarms:
-                if alarm.series.query == decision.key.query and alarm.key <= decision.key:
-                    alarm.index = alarm.index_of(decision.key) + 1
+                if alarm.series.query == decision.key.query and alarm.index <= index:
+                    alarm.index = index + 1
 
-    def _lacking(self) -> list[tuple[StoredDecision, Charged, int]]:
+    def _lacking(self) -> list[tuple[StoredDecision, Series, int]]:
         known = {_told(one) for one in self._now.ended.values()} | self._now.taken_over
         return [one for one in self._published.values() if _told(one[0]) not in known]
 
@@ -363,25 +270,19 @@ class History:
         name = f"{alarm.series.query[0]}{self._names}"
         self._ledger.pins.remove_alarm(alarm.series.query)
         self._now.accountant.end(alarm.key, None)
+        queries = self._now.accountant.case.queries
+        before = queries[alarm.series.query]
         alarm.series = replace(alarm.series, query=name, first=alarm.key.start_ms)
+        queries[name] = replace(before, series=alarm.series)
         alarm.index = 0
         self._ledger.pins.register_query(registration(alarm.series))
 
     def _compare(self) -> None:
-        status = self._ledger.reports.status().scopes["s"]
-        if not self._now.accountant.open:
-            assert status.spent_units == self._now.accountant.lost(), self.happened
-            assert +Counter(dict(status.periods)) == +self._now.accountant.by_period()
-
-    def _alarm(self, name: str, period: int) -> Alarm:
-        size, step = self._rng.choice([(10, 10), (20, 10), (30, 10), (25, 15)])
-        given, rows = self._rng.choice(FILTERS)
-        shape = Shape(Region.of(dict(given)).canonical, self._rng.choice(["", "x", "y"]))
-        reached = self._rng.randint(1, CELLS) if period else 1
-        units = self._rng.randint(1, 3)
-        most = (None, 1, 2)[(units + reached + len(given)) % 3] if period else None
-        series = Series(name, size, step, units, reached, period, shape=shape, windows=most)
-        return Alarm(series, rows)
+        status, accountant = self._ledger.reports.status().scopes["s"], self._now.accountant
+        if not accountant.open:
+            assert status.spent_units == accountant.case.spent(accountant.held), self.happened
+            losses = accountant.case.period_losses(accountant.held)
+            assert +Counter(dict(status.periods)) == +losses
 
 
 def _told(decision: StoredDecision) -> tuple[object, ...]:
@@ -389,6 +290,7 @@ def _told(decision: StoredDecision) -> tuple[object, ...]:
     return decision.key, decision.sequence, decision.epsilon_units, decision.alarm_count
 
 
-def _seen(decision: StoredDecision, worst: Charged, next_start_ms: int) -> SeenDecision:
-    reached = {"cells_per_unit": worst.reached, "periods": worst.periods}
-    return seen(decision, next_start_ms=next_start_ms, **reached)
+def _seen(decision: StoredDecision, series: Series, index: int) -> SeenDecision:
+    charge = series.request(index).charge
+    reached = {"cells_per_unit": charge.cells_per_unit, "periods": charge.periods}
+    return seen(decision, next_start_ms=series.key(index + 1).start_ms, **reached)

@@ -37,12 +37,20 @@ if TYPE_CHECKING:
     from accountant.costs.charges import WindowKey
     from accountant.ledger.ledger import Ledger
 
-__all__ = ["Case", "Interleaving", "Play", "expected", "random_case"]
+__all__ = [
+    "Case",
+    "Interleaving",
+    "Play",
+    "Query",
+    "anybody",
+    "expected",
+    "random_case",
+    "random_query",
+]
 
 GRAIN_MS = 5
+"""No window starts or ends between two multiples of it."""
 LAST_MS = 90
-INSTANTS = range(0, LAST_MS + 1, GRAIN_MS)
-"""No window starts or ends between two of these."""
 
 Cells = tuple[int, ...]
 Row = tuple[int, int]
@@ -92,15 +100,20 @@ class Query:
         return {"x": row[0], "y": row[1]}.get(name, (row[0] + row[1]) % CELLS)
 
 
+def anybody(series: Series, name: str) -> Query:
+    """Return a query by which somebody lost whose rows and cells are not known any more."""
+    return Query(replace(series, query=name, shape=Shape(), windows=None), frozenset(ROWS))
+
+
 @dataclass(frozen=True)
 class Case:
     """A budget, its queries, and how every window would end."""
 
     unit: PrivacyUnit
     wall: int
-    queries: Mapping[str, Query]
-    ends: Mapping[WindowKey, Cells | None]
-    too_old: frozenset[WindowKey]
+    queries: dict[str, Query]
+    ends: Mapping[WindowKey, Cells | None] = field(default_factory=dict)
+    too_old: frozenset[WindowKey] = frozenset()
 
     @property
     def series(self) -> list[Series]:
@@ -114,7 +127,7 @@ class Case:
     def periods(self, key: WindowKey) -> range:
         """Return the periods that a window touches."""
         size = self.queries[key.query].series.period
-        return range(key.start_ms // size * size, key.end_ms, size)
+        return range(key.start_ms // size * size, key.end_ms, size) if size else range(0)
 
     def dearest(self, key: WindowKey, cells: Cells) -> int:
         """Return what somebody loses who reaches the dearest cells of a window."""
@@ -122,11 +135,11 @@ class Case:
         return sum(sorted(cells, reverse=True)[:reached])
 
     def losses(
-        self, held: Mapping[WindowKey, Cells], rows: Iterable[Row], instants: range = INSTANTS
+        self, held: Mapping[WindowKey, Cells], rows: Iterable[Row], instants: range | None = None
     ) -> Iterator[int]:
         """Yield what rows lose, at every instant; cells that are not known are taken to meet."""
         for row in rows:
-            for at in instants:
+            for at in instants or instants_of(held):
                 cells = defaultdict(Counter)
                 loss = 0
                 for key, costs in held.items():
@@ -142,7 +155,7 @@ class Case:
     def true_losses(self, held: Mapping[WindowKey, Cells]) -> Iterator[int]:
         """Yield what rows lose, at every instant, each in the cells that it really is in."""
         for row in ROWS:
-            for at in INSTANTS:
+            for at in instants_of(held):
                 yield sum(
                     costs[self.queries[key.query].cell(row)]
                     for key, costs in held.items()
@@ -176,6 +189,11 @@ class Case:
         return max(self.losses(held, ROWS), default=0)
 
 
+def instants_of(held: Iterable[WindowKey]) -> range:
+    """Return instants at which all that windows hold is held."""
+    return range(0, max((key.end_ms for key in held), default=0), GRAIN_MS)
+
+
 @dataclass(frozen=True)
 class Expected:
     """What the fixed order makes of a case: every answer, and what the decided windows cost."""
@@ -199,25 +217,29 @@ def expected(case: Case) -> Expected:
     return Expected(answers, held)
 
 
+def random_query(rng: Random, name: str, period: int, groupings: list[str]) -> Query:
+    """Draw a query's windows, rows, cells and bounds."""
+    calendars = [(10, 10, 0), (20, 10, 0), (30, 10, 5), (60, 30, 0), (25, 15, 5), (5, 30, 10)]
+    size, step, first = rng.choice(calendars)
+    (x, xs), (y, ys) = rng.choices(X, [6, 3, 3, 3, 3, 1])[0], rng.choice(Y)
+    series = Series(
+        *(name, size, step, rng.choices(range(4), [1, 3, 4, 3])[0]),
+        cells_per_unit=rng.randint(1, CELLS) if period else 1,
+        period=period,
+        first=first,
+        shape=Shape(Region.of({**x, **y}).canonical, rng.choice(groupings)),
+        windows=rng.choice([None, 1, 2, 3]) if period else None,
+    )
+    return Query(series, frozenset((a, b) for a in xs for b in ys))
+
+
 def random_case(rng: Random, unit: PrivacyUnit) -> Case:
     """Draw a budget with two to four queries of many kinds, and an oracle."""
     period = rng.choice([30, 60, 10**6]) if unit is PrivacyUnit.USER else 0
-    calendars = [(10, 10, 0), (20, 10, 0), (30, 10, 5), (60, 30, 0), (25, 15, 5), (5, 30, 10)]
-    queries = {}
     # A budget knows the cells of all that have a name, or of none: one that knows some knows all.
     groupings = ["", *(["x", "x", "y"] if rng.random() < 0.5 else [KNOWN[each] for each in "xxy"])]
-    for name in rng.sample(["a", "b", "c", "d"], rng.randint(2, 4)):
-        size, step, first = rng.choice(calendars)
-        (x, xs), (y, ys) = rng.choices(X, [6, 3, 3, 3, 3, 1])[0], rng.choice(Y)
-        series = Series(
-            *(name, size, step, rng.choices(range(4), [1, 3, 4, 3])[0]),
-            cells_per_unit=rng.randint(1, CELLS) if period else 1,
-            period=period,
-            first=first,
-            shape=Shape(Region.of({**x, **y}).canonical, rng.choice(groupings)),
-            windows=rng.choice([None, 1, 2, 3]) if period else None,
-        )
-        queries[name] = Query(series, frozenset((a, b) for a in xs for b in ys))
+    names = rng.sample(["a", "b", "c", "d"], rng.randint(2, 4))
+    queries = {name: random_query(rng, name, period, groupings) for name in names}
     ends = {}
     refunds = rng.choice((0.3, 0.9, 1.0))
     for request in requests([query.series for query in queries.values()], LAST_MS):

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from accountant.costs.charges import UniformCost
 from accountant.errors import LedgerError
 from accountant.log.entries import Ended
 from accountant.records import (
@@ -133,7 +134,8 @@ class Stage:
         asked = []
         for name in [word for word in words if word != "too_old"] or self.names:
             one = self.known[name]
-            one, run = replace(one, fingerprint=by or one.fingerprint), name == RUN.query
+            one = replace(one, fingerprint=by or one.fingerprint)
+            run = name == RUN.query and one.period
             found = requests([one], int(until_ms), too_old="too_old" in words)
             asked += [replace(each, run=TERMS if run else None) for each in found]
         known = set(alarms.split(",")) if alarms else None
@@ -169,10 +171,11 @@ class Stage:
         for index in windows(some):
             settle(self.ledger, replace(self.known[name], **of), index, **cost)
 
-    def ring(self, some, rung="0"):
-        """Decide windows of the run."""
+    def ring(self, some, rung="0", cost=""):
+        """Decide windows of the run, at what their alarms cost or otherwise."""
+        changes = {"cost": UniformCost(int(cost), CELLS)} if cost else {}
         for index in windows(some):
-            ring(self.ledger, index, int(rung), self.known[RUN.query])
+            ring(self.ledger, index, int(rung), self.known[RUN.query], **changes)
 
     def decide(self, until_ms):
         """Ask for the windows that end by an instant, and decide what is granted."""
@@ -367,6 +370,8 @@ class Stage:
         one = replace(one, complete=not cut, **given, **changes)
         stored = self.ledger.counts.put_partial(one)
         assert stored is PartialStatus(status)
+        if stored is PartialStatus.STORED:  # and comes back in all it says
+            assert one.digest in {each.digest for each in self.ledger.counts.partials(one.key)}
 
     def counted(self, place, *counts, conflict="no"):
         """Say what is stored of a window, by partition, and whether others contradict it."""

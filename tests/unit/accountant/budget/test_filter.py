@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from accountant.budget.filter import BudgetFilter, EventFilter, UserFilter, WithRoom
 from accountant.budget.standings import Standing
 from accountant.costs.charges import Charge, UniformCost, WindowKey
-from accountant.loss.overlap import Held, worst_instant
+from accountant.loss.overlap import Held
 from accountant.records import Answer
 from accountant.regions.regions import Region
 from accountant.regions.shapes import ANYWHERE, Shape
@@ -46,19 +46,6 @@ charges = st.lists(
     ),
     max_size=14,
 )
-
-
-@given(charges, st.integers(0, 8))
-def test_event_filter_grants_exactly_what_fits(asked, wall):
-    """Every answer is what adding up all held charges over all of time says."""
-    judge = EventFilter(wall, [])
-    held = []
-    for one in sorted(asked, key=lambda each: each.key):
-        more = [*held, Held(one.key.start_ms, one.key.end_ms, one.loss_units)]
-        fits = worst_instant(more, within=(one.key.start_ms, one.key.end_ms)) <= wall
-        assert granted(judge, one) is fits
-        held = more if fits else held
-        assert worst_instant(held) <= wall
 
 
 @given(charges, st.integers(0, 8), st.integers(0, 14))

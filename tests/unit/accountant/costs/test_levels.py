@@ -62,12 +62,6 @@ def test_stored_and_read_back(units):
     assert again.as_array().tolist() == units
 
 
-def test_a_large_charge_is_stored_small():
-    """A hundred thousand cells on twelve levels take less than 100 kB."""
-    units = np.random.default_rng(7).integers(1, 13, 100_000)
-    assert len(LevelCosts.of(units).encode()) < 100_000
-
-
 @settings(deadline=None, max_examples=60)
 @given(losses, losses)
 def test_equal_exactly_if_every_cell_loses_the_same(left, right):

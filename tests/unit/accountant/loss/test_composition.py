@@ -305,52 +305,6 @@ def test_the_loss_of_a_row_is_the_sum_over_its_cells(workloads):
         assert row_loss(each.charges, partial) == row_loss(blind, partial)
 
 
-def split(rng: random.Random, charge: RowCharge) -> list[RowCharge]:
-    """Cut a charge in two: its cost, its region or its cells."""
-    match rng.randrange(3):
-        case 0:
-            losses = charge.costs.as_array()
-            part = np.array([rng.randint(0, each) for each in losses.tolist()])
-            return [replace(charge, cost=LevelCosts.of(each)) for each in (part, losses - part)]
-        case 1:
-            name = rng.choice(sorted(ROWS))
-            some = Region.of({name: ValueSet.of(*rng.sample(GROUPS[name], 2))})
-            others = Region.of({name: ~some.values(name)})
-            return [replace(charge, region=charge.region & each) for each in (some, others)]
-        case _:
-            first = [rng.random() < 0.5 for _ in charge.cells.values]
-            parts = [np.flatnonzero(np.array(first) == side) for side in (True, False)]
-            return [
-                replace(
-                    charge,
-                    cells=Cells(charge.cells.values[cell] for cell in part),
-                    cost=LevelCosts.of(charge.costs.as_array()[part]),
-                )
-                for part in parts
-                if len(part)
-            ]
-
-
-@pytest.mark.long
-def test_order_and_splitting_change_nothing(workloads):
-    """Charges shuffled, and cut by cost, region or cells, compose to the same losses."""
-    rng = random.Random(8)
-    for each, losses in workloads[::10]:
-        pieces = [piece for charge in each.charges for piece in split(rng, charge)]
-        rng.shuffle(pieces)
-        found = worst_row(pieces)
-        assert found.exact
-        assert found.value == losses.max()
-        before = loss_by_predicate(each.charges, each.query)
-        after = loss_by_predicate(pieces, each.query)
-        assert before.exact
-        assert after.exact
-        assert (before.units == after.units).all()
-        # A query that is charged beside the others adds its own cost to each of its live cells.
-        own = loss_by_predicate([*pieces, each.query], each.query).units - before.units
-        assert set((own - each.query.costs.as_array())[own > 0].tolist()) <= {0}
-
-
 def two_predicates(*epsilons: float, time_ms: tuple[int, int] = (0, 1000)) -> RowCharge:
     """Charge the same two rooms by window."""
     units = [to_loss_units(Fraction(str(each))) for each in epsilons]

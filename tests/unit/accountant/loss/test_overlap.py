@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from itertools import product
 
 import numpy as np
@@ -11,37 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accountant.costs.levels import LevelCosts
-from accountant.loss.overlap import Held, worst_instant, worst_loss
+from accountant.loss.overlap import Held, worst_loss
 from accountant.regions import shapes
 from accountant.regions.regions import Not, Region
 from accountant.regions.shapes import Shape, row_classes
-
-spans = st.lists(
-    st.builds(
-        lambda start, size, loss: Held(start, start + size, loss),
-        st.integers(0, 30),
-        st.integers(1, 12),
-        st.integers(0, 9),
-    ),
-    max_size=12,
-)
-
-
-def by_hand(charges: list[Held], first: int = 0, end: int = 50) -> int:
-    """Add up every instant one by one."""
-    loss = Counter()
-    for one in charges:
-        loss.update(dict.fromkeys(range(one.start_ms, one.end_ms), one.loss_units))
-    return max((loss[at] for at in range(first, end)), default=0)
-
-
-@given(spans, st.integers(0, 40), st.integers(1, 20))
-def test_matches_adding_up_every_instant(charges, first, size):
-    """The sweep agrees with brute force over all of time, and inside a window."""
-    assert worst_instant(charges) == by_hand(charges)
-    found = worst_instant(charges, within=(first, first + size))
-    assert found == by_hand(charges, first, first + size)
-
 
 REGIONS = [
     Region.everything(),

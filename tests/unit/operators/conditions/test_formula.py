@@ -11,30 +11,16 @@ import numpy as np
 import pytest
 
 from operators.conditions.formula import MOST_ATOMS, Formula, atom_of
+from tests.support.formulas import random_formula
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def written(source: random.Random, names: str, depth: int = 3) -> str:
-    """Return the text of a random condition."""
-    if depth == 0 or source.random() < 0.3:
-        name = source.choice(names)
-        return name if source.random() < 0.7 else f"NOT {name}"
-    parts = [written(source, names, depth - 1) for _ in range(source.randint(2, 3))]
-    text = f"({source.choice([' AND ', ' OR ']).join(parts)})"
-    return text if source.random() < 0.8 else f"NOT {text}"
-
-
-def formulas(seed: int, count: int, names: str) -> list[Formula]:
+def formulas(seed: int) -> list[Formula]:
     """Return random formulas that are not constant."""
-    source, found = random.Random(seed), []
-    while len(found) < count:
-        try:
-            found.append(Formula.parse(written(source, names)))
-        except ValueError:
-            continue
-    return found
+    source = random.Random(seed)
+    return [random_formula(source, "abcd") for _ in range(60)]
 
 
 def assignments(names: tuple[str, ...]) -> list[dict[str, bool]]:
@@ -117,7 +103,7 @@ def test_literals_are_counted_once_not_is_pushed_down():
 
 def test_truth_agrees_with_python():
     """Atoms and literals give the value that Python's own operators give."""
-    for formula in formulas(1, 60, "abcd"):
+    for formula in formulas(1):
         every = assignments(formula.atoms)
         meant = [bool(eval(str(formula).lower(), {}, each)) for each in every]  # noqa: S307  # our own text
         assert formula.evaluate(columns(every)).tolist() == meant
@@ -154,7 +140,7 @@ def test_values_are_checked():
 
 def test_prime_sets_agree_with_brute_force():
     """Every random formula's implicants and implicates, against all subsets."""
-    for formula in formulas(2, 60, "abcd"):
+    for formula in formulas(2):
         for dual in (False, True):
             expected = least_sets(formula, dual=dual)
             primes = formula.prime_implicates() if dual else formula.prime_implicants()

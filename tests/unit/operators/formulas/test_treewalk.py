@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from accountant.costs.levels import MOST_LEVELS
 from operators.conditions.formula import Formula
 from operators.formulas.treewalk import rounded_costs, still_open
+from tests.support.formulas import random_formula
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -68,17 +69,7 @@ def test_open_literals_are_those_that_can_change_the_answer(text):
 def test_open_literals_never_leave_an_answer_undecided(seed):
     """Random formulas, literals repeated: none missing, and none open means settled."""
     source = random.Random(seed)
-
-    def written(depth):
-        if depth == 0 or source.random() < 0.3:
-            return source.choice(["a", "b", "c", "NOT a", "NOT b"])
-        parts = [written(depth - 1) for _ in range(source.randint(2, 3))]
-        return f"({source.choice([' AND ', ' OR ']).join(parts)})"
-
-    try:
-        formula = Formula.parse(written(3))
-    except ValueError:
-        return
+    formula = random_formula(source, "abc")
     sure, possible = states(formula)
     marks = still_open(formula, sure, possible)
     settled = formula.evaluate_literals(sure) == formula.evaluate_literals(possible)

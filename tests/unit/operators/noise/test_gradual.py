@@ -34,18 +34,6 @@ def test_levels_that_do_not_rise_are_refused(levels):
         GradualNoise(levels)
 
 
-def test_a_level_below_the_slowest_rate_is_refused():
-    """The noise source refuses it when it draws."""
-    with pytest.raises(ValueError, match="2\\^-40"):
-        GradualNoise((Fraction(1, 1 << 41), Fraction(1))).draw(KeyedNoise(b"slow"), 1)
-
-
-def test_equal_levels_are_equal_chains():
-    """A chain is its levels."""
-    assert GradualNoise(LEVELS) == GradualNoise(LEVELS)
-    assert hash(GradualNoise(LEVELS)) == hash(GradualNoise(LEVELS))
-
-
 def test_coin_stays_between_its_limits():
     """Nearly equal rates hardly ever move; far apart they nearly always do."""
     near = stay_probability(Fraction(1), Fraction(10**9 + 1, 10**9)).floor(64)

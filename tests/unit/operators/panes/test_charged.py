@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,11 +11,9 @@ import pytest
 from accountant.costs.charges import UniformCost
 from accountant.records import Answer
 from accountant.units import PrivacyUnit
-from operators.base import Promise
-from operators.conditions.atoms import IntegerTest
-from operators.conditions.comparison import Comparison
 from operators.noise.source import NoiseSource
-from operators.panes import PaneQuestion, Panes, alternatives
+from operators.panes import Panes, alternatives
+from tests.statistical.panes_law import asked as asked_of
 from tests.support.ledgers import CELLS, Series, open_ledger, requests, set_up
 
 if TYPE_CHECKING:
@@ -27,10 +25,7 @@ PANE_MS = 10
 THRESHOLDS = (80, 120, 160)
 
 
-def asked(panes: int, tolerance: int, threshold: int = 120) -> PaneQuestion:
-    """Return a question over the cells of the ledger's examples."""
-    test = IntegerTest(Comparison.GT, np.full(CELLS, threshold, dtype=np.int64), 1)
-    return PaneQuestion(test, Promise(Fraction(1, 20), tolerance), panes)
+asked = partial(asked_of, threshold=120, cells=CELLS)
 
 
 def granted(path: Path, series: Sequence[Series], until_ms: int, wall: int) -> bool:
@@ -52,7 +47,7 @@ def charged(folder: Path, series: Sequence[Series], until_ms: int, units: int) -
 @pytest.mark.parametrize(("panes", "thresholds"), [(1, 1), (4, 1), (12, 1), (12, 3), (60, 3)])
 def test_a_ledger_charges_an_event_what_the_comparison_says(tmp_path, panes, thresholds):
     """TUMBLE and HOP, by windows and by panes; the filter needs that wall, and no unit less."""
-    questions = [asked(panes, 20, threshold) for threshold in THRESHOLDS[:thresholds]]
+    questions = [asked(panes, 20, threshold=threshold) for threshold in THRESHOLDS[:thresholds]]
     planned = Panes.planned(questions)
     ways = {each.tree: each.units for each in alternatives(questions)}
     each = ways[None] // (panes * thresholds)

@@ -2,33 +2,23 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
 
 from accountant.errors import ArgumentError, ConfigError
-from operators.base import Promise
-from operators.conditions.atoms import IntegerTest
-from operators.conditions.comparison import Comparison
 from operators.conditions.condition import Aim, Condition, ThresholdAtom
 from operators.conditions.formula import Formula
 from operators.noise.source import SeededSource
-from operators.panes import Alternative, PaneQuestion, Panes, Tree, alternatives
+from operators.panes import Alternative, Panes, Tree, alternatives
 from operators.panes.windows import PaneWindows
+from tests.statistical.panes_law import RATE
+from tests.statistical.panes_law import asked as asked_of
 from tests.support.streams import OneByOne
 
-RATE = Fraction(1, 20)
 NOISE = SeededSource(1)
-
-
-def asked(
-    panes: int, tolerance: int, *, step: int = 1, threshold: int = 120, sensitivity: int = 1
-) -> PaneQuestion:
-    """Return a question over two cells."""
-    thresholds = np.array([threshold, threshold], dtype=np.int64)
-    test = IntegerTest(Comparison.GT, thresholds, sensitivity)
-    return PaneQuestion(test, Promise(RATE, tolerance), panes, step)
+asked = partial(asked_of, threshold=120, cells=2)
 
 
 def cheapest(found: tuple[Alternative, ...]) -> tuple[int, int] | None:

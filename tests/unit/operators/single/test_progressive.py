@@ -11,6 +11,7 @@ from accountant.errors import ConfigError
 from operators.base import Promise
 from operators.conditions.atoms import IntegerTest
 from operators.conditions.comparison import Comparison
+from operators.noise.likely import likely_inside
 from operators.noise.source import KeyedNoise
 from operators.single.ladder import Grid, Ladder
 from operators.single.progressive import Dppwlm, Ppwlm
@@ -83,15 +84,13 @@ def test_walk_skips_levels_that_decide_nobody():
     assert operator.ladder.low[chosen] < 500
 
 
-def test_likely_undecided_meets_sampling():
-    """The expected number equals the share of steps of the chain that land inside."""
+def test_likely_undecided_is_the_law_between_the_boundaries():
+    """What ``test_likely`` holds to the laws, summed over the cells; nothing is after the last."""
     ladder = Ladder.planned(3, BETA, BETA, Grid(first=Fraction(1, 10)))
-    rng = np.random.default_rng(3)
-    for value, to in ((-9, 1), (0, 2), (4, 1), (2, 2)):
-        chain = ladder.chain.draw(KeyedNoise(rng.bytes(8)), 100_000)
-        finer = value - (chain[0] - chain[to])
-        inside = np.mean((finer >= -ladder.low[to]) & (finer < ladder.high[to]))
-        assert ladder.likely_undecided(0, to, column(value)) == pytest.approx(inside, abs=0.01)
+    rates, read = tuple(map(float, ladder.below.levels)), column(-9, 0, 4, 2)
+    for to in (1, 2):
+        law = likely_inside(rates[0], rates[to], -ladder.low[to], ladder.high[to], read)
+        assert ladder.likely_undecided(0, to, read) == pytest.approx(law.sum())
     assert ladder.likely_undecided(0, 3, column(0)) == 0
 
 

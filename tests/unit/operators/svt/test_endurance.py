@@ -3,75 +3,44 @@
 from __future__ import annotations
 
 import math
-from itertools import product
+from fractions import Fraction
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 
-from accountant.units import UNITS_PER_EPSILON
 from operators.svt.endurance import endurance, missed_in_silence
-from operators.svt.terms import SvtPlan
+from tests.statistical.svt_law import at_once, law, missed_given
+from tests.statistical.svt_law import terms as terms_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from operators.svt.terms import SvtPlan
 
-EPSILON = UNITS_PER_EPSILON
+plan = partial(terms_of, opening=Fraction(1), monotone=True, correction=-1)
+"""Terms of a run whose noise is a few steps wide."""
 
 
-def plan(*, alarms: int = 2, questions: int = 1, correction: int = -1) -> SvtPlan:
-    """Return terms of a run whose noise is a few steps wide."""
-    return SvtPlan(
-        open_units=EPSILON,
-        alarm_units=EPSILON // 2,
-        alarms=alarms,
-        monotone=True,
-        questions=questions,
-        correction=correction,
-        one_sided=True,
+def courses(terms: SvtPlan, steps: tuple[int, ...], windows: int) -> tuple[float, float, float]:
+    """Return rings, spent and missed by walking every course of a run, question by question."""
+    run, last = at_once(terms), windows * len(steps) - 1
+    every = law(run, steps * windows)
+    before = [*steps * (windows - 1), *steps]
+    before.pop(last - len(steps) + 1 + steps.index(min(steps)))  # the quietest, at its threshold
+    due = law(run, (*before, 0))
+    return (
+        sum(mass * sum(rang for _, rang in said) for said, mass in every.items()),
+        sum(mass for said, mass in due.items() if said[-1][0] != last),
+        sum(mass for said, mass in due.items() if (last, True) not in said),
     )
 
 
-def courses(terms: SvtPlan, steps: Sequence[int], windows: int) -> tuple[float, float, float]:
-    """Return rings, spent and missed by walking every course of a run, question by question."""
-    rings = spent = rang = 0.0
-    opening, asking = float(terms.threshold_rate), float(terms.query_rate)
-    quietest = int(np.argmin(steps))
-    for noise in range(45):
-        mass = -math.expm1(-opening) * math.exp(-opening * noise)
-
-        def chance(step: int, noise: int = noise) -> float:
-            once = math.exp(-asking * max(0, noise + terms.correction - step))
-            return 1 - (1 - once) ** terms.questions
-
-        quiet = [chance(step) for _ in range(windows) for step in steps]
-        before = quiet[: (windows - 1) * len(steps)] + [
-            one for at, one in enumerate(quiet[-len(steps) :]) if at != quietest
-        ]
-        for outcome in product((False, True), repeat=len(quiet)):
-            weight = math.prod(
-                one if rung else 1 - one for one, rung in zip(quiet, outcome, strict=True)
-            )
-            rings += mass * weight * min(sum(outcome), terms.alarms)
-        for outcome in product((False, True), repeat=len(before)):
-            weight = math.prod(
-                one if rung else 1 - one for one, rung in zip(before, outcome, strict=True)
-            )
-            gone = sum(outcome) >= terms.alarms
-            spent += mass * weight * gone
-            rang += mass * weight * (not gone) * chance(0)
-    return rings, spent, 1 - rang
-
-
-@pytest.mark.parametrize("terms", [plan(), plan(alarms=1), plan(questions=2, correction=1)])
+@pytest.mark.parametrize("terms", [plan(), plan(1), plan(questions=2, correction=1)])
 def test_endurance_is_the_sum_over_every_course(terms):
     """Rings, spent runs and misses are those of an enumeration without any law of sums."""
-    steps = np.array([-3, -6, -3])
-    lasts = endurance(terms, steps, 2)
-    rings, spent, missed = courses(terms, steps.tolist(), 2)
-    assert lasts.rings == pytest.approx(rings, abs=1e-9)
-    assert lasts.spent == pytest.approx(spent, abs=1e-9)
-    assert lasts.missed == pytest.approx(missed, abs=1e-9)
+    lasts = endurance(terms, np.array([-3, -6, -3]), 2)
+    found = lasts.rings, lasts.spent, lasts.missed
+    assert found == pytest.approx(courses(terms, (-3, -6, -3), 2), abs=1e-9)
 
 
 def test_questions_that_were_taken_as_independent_would_be_caught():
@@ -87,28 +56,11 @@ def test_questions_that_were_taken_as_independent_would_be_caught():
 
 def test_a_run_without_end_of_alarms_rings_by_the_mean_rate():
     """Expected rings add up, however the questions hang together."""
-    terms, steps = plan(alarms=6), np.array([-2, -5])
+    terms, steps = plan(6), np.array([-2, -5])
     lasts = endurance(terms, steps, 3)
     apart = sum(endurance(terms, np.array([step]), 1).unlimited for step in steps)
     assert lasts.unlimited == pytest.approx(3 * apart)
     assert lasts.rings <= lasts.unlimited + 1e-9
-
-
-def missed_given(terms: SvtPlan, quiet: Sequence[int], rung: Sequence[int] = ()) -> float:
-    """Return the misses at the threshold, given answers about cells, by summing over the noise."""
-    opening, asking = float(terms.threshold_rate), float(terms.query_rate)
-
-    def once(noise: int, step: int) -> float:
-        return math.exp(-asking * max(0, noise + terms.correction - step))
-
-    weights = [
-        math.exp(-opening * noise)
-        * math.prod(1 - once(noise, step) for step in quiet)
-        * math.prod(once(noise, step) for step in rung)
-        for noise in range(120)
-    ]
-    missed = [(1 - once(noise, 0)) ** terms.questions for noise in range(120)]
-    return sum(map(math.prod, zip(weights, missed, strict=True))) / sum(weights)
 
 
 @pytest.mark.parametrize("terms", [plan(), plan(questions=2, correction=1), plan(correction=3)])
@@ -123,7 +75,7 @@ def test_misses_given_silence_are_the_sum_over_the_threshold(terms, distance, as
 
 def test_no_run_of_cells_farther_away_misses_more():
     """Lower cells, fewer of them and alarms among them: all below the bound, and near cells not."""
-    terms = plan(alarms=4)
+    terms = plan(4)
     bound = missed_in_silence(terms, 3, 12)
     for quiet in ([-3] * 12, [-3] * 5 + [-9] * 7, [-3, -4, -5, -6] * 3, [-3] * 4, []):
         for rung in ([], [-3], [-8, -3], [0, 0, -1]):

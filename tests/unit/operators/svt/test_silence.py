@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from itertools import combinations_with_replacement, pairwise
+from itertools import chain, combinations_with_replacement, pairwise
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import pytest
 
 from accountant.errors import ConfigError
-from operators import Aim, Condition, IntegerTest, Svt
-from operators.conditions.comparison import Comparison
+from operators import Aim, Svt
 from operators.svt import silence
 from operators.svt.endurance import missed_in_silence
 from operators.svt.planning import planned_terms
+from tests.statistical.svt_law import missed_given
+from tests.support.svt import condition as condition_of
 
 if TYPE_CHECKING:
     from operators.svt.terms import SvtPlan
 
 BETA = Fraction(1, 20)
 STEPS = 7  # of a tolerance of 3, from "must fire" to "must not fire"
-NOISES = 200
 
 
-def condition(*, monotone: bool = True) -> Condition:
-    """Return a count of at least 100 in two cells."""
-    test = IntegerTest(Comparison.GE, np.full(2, 100), 1)
-    return replace(Condition.single(test), monotone=monotone)
+condition = partial(condition_of, 2)
 
 
 def aim(asked: int, limit: Fraction | None, **more: Any) -> Aim:
@@ -42,30 +37,12 @@ def aim(asked: int, limit: Fraction | None, **more: Any) -> Aim:
 def worst_course(terms: SvtPlan, steps: int, asked: int) -> float:
     """Return the most probable miss over every silent prefix and what its cells may have counted.
 
-    By hand: no sum of the library is used. Cells that must not ring are tried at the edge of the
-    tolerance, next to it and far below; a cell at its threshold comes after them.
+    Cells that must not ring are tried at the edge of the tolerance, next to it and far below; a
+    cell at its threshold comes after them.
     """
-    opening, asking = float(terms.threshold_rate), float(terms.query_rate)
-
-    def silent(noise: int, step: int) -> float:
-        return 1 - math.exp(-asking * max(0, noise + terms.correction - step))
-
-    prior = [math.exp(-opening * noise) for noise in range(NOISES)]
-    missed = [silent(noise, 0) ** terms.questions for noise in range(NOISES)]
-    by_step = {
-        step: [silent(noise, step) for noise in range(NOISES)]
-        for step in (-steps, -steps - 1, -3 * steps)
-    }
-    found = 0.0
-    for prefix in range(asked + 1):
-        for cells in combinations_with_replacement(by_step, prefix):
-            weights = [
-                math.prod(chances, start=mass)
-                for mass, *chances in zip(prior, *(by_step[each] for each in cells), strict=True)
-            ]
-            given = math.fsum(map(math.prod, zip(weights, missed, strict=True)))
-            found = max(found, given / math.fsum(weights))
-    return found
+    far = -steps, -steps - 1, -3 * steps
+    prefixes = (combinations_with_replacement(far, each) for each in range(asked + 1))
+    return max(missed_given(terms, quiet) for quiet in chain.from_iterable(prefixes))
 
 
 @pytest.mark.parametrize("monotone", [True, False])

@@ -10,20 +10,16 @@ import numpy as np
 import pytest
 
 from accountant.units import UNITS_PER_EPSILON
-from operators import (
-    RunState,
-    SvtPlan,
-)
+from operators import SvtPlan
 from operators.noise.source import KeyedNoise
 from operators.svt import (
     accuracy,
-    ask,
     integer_correction,
-    open_run,
     optimal_split,
 )
 from operators.svt.variants import discrete_gaussian
-from tests.statistical.enumeration import chi_square
+from tests.statistical.enumeration import p_value
+from tests.statistical.svt_law import run_of
 from tests.support.svt import plan
 
 
@@ -49,26 +45,13 @@ def test_terms_split_a_budget():
 def test_accuracy_is_that_of_runs(one_sided):
     """Cells alpha steps off are all answered right at least as often as said, one less is not."""
     terms = plan(2, correction=3, one_sided=one_sided)
-    negatives, beta = 30, 0.2
+    negatives, beta, run = 30, 0.2, run_of(terms)
     alpha = int(accuracy(terms, negatives, beta))
-    noise = KeyedNoise(b"accurate")
 
     def right(steps):
-        cells = np.array([-steps] * negatives + [steps] * 2)
-        expected = cells > 0
-        good = 0
-        for _ in range(1_000):
-            decided = ask(
-                replace(terms, alarms=32),
-                RunState(open_run(terms, noise).threshold_noise, 32, 0, terms.open_units),
-                cells,
-                noise,
-            )
-            good += bool((decided.fired == expected).all())
-        return good / 1_000
+        return run.threshold @ ((1 - run.ring(-steps)) ** negatives * run.ring(steps) ** 2)
 
-    assert right(alpha) > 1 - beta - 0.03
-    assert right(alpha - 1) < 1 - beta + 0.03
+    assert right(alpha) >= 1 - beta > right(alpha - 1)
     assert accuracy(terms, negatives, 1e-300) > 100
     assert accuracy(terms, 0, beta) <= alpha <= accuracy(replace(terms, questions=5), 30, beta)
     for wrong in ((-1, 0.1), (1, 0.0), (1, 1.0)):
@@ -93,10 +76,9 @@ def test_discrete_gaussian_follows_its_law():
         at = np.arange(-60, 61)
         masses = np.exp(-(at**2) / (2 * float(variance)))
         drawn = discrete_gaussian(noise, variance, 40_000)
-        counts = np.bincount(drawn + 60, minlength=121)
-        assert chi_square(counts, masses / masses.sum()) > 1e-4
+        assert p_value(drawn, masses / masses.sum()) > 1e-4
         wider = np.exp(-(at**2) / (4 * float(variance)))
-        assert chi_square(counts, wider / wider.sum()) < 1e-9
+        assert p_value(drawn, wider / wider.sum()) < 1e-9
     assert discrete_gaussian(noise, Fraction(1), 0).size == 0
     with pytest.raises(ValueError, match="above 0"):
         discrete_gaussian(noise, Fraction(0), 1)

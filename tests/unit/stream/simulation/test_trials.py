@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
-from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -23,7 +22,8 @@ from stream.simulation.draws.truth import may_fire, must_fire
 from stream.simulation.pool import Bench, Trier
 from stream.simulation.results import Rate
 from stream.simulation.shown import html_page
-from tests.statistical.condition_law import run_law
+from tests.statistical.svt_law import law as law_of_run
+from tests.statistical.svt_law import run_of
 from tests.support.simulated import (
     THRESHOLD,
     alarm,
@@ -147,7 +147,8 @@ def test_a_run_of_two_comparisons_has_its_exact_law() -> None:
     tally = tried(query, statistics, 2_000, epsilon_max=run.plan.epsilon)
     scores = run.score.read(statistics).ravel().tolist()
     assert scores == [-3, 0]
-    law = {said: run_law(run.terms, scores, said) for said in product((False, True), repeat=2)}
+    every = law_of_run(run_of(run.terms), tuple(scores))
+    law = {tuple(answer for _, answer in said): mass for said, mass in every.items()}
     for found, of, chance in (
         (tally.missed, tally.true, law[False, False] + law[True, False]),
         (tally.uncertain_fired, tally.uncertain, law[True, False] + law[True, True]),

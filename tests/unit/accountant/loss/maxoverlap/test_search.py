@@ -11,11 +11,12 @@ import pytest
 from accountant.loss.maxoverlap import maximum_overlap, search
 from accountant.loss.maxoverlap.classes import Classes
 from accountant.loss.maxoverlap.search import RowSearch
-from accountant.regions.regions import Region
 from tests.support.overlaps import ones, ranges, sets, truth, workload
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    from accountant.regions.regions import Region
 
 STEPS = (0, 100, 500, 2_000)
 
@@ -47,22 +48,11 @@ def weighted(seed: int) -> tuple[list[Region], list[int]]:
     return regions, [rng.randint(0, 6) if seed % 2 else 1 for _ in regions]
 
 
-def brute(regions: Sequence[Region], weights: Sequence[int]) -> int:
-    """Return the weight of the heaviest set of regions that share a row, one added at a time."""
-    rows = {Region.everything(): 0}
-    for region, weight in zip(regions, weights, strict=True):
-        for row, total in list(rows.items()):
-            both = row & region
-            if not both.empty:
-                rows[both] = max(total + weight, rows.get(both, 0))
-    return max(rows.values())
-
-
 def mistakes(count: int) -> Iterator[int]:
     """Yield the seeds of which a bound, or the row found, is not what brute force says."""
     for seed in range(count):
         regions, weights = weighted(seed)
-        most = brute(regions, weights)
+        most = truth(regions, weights)
         stopped = [searched(regions, weights, steps) for steps in STEPS]
         if searched(regions, weights) != (most, most) or any(
             not value <= most <= upper for value, upper in stopped
@@ -74,13 +64,6 @@ def mistakes(count: int) -> Iterator[int]:
 def test_hundreds_of_small_workloads_are_those_of_brute_force() -> None:
     """They are exact when the search ends, and safe wherever it is stopped."""
     assert not list(mistakes(360))
-
-
-def test_brute_force_is_that_of_every_row():
-    """The brute force of this module says what looking at every value says."""
-    for seed in range(0, 60, 3):
-        regions, weights = weighted(seed)
-        assert brute(regions, weights) == truth(regions, weights)
 
 
 @pytest.mark.parametrize("twin", ["", "colours", "shares", "classes", "regions"])
