@@ -40,6 +40,7 @@ __all__ = [
     "AlarmPlan",
     "BudgetPlan",
     "ScopePlan",
+    "budget_text",
     "epsilon_needed",
     "plan_budget",
 ]
@@ -282,12 +283,21 @@ def _summed(alarms: Sequence[AlarmCost]) -> str:
     return "sum over cells and runs" if runs else "sum over cells"
 
 
+def budget_text(scope: str) -> str:
+    """Return how a sentence names a budget: the only one, or that of a feed.
+
+    Args:
+        scope: its name, ``user`` or ``feed:NAME``.
+    """
+    return "the budget" if scope == "user" else f"the budget of feed {scope.removeprefix('feed:')}"
+
+
 def _shortfall(scope: ScopePlan) -> str:
     """Return what a budget does not cover, and its suggestion."""
     if scope.fits:
         return scope.suggestion
     what = "one window of every alarm" if scope.worst_units is None else "every window"
-    return f"budget {scope.terms.scope} does not cover {what}; {scope.suggestion}"
+    return f"{budget_text(scope.terms.scope)} does not cover {what}; {scope.suggestion}"
 
 
 def _suggestion(
@@ -299,7 +309,6 @@ def _suggestion(
     endless: bool,
     shared: bool,
 ) -> str:
-    scope = terms.scope
     if not fits and shared:
         return "write smaller shares, or fewer"
     needed = epsilon_needed(most, Gaussian.read(terms.promise))
@@ -307,4 +316,5 @@ def _suggestion(
         return f'write epsilon_max: "{needed}", or a change that `tocsin plan` lists'
     if not endless or rounds is None:
         return ""
-    return f"budget {scope} covers about {rounds} windows of every alarm, then denies all"
+    many = f"{rounds} window{'' if rounds == 1 else 's'}"
+    return f"{budget_text(terms.scope)} covers about {many} of every alarm, then denies all"

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from accountant.budget.plan import budget_text
 from stream.model.alarms import Overrun
 from stream.planning.budget import budget_plan
 from stream.planning.detection import DetectionCurve, why_not
@@ -36,6 +37,7 @@ _MOST_CELLS: Final = 256
 
 _TOO_WIDE: Final = "write a smaller tolerance or max_fpr, or a threshold further from 0"
 _TOO_NEAR: Final = "write a smaller tolerance, or a threshold further from the baseline"
+_OF_BAND: Final = "write a larger tau or a larger epsilon"
 _ALLOWED: Final = "on_shortfall: deny to accept denied windows"
 
 
@@ -84,12 +86,12 @@ def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
     hopeless = [one.query for one in plan.alarms if one.windows_fit == 0]
     if plan.fits and plan.worst_units is not None:
         return
-    where = f"budget {plan.terms.scope}"
+    where = budget_text(plan.terms.scope)
     hint = f"{plan.suggestion}; or {_ALLOWED}"
     if plan.fits:  # the suggestion says for how long, and not what to write
         hint = f"write {_ALLOWED}; {plan.suggestion}".removesuffix("; ")
     for name in hopeless:
-        text = f"{where} does not cover one window"
+        text = f"{where} does not cover even one window"
         yield Objection(name, Objections.OVERRUN, text, plan.suggestion)
     if alarms.budget.on_overrun is Overrun.DENY:
         return
@@ -102,7 +104,8 @@ def _overruns(plan: ScopePlan, alarms: Alarms) -> Iterator[Objection]:
         yield Objection(refused.alarm, Objections.OVERRUN, text, hint)
     for name, windows in whole.fewer.items():
         if name not in hopeless:
-            text = f"{where} covers {windows.granted} of {windows.asked} windows per period"
+            span = " per period" if plan.terms.period else ""
+            text = f"{where} covers {windows.granted} of {windows.asked} windows{span}"
             yield Objection(name, Objections.OVERRUN, f"{text} in the worst case", hint)
 
 
@@ -118,7 +121,9 @@ def _low_utility(alarm: Alarm) -> Iterator[Objection]:
         chances = law.chances(cell, nothing)
         if chances is not None and chances[0] > _MOSTLY and not law.due(cell, nothing)[0]:
             text = f"it fires with probability {chances[0]:.2f} in an empty group"
-            yield Objection(alarm.id, Objections.LOW_UTILITY, text, _TOO_WIDE)
+            yield Objection(
+                alarm.id, Objections.LOW_UTILITY, text, _OF_BAND if alarm.band else _TOO_WIDE
+            )
             return
     if alarm.baseline is None:
         return
@@ -129,7 +134,9 @@ def _low_utility(alarm: Alarm) -> Iterator[Objection]:
             named = ", ".join(alarm.domain.group(cell).values())
             where = f" in {named}" if named else ""
             text = f"it fires with probability {found[0]:.2f} at the baseline{where}, {baseline:g}"
-            yield Objection(alarm.id, Objections.LOW_UTILITY, text, _TOO_NEAR)
+            yield Objection(
+                alarm.id, Objections.LOW_UTILITY, text, _OF_BAND if alarm.band else _TOO_NEAR
+            )
             return
 
 

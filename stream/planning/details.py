@@ -35,7 +35,7 @@ def detail_lines(alarms: Alarms) -> Iterator[str]:
         utility = utility_of(query, budget)
         if utility.false is not None and utility.false.varying is not None:
             varying = f"{utility.false.varying:.3g} false alarms a week"
-            yield f"{query.id}: {varying} if counts vary about it (Poisson)"
+            yield f"{query.id}: {varying} if counts vary around the baseline (Poisson)"
         if in_runs(query):
             yield f"{query.id}: {_run_line(run_outlook(query, budget), budget)}"
         if (price := price_setter(query, budget.gaussian)) is not None:
@@ -68,11 +68,11 @@ def _hold_line(alarm: Alarm) -> str:
     shown, shown_most = shown_falsely(alarm)
     takes = "costs its group the first window alone"
     if in_runs(alarm):
-        takes = f"takes one of the {alarm.aim.alarms} alarms of a run"
+        takes = f"takes one of the {alarm.aim.alarms} alarms of an SVT run"
     return (
         f"hold {duration_words(alarm.hold_ms)}: an episode of up to {held_windows(alarm) + 1}"
-        f" windows {takes}; of quiet windows, {false:.2g} fire by mistake where they are asked, and"
-        f" {shown:.2g} are shown as firing ({shown_most:.2g} in the worst of them)"
+        f" windows {takes}. A window below the threshold fires with probability {false:.2g};"
+        f" {shown:.2g} of them are shown as firing ({shown_most:.2g} in the worst case)"
     )
 
 

@@ -123,7 +123,10 @@ def _figures(found: Candidate) -> dict[str, str]:
     figures["episodes"] = "all"
     if found.episodes is not None:
         most = found.alarm.aim.alarms
-        figures["episodes"] = f"{found.episodes} a period; after {most} alarms none until it ends"
+        figures["episodes"] = (
+            f"{found.episodes} in a period; after {most} alarm{'' if most == 1 else 's'} it does"
+            " not fire until the next one"
+        )
     return figures
 
 

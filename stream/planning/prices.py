@@ -51,14 +51,14 @@ class PriceSetter:
         """The same in one sentence."""
         pairs = zip(self.comparisons, self.tolerances, strict=True)
         named = " and ".join(f"{each} with tolerance {decimal(own)}" for each, own in pairs)
-        wider = " and ".join(map(decimal, self.wider))
+        wider = f"tolerance {' and '.join(map(decimal, self.wider))}"
         if (many := len(self.comparisons)) > _MOST_NAMED:
             named, wider = f"{many} comparisons", "wider tolerances of all of them"
-        text = f"{named} {'alone sets' if many == 1 else 'together set'} the price"
+        text = f"{named} {'sets' if many == 1 else 'set'} the cost"
         if self.epsilon is None:
             return text
         loss = loss_text(self.gaussian, to_loss_units(self.epsilon))
-        return f"{text}: with {wider} it would be {loss}"
+        return f"{text}; with {wider} it would be {loss}"
 
 
 def price_setter(alarm: Alarm, gaussian: Gaussian | None) -> PriceSetter | None:

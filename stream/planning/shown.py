@@ -5,6 +5,7 @@ from __future__ import annotations
 from textwrap import wrap
 from typing import TYPE_CHECKING, Final
 
+from operators.registry import mechanism_of
 from stream.planning.figures import ALMOST_NEVER, FOR_SURE
 from stream.planning.stretching import duration_text
 
@@ -19,7 +20,7 @@ _WIDTH: Final = 80
 _INDENT: Final = 16
 _ROW: Final = "\0"
 _COLUMNS: Final = (
-    *("sure", "hardly", "false/w", "missed", "delay", "carries", "costs", "covered"),
+    *("sure", "rarely", "false/w", "missed", "delay", "episodes", "costs", "windows"),
 )
 
 
@@ -72,7 +73,7 @@ def _loss(value: float | None) -> str:
 
 
 def _budget_lines(one: BudgetFigures) -> Iterator[str]:
-    whose = "an event" if one.privacy_unit == "event" else f"a person, {one.period}"
+    whose = "an event" if _of_events(one) else f"a person, {one.period}"
     verdict = "fits" if one.fits else "DOES NOT FIT"
     least = "" if one.exact else "at most "
     yield f"budget {one.budget}: {least}{one.worst_text} of {one.limit_text}: {verdict}"
@@ -86,13 +87,30 @@ def _budget_lines(one: BudgetFigures) -> Iterator[str]:
             f" {found.granted} granted"
         )
     if one.week is not None and one.year is not None:
-        sums = (f"{_loss(sum_)} over {periods} periods" for sum_, periods in (one.week, one.year))
-        yield "  composed, a week and a year: " + ", ".join(sums)
+        spans = (("week", *one.week), ("year", *one.year))
+        sums = (
+            f"{_loss(loss)} in the fullest {span} ({_many(periods, 'period')})"
+            for span, loss, periods in spans
+        )
+        yield f"  composed: {', '.join(sums)}"
+
+
+def _of_events(one: BudgetFigures) -> bool:
+    return one.privacy_unit == "event"
+
+
+def _whose(one: BudgetFigures) -> str:
+    return "an event" if _of_events(one) else "a person and period"
+
+
+def _many(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def _alarm_lines(one: AlarmFigures, budget: BudgetFigures) -> Iterator[str]:
     tolerance = one.tolerance if isinstance(one.tolerance, str) else "by comparison"
-    yield f"{one.alarm}: {one.mechanism}, tolerance {tolerance}"
+    band = mechanism_of(one.mechanism).bands is not None
+    yield f"{one.alarm}: {one.mechanism}" + ("" if band else f", tolerance {tolerance}")
     for each in one.detection:
         yield from _detection_lines(each)
     if one.not_computed:
@@ -101,8 +119,8 @@ def _alarm_lines(one: AlarmFigures, budget: BudgetFigures) -> Iterator[str]:
         span = " to ".join(dict.fromkeys(map(number, one.baseline)))
         yield f"  false alarms  {rate(one.false_alarms)} a week, all groups at the baseline {span}"
     else:
-        yield "  false alarms  not counted: write a baseline"
-    where = "above the threshold"
+        yield "  false alarms  not known: write a baseline"
+    where = "outside the band" if band else "above the threshold"
     if one.bounded_error == "fpr":
         where = "beyond twice the tolerance from it"
     yield f"  misses        at most {rate(one.miss_rate)} of what is {where}"
@@ -115,52 +133,51 @@ def _alarm_lines(one: AlarmFigures, budget: BudgetFigures) -> Iterator[str]:
         fired, missed = one.after_lifecycle
         yield f"  lifecycle     leaves {rate(fired)} false alarms a week, {rate(missed)} missed"
     late = duration_text(round(one.delay_s * 1000))
-    yield f"  delay         {late} at most, from due to published"
-    if one.episodes is None:
-        yield "  episodes      all: every window that the budget covers is decided"
+    yield f"  delay         {late} at most after the event that meets the condition"
+    what = "window and group"
+    if one.episodes is None or one.alarms is None:
+        yield "  episodes      no limit: every window that the budget covers is decided"
     else:
-        yield f"  episodes      a period carries {one.episodes}; after {one.alarms} alarms it does"
-        yield "                not fire until the period ends"
-    what = "run" if one.episodes is not None else "window and group"
-    whose = "an event" if budget.privacy_unit == "event" else "a person and period"
-    times = f" ({one.charged} times)" if one.charged not in {None, 1} else ""
-    yield f"  costs         {_loss(one.per_person)} {budget.loss} {whose}{times}"
-    over = f"{one.loss / one.lower_bound:.3g} times its lower bound" if one.lower_bound else ""
-    yield f"                {_loss(one.loss)} a {what}, {over}"
-    yield f"  windows       {_covered(one)}"
+        what = "SVT run"
+        yield (
+            f"  episodes      {one.episodes} in a period; after {_many(one.alarms, 'alarm')} it"
+            " does not fire until the next period"
+        )
+    times = f" ({one.charged} x {_loss(one.loss)})" if one.charged not in {None, 1} else ""
+    yield f"  costs         {_loss(one.per_person)} {budget.loss} {_whose(budget)}{times}"
+    over = f", {one.loss / one.lower_bound:.3g} x its lower bound" if one.lower_bound else ""
+    yield f"                {_loss(one.loss)} for each {what}{over}"
+    yield f"  windows       {_covered(one, budget)}"
 
 
-def _covered(one: AlarmFigures) -> str:
+def _covered(one: AlarmFigures, budget: BudgetFigures) -> str:
     if one.windows is None or one.covered is None:
         return "the budget is never renewed: it covers them until it is spent"
-    if one.covered == one.windows:
-        return f"the budget covers all {one.windows:,} of the fullest period"
-    return f"the budget covers {one.covered:,} of {one.windows:,} of the fullest period"
+    share = "all" if one.covered == one.windows else f"{one.covered:,} of"
+    span = "" if _of_events(budget) else " of the fullest period"
+    return f"the budget covers {share} {_many(one.windows, 'window')}{span}"
 
 
 def _detection_lines(one: Detection) -> Iterator[str]:
-    named = f"{one.severity} " if one.severity else ""
+    named = f"{one.severity}: " if one.severity else ""
     if one.for_sure is None or one.almost_never is None:
-        yield f"  fires         {named}see --details: it has more than one edge"
+        yield f"  fires         {named}not one value: --html PATH draws the curve"
     elif one.steps is not None:
         yield (
-            f"  fires         {named}for sure ({FOR_SURE}) {number(one.for_sure)} steps beyond its"
-            f" condition, almost never"
-        )
-        yield (
-            f"                ({ALMOST_NEVER}) {number(-one.almost_never)} steps short of it; its"
-            f" tolerances are {one.steps} steps"
+            f"  fires         {named}with probability {FOR_SURE} at {number(one.for_sure)} steps"
+            f" beyond its condition, {ALMOST_NEVER} at {number(-one.almost_never)} steps short of"
+            f" it; its tolerances are {_many(one.steps, 'step')}"
         )
     else:
         yield (
-            f"  fires         {named}for sure ({FOR_SURE}) at {number(one.for_sure)}, almost never"
-            f" ({ALMOST_NEVER}) at {number(one.almost_never)};"
+            f"  fires         {named}with probability {FOR_SURE} at {number(one.for_sure)},"
+            f" {ALMOST_NEVER} at {number(one.almost_never)};"
         )
         yield f"                the threshold is {number(one.threshold)}"
 
 
 def _rows(budget: BudgetFigures) -> Iterator[str]:
-    yield _ROW + "".join(f"{name:>8}" for name in _COLUMNS) + "  alarm"
+    yield _ROW + "".join(f" {name:>8}" for name in _COLUMNS) + "  alarm"
     for one in budget.alarms:
         first = one.detection[0] if one.detection else None
         steps = " k" if first is not None and first.steps is not None else ""
@@ -170,19 +187,26 @@ def _rows(budget: BudgetFigures) -> Iterator[str]:
             "-" if one.false_alarms is None else rate(one.false_alarms),
             rate(one.miss_rate),
             duration_text(round(one.delay_s * 1000)).replace(" ", ""),
-            "all" if one.episodes is None else str(one.episodes),
+            "no limit" if one.episodes is None else str(one.episodes),
             _loss(one.per_person),
             "all" if one.covered == one.windows else f"{one.covered}/{one.windows}",
         )
-        yield _ROW + "".join(f"{cell:>8}" for cell in cells) + f"  {one.alarm}"
+        yield _ROW + "".join(f" {cell:>8}" for cell in cells) + f"  {one.alarm}"
 
 
 def _legend(budgets: Sequence[BudgetFigures]) -> Iterator[str]:
-    yield f"sure: fires with {FOR_SURE}; hardly: with {ALMOST_NEVER} (k: steps of a score)"
-    yield "false/w: a week, all groups at the baseline; missed: above the threshold, at most"
-    yield "delay: from due to published, at most; carries: episodes in a period"
-    whose = "event" if budgets[0].privacy_unit == "event" else "person and period"
-    yield f"costs: {budgets[0].loss} a {whose}; covered: windows of the fullest period"
+    yield (
+        f"sure, rarely: value at which it fires with probability {FOR_SURE}, {ALMOST_NEVER} (k:"
+        " steps of a score)"
+    )
+    yield (
+        "false/w: false alarms a week, all groups at the baseline; missed: of what is above the"
+        " threshold, or outside the band, at most"
+    )
+    yield "delay: from the event that meets the condition to the published alarm, at most"
+    yield "episodes: in a period"
+    span = "" if _of_events(budgets[0]) else " in the fullest period"
+    yield f"costs: {budgets[0].loss} {_whose(budgets[0])}; windows: covered by the budget{span}"
 
 
 def _change_lines(head: str, changes: Sequence[str]) -> Iterator[str]:

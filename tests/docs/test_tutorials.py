@@ -36,7 +36,7 @@ def script(page: str) -> str:
 
 
 OFFICE: Final = (
-    "for sure (0.999) at 154, almost never (0.001) at 49",
+    "with probability 0.999 at 154, 0.001 at 49",
     "3.597 of epsilon_max 4",
     "3 tests, 0 failed",
     "15 windows, 15 decided now",
@@ -45,8 +45,8 @@ OFFICE: Final = (
 )
 CHAIN: Final = (
     "north, food │     118 │       4 │                      6, 286",
-    "for sure (0.999) at 114, almost never (0.001) at 30",
-    "a period carries 5; after 6 alarms",
+    "with probability 0.999 at 114, 0.001 at 30",
+    "5 in a period; after 6 alarms",
     "4   5.049     all  rush",
     "2   0.726     all  queue",
     "3 tests, 0 failed",

@@ -209,7 +209,7 @@ def _window(case: Case) -> Iterator[Change]:
         found = _keeping(case.with_calendar(longer))
         if found is not None and covered_share(longer, calendar) >= 1:
             text = window_text(longer, case.alarm.feed.time)
-            words = f"windows of {text}, if the baseline is the same then"
+            words = f"windows of {text}, if the baseline stays the same"
             found = replace(found, case=replace(found.case, windows=text))
             yield Change(ChangeKind.WINDOW, text, words, found)
             return
@@ -246,7 +246,7 @@ def _bounded(case: Case, kind: ChangeKind, name: str) -> Iterator[Change]:
         return
     bound: int = getattr(case.budget.contribution, name)
     for below, kept in _first(lambda below: case.with_caps(**{name: -below}), -bound, -1):
-        text = f"{kind.value}: {-below}, which counts less of a person"
+        text = f"{kind.value}: {-below}; fewer events of a person count"
         yield Change(kind, str(-below), text, kept)
 
 
@@ -262,7 +262,7 @@ def _cap(case: Case) -> Iterator[Change]:
         lambda below: case.with_caps(windows_per_period=-below), -own, -least
     ):
         text = (
-            f"max_windows_per_period: {-below}, so that who is in more of a period's {most} windows"
-            f" counts in the first {-below} alone"
+            f"max_windows_per_period: {-below}; a person counts only in the first {-below} of a"
+            f" period's {most} windows"
         )
         yield Change(ChangeKind.CAP, str(-below), text, kept)

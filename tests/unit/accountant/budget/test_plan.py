@@ -239,8 +239,8 @@ def test_a_lifetime_runs_out():
     none = plan_budget([LIFETIME], [alarm("5")])
     assert not none.fits
     assert none.suggestion == (
-        'budget s does not cover one window of every alarm; write epsilon_max: "5.0000", or a '
-        "change that `tocsin plan` lists"
+        "the budget of feed s does not cover one window of every alarm; "
+        'write epsilon_max: "5.0000", or a change that `tocsin plan` lists'
     )
 
 

@@ -14,8 +14,8 @@ from stream.planning.checks import Objections, objections
 from tests.support.commands import configuration, events, json_lines, tocsin
 
 OVERRUN = (
-    "budget user covers 5 of 24 windows per period in the worst case\n"
-    "  hint: write on_shortfall: deny to accept denied windows; budget user covers about 5 windows"
+    "the budget covers 5 of 24 windows per period in the worst case\n"
+    "  hint: write on_shortfall: deny to accept denied windows; the budget covers about 5 windows"
     " of every alarm, then denies all\n"
 )
 
@@ -77,7 +77,7 @@ def test_not_one_window_is_never_wanted(tmp_path: Path) -> None:
     path = configuration(tmp_path, unit="user", epsilon_max="1", denials=True)
     result = tocsin("check", path)
     assert result.exit_code == 3
-    assert "does not cover one window" in result.stderr
+    assert "does not cover even one window" in result.stderr
 
 
 @pytest.mark.parametrize(("baseline", "code"), [(8, 0), (24, 0), (27, 3), (40, 3)])

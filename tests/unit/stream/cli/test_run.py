@@ -108,7 +108,7 @@ def test_run_denies_what_the_budget_does_not_hold(tmp_path: Path) -> None:
     path = configuration(tmp_path, unit="user", epsilon_max="7", denials=True)
     result = tocsin("run", path, "--replay", events(tmp_path), "--json")
     assert (
-        "note: budget user covers about 5 windows of every alarm, then denies all" in result.stderr
+        "note: the budget covers about 5 windows of every alarm, then denies all" in result.stderr
     )
     lines = json_lines(result)
     outcomes = [(line["outcome"], line["reason"]) for line in lines if "alarm_id" not in line]

@@ -94,4 +94,4 @@ def test_details_name_what_sets_the_price(tmp_path: Path) -> None:
     """One sentence a condition."""
     config, _ = priced(tmp_path, OR, 2, 5)
     shown = CliRunner().invoke(main, ["plan", str(config.write(tmp_path)), "--details"]).stdout
-    assert "with tolerance 2 alone sets the price: with 5 it would be 0.415" in shown
+    assert "with tolerance 2 sets the cost; with tolerance 5 it would be 0.415" in shown
