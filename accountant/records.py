@@ -270,16 +270,16 @@ class Request:
         """Refuse a charge that is not that of a whole run."""
         cap = self.charge.cap
         if cap is not None and cap.fingerprint != self.fingerprint:
-            raise ArgumentError("a cap over a period is of the configuration that asks")
+            raise ArgumentError("the cap's fingerprint does not match the request's")
         if self.run is None:
             return
         if cap is not None:
-            raise ArgumentError("a run is charged to everybody: no cap over a period makes it less")
+            raise ArgumentError("a request with an SVT run cannot have a cap")
         whole = (self.run.worst_units, 1)
         if (self.charge.cost.units, self.charge.cells_per_unit) != whole:
-            raise ArgumentError("a window in a run is asked for at the worst of a whole run, once")
+            raise ArgumentError("a request with an SVT run needs run.worst_units for one cell")
         if not self.charge.periods:
-            raise ArgumentError("windows share a run's charge under unit user only")
+            raise ArgumentError("an SVT run needs privacy unit user")
 
 
 class Answer(StrEnum):

@@ -116,8 +116,8 @@ class PeriodCap:
         expect(TEXT, query=self.query, fingerprint=self.fingerprint)
         if self.windows < 1:
             raise ArgumentError(
-                "a person counts in at least one window of a period",
-                hint="write windows_per_period of the caps, or no cap",
+                "`windows` is below 1",
+                hint="write Contribution.windows_per_period, or cap=None",
             )
 
 
@@ -156,8 +156,8 @@ class Charge:
                 )
         if self.cells_per_unit < 1:
             raise ArgumentError(
-                "a privacy unit reaches at least one cell of a window",
-                hint="write cells_per_unit=1, or predicates_per_window of the caps",
+                "`cells_per_unit` is below 1",
+                hint="write cells_per_unit=1, or Contribution.predicates_per_window",
             )
 
     @property

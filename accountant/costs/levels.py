@@ -79,7 +79,7 @@ class LevelCosts:
                 hint="write losses as to_loss_units(epsilon) gives them",
             )
         if int(index.min()) < 0 or int(index.max()) >= len(levels):
-            raise ArgumentError("a cell is on a level that there is not")
+            raise ArgumentError("`index` refers to a level that does not exist")
         used = np.flatnonzero(np.bincount(index.astype(np.intp), minlength=len(levels)))
         if len(used) < len(levels):
             index = np.searchsorted(used, index)
@@ -183,7 +183,7 @@ class LevelCosts:
             ValueError: ``cells`` is negative.
         """
         if cells < 0:
-            raise ArgumentError("nobody reaches fewer than no cells")
+            raise ArgumentError("`cells` is negative")
         total = 0
         for units, count in zip(reversed(self.levels), reversed(self.counts), strict=True):
             taken = min(cells, count)

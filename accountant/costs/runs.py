@@ -39,9 +39,7 @@ class RunTerms:
     def __post_init__(self) -> None:
         """Refuse a run that is free to open or to ring, or that never rings."""
         if min(self.open_units, self.alarm_units, self.alarms) < 1:
-            raise ArgumentError(
-                "a run costs something to open and to ring, and rings at least once"
-            )
+            raise ArgumentError("an SVT run needs open_units, alarm_units and alarms of 1 or more")
 
     @property
     def worst_units(self) -> int:

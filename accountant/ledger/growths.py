@@ -18,6 +18,7 @@ from accountant.errors import LedgerError, LogChangedError
 from accountant.layouts import Growth
 from accountant.log.entries import Grown
 from accountant.records import Outcome
+from accountant.rules.refusals import utc_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -94,7 +95,7 @@ class Growths:
             elif over_ms is not None and from_ms < over_ms:
                 raise LedgerError(
                     f"feed {feed!r} is still being extended to {known.newest} partitions",
-                    hint=f"choose a time from {over_ms} ms since 1970 on",
+                    hint=f"choose a time from {utc_text(over_ms)} on",
                 )
             else:
                 _refuse_begun(writing.tx, first_starts)
@@ -136,7 +137,7 @@ class Growths:
             # Windows that have ended by now were denied; the instant divides those that have not.
             if until_ms <= max(writing.tick(), growth.from_ms):
                 raise LedgerError(
-                    f"producers of feed {feed!r} may not use the new partitions yet",
+                    f"the time at which feed {feed!r} uses its new partitions has passed already",
                     hint="run the command again; it waits for them",
                 )
             over = replace(growth, until_ms=until_ms)

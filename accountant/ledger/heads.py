@@ -115,7 +115,7 @@ class Heads:
             raise LedgerError(
                 f"the ledger {self._door.store.file} is mounted as a single file, so its -wal and "
                 ".heads files are lost with the container",
-                hint="mount its folder",
+                hint="mount its folder instead: docker run -v FOLDER:FOLDER",
             )
         self._file.renew(checked)
 

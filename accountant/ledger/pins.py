@@ -156,8 +156,8 @@ class Pins:
             refusals.Neighbours(state.queries.values()).same_time(registration)
             if effective_from_ms < row.cursor_ms:
                 raise LedgerError(
-                    f"alarm {row.query!r} is decided up to {row.cursor_ms} ms since 1970, so it "
-                    f"cannot change at {effective_from_ms} ms",
+                    f"alarm {row.query!r} is decided up to {refusals.utc_text(row.cursor_ms)}; its "
+                    f"change cannot take effect at {refusals.utc_text(effective_from_ms)}",
                     hint="run `tocsin ledger FILE apply` again",
                 )
             if registration.fingerprint in row.shapes:

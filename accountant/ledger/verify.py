@@ -19,6 +19,7 @@ from accountant.log.entries import BEGINNING, Changed, Ended, Head, Retired, Sna
 from accountant.log.fold import apply
 from accountant.log.state import State
 from accountant.loss.gaussian import Gaussian
+from accountant.rules.refusals import utc_text
 from accountant.store.private import NOISY, RUN
 from accountant.store.transaction import CLOCK, CLOCK_GRAIN_MS
 
@@ -200,14 +201,14 @@ def _beside(tx: Transaction, follower: _Follower) -> Iterator[str]:
     if state.clock_set_ms is not None:
         since_ms = state.clock_set_ms
     if clock_ms < since_ms:
-        yield f"the mark of time is at {clock_ms} ms, before what the ledger has seen"
+        yield f"the ledger's clock, {utc_text(clock_ms)}, is behind its entries"
 
 
 def _promise_problems(state: State) -> Iterator[str]:
     for name, budget in state.budgets.items():
         gaussian = Gaussian.read(budget.terms.promise)
         if gaussian is not None and gaussian.wall_units != budget.terms.epsilon_max_units:
-            yield f"budget {name!r}: its limit is not the one that its promise comes to"
+            yield f"budget {name!r}: its limit does not match its epsilon_max and delta"
     for feed in state.logs:
         yield from state.layouts(feed).problems()
 
@@ -220,12 +221,12 @@ def _private_problems(tx: Transaction, state: State, follower: _Follower) -> Ite
             yield error.message
     for row in tx.private.each():
         if row.kind == RUN and state.queries[row.query].run is None:
-            yield f"a run of {row.query!r} outlived its configuration"
+            yield f"an SVT run of {row.query!r} outlived its configuration"
         if row.kind != NOISY:
             continue
         left = follower.panes[row.query].pop((row.start_ms, row.end_ms), None)
         if left is None and follower.whole:
-            yield f"noisy counts of {row.query!r} were left by no decision"
+            yield f"noisy counts of {row.query!r} belong to no decision"
         elif left not in {None, tx.private.digest_of(row)}:
             yield f"noisy counts of {row.query!r} are not as their decision left them"
     for name, gone in follower.panes.items():
@@ -237,4 +238,4 @@ def _mark_problems(tx: Transaction, state: State) -> Iterator[str]:
     there = {entries.digest_of_marks(row.body) for row in tx.kept.each()}
     for one in state.archives:
         if not there.issuperset(one.known):
-            yield f"what decisions in {one.file} are known by is not there"
+            yield f"the identifiers of the decisions in {one.file} are missing"

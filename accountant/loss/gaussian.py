@@ -60,8 +60,8 @@ class Gaussian:
             0 < self.epsilon <= LARGEST_EPSILON and _LEAST_DELTA <= self.delta <= _LARGEST_DELTA
         ):
             raise ArgumentError(
-                f"a Gaussian promise has an epsilon above 0 and up to {LARGEST_EPSILON}, and a"
-                " delta from 1e-18 to 0.001",
+                f"Gaussian takes an epsilon above 0 and up to {LARGEST_EPSILON}, and a delta from"
+                " 1e-18 to 0.001",
                 hint="write Gaussian(Fraction(4), Fraction(1, 10**6))",
             )
 
@@ -79,7 +79,7 @@ class Gaussian:
         parts = [int(each) for each in match.groups()] if match else [0] * 4
         if not (parts[1] and parts[3]):
             raise ArgumentError(
-                "not the text of a Gaussian promise", hint="write gdp epsilon=4/1 delta=1/1000000"
+                "not the text of a Gaussian budget", hint="write gdp epsilon=4/1 delta=1/1000000"
             )
         return cls(Fraction(*parts[:2]), Fraction(*parts[2:]))
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
 from accountant.errors import (
@@ -12,6 +13,7 @@ from accountant.errors import (
     LedgerError,
     LogChangedError,
 )
+from accountant.loss.gaussian import Gaussian
 from accountant.units import PrivacyUnit, from_loss_units
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ __all__ = [
     "same_query",
     "same_shape",
     "same_share",
+    "utc_text",
 ]
 
 APPLY = "undo the change, or run `tocsin ledger FILE apply`"
@@ -48,20 +51,36 @@ NEW_LEDGER = (
 MOST_DIFFERENCES = 5
 EVENT_TIME = ("feed", "time")
 """Where a definition names the field that dates events."""
+KEYS = {
+    **dict.fromkeys(("aggregates", "condition", "least", "members", "where"), "sql"),
+    **dict.fromkeys(("aim.first_tolerances", "aim.tolerances"), "tolerance"),
+    "aim.max_fnr": "max_fnr",
+    "aim.max_fpr": "max_fpr",
+    "aim.promise": "bounded_error",
+    "aim.severities": "severity",
+    "band": "decider, epsilon, tau or reference",
+    "calendar": "window or `active`",
+    "grace_ms": "grace",
+    "hold_ms": "hold",
+    "privacy.events_per_cell": "max_events_per_group",
+    "privacy.period": "period",
+    "privacy.predicates_per_window": "max_groups_per_window",
+    "privacy.promise": "privacy",
+    "privacy.share": "share",
+    "privacy.unit": "privacy_unit",
+    "privacy.windows_per_period": "max_windows_per_period",
+}
+"""What a configuration calls the parts of a definition."""
 
 
 def same_budget(stored: BudgetTerms, given: BudgetTerms) -> None:
-    """Refuse another unit, promise, epsilon_max or period."""
-    shown = {
-        "unit": (stored.unit.value, given.unit.value),
-        "promise": (_promise(stored), _promise(given)),
-        "epsilon_max": (_wall(stored), _wall(given)),
-        "period": (stored.period, given.period),
-    }
-    changed = [f"{name} {old!r} -> {new!r}" for name, (old, new) in shown.items() if old != new]
-    if changed:
+    """Refuse another unit, kind of privacy, epsilon_max, delta or period."""
+    if stored != given:
+        old, new = _terms(stored), _terms(given)
+        changed = [f"{key} {old[key]!r} -> {new[key]!r}" for key in old if old[key] != new[key]]
         raise ConfigChangedError(
-            f"budget {stored.scope!r} does not match the ledger's: {', '.join(changed)}",
+            f"budget {stored.scope!r} does not match the ledger's: "
+            f"{', '.join(changed) or 'another limit'}",
             hint=NEW_LEDGER,
         )
 
@@ -98,10 +117,10 @@ def same_query(stored: Query, given: QueryRegistration) -> None:
     _not_retired(stored)
     same_home(stored, given)
     if stored.fingerprint != given.fingerprint:
-        changed = list(_differences(stored.definition, given.definition))
+        changed = list(dict.fromkeys(_differences(stored.definition, given.definition)))
         named = ", ".join(changed[:MOST_DIFFERENCES]) or "how it is computed"
         raise ConfigChangedError(
-            f"alarm {stored.query!r} does not match the ledger's in {named}", hint=APPLY
+            f"alarm {stored.query!r} differs from the ledger's in {named}", hint=APPLY
         )
 
 
@@ -269,8 +288,8 @@ def in_turn(stored: Query, key: WindowKey, next_start_ms: int, *, deny: bool) ->
     steps_over = boundary_ms is not None and stored.cursor_ms < min(boundary_ms, key.start_ms)
     if key.start_ms != stored.cursor_ms and not steps_over:
         raise LedgerError(
-            f"a window of alarm {key.query!r} is out of order: {key.start_ms} ms since 1970, not "
-            f"{stored.cursor_ms} ms",
+            f"a window of alarm {key.query!r} is out of order: it starts at "
+            f"{utc_text(key.start_ms)}, not at {utc_text(stored.cursor_ms)}",
             hint="restart the worker: it continues with the oldest undecided window",
         )
 
@@ -300,14 +319,25 @@ def all_known(drawing: Iterable[str], scope: str, known: Collection[str]) -> Non
         )
 
 
-def _promise(terms: BudgetTerms) -> str:
-    return "pure" if terms.promise is None else terms.promise
+def utc_text(time_ms: int) -> str:
+    """Return an instant in UTC; one that no calendar has as the nearest that it has."""
+    shown_ms = min(max(time_ms, 0), 253_402_300_799_999)
+    shown = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=shown_ms)
+    text = shown.isoformat(timespec="milliseconds").removesuffix("+00:00")
+    return f"{text.removesuffix('.000')}Z"
 
 
-def _wall(terms: BudgetTerms) -> str:
-    """Return the wall as it was written, or what it is worth where that says it."""
-    wall = from_loss_units(terms.epsilon_max_units)
-    return str(wall) if terms.promise is None else f"rho {float(wall):.12f}"
+def _terms(terms: BudgetTerms) -> dict[str, str]:
+    """Return a budget's terms by the keys of a configuration."""
+    gaussian = Gaussian.read(terms.promise)
+    pure = from_loss_units(terms.epsilon_max_units)
+    return {
+        "privacy_unit": terms.unit.value,
+        "privacy": "pure" if gaussian is None else "gdp",
+        "epsilon_max": f"{float(pure if gaussian is None else gaussian.epsilon):.12g}",
+        "delta": "none" if gaussian is None else f"{float(gaussian.delta):.12g}",
+        "period": terms.period,
+    }
 
 
 def _not_retired(stored: Query) -> None:
@@ -337,10 +367,11 @@ def _differences(old: str, new: str) -> Iterator[str]:
 
 
 def _walk(path: str, old: Any, new: Any) -> Iterator[str]:
-    if isinstance(old, dict) and isinstance(new, dict):
+    if path not in KEYS and isinstance(old, dict) and isinstance(new, dict):
         for name in sorted(old.keys() | new.keys()):
             below = f"{path}.{name}" if path else name
             yield from _walk(below, old.get(name), new.get(name))
     elif old != new:
         short = all(isinstance(value, str | int | float | None) for value in (old, new))
-        yield f"{path} ({old!r} -> {new!r})" if short else path
+        key, unit = KEYS.get(path, path), " ms" if path.endswith("_ms") else ""
+        yield f"{key} ({old!r}{unit} -> {new!r}{unit})" if short else key

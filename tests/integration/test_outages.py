@@ -113,7 +113,7 @@ def test_a_changed_configuration_is_refused_until_it_is_accepted(
 
         refused = scenario.start_worker()
         assert refused.ended() == 2, refused.text()
-        assert "does not match the ledger's" in refused.text()
+        assert "differs from the ledger's" in refused.text()
         assert "tocsin ledger FILE apply" in refused.text()
         assert _cursor_ms(scenario) == cursor_ms
 

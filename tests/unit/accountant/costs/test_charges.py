@@ -43,7 +43,7 @@ def test_impossible_costs_are_refused(units, cells):
 @pytest.mark.parametrize("reached", [0, -1])
 def test_a_unit_reaches_a_cell(reached):
     """A charge that nobody pays, or that pays back, is refused."""
-    with pytest.raises(ValueError, match="at least one cell"):
+    with pytest.raises(ValueError, match="`cells_per_unit` is below 1"):
         Charge(WindowKey(1, "q", 0), UniformCost(1, 1), reached)
 
 

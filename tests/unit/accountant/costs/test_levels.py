@@ -168,7 +168,7 @@ def test_cells_outside_are_no_cells():
     for cell in (-1, 2):
         with pytest.raises(IndexError, match="no such cell"):
             of([1, 2]).units(cell)
-    with pytest.raises(ValueError, match="fewer than no cells"):
+    with pytest.raises(ValueError, match="`cells` is negative"):
         of([1, 2]).largest_sum_units(-1)
 
 

@@ -135,7 +135,7 @@ def test_changed_alarm_is_refused_until_it_is_accepted(tmp_path: Path) -> None:
     path.write_text(changed, encoding="utf-8")
     refused = tocsin(*command)
     assert refused.exit_code == 2
-    assert "'crowd' does not match the ledger's" in refused.stderr
+    assert "'crowd' differs from the ledger's" in refused.stderr
     accepted = tocsin("ledger", str(path), "apply")
     assert accepted.stdout == "crowd: applied, in force from 1970-01-01 12:00 UTC\n"
     assert tocsin("ledger", str(path), "apply").stdout == "nothing has changed\n"
@@ -417,7 +417,7 @@ def test_a_removed_alarm_is_shown_and_retired(tmp_path: Path) -> None:
     """Status warns of it; ``remove-alarm`` gives its reservations back, and the others go on."""
     path = with_an_orphan(tmp_path)
     warned = tocsin("ledger", path, "status")
-    assert "alarm 'gone' is in the ledger and not in the configuration" in warned.stderr
+    assert "alarm 'gone' is in the ledger but not in the configuration" in warned.stderr
     assert "tocsin ledger FILE remove-alarm gone" in warned.stderr
     assert "2 reserved, 0 pending" in warned.stdout
     shown = {line["alarm"]: line for line in status_of(path) if line["record"] == "alarm"}

@@ -246,7 +246,7 @@ def test_stored_panes_that_were_changed_are_found(ledger_path: Path) -> None:
         for index in range(3):
             settle(ledger, window, index, noisy=Noisy(f"noisy {index}".encode(), 10))
         assert ledger.reports.verify() == []
-        assert drawn(0) == ["noisy counts of 'panes-1' were left by no decision"]
+        assert drawn(0) == ["noisy counts of 'panes-1' belong to no decision"]
         assert edited(gone.where(mine, PRIVATE.c.start_ms == 0)) == []
         assert drawn(10) == ["noisy counts of 'panes-1' are not as their decision left them"]
         second = (mine, PRIVATE.c.start_ms == 10)
