@@ -104,7 +104,7 @@ class Sum:
         if self.low > self.high or self.low == self.high == 0:
             raise ArgumentError(
                 "a sum needs low <= high, not both zero",
-                hint="write the ends of the clip, in granules: Sum(0, 100)",
+                hint="write the ends of the clip, in steps of the resolution: Sum(0, 100)",
             )
         if self.sensitivity >= FARTHEST:
             raise ArgumentError("the sensitivity of a sum leaves int64")
@@ -180,7 +180,7 @@ class Average:
         if self.low >= self.high:
             raise ArgumentError(
                 "a mean needs low < high",
-                hint="write the ends of the clip, in granules: Average(0, 100)",
+                hint="write the ends of the clip, in steps of the resolution: Average(0, 100)",
             )
         if self.scale < 1:
             raise ArgumentError("a scale is a whole number, at least 1", hint="write scale=1000")
@@ -381,6 +381,6 @@ def _check_cap(events: int) -> None:
     expect(WHOLE, events=events)
     if not 1 <= events < 1 << 20:
         raise ArgumentError(
-            "a cap of events is a whole number from 1 to 2^20",
-            hint="write events=1, or events_per_cell of the caps",
+            "`events` is not a whole number from 1 to 2^20 - 1",
+            hint="write events=1, or Contribution.events_per_cell",
         )

@@ -338,23 +338,19 @@ def _keeping(  # noqa: PLR0917  # what choose was given
             "tight",
             None,
             None if isinstance(kind, Quantile | Average) else False,
-            f"only tight {kept}, but no tau is effective at this epsilon",
+            f"only tight {kept}, but at this epsilon no tau makes false alarms rare",
         )
     if isinstance(kind, Quantile):
         return Choice("tight", threshold, None, of_quantile(threshold, delta))
     if isinstance(kind, Average):
         return Choice("tight", threshold, None, of_mean(kind, threshold, delta, written))
-    thresholds = _thresholds(kind, epsilon, delta, None)
-    least = ""
-    if min(thresholds, key=lambda name: thresholds[name]) == "tight":
-        least = "tight has the smallest effectiveness threshold, and "
     effective, verdict = of_width(tau, threshold, written)
     return Choice(
         "tight",
         threshold,
         effective,
-        f"{least}only tight {kept}: its threshold at delta = {float(delta):g} is"
-        f" {written(threshold)}; {verdict}",
+        f"only tight {kept}. At the reference it fires with probability {float(delta):g} or less"
+        f" if tau is {written(threshold)} or more; {verdict}",
     )
 
 
@@ -379,8 +375,7 @@ def _steps(epsilon: Fraction, delta: Fraction) -> int:
     steps = least_tail(float(epsilon), float(delta))
     if steps > MOST_REACH:
         raise ConfigError(
-            f"at this epsilon tight takes more than {MOST_REACH:,} steps to an error of"
-            f" {float(delta):g}: its table ends before",
+            f"epsilon is too small for tight at an error probability of {float(delta):g}",
             hint="write a larger epsilon",
         )
     return steps

@@ -86,7 +86,7 @@ DECIDER: Final = Mechanism(
         ),
         "max_alarms": (
             "a band has no max_alarms",
-            "remove it, or use mechanism: svt",
+            "remove it",
         ),
         "repeat": ("a band has no repeat", "remove it"),
         "repeat_in": ("a band has no repeat_in", "remove it"),

@@ -53,9 +53,9 @@ def of_width(
     """
     if isinstance(tau, Relative):
         least = written(tau.reached_from(threshold))
-        return None, f"tau = {float(100 * tau.share):g}% reaches it from a reference of {least} on"
+        return None, f"tau = {float(100 * tau.share):g}% is enough from a reference of {least} on"
     effective = tau >= threshold
-    return effective, f"tau = {written(tau)} {'reaches' if effective else 'is below'} it"
+    return effective, f"tau = {written(tau)} is {'enough' if effective else 'too small'}"
 
 
 def of_quantile(needed: int, delta: Fraction) -> str:
@@ -66,8 +66,8 @@ def of_quantile(needed: int, delta: Fraction) -> str:
         delta: error probability.
     """
     return (
-        f"tight is right with probability {float(1 - delta):g} once {needed} or more would have"
-        " to change for another answer; hist and em pay more for the same"
+        f"tight is right with probability {float(1 - delta):g} if {needed} or more persons or"
+        " events would have to change for another answer; hist and em cost more"
     )
 
 

@@ -69,7 +69,7 @@ def alternatives(
     expect(or_none(NATURAL), period=period)
     if not questions or counted < 1 or (period is not None and period < counted):
         raise ArgumentError(
-            "some questions, and at least one pane counted of those of the period",
+            "`questions` is empty, or `counted` is not from 1 to `period`",
             hint="give one question or more, and counted from 1 to period",
         )
     alone = [to_loss_units(Tslm.priced(each.test, each.promise).epsilon) for each in questions]

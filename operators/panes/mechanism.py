@@ -202,7 +202,7 @@ class Panes:
         expect(NATURAL, question=question)
         if question >= len(self.questions):
             raise ArgumentError(
-                "there is no question of this number",
+                "`question` is out of range",
                 hint="questions are numbered from 0 in the order they were planned",
             )
         return self.questions[question], self.shifts[question]
@@ -228,9 +228,7 @@ def _check_alike(questions: Sequence[PaneQuestion], tree: Tree) -> None:
             hint="plan other panes for other cells",
         )
     if tree.levels > 1 and any(each.looks > 1 for each in questions):
-        raise ArgumentError(
-            "windows that are looked at in steps are made of panes alone", hint="leave the tree out"
-        )
+        raise ArgumentError("`tree` needs looks=1", hint="leave the tree out")
     if any((abs(each.test.thresholds.astype(object)) > _FAR).any() for each in questions):
         raise ArgumentError(
             "thresholds of panes lie within 2^52 of zero", hint="count in larger units"

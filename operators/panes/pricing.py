@@ -69,7 +69,7 @@ class PaneQuestion:
             )
         if self.looks < 1 or self.panes % self.looks:
             raise ArgumentError(
-                "a window that is looked at in steps has as many panes in each of them",
+                "`panes` is not a multiple of `looks`",
                 hint="write looks=1, or a number that divides panes",
             )
 

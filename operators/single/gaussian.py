@@ -184,8 +184,8 @@ def _grid(test: IntegerTest, promise: Promise) -> Grid:
     steps, alpha, beta = room_of(test, promise)
     if steps > MOST_GAUSSIAN_STEPS:
         raise ConfigError(
-            f"a tolerance of {promise.tolerance} spans {steps} steps of one neighbour; at most"
-            f" {MOST_GAUSSIAN_STEPS} are planned for under a Gaussian promise",
+            f"a tolerance of {promise.tolerance} is {steps} steps of the sensitivity; the limit"
+            f" with privacy: gdp is {MOST_GAUSSIAN_STEPS}",
             hint="declare a coarser resolution for the summed field, or a smaller tolerance",
         )
     top, bottom = quantile_above(beta), _below(alpha)

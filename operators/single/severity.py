@@ -218,8 +218,8 @@ def _asked(
         steps = int((offsets[high] - quiet).min())
         if steps < 1:
             raise ConfigError(
-                f"severity {levels[low].name} is off the steps of {sensitivity} from"
-                f" {levels[0].name}, by all of its tolerance",
+                f"the threshold of severity {levels[low].name} does not differ from that of"
+                f" {levels[0].name} by a multiple of {sensitivity}",
                 hint=f"write thresholds that differ by multiples of {sensitivity}",
             )
         rooms.append((min(steps, MOST_STEPS), *error_rates(promise)))

@@ -173,8 +173,8 @@ def planned_steps(test: IntegerTest, promise: Promise) -> int:
     steps = promise.steps or test.steps(promise.tolerance)
     if steps > MOST_STEPS:
         raise ConfigError(
-            f"a tolerance of {promise.tolerance} spans {steps} steps of one neighbour;"
-            f" at most {MOST_STEPS} are planned for",
+            f"a tolerance of {promise.tolerance} is {steps} steps of the sensitivity; the limit is"
+            f" {MOST_STEPS}",
             hint="declare a coarser resolution for the summed field, or a smaller tolerance",
         )
     return steps
@@ -203,8 +203,8 @@ def error_rates(promise: Promise) -> tuple[Fraction, Fraction]:
             )
     if alpha + beta >= 1:
         raise ConfigError(
-            "max_fnr and max_fpr (max_fnr where it is absent) add up to 1 or more: tossing a coin"
-            " without looking at the data would keep this promise",
+            "max_fnr and max_fpr (max_fnr where it is absent) add up to 1 or more, so chance alone"
+            " meets them",
             hint="lower max_fnr, or declare a max_fpr below 1 - max_fnr",
         )
     if promise.tolerance < 0:

@@ -241,7 +241,7 @@ class Svt:
         """
         charged = self.run_terms
         if not 0 <= rung <= charged.alarms:
-            raise ArgumentError("a run rings from 0 times to as often as it has alarms")
+            raise ArgumentError("`rung` is not from 0 to the alarms of the SVT run")
         return charged.open_units * opening + rung * charged.alarm_units
 
     def _steps(self, statistics: NDArray[np.int64]) -> NDArray[np.int64]:

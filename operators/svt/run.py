@@ -63,7 +63,7 @@ class RunState:
     def __post_init__(self) -> None:
         """Check the parts and freeze the queue."""
         if self.left < 0 or self.rung < 0:
-            raise ArgumentError("a run has rung, and may ring, no fewer than 0 times")
+            raise ArgumentError("`left` or `rung` is negative")
         if self.queue.ndim != 2 or self.queue.shape[1] != 4 or self.queue.dtype != np.int64:
             raise ArgumentError("a queue has four int64 columns")
         freeze(self, "queue")

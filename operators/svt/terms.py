@@ -96,7 +96,7 @@ class SvtPlan:
             )
         if not 1 <= self.alarms <= MOST_ALARMS or not 1 <= self.questions <= MOST_QUESTIONS:
             raise ArgumentError(
-                "a run has alarms, and asks a cell at least once, within limits",
+                "`alarms` or `questions` is out of range",
                 hint="write alarms=1, questions=1, or more",
             )
         if abs(self.correction) > _FARTHEST_CORRECTION:
@@ -196,7 +196,7 @@ class SvtPlan:
             ValueError: more alarms than the run has, or fewer than none.
         """
         if not 0 <= rung <= self.alarms:
-            raise ArgumentError("a run rings from 0 times to as often as it has alarms")
+            raise ArgumentError("`rung` is not from 0 to the alarms of the SVT run")
         return opening * self.open_units + rung * self.alarm_units
 
 

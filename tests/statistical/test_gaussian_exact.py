@@ -111,7 +111,7 @@ def test_the_table_ends_where_no_entry_is_close_enough():
 
 def test_too_many_steps_are_refused():
     """Each entry takes a tail of the normal law."""
-    with pytest.raises(ConfigError, match="under a Gaussian promise"):
+    with pytest.raises(ConfigError, match="the limit with privacy: gdp"):
         planned(1, 3_000)
 
 

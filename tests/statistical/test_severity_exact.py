@@ -287,5 +287,5 @@ def test_levels_that_cannot_be_are_refused(mechanism, distances, said):
 
 def test_a_level_off_the_grid_by_all_of_its_tolerance_is_refused():
     """Rounding down leaves it no step between ringing and not."""
-    with pytest.raises(ConfigError, match="off the steps of 10"):
+    with pytest.raises(ConfigError, match="by a multiple of 10"):
         planned(10, ((0, TENTH, TENTH, 10), (19, TENTH, TENTH, 4)))

@@ -112,7 +112,7 @@ def test_a_single_literal_costs_what_dppwlm_costs():
         ("panes", "a OR NOT a AND b", aim(2), "comes to 3 tests"),
         ("probe", "a", aim(1, first_tolerances=()), "needs a first tolerance for every comparison"),
         ("tslm", "a AND b", aim(2, max_fnr=Fraction(0)), "max_fnr"),
-        ("probe", "a AND b", aim(2, max_fnr=Fraction(3, 5)), "tossing a coin"),
+        ("probe", "a AND b", aim(2, max_fnr=Fraction(3, 5)), "chance alone"),
         ("probe-ent", "a AND b", aim(2, tolerances=(1, -1)), "tolerance"),
         ("tslm", "a AND b", aim(2, tolerances=(50_000, 50_000)), "100001 steps"),
         ("probe", "a AND b", aim(2, first_tolerances=(5, -1)), "tolerance"),

@@ -189,7 +189,9 @@ def test_aggregates_that_make_no_sense_are_refused():
         lambda: Quantile(Fraction(1, 2), range(4, 0, -1)),
         lambda: Quantile(Fraction(1, 2), range(1 << 62, (1 << 62) + 2)),
     ):
-        with pytest.raises(ValueError, match=r"cap|sum|quantile is not between 0 and 1|domain"):
+        with pytest.raises(
+            ValueError, match=r"events|cap|sum|quantile is not between 0 and 1|domain"
+        ):
             make()
 
 
@@ -223,7 +225,7 @@ def test_auto_takes_the_least_threshold_and_says_why():
     count = choose(Count(), Fraction(1, 10), 20, delta)
     assert (count.decider, count.effective) == ("tight", False)
     assert "tight" in count.why
-    assert "is below" in count.why
+    assert "is too small" in count.why
     assert choose(Count(), Fraction(1, 10), 50, delta).effective
     wide = Sum(0, 2_000_000)
     assert choose(wide, Fraction(1, 10), 10**7, delta).decider == "tight"
@@ -331,12 +333,12 @@ def test_thresholds_of_small_epsilons_hold(epsilon):
 def test_thresholds_that_no_table_reaches_are_refused():
     """Below some epsilon tight has no threshold, is not chosen by it, and says so."""
     epsilon, delta = Fraction(1, 10**6), Fraction(1, 20)
-    with pytest.raises(ConfigError, match="table") as caught:
+    with pytest.raises(ConfigError, match="too small for tight") as caught:
         tau_min("tight", Count(), epsilon, delta)
     assert caught.value.hint
-    with pytest.raises(ConfigError, match="table"):
+    with pytest.raises(ConfigError, match="too small for tight"):
         units_min(epsilon, delta, MEDIAN)
-    with pytest.raises(ConfigError, match="table"):
+    with pytest.raises(ConfigError, match="too small for tight"):
         choose(MEDIAN, epsilon, 3, delta)
     assert choose(Count(), epsilon, 10**7, delta).decider == "em"
     for kind in (Count(), MEDIAN):
@@ -379,10 +381,12 @@ def test_note_and_warning_of_a_band_name_one_threshold(tmp_path, aggregate):
     (tmp_path / "usual.csv").write_text("shop,orders\nnorth,200\nsouth,150\n", encoding="utf-8")
     (tmp_path / "alarms.yaml").write_text(example, encoding="utf-8")
     report = examine(tmp_path / "alarms.yaml", environ={})
-    (note,) = [each for each in report.notes if "threshold at delta" in each.message]
+    (note,) = [each for each in report.notes if "At the reference" in each.message]
     (warning,) = [each for each in report.warnings if "the band is narrow" in each.message]
-    said = re.search(r"threshold at delta = 0.05 is ([\d.]+);", note.message)
+    said = re.search(
+        r"fires with probability 0.05 or less if tau is ([\d.]+) or more;", note.message
+    )
     warned = re.search(r"false alarms only from a tau of ([\d.]+) on", warning.message)
     assert said is not None
     assert said[1] == warned[1]
-    assert "tau = 2 is below it" in note.message
+    assert "tau = 2 is too small" in note.message

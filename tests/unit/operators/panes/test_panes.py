@@ -128,10 +128,10 @@ def test_windows_and_panes_of_another_shape_are_refused():
     three = np.zeros((3, 2), dtype=np.int64)
     for call, words in (
         (lambda: panes.decide(0, three), "at most as many"),
-        (lambda: panes.decide(1, three), "no question"),
+        (lambda: panes.decide(1, three), "`question` is out"),
         (lambda: panes.release(three[:, :1], NOISE), "one column per cell"),
         (lambda: asked(0, 5), "at least one pane"),
-        (lambda: alternatives([asked(2, 9)], counted=3, period=2), "at least one pane"),
+        (lambda: alternatives([asked(2, 9)], counted=3, period=2), "`counted` is not from"),
     ):
         with pytest.raises(ArgumentError, match=words):
             call()

@@ -154,7 +154,7 @@ def test_what_cannot_be_planned_is_refused():
             price("svt", condition(), wrong)
     with pytest.raises(ConfigError, match="add up to 1"):
         price("svt", condition(), replace(aim(), max_fnr=Fraction(1, 2)))
-    with pytest.raises(ConfigError, match="at most"):
+    with pytest.raises(ConfigError, match="the limit is"):
         price("svt", condition(), aim(10**6))
 
 

@@ -341,7 +341,7 @@ def test_runs_that_cannot_be_planned_are_errors(tmp_path: Path) -> None:
         path = written(tmp_path, unit=unit, having="COUNT(*) > 9000000")
         path.write_text(path.read_text().replace("tolerance: 20", "tolerance: 400000"))
         found = examine(path, environ={})
-        assert "at most 100000 are planned for" in "\n".join(map(str, found.errors))
+        assert "steps of the sensitivity; the limit is 100000" in "\n".join(map(str, found.errors))
 
 
 def test_terms_are_part_of_what_is_registered(

@@ -181,7 +181,7 @@ def test_auto_says_what_it_took_and_why(tmp_path: Path) -> None:
     ):
         text = text_of(**keys)
         (note,) = [one for one in examined(tmp_path, text).notes if " counts " not in one.message]
-        assert "auto chooses tight: tight has the smallest effectiveness threshold" in note.message
+        assert "auto chooses tight: only tight keeps" in note.message
         assert text.splitlines()[note.line - 1].strip().startswith(line)
     (rule,) = examined(tmp_path, text_of(decider="tight")).notes
     assert " counts " in rule.message
