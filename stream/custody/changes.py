@@ -59,7 +59,7 @@ def orphans(alarms: Alarms, status: LedgerStatus) -> list[str]:
 def orphan_warning(alarm: str) -> str:
     """Return what the custodian is told about one of :func:`orphans`."""
     return (
-        f"alarm {alarm!r} is in the ledger and not in the configuration: other windows may wait "
-        "for ever for what it reserved, and nothing is archived past it; "
-        f"put it back, or end it with `tocsin ledger FILE remove-alarm {alarm}`"
+        f"alarm {alarm!r} is in the ledger but not in the configuration, so its reservations may "
+        "block other windows and archiving. Put it back, or run `tocsin ledger FILE remove-alarm "
+        f"{alarm}`"
     )

@@ -46,7 +46,9 @@ __all__ = ["Comparison", "compare", "published_by"]
 
 _OF_NO_KIND: Final[dict[str, Any]] = dict.fromkeys(("epsilon", "privacy", "rho"), msgspec.UNSET)
 _BY_RECORD_ALONE: Final = "the ledger has no row of them: compared with their own records alone"
-_BY_COUNT_ALONE: Final = "nothing tells which rang: alarms counted only"
+_BY_COUNT_ALONE: Final = (
+    "the records do not name the groups that fired: only their number is compared"
+)
 
 
 class Comparison(NamedTuple):
@@ -214,7 +216,7 @@ class _Comparing:
                 yield f"{where}: {len(decisions)} decision records contradict each other"
             of_gaussian = record.privacy is not msgspec.UNSET
             if self._gaussian.get(number.alarm, of_gaussian) is not of_gaussian:
-                yield f"{where}: its decision record was altered: promise"
+                yield f"{where}: its decision record was altered: privacy"
             lost = {each: getattr(record, each) for each in _OF_NO_KIND}
             yield from _altered(alarms, lost, where)
             found = [one.alarm_id for one in alarms]

@@ -54,7 +54,7 @@ _SUITABLE = {
     FieldType.INTEGER: "whole numbers",
     FieldType.FLOAT: "numbers",
     FieldType.BOOLEAN: "booleans",
-    FieldType.TIMESTAMP: "timestamps, or integers that count milliseconds",
+    FieldType.TIMESTAMP: "timestamps, or whole milliseconds since 1970",
 }
 
 
@@ -214,7 +214,7 @@ def _read_parquet(path: Path, feed: Feed) -> Iterator[Stretch]:
         wanted = _SUITABLE[feed.fields[error.column].type]
         raise DataError(
             f"{path}: column {error.column!r} has type {error.found}",
-            hint=f"feed {feed.name!r} declares it as {wanted}",
+            hint=f"feed {feed.name!r} needs {wanted}: convert the column, or declare its type",
         ) from None
     except (pa.ArrowException, UnsuitableMessageError, OSError) as error:
         if isinstance(error, OSError) and error.errno is not None:
@@ -295,7 +295,7 @@ def _check_columns(path: Path, names: Sequence[str], feed: Feed) -> None:
             if not found and len(others) == len(names):
                 hint += "; the first line names the columns"
             elif not found and others:
-                hint += f"; the file has {', '.join(others)} instead"
+                hint += f"; the file has {', '.join(map(repr, others))} instead"
             raise DataError(
                 f"{path}, row 1: column {name!r} {'occurs twice' if found else 'is missing'}",
                 hint=hint,

@@ -110,7 +110,8 @@ def run(
         DependencyError: Kafka or the ledger cannot be reached.
         LedgerError: the ledger, the log or the configuration is not the registered one.
     """
-    require_kafka(alarms)  # said before a port, a ledger or a client is opened
+    hint = "add `kafka: {bootstrap: host:port}`, or replay files: tocsin run FILE --replay PATH"
+    require_kafka(alarms, hint)  # said before a port, a ledger or a client is opened
     log = log or Log(sys.stderr)
     dependencies = Dependencies(log)
     clock = HeldClock(alarms)

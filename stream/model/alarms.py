@@ -246,7 +246,7 @@ def windows_cap(alarm: Alarm, budget: Budget) -> int | None:
 
 def require_kafka(
     alarms: Alarms,
-    hint: str = "add `kafka: {bootstrap: host:port}`, or give files with --replay",
+    hint: str = "add `kafka: {bootstrap: host:port}`",
 ) -> KafkaSettings:
     """Return the Kafka settings of a configuration.
 

@@ -57,7 +57,7 @@ def contribution_rule(alarm: Alarm, budget: Budget) -> str:
     noun = " and ".join(alarm.counted.fields if cap == cells else alarm.domain.fields)
     groups = " and ".join(alarm.members.fields)
     if not groups and (cells == 1 or not noun):
-        where = f"once in the {window}"
+        where = f"once in each {window}"
     elif cap == cells:
         where = f"in every {noun} of the {window}"
     elif cap == 1:
@@ -73,7 +73,8 @@ def contribution_rule(alarm: Alarm, budget: Budget) -> str:
     most = caps.events_per_cell
     events = "one event" if most == 1 else f"at most {most} events"
     each = " in each" if cap > 1 or groups else ""
-    rule = f"{unit} counts {where.removeprefix('once ')}, with {events}{each}"
+    where = where if most == 1 else where.removeprefix("once ")
+    rule = f"{unit} counts {where}, with {events}{each}"
     return f"{rule}{_worth(alarm)}{_needed(alarm, most)}"
 
 

@@ -42,8 +42,8 @@ def wall_text(gaussian: Gaussian | None, units: int) -> str:
     if gaussian is None:
         return f"epsilon_max {decimal(from_loss_units(units))}"
     return (
-        f"epsilon_max {decimal(gaussian.epsilon)} but for delta {float(gaussian.delta):g}"
-        f" (promise gdp, rho_max {rounded_loss(gaussian, units)})"
+        f"epsilon_max {decimal(gaussian.epsilon)} with delta {float(gaussian.delta):g}"
+        f" (privacy: gdp, rho {rounded_loss(gaussian, units)} at most)"
     )
 
 
@@ -94,7 +94,7 @@ def equivalent_text(gaussian: Gaussian | None, units: int) -> str:
     if gaussian is None:
         return ""
     epsilon = gaussian.epsilon_of(units)
-    return f" (epsilon {epsilon:.3f} but for delta {float(gaussian.delta):g}, gdp)"
+    return f" (epsilon {epsilon:.3f} with delta {float(gaussian.delta):g}, gdp)"
 
 
 def shown_entropy(nats: float, digits: int = 10) -> float:

@@ -203,10 +203,10 @@ FILES: tuple[Call, ...] = (
     _columns("not a valid Parquet file", slice(30, 200)),
     _columns("has type list", person=[["p"]] * 9),
     _columns("has type struct", room=[{"a": "lab"}] * 9),
-    _columns("integers that count milliseconds", ts=["2025-03-03"] * 9),
-    _columns("integers that count milliseconds", ts=pa.array([20_000] * 9, pa.date32())),
-    _columns("integers that count milliseconds", ts=[1.5] * 9),
-    _columns("declares it as booleans", open=[1] * 9),
-    _columns("declares it as whole numbers", age=pa.array([30] * 9, pa.decimal128(5, 0))),
+    _columns("whole milliseconds since 1970", ts=["2025-03-03"] * 9),
+    _columns("whole milliseconds since 1970", ts=pa.array([20_000] * 9, pa.date32())),
+    _columns("whole milliseconds since 1970", ts=[1.5] * 9),
+    _columns("needs booleans", open=[1] * 9),
+    _columns("needs whole numbers", age=pa.array([30] * 9, pa.decimal128(5, 0))),
 )
 """What was called, on what, and what it is answered."""

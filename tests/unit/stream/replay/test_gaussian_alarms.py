@@ -85,7 +85,7 @@ def replayed(folder: Path, path: str) -> Ran:
     data = events(folder)
     done = tocsin("run", path, "--replay", data, "--json")
     assert done.exit_code == 0, done.stderr
-    assert "but for delta 1e-06 (promise gdp, rho_max" in done.stderr
+    assert "with delta 1e-06 (privacy: gdp, rho" in done.stderr
     return Ran(folder, path, data, done.stdout)
 
 
@@ -147,7 +147,7 @@ def test_a_rho_that_is_called_an_epsilon_is_found_without_its_row(ran: Ran, tmp_
     altered = tocsin("ledger", path, "verify", "--published", str(saved))
     first = "number 1 of 'crowd', ledger"
     assert any(
-        line.startswith(first) and line.endswith("its decision record was altered: promise")
+        line.startswith(first) and line.endswith("its decision record was altered: privacy")
         for line in (altered.stdout + altered.stderr).splitlines()
     )
 
@@ -168,10 +168,10 @@ def test_another_promise_is_refused_under_a_live_ledger(ran: Ran, tmp_path: Path
     """Pure, or another delta."""
     for budget in (PURE, USER.replace("1e-6", "1e-7")):
         place = f"sqlite:///{ran.folder}/ledger.db"
-        changed = written(tmp_path, budget, "5", place)
+        changed = written(tmp_path, budget, "90", place)
         refused = tocsin("run", changed, "--replay", ran.data, "--json")
-        assert refused.exit_code != 0
-        assert "promise" in refused.stderr
+        assert refused.exit_code == 2
+        assert "delta '1e-06' -> " in refused.stderr
 
 
 @pytest.mark.parametrize("budget", [USER, EVENT])
@@ -203,10 +203,10 @@ def test_the_plan_says_rho_of_caps_and_of_shared_rows(tmp_path: Path) -> None:
 def test_status_and_losses_say_rho_and_what_it_is_worth(ran: Ran) -> None:
     """For people and for programs."""
     text = shown("ledger", ran.path, "status")
-    assert "of epsilon_max 5 but for delta 1e-06 (promise gdp, rho_max" in text
+    assert "of epsilon_max 5 with delta 1e-06 (privacy: gdp, rho" in text
     losses = shown("ledger", ran.path, "losses", "crowd")
     assert "rho" in losses
-    assert "promise gdp" in losses
+    assert "privacy: gdp" in losses
     for line in json_lines(tocsin("ledger", ran.path, "losses", "crowd", "--json")):
         assert "epsilon" not in line
         assert line["rho"]

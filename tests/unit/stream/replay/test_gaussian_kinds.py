@@ -231,4 +231,4 @@ def test_every_surface_says_rho(
         assert line["delta"]
     assert "window by window it would be rho" in text or "an event pays rho" in text
     alarms = load(Path(path), environ={})
-    assert "(promise gdp, rho_max" in plan_page(alarms, figures(alarms))
+    assert "(privacy: gdp, rho" in plan_page(alarms, figures(alarms))

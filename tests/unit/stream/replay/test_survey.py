@@ -126,7 +126,7 @@ CASES = {
     ),
     "CSV with other column names": Case(
         _csv("person,place,n,ts"),
-        ("column 'room' is missing", "the file has place instead"),
+        ("column 'room' is missing", "the file has 'place' instead"),
         name="badges.csv",
     ),
     "an empty file": Case("", ("there is no event in it", "0 events read")),

@@ -164,7 +164,7 @@ def test_caps_on_a_person_are_those_of_panes(tmp_path: Path) -> None:
     configured(tmp_path, *written, until="02:00", unit=unit)
     report = examine(tmp_path / "alarms.yaml", environ={})
     told = [each.message for each in report.notes]
-    rule = "a person counts in the pane (in the first 6 panes of a period that they are in)"
+    rule = "a person counts once in each pane (in the first 6 panes of a period that they are in)"
     assert [rule in each for each in told] == [True, True]
     (warned,) = [each for each in report.warnings if "bounds hold per pane" in each.message]
     assert "a window has 12: " in warned.message
@@ -228,4 +228,4 @@ def test_the_plan_says_who_shares_and_what_to_do_where_it_does_not_fit(tmp_path:
     assert share.apart_units > 6 * share.units
     refused = tocsin("check", file)
     assert refused.exit_code == 3
-    assert "does not cover one window" in refused.stderr
+    assert "does not cover even one window" in refused.stderr
