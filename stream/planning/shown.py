@@ -177,7 +177,7 @@ def _detection_lines(one: Detection) -> Iterator[str]:
 
 
 def _rows(budget: BudgetFigures) -> Iterator[str]:
-    yield _ROW + "".join(f" {name:>8}" for name in _COLUMNS) + "  alarm"
+    yield _row(_COLUMNS, "alarm")
     for one in budget.alarms:
         first = one.detection[0] if one.detection else None
         steps = " k" if first is not None and first.steps is not None else ""
@@ -191,7 +191,12 @@ def _rows(budget: BudgetFigures) -> Iterator[str]:
             _loss(one.per_person),
             "all" if one.covered == one.windows else f"{one.covered}/{one.windows}",
         )
-        yield _ROW + "".join(f" {cell:>8}" for cell in cells) + f"  {one.alarm}"
+        yield _row(cells, one.alarm)
+
+
+def _row(cells: Sequence[str], alarm: str) -> str:
+    pairs = zip(cells, _COLUMNS, strict=True)
+    return _ROW + "".join(f" {cell:>{max(7, len(name))}}" for cell, name in pairs) + f"  {alarm}"
 
 
 def _legend(budgets: Sequence[BudgetFigures]) -> Iterator[str]:

@@ -25,7 +25,7 @@ def test_plan_prints_the_theoretical_minimum(
     path = configuration(tmp_path, aggregate=aggregate, tolerance=tolerance)
     result = tocsin("plan", path)
     assert result.exit_code == 0
-    assert f"{epsilon} a window and group, 1 times its lower bound" in result.stdout
+    assert f"{epsilon} for each window and group, 1 x its lower bound" in result.stdout
     assert ": fits" in result.stdout
 
 

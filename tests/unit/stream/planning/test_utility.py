@@ -180,7 +180,7 @@ def test_a_plan_is_as_wide_as_a_terminal_and_one_line_an_alarm(
     names = list(planned(path).by_name)
     for row, name in zip(rows, names, strict=False):
         assert row.endswith(f" {name}")
-        assert len(row.removesuffix(name)) <= 76
+        assert len(row.removesuffix(name)) <= 72
     assert all(len(line) <= 80 for line in shown if not line.endswith(tuple(names)))
 
 

@@ -123,7 +123,7 @@ def test_a_changed_cap_is_a_changed_configuration(ran: Ran) -> None:
     changed = written(ran.folder, most=5, name="changed")
     refused = tocsin("run", changed, "--replay", ran.data, "--json")
     assert refused.exit_code != 0
-    assert "privacy.windows_per_period (6 -> 5)" in refused.stderr
+    assert "max_windows_per_period (6 -> 5)" in refused.stderr
 
 
 def test_what_people_used_up_goes_when_the_period_is_over(ran: Ran) -> None:

@@ -55,7 +55,7 @@ def test_a_plan_says_what_an_episode_takes(tmp_path: Path) -> None:
     assert shown_falsely(query) == pytest.approx((0.45, 0.45))
     told = tocsin("plan", path, "--details").stdout
     assert "an episode of up to 3 windows takes one of the 7 alarms of an SVT run" in told
-    assert "0.15 fire by mistake where they are asked, and 0.45 are shown as firing" in told
+    assert "probability 0.15; 0.45 of them are shown as firing" in told
 
 
 def held_by(path: str) -> Alarm:
