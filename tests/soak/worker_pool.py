@@ -51,7 +51,6 @@ class End:
         ended_ms: when it was found ended.
         code: its exit code; minus the signal where it was killed.
         ours: whether the soak ended it.
-        lines: it printed.
         told: the end of what it printed.
     """
 
@@ -61,7 +60,6 @@ class End:
     ended_ms: int
     code: int
     ours: bool
-    lines: int
     told: str
 
 
@@ -185,7 +183,6 @@ class WorkerPool(Loop):
             ended_ms=_now_ms(),
             code=life.process.returncode,
             ours=life.pid in self._ours,
-            lines=text.count("\n"),
             told=text[-_TOLD:],
         )
         self.ends.append(end)
